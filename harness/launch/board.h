@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The board: memory that the launcher and all ranks of a job share. Each rank announces there what it is about to do, so
+// that the launcher can tell who is late, and hosts agree on start instants and exchange small records through it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+/// One rank's announcement. The rank writes, the launcher reads.
+struct alignas(64) RankStatus {
+  std::atomic<std::int64_t> pending_since_ns;  ///< CLOCK_MONOTONIC of the announcement; 0: nothing pending
+  std::atomic<std::uint64_t> operation;        ///< operations announced so far: the rank furthest behind has the least
+  std::atomic<std::uint32_t> case_index;       ///< index into the job's cases
+  std::atomic<std::uint32_t> activity;         ///< an Activity
+};
+enum class Activity : std::uint32_t { idle, operation, exchange };
+
+/// One host's page for exchanges.
+struct alignas(64) HostPage {
+  static constexpr std::size_t kPayload = 4096 - 64;
+  std::atomic<std::uint64_t> sequence;  ///< of the last exchange whose payload is complete
+  alignas(64) std::byte payload[kPayload];
+};
+
+/// Fixed lines for timing: the announced start instant, samples' ends, and the probe of a line's round trip.
+struct alignas(64) SyncLine {
+  std::atomic<std::uint64_t> word;
+  std::atomic<std::int64_t> instant_ns;
+};
+
+/// A view of a board in mapped memory. Shapes: statuses, pages and sync lines have one entry per rank.
+class Board {
+ public:
+  [[nodiscard]] static std::size_t bytes(int ranks);
+  /// `base` is zeroed memory of `bytes(ranks)` bytes, 64-byte aligned.
+  Board(void* base, int ranks);
+
+  [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] RankStatus& status(int rank) const;
+  [[nodiscard]] HostPage& page(int rank) const;
+  [[nodiscard]] SyncLine& sync(int rank) const;
+  [[nodiscard]] std::atomic<std::uint32_t>& abort_flag() const;  ///< set by the launcher or a failing rank
+
+ private:
+  std::byte* base_;
+  int ranks_;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// An algorithm: a pure function of (problem, rank, index) that gives one step. One file per algorithm under
+// <collective>/<name>.cc defines one `const Algorithm`; CMake generates the list that names them all.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "impl/collective/collective.h"
+#include "impl/schedule/schedule.h"
+
+namespace tutti {
+
+struct Algorithm {
+  Collective collective;
+  std::string_view name;
+  std::string_view summary;  ///< one line for `tutti list`
+  std::string_view source;   ///< paper or document
+  Shape (*shape)(const Problem&);
+  int (*step_count)(const Problem&, int rank);
+  Step (*step)(const Problem&, int rank, int index);
+  Cost (*cost)(const Problem&, int rank);
+  int (*least_slots)(const Problem&, int slices) = nullptr;  ///< nullptr: no channels
+  bool synchronises = false;                                 ///< as Schedule::synchronises; checked by the prover
+  bool stages_in_place = false;
+};
+
+/// Every algorithm, sorted by collective and name.
+[[nodiscard]] std::span<const Algorithm* const> all_algorithms();
+[[nodiscard]] std::span<const Algorithm* const> algorithms_of(Collective collective);
+/// Errors: invalid_argument naming the value and the nearest right name.
+[[nodiscard]] Result<const Algorithm*> find_algorithm(Collective collective, std::string_view name);
+
+[[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, const Problem& problem);
+
+}  // namespace tutti

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU kernels behind a MOVE: copy and reduction over any number of sources and destinations.
+#pragma once
+
+#include <cstddef>
+
+#include "impl/types/dtype.h"
+#include "impl/types/op.h"
+
+namespace tutti {
+
+/// For every element i of `bytes`: destination_j[i] <- source_0[i] op source_1[i] op ... for every j.
+/// Reduced left to right; bfloat16 accumulates in float and rounds to nearest even once, on the store; integers wrap; NaN
+/// propagates through max. `is_final` divides by `ranks` where the op is avg (float: the accumulated sum divided by P;
+/// integers: truncated towards zero).
+/// Shapes: each array holds `bytes` bytes, any alignment; a destination is disjoint from a source or equal to it.
+struct KernelArguments {
+  std::byte* const* destinations = nullptr;
+  int destination_count = 0;
+  const std::byte* const* sources = nullptr;
+  int source_count = 0;
+  std::size_t bytes = 0;
+  int ranks = 1;
+  bool is_final = false;
+  bool streams = false;  ///< non-temporal stores where they are possible, completed (sfence) before returning
+};
+
+using Kernel = void (*)(const KernelArguments&);
+
+/// The best kernel that this CPU runs (AVX-512, AVX2 or the baseline), chosen once. With one source, or Op::none, it
+/// copies (and divides, where final and avg).
+[[nodiscard]] Kernel kernel_for(Dtype dtype, Op op);
+
+/// The instruction set that `kernel_for` chose: "avx512", "avx2" or "baseline".
+[[nodiscard]] const char* kernel_isa();
+
+}  // namespace tutti

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A domain is the memory that a set of ranks shares: their flag lines, scratch, channels and heaps, as seen from this
+// address space. `local` makes one for ranks in one process (threads, tasks); `shm` maps one that processes share.
+//
+// Per rank and generation there are two cache lines. Line 0: the flag (operation number << 16 | phase), the hash of the
+// plan's key and 48 bytes of scratch. Line 1: references to the user's buffers, read only where something is exposed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "impl/types/status.h"
+
+namespace tutti {
+
+inline constexpr std::size_t kCacheLine = 64;
+
+struct alignas(kCacheLine) FlagLine {
+  std::atomic<std::uint64_t> flag;
+  std::uint64_t hash;
+  std::array<std::byte, 48> scratch;
+};
+struct alignas(kCacheLine) ReferenceLine {
+  std::uint64_t input;   ///< offset from the rank's heap base
+  std::uint64_t output;
+};
+struct GenerationLines {
+  FlagLine flag;
+  ReferenceLine references;
+};
+static_assert(sizeof(GenerationLines) == 2 * kCacheLine);
+
+/// "All operations up to `operation` are complete here", stored lazily (see impl/execute/README.md).
+struct alignas(kCacheLine) CompletionLine {
+  std::atomic<std::uint64_t> operation;
+};
+
+/// One slot of a channel: header line, then `slot_bytes` of payload. Messages of at most kInline bytes travel in the header.
+struct alignas(kCacheLine) SlotHeader {
+  static constexpr std::size_t kInline = 40;
+  std::atomic<std::uint64_t> message;  ///< number of the slice that the slot holds, from 1
+  std::uint64_t bytes;
+  std::uint32_t hash;
+  std::uint32_t reserved;
+  std::array<std::byte, kInline> payload;
+};
+static_assert(sizeof(SlotHeader) == kCacheLine);
+
+/// Where rank 0's first error goes, so that the others stop: rank + 1 and a code.
+struct alignas(kCacheLine) AbortLine {
+  std::atomic<std::uint64_t> word;
+};
+
+/// What a domain holds, the same for all who share it.
+struct DomainShape {
+  int ranks = 1;
+  int generations = 4;                      ///< K: a power of two
+  std::size_t scratch_bytes = 256 * 1024;   ///< per rank and generation
+  int slots = 8;                            ///< per channel
+  std::size_t slot_bytes = 16 * 1024;       ///< a multiple of 64
+  std::size_t heap_bytes = 0;               ///< per rank, for alloc_shared; shm only
+};
+/// Default shape for so many ranks: slots and scratch shrink as P^2 channels grow, within about 64 MiB in all.
+[[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes);
+
+/// One rank's memory as seen from here.
+struct Seat {
+  GenerationLines* lines = nullptr;       ///< [generations]
+  CompletionLine* completion = nullptr;
+  std::byte* scratch = nullptr;           ///< [generations][scratch_bytes]
+  std::byte* heap = nullptr;              ///< base of references; nullptr: references are addresses
+};
+
+/// One direction between two ranks.
+struct ChannelMemory {
+  std::atomic<std::uint64_t>* consumed = nullptr;  ///< slices that the receiver has released
+  std::byte* slots = nullptr;                      ///< [slots][sizeof(SlotHeader) + slot_bytes]
+};
+
+class Domain {
+ public:
+  virtual ~Domain();
+  Domain(const Domain&) = delete;
+  Domain& operator=(const Domain&) = delete;
+
+  [[nodiscard]] const DomainShape& shape() const { return shape_; }
+  [[nodiscard]] const char* transport() const { return transport_; }  ///< "local" or "shm"
+  [[nodiscard]] Seat seat(int rank) const;
+  [[nodiscard]] ChannelMemory channel(int from, int to) const;
+  [[nodiscard]] AbortLine& abort_line() const;
+
+  /// From the heap of `rank`, which must be one of this process. Not thread-safe for one rank. Errors: resource.
+  [[nodiscard]] virtual Result<void*> alloc_shared(int rank, std::size_t bytes) = 0;
+  virtual void free_shared(int rank, void* pointer) = 0;
+  /// Whether [pointer, pointer + bytes) is from alloc_shared of `rank`.
+  [[nodiscard]] virtual bool is_shared(int rank, const void* pointer, std::size_t bytes) const = 0;
+
+ protected:
+  Domain(DomainShape shape, const char* transport, std::byte* base);
+  [[nodiscard]] std::byte* base() const { return base_; }
+
+ private:
+  DomainShape shape_;
+  const char* transport_;
+  std::byte* base_;
+};
+
+/// Bytes of the memory behind a domain of this shape.
+[[nodiscard]] std::size_t domain_bytes(const DomainShape& shape);
+
+}  // namespace tutti

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dtype table: one row holds every fact about an element type, and `visit_dtype` is the only switch over dtypes in
+// the project. Adding a dtype is one row here and its arithmetic in impl/reduce/arithmetic.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "impl/types/bfloat16.h"
+#include "impl/types/status.h"
+
+namespace tutti {
+
+// X(enumerator, C++ type, name as users write it)
+#define TUTTI_DTYPES(X)            \
+  X(f32, float, "float")           \
+  X(i32, std::int32_t, "int32")    \
+  X(bf16, BFloat16, "bfloat16")
+
+enum class Dtype : std::uint8_t {
+#define TUTTI_ROW(id, type, name) id,
+  TUTTI_DTYPES(TUTTI_ROW)
+#undef TUTTI_ROW
+};
+
+/// Calls `f(std::type_identity<T>{})` with the element type of `dtype` and returns what it returns.
+template <class F>
+decltype(auto) visit_dtype(Dtype dtype, F&& f) {
+  switch (dtype) {
+#define TUTTI_ROW(id, type, name) \
+  case Dtype::id: return f(std::type_identity<type>{});
+    TUTTI_DTYPES(TUTTI_ROW)
+#undef TUTTI_ROW
+  }
+  TUTTI_ASSERT(false, "dtype {}", static_cast<int>(dtype));
+}
+
+/// Bytes of one element.
+[[nodiscard]] constexpr std::size_t size_of(Dtype dtype) {
+  switch (dtype) {
+#define TUTTI_ROW(id, type, name) \
+  case Dtype::id: return sizeof(type);
+    TUTTI_DTYPES(TUTTI_ROW)
+#undef TUTTI_ROW
+  }
+  return 0;
+}
+
+[[nodiscard]] std::string_view to_string(Dtype dtype);
+[[nodiscard]] const std::vector<Dtype>& all_dtypes();
+
+/// Errors: invalid_argument naming the value, the nearest right name and all names.
+[[nodiscard]] Result<Dtype> parse_dtype(std::string_view name);
+
+}  // namespace tutti
