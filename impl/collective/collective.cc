@@ -20,10 +20,20 @@ struct Meaning {
 };
 
 constexpr std::array kMeanings{
-    Meaning{.id = Collective::all_reduce, .name = "all_reduce", .is_reducing = true, .is_rooted = false, .is_divided = false},
-    Meaning{.id = Collective::broadcast, .name = "broadcast", .is_reducing = false, .is_rooted = true, .is_divided = false},
-    Meaning{.id = Collective::all_to_all, .name = "all_to_all", .is_reducing = false, .is_rooted = false, .is_divided = true},
-    Meaning{.id = Collective::barrier, .name = "barrier", .is_reducing = false, .is_rooted = false, .is_divided = false},
+    Meaning{.id = Collective::all_reduce,
+            .name = "all_reduce",
+            .is_reducing = true,
+            .is_rooted = false,
+            .is_divided = false},
+    Meaning{
+        .id = Collective::broadcast, .name = "broadcast", .is_reducing = false, .is_rooted = true, .is_divided = false},
+    Meaning{.id = Collective::all_to_all,
+            .name = "all_to_all",
+            .is_reducing = false,
+            .is_rooted = false,
+            .is_divided = true},
+    Meaning{
+        .id = Collective::barrier, .name = "barrier", .is_reducing = false, .is_rooted = false, .is_divided = false},
 };
 
 const Meaning& meaning(Collective collective) { return kMeanings.at(static_cast<std::size_t>(collective)); }
@@ -31,7 +41,8 @@ const Meaning& meaning(Collective collective) { return kMeanings.at(static_cast<
 }  // namespace
 
 std::span<const Collective> all_collectives() {
-  static constexpr std::array kAll{Collective::all_reduce, Collective::broadcast, Collective::all_to_all, Collective::barrier};
+  static constexpr std::array kAll{Collective::all_reduce, Collective::broadcast, Collective::all_to_all,
+                                   Collective::barrier};
   return kAll;
 }
 
@@ -53,10 +64,14 @@ bool is_divided(Collective collective) { return meaning(collective).is_divided; 
 
 int input_blocks(const Problem& problem, int rank) {
   switch (problem.collective) {
-    case Collective::all_reduce: return 1;
-    case Collective::broadcast: return rank == problem.root ? 1 : 0;
-    case Collective::all_to_all: return problem.ranks;
-    case Collective::barrier: return 0;
+    case Collective::all_reduce:
+      return 1;
+    case Collective::broadcast:
+      return rank == problem.root ? 1 : 0;
+    case Collective::all_to_all:
+      return problem.ranks;
+    case Collective::barrier:
+      return 0;
   }
   return 0;
 }
@@ -64,19 +79,26 @@ int input_blocks(const Problem& problem, int rank) {
 int output_blocks(const Problem& problem, int /*rank*/) {
   switch (problem.collective) {
     case Collective::all_reduce:
-    case Collective::broadcast: return 1;
-    case Collective::all_to_all: return problem.ranks;
-    case Collective::barrier: return 0;
+    case Collective::broadcast:
+      return 1;
+    case Collective::all_to_all:
+      return problem.ranks;
+    case Collective::barrier:
+      return 0;
   }
   return 0;
 }
 
 Origin origin_of(const Problem& problem, int rank, int block) {
   switch (problem.collective) {
-    case Collective::all_reduce: return {.every_rank = true, .rank = 0, .block = block};
-    case Collective::broadcast: return {.every_rank = false, .rank = problem.root, .block = block};
-    case Collective::all_to_all: return {.every_rank = false, .rank = block, .block = rank};
-    case Collective::barrier: break;
+    case Collective::all_reduce:
+      return {.every_rank = true, .rank = 0, .block = block};
+    case Collective::broadcast:
+      return {.every_rank = false, .rank = problem.root, .block = block};
+    case Collective::all_to_all:
+      return {.every_rank = false, .rank = block, .block = rank};
+    case Collective::barrier:
+      break;
   }
   TUTTI_ASSERT(false, "{} has no output", to_string(problem.collective));
 }
@@ -97,10 +119,14 @@ Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t el
 double bus_factor(const Problem& problem) {
   const double ranks = problem.ranks;
   switch (problem.collective) {
-    case Collective::all_reduce: return 2.0 * (ranks - 1) / ranks;
-    case Collective::broadcast: return 1.0;
-    case Collective::all_to_all: return (ranks - 1) / ranks;
-    case Collective::barrier: return 0.0;
+    case Collective::all_reduce:
+      return 2.0 * (ranks - 1) / ranks;
+    case Collective::broadcast:
+      return 1.0;
+    case Collective::all_to_all:
+      return (ranks - 1) / ranks;
+    case Collective::barrier:
+      return 0.0;
   }
   return 0.0;
 }

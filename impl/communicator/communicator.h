@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public API: a communicator is one rank's seat in a group of ranks; a call on it is an asynchronous operation, and a
-// blocking call is that operation waited for.
+// The public API: a communicator is one rank's seat in a group of ranks; a call on it is an asynchronous operation, and
+// a blocking call is that operation waited for.
 #pragma once
 
 #include <chrono>
@@ -25,6 +25,7 @@ enum class Waiting : std::uint8_t { spin, yield };
 
 struct CommunicatorOptions {
   Waiting waiting = Waiting::spin;
+  int cores = 1;  ///< that the ranks may use together; `auto` chooses by it, so it is the same on all ranks
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every blocking call
   std::int64_t cache_bytes = 0;  ///< last-level cache; beyond it, stores to user buffers stream; 0: never
   Count segment = 0;             ///< elements per block and segment; 0: the largest that fits
@@ -74,14 +75,16 @@ class Work {
 class Communicator {
  public:
   /// Rank `rank` of the world of `domain` (all its ranks). The domain must outlive the communicator.
-  [[nodiscard]] static Result<std::unique_ptr<Communicator>> create(Domain& domain, int rank, CommunicatorOptions options);
+  [[nodiscard]] static Result<std::unique_ptr<Communicator>> create(Domain& domain, int rank,
+                                                                    CommunicatorOptions options);
   virtual ~Communicator() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
 
   /// Posts `call`; all ranks post the same calls in the same order. Returns at once.
-  /// Errors: invalid_argument (a value out of range, shared buffers that are not from alloc_shared), resource (see bind).
+  /// Errors: invalid_argument (a value out of range, shared buffers that are not from alloc_shared), resource (see
+  /// bind).
   [[nodiscard]] virtual Result<Work> post(const Call& call) = 0;
   /// post and wait with the communicator's timeout, through the same path.
   virtual Status run(const Call& call) = 0;
@@ -93,9 +96,11 @@ class Communicator {
   /// The algorithm that `auto` chooses for `call`: a pure function of what is the same on all ranks.
   [[nodiscard]] virtual const Algorithm& choose(const Call& call) const = 0;
 
-  Status all_reduce(const void* input, void* output, Count count, Dtype dtype, Op op, Buffers buffers = Buffers::private_);
+  Status all_reduce(const void* input, void* output, Count count, Dtype dtype, Op op,
+                    Buffers buffers = Buffers::private_);
   /// `input` is read at the root only; pass input == output on every rank for the one-buffer form.
-  Status broadcast(const void* input, void* output, Count count, Dtype dtype, int root, Buffers buffers = Buffers::private_);
+  Status broadcast(const void* input, void* output, Count count, Dtype dtype, int root,
+                   Buffers buffers = Buffers::private_);
   /// `count` elements to and from each rank.
   Status all_to_all(const void* input, void* output, Count count, Dtype dtype, Buffers buffers = Buffers::private_);
   Status barrier();

@@ -2,9 +2,9 @@
 // Binding: a schedule and a rank, with count, dtype, op, placement and buffer kind, become a plan.
 //
 // Binding cuts units into bytes, cuts the call into segments that fit the channel's slots and the generation's scratch,
-// cuts messages into slices, places small scratch in the flag line, stages exposed private buffers in scratch, and drops
-// what is empty or a copy onto itself. It looks at this rank's program only; both ends of every transfer derive the same
-// lengths because they derive them from the same table of units.
+// cuts messages into slices, places small scratch in the flag line, stages exposed private buffers in scratch, and
+// drops what is empty or a copy onto itself. It looks at this rank's program only; both ends of every transfer derive
+// the same lengths because they derive them from the same table of units.
 #pragma once
 
 #include "impl/schedule/plan.h"
@@ -42,8 +42,8 @@ struct BindRequest {
   bool keep_exposures = false;  ///< for the prover
 };
 
-/// A call as a sequence of segments: `full` plans one after the other, then the tail where there is one. Segment i works on
-/// the user's buffers shifted by i * segment_bytes; each is an operation of its own.
+/// A call as a sequence of segments: `full` plans one after the other, then the tail where there is one. Segment i
+/// works on the user's buffers shifted by i * segment_bytes; each is an operation of its own.
 struct BoundCall {
   Plan full;
   Plan tail;
@@ -55,8 +55,8 @@ struct BoundCall {
   [[nodiscard]] const Plan& plan(Count segment) const { return segment < full_segments ? full : tail; }
 };
 
-/// Errors: invalid_argument (rank, count or segment out of range), resource with the numbers (a plan whose messages need
-/// more slots than the channel has, or whose smallest segment needs more scratch than there is).
+/// Errors: invalid_argument (rank, count or segment out of range), resource with the numbers (a plan whose messages
+/// need more slots than the channel has, or whose smallest segment needs more scratch than there is).
 [[nodiscard]] Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request);
 
 }  // namespace tutti

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan: one rank's program bound to a count, dtype, op, placement and buffer kind. One flat block of plain data with
-// byte offsets and no addresses, so that it can be cached, proved, copied to a GPU and walked there.
+// The plan: one rank's program bound to a count, dtype, op, placement and buffer kind. One flat block of plain data
+// with byte offsets and no addresses, so that it can be cached, proved, copied to a GPU and walked there.
 //
 //   block: | PlanHeader | PlanOp x ops | PlanOperand x operands | PlanExposure x exposures |
 //
@@ -21,8 +21,8 @@
 
 namespace tutti {
 
-/// Memory that a PlanOp touches: `offset` bytes into `space` of each rank of the set. For a channel, `ranks.first` is the
-/// peer and `offset` counts from the start of the slot. For SIGNAL and WAIT, only `ranks` counts.
+/// Memory that a PlanOp touches: `offset` bytes into `space` of each rank of the set. For a channel, `ranks.first` is
+/// the peer and `offset` counts from the start of the slot. For SIGNAL and WAIT, only `ranks` counts.
 struct PlanOperand {
   std::int64_t offset = 0;
   RankSet ranks;
@@ -42,19 +42,22 @@ enum Mark : std::uint8_t {
 struct PlanOp {
   Verb verb = Verb::move;
   std::uint8_t marks = 0;
-  std::uint16_t phase = 0;          ///< SIGNAL, WAIT
-  std::uint8_t destinations = 0;    ///< MOVE: operands [first_operand, +destinations), then the sources
+  std::uint16_t phase = 0;        ///< SIGNAL, WAIT
+  std::uint8_t destinations = 0;  ///< MOVE: operands [first_operand, +destinations), then the sources
   std::uint8_t sources = 0;
-  std::uint8_t has_channel = 0;     ///< MOVE
+  std::uint8_t has_channel = 0;  ///< MOVE
   std::uint8_t reserved = 0;
   std::uint32_t first_operand = 0;
-  std::uint32_t step = 0;           ///< index of the schedule's step, for messages; staging copies carry their SIGNAL's or WAIT's
-  std::int64_t bytes = 0;           ///< MOVE: length of this piece
-  std::int64_t slice_bytes = 0;     ///< MOVE with channels: length of the whole slice (the message's length at the receiver)
+  std::uint32_t step =
+      0;  ///< index of the schedule's step, for messages; staging copies carry their SIGNAL's or WAIT's
+  std::int64_t bytes = 0;  ///< MOVE: length of this piece
+  std::int64_t slice_bytes =
+      0;  ///< MOVE with channels: length of the whole slice (the message's length at the receiver)
 };
 static_assert(std::is_trivially_copyable_v<PlanOp> && sizeof(PlanOp) == 32);
 
-/// What the SIGNAL at `op` lets `target` touch. Kept only where asked for (BindRequest::keep_exposures): for the prover.
+/// What the SIGNAL at `op` lets `target` touch. Kept only where asked for (BindRequest::keep_exposures): for the
+/// prover.
 struct PlanExposure {
   std::uint32_t op = 0;
   std::int32_t target = 0;
@@ -77,8 +80,8 @@ struct PlanHeader {
   bool uses_generation = false;  ///< writes its flag line or scratch: the generation must be free
   bool uses_channels = false;
   bool synchronises = false;
-  bool is_in_place = false;      ///< input and output are the same memory
-  std::int32_t slices = 0;       ///< of the longest message; 0 without channels
+  bool is_in_place = false;  ///< input and output are the same memory
+  std::int32_t slices = 0;   ///< of the longest message; 0 without channels
   std::int64_t scratch_bytes = 0;
   std::int64_t input_bytes = 0;  ///< extent of the user's buffers as seen from the base of this segment
   std::int64_t output_bytes = 0;
@@ -91,7 +94,9 @@ class PlanView {
   PlanView() = default;
   TUTTI_HOST_DEVICE explicit PlanView(const void* block) : block_(static_cast<const std::byte*>(block)) {}
 
-  [[nodiscard]] TUTTI_HOST_DEVICE const PlanHeader& header() const { return *reinterpret_cast<const PlanHeader*>(block_); }
+  [[nodiscard]] TUTTI_HOST_DEVICE const PlanHeader& header() const {
+    return *reinterpret_cast<const PlanHeader*>(block_);
+  }
   [[nodiscard]] TUTTI_HOST_DEVICE const PlanOp* ops() const {
     return reinterpret_cast<const PlanOp*>(block_ + sizeof(PlanHeader));
   }

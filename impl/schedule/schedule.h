@@ -8,7 +8,8 @@
 // themselves: a MOVE into a channel is complete when its source may be overwritten.
 //
 // Units. A block of the user's buffer is cut into `Shape::units_per_block` units; unit u of the input or output is part
-// u mod units_per_block of block u / units_per_block. Scratch has `Shape::scratch_units` units of the largest unit's size.
+// u mod units_per_block of block u / units_per_block. Scratch has `Shape::scratch_units` units of the largest unit's
+// size.
 #pragma once
 
 #include <array>
@@ -38,7 +39,9 @@ struct RankSet {
 /// All ranks in rank order, so that every rank reduces in the same order.
 [[nodiscard]] inline RankSet everyone(int ranks) { return {.first = 0, .stride = 1, .n = ranks}; }
 /// All ranks but `rank`, beginning with its successor.
-[[nodiscard]] inline RankSet others(int rank, int ranks) { return {.first = (rank + 1) % ranks, .stride = 1, .n = ranks - 1}; }
+[[nodiscard]] inline RankSet others(int rank, int ranks) {
+  return {.first = (rank + 1) % ranks, .stride = 1, .n = ranks - 1};
+}
 
 /// The units start + j * stride + [0, length) for j in [0, repeat), all modulo the number of units of the space.
 struct UnitSet {
@@ -65,9 +68,15 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-[[nodiscard]] inline Operand input(int rank, UnitSet set) { return {.space = Space::input, .ranks = only(rank), .units = set}; }
-[[nodiscard]] inline Operand output(int rank, UnitSet set) { return {.space = Space::output, .ranks = only(rank), .units = set}; }
-[[nodiscard]] inline Operand scratch(int rank, UnitSet set) { return {.space = Space::scratch, .ranks = only(rank), .units = set}; }
+[[nodiscard]] inline Operand input(int rank, UnitSet set) {
+  return {.space = Space::input, .ranks = only(rank), .units = set};
+}
+[[nodiscard]] inline Operand output(int rank, UnitSet set) {
+  return {.space = Space::output, .ranks = only(rank), .units = set};
+}
+[[nodiscard]] inline Operand scratch(int rank, UnitSet set) {
+  return {.space = Space::scratch, .ranks = only(rank), .units = set};
+}
 [[nodiscard]] inline Operand channel(int peer) { return {.space = Space::channel, .ranks = only(peer), .units = {}}; }
 /// The same operand on a set of ranks: `on(everyone(P), input(r, unit(r)))`.
 [[nodiscard]] inline Operand on(RankSet ranks, Operand operand) {
@@ -107,11 +116,11 @@ struct Step {
   Verb verb = Verb::move;
   Operands<4> destinations;  ///< MOVE
   Operands<4> sources;       ///< MOVE; reduced in the order written, a set in its own order
-  bool is_final = false;     ///< MOVE: completes its output units (avg divides here); exactly one per reduced output unit
-  RankSet ranks;             ///< SIGNAL, WAIT: whom
-  int phase = 0;             ///< SIGNAL, WAIT: >= 1, rising in program order
-  Exposure read;             ///< SIGNAL
-  Exposure write;            ///< SIGNAL
+  bool is_final = false;  ///< MOVE: completes its output units (avg divides here); exactly one per reduced output unit
+  RankSet ranks;          ///< SIGNAL, WAIT: whom
+  int phase = 0;          ///< SIGNAL, WAIT: >= 1, rising in program order
+  Exposure read;          ///< SIGNAL
+  Exposure write;         ///< SIGNAL
   /// SIGNAL, WAIT: only ends a read exposure. Where binding stages that exposure (a copy in scratch, protected by its
   /// generation), both ends drop the step.
   bool only_closes_reads = false;
@@ -130,13 +139,17 @@ struct Step {
 [[nodiscard]] inline Step signal(RankSet ranks, int phase, Exposure read = {}, Exposure write = {}) {
   return {.verb = Verb::signal, .ranks = ranks, .phase = phase, .read = read, .write = write};
 }
-[[nodiscard]] inline Step wait(RankSet ranks, int phase) { return {.verb = Verb::wait, .ranks = ranks, .phase = phase}; }
+[[nodiscard]] inline Step wait(RankSet ranks, int phase) {
+  return {.verb = Verb::wait, .ranks = ranks, .phase = phase};
+}
 
 /// Sizes that binding needs, all functions of the problem alone.
 struct Shape {
   int units_per_block = 1;  ///< the smallest number that the algorithm needs
   int scratch_units = 0;
-  int largest_message = 0;  ///< units of the longest MOVE through a channel; 0: no channels
+  int largest_message = 0;     ///< units of the longest MOVE through a channel; 0: no channels
+  bool exposes_input = false;  ///< some rank's SIGNAL exposes its input; it gets a mirror in scratch where staged
+  bool exposes_output = false;
 };
 
 /// What a schedule costs, as a formula. The prover derives the same numbers from the steps and demands equality, which

@@ -24,7 +24,7 @@ struct alignas(kCacheLine) FlagLine {
   std::array<std::byte, 48> scratch;
 };
 struct alignas(kCacheLine) ReferenceLine {
-  std::uint64_t input;   ///< offset from the rank's heap base
+  std::uint64_t input;  ///< offset from the rank's heap base
   std::uint64_t output;
 };
 struct GenerationLines {
@@ -38,7 +38,8 @@ struct alignas(kCacheLine) CompletionLine {
   std::atomic<std::uint64_t> operation;
 };
 
-/// One slot of a channel: header line, then `slot_bytes` of payload. Messages of at most kInline bytes travel in the header.
+/// One slot of a channel: header line, then `slot_bytes` of payload. Messages of at most kInline bytes travel in the
+/// header.
 struct alignas(kCacheLine) SlotHeader {
   static constexpr std::size_t kInline = 40;
   std::atomic<std::uint64_t> message;  ///< number of the slice that the slot holds, from 1
@@ -49,7 +50,7 @@ struct alignas(kCacheLine) SlotHeader {
 };
 static_assert(sizeof(SlotHeader) == kCacheLine);
 
-/// Where rank 0's first error goes, so that the others stop: rank + 1 and a code.
+/// Where the first rank that fails says so, so that the others stop: rank + 1.
 struct alignas(kCacheLine) AbortLine {
   std::atomic<std::uint64_t> word;
 };
@@ -57,21 +58,23 @@ struct alignas(kCacheLine) AbortLine {
 /// What a domain holds, the same for all who share it.
 struct DomainShape {
   int ranks = 1;
-  int generations = 4;                      ///< K: a power of two
-  std::size_t scratch_bytes = 256 * 1024;   ///< per rank and generation
-  int slots = 8;                            ///< per channel
-  std::size_t slot_bytes = 16 * 1024;       ///< a multiple of 64
-  std::size_t heap_bytes = 0;               ///< per rank, for alloc_shared; shm only
+  int generations = 4;                     ///< K: a power of two
+  std::size_t scratch_bytes = 256 * 1024;  ///< per rank and generation
+  int slots = 8;                           ///< per channel
+  std::size_t slot_bytes = 16 * 1024;      ///< a multiple of 64
+  std::size_t heap_bytes = 0;              ///< per rank, for alloc_shared; shm only
 };
-/// Default shape for so many ranks: slots and scratch shrink as P^2 channels grow, within about 64 MiB in all.
-[[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes);
+/// Default shape for so many ranks: slots shrink as the P^2 channels grow, so that all channels stay within
+/// `channel_budget` bytes (a slot has at least 256).
+[[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes,
+                                        std::size_t channel_budget = std::size_t{64} << 20U);
 
 /// One rank's memory as seen from here.
 struct Seat {
-  GenerationLines* lines = nullptr;       ///< [generations]
+  GenerationLines* lines = nullptr;  ///< [generations]
   CompletionLine* completion = nullptr;
-  std::byte* scratch = nullptr;           ///< [generations][scratch_bytes]
-  std::byte* heap = nullptr;              ///< base of references; nullptr: references are addresses
+  std::byte* scratch = nullptr;  ///< [generations][scratch_bytes]
+  std::byte* heap = nullptr;     ///< base of references; nullptr: references are addresses
 };
 
 /// One direction between two ranks.

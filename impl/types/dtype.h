@@ -16,9 +16,9 @@
 namespace tutti {
 
 // X(enumerator, C++ type, name as users write it)
-#define TUTTI_DTYPES(X)            \
-  X(f32, float, "float")           \
-  X(i32, std::int32_t, "int32")    \
+#define TUTTI_DTYPES(X)         \
+  X(f32, float, "float")        \
+  X(i32, std::int32_t, "int32") \
   X(bf16, BFloat16, "bfloat16")
 
 enum class Dtype : std::uint8_t {
@@ -32,7 +32,8 @@ template <class F>
 decltype(auto) visit_dtype(Dtype dtype, F&& f) {
   switch (dtype) {
 #define TUTTI_ROW(id, type, name) \
-  case Dtype::id: return f(std::type_identity<type>{});
+  case Dtype::id:                 \
+    return f(std::type_identity<type>{});
     TUTTI_DTYPES(TUTTI_ROW)
 #undef TUTTI_ROW
   }
@@ -43,7 +44,8 @@ decltype(auto) visit_dtype(Dtype dtype, F&& f) {
 [[nodiscard]] constexpr std::size_t size_of(Dtype dtype) {
   switch (dtype) {
 #define TUTTI_ROW(id, type, name) \
-  case Dtype::id: return sizeof(type);
+  case Dtype::id:                 \
+    return sizeof(type);
     TUTTI_DTYPES(TUTTI_ROW)
 #undef TUTTI_ROW
   }

@@ -14,6 +14,7 @@ namespace tutti {
 [[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 /// invalid_argument: `unknown <kind> 'flaot': did you mean 'float'? (one of: float int32 bfloat16)`.
-[[nodiscard]] Status unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> candidates);
+[[nodiscard]] Status unknown_name(std::string_view kind, std::string_view name,
+                                  std::span<const std::string> candidates);
 
 }  // namespace tutti

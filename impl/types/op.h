@@ -22,7 +22,7 @@ enum class Op : std::uint8_t {
 #define TUTTI_ROW(id, name) id,
   TUTTI_OPS(TUTTI_ROW)
 #undef TUTTI_ROW
-  none,
+      none,
 };
 
 [[nodiscard]] std::string_view to_string(Op op);

@@ -5,15 +5,24 @@ namespace tutti {
 
 std::string_view to_string(Code code) {
   switch (code) {
-    case Code::ok: return "ok";
-    case Code::invalid_argument: return "invalid_argument";
-    case Code::unavailable: return "unavailable";
-    case Code::resource: return "resource";
-    case Code::io: return "io";
-    case Code::timeout: return "timeout";
-    case Code::aborted: return "aborted";
-    case Code::mismatch: return "mismatch";
-    case Code::refuted: return "refuted";
+    case Code::ok:
+      return "ok";
+    case Code::invalid_argument:
+      return "invalid_argument";
+    case Code::unavailable:
+      return "unavailable";
+    case Code::resource:
+      return "resource";
+    case Code::io:
+      return "io";
+    case Code::timeout:
+      return "timeout";
+    case Code::aborted:
+      return "aborted";
+    case Code::mismatch:
+      return "mismatch";
+    case Code::refuted:
+      return "refuted";
   }
   return "unknown";
 }

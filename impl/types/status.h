@@ -58,8 +58,8 @@ template <class... Args>
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : content_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
-  Result(Status status) : content_(std::move(status)) {}    // NOLINT(google-explicit-constructor)
+  Result(T value) : content_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : content_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool is_ok() const { return std::holds_alternative<T>(content_); }
   [[nodiscard]] Status status() const { return is_ok() ? Status() : std::get<Status>(content_); }
@@ -80,8 +80,8 @@ class [[nodiscard]] Result {
 #define TUTTI_CONCAT(a, b) TUTTI_CONCAT_(a, b)
 
 /// Returns from the enclosing function with the Status of `expression` if that is an error.
-#define TUTTI_RETURN_IF_ERROR(expression)                     \
-  do {                                                        \
+#define TUTTI_RETURN_IF_ERROR(expression)                                                        \
+  do {                                                                                           \
     if (::tutti::Status tutti_status = (expression); !tutti_status.is_ok()) return tutti_status; \
   } while (false)
 
@@ -94,7 +94,7 @@ class [[nodiscard]] Result {
   declaration = std::move(result).value()
 
 /// Holds in every build; the message may format values: `TUTTI_ASSERT(r < P, "rank {} of {}", r, P)`.
-#define TUTTI_ASSERT(condition, ...)                                                                       \
-  do {                                                                                                     \
+#define TUTTI_ASSERT(condition, ...)                                                                         \
+  do {                                                                                                       \
     if (!(condition)) ::tutti::assertion_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -25,7 +25,8 @@ Result<Id> parse_name(std::string_view kind, std::string_view name, const std::v
 std::string_view to_string(Dtype dtype) {
   switch (dtype) {
 #define TUTTI_ROW(id, type, name) \
-  case Dtype::id: return name;
+  case Dtype::id:                 \
+    return name;
     TUTTI_DTYPES(TUTTI_ROW)
 #undef TUTTI_ROW
   }
@@ -35,10 +36,12 @@ std::string_view to_string(Dtype dtype) {
 std::string_view to_string(Op op) {
   switch (op) {
 #define TUTTI_ROW(id, name) \
-  case Op::id: return name;
+  case Op::id:              \
+    return name;
     TUTTI_OPS(TUTTI_ROW)
 #undef TUTTI_ROW
-    case Op::none: return "none";
+    case Op::none:
+      return "none";
   }
   return "unknown";
 }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/algorithms/algorithm.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "impl/types/names.h"
+
+namespace tutti {
+
+std::span<const Algorithm* const> generated_algorithms();
+
+std::span<const Algorithm* const> all_algorithms() {
+  static const std::vector<const Algorithm*> sorted = [] {
+    const auto list = generated_algorithms();
+    std::vector<const Algorithm*> algorithms(list.begin(), list.end());
+    std::sort(algorithms.begin(), algorithms.end(), [](const Algorithm* a, const Algorithm* b) {
+      return a->collective != b->collective ? a->collective < b->collective : a->name < b->name;
+    });
+    for (std::size_t i = 1; i < algorithms.size(); ++i) {
+      const Algorithm &a = *algorithms[i - 1], &b = *algorithms[i];
+      TUTTI_ASSERT(a.collective != b.collective || a.name != b.name, "{} {} is defined twice", to_string(a.collective),
+                   a.name);
+    }
+    return algorithms;
+  }();
+  return sorted;
+}
+
+std::span<const Algorithm* const> algorithms_of(Collective collective) {
+  const auto all = all_algorithms();
+  const auto is_of = [collective](const Algorithm* algorithm) { return algorithm->collective == collective; };
+  const auto first = std::find_if(all.begin(), all.end(), is_of);
+  const auto last = std::find_if_not(first, all.end(), is_of);
+  return {first, last};
+}
+
+Result<const Algorithm*> find_algorithm(Collective collective, std::string_view name) {
+  std::vector<std::string> names;
+  for (const Algorithm* algorithm : algorithms_of(collective)) {
+    if (algorithm->name == name) return algorithm;
+    names.emplace_back(algorithm->name);
+  }
+  return unknown_name(std::string(to_string(collective)) + " algorithm", name, names);
+}
+
+Schedule schedule_of(const Algorithm& algorithm, const Problem& problem) {
+  return {.problem = problem,
+          .name = std::string(algorithm.name),
+          .shape = algorithm.shape(problem),
+          .step_count = [&algorithm, problem](int rank) { return algorithm.step_count(problem, rank); },
+          .step = [&algorithm, problem](int rank, int index) { return algorithm.step(problem, rank, index); },
+          .cost = [&algorithm, problem](int rank) { return algorithm.cost(problem, rank); },
+          .least_slots =
+              [&algorithm, problem](int slices) {
+                return algorithm.least_slots == nullptr ? 0 : algorithm.least_slots(problem, slices);
+              },
+          .synchronises = algorithm.synchronises,
+          .stages_in_place = algorithm.stages_in_place};
+}
+
+}  // namespace tutti

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairwise all_to_all: in round i = 0..P-1 rank r exchanges one block with rank (i - r) mod P, and copies its own block
+// in the round in which that is itself. The pairing is its own inverse, so block q leaves for rank q in the same round
+// in which rank q's block takes its place: safe in place, for every P.
+//
+// P = 3, rank 0:
+//   step 0  OUT[0] <- IN[0]    step 1  CH(1) <- IN[1]    step 3  CH(2) <- IN[2]
+//                              step 2  OUT[1] <- CH(1)   step 4  OUT[2] <- CH(2)
+#include "impl/algorithms/algorithm.h"
+
+namespace tutti {
+namespace {
+
+Shape shape(const Problem& problem) { return {.units_per_block = 1, .largest_message = problem.ranks > 1 ? 1 : 0}; }
+
+int step_count(const Problem& problem, int /*rank*/) { return 2 * problem.ranks - 1; }
+
+Step step(const Problem& problem, int rank, int index) {
+  const int ranks = problem.ranks;
+  const int own_round = 2 * rank % ranks;
+  if (index == 2 * own_round) return move({output(rank, unit(rank))}, {input(rank, unit(rank))});
+  if (index > 2 * own_round) ++index;  // the round with itself has one step, not two
+  const int peer = (index / 2 + ranks - rank) % ranks;
+  if (index % 2 == 0) return move({channel(peer)}, {input(rank, unit(peer))});
+  return move({output(rank, unit(peer))}, {channel(peer)});
+}
+
+Cost cost(const Problem& problem, int rank) {
+  const int ranks = problem.ranks;
+  return {.steps = step_count(problem, rank), .messages = ranks - 1, .units = ranks - 1, .depth = 3 * ranks - 2};
+}
+
+/// Both of a pair send before they receive, so a block must fit.
+int least_slots(const Problem& problem, int slices) { return problem.ranks > 1 ? slices : 0; }
+
+}  // namespace
+
+extern const Algorithm k_all_to_all_pairwise;
+const Algorithm k_all_to_all_pairwise{
+    .collective = Collective::all_to_all,
+    .name = "pairwise",
+    .summary = "one exchange per round over channels; P-1 rounds, in place without staging",
+    .source = "pairwise exchange, as in MPICH and Open MPI",
+    .shape = shape,
+    .step_count = step_count,
+    .step = step,
+    .cost = cost,
+    .least_slots = least_slots,
+    .synchronises = true,
+};
+
+}  // namespace tutti

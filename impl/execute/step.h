@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step logic: how a lane walks a plan. A lane is a resumable state of two words, polled until done. This header
+// knows no memory and no instruction set: a Machine does what a step asks for. CPU ranks and GPU kernels walk the same
+// plans through it, so it also compiles as device code.
+//
+// A Machine provides
+//   bool heard(int rank, uint16_t phase)          whether `rank` has announced `phase` of this operation (acquire)
+//   void announce(const PlanOp&)                  publishes references where marked, then the phase (release)
+//   bool channels_ready(const PlanView&, const PlanOp&)   every source slot is full and every destination slot is free
+//   void move(const PlanView&, const PlanOp&)     computes the piece; opens its slots where marked
+//   void close_channels(const PlanView&, const PlanOp&)   publishes destination slots, releases source slots
+#pragma once
+
+#include <cstdint>
+
+#include "impl/schedule/plan.h"
+#include "impl/types/host_device.h"
+
+namespace tutti {
+
+struct Lane {
+  std::uint32_t at = 0;     ///< index of the next op
+  std::int32_t cursor = 0;  ///< WAIT: ranks of the set already heard
+};
+
+/// Walks as far as it can without waiting; true when the plan is complete.
+template <class Machine>
+TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machine) {
+  const PlanOp* const ops = plan.ops();
+  const std::uint32_t end = plan.header().ops;
+  const int ranks = plan.header().ranks;
+  for (; lane.at < end; ++lane.at) {
+    const PlanOp& op = ops[lane.at];
+    if (op.verb == Verb::move) {
+      if ((op.marks & mark_opens) != 0 && !machine.channels_ready(plan, op)) return false;
+      machine.move(plan, op);
+      if ((op.marks & mark_closes) != 0) machine.close_channels(plan, op);
+    } else if (op.verb == Verb::signal) {
+      machine.announce(op);
+    } else {
+      const RankSet set = plan.operands()[op.first_operand].ranks;
+      for (; lane.cursor < set.n; ++lane.cursor) {
+        if (!machine.heard(set.at(lane.cursor, ranks), op.phase)) return false;
+      }
+      lane.cursor = 0;
+    }
+  }
+  return true;
+}
+
+}  // namespace tutti

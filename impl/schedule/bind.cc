@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/schedule/bind.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "impl/schedule/lower.h"
+#include "impl/schedule/segment.h"
+
+namespace tutti {
+namespace {
+
+/// FNV-1a over everything that must be the same on all ranks.
+class KeyHash {
+ public:
+  KeyHash& add(std::string_view text) {
+    for (const char c : text) mix(static_cast<unsigned char>(c));
+    return add(static_cast<std::int64_t>(text.size()));
+  }
+  KeyHash& add(std::int64_t value) {
+    for (int i = 0; i < 8; ++i) mix(static_cast<unsigned char>(static_cast<std::uint64_t>(value) >> (8 * i)));
+    return *this;
+  }
+  [[nodiscard]] std::uint64_t value() const { return hash_; }
+
+ private:
+  void mix(unsigned char byte) { hash_ = (hash_ ^ byte) * 0x100000001b3ULL; }
+  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
+};
+
+std::uint64_t key_hash(const Schedule& schedule, const BindRequest& request, Count segment) {
+  return KeyHash()
+      .add(to_string(schedule.problem.collective))
+      .add(schedule.name)
+      .add(schedule.problem.ranks)
+      .add(schedule.problem.root)
+      .add(request.count)
+      .add(segment)
+      .add(to_string(request.dtype))
+      .add(to_string(request.op))
+      .add(request.is_in_place ? 1 : 0)
+      .add(to_string(request.buffers))
+      .value();
+}
+
+Status validate(const Schedule& schedule, const BindRequest& request) {
+  const int ranks = schedule.problem.ranks;
+  if (request.rank < 0 || request.rank >= ranks) {
+    return error(Code::invalid_argument, "rank {} is out of range: 0 to {}", request.rank, ranks - 1);
+  }
+  if (schedule.problem.root < 0 || schedule.problem.root >= ranks) {
+    return error(Code::invalid_argument, "root {} is out of range: 0 to {}", schedule.problem.root, ranks - 1);
+  }
+  if (request.count < 0) return error(Code::invalid_argument, "count {} is negative: 0 or more", request.count);
+  if (request.segment < 0) return error(Code::invalid_argument, "segment {} is negative: 0 or more", request.segment);
+  const std::int64_t slot = request.resources.slot_bytes;
+  if (slot < 64 || slot % 64 != 0) {
+    return error(Code::invalid_argument, "slots of {} bytes: a positive multiple of 64", slot);
+  }
+  return {};
+}
+
+Plan plan_for(const Schedule& schedule, const BindRequest& request, Count segment) {
+  return lower(
+      {.schedule = schedule, .request = request, .segment = segment, .hash = key_hash(schedule, request, segment)});
+}
+
+}  // namespace
+
+std::string_view to_string(Buffers buffers) { return buffers == Buffers::shared ? "shared" : "private"; }
+
+Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request) {
+  TUTTI_RETURN_IF_ERROR(validate(schedule, request));
+  TUTTI_ASSIGN_OR_RETURN(const Count segment, choose_segment(schedule, request));
+  BoundCall call;
+  call.segment_bytes = segment * static_cast<std::int64_t>(size_of(request.dtype));
+  call.full_segments = request.count / segment;
+  call.has_tail = request.count % segment > 0 || request.count == 0;
+  if (call.full_segments > 0) call.full = plan_for(schedule, request, segment);
+  if (call.has_tail) call.tail = plan_for(schedule, request, request.count % segment);
+  return call;
+}
+
+}  // namespace tutti

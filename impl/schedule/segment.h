@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing the segment: how many elements of each block one plan handles, so that its messages fit the channel's slots
+// and its scratch fits the generation's.
+#pragma once
+
+#include "impl/schedule/bind.h"
+#include "impl/schedule/unit_table.h"
+
+namespace tutti {
+
+/// Whether exposed user buffers are copied to scratch first: they are private, or the schedule asks for it in place.
+[[nodiscard]] bool is_staged(const Schedule& schedule, const BindRequest& request);
+
+/// Where a plan's scratch lies: the schedule's own units, then the mirrors of staged buffers.
+struct ScratchLayout {
+  std::int64_t unit_stride = 0;
+  std::int64_t input_mirror = 0;  ///< offset; meaningful where the shape exposes the input and buffers are staged
+  std::int64_t output_mirror = 0;
+  std::int64_t bytes = 0;
+  bool is_in_line = false;  ///< the schedule's units lie in the flag line
+};
+[[nodiscard]] ScratchLayout scratch_layout(const Schedule& schedule, const BindRequest& request,
+                                           const UnitTable& table);
+
+/// Slices of the longest message of any rank; 0 without channels.
+[[nodiscard]] int slices_of(const Schedule& schedule, const BindRequest& request, const UnitTable& table);
+
+/// Elements per block and segment: all of them if they fit, else the largest multiple of a line per unit that does.
+/// Errors: resource with the numbers when even a cache line per unit does not fit, or when a segment that was asked for
+/// (BindRequest::segment) does not.
+[[nodiscard]] Result<Count> choose_segment(const Schedule& schedule, const BindRequest& request);
+
+}  // namespace tutti

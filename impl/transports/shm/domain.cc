@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/transports/shm/domain.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace tutti::shm {
+namespace {
+
+/// First fit over one rank's heap; only the owner allocates from it.
+class Heap {
+ public:
+  explicit Heap(std::size_t bytes) { free_[0] = bytes; }
+
+  Result<std::size_t> allocate(std::size_t bytes) {
+    const std::size_t size = std::max(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      if (it->second < size) continue;
+      const auto [offset, available] = *it;
+      free_.erase(it);
+      if (available > size) free_[offset + size] = available - size;
+      used_[offset] = size;
+      return offset;
+    }
+    std::size_t largest = 0;
+    for (const auto& [offset, available] : free_) largest = std::max(largest, available);
+    return error(Code::resource, "no room for a shared buffer of {} bytes: the largest free part of the heap has {}",
+                 bytes, largest);
+  }
+
+  void release(std::size_t offset) {
+    const auto used = used_.find(offset);
+    TUTTI_ASSERT(used != used_.end(), "offset {} is not allocated", offset);
+    auto here = free_.emplace(offset, used->second).first;
+    used_.erase(used);
+    const auto next = std::next(here);
+    if (next != free_.end() && here->first + here->second == next->first) {
+      here->second += next->second;
+      free_.erase(next);
+    }
+    if (here != free_.begin()) {
+      const auto previous = std::prev(here);
+      if (previous->first + previous->second == here->first) {
+        previous->second += here->second;
+        free_.erase(here);
+      }
+    }
+  }
+
+  [[nodiscard]] bool holds(std::size_t offset, std::size_t bytes) const {
+    auto after = used_.upper_bound(offset);
+    if (after == used_.begin()) return false;
+    --after;
+    return offset + bytes <= after->first + after->second;
+  }
+
+ private:
+  std::map<std::size_t, std::size_t> free_;  // offset -> bytes
+  std::map<std::size_t, std::size_t> used_;
+};
+
+class ShmDomain final : public Domain {
+ public:
+  ShmDomain(const DomainShape& shape, std::byte* base)
+      : Domain(shape, "shm", base), heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)) {}
+  ~ShmDomain() override { munmap(base(), domain_bytes(shape())); }
+
+  Result<void*> alloc_shared(int rank, std::size_t bytes) override {
+    TUTTI_ASSIGN_OR_RETURN(const std::size_t offset, heap(rank).allocate(bytes));
+    return static_cast<void*>(seat(rank).heap + offset);
+  }
+  void free_shared(int rank, void* pointer) override { heap(rank).release(offset_of(rank, pointer)); }
+
+  [[nodiscard]] bool is_shared(int rank, const void* pointer, std::size_t bytes) const override {
+    const std::size_t offset = offset_of(rank, pointer);
+    return offset < shape().heap_bytes && heaps_[static_cast<std::size_t>(rank)].holds(offset, bytes);
+  }
+
+ private:
+  [[nodiscard]] Heap& heap(int rank) { return heaps_[static_cast<std::size_t>(rank)]; }
+  /// Wraps to a huge number for a pointer below the heap.
+  [[nodiscard]] std::size_t offset_of(int rank, const void* pointer) const {
+    return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(seat(rank).heap);
+  }
+
+  std::vector<Heap> heaps_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd) {
+  const std::size_t bytes = domain_bytes(shape);
+  struct stat status {};
+  if (fstat(fd, &status) != 0)
+    return error(Code::io, "the job's shared memory (descriptor {}): {}", fd, std::strerror(errno));
+  if (static_cast<std::size_t>(status.st_size) < bytes) {
+    return error(Code::invalid_argument, "the job's shared memory has {} bytes; {} ranks need {}", status.st_size,
+                 shape.ranks, bytes);
+  }
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED)
+    return error(Code::resource, "cannot map {} bytes of shared memory: {}", bytes, std::strerror(errno));
+  return std::unique_ptr<Domain>(new ShmDomain(shape, static_cast<std::byte*>(base)));
+}
+
+Result<int> create_memory(std::size_t bytes) {
+  const int fd = memfd_create("tutti", MFD_CLOEXEC);
+  if (fd < 0) return error(Code::resource, "cannot create shared memory: {}", std::strerror(errno));
+  if (const int failure = posix_fallocate(fd, 0, static_cast<off_t>(std::max<std::size_t>(bytes, 1))); failure != 0) {
+    close(fd);
+    return error(Code::resource, "cannot allocate {} bytes of shared memory: {}", bytes, std::strerror(failure));
+  }
+  return fd;
+}
+
+}  // namespace tutti::shm
