@@ -21,6 +21,13 @@ struct alignas(64) RankStatus {
 };
 enum class Activity : std::uint32_t { idle, operation, exchange };
 
+/// CLOCK_MONOTONIC, the clock of the board: the same in all processes of the machine.
+[[nodiscard]] std::int64_t monotonic_ns();
+/// Before whatever may wait for another rank: counts an operation and starts its deadline. By the rank itself only.
+void announce(RankStatus& status, Activity activity, std::uint32_t case_index);
+/// After it: nothing is pending any more.
+void settle(RankStatus& status);
+
 /// One host's page for exchanges.
 struct alignas(64) HostPage {
   static constexpr std::size_t kPayload = 4096 - 64;

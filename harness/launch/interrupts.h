@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGINT, SIGTERM and SIGHUP as something to poll. The handlers only note the signal and make a descriptor readable.
+#pragma once
+
+namespace tutti::harness {
+
+/// Catches the signals while at least one object lives. A signal stays noted until the last object is gone, so a program
+/// that keeps one for its whole run also learns of a signal that came between two launches.
+/// A SIGHUP that was ignored before (nohup) stays ignored. Not for construction in several threads at once.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  [[nodiscard]] int signal() const;      ///< the first signal that came, or 0
+  [[nodiscard]] int descriptor() const;  ///< readable once a signal came
+};
+
+}  // namespace tutti::harness

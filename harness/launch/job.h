@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job: P ranks of the hidden rank program, and how it ended. The launcher knows nothing of what is measured: the payload
+// and the messages of the ranks are text.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/cases/ranks_as.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+struct Job {
+  int ranks = 1;
+  RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which says hello as rank 0
+  bool needs_mpirun = false;              ///< ranks_as must be processes
+  std::string mpirun = "mpirun";          ///< of Open MPI; a path, or a name looked for in PATH
+  std::string program = "/proc/self/exe";
+  std::vector<std::string> arguments;     ///< after the program's name
+  std::string payload;                    ///< given to every rank
+  std::size_t domain_bytes = 0;           ///< shared memory besides the board; 0: none
+  std::chrono::milliseconds timeout = std::chrono::seconds(60);          ///< of one announced operation
+  std::chrono::milliseconds connect_timeout = std::chrono::seconds(20);  ///< from the start to the last hello
+  std::filesystem::path log;              ///< appended: output of ranks and mpirun; empty: kept in memory only
+};
+
+enum class Ending : std::uint8_t {
+  finished,         ///< every rank said bye and exited with 0
+  exited,           ///< a rank (or mpirun) ended before its time: `number` is its exit code
+  killed,           ///< a rank (or mpirun) was killed by signal `number`
+  stopped,          ///< a rank was stopped (state T) for longer than the timeout
+  hung,             ///< an announced operation lasted longer than the timeout
+  said_error,       ///< a rank reported an error; `failure` has the code that it gave
+  garbled,          ///< a rank sent something that is not a message
+  never_connected,  ///< a rank did not say hello in time
+  interrupted,      ///< this process got signal `number` (SIGINT, SIGTERM, SIGHUP)
+};
+
+[[nodiscard]] std::string_view to_string(Ending how);
+
+struct Outcome {
+  bool ok = false;
+  Ending how = Ending::finished;
+  int failed_rank = -1;  ///< -1: none, or none that could be told
+  int number = 0;        ///< see Ending
+  Status failure;        ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
+  std::string log_tail;  ///< last lines of the log of this launch; empty if ok
+};
+
+/// Whom the launcher tells. Called from `launch`, in its thread, in the order in which a rank sent.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void on_message(int rank, std::string_view type, std::string_view text) = 0;
+  /// The name of a case in messages about hangs.
+  [[nodiscard]] virtual std::string case_name(std::uint32_t index) const { return fmt::format("case {}", index); }
+};
+
+}  // namespace tutti::harness

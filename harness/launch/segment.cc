@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Before a segment is allocated its size is held against what the machine and the control group have left: beyond that,
+// allocating would not fail but wake the kernel's out-of-memory killer.
+#include "harness/launch/segment.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+namespace tutti::harness {
+namespace {
+
+std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  return file >> value ? value : otherwise;  // "max" is no number
+}
+
+std::uint64_t bytes_available() {
+  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t available = kUnknown;
+  std::ifstream meminfo("/proc/meminfo");
+  std::string key;
+  for (std::uint64_t kilobytes = 0; meminfo >> key >> kilobytes; meminfo.ignore(256, '\n')) {
+    if (key == "MemAvailable:") available = kilobytes * 1024;
+  }
+  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max", kUnknown);
+  const std::uint64_t used = number_in("/sys/fs/cgroup/memory.current", 0);
+  return limit == kUnknown ? available : std::min(available, limit - std::min(limit, used));
+}
+
+}  // namespace
+
+Result<Descriptor> make_segment(const std::string& name, std::size_t bytes) {
+  if (const std::uint64_t available = bytes_available(); bytes > available) {
+    return error(Code::resource, "shared memory '{}' needs {} bytes; {} bytes are available", name, bytes, available);
+  }
+  Descriptor segment(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!segment.is_open()) return error(Code::resource, "cannot create '{}': {}", name, std::strerror(errno));
+  int failure = 0;
+  do {
+    failure = bytes == 0 ? 0 : ::posix_fallocate(segment.get(), 0, static_cast<off_t>(bytes));
+  } while (failure == EINTR);
+  if (failure != 0) {
+    return error(Code::resource, "cannot allocate {} bytes of shared memory '{}' ({} bytes are available): {}", bytes, name,
+                 bytes_available(), std::strerror(failure));
+  }
+  if (::fcntl(segment.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return error(Code::io, "cannot seal '{}': {}", name, std::strerror(errno));
+  }
+  return segment;
+}
+
+Result<Descriptor> make_text_segment(const std::string& name, std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(Descriptor segment, make_segment(name, text.size()));
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = ::pwrite(segment.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno != EINTR) return error(Code::io, "cannot fill '{}': {}", name, std::strerror(errno));
+    done += static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+  }
+  return segment;
+}
+
+Result<std::string> read_text(int descriptor) {
+  struct stat about = {};
+  if (::fstat(descriptor, &about) != 0) return error(Code::io, "cannot read a text: {}", std::strerror(errno));
+  std::string text(static_cast<std::size_t>(about.st_size), '\0');
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = ::pread(descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return error(Code::io, "a text of {} bytes ends after {}", text.size(), done);
+    done += static_cast<std::size_t>(n);
+  }
+  return text;
+}
+
+Result<Mapping> Mapping::map(int descriptor, std::size_t bytes) {
+  Mapping mapping;
+  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  if (base == MAP_FAILED) return error(Code::resource, "cannot map {} bytes: {}", bytes, std::strerror(errno));
+  mapping.base_ = base;
+  mapping.bytes_ = bytes;
+  return mapping;
+}
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) ::munmap(base_, bytes_);
+}
+
+}  // namespace tutti::harness
