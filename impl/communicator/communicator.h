@@ -107,6 +107,7 @@ class Communicator {
 
  protected:
   friend class Work;
+  [[nodiscard]] Work handle(std::uint64_t ticket) { return Work(this, ticket); }
   virtual Result<bool> test(std::uint64_t ticket) = 0;
   virtual Status wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) = 0;
   [[nodiscard]] virtual std::string position(std::uint64_t ticket) const = 0;

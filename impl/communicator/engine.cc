@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/communicator/engine.h"
+
+#include <algorithm>
+#include <sched.h>
+
+#include "impl/prove/prove.h"
+
+namespace tutti {
+namespace {
+
+constexpr int kMostProvedRanks = 1024;
+constexpr int kSpinsBetweenChecks = 1024;
+constexpr int kYieldsBetweenChecks = 16;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::create(Domain& domain, int rank, CommunicatorOptions options) {
+  if (rank < 0 || rank >= domain.shape().ranks) {
+    return error(Code::invalid_argument, "rank {} is out of range: 0 to {}", rank, domain.shape().ranks - 1);
+  }
+  return std::unique_ptr<Communicator>(new Engine(domain, rank, options));
+}
+
+Engine::Engine(Domain& domain, int rank, CommunicatorOptions options)
+    : domain_(domain), rank_(rank), ranks_(domain.shape().ranks), options_(options), machine_(domain, rank), ring_(16) {
+  for (int peer = 0; peer < ranks_; ++peer) completions_.push_back(&domain.seat(peer).completion->operation);
+}
+
+const Algorithm& Engine::choose(const Call& call) const {
+  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+  return choose_algorithm(problem, call.buffers, options_.cores,
+                          buffer_bytes(problem, call.count, size_of(call.dtype)));
+}
+
+Result<const BoundEntry*> Engine::bound(const Call& call) {
+  const PlanCache::Key key = PlanCache::key_of(call);
+  if (const BoundEntry* entry = cache_.find(key); entry != nullptr) return entry;
+
+  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+  if (call.root < 0 || call.root >= ranks_) {
+    return error(Code::invalid_argument, "root {} is out of range: 0 to {}", call.root, ranks_ - 1);
+  }
+  if (is_reducing(call.collective) == (call.op == Op::none)) {
+    return error(Code::invalid_argument, "{} with op {}: {}", to_string(call.collective), to_string(call.op),
+                 is_reducing(call.collective) ? "it needs one" : "it has none");
+  }
+  const DomainShape& shape = domain_.shape();
+  BoundEntry entry{.schedule = call.schedule != nullptr ? *call.schedule : schedule_of(choose(call), problem)};
+  if (entry.schedule.problem != problem) {
+    return error(Code::invalid_argument, "schedule {} is for another problem ({} on {} ranks, root {})",
+                 entry.schedule.name, to_string(entry.schedule.problem.collective), entry.schedule.problem.ranks,
+                 entry.schedule.problem.root);
+  }
+  const BindRequest request{.rank = rank_,
+                            .count = call.count,
+                            .dtype = call.dtype,
+                            .op = call.op,
+                            .is_in_place = call.is_in_place,
+                            .buffers = call.buffers,
+                            .resources = {.slots = shape.slots,
+                                          .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
+                                          .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes),
+                                          .cache_bytes = options_.cache_bytes},
+                            .segment = options_.segment};
+  TUTTI_ASSIGN_OR_RETURN(entry.call, bind(entry.schedule, request));
+  if (options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks) {
+    TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(entry.schedule, request));
+    if (!proof.holds()) {
+      return error(Code::refuted, "{} {} on {} ranks, count {}: {}", to_string(call.collective), entry.schedule.name,
+                   ranks_, call.count, to_string(proof.findings.front()));
+    }
+  }
+  entry.kernel = kernel_for(call.dtype, call.op);
+  return cache_.insert(key, std::move(entry));
+}
+
+Status Engine::check_addresses(const Call& call, const BoundEntry& entry) const {
+  if (call.buffers == Buffers::private_) return {};
+  const std::size_t block = static_cast<std::size_t>(call.count) * size_of(call.dtype);
+  const auto check = [&](const char* name, const void* pointer, int blocks) -> Status {
+    const std::size_t bytes = static_cast<std::size_t>(blocks) * block;
+    if (bytes == 0 || domain_.is_shared(rank_, pointer, bytes)) return {};
+    return error(Code::invalid_argument, "{} of {} bytes at {} is not from alloc_shared: pass Buffers::private_", name,
+                 bytes, pointer);
+  };
+  TUTTI_RETURN_IF_ERROR(check("the input", call.input, input_blocks(entry.schedule.problem, rank_)));
+  return check("the output", call.output, output_blocks(entry.schedule.problem, rank_));
+}
+
+Result<std::uint64_t> Engine::enqueue(const Call& call) {
+  if (!failed_.is_ok()) return failed_;
+  TUTTI_ASSIGN_OR_RETURN(const BoundEntry* entry, bound(call));
+  TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
+  if (next_ - first_ == ring_.size()) grow();
+  const std::uint64_t ticket = next_++;
+  pending(ticket) = {.entry = entry,
+                     .input = static_cast<const std::byte*>(call.input),
+                     .output = static_cast<std::byte*>(call.output)};
+  return ticket;
+}
+
+void Engine::grow() {
+  std::vector<Pending> wider(2 * ring_.size());
+  for (std::uint64_t ticket = first_; ticket < next_; ++ticket) wider[ticket & (wider.size() - 1)] = pending(ticket);
+  ring_ = std::move(wider);
+}
+
+Result<Work> Engine::post(const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t ticket, enqueue(call));
+  progress();
+  return handle(ticket);
+}
+
+Status Engine::run(const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t ticket, enqueue(call));
+  return wait(ticket, options_.timeout);
+}
+
+void Engine::progress() {
+  while (first_ < next_) {
+    Pending& call = pending(first_);
+    if (!call.is_started && !start(call)) return;
+    if (!advance(lane_, call.entry->call.plan(call.segment).view(), machine_)) return;
+    finish_segment(call);
+  }
+}
+
+bool Engine::start(Pending& call) {
+  const PlanView plan = call.entry->call.plan(call.segment).view();
+  const std::uint64_t number = completed_ + 1;
+  if (plan.header().uses_generation && !generation_is_free(number)) return false;
+  machine_.begin(
+      {.plan = plan, .number = number, .input = call.input, .output = call.output, .kernel = call.entry->kernel});
+  lane_ = {};
+  call.is_started = true;
+  return true;
+}
+
+/// Operation s may write generation s mod K once every rank has completed s - K. The least that the ranks have said is
+/// remembered and read anew only when it is too old, about once in K operations.
+bool Engine::generation_is_free(std::uint64_t number) {
+  const auto generations = static_cast<std::uint64_t>(domain_.shape().generations);
+  if (number <= known_complete_ + generations) return true;
+  std::uint64_t least = completed_;
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (peer != rank_)
+      least = std::min(least, completions_[static_cast<std::size_t>(peer)]->load(std::memory_order_acquire));
+  }
+  known_complete_ = std::max(known_complete_, least);
+  return number <= known_complete_ + generations;
+}
+
+void Engine::finish_segment(Pending& call) {
+  ++completed_;
+  const BoundCall& bound_call = call.entry->call;
+  if (bound_call.plan(call.segment).header().synchronises) {
+    known_complete_ = completed_ - 1;  // everybody has started this operation, hence completed the one before
+  } else {
+    completions_[static_cast<std::size_t>(rank_)]->store(completed_, std::memory_order_release);
+  }
+  call.is_started = false;
+  if (++call.segment == bound_call.segments()) {
+    ++first_;
+    return;
+  }
+  if (call.input != nullptr) call.input += bound_call.segment_bytes;
+  if (call.output != nullptr) call.output += bound_call.segment_bytes;
+}
+
+Result<bool> Engine::test(std::uint64_t ticket) {
+  if (ticket < first_) return true;
+  progress();
+  if (ticket < first_) return true;
+  TUTTI_RETURN_IF_ERROR(check(Clock::time_point::max()));
+  return false;
+}
+
+Status Engine::wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) {
+  progress();
+  if (ticket < first_) return {};
+  const Clock::time_point deadline = Clock::now() + timeout;
+  const bool yields = options_.waiting == Waiting::yield;
+  const int polls = yields ? kYieldsBetweenChecks : kSpinsBetweenChecks;
+  for (;;) {
+    for (int i = 0; i < polls; ++i) {
+      if (yields) {
+        sched_yield();
+      } else {
+        pause();
+      }
+      progress();
+      if (ticket < first_) return {};
+    }
+    TUTTI_RETURN_IF_ERROR(check(deadline));
+  }
+}
+
+Status Engine::check(Clock::time_point deadline) {
+  if (!failed_.is_ok()) return failed_;
+  if (!machine_.failure().is_ok()) return fail(machine_.failure());
+  if (const std::uint64_t word = domain_.abort_line().word.load(std::memory_order_acquire); word != 0) {
+    return fail(error(Code::aborted, "rank {} failed", word - 1));
+  }
+  if (deadline != Clock::time_point::max() && Clock::now() >= deadline) {
+    return fail(error(Code::timeout, "rank {} gave up: {}", rank_, describe_wait()));
+  }
+  return {};
+}
+
+Status Engine::fail(Status status) {
+  failed_ = std::move(status);
+  std::uint64_t nobody = 0;
+  domain_.abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(rank_) + 1,
+                                                    std::memory_order_release);
+  return failed_;
+}
+
+std::string Engine::describe_wait() const {
+  const Pending& call = pending(first_);
+  const Plan& plan = call.entry->call.plan(call.segment);
+  const std::string where = fmt::format("operation {} ({} {}, segment {} of {})", completed_ + 1,
+                                        to_string(call.entry->schedule.problem.collective), call.entry->schedule.name,
+                                        call.segment + 1, call.entry->call.segments());
+  if (!call.is_started) return where + " waits for the ranks that have not completed an operation a generation ago";
+  const PlanOp& op = plan.ops()[lane_.at];
+  const std::string step = fmt::format("{}, step {} of {}", where, op.step + 1, call.entry->schedule.step_count(rank_));
+  if (op.verb == Verb::wait) {
+    return fmt::format("{}: waits for phase {} of rank {}", step, op.phase, plan.ranks(op).at(lane_.cursor, ranks_));
+  }
+  const auto is_channel = [](const PlanOperand& operand) { return operand.space == Space::channel; };
+  const auto sources = plan.sources(op);
+  const auto source = std::find_if(sources.begin(), sources.end(), is_channel);
+  if (source != sources.end()) return fmt::format("{}: waits for data from rank {}", step, source->ranks.first);
+  const auto destinations = plan.destinations(op);
+  const auto destination = std::find_if(destinations.begin(), destinations.end(), is_channel);
+  if (destination != destinations.end())
+    return fmt::format("{}: waits for room at rank {}", step, destination->ranks.first);
+  return step;
+}
+
+std::string Engine::position(std::uint64_t ticket) const {
+  if (ticket < first_) return "complete";
+  if (ticket > first_) return fmt::format("{} calls before it are not complete", ticket - first_);
+  return describe_wait();
+}
+
+}  // namespace tutti

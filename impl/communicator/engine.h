@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The communicator of a CPU rank: posted calls wait in a ring and are walked in post order, segment by segment. Each
+// segment is an operation with a number of its own and the generation number mod K.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "impl/communicator/communicator.h"
+#include "impl/communicator/plan_cache.h"
+#include "impl/execute/cpu_machine.h"
+
+namespace tutti {
+
+class Engine final : public Communicator {
+ public:
+  Engine(Domain& domain, int rank, CommunicatorOptions options);
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int ranks() const override { return ranks_; }
+  [[nodiscard]] Result<Work> post(const Call& call) override;
+  Status run(const Call& call) override;
+  [[nodiscard]] Result<void*> alloc_shared(std::size_t bytes) override { return domain_.alloc_shared(rank_, bytes); }
+  void free_shared(void* pointer) override { domain_.free_shared(rank_, pointer); }
+  [[nodiscard]] const Algorithm& choose(const Call& call) const override;
+
+ protected:
+  Result<bool> test(std::uint64_t ticket) override;
+  Status wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) override;
+  [[nodiscard]] std::string position(std::uint64_t ticket) const override;
+
+ private:
+  /// A call on its way.
+  struct Pending {
+    const BoundEntry* entry = nullptr;
+    const std::byte* input = nullptr;  ///< of the segment at hand
+    std::byte* output = nullptr;
+    Count segment = 0;
+    bool is_started = false;
+  };
+
+  [[nodiscard]] Result<const BoundEntry*> bound(const Call& call);
+  Status check_addresses(const Call& call, const BoundEntry& entry) const;
+  Result<std::uint64_t> enqueue(const Call& call);
+  [[nodiscard]] Pending& pending(std::uint64_t ticket) { return ring_[ticket & (ring_.size() - 1)]; }
+  [[nodiscard]] const Pending& pending(std::uint64_t ticket) const { return ring_[ticket & (ring_.size() - 1)]; }
+  void grow();
+
+  /// Walks the oldest calls as far as possible without waiting.
+  void progress();
+  [[nodiscard]] bool start(Pending& call);
+  [[nodiscard]] bool generation_is_free(std::uint64_t number);
+  void finish_segment(Pending& call);
+  /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
+  Status check(Clock::time_point deadline);
+  Status fail(Status status);
+  [[nodiscard]] std::string describe_wait() const;
+
+  Domain& domain_;
+  int rank_;
+  int ranks_;
+  CommunicatorOptions options_;
+  CpuMachine machine_;
+  PlanCache cache_;
+  std::vector<std::atomic<std::uint64_t>*> completions_;  // [rank]
+  std::vector<Pending> ring_;                             // a power of two
+  std::uint64_t first_ = 0;                               // ticket of the oldest call under way
+  std::uint64_t next_ = 0;                                // ticket of the next call
+  Lane lane_;
+  std::uint64_t completed_ = 0;       // operations complete here
+  std::uint64_t known_complete_ = 0;  // every rank has completed at least so many
+  Status failed_;                     // first error; sticky
+};
+
+}  // namespace tutti

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's bound calls, by what distinguishes them. The call before last time is compared first: in a loop the look-up
+// is a comparison.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "impl/communicator/communicator.h"
+#include "impl/reduce/kernels.h"
+
+namespace tutti {
+
+/// A call bound on this rank.
+struct BoundEntry {
+  Schedule schedule;
+  BoundCall call;
+  Kernel kernel = nullptr;
+};
+
+class PlanCache {
+ public:
+  struct Key {
+    Collective collective;
+    Dtype dtype;
+    Op op;
+    Buffers buffers;
+    bool is_in_place;
+    int root;
+    Count count;
+    const Schedule* schedule;
+    bool operator==(const Key&) const = default;
+  };
+  [[nodiscard]] static Key key_of(const Call& call) {
+    return {call.collective, call.dtype, call.op, call.buffers, call.is_in_place, call.root, call.count, call.schedule};
+  }
+
+  [[nodiscard]] const BoundEntry* find(const Key& key) {
+    if (last_ != nullptr && key == last_key_) return last_;
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return nullptr;
+    return remember(key, found->second.get());
+  }
+  const BoundEntry* insert(const Key& key, BoundEntry entry) {
+    auto& place = entries_[key];
+    place = std::make_unique<BoundEntry>(std::move(entry));
+    return remember(key, place.get());
+  }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      std::uint64_t hash = 0x9e3779b97f4a7c15ULL;
+      const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdULL ^ (hash >> 29U); };
+      mix(static_cast<std::uint64_t>(key.collective) | static_cast<std::uint64_t>(key.dtype) << 8U |
+          static_cast<std::uint64_t>(key.op) << 16U | static_cast<std::uint64_t>(key.buffers) << 24U |
+          static_cast<std::uint64_t>(key.is_in_place) << 32U);
+      mix(static_cast<std::uint64_t>(key.root));
+      mix(static_cast<std::uint64_t>(key.count));
+      mix(reinterpret_cast<std::uintptr_t>(key.schedule));
+      return hash;
+    }
+  };
+  const BoundEntry* remember(const Key& key, const BoundEntry* entry) {
+    last_key_ = key;
+    last_ = entry;
+    return entry;
+  }
+
+  std::unordered_map<Key, std::unique_ptr<BoundEntry>, Hash> entries_;
+  Key last_key_{};
+  const BoundEntry* last_ = nullptr;
+};
+
+}  // namespace tutti

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// `auto`: a table of data. The first row that fits is taken, so rows go from special to general; the last row of each
+// collective fits everything. Rows were set from the trial that design notes call core 2.3 (P = 2, a core each) and 2.6
+// (more ranks than cores), then checked with `tutti run --algorithms all` (results/).
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "impl/communicator/communicator.h"
+
+namespace tutti {
+namespace {
+
+enum class Crowding : std::uint8_t { any, core_each, oversubscribed };
+
+struct Row {
+  Collective collective;
+  std::optional<Buffers> buffers;  ///< nullopt: both
+  Crowding crowding;
+  int most_ranks;
+  std::int64_t most_bytes;  ///< of one rank's buffer
+  std::string_view algorithm;
+};
+
+constexpr int kAnyRanks = std::numeric_limits<int>::max();
+constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
+
+constexpr std::array kTable{
+    Row{Collective::all_reduce, Buffers::shared, Crowding::core_each, 8, 2048, "one_shot"},
+    Row{Collective::all_reduce, Buffers::private_, Crowding::core_each, 8, 2048, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 8, 4096, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 32, 2048, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "two_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "halving"},
+    Row{Collective::broadcast, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::all_to_all, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::all_to_all, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
+    Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},
+};
+
+}  // namespace
+
+const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes) {
+  const Crowding crowding = problem.ranks > cores ? Crowding::oversubscribed : Crowding::core_each;
+  for (const Row& row : kTable) {
+    const bool fits = row.collective == problem.collective && row.buffers.value_or(buffers) == buffers &&
+                      (row.crowding == Crowding::any || row.crowding == crowding) && problem.ranks <= row.most_ranks &&
+                      bytes <= row.most_bytes;
+    if (!fits) continue;
+    const auto algorithm = find_algorithm(row.collective, row.algorithm);
+    TUTTI_ASSERT(algorithm.is_ok(), "the selection table names {} {}", to_string(row.collective), row.algorithm);
+    return *algorithm.value();
+  }
+  TUTTI_ASSERT(false, "no row for {} on {} ranks", to_string(problem.collective), problem.ranks);
+}
+
+}  // namespace tutti

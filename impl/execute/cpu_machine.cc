@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/execute/cpu_machine.h"
+
+namespace tutti {
+
+CpuMachine::CpuMachine(Domain& domain, int rank)
+    : rank_(rank),
+      ranks_(domain.shape().ranks),
+      generation_mask_(static_cast<std::uint64_t>(domain.shape().generations) - 1),
+      slots_(static_cast<std::uint64_t>(domain.shape().slots)),
+      slot_stride_(sizeof(SlotHeader) + domain.shape().slot_bytes),
+      scratch_bytes_(domain.shape().scratch_bytes) {
+  const auto count = static_cast<std::size_t>(ranks_);
+  for (int peer = 0; peer < ranks_; ++peer) {
+    seats_.push_back(domain.seat(peer));
+    senders_.push_back({.memory = domain.channel(rank, peer)});
+    receivers_.push_back({.memory = domain.channel(peer, rank)});
+  }
+  const Seat& mine = seats_[static_cast<std::size_t>(rank)];
+  my_lines_ = mine.lines;
+  heap_address_ = reinterpret_cast<std::uintptr_t>(mine.heap);
+  // A step has four operands a side, each a set of at most all ranks, and staging cuts a set in three.
+  destinations_.resize(4 * count + 8);
+  sources_.resize(4 * count + 8);
+}
+
+std::byte* CpuMachine::address(const PlanOperand& operand, int rank) const {
+  const Seat& seat = seats_[static_cast<std::size_t>(rank)];
+  switch (operand.space) {
+    case Space::input:
+      if (rank == rank_) return const_cast<std::byte*>(operation_.input) + operand.offset;
+      return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seat.heap) +
+                                          seat.lines[generation_].references.input) +
+             operand.offset;
+    case Space::output:
+      if (rank == rank_) return operation_.output + operand.offset;
+      return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seat.heap) +
+                                          seat.lines[generation_].references.output) +
+             operand.offset;
+    case Space::scratch:
+      return seat.scratch + generation_ * scratch_bytes_ + operand.offset;
+    case Space::line:
+      return seat.lines[generation_].flag.scratch.data() + operand.offset;
+    case Space::channel:
+      break;  // resolved by move(), which knows the direction
+  }
+  return nullptr;
+}
+
+bool CpuMachine::is_free(ChannelEnd& end) const {
+  if (end.slices - end.consumed_seen < slots_) return true;
+  end.consumed_seen = end.memory.consumed->load(std::memory_order_acquire);
+  return end.slices - end.consumed_seen < slots_;
+}
+
+bool CpuMachine::is_full(const ChannelEnd& end, int peer, const PlanOp& op) {
+  const SlotHeader& header = slot(end);
+  if (header.message.load(std::memory_order_acquire) != end.slices + 1) return false;
+  const bool is_as_planned =
+      header.bytes == static_cast<std::uint64_t>(op.slice_bytes) && header.hash == static_cast<std::uint32_t>(hash_);
+  if (!is_as_planned) fail_on_mismatch(peer);
+  return is_as_planned;
+}
+
+bool CpuMachine::channels_ready(const PlanView& plan, const PlanOp& op) {
+  const PlanOperand* operand = plan.operands() + op.first_operand;
+  for (int i = 0; i < op.destinations + op.sources; ++i, ++operand) {
+    if (operand->space != Space::channel) continue;
+    const int peer = operand->ranks.first;
+    const auto index = static_cast<std::size_t>(peer);
+    if (i < op.destinations ? !is_free(senders_[index]) : !is_full(receivers_[index], peer, op)) return false;
+  }
+  return true;
+}
+
+void CpuMachine::move(const PlanView& plan, const PlanOp& op) {
+  const PlanOperand* operand = plan.operands() + op.first_operand;
+  int destination_count = 0;
+  for (int i = 0; i < op.destinations; ++i, ++operand) {
+    if (operand->space == Space::channel) {
+      ChannelEnd& end = senders_[static_cast<std::size_t>(operand->ranks.first)];
+      destinations_[static_cast<std::size_t>(destination_count++)] = payload(end, op.slice_bytes) + operand->offset;
+      continue;
+    }
+    for (int j = 0; j < operand->ranks.n; ++j) {
+      destinations_[static_cast<std::size_t>(destination_count++)] = address(*operand, operand->ranks.at(j, ranks_));
+    }
+  }
+  int source_count = 0;
+  for (int i = 0; i < op.sources; ++i, ++operand) {
+    if (operand->space == Space::channel) {
+      const ChannelEnd& end = receivers_[static_cast<std::size_t>(operand->ranks.first)];
+      sources_[static_cast<std::size_t>(source_count++)] = payload(end, op.slice_bytes) + operand->offset;
+      continue;
+    }
+    for (int j = 0; j < operand->ranks.n; ++j) {
+      sources_[static_cast<std::size_t>(source_count++)] = address(*operand, operand->ranks.at(j, ranks_));
+    }
+  }
+  if (op.bytes == 0) return;
+  operation_.kernel({.destinations = destinations_.data(),
+                     .destination_count = destination_count,
+                     .sources = sources_.data(),
+                     .source_count = source_count,
+                     .bytes = static_cast<std::size_t>(op.bytes),
+                     .ranks = ranks_,
+                     .is_final = (op.marks & mark_final) != 0,
+                     .streams = (op.marks & mark_streams) != 0});
+}
+
+void CpuMachine::close_channels(const PlanView& plan, const PlanOp& op) {
+  const PlanOperand* operand = plan.operands() + op.first_operand;
+  for (int i = 0; i < op.destinations + op.sources; ++i, ++operand) {
+    if (operand->space != Space::channel) continue;
+    const auto peer = static_cast<std::size_t>(operand->ranks.first);
+    if (i < op.destinations) {
+      ChannelEnd& end = senders_[peer];
+      SlotHeader& header = slot(end);
+      header.bytes = static_cast<std::uint64_t>(op.slice_bytes);
+      header.hash = static_cast<std::uint32_t>(hash_);
+      header.message.store(++end.slices, std::memory_order_release);
+    } else {
+      ChannelEnd& end = receivers_[peer];
+      end.memory.consumed->store(++end.slices, std::memory_order_release);
+    }
+  }
+}
+
+void CpuMachine::fail_on_mismatch(int peer) {
+  failure_ = error(
+      Code::mismatch,
+      "rank {} and rank {} do not agree on operation {}: collective, algorithm, root, count, dtype, op, placement "
+      "and buffer kind must be the same on all ranks",
+      rank_, peer, operation_.number);
+}
+
+}  // namespace tutti

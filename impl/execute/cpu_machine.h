@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Machine of a CPU rank: what the steps of a plan do to memory that the ranks of a domain share. One per rank; it
+// executes one operation at a time and keeps the rank's ends of its channels between operations.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "impl/execute/step.h"
+#include "impl/reduce/kernels.h"
+#include "impl/transports/domain.h"
+
+namespace tutti {
+
+class CpuMachine {
+ public:
+  CpuMachine(Domain& domain, int rank);
+
+  struct Operation {
+    PlanView plan;
+    std::uint64_t number = 0;  ///< of the communicator's sequence, from 1
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    Kernel kernel = nullptr;
+  };
+  /// Requires: where the plan uses its generation, every rank has completed operation number - K.
+  void begin(const Operation& operation) {
+    operation_ = operation;
+    generation_ = operation.number & generation_mask_;
+    hash_ = operation.plan.header().hash;
+    is_announced_ = false;
+  }
+
+  /// Empty, or why the operation cannot go on (mismatch naming the peer).
+  [[nodiscard]] const Status& failure() const { return failure_; }
+
+  // ---- what step.h asks for
+
+  [[nodiscard]] bool heard(int rank, std::uint16_t phase) {
+    const FlagLine& line = seats_[static_cast<std::size_t>(rank)].lines[generation_].flag;
+    if (line.flag.load(std::memory_order_acquire) < flag_for(phase)) return false;
+    if (line.hash == hash_) return true;
+    fail_on_mismatch(rank);
+    return false;
+  }
+
+  void announce(const PlanOp& op) {
+    GenerationLines& lines = my_lines_[generation_];
+    if ((op.marks & mark_exposes) != 0) {
+      lines.references.input = reinterpret_cast<std::uintptr_t>(operation_.input) - heap_address_;
+      lines.references.output = reinterpret_cast<std::uintptr_t>(operation_.output) - heap_address_;
+    }
+    if (!is_announced_) lines.flag.hash = hash_;
+    is_announced_ = true;
+    lines.flag.flag.store(flag_for(op.phase), std::memory_order_release);
+  }
+
+  [[nodiscard]] bool channels_ready(const PlanView& plan, const PlanOp& op);
+  void move(const PlanView& plan, const PlanOp& op);
+  void close_channels(const PlanView& plan, const PlanOp& op);
+
+ private:
+  /// My end of one direction to or from a peer.
+  struct ChannelEnd {
+    ChannelMemory memory;
+    std::uint64_t slices = 0;         ///< sent or received so far
+    std::uint64_t consumed_seen = 0;  ///< sender: the receiver's count when last read
+  };
+
+  [[nodiscard]] std::uint64_t flag_for(std::uint16_t phase) const { return operation_.number << 16U | phase; }
+  [[nodiscard]] SlotHeader& slot(const ChannelEnd& end) const {
+    return *reinterpret_cast<SlotHeader*>(end.memory.slots + end.slices % slots_ * slot_stride_);
+  }
+  [[nodiscard]] std::byte* payload(const ChannelEnd& end, std::int64_t slice_bytes) const {
+    SlotHeader& header = slot(end);
+    if (slice_bytes <= static_cast<std::int64_t>(SlotHeader::kInline)) return header.payload.data();
+    return reinterpret_cast<std::byte*>(&header + 1);
+  }
+  [[nodiscard]] std::byte* address(const PlanOperand& operand, int rank) const;
+  [[nodiscard]] bool is_free(ChannelEnd& end) const;
+  [[nodiscard]] bool is_full(const ChannelEnd& end, int peer, const PlanOp& op);
+  void fail_on_mismatch(int peer);
+
+  int rank_;
+  int ranks_;
+  std::uint64_t generation_mask_;
+  std::uint64_t slots_;
+  std::size_t slot_stride_;
+  std::size_t scratch_bytes_;
+  std::vector<Seat> seats_;
+  std::vector<ChannelEnd> senders_;    // [peer]
+  std::vector<ChannelEnd> receivers_;  // [peer]
+  GenerationLines* my_lines_;
+  std::uintptr_t heap_address_;
+  std::vector<std::byte*> destinations_;  // of the MOVE at hand
+  std::vector<const std::byte*> sources_;
+
+  Operation operation_;
+  std::uint64_t generation_ = 0;
+  std::uint64_t hash_ = 0;
+  bool is_announced_ = false;
+  Status failure_;
+};
+
+}  // namespace tutti
