@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Case ids, both ways, and the names of the small enumerations that stand in them.
+#include "harness/cases/case.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "harness/cases/lists.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness {
+namespace {
+
+template <class Id, std::size_t n>
+Result<Id> parse_name(std::string_view kind, std::string_view name, const std::array<Id, n>& ids) {
+  std::vector<std::string> names;
+  for (const Id id : ids) {
+    if (to_string(id) == name) return id;
+    names.emplace_back(to_string(id));
+  }
+  return unknown_name(kind, name, names);
+}
+
+enum Part : std::size_t { collective, system, transport, dtype, op, ranks, root, bytes, placement, buffers, cadence };
+constexpr std::array<std::string_view, 11> kParts{"collective", "backend.algorithm", "transport", "dtype",
+                                                  "op",         "P<ranks>.<as>",     "root",      "bytes",
+                                                  "placement",  "buffers",           "cadence"};
+constexpr std::string_view kExample =
+    "broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated";
+
+/// The number between `prefix` and `suffix`; empty unless it is written as `case_id` writes it.
+std::optional<std::int64_t> number_in(std::string_view text, std::string_view prefix, std::string_view suffix) {
+  if (!text.starts_with(prefix) || !text.ends_with(suffix) || text.size() <= prefix.size() + suffix.size()) return {};
+  const std::string_view digits = text.substr(prefix.size(), text.size() - prefix.size() - suffix.size());
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (failure != std::errc() || value < 0 || fmt::to_string(value) != digits) return {};
+  return value;
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+/// Reads the parts of one id into a case, one after the other, the collective first: it decides which parts apply.
+class IdReader {
+ public:
+  explicit IdReader(std::vector<std::string_view> parts) : parts_(std::move(parts)) {}
+
+  Result<Case> read() {
+    TUTTI_RETURN_IF_ERROR(named(Part::collective, case_.collective, parse_collective));
+    TUTTI_RETURN_IF_ERROR(read_system());
+    TUTTI_RETURN_IF_ERROR(read_work());
+    TUTTI_RETURN_IF_ERROR(read_ranks());
+    TUTTI_RETURN_IF_ERROR(read_bytes());
+    return std::move(case_);
+  }
+
+ private:
+  [[nodiscard]] Status wrong(Part part, std::string_view right) const {
+    return error(Code::invalid_argument, "case id: {} '{}' must be {}", kParts[part], parts_[part], right);
+  }
+
+  /// A part that is a name of `parse`.
+  template <class Id>
+  Status named(Part part, Id& target, Result<Id> (*parse)(std::string_view)) {
+    Result<Id> parsed = parse(parts_[part]);
+    if (!parsed.is_ok()) return error(Code::invalid_argument, "case id: {}", parsed.status().message());
+    target = parsed.value();
+    return {};
+  }
+
+  [[nodiscard]] Status must_be_none(Part part) const {
+    return parts_[part] == kNone ? Status() : wrong(part, fmt::format("'none' for {}", parts_[Part::collective]));
+  }
+
+  /// A name, or `none` exactly where the part does not apply.
+  template <class Id>
+  Status applicable(Part part, bool applies, Id& target, Result<Id> (*parse)(std::string_view)) {
+    return applies ? named(part, target, parse) : must_be_none(part);
+  }
+
+  Status read_system() {
+    const std::string_view text = parts_[Part::system];
+    const std::size_t dot = text.find('.');
+    if (dot == text.npos || !is_name(text.substr(0, dot)) || !is_name(text.substr(dot + 1))) {
+      return wrong(Part::system, "two names, such as 'tutti.ring' or 'openmpi.none'");
+    }
+    case_.backend = text.substr(0, dot);
+    case_.algorithm = text.substr(dot + 1);
+    if (!is_name(parts_[Part::transport])) return wrong(Part::transport, "a name, such as 'shm'");
+    case_.transport = parts_[Part::transport];
+    return {};
+  }
+
+  Status read_work() {
+    const bool with_data = has_data(case_.collective);
+    TUTTI_RETURN_IF_ERROR(applicable(Part::dtype, with_data, case_.dtype, parse_dtype));
+    TUTTI_RETURN_IF_ERROR(applicable(Part::op, is_reducing(case_.collective), case_.op, parse_op));
+    Placement where = Placement::out;
+    TUTTI_RETURN_IF_ERROR(applicable(Part::placement, with_data, where, parse_placement));
+    case_.is_in_place = where == Placement::in;
+    TUTTI_RETURN_IF_ERROR(applicable(Part::buffers, with_data, case_.buffers, parse_buffers));
+    return named(Part::cadence, case_.cadence, parse_cadence);
+  }
+
+  Status read_ranks() {
+    const std::vector<std::string_view> halves = split(parts_[Part::ranks], '.');
+    const auto number = number_in(halves[0], "P", "");
+    if (halves.size() != 2 || !number || *number < 1 || *number > kMaxRanks) {
+      return wrong(Part::ranks, fmt::format("such as 'P4.processes', with 1 to {} ranks", kMaxRanks));
+    }
+    case_.ranks = static_cast<int>(*number);
+    Result<RanksAs> ranks_as = parse_ranks_as(halves[1]);
+    if (!ranks_as.is_ok()) return error(Code::invalid_argument, "case id: {}", ranks_as.status().message());
+    case_.ranks_as = ranks_as.value();
+    if (!is_rooted(case_.collective)) return must_be_none(Part::root);
+    const auto root_rank = number_in(parts_[Part::root], "root", "");
+    if (!root_rank || *root_rank >= case_.ranks) {
+      return wrong(Part::root, fmt::format("'root0' to 'root{}' for {} ranks", case_.ranks - 1, case_.ranks));
+    }
+    case_.root = static_cast<int>(*root_rank);
+    return {};
+  }
+
+  Status read_bytes() {
+    const auto number = number_in(parts_[Part::bytes], "", "B");
+    if (!number) return wrong(Part::bytes, "a number of bytes, such as '1048576B'");
+    const std::size_t element_bytes = size_of(case_.dtype);
+    case_.count = count_for_bytes(case_.problem(), *number, element_bytes);
+    case_.bytes = buffer_bytes(case_.problem(), case_.count, element_bytes);
+    if (case_.bytes == *number) return {};
+    return wrong(Part::bytes, fmt::format("whole elements in every block: '{}B' is the nearest", case_.bytes));
+  }
+
+  std::vector<std::string_view> parts_;
+  Case case_;
+};
+
+}  // namespace
+
+std::string_view to_string(RanksAs ranks_as) {
+  switch (ranks_as) {
+    case RanksAs::processes:
+      return "processes";
+    case RanksAs::threads:
+      return "threads";
+    case RanksAs::tasks:
+      return "tasks";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Placement where) { return where == Placement::in ? "in" : "out"; }
+std::string_view to_string(Cadence /*isolated*/) { return "isolated"; }
+
+Result<RanksAs> parse_ranks_as(std::string_view name) {
+  return parse_name("ranks-as", name, std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks});
+}
+Result<Placement> parse_placement(std::string_view name) {
+  return parse_name("placement", name, std::array{Placement::out, Placement::in});
+}
+Result<Buffers> parse_buffers(std::string_view name) {
+  return parse_name("buffers", name, std::array{Buffers::private_, Buffers::shared});
+}
+Result<Cadence> parse_cadence(std::string_view name) {
+  return parse_name("cadence", name, std::array{Cadence::isolated});
+}
+
+std::string_view dtype_name(const Cell& cell) { return has_data(cell.collective) ? to_string(cell.dtype) : kNone; }
+std::string_view placement_name(const Cell& cell) {
+  if (!has_data(cell.collective)) return kNone;
+  return to_string(cell.is_in_place ? Placement::in : Placement::out);
+}
+std::string_view buffers_name(const Cell& cell) { return has_data(cell.collective) ? to_string(cell.buffers) : kNone; }
+
+std::string case_id(const Case& one) {
+  const std::string root_part = is_rooted(one.collective) ? fmt::format("root{}", one.root) : std::string(kNone);
+  return fmt::format("{}/{}.{}/{}/{}/{}/P{}.{}/{}/{}B/{}/{}/{}", to_string(one.collective), one.backend, one.algorithm,
+                     one.transport, dtype_name(one), to_string(one.op), one.ranks, to_string(one.ranks_as), root_part,
+                     one.bytes, placement_name(one), buffers_name(one), to_string(one.cadence));
+}
+
+Result<Case> parse_case_id(std::string_view id) {
+  std::vector<std::string_view> parts = split(id, '/');
+  if (parts.size() != kParts.size()) {
+    return error(Code::invalid_argument, "case id '{}' has {} parts, not {}: {}\nan example: {}", id, parts.size(),
+                 kParts.size(), fmt::join(kParts, "/"), kExample);
+  }
+  return IdReader(std::move(parts)).read();
+}
+
+}  // namespace tutti::harness

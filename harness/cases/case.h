@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cell is what is compared: one collective with everything that fixes the work, but not who does it. A case is a cell
+// with a backend and an algorithm. Its id is one line that names a case in every output and selects it on the command
+// line:
+//
+//   broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated
+//   <collective>/<backend>.<algorithm>/<transport>/<dtype>/<op>/P<ranks>.<ranks as>/root<root>/<bytes>B/<placement>/
+//   <buffers>/<cadence>
+//
+// Parts that do not apply are `none`: the op of a collective that does not reduce, the root of one that has none,
+// dtype, placement and buffers of one without data, the algorithm of a reference (it chooses for itself and does not
+// tell).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "harness/cases/ranks_as.h"
+#include "impl/collective/collective.h"
+#include "impl/schedule/bind.h"
+#include "impl/types/dtype.h"
+#include "impl/types/op.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+inline constexpr int kMaxRanks = 4096;
+inline constexpr std::string_view kNone = "none";         ///< stands where a part does not apply
+inline constexpr std::string_view kOwnBackend = "tutti";  ///< every other backend is a reference
+
+
+
+enum class Placement : std::uint8_t { out, in };
+/// `isolated`: the ranks synchronise before every sample.
+enum class Cadence : std::uint8_t { isolated };
+
+[[nodiscard]] std::string_view to_string(RanksAs ranks_as);
+[[nodiscard]] std::string_view to_string(Placement placement);
+[[nodiscard]] std::string_view to_string(Cadence cadence);
+/// Errors: invalid_argument naming the value, the nearest right name and all names.
+[[nodiscard]] Result<RanksAs> parse_ranks_as(std::string_view name);
+[[nodiscard]] Result<Placement> parse_placement(std::string_view name);
+[[nodiscard]] Result<Buffers> parse_buffers(std::string_view name);
+[[nodiscard]] Result<Cadence> parse_cadence(std::string_view name);
+
+/// Fields that do not apply to the collective hold their defaults (op: none), so that equal work is an equal cell.
+struct Cell {
+  Collective collective = Collective::barrier;
+  std::string transport = "shm";
+  Dtype dtype = Dtype::f32;
+  Op op = Op::none;
+  int ranks = 1;
+  RanksAs ranks_as = RanksAs::processes;
+  int root = 0;
+  std::int64_t bytes = 0;  ///< the larger of one rank's input and output, as really moved
+  Count count = 0;         ///< elements per block
+  bool is_in_place = false;
+  Buffers buffers = Buffers::private_;
+  Cadence cadence = Cadence::isolated;
+
+  bool operator==(const Cell&) const = default;
+  [[nodiscard]] Problem problem() const { return {.collective = collective, .ranks = ranks, .root = root}; }
+};
+
+struct Case : Cell {
+  std::string backend = std::string(kOwnBackend);
+  std::string algorithm = std::string(kNone);  ///< in an id and a row the one that ran, never `auto`
+
+  bool operator==(const Case&) const = default;
+};
+
+/// The parts of ids and rows that are `none` where they do not apply.
+[[nodiscard]] std::string_view dtype_name(const Cell& cell);
+[[nodiscard]] std::string_view placement_name(const Cell& cell);
+[[nodiscard]] std::string_view buffers_name(const Cell& cell);
+
+[[nodiscard]] std::string case_id(const Case& one);
+
+/// The case whose id this is: case_id(parse_case_id(id)) == id. Backend, algorithm and transport are taken as names;
+/// who runs the case knows which there are. Errors: invalid_argument naming the part that is wrong, what it holds and
+/// the nearest right one.
+[[nodiscard]] Result<Case> parse_case_id(std::string_view id);
+
+}  // namespace tutti::harness

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/expand.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "harness/cases/lists.h"
+#include "impl/algorithms/algorithm.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+constexpr std::string_view kAll = "all";
+
+bool is_wildcard(std::string_view algorithm) { return algorithm == kAuto || algorithm == kAll; }
+
+bool has_algorithm(Collective collective, std::string_view name) {
+  return is_wildcard(name) || std::ranges::any_of(algorithms_of(collective),
+                                                  [&](const Algorithm* algorithm) { return algorithm->name == name; });
+}
+
+Status check_pairs(const Sweep& sweep, PairExists exists) {
+  const bool are_named = !sweep.dtypes.is_all && !sweep.ops.is_all;
+  if (!are_named || std::ranges::none_of(sweep.collectives, is_reducing)) return {};
+  for (const Dtype dtype : sweep.dtypes.values) {
+    for (const Op op : sweep.ops.values) {
+      if (exists(dtype, op)) continue;
+      std::vector<std::string_view> others;
+      for (const Op other : all_ops()) {
+        if (exists(dtype, other)) others.push_back(to_string(other));
+      }
+      return error(Code::invalid_argument, "op '{}' does not exist for dtype '{}': allowed are {}", to_string(op),
+                   to_string(dtype), fmt::join(others, " "));
+    }
+  }
+  return {};
+}
+
+Status check_roots(const Sweep& sweep) {
+  const int most = std::ranges::max(sweep.ranks);
+  for (const int root : sweep.roots.values) {
+    if (root < most) continue;
+    return error(Code::invalid_argument,
+                 "root '{}' fits none of the rank counts ({}): allowed are 0 to {}: did you mean '{}'?", root,
+                 fmt::join(sweep.ranks, ","), most - 1, most - 1);
+  }
+  return {};
+}
+
+Status check_algorithms(const Sweep& sweep) {
+  for (const std::string& name : sweep.algorithms) {
+    const auto has_it = [&](Collective collective) { return has_algorithm(collective, name); };
+    if (std::ranges::any_of(sweep.collectives, has_it)) continue;
+    return find_algorithm(sweep.collectives.front(), name).status();
+  }
+  return {};
+}
+
+Status check(const Sweep& sweep, PairExists exists) {
+  const bool is_complete = !sweep.collectives.empty() && !sweep.sizes.empty() && !sweep.ranks.empty() &&
+                           !sweep.dtypes.values.empty() && !sweep.ops.values.empty() && !sweep.buffers.empty();
+  if (!is_complete)
+    return error(Code::invalid_argument, "a sweep needs a collective, a size, a rank count, a dtype and an op");
+  TUTTI_RETURN_IF_ERROR(check_pairs(sweep, exists));
+  TUTTI_RETURN_IF_ERROR(check_roots(sweep));
+  return check_algorithms(sweep);
+}
+
+/// Walks the axes, from the outermost to the innermost, and makes a cell of every combination that can be.
+class Expander {
+ public:
+  Expander(const Sweep& sweep, PairExists exists) : sweep_(sweep), exists_(exists) {}
+
+  Expansion run() {
+    for (const int ranks : sweep_.ranks) {
+      for (const Collective collective : sweep_.collectives) {
+        cell_ = Cell{};
+        cell_.collective = collective;
+        cell_.ranks = ranks;
+        cell_.ranks_as = sweep_.ranks_as;
+        cell_.cadence = sweep_.cadence;
+        const std::string_view best = sweep_.ranks_as == RanksAs::processes ? "shm" : "local";
+        cell_.transport = sweep_.transport.empty() ? best : std::string_view(sweep_.transport);
+        expand_work();
+      }
+    }
+    return std::move(expansion_);
+  }
+
+ private:
+  void expand_work() {
+    if (!has_data(cell_.collective)) return finish(0);
+    const bool reduces = is_reducing(cell_.collective);
+    for (const Dtype dtype : sweep_.dtypes.values) {
+      for (const Op op : reduces ? sweep_.ops.values : std::vector{Op::none}) {
+        cell_.dtype = dtype;
+        cell_.op = op;
+        expand_roots();
+      }
+    }
+  }
+
+  void expand_roots() {
+    std::vector<int> roots{0};
+    if (is_rooted(cell_.collective)) roots = sweep_.roots.values;
+    if (is_rooted(cell_.collective) && sweep_.roots.is_all) {
+      roots.resize(static_cast<std::size_t>(cell_.ranks));
+      std::iota(roots.begin(), roots.end(), 0);
+    }
+    for (const int root : roots) {
+      cell_.root = root;
+      expand_memory();
+    }
+  }
+
+  void expand_memory() {
+    const Placement usual = cell_.collective == Collective::broadcast ? Placement::in : Placement::out;
+    for (const Placement placement : sweep_.placements.value_or(std::vector{usual})) {
+      for (const Buffers buffers : sweep_.buffers) {
+        cell_.is_in_place = placement == Placement::in;
+        cell_.buffers = buffers;
+        for (const std::int64_t size : sweep_.sizes) finish(size);
+      }
+    }
+  }
+
+  /// The cell with `size` bytes: added, merged or left out.
+  void finish(std::int64_t size) {
+    if (cell_.op != Op::none && !exists_(cell_.dtype, cell_.op)) {
+      return leave_out(fmt::format("{} has no {}", to_string(cell_.dtype), to_string(cell_.op)));
+    }
+    if (cell_.root >= cell_.ranks) return leave_out(fmt::format("root {} on {} ranks", cell_.root, cell_.ranks));
+    bool has_any = false;
+    for (const std::string& name : sweep_.algorithms) {
+      if (has_algorithm(cell_.collective, name)) {
+        has_any = true;
+      } else {
+        leave_out(fmt::format("{} has no algorithm {}", to_string(cell_.collective), name));
+      }
+    }
+    if (!has_any) return;
+    cell_.count = count_for_bytes(cell_.problem(), size, size_of(cell_.dtype));
+    cell_.bytes = buffer_bytes(cell_.problem(), cell_.count, size_of(cell_.dtype));
+    Case key;
+    static_cast<Cell&>(key) = cell_;
+    if (seen_.insert(case_id(key)).second) expansion_.cells.push_back(cell_);
+  }
+
+  void leave_out(std::string reason) {
+    const auto same = std::ranges::find(expansion_.left_out, reason, &LeftOut::reason);
+    if (same != expansion_.left_out.end()) {
+      ++same->cells;
+    } else {
+      expansion_.left_out.push_back({.cells = 1, .reason = std::move(reason)});
+    }
+  }
+
+  const Sweep& sweep_;
+  PairExists exists_;
+  Cell cell_;
+  Expansion expansion_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+bool pair_exists(Dtype /*dtype*/, Op /*op*/) { return true; }
+
+Result<Expansion> expand(const Sweep& sweep, PairExists exists) {
+  TUTTI_RETURN_IF_ERROR(check(sweep, exists));
+  return Expander(sweep, exists).run();
+}
+
+std::vector<Case> cases_of(const Cell& cell, const Sweep& sweep) {
+  std::vector<Case> cases;
+  const auto add = [&](std::string_view backend, std::string_view algorithm) {
+    Case one;
+    static_cast<Cell&>(one) = cell;
+    one.backend = backend;
+    one.algorithm = algorithm;
+    append_new(cases, std::move(one));
+  };
+  for (const std::string& backend : sweep.backends) {
+    if (backend != kOwnBackend) {
+      add(backend, kNone);
+      continue;
+    }
+    for (const std::string& name : sweep.algorithms) {
+      if (name != kAll && has_algorithm(cell.collective, name)) add(backend, name);
+      if (name != kAll) continue;
+      for (const Algorithm* algorithm : algorithms_of(cell.collective)) add(backend, algorithm->name);
+    }
+  }
+  return cases;
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a sweep to the list of cells that are run, and from a cell to its cases.
+//
+// A cell's bytes are those really moved: a size is rounded down to whole elements, and a divided collective asked for
+// fewer than P elements runs one element per block. Sizes that become the same cell are merged. What does not apply to
+// a collective (a root, an op, a barrier's size) does not multiply its cells. What was asked for and cannot be is a
+// usage error where it fits nowhere, else it is left out and counted: nothing vanishes silently.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/cases/case.h"
+#include "harness/cases/sweep.h"
+
+namespace tutti::harness {
+
+/// Cells that were asked for and are not run, for one reason: the footer prints `12 x int32 has no band`.
+struct LeftOut {
+  std::int64_t cells = 0;
+  std::string reason = {};
+
+  bool operator==(const LeftOut&) const = default;
+};
+
+struct Expansion {
+  std::vector<Cell> cells =
+      {};  ///< by ranks, collective, dtype, op, root, placement, buffers, bytes; as the user listed them
+  std::vector<LeftOut> left_out = {};
+};
+
+/// Whether an op exists for a dtype.
+using PairExists = bool (*)(Dtype, Op);
+/// All ops there are so far exist for all dtypes.
+[[nodiscard]] bool pair_exists(Dtype dtype, Op op);
+
+/// Placements that the user did not choose: broadcast, which has one buffer in MPI, runs in place, all others out of
+/// place. Errors: invalid_argument if no cell can be made of a value that was named: a pair of dtype and op that does
+/// not exist, a root that fits none of the rank counts, an algorithm that none of the collectives has.
+[[nodiscard]] Result<Expansion> expand(const Sweep& sweep, PairExists exists = pair_exists);
+
+/// The cases of one cell of `expand(sweep)`: each backend in order, the own one once per algorithm that the collective
+/// has. The algorithm `auto` stays `auto`: what it chooses is known where the case runs.
+[[nodiscard]] std::vector<Case> cases_of(const Cell& cell, const Sweep& sweep);
+
+}  // namespace tutti::harness

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one grammar of lists in options: items between commas, none of them empty, no item kept twice.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+[[nodiscard]] inline std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+/// `kind` is the plural that messages use. Errors: invalid_argument showing the list without its empty items.
+[[nodiscard]] inline Result<std::vector<std::string_view>> split_list(std::string_view kind, std::string_view text) {
+  std::vector<std::string_view> items = split(text, ',');
+  if (std::erase(items, std::string_view()) == 0) return items;
+  if (items.empty()) return error(Code::invalid_argument, "no {} in '{}': at least one is needed", kind, text);
+  return error(Code::invalid_argument, "{} '{}' has an empty item: did you mean '{}'?", kind, text,
+               fmt::join(items, ","));
+}
+
+template <class T>
+void append_new(std::vector<T>& values, T value) {
+  if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that are lists of names. Which names there are is said by the tables of impl; nothing is listed twice.
+#include "harness/cases/sweep.h"
+
+#include <functional>
+
+#include "harness/cases/lists.h"
+#include "impl/algorithms/algorithm.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::string_view kAll = "all";
+
+/// A list of what `parse` reads; an item `all` makes it every value of `everything`, in that order.
+template <class T>
+Result<Choice<T>> parse_names(std::string_view kind, std::string_view text, const std::vector<T>& everything,
+                              const std::function<Result<T>(std::string_view)>& parse) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list(kind, text));
+  Choice<T> choice;
+  for (const std::string_view item : items) {
+    if (item == kAll) {
+      choice.is_all = true;
+      continue;
+    }
+    TUTTI_ASSIGN_OR_RETURN(T value, parse(item));
+    append_new(choice.values, std::move(value));
+  }
+  if (choice.is_all) choice.values = everything;
+  return choice;
+}
+
+template <class T>
+Result<std::vector<T>> values_of(Result<Choice<T>> choice) {
+  if (!choice.is_ok()) return choice.status();
+  return std::move(choice.value().values);
+}
+
+Result<std::string> one_of(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
+  if (std::ranges::find(names, name) != names.end()) return std::string(name);
+  return unknown_name(kind, name, names);
+}
+
+}  // namespace
+
+Result<std::vector<Collective>> parse_collectives(std::string_view text) {
+  const auto all = all_collectives();
+  return values_of(parse_names<Collective>("collectives", text, std::vector(all.begin(), all.end()), parse_collective));
+}
+
+Result<Choice<Dtype>> parse_dtypes(std::string_view text) {
+  return parse_names<Dtype>("dtypes", text, all_dtypes(), parse_dtype);
+}
+
+Result<Choice<Op>> parse_ops(std::string_view text) { return parse_names<Op>("ops", text, all_ops(), parse_op); }
+
+Result<std::vector<Placement>> parse_placements(std::string_view text) {
+  return values_of(parse_names<Placement>("placements", text, {Placement::out, Placement::in}, parse_placement));
+}
+
+Result<std::vector<Buffers>> parse_buffer_kinds(std::string_view text) {
+  return values_of(parse_names<Buffers>("buffers", text, {Buffers::private_, Buffers::shared}, parse_buffers));
+}
+
+Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
+  std::vector<std::string> names{"auto", std::string(kAll)};
+  for (const Algorithm* algorithm : all_algorithms()) append_new(names, std::string(algorithm->name));
+  return values_of(parse_names<std::string>("algorithms", text, {std::string(kAll)},
+                                            [&](std::string_view name) { return one_of("algorithm", name, names); }));
+}
+
+Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
+  return values_of(parse_names<std::string>("backends", text, known,
+                                            [&](std::string_view name) { return one_of("backend", name, known); }));
+}
+
+}  // namespace tutti::harness

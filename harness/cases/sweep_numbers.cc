@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that are numbers: sizes, ranks, roots and durations. Everything is parsed in whole numbers and checked
+// against overflow, so that a slip of the finger is a message and never a sweep of something else.
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "harness/cases/lists.h"
+#include "harness/cases/sweep.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view kSizeForms = "4096, 64K, 1M, start:stop:xfactor or start:stop:+step; K M G T are binary";
+
+/// What precedes the suffix: a whole number and where it ends.
+struct Number {
+  std::optional<std::int64_t> value;  ///< empty: no digits, or too large
+  std::string_view rest;
+  bool is_too_large = false;
+};
+
+Number leading_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (failure == std::errc::result_out_of_range) return {.value = {}, .rest = rest, .is_too_large = true};
+  if (failure != std::errc() || text.starts_with('-')) return {.value = {}, .rest = text};
+  return {.value = value, .rest = rest};
+}
+
+std::optional<int> shift_of(std::string_view suffix) {
+  if (suffix.empty()) return 0;
+  const std::size_t index = std::string_view("KMGTkmgt").find(suffix.front());
+  if (suffix.size() != 1 || index == std::string_view::npos) return {};
+  return static_cast<int>(index % 4 + 1) * 10;
+}
+
+Status size_too_large(std::string_view text) {
+  return error(Code::invalid_argument, "size '{}' is too large: at most {}", text, format_bytes(kMaxBytes >> 40 << 40));
+}
+
+/// One `start:stop:xfactor` or `start:stop:+step`.
+struct SizeRange {
+  std::int64_t start = 0;
+  std::int64_t stop = 0;
+  std::int64_t factor = 0;  ///< 0: step
+  std::int64_t step = 0;
+};
+
+/// "x4" or "+128" of the range `text`.
+Status parse_stride(std::string_view text, std::string_view stride, SizeRange& range) {
+  const std::string ends = fmt::format("{}:{}", format_bytes(range.start), format_bytes(range.stop));
+  if (stride.starts_with('x')) {
+    const Number factor = leading_number(stride.substr(1));
+    if (!factor.value || !factor.rest.empty() || *factor.value < 2) {
+      return error(Code::invalid_argument,
+                   "sizes '{}': the factor '{}' must be a whole number, x2 or more: did you mean '{}:x2'?", text,
+                   stride, ends);
+    }
+    if (range.start == 0) {
+      return error(Code::invalid_argument, "sizes '{}': 0 times {} stays 0: did you mean '1:{}:{}'?", text, stride,
+                   format_bytes(range.stop), stride);
+    }
+    range.factor = *factor.value;
+    return {};
+  }
+  if (!stride.starts_with('+')) {
+    return error(Code::invalid_argument, "sizes '{}': '{}' must be xfactor or +step: did you mean '{}:x2'?", text,
+                 stride, ends);
+  }
+  TUTTI_ASSIGN_OR_RETURN(range.step, parse_bytes(stride.substr(1)));
+  if (range.step > 0) return {};
+  return error(Code::invalid_argument, "sizes '{}': the step '{}' must be above 0: did you mean '{}:+1'?", text, stride,
+               ends);
+}
+
+Result<SizeRange> parse_size_range(std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, ':');
+  if (parts.size() > 3)
+    return error(Code::invalid_argument, "sizes '{}' has too many ':': allowed are {}", text, kSizeForms);
+  SizeRange range;
+  TUTTI_ASSIGN_OR_RETURN(range.start, parse_bytes(parts[0]));
+  TUTTI_ASSIGN_OR_RETURN(range.stop, parse_bytes(parts[1]));
+  const std::string_view stride = parts.size() == 3 ? parts[2] : "x2";
+  if (range.stop < range.start) {
+    return error(Code::invalid_argument, "sizes '{}': stop {} is before start {}: did you mean '{}:{}:{}'?", text,
+                 parts[1], parts[0], parts[1], parts[0], stride);
+  }
+  if (parts.size() == 2) {
+    return error(Code::invalid_argument, "sizes '{}' needs a factor or a step: did you mean '{}:x2'?", text, text);
+  }
+  TUTTI_RETURN_IF_ERROR(parse_stride(text, stride, range));
+  return range;
+}
+
+/// Appends the sizes of `range` until there are too many.
+void append_range(const SizeRange& range, std::vector<std::int64_t>& sizes) {
+  for (std::int64_t size = range.start; sizes.size() <= kMaxSizes;) {
+    append_new(sizes, size);
+    const bool is_last = range.factor > 0 ? size > range.stop / range.factor : size > range.stop - range.step;
+    if (is_last) return;
+    size = range.factor > 0 ? size * range.factor : size + range.step;
+  }
+}
+
+/// Whole numbers in [least, most]: what ranks and roots are.
+struct Bounds {
+  std::string_view kind;  ///< singular
+  int least;
+  int most;
+};
+
+Result<int> parse_bounded(std::string_view text, const Bounds& bounds) {
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure == std::errc::invalid_argument || end != text.data() + text.size()) {
+    return error(Code::invalid_argument, "{} '{}' is not a whole number: allowed are {} to {}, such as '2' or '{}:4'",
+                 bounds.kind, text, bounds.least, bounds.most, bounds.least);
+  }
+  if (failure == std::errc::result_out_of_range) value = text.starts_with('-') ? bounds.least - 1 : bounds.most + 1;
+  if (value >= bounds.least && value <= bounds.most) return static_cast<int>(value);
+  return error(Code::invalid_argument, "{} '{}' is out of range: allowed are {} to {}: did you mean '{}'?", bounds.kind,
+               text, bounds.least, bounds.most, value < bounds.least ? bounds.least : bounds.most);
+}
+
+/// `4` or `1:128`, appended.
+Status append_bounded(std::string_view item, const Bounds& bounds, std::vector<int>& values) {
+  const std::vector<std::string_view> ends = split(item, ':');
+  if (ends.size() > 2) {
+    return error(Code::invalid_argument, "{} '{}' has too many ':': a range is first:last, such as '{}:8'", bounds.kind,
+                 item, bounds.least);
+  }
+  TUTTI_ASSIGN_OR_RETURN(const int first, parse_bounded(ends.front(), bounds));
+  TUTTI_ASSIGN_OR_RETURN(const int last, parse_bounded(ends.back(), bounds));
+  if (last < first) {
+    return error(Code::invalid_argument, "{} '{}': {} is before {}: did you mean '{}:{}'?", bounds.kind, item, last,
+                 first, last, first);
+  }
+  for (int value = first; value <= last; ++value) append_new(values, value);
+  return {};
+}
+
+struct DurationUnit {
+  std::string_view suffix;
+  std::chrono::nanoseconds length;
+};
+constexpr std::array kDurationUnits{
+    DurationUnit{"ms", std::chrono::milliseconds(1)}, DurationUnit{"s", std::chrono::seconds(1)},
+    DurationUnit{"m", std::chrono::minutes(1)}, DurationUnit{"h", std::chrono::hours(1)}};
+
+}  // namespace
+
+Result<std::int64_t> parse_bytes(std::string_view text) {
+  const Number number = leading_number(text);
+  if (number.is_too_large) return size_too_large(text);
+  const auto shift = shift_of(number.rest);
+  if (!number.value || !shift) {
+    const std::string hint = number.value ? fmt::format(": did you mean '{}'?", *number.value) : std::string();
+    return error(Code::invalid_argument, "size '{}' is not a number of bytes{}\nallowed: {}", text, hint, kSizeForms);
+  }
+  if (*number.value > kMaxBytes >> *shift) return size_too_large(text);
+  return *number.value << *shift;
+}
+
+Result<std::vector<std::int64_t>> parse_sizes(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("sizes", text));
+  std::vector<std::int64_t> sizes;
+  for (const std::string_view item : items) {
+    SizeRange range;
+    if (item.find(':') == std::string_view::npos) {
+      TUTTI_ASSIGN_OR_RETURN(range.start, parse_bytes(item));
+      range.stop = range.start;
+      range.step = 1;
+    } else {
+      TUTTI_ASSIGN_OR_RETURN(range, parse_size_range(item));
+    }
+    append_range(range, sizes);
+    if (sizes.size() <= kMaxSizes) continue;
+    return error(Code::invalid_argument, "sizes '{}' are more than {}: did you mean '{}'?", text, kMaxSizes,
+                 kDefaultSizes);
+  }
+  return sizes;
+}
+
+Result<std::vector<int>> parse_ranks(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("ranks", text));
+  std::vector<int> ranks;
+  for (const std::string_view item : items) {
+    TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "ranks", .least = 1, .most = kMaxRanks}, ranks));
+  }
+  return ranks;
+}
+
+Result<Choice<int>> parse_roots(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("roots", text));
+  Choice<int> roots;
+  for (const std::string_view item : items) {
+    if (item == "all") {
+      roots.is_all = true;
+    } else {
+      TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "root", .least = 0, .most = kMaxRanks - 1}, roots.values));
+    }
+  }
+  if (roots.is_all) roots.values.clear();
+  return roots;
+}
+
+Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
+  const Number number = leading_number(text);
+  if (number.value && *number.value > 0) {
+    for (const DurationUnit& unit : kDurationUnits) {
+      if (number.rest != unit.suffix) continue;
+      if (*number.value <= std::chrono::nanoseconds::max() / unit.length) return *number.value * unit.length;
+      return error(Code::invalid_argument, "duration '{}' is too long: did you mean '1h'?", text);
+    }
+  }
+  const bool is_positive = number.value && *number.value > 0;
+  return error(Code::invalid_argument,
+               "duration '{}' must be a whole number above 0 and ms, s, m or h: did you mean '{}s'?", text,
+               is_positive ? *number.value : 60);
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  int unit = 0;
+  while (unit < 4 && bytes != 0 && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::to_string(bytes) : fmt::format("{}{}", bytes, "KMGT"[unit - 1]);
+}
+
+}  // namespace tutti::harness

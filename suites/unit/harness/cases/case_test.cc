@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/case.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Case broadcast_case() {
+  Case one;
+  one.collective = Collective::broadcast;
+  one.ranks = 4;
+  one.root = 1;
+  one.bytes = 1048576;
+  one.count = 262144;
+  one.algorithm = "knomial";
+  return one;
+}
+
+TEST(CaseId, OfARootedCollective) {
+  EXPECT_EQ(case_id(broadcast_case()),
+            "broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated");
+}
+
+TEST(CaseId, OfAReducingCollectiveHasAnOpAndNoRoot) {
+  Case one;
+  one.collective = Collective::all_reduce;
+  one.dtype = Dtype::bf16;
+  one.op = Op::avg;
+  one.ranks = 3;
+  one.ranks_as = RanksAs::tasks;
+  one.transport = "local";
+  one.bytes = 12;
+  one.count = 6;
+  one.is_in_place = true;
+  one.buffers = Buffers::shared;
+  one.algorithm = "ring";
+  EXPECT_EQ(case_id(one), "all_reduce/tutti.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated");
+}
+
+TEST(CaseId, OfABarrierIsNoneWhereverDataWouldBe) {
+  Case one;
+  one.ranks = 2;
+  one.algorithm = "dissemination";
+  EXPECT_EQ(case_id(one), "barrier/tutti.dissemination/shm/none/none/P2.processes/none/0B/none/none/isolated");
+}
+
+TEST(CaseId, OfAReferenceHasNoAlgorithm) {
+  Case one;
+  one.collective = Collective::all_to_all;
+  one.dtype = Dtype::i32;
+  one.ranks = 2;
+  one.bytes = 8;
+  one.count = 1;
+  one.backend = "openmpi";
+  EXPECT_EQ(case_id(one), "all_to_all/openmpi.none/shm/int32/none/P2.processes/none/8B/out/private/isolated");
+}
+
+TEST(CaseId, ReadsBackWhatItWrote) {
+  for (const char* id : {"broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated",
+                         "all_reduce/tutti.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated",
+                         "barrier/openmpi.none/shm/none/none/P4096.threads/none/0B/none/none/isolated",
+                         "all_to_all/tutti.one_shot/shm/int32/none/P5.processes/none/20B/out/private/isolated",
+                         "broadcast/tutti.direct/shm/float/none/P1.processes/root0/0B/in/private/isolated"}) {
+    const Result<Case> one = parse_case_id(id);
+    ASSERT_TRUE(one.is_ok()) << one.status().message();
+    EXPECT_EQ(case_id(one.value()), id);
+  }
+  EXPECT_EQ(parse_case_id(case_id(broadcast_case())).value(), broadcast_case());
+}
+
+std::string message_for(std::string_view id) {
+  const Result<Case> one = parse_case_id(id);
+  EXPECT_EQ(one.status().code(), Code::invalid_argument) << id;
+  return one.status().message();
+}
+
+TEST(CaseId, WithTooFewPartsShowsTheParts) {
+  EXPECT_THAT(message_for("broadcast/tutti"),
+              AllOf(HasSubstr("has 2 parts, not 11"), HasSubstr("collective/backend.algorithm/transport/")));
+}
+
+// One wrong part each, in the order of the id.
+TEST(CaseId, NamesTheWrongPart) {
+  EXPECT_THAT(message_for("broadcst/tutti.knomial/shm/float/none/P4.processes/root1/8B/out/private/isolated"),
+              HasSubstr("unknown collective 'broadcst': did you mean 'broadcast'?"));
+  EXPECT_THAT(message_for("broadcast/knomial/shm/float/none/P4.processes/root1/8B/out/private/isolated"),
+              HasSubstr("backend.algorithm 'knomial' must be two names"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial//float/none/P4.processes/root1/8B/out/private/isolated"),
+              HasSubstr("transport '' must be a name"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/flaot/none/P4.processes/root1/8B/out/private/isolated"),
+              HasSubstr("unknown dtype 'flaot': did you mean 'float'?"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/sum/P4.processes/root1/8B/out/private/isolated"),
+              HasSubstr("op 'sum' must be 'none' for broadcast"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P0.processes/root1/8B/out/private/isolated"),
+              HasSubstr("'P0.processes' must be such as 'P4.processes', with 1 to 4096 ranks"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.process/root1/8B/out/private/isolated"),
+              HasSubstr("unknown ranks-as 'process': did you mean 'processes'?"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root4/8B/out/private/isolated"),
+              HasSubstr("root 'root4' must be 'root0' to 'root3' for 4 ranks"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/10B/out/private/isolated"),
+              HasSubstr("bytes '10B' must be whole elements in every block: '8B' is the nearest"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8/out/private/isolated"),
+              HasSubstr("bytes '8' must be a number of bytes"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8B/inn/private/isolated"),
+              HasSubstr("unknown placement 'inn': did you mean 'in'?"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8B/out/privat/isolated"),
+              HasSubstr("unknown buffers 'privat': did you mean 'private'?"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8B/out/private/streaming"),
+              HasSubstr("unknown cadence 'streaming': did you mean 'isolated'?"));
+}
+
+TEST(CaseId, RefusesWhatIsNotWrittenAsItWouldWriteIt) {
+  EXPECT_THAT(message_for("barrier/tutti.dissemination/shm/none/none/P2.processes/root0/0B/none/none/isolated"),
+              HasSubstr("root 'root0' must be 'none' for barrier"));
+  EXPECT_THAT(message_for("barrier/tutti.dissemination/shm/float/none/P2.processes/none/0B/none/none/isolated"),
+              HasSubstr("dtype 'float' must be 'none' for barrier"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P04.processes/root1/8B/out/private/isolated"),
+              HasSubstr("P04"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root-1/8B/out/private/isolated"),
+              HasSubstr("root-1"));
+}
+
+}  // namespace
+}  // namespace tutti::harness

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/expand.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Sweep sweep_of(std::vector<Collective> collectives) {
+  Sweep sweep;
+  sweep.collectives = std::move(collectives);
+  sweep.sizes = {8, 1024};
+  sweep.ranks = {2};
+  sweep.backends = {"tutti"};
+  return sweep;
+}
+
+std::vector<std::string> ids(const Expansion& expansion) {
+  std::vector<std::string> list;
+  for (const Cell& cell : expansion.cells) {
+    Case one;
+    static_cast<Cell&>(one) = cell;
+    list.push_back(case_id(one));
+  }
+  return list;
+}
+
+TEST(Expand, OneCellPerSizeOfAReducingCollective) {
+  const Expansion expansion = expand(sweep_of({Collective::all_reduce})).value();
+  EXPECT_THAT(ids(expansion),
+              ElementsAre("all_reduce/tutti.none/shm/float/sum/P2.processes/none/8B/out/private/isolated",
+                          "all_reduce/tutti.none/shm/float/sum/P2.processes/none/1024B/out/private/isolated"));
+  EXPECT_EQ(expansion.cells[1].count, 256);
+  EXPECT_THAT(expansion.left_out, IsEmpty());
+}
+
+TEST(Expand, BroadcastRunsInPlaceUnlessThePlacementWasChosen) {
+  Sweep sweep = sweep_of({Collective::broadcast});
+  sweep.sizes = {8};
+  EXPECT_THAT(ids(expand(sweep).value()),
+              ElementsAre("broadcast/tutti.none/shm/float/none/P2.processes/root0/8B/in/private/isolated"));
+  sweep.placements = {{Placement::out}};
+  EXPECT_THAT(ids(expand(sweep).value()),
+              ElementsAre("broadcast/tutti.none/shm/float/none/P2.processes/root0/8B/out/private/isolated"));
+}
+
+TEST(Expand, ABarrierIsOneCellOfNoBytesWhateverTheOtherAxesSay) {
+  Sweep sweep = sweep_of({Collective::barrier});
+  sweep.dtypes = {{Dtype::f32, Dtype::i32}, false};
+  sweep.buffers = {Buffers::private_, Buffers::shared};
+  sweep.placements = {{Placement::in, Placement::out}};
+  EXPECT_THAT(ids(expand(sweep).value()),
+              ElementsAre("barrier/tutti.none/shm/none/none/P2.processes/none/0B/none/none/isolated"));
+}
+
+TEST(Expand, OpsDoNotMultiplyWhatDoesNotReduce) {
+  Sweep sweep = sweep_of({Collective::all_to_all});
+  sweep.ops = {all_ops(), true};
+  sweep.sizes = {16};
+  EXPECT_THAT(ids(expand(sweep).value()),
+              ElementsAre("all_to_all/tutti.none/shm/float/none/P2.processes/none/16B/out/private/isolated"));
+}
+
+TEST(Expand, ADividedCollectiveBelowPElementsRunsOnePerBlockAndIsMerged) {
+  Sweep sweep = sweep_of({Collective::all_to_all});
+  sweep.ranks = {5};
+  sweep.sizes = {4, 8, 20, 24, 40};
+  const Expansion expansion = expand(sweep).value();
+  ASSERT_EQ(expansion.cells.size(), 2U);
+  EXPECT_EQ(expansion.cells[0].bytes, 20);
+  EXPECT_EQ(expansion.cells[0].count, 1);
+  EXPECT_EQ(expansion.cells[1].bytes, 40);
+  EXPECT_EQ(expansion.cells[1].count, 2);
+}
+
+TEST(Expand, SizesAreRoundedDownToWholeElements) {
+  Sweep sweep = sweep_of({Collective::all_reduce});
+  sweep.sizes = {8, 9, 11, 12};
+  const Expansion expansion = expand(sweep).value();
+  ASSERT_EQ(expansion.cells.size(), 2U);
+  EXPECT_EQ(expansion.cells[0].bytes, 8);
+  EXPECT_EQ(expansion.cells[1].bytes, 12);
+}
+
+TEST(Expand, OrdersByRanksCollectiveDtypeOpRootPlacementBuffersBytes) {
+  Sweep sweep = sweep_of({Collective::all_reduce, Collective::broadcast});
+  sweep.ranks = {3, 2};
+  sweep.dtypes = {{Dtype::i32}, false};
+  sweep.ops = {{Op::max, Op::sum}, false};
+  sweep.roots = {{1, 0}, false};
+  sweep.ranks_as = RanksAs::threads;
+  sweep.sizes = {8, 4};
+  std::vector<std::string> expected;
+  for (const char* p : {"P3", "P2"}) {
+    for (const char* op : {"max", "sum"}) {
+      for (const char* size : {"8B", "4B"}) {
+        expected.push_back(std::string("all_reduce/tutti.none/local/int32/") + op + "/" + p + ".threads/none/" + size +
+                           "/out/private/isolated");
+      }
+    }
+    for (const char* root : {"root1", "root0"}) {
+      for (const char* size : {"8B", "4B"}) {
+        expected.push_back(std::string("broadcast/tutti.none/local/int32/none/") + p + ".threads/" + root + "/" + size +
+                           "/in/private/isolated");
+      }
+    }
+  }
+  EXPECT_EQ(ids(expand(sweep).value()), expected);
+}
+
+TEST(Expand, AllRootsAreEveryRank) {
+  Sweep sweep = sweep_of({Collective::broadcast});
+  sweep.ranks = {1, 3};
+  sweep.roots = {{}, true};
+  sweep.sizes = {8};
+  std::vector<int> roots;
+  const Expansion expansion = expand(sweep).value();
+  for (const Cell& cell : expansion.cells) roots.push_back(cell.root);
+  EXPECT_THAT(roots, ElementsAre(0, 0, 1, 2));
+}
+
+TEST(Expand, ARootThatFitsSomewhereIsLeftOutElsewhereAndCounted) {
+  Sweep sweep = sweep_of({Collective::broadcast, Collective::all_reduce});
+  sweep.ranks = {2, 4};
+  sweep.roots = {{0, 3}, false};
+  const Expansion expansion = expand(sweep).value();
+  EXPECT_EQ(expansion.cells.size(), 2U + 2U + 4U + 2U);
+  EXPECT_THAT(expansion.left_out, ElementsAre(LeftOut{.cells = 2, .reason = "root 3 on 2 ranks"}));
+}
+
+TEST(Expand, ARootThatFitsNowhereIsAUsageError) {
+  Sweep sweep = sweep_of({Collective::broadcast});
+  sweep.ranks = {1, 2};
+  sweep.roots = {{7}, false};
+  const Status status = expand(sweep).status();
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("root '7' fits none of the rank counts (1,2)"), HasSubstr("did you mean '1'?")));
+}
+
+bool only_integers_have_max(Dtype dtype, Op op) { return op != Op::max || dtype == Dtype::i32; }
+
+TEST(Expand, APairFromAllThatDoesNotExistIsLeftOutAndCounted) {
+  Sweep sweep = sweep_of({Collective::all_reduce});
+  sweep.dtypes = {{Dtype::f32, Dtype::i32}, false};
+  sweep.ops = {{Op::sum, Op::max}, true};
+  const Expansion expansion = expand(sweep, only_integers_have_max).value();
+  EXPECT_EQ(expansion.cells.size(), 6U);
+  EXPECT_THAT(expansion.left_out, ElementsAre(LeftOut{.cells = 2, .reason = "float has no max"}));
+}
+
+TEST(Expand, APairThatIsNamedAndDoesNotExistIsAUsageError) {
+  Sweep sweep = sweep_of({Collective::all_reduce});
+  sweep.ops = {{Op::max}, false};
+  const Status status = expand(sweep, only_integers_have_max).status();
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_EQ(status.message(), "op 'max' does not exist for dtype 'float': allowed are sum avg");
+  sweep.collectives = {Collective::broadcast};
+  EXPECT_TRUE(expand(sweep, only_integers_have_max).is_ok()) << "nothing reduces, so the pair is never run";
+}
+
+TEST(Expand, AnAlgorithmRunsWhereItExistsAndIsCountedWhereNot) {
+  Sweep sweep = sweep_of({Collective::all_reduce, Collective::barrier});
+  sweep.algorithms = {"ring"};
+  const Expansion expansion = expand(sweep).value();
+  EXPECT_EQ(expansion.cells.size(), 2U);
+  EXPECT_THAT(expansion.left_out, ElementsAre(LeftOut{.cells = 1, .reason = "barrier has no algorithm ring"}));
+}
+
+TEST(Expand, AnAlgorithmThatNoneOfTheCollectivesHasIsAUsageError) {
+  Sweep sweep = sweep_of({Collective::broadcast});
+  sweep.algorithms = {"ring"};
+  const Status status = expand(sweep).status();
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_THAT(status.message(), HasSubstr("unknown broadcast algorithm 'ring'"));
+}
+
+TEST(CasesOf, ReferencesHaveNoAlgorithmAndTheOwnBackendOneCaseEach) {
+  Sweep sweep = sweep_of({Collective::broadcast, Collective::all_reduce});
+  sweep.backends = {"tutti", "openmpi"};
+  sweep.algorithms = {"knomial", "ring", "all"};
+  sweep.sizes = {8};
+  const Cell cell = expand(sweep).value().cells.front();
+  std::vector<std::string> systems;
+  for (const Case& one : cases_of(cell, sweep)) systems.push_back(one.backend + "." + one.algorithm);
+  EXPECT_THAT(systems, ElementsAre("tutti.knomial", "tutti.direct", "openmpi.none"));
+}
+
+TEST(CasesOf, AutoStaysAuto) {
+  const Sweep sweep = sweep_of({Collective::barrier});
+  const std::vector<Case> cases = cases_of(expand(sweep).value().cells.front(), sweep);
+  ASSERT_EQ(cases.size(), 1U);
+  EXPECT_EQ(cases[0].algorithm, "auto");
+}
+
+}  // namespace
+}  // namespace tutti::harness
