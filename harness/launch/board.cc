@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of the board: the abort line, then statuses and sync lines at twice a cache line's distance (neighbouring lines
+// Layout of the board: the abort line, then statuses, sync and probe lines at twice a cache line's distance (neighbouring lines
 // are fetched in pairs, and one rank's writes must not disturb another's), then the pages.
 #include "harness/launch/board.h"
 
@@ -16,7 +16,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std
 constexpr std::size_t kStatusOffset = kStride;  // behind the abort line
 std::size_t sync_offset(int ranks) { return kStatusOffset + static_cast<std::size_t>(ranks) * kStride; }
 std::size_t page_offset(int ranks) {
-  const std::size_t end = sync_offset(ranks) + static_cast<std::size_t>(ranks) * kStride;
+  const std::size_t end = sync_offset(ranks) + 2 * static_cast<std::size_t>(ranks) * kStride;
   return (end + kPage - 1) / kPage * kPage;
 }
 
@@ -38,6 +38,7 @@ RankStatus& Board::status(int rank) const {
 SyncLine& Board::sync(int rank) const {
   return at<SyncLine>(base_, sync_offset(ranks_) + static_cast<std::size_t>(rank) * kStride);
 }
+SyncLine& Board::probe(int rank) const { return sync(ranks_ + rank); }
 HostPage& Board::page(int rank) const {
   return at<HostPage>(base_, page_offset(ranks_) + static_cast<std::size_t>(rank) * kPage);
 }

@@ -35,7 +35,8 @@ struct alignas(64) HostPage {
   alignas(64) std::byte payload[kPayload];
 };
 
-/// Fixed lines for timing: the announced start instant, samples' ends, and the probe of a line's round trip.
+/// Lines for timing. Sync lines: who has arrived, and at host 0's the announced start instant. Probe lines: bounced to and
+/// fro to measure a line's round trip.
 struct alignas(64) SyncLine {
   std::atomic<std::uint64_t> word;
   std::atomic<std::int64_t> instant_ns;
@@ -52,6 +53,7 @@ class Board {
   [[nodiscard]] RankStatus& status(int rank) const;
   [[nodiscard]] HostPage& page(int rank) const;
   [[nodiscard]] SyncLine& sync(int rank) const;
+  [[nodiscard]] SyncLine& probe(int rank) const;
   [[nodiscard]] std::atomic<std::uint32_t>& abort_flag() const;  ///< set by the launcher or a failing rank
 
  private:
