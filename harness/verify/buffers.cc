@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/verify/buffers.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+/// Depends on the position, so that a copy of one part of the guard onto another shows. Never 0 and never 0xff.
+std::byte guard_byte(std::size_t offset) { return static_cast<std::byte>(0x21U + (offset * 29U) % 191U); }
+
+}  // namespace
+
+Allocator plain_memory() {
+  return {.allocate = [](std::size_t bytes) -> Result<void*> {
+            const std::size_t whole_pages = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+            if (void* pointer = std::aligned_alloc(kPageBytes, std::max(whole_pages, kPageBytes))) return pointer;
+            return error(Code::resource, "no memory for a buffer of {} bytes", bytes);
+          },
+          .release = [](void* pointer) { std::free(pointer); }};
+}
+
+std::string GuardDamage::text(std::size_t payload_bytes) const {
+  const bool is_before = offset < 0;
+  const std::size_t distance =
+      is_before ? static_cast<std::size_t>(-offset) : static_cast<std::size_t>(offset) - payload_bytes + 1;
+  return fmt::format("byte {} {} the buffer of {} bytes was overwritten: 0x{:02x} instead of 0x{:02x}", distance,
+                     is_before ? "before" : "past the end of", payload_bytes, std::to_integer<unsigned>(actual),
+                     std::to_integer<unsigned>(expected));
+}
+
+Result<GuardedBuffer> GuardedBuffer::create(const GuardedBufferOptions& options) {
+  if (!std::has_single_bit(options.alignment)) {
+    return error(Code::invalid_argument, "alignment {}: must be a power of two", options.alignment);
+  }
+  if (options.misalignment >= options.alignment) {
+    return error(Code::invalid_argument, "misalignment {}: must be in [0, {})", options.misalignment,
+                 options.alignment);
+  }
+  // Aligning takes less than `alignment`, the misalignment again.
+  const std::size_t total = options.bytes + 2 * options.guard_bytes + 2 * options.alignment;
+  TUTTI_ASSIGN_OR_RETURN(void* const pointer, options.allocator.allocate(total));
+  auto* const memory = static_cast<std::byte*>(pointer);
+  const std::size_t address = reinterpret_cast<std::uintptr_t>(memory) + options.guard_bytes;
+  const std::size_t aligned = (address + options.alignment - 1) & ~(options.alignment - 1);
+  std::byte* const payload = memory + options.guard_bytes + (aligned - address) + options.misalignment;
+  GuardedBuffer buffer({memory, total}, {payload, options.bytes}, options.allocator);
+  buffer.restore_guards();
+  return buffer;
+}
+
+GuardedBuffer::GuardedBuffer(std::span<std::byte> memory, std::span<std::byte> payload, Allocator allocator)
+    : memory_(memory), payload_(payload), allocator_(std::move(allocator)) {}
+
+GuardedBuffer::~GuardedBuffer() {
+  if (memory_.data() != nullptr) allocator_.release(memory_.data());
+}
+
+GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
+    : memory_(std::exchange(other.memory_, {})),
+      payload_(std::exchange(other.payload_, {})),
+      allocator_(other.allocator_) {}
+
+GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(payload_, other.payload_);
+  std::swap(allocator_, other.allocator_);
+  return *this;
+}
+
+std::optional<GuardDamage> GuardedBuffer::check_guards() const {
+  const auto start = static_cast<std::size_t>(payload_.data() - memory_.data());
+  const std::size_t end = start + payload_.size();
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    if (i == start) i = end;
+    if (i < memory_.size() && memory_[i] != guard_byte(i)) {
+      return GuardDamage{.offset = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(start),
+                         .expected = guard_byte(i),
+                         .actual = memory_[i]};
+    }
+  }
+  return std::nullopt;
+}
+
+void GuardedBuffer::restore_guards() {
+  const auto start = static_cast<std::size_t>(payload_.data() - memory_.data());
+  for (std::size_t i = 0; i < start; ++i) memory_[i] = guard_byte(i);
+  for (std::size_t i = start + payload_.size(); i < memory_.size(); ++i) memory_[i] = guard_byte(i);
+}
+
+std::uint16_t poison_word(std::uint64_t salt) {
+  return static_cast<std::uint16_t>(0x7fc0U | ((salt * 0x9e3779b97f4a7c15U) >> 58U));
+}
+
+void fill_poison(std::span<std::byte> bytes, std::uint64_t salt) {
+  std::array<std::uint16_t, 512> pattern;
+  pattern.fill(poison_word(salt));
+  for (std::size_t done = 0; done < bytes.size(); done += sizeof(pattern)) {
+    std::memcpy(bytes.data() + done, pattern.data(), std::min(bytes.size() - done, sizeof(pattern)));
+  }
+}
+
+}  // namespace tutti::harness

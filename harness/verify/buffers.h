@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers that notice: guard zones before and after the payload, and a poison that no result can equal by accident.
+//
+//   | front guard (at least one page) | payload | back guard (at least one page) |
+//
+// The guards hold a pattern of their position, written at creation and compared on demand. The memory is plain, or
+// comes from the caller's allocator (the shared heap).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+/// Where the memory of a buffer comes from.
+struct Allocator {
+  std::function<Result<void*>(std::size_t bytes)> allocate;
+  std::function<void(void*)> release;
+};
+/// Page-aligned private memory. Errors: resource with the number of bytes.
+[[nodiscard]] Allocator plain_memory();
+
+struct GuardedBufferOptions {
+  std::size_t bytes = 0;
+  std::size_t guard_bytes = 4096;  ///< on each side, at least
+  std::size_t alignment = 64;      ///< of the payload, a power of two, before `misalignment`
+  std::size_t misalignment = 0;    ///< bytes by which the payload starts after that boundary; below `alignment`
+  Allocator allocator = plain_memory();
+};
+
+/// A byte of a guard zone that was overwritten.
+struct GuardDamage {
+  std::ptrdiff_t offset = 0;  ///< from the first byte of the payload: negative before it, at least its size after it
+  std::byte expected{};
+  std::byte actual{};
+  /// "8 bytes past the end of the buffer (offset 1032 of 1024 bytes): 0x41 instead of 0xa7"
+  [[nodiscard]] std::string text(std::size_t payload_bytes) const;
+};
+
+/// Owns its memory. Movable.
+class GuardedBuffer {
+ public:
+  /// Errors: invalid_argument naming the value and the range; those of the allocator.
+  [[nodiscard]] static Result<GuardedBuffer> create(const GuardedBufferOptions& options);
+  ~GuardedBuffer();
+  GuardedBuffer(GuardedBuffer&& other) noexcept;
+  GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+
+  /// Never null, also where it is empty.
+  [[nodiscard]] std::span<std::byte> payload() const { return payload_; }
+
+  /// The damaged byte with the least offset; nullopt: all guards are as written.
+  [[nodiscard]] std::optional<GuardDamage> check_guards() const;
+  /// Writes the guards again, after damage was reported.
+  void restore_guards();
+
+ private:
+  GuardedBuffer(std::span<std::byte> memory, std::span<std::byte> payload, Allocator allocator);
+
+  std::span<std::byte> memory_;
+  std::span<std::byte> payload_;
+  Allocator allocator_;
+};
+
+/// The 16 bits that the poison of this salt repeats: a NaN as bfloat16 and, twice, as float.
+[[nodiscard]] std::uint16_t poison_word(std::uint64_t salt);
+/// Fills `bytes` with the poison of `salt`: another one for each refill, so that last time's poison cannot pass either.
+void fill_poison(std::span<std::byte> bytes, std::uint64_t salt);
+
+}  // namespace tutti::harness

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/verify/check.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "harness/verify/buffers.h"
+#include "harness/verify/diagnose.h"
+
+namespace tutti::harness {
+namespace {
+
+/// Counts differing elements and keeps the first ones, chunk after chunk.
+class Comparison {
+ public:
+  Comparison(Dtype dtype, std::uint64_t salt) : dtype_(dtype), poison_(poison_bits(dtype, salt)) {}
+
+  /// Compares elements [first, ...) of the buffer.
+  void compare(Count first, std::span<const std::byte> expected, std::span<const std::byte> actual) {
+    const std::size_t element_bytes = size_of(dtype_);
+    result_.checked += static_cast<Count>(actual.size() / element_bytes);
+    if (std::memcmp(expected.data(), actual.data(), actual.size()) == 0) return;
+    for (std::size_t at = 0; at < actual.size(); at += element_bytes) {
+      const std::uint32_t wanted = element_bits(expected.subspan(at), dtype_);
+      const std::uint32_t found = element_bits(actual.subspan(at), dtype_);
+      if (wanted != found) record({first + static_cast<Count>(at / element_bytes), wanted, found});
+    }
+  }
+
+  [[nodiscard]] Evidence evidence() { return {.result = result_, .wrong = wrong_, .poisoned = poisoned_}; }
+  [[nodiscard]] CheckResult& result() { return result_; }
+
+ private:
+  void record(WrongElement element) {
+    if (result_.wrong == 0) {
+      result_.first_bad = element.index;
+      result_.expected = element_text(element.expected, dtype_);
+      result_.actual = element_text(element.actual, dtype_);
+    }
+    ++result_.wrong;
+    result_.last_bad = element.index;
+    if (element.actual == poison_) ++poisoned_;
+    if (wrong_.size() < Evidence::kMost) wrong_.push_back(element);
+  }
+
+  Dtype dtype_;
+  std::uint32_t poison_;
+  CheckResult result_;
+  std::vector<WrongElement> wrong_;
+  Count poisoned_ = 0;
+};
+
+CheckResult verify_untouched(const Operation& operation, std::span<const std::byte> bytes) {
+  std::vector<std::byte> poison(bytes.size());
+  fill_poison(poison, operation.salt);
+  Comparison comparison(operation.dtype, operation.salt);
+  comparison.compare(0, poison, bytes);
+  if (!comparison.result().is_ok()) comparison.result().diagnosis = "this rank's output is not to be written";
+  return comparison.result();
+}
+
+}  // namespace
+
+std::string CheckResult::text() const {
+  if (is_ok()) return fmt::format("{} checked, none wrong", checked);
+  const std::string likely = diagnosis.empty() ? "" : "; " + diagnosis;
+  return fmt::format("{} of {} wrong, the first at {}, the last at {}: expected {}, actual {}{}", wrong, checked,
+                     first_bad, last_bad, expected, actual, likely);
+}
+
+CheckResult verify_output(Oracle& oracle, const RankBuffer& output) {
+  const Operation& operation = oracle.operation();
+  const std::size_t element_bytes = size_of(operation.dtype);
+  const int blocks = output_blocks(operation.problem, output.rank);
+  if (blocks == 0) return verify_untouched(operation, output.bytes);
+  TUTTI_ASSERT(output.bytes.size() == static_cast<std::size_t>(blocks * operation.count) * element_bytes,
+               "{} bytes for {} blocks of {}", output.bytes.size(), blocks, operation.count);
+
+  Comparison comparison(operation.dtype, operation.salt);
+  for (int block = 0; block < blocks; ++block) {
+    for (Count first = 0; first < operation.count; first += Oracle::kChunk) {
+      const Count elements = std::min(Oracle::kChunk, operation.count - first);
+      const Count index = block * operation.count + first;
+      comparison.compare(index, oracle.expect({.rank = output.rank, .block = block, .first = first}, elements),
+                         output.bytes.subspan(static_cast<std::size_t>(index) * element_bytes,
+                                              static_cast<std::size_t>(elements) * element_bytes));
+    }
+  }
+  if (!comparison.result().is_ok()) {
+    comparison.result().diagnosis = diagnose(operation, output.rank, comparison.evidence());
+  }
+  return comparison.result();
+}
+
+CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& input) {
+  const std::size_t element_bytes = size_of(operation.dtype);
+  Comparison comparison(operation.dtype, operation.salt);
+  std::vector<std::byte> expected(static_cast<std::size_t>(Oracle::kChunk) * element_bytes);
+  for (std::size_t done = 0; done < input.bytes.size(); done += expected.size()) {
+    const std::span chunk = std::span(expected).first(std::min(expected.size(), input.bytes.size() - done));
+    const auto first = static_cast<Count>(done / element_bytes);
+    fill_input(chunk, input_of(operation, input.rank), first);
+    comparison.compare(first, chunk, input.bytes.subspan(done, chunk.size()));
+  }
+  CheckResult& result = comparison.result();
+  if (!result.is_ok()) {
+    result.diagnosis = fmt::format("the operation wrote into the input of rank {}, which it may only read", input.rank);
+  }
+  return result;
+}
+
+CheckResult check_barrier(const BarrierTimes& times) {
+  const auto ranks = static_cast<std::size_t>(times.ranks);
+  TUTTI_ASSERT(times.enter_ns.size() == times.leave_ns.size() && times.enter_ns.size() % ranks == 0,
+               "{} and {} times of {} ranks", times.enter_ns.size(), times.leave_ns.size(), ranks);
+  CheckResult result;
+  for (std::size_t start = 0; start < times.enter_ns.size(); start += ranks) {
+    const std::span enter = times.enter_ns.subspan(start, ranks);
+    const std::span leave = times.leave_ns.subspan(start, ranks);
+    const auto last_enter = std::max_element(enter.begin(), enter.end());
+    const auto first_leave = std::min_element(leave.begin(), leave.end());
+    const Count sample = result.checked++;
+    if (*first_leave >= *last_enter) continue;
+    if (result.wrong++ == 0) {
+      result.first_bad = sample;
+      result.expected = fmt::format("no rank leaves before {} ns", *last_enter);
+      result.actual = fmt::format("left at {} ns", *first_leave);
+      result.diagnosis = fmt::format("rank {} left {} ns before rank {} had entered", first_leave - leave.begin(),
+                                     *last_enter - *first_leave, last_enter - enter.begin());
+    }
+    result.last_bad = sample;
+  }
+  return result;
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that stand behind a verdict: is an output, bit for bit, what the oracle says; is an input as it was
+// filled; did a barrier hold. A failed check says how much is wrong, the first bad element with expected and actual,
+// and, where the data tell it, the likely cause.
+//
+// Convention of a refill: salt k fills inputs with fill_input and outputs with fill_poison, both of salt k; the refill
+// before it had salt k-1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "harness/verify/oracle.h"
+
+namespace tutti::harness {
+
+struct CheckResult {
+  Count checked = 0;     ///< elements compared (barrier: samples); 0 proves nothing
+  Count wrong = 0;       ///< of them
+  Count first_bad = -1;  ///< index in the whole buffer (barrier: of the sample)
+  Count last_bad = -1;
+  std::string expected;  ///< at first_bad: value and bits
+  std::string actual;
+  std::string diagnosis;  ///< the likely cause; empty: unknown
+
+  [[nodiscard]] bool is_ok() const { return wrong == 0; }
+  /// "3 of 64 elements are wrong, the first at 12 of block 0: expected 5 (0x40a00000), actual ...; <diagnosis>"
+  [[nodiscard]] std::string text() const;
+};
+
+/// A rank's whole buffer: the user's output, or input.
+struct RankBuffer {
+  int rank = 0;
+  std::span<const std::byte> bytes;
+};
+
+/// Compares every element of the output of `output.rank` with the oracle. Where the collective leaves the output alone
+/// (no output blocks), it must still hold the poison of the operation's salt.
+/// Requires: output_blocks x count elements, or any number where there are no output blocks.
+[[nodiscard]] CheckResult verify_output(Oracle& oracle, const RankBuffer& output);
+
+/// Compares the input of `input.rank` with what fill_input wrote; for operations out of place.
+[[nodiscard]] CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& input);
+
+/// When each rank entered and left each sample of a barrier, on one clock. Shapes: [samples][ranks].
+struct BarrierTimes {
+  int ranks = 1;
+  std::span<const std::int64_t> enter_ns;
+  std::span<const std::int64_t> leave_ns;
+};
+/// The barrier's rule: in no sample does a rank leave before the last one has entered. The diagnosis names both ranks.
+[[nodiscard]] CheckResult check_barrier(const BarrierTimes& times);
+
+}  // namespace tutti::harness

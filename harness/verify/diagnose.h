@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// From wrong elements to a likely cause. Each cause is a hypothesis that predicts what the output would hold; the first
+// one that predicts every sampled wrong element of the first bad block, bit for bit, is named.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/verify/check.h"
+
+namespace tutti::harness {
+
+struct WrongElement {
+  Count index = 0;  ///< in the whole output
+  std::uint32_t expected = 0;
+  std::uint32_t actual = 0;
+};
+
+/// What the comparison saw.
+struct Evidence {
+  static constexpr std::size_t kMost = 64;
+  CheckResult result;
+  std::vector<WrongElement> wrong;  ///< the first ones, at most kMost
+  Count poisoned = 0;               ///< wrong elements that still hold the poison
+};
+
+/// One sentence, or empty where no hypothesis fits. Cost: up to P^2 elements; only for outputs that are wrong.
+[[nodiscard]] std::string diagnose(const Operation& operation, int rank, const Evidence& evidence);
+
+/// The bits of the first element in `bytes`; those of the poison; an element as "5 (0x40a00000)".
+[[nodiscard]] std::uint32_t element_bits(std::span<const std::byte> bytes, Dtype dtype);
+[[nodiscard]] std::uint32_t poison_bits(Dtype dtype, std::uint64_t salt);
+[[nodiscard]] std::string element_text(std::uint32_t bits, Dtype dtype);
+
+}  // namespace tutti::harness

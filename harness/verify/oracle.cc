@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/verify/oracle.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "harness/verify/accumulation.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::size_t kRememberedBytes = std::size_t{4} << 20U;
+
+/// One chunk of a reduced block; `first` counts in the input buffers.
+template <class T>
+void reduce_chunk(std::span<std::byte> bytes, const Operation& operation, Count first) {
+  using A = Accumulation<T>;
+  const std::size_t elements = bytes.size() / sizeof(T);
+  std::array<T, Oracle::kChunk> input;
+  std::array<typename A::Type, Oracle::kChunk> total;
+  const Op op = operation.op;
+  for (int rank = 0; rank < operation.problem.ranks; ++rank) {
+    fill_input(std::as_writable_bytes(std::span(input)).first(bytes.size()), input_of(operation, rank), first);
+    if (rank == 0) {
+      for (std::size_t i = 0; i < elements; ++i) total[i] = A::load(input[i]);
+    } else {
+      for (std::size_t i = 0; i < elements; ++i) total[i] = combine<T>(total[i], input[i], op);
+    }
+  }
+  for (std::size_t i = 0; i < elements; ++i) input[i] = finish<T>(total[i], op, operation.problem.ranks);
+  std::memcpy(bytes.data(), input.data(), bytes.size());
+}
+
+}  // namespace
+
+InputSpec input_of(const Operation& operation, int rank) {
+  return {.dtype = operation.dtype,
+          .op = operation.op,
+          .ranks = operation.problem.ranks,
+          .rank = rank,
+          .seed = operation.seed,
+          .salt = operation.salt};
+}
+
+void fill_expected(std::span<std::byte> bytes, const Operation& operation, const BlockPart& part) {
+  const Origin origin = origin_of(operation.problem, part.rank, part.block);
+  Count first = origin.block * operation.count + part.first;
+  if (!origin.every_rank) return fill_input(bytes, input_of(operation, origin.rank), first);
+  const std::size_t chunk_bytes = Oracle::kChunk * size_of(operation.dtype);
+  while (!bytes.empty()) {
+    const std::span<std::byte> chunk = bytes.first(std::min(bytes.size(), chunk_bytes));
+    visit_dtype(operation.dtype, [&]<class T>(std::type_identity<T>) { reduce_chunk<T>(chunk, operation, first); });
+    bytes = bytes.subspan(chunk.size());
+    first += Oracle::kChunk;
+  }
+}
+
+std::span<const std::byte> Oracle::expect(const BlockPart& part, Count elements) {
+  TUTTI_ASSERT(part.first % kChunk == 0 && elements <= kChunk, "{} elements from {}", elements, part.first);
+  const std::size_t block_bytes = static_cast<std::size_t>(operation_.count) * size_of(operation_.dtype);
+  const bool is_shared = origin_of(operation_.problem, part.rank, part.block).every_rank;
+  if (is_shared && block_bytes <= kRememberedBytes) return remembered(part, elements);
+  chunk_.resize(static_cast<std::size_t>(elements) * size_of(operation_.dtype));
+  fill_expected(chunk_, operation_, part);
+  return chunk_;
+}
+
+std::span<const std::byte> Oracle::remembered(const BlockPart& part, Count elements) {
+  if (remembered_block_ != part.block) {
+    remembered_block_ = part.block;
+    block_.resize(static_cast<std::size_t>(operation_.count) * size_of(operation_.dtype));
+    is_known_.assign(static_cast<std::size_t>((operation_.count + kChunk - 1) / kChunk), false);
+  }
+  const std::size_t element_bytes = size_of(operation_.dtype);
+  const auto chunk = static_cast<std::size_t>(part.first / kChunk);
+  const std::size_t start = static_cast<std::size_t>(part.first) * element_bytes;
+  if (!is_known_[chunk]) {
+    const std::size_t whole = std::min(block_.size() - start, static_cast<std::size_t>(kChunk) * element_bytes);
+    fill_expected(std::span(block_).subspan(start, whole), operation_, part);
+    is_known_[chunk] = true;
+  }
+  return std::span(block_).subspan(start, static_cast<std::size_t>(elements) * element_bytes);
+}
+
+}  // namespace tutti::harness

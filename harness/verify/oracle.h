@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle: what an operation must leave in an output. A straight loop over all inputs in rank order, computed in
+// chunks from the inputs' definition; it shares no arithmetic with the collectives that it judges. Which inputs make up
+// which output is read from impl/collective.
+//
+// avg: the exact sum, divided by P in float and rounded once to the dtype; int32: the wrapped sum, divided and
+// truncated towards zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness/verify/inputs.h"
+#include "impl/collective/collective.h"
+#include "impl/types/dtype.h"
+#include "impl/types/op.h"
+
+namespace tutti::harness {
+
+/// One operation on inputs of this module.
+struct Operation {
+  Problem problem;
+  Dtype dtype = Dtype::f32;
+  Op op = Op::none;
+  Count count = 0;  ///< elements per block
+  std::uint64_t seed = 1;
+  std::uint64_t salt = 0;
+};
+
+/// The input of `rank`, whose element index counts from the start of its input buffer.
+[[nodiscard]] InputSpec input_of(const Operation& operation, int rank);
+
+/// Elements from `first` of output block `block` of `rank`.
+struct BlockPart {
+  int rank = 0;
+  int block = 0;
+  Count first = 0;
+};
+
+/// Writes the expected elements [part.first, part.first + bytes.size() / size_of(dtype)) into `bytes`.
+/// Cost: P inputs where the op reduces, else one.
+void fill_expected(std::span<std::byte> bytes, const Operation& operation, const BlockPart& part);
+
+/// fill_expected for many ranks of one process: a reduced block is the same on all of them, and is computed once while
+/// it is at most 4 MiB. One per thread.
+class Oracle {
+ public:
+  static constexpr Count kChunk = 4096;  ///< elements
+
+  explicit Oracle(Operation operation) : operation_(operation) {}
+
+  [[nodiscard]] const Operation& operation() const { return operation_; }
+  /// The expected elements of [part.first, part.first + elements), valid until the next call.
+  /// Requires: part.first is a multiple of kChunk, elements <= kChunk, within the block.
+  [[nodiscard]] std::span<const std::byte> expect(const BlockPart& part, Count elements);
+
+ private:
+  std::span<const std::byte> remembered(const BlockPart& part, Count elements);
+
+  Operation operation_;
+  std::vector<std::byte> chunk_;
+  std::vector<std::byte> block_;  // of the block that is remembered
+  std::vector<bool> is_known_;    // per chunk of block_
+  int remembered_block_ = -1;
+};
+
+}  // namespace tutti::harness

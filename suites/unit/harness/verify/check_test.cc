@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verifier seen failing: every kind of corruption is put into a right output and must come out with its diagnosis.
+#include "harness/verify/check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/verify/buffers.h"
+#include "harness/verify/diagnose.h"
+
+namespace tutti::harness {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::byte> right_output(const Operation& operation, int rank) {
+  const std::size_t block_bytes = static_cast<std::size_t>(operation.count) * size_of(operation.dtype);
+  const auto blocks = static_cast<std::size_t>(output_blocks(operation.problem, rank));
+  std::vector<std::byte> bytes(blocks * block_bytes);
+  for (std::size_t block = 0; block < blocks; ++block) {
+    fill_expected(std::span(bytes).subspan(block * block_bytes, block_bytes), operation,
+                  {.rank = rank, .block = static_cast<int>(block)});
+  }
+  return bytes;
+}
+
+std::vector<std::byte> input_bytes(const Operation& operation, int rank, std::size_t bytes) {
+  std::vector<std::byte> values(bytes);
+  fill_input(values, input_of(operation, rank));
+  return values;
+}
+
+CheckResult verify(const Operation& operation, int rank, const std::vector<std::byte>& bytes) {
+  Oracle oracle(operation);
+  return verify_output(oracle, {.rank = rank, .bytes = bytes});
+}
+
+Operation all_reduce(Dtype dtype, Op op, Count count = 10000) {
+  return {.problem = {.collective = Collective::all_reduce, .ranks = 5},
+          .dtype = dtype,
+          .op = op,
+          .count = count,
+          .salt = 8};
+}
+Operation all_to_all(Count count = 5000) {
+  return {.problem = {.collective = Collective::all_to_all, .ranks = 4}, .count = count, .salt = 8};
+}
+Operation broadcast(Count count = 5000) {
+  return {.problem = {.collective = Collective::broadcast, .ranks = 4, .root = 2}, .count = count, .salt = 8};
+}
+
+/// What all_reduce gives where `suspect` contributes `weight` times, by arithmetic of this test.
+template <class T>
+std::vector<std::byte> weighted_output(const Operation& operation, int suspect, int weight) {
+  const auto n = static_cast<std::size_t>(operation.count);
+  const int ranks = operation.problem.ranks;
+  std::vector<double> total(n, operation.op == Op::max ? -1e300 : 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<T> values(n);
+    fill_input(std::as_writable_bytes(std::span(values)), input_of(operation, rank));
+    for (std::size_t i = 0; i < n; ++i) {
+      double value = 0;
+      if constexpr (std::is_same_v<T, BFloat16>) {
+        value = values[i].to_float();
+      } else {
+        value = static_cast<double>(values[i]);
+      }
+      const int times = rank == suspect ? weight : 1;
+      if (operation.op == Op::max) {
+        if (times > 0) total[i] = std::max(total[i], value);
+      } else {
+        total[i] += times * value;
+      }
+    }
+  }
+  std::vector<T> result(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<T, std::int32_t>) {
+      const auto wrapped = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(total[i])));
+      result[i] = operation.op == Op::avg ? wrapped / ranks : wrapped;
+    } else {
+      const auto sum = static_cast<float>(total[i]);
+      const float value = operation.op == Op::avg ? sum / static_cast<float>(ranks) : sum;
+      if constexpr (std::is_same_v<T, BFloat16>) {
+        result[i] = BFloat16::from_float(value);
+      } else {
+        result[i] = value;
+      }
+    }
+  }
+  const auto bytes = std::as_bytes(std::span(result));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(VerifyOutput, AcceptsWhatIsRightForEveryDtypeAndOp) {
+  for (const Dtype dtype : all_dtypes()) {
+    for (const Op op : all_ops()) {
+      const Operation operation = all_reduce(dtype, op);
+      const auto output =
+          visit_dtype(dtype, [&]<class T>(std::type_identity<T>) { return weighted_output<T>(operation, 0, 1); });
+      const CheckResult result = verify(operation, 3, output);
+      EXPECT_TRUE(result.is_ok()) << to_string(dtype) << to_string(op) << ": " << result.text();
+      EXPECT_EQ(result.checked, 10000);
+    }
+  }
+  EXPECT_TRUE(verify(all_to_all(), 1, right_output(all_to_all(), 1)).is_ok());
+  EXPECT_EQ(verify(all_to_all(), 1, right_output(all_to_all(), 1)).checked, 20000);
+  EXPECT_TRUE(verify(broadcast(), 1, input_bytes(broadcast(), 2, 20000)).is_ok());
+}
+
+TEST(VerifyOutput, OfNoElementsChecksNone) {
+  const CheckResult result = verify(all_reduce(Dtype::f32, Op::sum, 0), 0, {});
+  EXPECT_TRUE(result.is_ok());
+  EXPECT_EQ(result.checked, 0);
+}
+
+TEST(VerifyOutput, NamesTheRankWhoseContributionIsMissing) {
+  for (const Dtype dtype : all_dtypes()) {
+    for (const Op op : all_ops()) {
+      const Operation operation = all_reduce(dtype, op);
+      const auto output =
+          visit_dtype(dtype, [&]<class T>(std::type_identity<T>) { return weighted_output<T>(operation, 3, 0); });
+      const CheckResult result = verify(operation, 1, output);
+      EXPECT_GT(result.wrong, op == Op::max ? 1000 : 9000);
+      EXPECT_EQ(result.diagnosis, "rank 3's contribution is missing") << to_string(dtype) << " " << to_string(op);
+    }
+  }
+}
+
+TEST(VerifyOutput, NamesTheRankThatIsCountedTwice) {
+  for (const Dtype dtype : all_dtypes()) {
+    for (const Op op : {Op::sum, Op::avg}) {
+      const Operation operation = all_reduce(dtype, op);
+      const auto output =
+          visit_dtype(dtype, [&]<class T>(std::type_identity<T>) { return weighted_output<T>(operation, 2, 2); });
+      EXPECT_EQ(verify(operation, 1, output).diagnosis, "rank 2's contribution is counted twice")
+          << to_string(dtype) << " " << to_string(op);
+    }
+  }
+}
+
+TEST(VerifyOutput, NamesTheRankThatContributedStaleData) {
+  const Operation operation = all_reduce(Dtype::f32, Op::sum);
+  Operation previous = operation;
+  --previous.salt;
+  auto output = right_output(operation, 0);
+  const auto fresh = input_bytes(operation, 4, output.size());
+  const auto stale = input_bytes(previous, 4, output.size());
+  for (std::size_t at = 0; at < output.size(); at += 4) {
+    float values[3];
+    std::memcpy(&values[0], &output[at], 4);
+    std::memcpy(&values[1], &fresh[at], 4);
+    std::memcpy(&values[2], &stale[at], 4);
+    const float wrong = values[0] - values[1] + values[2];
+    std::memcpy(&output[at], &wrong, 4);
+  }
+  EXPECT_EQ(verify(operation, 1, output).diagnosis, "rank 4 contributed its previous data, of salt 7");
+}
+
+TEST(VerifyOutput, SaysThatNothingWasWritten) {
+  for (const Operation& operation : {all_reduce(Dtype::bf16, Op::sum), all_to_all(), broadcast()}) {
+    auto output = right_output(operation, 1);
+    fill_poison(output, operation.salt);
+    const CheckResult result = verify(operation, 1, output);
+    EXPECT_EQ(result.wrong, result.checked);
+    EXPECT_EQ(result.diagnosis, "output still holds the poison: nothing was written");
+  }
+}
+
+TEST(VerifyOutput, SaysThatTheLastElementWasNotWritten) {
+  const Operation operation = all_reduce(Dtype::f32, Op::sum);
+  auto output = right_output(operation, 0);
+  fill_poison(std::span(output).last(4), operation.salt);
+  const CheckResult result = verify(operation, 0, output);
+  EXPECT_EQ(result.wrong, 1);
+  EXPECT_EQ(result.first_bad, 9999);
+  EXPECT_EQ(result.diagnosis, "1 elements still hold the poison: they were not written");
+}
+
+TEST(VerifyOutput, RecognisesPreviousDataAndPreviousPoison) {
+  for (const Operation& operation : {all_reduce(Dtype::i32, Op::max), all_to_all(), broadcast()}) {
+    Operation previous = operation;
+    --previous.salt;
+    EXPECT_EQ(verify(operation, 1, right_output(previous, 1)).diagnosis,
+              "holds previous data: the result of salt 7 instead of 8");
+    auto output = right_output(operation, 1);
+    fill_poison(output, previous.salt);
+    EXPECT_THAT(verify(operation, 1, output).diagnosis, HasSubstr("holds previous poison, of salt 7"));
+  }
+}
+
+TEST(VerifyOutput, RecognisesSwappedBlocks) {
+  const Operation operation = all_to_all();
+  auto output = right_output(operation, 3);
+  std::swap_ranges(output.begin() + 20000, output.begin() + 40000, output.begin() + 40000);
+  const CheckResult result = verify(operation, 3, output);
+  EXPECT_EQ(result.wrong, 10000);
+  EXPECT_EQ(result.first_bad, 5000);
+  EXPECT_EQ(result.last_bad, 14999);
+  EXPECT_EQ(result.diagnosis, "block 1 holds block 2");
+}
+
+TEST(VerifyOutput, RecognisesTheWrongBlockOfTheRightRank) {
+  const Operation operation = all_to_all();
+  const auto output = input_bytes(operation, 1, 80000);  // its own input: a no-op in place
+  EXPECT_EQ(verify(operation, 1, output).diagnosis,
+            "block 0 holds input block 0 of rank 1 instead of input block 1 of rank 0");
+}
+
+TEST(VerifyOutput, RecognisesABroadcastThatLeftTheOwnData) {
+  const Operation operation = broadcast();
+  EXPECT_EQ(verify(operation, 3, input_bytes(operation, 3, 20000)).diagnosis,
+            "block 0 holds input block 0 of rank 3 instead of input block 0 of rank 2");
+}
+
+TEST(VerifyOutput, RecognisesAnAllReduceInPlaceThatDidNothing) {
+  for (const int ranks : {2, 5}) {
+    Operation operation = all_reduce(Dtype::f32, Op::sum);
+    operation.problem.ranks = ranks;
+    EXPECT_EQ(verify(operation, 1, input_bytes(operation, 1, 40000)).diagnosis,
+              "holds the input of rank 1, reduced with no other");
+  }
+}
+
+TEST(VerifyOutput, RecognisesAnAverageThatIsASum) {
+  Operation sum = all_reduce(Dtype::bf16, Op::sum);
+  const auto output = right_output(sum, 0);
+  EXPECT_EQ(verify(all_reduce(Dtype::bf16, Op::avg), 0, output).diagnosis, "holds the sum: avg was not divided by 5");
+}
+
+TEST(VerifyOutput, RecognisesShiftedData) {
+  const Operation operation = all_reduce(Dtype::f32, Op::sum);
+  auto output = right_output(operation, 0);
+  std::memmove(output.data() + 12, output.data(), output.size() - 12);
+  EXPECT_EQ(verify(operation, 0, output).diagnosis, "data are shifted: element i holds what belongs to element i-3");
+}
+
+TEST(VerifyOutput, RecognisesOneFlippedBit) {
+  const Operation operation = all_reduce(Dtype::i32, Op::sum);
+  auto output = right_output(operation, 0);
+  output[4 * 4321 + 1] ^= std::byte{0x20};
+  const CheckResult result = verify(operation, 0, output);
+  EXPECT_EQ(result.wrong, 1);
+  EXPECT_EQ(result.first_bad, 4321);
+  EXPECT_EQ(result.diagnosis, "one bit differs: bit 13");
+}
+
+TEST(VerifyOutput, RecognisesZeros) {
+  const Operation operation = broadcast();
+  EXPECT_EQ(verify(operation, 0, std::vector<std::byte>(20000)).diagnosis, "holds zeros");
+}
+
+TEST(VerifyOutput, ClaimsNoCauseForNoise) {
+  const Operation operation = all_reduce(Dtype::f32, Op::sum);
+  auto output = right_output(operation, 0);
+  for (std::size_t i = 0; i < output.size(); i += 4) output[i] ^= static_cast<std::byte>(3U + i / 4 % 97);
+  const CheckResult result = verify(operation, 0, output);
+  EXPECT_GT(result.wrong, 9000);
+  EXPECT_EQ(result.diagnosis, "");
+}
+
+TEST(VerifyOutput, TextHasTheNumbers) {
+  EXPECT_EQ(element_text(0x40a00000U, Dtype::f32), "5 (0x40a00000)");
+  EXPECT_EQ(element_text(0xffffffffU, Dtype::i32), "-1 (0xffffffff)");
+  EXPECT_EQ(element_text(0x3fc0U, Dtype::bf16), "1.5 (0x3fc0)");
+  const CheckResult result{.checked = 64,
+                           .wrong = 3,
+                           .first_bad = 12,
+                           .last_bad = 20,
+                           .expected = "5",
+                           .actual = "6",
+                           .diagnosis = "rank 3's contribution is missing"};
+  EXPECT_EQ(result.text(),
+            "3 of 64 wrong, the first at 12, the last at 20: expected 5, actual 6; rank 3's contribution is missing");
+}
+
+TEST(VerifyInput, NoticesOneChangedElement) {
+  const Operation operation = all_to_all();
+  auto input = input_bytes(operation, 2, 80000);
+  EXPECT_TRUE(verify_input_unchanged(operation, {.rank = 2, .bytes = input}).is_ok());
+  EXPECT_EQ(verify_input_unchanged(operation, {.rank = 2, .bytes = input}).checked, 20000);
+  EXPECT_FALSE(verify_input_unchanged(operation, {.rank = 1, .bytes = input}).is_ok());
+  input[4 * 17000] ^= std::byte{1};
+  const CheckResult result = verify_input_unchanged(operation, {.rank = 2, .bytes = input});
+  EXPECT_EQ(result.wrong, 1);
+  EXPECT_EQ(result.first_bad, 17000);
+  EXPECT_THAT(result.diagnosis, HasSubstr("wrote into the input of rank 2"));
+}
+
+TEST(Barrier, HoldsWhenNobodyLeavesBeforeTheLastHasEntered) {
+  const std::vector<std::int64_t> enter{0, 100, 50, 1000, 1000, 1000};
+  const std::vector<std::int64_t> leave{100, 101, 102, 1000, 1000, 1000};
+  const CheckResult result = check_barrier({.ranks = 3, .enter_ns = enter, .leave_ns = leave});
+  EXPECT_TRUE(result.is_ok());
+  EXPECT_EQ(result.checked, 2);
+}
+
+TEST(Barrier, IsBrokenByOneRankThatLeavesTooEarly) {
+  const std::vector<std::int64_t> enter{0, 100, 50, 1000, 1500, 1000};
+  const std::vector<std::int64_t> leave{100, 101, 102, 1600, 1600, 1499};
+  const CheckResult result = check_barrier({.ranks = 3, .enter_ns = enter, .leave_ns = leave});
+  EXPECT_EQ(result.wrong, 1);
+  EXPECT_EQ(result.first_bad, 1);
+  EXPECT_EQ(result.diagnosis, "rank 2 left 1 ns before rank 1 had entered");
+}
+
+}  // namespace
+}  // namespace tutti::harness

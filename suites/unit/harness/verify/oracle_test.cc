@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/verify/oracle.h"
+
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "harness/verify/accumulation.h"
+
+namespace tutti::harness {
+namespace {
+
+/// Reduces literals with the oracle's arithmetic, in rank order.
+template <class T>
+T reduced(const std::vector<T>& values, Op op) {
+  auto total = Accumulation<T>::load(values.front());
+  for (std::size_t i = 1; i < values.size(); ++i) total = combine<T>(total, values[i], op);
+  return finish<T>(total, op, static_cast<int>(values.size()));
+}
+BFloat16 bf16(float value) { return BFloat16::from_float(value); }
+
+TEST(Accumulation, ReducesLiterals) {
+  EXPECT_EQ(reduced<float>({1, -5, 3}, Op::sum), -1.0F);
+  EXPECT_EQ(reduced<float>({1, -5, 3}, Op::max), 3.0F);
+  EXPECT_EQ(reduced<float>({-1, -5, -3}, Op::max), -1.0F);
+  EXPECT_EQ(reduced<float>({1, -5, 3}, Op::avg), -1.0F / 3.0F);
+  EXPECT_EQ(reduced<std::int32_t>({2147483647, 1}, Op::sum), -2147483647 - 1);
+  EXPECT_EQ(reduced<std::int32_t>({-7, 3, 100}, Op::max), 100);
+  EXPECT_EQ(reduced<std::int32_t>({-7, 3, -100}, Op::max), 3);
+  EXPECT_EQ(reduced<std::int32_t>({-7, 0, 0}, Op::avg), -2);
+  EXPECT_EQ(reduced<std::int32_t>({7, 1, 0}, Op::avg), 2);
+  EXPECT_EQ(reduced<BFloat16>({bf16(100), bf16(-1), bf16(27)}, Op::sum).to_float(), 126.0F);
+  EXPECT_EQ(reduced<BFloat16>({bf16(100), bf16(-1), bf16(27)}, Op::max).to_float(), 100.0F);
+  // 1/3 in bfloat16 is 0x3eab: rounded to nearest, not truncated (0x3eaa).
+  EXPECT_EQ(reduced<BFloat16>({bf16(1), bf16(2), bf16(-2)}, Op::avg).bits, 0x3eab);
+}
+
+template <class T>
+std::vector<T> expected(const Operation& operation, const BlockPart& part, std::size_t elements) {
+  std::vector<T> values(elements);
+  fill_expected(std::as_writable_bytes(std::span(values)), operation, part);
+  return values;
+}
+template <class T>
+std::vector<T> input(const Operation& operation, int rank, Count first, std::size_t elements) {
+  std::vector<T> values(elements);
+  fill_input(std::as_writable_bytes(std::span(values)), input_of(operation, rank), first);
+  return values;
+}
+
+TEST(Oracle, SumsTheInputsOfAllRanks) {
+  const Operation operation{
+      .problem = {.collective = Collective::all_reduce, .ranks = 3}, .op = Op::sum, .count = 9000};
+  const auto a = input<float>(operation, 0, 0, 9000);
+  const auto b = input<float>(operation, 1, 0, 9000);
+  const auto c = input<float>(operation, 2, 0, 9000);
+  const auto all = expected<float>(operation, {.rank = 1}, 9000);
+  for (std::size_t i = 0; i < 9000; ++i) ASSERT_EQ(all[i], a[i] + b[i] + c[i]) << i;
+  const auto part = expected<float>(operation, {.rank = 1, .first = 5000}, 10);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + 5000));
+}
+
+TEST(Oracle, TakesABroadcastFromTheRoot) {
+  const Operation operation{.problem = {.collective = Collective::broadcast, .ranks = 4, .root = 2}, .count = 100};
+  EXPECT_EQ(expected<float>(operation, {.rank = 0, .first = 10}, 90), input<float>(operation, 2, 10, 90));
+}
+
+TEST(Oracle, TakesBlockJOfAnAllToAllFromBlockROfRankJ) {
+  const Operation operation{
+      .problem = {.collective = Collective::all_to_all, .ranks = 4}, .dtype = Dtype::i32, .count = 100};
+  EXPECT_EQ(expected<std::int32_t>(operation, {.rank = 1, .block = 3, .first = 5}, 95),
+            input<std::int32_t>(operation, 3, 105, 95));
+}
+
+TEST(Oracle, GivesTheSameChunksAsFillExpectedInAnyOrder) {
+  const Operation operation{.problem = {.collective = Collective::all_reduce, .ranks = 3},
+                            .dtype = Dtype::bf16,
+                            .op = Op::avg,
+                            .count = 9000};
+  const auto all = expected<BFloat16>(operation, {}, 9000);
+  Oracle oracle(operation);
+  for (const Count first : {Count{8192}, Count{0}, Count{4096}, Count{0}}) {
+    const Count elements = std::min<Count>(Oracle::kChunk, 9000 - first);
+    const auto bytes = oracle.expect({.rank = 2, .first = first}, elements);
+    ASSERT_EQ(bytes.size(), static_cast<std::size_t>(elements) * 2);
+    EXPECT_EQ(std::memcmp(bytes.data(), all.data() + first, bytes.size()), 0) << first;
+  }
+}
+
+TEST(Oracle, DoesNotMixUpBlocksOfAnAllToAll) {
+  const Operation operation{.problem = {.collective = Collective::all_to_all, .ranks = 2}, .count = 10};
+  Oracle oracle(operation);
+  for (const int block : {0, 1, 0}) {
+    const auto all = expected<float>(operation, {.rank = 1, .block = block}, 10);
+    EXPECT_EQ(std::memcmp(oracle.expect({.rank = 1, .block = block}, 10).data(), all.data(), 40), 0) << block;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::harness
