@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend as the harness sees it: a system under test that can be asked what it supports, made ready for a case, and
+// run. Own collectives and references stand behind the same interface; only the own ones are truly asynchronous, a
+// reference runs its blocking call in `post`, as its users do.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "harness/cases/case.h"
+#include "harness/verify/buffers.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+/// One rank's buffers; null where the collective reads or writes nothing there. In place: input == output.
+struct RankBuffers {
+  const void* input = nullptr;
+  void* output = nullptr;
+};
+
+/// A case made ready on this host: its ranks are addressed by their index in the host.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  virtual Status post(std::size_t index) = 0;
+  /// Makes progress; true when the operation posted last is complete.
+  virtual Result<bool> test(std::size_t index) = 0;
+  /// Where a pending operation stands, for reports.
+  [[nodiscard]] virtual std::string position(std::size_t /*index*/) const { return "in the library's call"; }
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  /// A JSON object for the record: library, version, transport, single-copy mechanism.
+  [[nodiscard]] virtual std::string describe() const = 0;
+  /// Errors: unavailable with the reason; the case is then `skipped`.
+  [[nodiscard]] virtual Status supports(const Case& one) const = 0;
+  /// The algorithm that runs, never `auto`; `none` where the backend does not tell.
+  [[nodiscard]] virtual std::string algorithm_of(const Case& one) const = 0;
+  /// Memory for the buffers of rank `index` of this host.
+  [[nodiscard]] virtual Allocator allocator(const Case& one, std::size_t index) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Prepared>> prepare(const Case& one,
+                                                                  std::span<const RankBuffers> buffers) = 0;
+};
+
+}  // namespace tutti::harness

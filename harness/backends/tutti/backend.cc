@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/backends/tutti/backend.h"
+
+#include <nlohmann/json.hpp>
+
+#include "impl/reduce/kernels.h"
+
+namespace tutti::harness {
+namespace {
+
+Call call_for(const Case& one, const RankBuffers& buffers, const Schedule* schedule) {
+  return {.collective = one.collective,
+          .dtype = one.dtype,
+          .op = one.op,
+          .root = one.root,
+          .count = one.count,
+          .input = buffers.input,
+          .output = buffers.output,
+          .is_in_place = one.is_in_place,
+          .buffers = one.buffers,
+          .schedule = schedule};
+}
+
+class PreparedCalls final : public Prepared {
+ public:
+  struct Seat {
+    Communicator* communicator;
+    Call call;
+    std::optional<Work> work;
+  };
+  explicit PreparedCalls(std::vector<Seat> seats) : seats_(std::move(seats)) {}
+
+  Status post(std::size_t index) override {
+    Seat& seat = seats_[index];
+    TUTTI_ASSIGN_OR_RETURN(seat.work, seat.communicator->post(seat.call));
+    return {};
+  }
+  Result<bool> test(std::size_t index) override { return seats_[index].work->test(); }
+  [[nodiscard]] std::string position(std::size_t index) const override {
+    const auto& work = seats_[index].work;
+    return work ? work->position() : "not posted";
+  }
+
+ private:
+  std::vector<Seat> seats_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TuttiBackend>> TuttiBackend::create(Domain& domain, const std::vector<int>& ranks,
+                                                           const CommunicatorOptions& options) {
+  std::unique_ptr<TuttiBackend> backend(new TuttiBackend(domain, options));
+  for (const int rank : ranks) {
+    TUTTI_ASSIGN_OR_RETURN(auto communicator, Communicator::create(domain, rank, options));
+    backend->communicators_.push_back(std::move(communicator));
+  }
+  return backend;
+}
+
+std::string TuttiBackend::describe() const {
+  return nlohmann::json{{"library", "tutti"}, {"transport", domain_.transport()}, {"kernels", kernel_isa()}}.dump();
+}
+
+Status TuttiBackend::supports(const Case& one) const {
+  if (one.algorithm == "auto" || substitute_) return {};
+  const auto algorithm = find_algorithm(one.collective, one.algorithm);
+  return algorithm.is_ok() ? Status() : error(Code::unavailable, "{}", algorithm.status().message());
+}
+
+std::string TuttiBackend::algorithm_of(const Case& one) const {
+  if (one.algorithm != "auto") return one.algorithm;
+  return std::string(communicators_.front()->choose(call_for(one, {}, nullptr)).name);
+}
+
+Allocator TuttiBackend::allocator(const Case& one, std::size_t index) {
+  if (one.buffers == Buffers::private_) return plain_memory();
+  Communicator& communicator = *communicators_[index];
+  return {.allocate = [&communicator](std::size_t bytes) { return communicator.alloc_shared(bytes); },
+          .release = [&communicator](void* pointer) { communicator.free_shared(pointer); }};
+}
+
+Result<const Schedule*> TuttiBackend::schedule_for(const Case& one) {
+  if (one.algorithm == "auto" && !substitute_) return static_cast<const Schedule*>(nullptr);
+  auto& schedule = schedules_[{one.collective, one.root, one.algorithm}];
+  if (schedule != nullptr) return static_cast<const Schedule*>(schedule.get());
+  std::optional<Schedule> made = substitute_ ? substitute_(one) : std::nullopt;
+  if (!made) {
+    TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, algorithm_of(one)));
+    made = schedule_of(*algorithm, one.problem());
+  }
+  schedule = std::make_unique<Schedule>(std::move(*made));
+  return static_cast<const Schedule*>(schedule.get());
+}
+
+Result<std::unique_ptr<Prepared>> TuttiBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
+  TUTTI_ASSIGN_OR_RETURN(const Schedule* schedule, schedule_for(one));
+  std::vector<PreparedCalls::Seat> seats;
+  for (std::size_t i = 0; i < communicators_.size(); ++i) {
+    seats.push_back({.communicator = communicators_[i].get(), .call = call_for(one, buffers[i], schedule), .work = {}});
+  }
+  return std::unique_ptr<Prepared>(new PreparedCalls(std::move(seats)));
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The own collectives as a backend: one communicator per rank of the host.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "harness/backends/system.h"
+#include "impl/communicator/communicator.h"
+
+namespace tutti::harness {
+
+class TuttiBackend final : public Backend {
+ public:
+  /// One communicator for each of `ranks`. The domain must outlive the backend.
+  [[nodiscard]] static Result<std::unique_ptr<TuttiBackend>> create(Domain& domain, const std::vector<int>& ranks,
+                                                                    const CommunicatorOptions& options);
+
+  /// Schedules that take the place of the named algorithm's: how tests put broken ones under the harness.
+  using Substitute = std::function<std::optional<Schedule>(const Case&)>;
+  void set_substitute(Substitute substitute) { substitute_ = std::move(substitute); }
+
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] Status supports(const Case& one) const override;
+  [[nodiscard]] std::string algorithm_of(const Case& one) const override;
+  [[nodiscard]] Allocator allocator(const Case& one, std::size_t index) override;
+  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one, std::span<const RankBuffers> buffers) override;
+
+ private:
+  TuttiBackend(Domain& domain, CommunicatorOptions options) : domain_(domain), options_(options) {}
+  [[nodiscard]] Result<const Schedule*> schedule_for(const Case& one);
+
+  Domain& domain_;
+  CommunicatorOptions options_;
+  std::string name_ = std::string(kOwnBackend);
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+  std::map<std::tuple<Collective, int, std::string>, std::unique_ptr<Schedule>> schedules_;  // by collective, root, name
+  Substitute substitute_;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/block.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::size_t kReasonBytes = 512;
+
+/// One host's part of a sample.
+struct SampleRecord {
+  std::int64_t first_enter = 0;
+  std::int64_t last_enter = 0;
+  std::int64_t first_leave = 0;
+  std::int64_t last_leave = 0;
+  std::int32_t last_rank = 0;  ///< who left last
+};
+
+/// One host's part of a block, as it is exchanged.
+struct BlockRecord {
+  std::array<SampleRecord, kMostSamplesPerBlock> samples{};
+  std::int64_t wrong = 0;
+  std::array<char, kReasonBytes> reason{};
+};
+
+SampleRecord record_of(const Host& host, const RankTimes& times) {
+  const auto first_last = [](const std::vector<std::int64_t>& list) { return std::minmax_element(list.begin(), list.end()); };
+  const auto [first_enter, last_enter] = first_last(times.enter_ns);
+  const auto [first_leave, last_leave] = first_last(times.leave_ns);
+  return {.first_enter = *first_enter,
+          .last_enter = *last_enter,
+          .first_leave = *first_leave,
+          .last_leave = *last_leave,
+          .last_rank = host.ranks()[static_cast<std::size_t>(last_leave - times.leave_ns.begin())]};
+}
+
+SampleRecord merge(SampleRecord a, const SampleRecord& b) {
+  if (b.last_leave > a.last_leave) a.last_rank = b.last_rank;
+  a.first_enter = std::min(a.first_enter, b.first_enter);
+  a.last_enter = std::max(a.last_enter, b.last_enter);
+  a.first_leave = std::min(a.first_leave, b.first_leave);
+  a.last_leave = std::max(a.last_leave, b.last_leave);
+  return a;
+}
+
+Status run_samples(Host& host, Variant& variant, const BlockOptions& options, BlockRecord& record) {
+  RankTimes times;
+  variant.refill(options.salt);
+  for (int i = -options.discarded; i < options.samples; ++i) {
+    if (variant.instance().is_in_place) variant.refill(options.salt);  // the last result is no input
+    host.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(host.start_together().status());
+    TUTTI_RETURN_IF_ERROR(variant.run(times));
+    host.settle();
+    if (i >= 0) record.samples[static_cast<std::size_t>(i)] = record_of(host, times);
+  }
+  return {};
+}
+
+void judge_sample(const Variant& variant, const SampleRecord& sample, std::size_t index, BlockResult& result) {
+  result.times_us.push_back(static_cast<double>(sample.last_leave - sample.first_enter) * 1e-3);
+  result.slowest.push_back(sample.last_rank);
+  if (variant.instance().collective != Collective::barrier || sample.first_leave >= sample.last_enter) return;
+  if (result.wrong++ == 0) {
+    result.reason = fmt::format("in sample {} a rank left the barrier {} ns before the last one had entered", index,
+                                sample.last_enter - sample.first_leave);
+  }
+}
+
+}  // namespace
+
+bool is_same_state(double line_ns, double other_line_ns) {
+  return std::max(line_ns, other_line_ns) <= kSameState * std::min(line_ns, other_line_ns);
+}
+
+bool BlockResult::is_steady() const {
+  return !line_before_ns || !line_after_ns || is_same_state(*line_before_ns, *line_after_ns);
+}
+
+Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& options) {
+  BlockResult result;
+  BlockRecord mine;
+  TUTTI_ASSIGN_OR_RETURN(result.line_before_ns, host.probe_line());
+  TUTTI_RETURN_IF_ERROR(run_samples(host, variant, options, mine));
+  TUTTI_ASSIGN_OR_RETURN(result.line_after_ns, host.probe_line());
+
+  const Damage damage = variant.verify();
+  mine.wrong = damage.wrong;
+  std::strncpy(mine.reason.data(), damage.text.c_str(), kReasonBytes - 1);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<BlockRecord> all, host.exchange(mine));
+  for (const BlockRecord& record : all) {
+    if (record.wrong > 0 && result.wrong == 0) result.reason = record.reason.data();
+    result.wrong += record.wrong;
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(options.samples); ++i) {
+    SampleRecord sample = all.front().samples[i];
+    for (const BlockRecord& record : all) sample = merge(sample, record.samples[i]);
+    judge_sample(variant, sample, i, result);
+  }
+  return result;
+}
+
+}  // namespace tutti::harness

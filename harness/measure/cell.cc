@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/cell.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "harness/measure/block.h"
+#include "harness/measure/statistics.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::size_t kLeastSamples = 100;
+constexpr std::size_t kMostSamples = 5000;
+/// The interval of the median is narrow enough at this half-width (of the median): wider below 50 us, where single
+/// samples tick.
+constexpr double kNarrow = 0.01;
+constexpr double kNarrowBelow50us = 0.02;
+constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
+constexpr int kLeastSamplesPerBlock = 2;
+constexpr int kRepeatsOfUnsteadyBlock = 3;
+
+struct Block {
+  std::vector<double> times_us;
+  std::vector<int> slowest;
+  std::optional<double> line_ns;
+};
+
+/// All blocks of one variant.
+struct Series {
+  std::vector<Block> blocks;
+  std::int64_t wrong = 0;
+  std::string reason;
+  int samples_per_block = kMostSamplesPerBlock;
+};
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::vector<double> times_of(const Series& series) {
+  std::vector<double> times;
+  for (const Block& block : series.blocks) times.insert(times.end(), block.times_us.begin(), block.times_us.end());
+  return times;
+}
+
+bool is_settled(const Series& series) {
+  const std::vector<double> times = times_of(series);
+  if (times.size() < kLeastSamples) return false;
+  if (times.size() >= kMostSamples) return true;
+  const Summary summary = summarise(times);
+  const double narrow = *summary.median < 50 ? kNarrowBelow50us : kNarrow;
+  return *summary.ci_high - *summary.ci_low <= 2 * narrow * *summary.median;
+}
+
+/// Line round trips of all blocks of all variants; the state in which most of the cell was measured is around the median.
+std::optional<double> prevailing_line(const std::vector<Series>& all) {
+  std::vector<double> lines;
+  for (const Series& series : all) {
+    for (const Block& block : series.blocks) {
+      if (block.line_ns) lines.push_back(*block.line_ns);
+    }
+  }
+  return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
+}
+
+/// Keeps the blocks of the prevailing state, unless a variant has none there: its own line_ns then says so.
+void keep_one_state(std::vector<Series>& all) {
+  const std::optional<double> line = prevailing_line(all);
+  if (!line) return;
+  for (Series& series : all) {
+    std::vector<Block> kept;
+    for (const Block& block : series.blocks) {
+      if (is_same_state(*block.line_ns, *line)) kept.push_back(block);
+    }
+    if (!kept.empty()) series.blocks = std::move(kept);
+  }
+}
+
+std::optional<double> line_of(const Series& series) {
+  std::vector<double> lines;
+  for (const Block& block : series.blocks) {
+    if (block.line_ns) lines.push_back(*block.line_ns);
+  }
+  return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
+}
+
+std::optional<std::int64_t> slowest_of(const Series& series) {
+  std::map<int, int> times_last;
+  for (const Block& block : series.blocks) {
+    for (const int rank : block.slowest) ++times_last[rank];
+  }
+  const auto most = std::max_element(times_last.begin(), times_last.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == times_last.end() ? std::nullopt : std::optional<std::int64_t>(most->first);
+}
+
+Row row_for(const Variant& variant, const Series& series) {
+  Row row = row_of(variant.instance());
+  set_times(row, summarise(times_of(series)), variant.instance().problem());
+  row.slowest_rank = slowest_of(series);
+  row.line_ns = line_of(series);
+  row.wrong = series.wrong;
+  row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
+  row.reason = series.reason;
+  return row;
+}
+
+/// Runs one block of a variant, again where the machine changed its state meanwhile.
+Status add_block(Host& host, Variant& variant, Series& series, std::uint64_t& salt) {
+  for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
+    TUTTI_ASSIGN_OR_RETURN(BlockResult result,
+                           run_block(host, variant, {.salt = ++salt, .samples = series.samples_per_block}));
+    if (series.wrong == 0) series.reason = result.reason;
+    series.wrong += result.wrong;
+    if (!result.is_steady() && repeat < kRepeatsOfUnsteadyBlock) continue;
+    const double each = median_of(result.times_us);
+    series.samples_per_block =
+        std::clamp(static_cast<int>(kBlockUs / std::max(each, 1e-3)), kLeastSamplesPerBlock, kMostSamplesPerBlock);
+    series.blocks.push_back({.times_us = std::move(result.times_us),
+                             .slowest = std::move(result.slowest),
+                             .line_ns = result.line_after_ns});
+    return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options) {
+  std::vector<Series> all(variants.size());
+  std::vector<std::size_t> order(variants.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937_64 random(options.seed);
+  std::shuffle(order.begin(), order.end(), random);
+
+  const std::int64_t end_ns = monotonic_ns() + options.most_time.count();
+  std::uint64_t salt = options.seed << 32U;
+  for (bool goes_on = true; goes_on;) {
+    for (int half = 0; half < 2; ++half) {  // A B, then B A
+      for (const std::size_t i : order) TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], salt));
+      std::reverse(order.begin(), order.end());
+    }
+    goes_on = monotonic_ns() < end_ns && !std::all_of(all.begin(), all.end(), is_settled);
+    TUTTI_ASSIGN_OR_RETURN(goes_on, host.agree(goes_on));
+  }
+  keep_one_state(all);
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < variants.size() && host.index() == 0; ++i) rows.push_back(row_for(variants[i], all[i]));
+  return rows;
+}
+
+Result<double> measure_floor(Host& host) {
+  struct Times {
+    std::array<std::int64_t, kMostSamplesPerBlock> enter{};
+    std::array<std::int64_t, kMostSamplesPerBlock> leave{};
+  };
+  constexpr int kBlocks = 10;
+  std::vector<double> floors;
+  for (int block = 0; block < kBlocks; ++block) {
+    Times mine;
+    for (std::size_t i = 0; i < mine.enter.size(); ++i) {
+      const auto instant = host.start_together();
+      if (!instant.is_ok()) return instant.status();
+      mine.enter[i] = monotonic_ns();
+      mine.leave[i] = monotonic_ns();
+    }
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Times> all, host.exchange(mine));
+    for (std::size_t i = 0; i < mine.enter.size(); ++i) {
+      std::int64_t first = all.front().enter[i], last = all.front().leave[i];
+      for (const Times& times : all) {
+        first = std::min(first, times.enter[i]);
+        last = std::max(last, times.leave[i]);
+      }
+      floors.push_back(static_cast<double>(last - first));
+    }
+  }
+  return median_of(std::move(floors));
+}
+
+}  // namespace tutti::harness

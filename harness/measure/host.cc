@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/host.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace tutti::harness {
+namespace {
+
+constexpr int kTurnsBetweenChecks = 256;
+// A single trip is not much longer than reading the clock, so trips are timed in batches.
+constexpr int kProbeBatches = 9;
+constexpr int kBouncesPerBatch = 25;
+// The announcement must reach every host before the instant: a few transfers of a line where every rank has a core, a turn
+// of the run queue where not.
+constexpr std::int64_t kSlackNs = 1500;
+constexpr std::int64_t kSlackPerHostYieldingNs = 3000;
+
+}  // namespace
+
+void Host::relax() const {
+  if (options_.yields) {
+    sched_yield();
+    return;
+  }
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+Status Host::check_abort() const {
+  if (board_.abort_flag().load(std::memory_order_acquire) == 0) return {};
+  return error(Code::aborted, "the job was given up");
+}
+
+template <class Predicate>
+Status Host::wait_until(Predicate is_done, const char* what, int whom) {
+  if (is_done()) return {};
+  const std::int64_t deadline = monotonic_ns() + options_.timeout.count();
+  for (;;) {
+    for (int i = 0; i < kTurnsBetweenChecks; ++i) {
+      relax();
+      if (is_done()) return {};
+    }
+    TUTTI_RETURN_IF_ERROR(check_abort());
+    if (monotonic_ns() >= deadline) return error(Code::timeout, "host {} did not come to {}", whom, what);
+  }
+}
+
+// Two halves of a page alternate: whoever writes the record of exchange n has completed n-1, so everybody has read n-2.
+Status Host::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
+  if (options_.hosts == 1) {
+    std::memcpy(all, mine, bytes);
+    return {};
+  }
+  announce(Activity::exchange);
+  const std::uint64_t number = ++exchanges_;
+  const std::size_t half = number % 2 * kMostBytes;
+  HostPage& page = board_.page(options_.host);
+  std::memcpy(page.payload + half, mine, bytes);
+  page.sequence.store(number, std::memory_order_release);
+  for (int host = 0; host < options_.hosts; ++host) {
+    const HostPage& other = board_.page(host);
+    TUTTI_RETURN_IF_ERROR(
+        wait_until([&] { return other.sequence.load(std::memory_order_acquire) >= number; }, "an exchange", host));
+    std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(host) * bytes, other.payload + half, bytes);
+  }
+  settle();
+  return {};
+}
+
+Result<std::int64_t> Host::start_together() {
+  if (options_.hosts == 1) return monotonic_ns();
+  const std::uint64_t number = ++starts_;
+  SyncLine& announcement = board_.sync(0);
+  if (options_.host == 0) {
+    for (int host = 1; host < options_.hosts; ++host) {
+      const SyncLine& line = board_.sync(host);
+      TUTTI_RETURN_IF_ERROR(
+          wait_until([&] { return line.word.load(std::memory_order_acquire) >= number; }, "the start of a sample", host));
+    }
+    const std::int64_t slack = options_.yields ? options_.hosts * kSlackPerHostYieldingNs : kSlackNs;
+    announcement.instant_ns.store(monotonic_ns() + slack, std::memory_order_relaxed);
+    announcement.word.store(number, std::memory_order_release);
+  } else {
+    board_.sync(options_.host).word.store(number, std::memory_order_release);
+    TUTTI_RETURN_IF_ERROR(wait_until([&] { return announcement.word.load(std::memory_order_acquire) >= number; },
+                                     "the start of a sample", 0));
+  }
+  const std::int64_t instant = announcement.instant_ns.load(std::memory_order_relaxed);
+  while (monotonic_ns() < instant) {
+    if (options_.yields) sched_yield();
+  }
+  return instant;
+}
+
+Result<double> Host::bounce(int last) {
+  std::atomic<std::uint64_t>& ping = board_.probe(0).word;
+  std::atomic<std::uint64_t>& pong = board_.probe(last).word;
+  std::int64_t begin = 0;
+  for (int i = 0; i <= kBouncesPerBatch; ++i) {
+    const std::uint64_t number = ++bounces_;
+    if (i == 1) begin = monotonic_ns();  // the first one only brings both hosts here
+    if (options_.host == 0) {
+      ping.store(number, std::memory_order_release);
+      TUTTI_RETURN_IF_ERROR(wait_until([&] { return pong.load(std::memory_order_acquire) >= number; }, "the line probe", last));
+    } else {
+      TUTTI_RETURN_IF_ERROR(wait_until([&] { return ping.load(std::memory_order_acquire) >= number; }, "the line probe", 0));
+      pong.store(number, std::memory_order_release);
+    }
+  }
+  return static_cast<double>(monotonic_ns() - begin) / kBouncesPerBatch;
+}
+
+Result<std::optional<double>> Host::probe_line() {
+  if (options_.hosts == 1 || options_.yields) return std::optional<double>();
+  const int last = options_.hosts - 1;
+  double median = 0;
+  if (options_.host == 0 || options_.host == last) {
+    std::array<double, kProbeBatches> trips{};
+    for (double& trip : trips) {
+      TUTTI_ASSIGN_OR_RETURN(trip, bounce(last));
+    }
+    std::nth_element(trips.begin(), trips.begin() + kProbeBatches / 2, trips.end());
+    median = trips[kProbeBatches / 2];
+  }
+  TUTTI_ASSIGN_OR_RETURN(median, agree(median));
+  return std::optional<double>(median);
+}
+
+void Host::announce(Activity activity) {
+  for (const int rank : options_.ranks) harness::announce(board_.status(rank), activity, case_index_);
+}
+
+void Host::settle() {
+  for (const int rank : options_.ranks) harness::settle(board_.status(rank));
+}
+
+}  // namespace tutti::harness

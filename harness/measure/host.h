@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host owns ranks: one in a process or thread, all of them for tasks. Measuring and checking are written against it:
+// it never blocks inside a rank, it polls. Hosts of a job agree through the board: they exchange small records, start
+// together at an announced instant, and probe how long a cache line takes between them.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "harness/launch/board.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+struct HostOptions {
+  int host = 0;
+  int hosts = 1;
+  int job_ranks = 1;
+  std::vector<int> ranks;  ///< of this host
+  bool yields = false;     ///< ranks outnumber cores: waits yield at once instead of spinning
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
+};
+
+class Host {
+ public:
+  /// Most bytes of one host's record in an exchange.
+  static constexpr std::size_t kMostBytes = HostPage::kPayload / 2;
+
+  Host(Board board, HostOptions options) : board_(board), options_(std::move(options)) {}
+
+  [[nodiscard]] int index() const { return options_.host; }
+  [[nodiscard]] int count() const { return options_.hosts; }
+  [[nodiscard]] int job_ranks() const { return options_.job_ranks; }
+  [[nodiscard]] const std::vector<int>& ranks() const { return options_.ranks; }
+  [[nodiscard]] bool yields() const { return options_.yields; }
+  [[nodiscard]] std::chrono::nanoseconds timeout() const { return options_.timeout; }
+
+  /// Every host's record, by host. All hosts call it in the same order. Errors: timeout naming the host that is missing,
+  /// aborted when the job was given up.
+  template <class Record>
+  [[nodiscard]] Result<std::vector<Record>> exchange(const Record& mine) {
+    static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= kMostBytes);
+    std::vector<Record> all(static_cast<std::size_t>(options_.hosts));
+    TUTTI_RETURN_IF_ERROR(exchange_bytes(&mine, all.data(), sizeof(Record)));
+    return all;
+  }
+  /// Host 0's value, on every host.
+  template <class Value>
+  [[nodiscard]] Result<Value> agree(const Value& mine) {
+    struct Box {
+      Value value;
+    };
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Box> all, exchange(Box{mine}));
+    return all.front().value;
+  }
+
+  /// Waits for all hosts, agrees on an instant a little ahead and returns at it. The instant is on the common clock, in
+  /// nanoseconds; a host may be late, which its own start time then says.
+  [[nodiscard]] Result<std::int64_t> start_together();
+
+  /// Nanoseconds of a cache line's round trip between the first and the last host, the median of some batches; empty where
+  /// there is one host, or where ranks outnumber cores and a scheduler would be measured instead.
+  [[nodiscard]] Result<std::optional<double>> probe_line();
+
+  /// Says on the board what all ranks of this host are about to do, and that it is done.
+  void announce(Activity activity);
+  void settle();
+  void set_case(std::uint32_t index) { case_index_ = index; }
+
+  /// One turn of a waiting loop.
+  void relax() const;
+  /// For the slow part of a waiting loop. Errors: aborted when the job was given up.
+  [[nodiscard]] Status check_abort() const;
+
+ private:
+  /// Nanoseconds of one round trip, over a batch. By the first and the last host.
+  [[nodiscard]] Result<double> bounce(int last);
+  Status exchange_bytes(const void* mine, void* all, std::size_t bytes);
+  /// Polls `is_done` until it holds, with the deadline.
+  template <class Predicate>
+  Status wait_until(Predicate is_done, const char* what, int whom);
+
+  Board board_;
+  HostOptions options_;
+  std::uint64_t exchanges_ = 0;
+  std::uint64_t starts_ = 0;
+  std::uint64_t bounces_ = 0;
+  std::uint32_t case_index_ = 0;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/variant.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr int kTurnsBetweenChecks = 256;
+/// The launcher watches the same deadline and knows more; a host speaks up only when nobody watches.
+constexpr std::int64_t kGraceNs = 3'000'000'000;
+
+}  // namespace
+
+Result<Variant> Variant::create(Backend& backend, const Case& one, Host& host, std::uint64_t seed) {
+  Variant variant(host, one, seed);
+  TUTTI_RETURN_IF_ERROR(variant.allocate(backend));
+  std::vector<RankBuffers> buffers;
+  for (std::size_t i = 0; i < host.ranks().size(); ++i) {
+    buffers.push_back({.input = variant.input_of(i).data(), .output = variant.memory_[i].output.payload().data()});
+  }
+  TUTTI_ASSIGN_OR_RETURN(variant.prepared_, backend.prepare(one, buffers));
+  return variant;
+}
+
+std::size_t Variant::block_bytes() const { return static_cast<std::size_t>(case_.count) * size_of(case_.dtype); }
+
+Status Variant::allocate(Backend& backend) {
+  const Problem problem = case_.problem();
+  for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
+    const int rank = host_->ranks()[i];
+    const auto create = [&](int blocks) {
+      return GuardedBuffer::create({.bytes = static_cast<std::size_t>(blocks) * block_bytes(),
+                                    .allocator = backend.allocator(case_, i)});
+    };
+    TUTTI_ASSIGN_OR_RETURN(GuardedBuffer output, create(output_blocks(problem, rank)));
+    Memory memory{.input = std::nullopt, .output = std::move(output)};
+    if (!case_.is_in_place) {
+      TUTTI_ASSIGN_OR_RETURN(memory.input, create(input_blocks(problem, rank)));
+    }
+    memory_.push_back(std::move(memory));
+  }
+  return {};
+}
+
+std::span<std::byte> Variant::input_of(std::size_t index) const {
+  if (!case_.is_in_place) return memory_[index].input->payload();
+  const int rank = host_->ranks()[index];
+  const std::size_t offset = static_cast<std::size_t>(in_place_block(case_.problem(), rank)) * block_bytes();
+  const std::size_t bytes = static_cast<std::size_t>(input_blocks(case_.problem(), rank)) * block_bytes();
+  return memory_[index].output.payload().subspan(offset, bytes);
+}
+
+void Variant::refill(std::uint64_t salt) {
+  salt_ = salt;
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    const int rank = host_->ranks()[i];
+    const bool is_covered = case_.is_in_place && input_of(i).size() == memory_[i].output.payload().size();
+    if (!is_covered) fill_poison(memory_[i].output.payload(), salt);
+    fill_input(input_of(i), {.dtype = case_.dtype, .op = case_.op, .ranks = case_.ranks, .rank = rank, .seed = seed_, .salt = salt});
+  }
+}
+
+Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late_ns) {
+  const std::size_t count = memory_.size();
+  times.enter_ns.assign(count, 0);
+  times.leave_ns.assign(count, 0);
+  std::size_t pending = count;
+  std::size_t unposted = 0;
+  const auto post = [&](std::size_t index) {
+    times.enter_ns[index] = monotonic_ns();
+    return prepared_->post(index);
+  };
+  const std::int64_t begin = monotonic_ns();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (late == host_->ranks()[i]) {
+      ++unposted;
+    } else {
+      TUTTI_RETURN_IF_ERROR(post(i));
+    }
+  }
+  const std::int64_t deadline = begin + host_->timeout().count() + kGraceNs;
+  for (int turn = 1; pending > 0; ++turn) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (times.leave_ns[i] != 0) continue;
+      if (times.enter_ns[i] == 0) {
+        if (monotonic_ns() < begin + late_ns) continue;
+        --unposted;
+        TUTTI_RETURN_IF_ERROR(post(i));
+      }
+      TUTTI_ASSIGN_OR_RETURN(const bool is_done, prepared_->test(i));
+      if (!is_done) continue;
+      times.leave_ns[i] = monotonic_ns();
+      --pending;
+    }
+    if (pending == 0) break;
+    if (unposted == 0) host_->relax();
+    if (turn % kTurnsBetweenChecks != 0) continue;
+    TUTTI_RETURN_IF_ERROR(host_->check_abort());
+    if (monotonic_ns() < deadline) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (times.leave_ns[i] != 0) continue;
+      return error(Code::timeout, "rank {} does not end {}: {}", host_->ranks()[i], case_id(case_), prepared_->position(i));
+    }
+  }
+  return {};
+}
+
+Damage Variant::verify() const {
+  Damage damage;
+  const auto note = [&damage](std::int64_t wrong, std::string text) {
+    if (damage.wrong == 0) damage.text = std::move(text);
+    damage.wrong += wrong;
+  };
+  Operation operation{.problem = case_.problem(), .dtype = case_.dtype, .op = case_.op, .count = case_.count, .seed = seed_, .salt = salt_};
+  Oracle oracle(operation);
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    const int rank = host_->ranks()[i];
+    const Memory& memory = memory_[i];
+    if (has_data(case_.collective)) {
+      const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = memory.output.payload()});
+      if (!output.is_ok()) note(output.wrong, fmt::format("rank {}: output: {}", rank, output.text()));
+    }
+    if (memory.input && has_data(case_.collective)) {
+      const CheckResult input = verify_input_unchanged(operation, {.rank = rank, .bytes = memory.input->payload()});
+      if (!input.is_ok()) note(input.wrong, fmt::format("rank {}: the input was overwritten: {}", rank, input.text()));
+    }
+    const auto check_guards = [&](const char* name, const GuardedBuffer& buffer) {
+      if (const auto guard = buffer.check_guards()) {
+        note(1, fmt::format("rank {}: {}: {}", rank, name, guard->text(buffer.payload().size())));
+      }
+    };
+    check_guards("output", memory.output);
+    if (memory.input) check_guards("input", *memory.input);
+  }
+  return damage;
+}
+
+}  // namespace tutti::harness

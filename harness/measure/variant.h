@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A variant: one case made ready on one host, with guarded buffers of its own for each of the host's ranks. It can be
+// refilled, run once, and verified.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/backends/system.h"
+#include "harness/measure/host.h"
+#include "harness/verify/buffers.h"
+#include "harness/verify/check.h"
+
+namespace tutti::harness {
+
+/// When each rank of the host entered and left an operation, on the common clock.
+struct RankTimes {
+  std::vector<std::int64_t> enter_ns;
+  std::vector<std::int64_t> leave_ns;
+};
+
+/// What verification on this host found.
+struct Damage {
+  std::int64_t wrong = 0;  ///< elements, or bytes of a guard
+  std::string text;        ///< empty: nothing is wrong
+};
+
+class Variant {
+ public:
+  /// Errors: those of memory and of the backend.
+  [[nodiscard]] static Result<Variant> create(Backend& backend, const Case& one, Host& host, std::uint64_t seed);
+
+  [[nodiscard]] const Case& instance() const { return case_; }
+
+  /// Inputs of `salt`, outputs poisoned with it. In place the input lies over the poison.
+  void refill(std::uint64_t salt);
+  /// Posts on all ranks of the host and polls until all are done. A rank named by `late` posts `late_ns` after the others.
+  Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);
+  /// Checks outputs, inputs and guards of all ranks of the host against the last refill.
+  [[nodiscard]] Damage verify() const;
+
+ private:
+  struct Memory {
+    std::optional<GuardedBuffer> input;  ///< empty in place
+    GuardedBuffer output;
+  };
+  Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_(std::move(one)), seed_(seed) {}
+  Status allocate(Backend& backend);
+  [[nodiscard]] std::span<std::byte> input_of(std::size_t index) const;
+  [[nodiscard]] std::size_t block_bytes() const;
+
+  Host* host_;
+  Case case_;
+  std::uint64_t seed_;
+  std::uint64_t salt_ = 0;
+  std::vector<Memory> memory_;
+  std::unique_ptr<Prepared> prepared_;
+};
+
+}  // namespace tutti::harness
