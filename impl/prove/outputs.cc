@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/prove/outputs.h"
+
+#include <optional>
+
+#include "impl/prove/walk.h"
+
+namespace tutti {
+namespace {
+
+/// What every byte of output block `block` of `rank` should hold.
+template <class Lane>
+typename Lane::Value expected(const Lane& lane, const Layout& layout, int rank, int block) {
+  const Origin origin = origin_of(layout.problem(), rank, block);
+  typename Lane::Value value = lane.contribution(origin.every_rank ? 0 : origin.rank);
+  for (int r = 1; origin.every_rank && r < layout.ranks(); ++r) lane.combine(value, lane.contribution(r));
+  lane.shift(value, layout.block_begin(origin.block) - layout.block_begin(block));
+  return value;
+}
+
+/// The outputs once more, with the contributions themselves instead of their hashes.
+class Explanation {
+ public:
+  Explanation(const PlanSet& set, const Layout& layout)
+      : layout_(layout), races_(set, layout, ignored_), contents_(set, layout, races_, ignored_) {
+    Walk<Contents<ExactLane>>(set, contents_, ignored_).run();
+  }
+
+  void explain(int rank, int block, Interval wrong, Findings& findings) {
+    const std::string place = is_divided(layout_.problem().collective)
+                                  ? fmt::format("{} (block {})", Layout::describe(wrong), block)
+                                  : Layout::describe(wrong);
+    const auto* const run = contents_.memory(rank, memory_output).find(wrong.begin);
+    const ExactLane::Value should = expected(contents_.lane(), layout_, rank, block);
+    if (run == nullptr) {
+      findings.add(rank, -1, "{} are never written", place);
+    } else if (run->value.terms == should.terms) {
+      findings.add(rank, -1, "{} are made final {} times instead of once", place, run->value.finals);
+    } else {
+      findings.add(rank, -1, "{} {}", place, difference(run->value.terms, should.terms, wrong));
+    }
+  }
+
+ private:
+  using Terms = std::vector<ExactLane::Term>;
+
+  [[nodiscard]] static int count_of(const Terms& terms, int rank, std::int64_t delta) {
+    for (const ExactLane::Term& term : terms) {
+      if (term.rank == rank && term.delta == delta) return term.count;
+    }
+    return 0;
+  }
+
+  /// `lack the contribution of rank 5; hold rank 1's contribution 2 times`
+  [[nodiscard]] std::string difference(const Terms& is, const Terms& should, const Interval& at) const {
+    constexpr std::size_t kMost = 3;
+    std::vector<std::string> parts;
+    for (const ExactLane::Term& term : should) {
+      if (count_of(is, term.rank, term.delta) == 0)
+        parts.push_back(fmt::format("lack the contribution of rank {}", term.rank));
+    }
+    const std::size_t missing = parts.size();
+    for (const ExactLane::Term& term : is) {
+      const int right = count_of(should, term.rank, term.delta);
+      if (right == 0) {
+        parts.push_back(fmt::format("hold bytes [{}, {}) of rank {}'s input, which do not belong there",
+                                    at.begin + term.delta, at.end + term.delta, term.rank));
+      } else if (term.count != right) {
+        parts.push_back(fmt::format("hold the contribution of rank {} {} times", term.rank, term.count));
+      }
+    }
+    std::string text;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::size_t place = i < missing ? i : i - missing;
+      if (place < kMost) text += (text.empty() ? "" : "; ") + parts[i];
+      if (place == kMost) text += "; ...";
+    }
+    return text;
+  }
+
+  const Layout& layout_;
+  Findings ignored_;
+  Races races_;
+  Contents<ExactLane> contents_;
+};
+
+/// Whether both hold trees of the same shape wherever rank 0's output block and this one have bytes.
+bool is_same_tree(const Runs<HashLane::Value>& a, const Runs<HashLane::Value>& b, std::int64_t begin,
+                  std::int64_t end) {
+  for (std::int64_t at = begin; at < end;) {
+    const auto* const left = a.find(at);
+    const auto* const right = b.find(at);
+    if (left == nullptr || right == nullptr || left->value.tree != right->value.tree) return false;
+    at = std::min(left->end, right->end);
+  }
+  return true;
+}
+
+}  // namespace
+
+void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>& contents, Labels& labels,
+                   Findings& findings) {
+  const Problem& problem = layout.problem();
+  const bool divides = set.plans.front().header().op == Op::avg && problem.ranks > 1;
+  std::optional<Explanation> explanation;
+  std::optional<HashLane::Value> same_everywhere;
+  for (int rank = 0; rank < problem.ranks; ++rank) {
+    const Runs<HashLane::Value>& output = contents.memory(rank, memory_output);
+    for (int block = 0; block < output_blocks(problem, rank); ++block) {
+      const std::int64_t begin = layout.block_begin(block);
+      const std::int64_t end = begin + layout.block_bytes();
+      const bool is_reduced = origin_of(problem, rank, block).every_rank;
+      const HashLane::Value should =
+          is_reduced && same_everywhere ? *same_everywhere : expected(contents.lane(), layout, rank, block);
+      if (is_reduced) same_everywhere = should;
+      for (std::int64_t at = begin; at < end;) {
+        const auto* const run = output.find(at);
+        const std::int64_t next = run != nullptr ? std::min(run->end, end) : output.gap_end(at, end);
+        const bool is_right = run != nullptr && run->value.sum == should.sum && (!divides || run->value.finals == 1);
+        labels.keeps_order = labels.keeps_order && is_right && run->value.order == should.order;
+        if (!is_right) {
+          if (!explanation) explanation.emplace(set, layout);
+          explanation->explain(rank, block, {.memory = memory_output, .begin = at, .end = next}, findings);
+        }
+        at = next;
+      }
+      if (is_reduced)
+        labels.same_bits = labels.same_bits && is_same_tree(contents.memory(0, memory_output), output, begin, end);
+    }
+  }
+}
+
+}  // namespace tutti

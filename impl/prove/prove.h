@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The prover: reads the plans of all ranks of one problem and says whether together they do what the collective means,
+// on every interleaving. It executes them once with symbolic values (values.h) and checks every access as it happens.
+//
+// One execution is enough: nobody receives from "anyone" and no step depends on data, so the ranks form a Kahn network
+// whose results do not depend on the interleaving, provided that remote accesses do not race. That is checked locally,
+// in the owner's program order (races.h): an access lies between the SIGNAL that exposed the memory and the WAIT that
+// closes it. Order that arises by way of third ranks is not seen, and refused.
+//
+// Obligations: every output byte holds exactly the contributions that the collective's meaning names, made final once;
+// inputs untouched; all accesses in bounds, of written memory, exposed where remote, and without race; no exposure of a
+// user's buffer open at the end; every WAIT matched by exactly one SIGNAL to me and every SIGNAL waited for; channels
+// matched slice by slice and empty at the end; no deadlock with the slots given. Labels are derived, not demanded.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "impl/schedule/bind.h"
+#include "impl/schedule/plan.h"
+#include "impl/schedule/schedule.h"
+#include "impl/types/status.h"
+
+namespace tutti {
+
+/// What refutes a proof. `rank` and `step` (of the schedule) are -1 where the finding belongs to no single one.
+struct Finding {
+  int rank = -1;
+  int step = -1;
+  std::string message;
+};
+/// `rank 2 step 3: ...`
+[[nodiscard]] std::string to_string(const Finding& finding);
+
+/// Properties that an algorithm may or may not have.
+struct Labels {
+  int least_slots = 0;  ///< slots per channel without which it stops, for these plans; 0: no channels, or not derived
+  bool keeps_order = true;       ///< reduces 0 op 1 op ... op P-1 in this order: right for ops that do not commute
+  bool same_bits = true;         ///< every rank gets the same bits, though rounding depends on the order of operations
+  bool synchronises = true;      ///< no rank finishes before every rank has started
+  bool sends_are_stable = true;  ///< no source of a copying send is written later: it may be sent without a copy
+};
+
+struct Proof {
+  std::vector<Finding> findings;  ///< the first few; later ones tend to be consequences
+  Labels labels;
+
+  [[nodiscard]] bool holds() const { return findings.empty(); }
+};
+
+/// All ranks' plans for one segment, and what they were bound to.
+struct PlanSet {
+  const Schedule* schedule = nullptr;
+  std::span<const Plan> plans;  ///< plans[r] is rank r's, bound with keep_exposures
+  int slots = 1;                ///< of each channel
+  std::int64_t slot_bytes = 0;
+  std::int64_t block_bytes = 0;   ///< of one block in this segment
+  std::int64_t block_stride = 0;  ///< distance of two blocks in a user's buffer
+};
+
+/// Proves all obligations but the cost formula. Does not derive `least_slots`.
+[[nodiscard]] Proof prove_plans(const PlanSet& set);
+
+/// The least number of slots per channel with which `set` ends, given that it ends with `set.slots`; 0 without
+/// channels.
+[[nodiscard]] int derive_least_slots(const PlanSet& set);
+
+/// Binds all ranks as `request` says (its rank and keep_exposures do not count) and proves the full and the tail
+/// segment. Errors: those of bind.
+[[nodiscard]] Result<Proof> prove(const Schedule& schedule, BindRequest request);
+
+/// Cost derived from the steps of all ranks; empty and a finding where the steps cannot be run to their end.
+struct DerivedCost {
+  std::vector<Cost> costs;  ///< one per rank; `depth` is the problem's
+  std::vector<Finding> findings;
+};
+[[nodiscard]] DerivedCost derive_cost(const Schedule& schedule);
+
+/// Labels of a proved schedule, and how many sets of plans were proved.
+struct ScheduleProof {
+  Labels labels;  ///< of the plans whose units are one slot each
+  int proofs = 0;
+};
+
+/// Proves `schedule` out of and in place, with private and shared buffers, with units of one slot, of four slots, and
+/// with a block of a single element; and that its cost formula, `least_slots` and `synchronises` say what is derived.
+/// Errors: refuted with the case and the first findings; those of bind.
+[[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
+
+}  // namespace tutti

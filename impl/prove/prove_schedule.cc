@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// One schedule proved in all its forms, and its own statements about itself checked.
+#include <array>
+
+#include "impl/prove/prove.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::int64_t kSlotBytes = 64;  // the smallest, so that units, slices and lines coincide
+constexpr std::int64_t kAnyScratch = std::int64_t{1} << 40;
+
+struct Form {
+  int slices;  ///< slots per unit; 0: one element per block
+  bool is_in_place;
+  Buffers buffers;
+};
+
+std::string describe(const Schedule& schedule, const Form& form) {
+  return fmt::format("{} {} on {} ranks, root {}, {} place, {} buffers, {}", to_string(schedule.problem.collective),
+                     schedule.name, schedule.problem.ranks, schedule.problem.root, form.is_in_place ? "in" : "out of",
+                     to_string(form.buffers),
+                     form.slices == 0 ? "1 element per block" : fmt::format("{} slices per unit", form.slices));
+}
+
+Status refuted(const std::string& subject, const std::vector<Finding>& findings) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < findings.size() && i < kShown; ++i) text += "\n  " + to_string(findings[i]);
+  return error(Code::refuted, "{}:{}", subject, text);
+}
+
+BindRequest request_for(const Schedule& schedule, const Form& form) {
+  const Count line = kSlotBytes / static_cast<Count>(size_of(Dtype::f32));
+  const bool has_bytes = has_data(schedule.problem.collective);
+  const Count count = !has_bytes ? 0 : form.slices == 0 ? 1 : schedule.shape.units_per_block * form.slices * line;
+  const int longest = schedule.shape.largest_message * std::max(1, form.slices);
+  return {.count = count,
+          .dtype = Dtype::f32,
+          .op = is_reducing(schedule.problem.collective) ? Op::avg : Op::none,
+          .is_in_place = form.is_in_place,
+          .buffers = form.buffers,
+          .resources = {.slots = longest == 0 ? 1 : schedule.least_slots(longest),
+                        .slot_bytes = kSlotBytes,
+                        .scratch_bytes = kAnyScratch},
+          .segment = count,
+          .keep_exposures = true};
+}
+
+Status check_cost(const Schedule& schedule) {
+  const std::string subject = fmt::format("{} {} on {} ranks, root {}", to_string(schedule.problem.collective),
+                                          schedule.name, schedule.problem.ranks, schedule.problem.root);
+  const DerivedCost derived = derive_cost(schedule);
+  if (!derived.findings.empty()) return refuted(subject, derived.findings);
+  // The depth is the problem's, so a rank whose own steps are wrong is named first.
+  for (const bool counts_depth : {false, true}) {
+    for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
+      Cost is = derived.costs[static_cast<std::size_t>(rank)];
+      const Cost stated = schedule.cost(rank);
+      const std::int64_t depth = is.depth;
+      if (!counts_depth) is.depth = stated.depth;
+      if (is == stated) continue;
+      return error(
+          Code::refuted,
+          "{}: rank {}: the cost formula says {} steps, {} messages, {} units, depth {}; the steps have {}, {}, {}, {}",
+          subject, rank, stated.steps, stated.messages, stated.units, stated.depth, is.steps, is.messages, is.units,
+          depth);
+    }
+  }
+  return {};
+}
+
+/// Binds and proves one form; with `derives_slots`, also that not one slot less would do.
+Result<Labels> prove_form(const Schedule& schedule, const Form& form, bool derives_slots) {
+  const std::string subject = describe(schedule, form);
+  BindRequest request = request_for(schedule, form);
+  std::vector<Plan> plans;
+  for (request.rank = 0; request.rank < schedule.problem.ranks; ++request.rank) {
+    TUTTI_ASSIGN_OR_RETURN(BoundCall call, bind(schedule, request));
+    plans.push_back(std::move(call.full_segments > 0 ? call.full : call.tail));
+  }
+  const std::int64_t block_bytes = request.count * static_cast<std::int64_t>(size_of(request.dtype));
+  const PlanSet set{.schedule = &schedule,
+                    .plans = plans,
+                    .slots = request.resources.slots,
+                    .slot_bytes = kSlotBytes,
+                    .block_bytes = block_bytes,
+                    .block_stride = block_bytes};
+  Proof proof = prove_plans(set);
+  if (!proof.holds()) return refuted(subject, proof.findings);
+  // Two ranks that answer each other synchronise though the algorithm in general does not; to state less is safe.
+  const bool understates = schedule.problem.ranks <= 2 && !schedule.synchronises;
+  if (proof.labels.synchronises != schedule.synchronises && !understates) {
+    return error(Code::refuted, "{}: synchronises is {}, but {} is stated", subject, proof.labels.synchronises,
+                 schedule.synchronises);
+  }
+  if (derives_slots) {
+    proof.labels.least_slots = derive_least_slots(set);
+    const int slices = plans.front().header().slices;
+    const int stated = slices == 0 ? 0 : schedule.least_slots(slices);
+    if (proof.labels.least_slots != stated) {
+      return error(Code::refuted, "{}: with messages of {} slices {} slots are needed, but {} are stated", subject,
+                   slices, proof.labels.least_slots, stated);
+    }
+  }
+  return proof.labels;
+}
+
+}  // namespace
+
+Result<ScheduleProof> prove_schedule(const Schedule& schedule) {
+  TUTTI_RETURN_IF_ERROR(check_cost(schedule));
+  // Without exposures of user buffers nothing is staged: both kinds of buffers give the same plans.
+  const bool has_buffers = schedule.shape.exposes_input || schedule.shape.exposes_output;
+  ScheduleProof result;
+  for (const int slices : {1, 4, 0}) {
+    for (const bool is_in_place : {false, true}) {
+      for (const Buffers buffers : {Buffers::shared, Buffers::private_}) {
+        if (buffers == Buffers::private_ && !has_buffers) continue;
+        const bool derives_slots = slices > 0 && !is_in_place && buffers == Buffers::shared;
+        TUTTI_ASSIGN_OR_RETURN(
+            const Labels labels,
+            prove_form(schedule, {.slices = slices, .is_in_place = is_in_place, .buffers = buffers}, derives_slots));
+        if (result.proofs == 0) result.labels = labels;
+        result.labels.synchronises = result.labels.synchronises && labels.synchronises;
+        ++result.proofs;
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace tutti

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executes the synchronisation of all ranks' plans, rank after rank, each as far as it gets, and shows every step to a
+// visitor: the one engine under the proof of values, the derivation of slots, and that of `synchronises`.
+//
+// Matching is stricter than at run time: a WAIT is satisfied only by the one SIGNAL of that phase whose set contains
+// me. A slice of a channel is one event: it begins when every source has a full slot and every destination a free one,
+// and gives its source slots back when its last piece is done. So a fused MOVE holds on to its source while it waits.
+//
+// A visitor has a default-constructible `Slice`, what travels in one slot, and
+//   void signal(int rank, std::uint32_t op, std::size_t id);            the id of this SIGNAL
+//   void heard(int rank, int peer, std::uint32_t op, std::size_t id);   a WAIT for one peer is satisfied, by that
+//   SIGNAL void move(int rank, std::uint32_t op, Slice* const* full, Slice* const* empty);
+// with one slice for each channel among the sources (destinations), in their order. A slice in `empty` is cleared by
+// the visitor where the op is the first of its slice.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "impl/prove/findings.h"
+
+namespace tutti {
+
+template <class Visitor>
+class Walk {
+ public:
+  Walk(const PlanSet& set, Visitor& visitor, Findings& findings)
+      : set_(set),
+        visitor_(visitor),
+        findings_(findings),
+        ranks_(static_cast<int>(set.plans.size())),
+        states_(set.plans.size()) {
+    first_signal_.push_back(0);
+    bool has_channels = false;
+    for (int rank = 0; rank < ranks_; ++rank) has_channels = list_signals(rank) || has_channels;
+    const std::size_t pairs = static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(ranks_);
+    if (has_channels) channels_.resize(pairs);
+    if (!signals_.empty()) waited_.resize(pairs);
+  }
+
+  /// Whether every rank came to its end; otherwise, and where something is left over, there are findings.
+  bool run() {
+    int unfinished = ranks_;
+    for (bool is_moving = true; is_moving && unfinished > 0;) {
+      is_moving = false;
+      for (int rank = 0; rank < ranks_; ++rank) {
+        if (state(rank).is_done || !advance(rank)) continue;
+        is_moving = true;
+        if (state(rank).is_done) --unfinished;
+      }
+    }
+    if (unfinished > 0) {
+      report_stuck();
+    } else {
+      report_left_over();
+    }
+    return unfinished == 0;
+  }
+
+ private:
+  using Slice = typename Visitor::Slice;
+  static constexpr std::size_t kMostChannels = 8;
+
+  struct Signal {
+    std::uint32_t op;
+    int phase;
+    RankSet ranks;
+    int matched = 0;
+  };
+  struct Node {
+    Slice slice;
+    std::int64_t bytes = 0;
+    std::uint32_t step = 0;  ///< of the sender
+    Node* next = nullptr;
+  };
+  struct Channel {
+    Node* head = nullptr;
+    Node* tail = nullptr;
+    int full = 0;      ///< slices that can be received
+    int occupied = 0;  ///< slots that are full, being filled, or being emptied
+  };
+  struct State {
+    std::uint32_t op = 0;
+    int heard = 0;  ///< ranks of the current WAIT that were heard
+    int phase = 0;  ///< last phase in program order
+    bool is_done = false;
+    bool is_refuted = false;  ///< its current step can never be done, and a finding says so
+    bool is_in_slice = false;
+    std::array<Slice*, kMostChannels> full{};
+    std::array<Slice*, kMostChannels> empty{};
+    std::array<Node*, kMostChannels> full_nodes{};
+    std::array<Node*, kMostChannels> empty_nodes{};
+  };
+
+  [[nodiscard]] State& state(int rank) { return states_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const Plan& plan(int rank) const { return set_.plans[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] Channel& channel(int from, int to) {
+    return channels_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(to)];
+  }
+
+  /// Collects a rank's SIGNALs; whether it has channels.
+  bool list_signals(int rank) {
+    bool has_channels = false;
+    int last = 0;
+    const std::span<const PlanOp> ops = plan(rank).ops();
+    for (std::uint32_t i = 0; i < ops.size(); ++i) {
+      has_channels = has_channels || ops[i].has_channel != 0;
+      if (ops[i].verb != Verb::signal) continue;
+      const int phase = ops[i].phase;
+      if (phase <= last)
+        findings_.add(rank, ops[i].step, "SIGNAL of phase {} after phase {}: phases must rise", phase, last);
+      last = std::max(last, phase);
+      signals_.push_back({.op = i, .phase = phase, .ranks = plan(rank).ranks(ops[i])});
+      signal_pairs_ += signals_.back().ranks.n;
+    }
+    first_signal_.push_back(signals_.size());
+    return has_channels;
+  }
+
+  /// Runs `rank` as far as it gets; whether it did anything.
+  bool advance(int rank) {
+    State& me = state(rank);
+    const std::span<const PlanOp> ops = plan(rank).ops();
+    bool did_something = false;
+    for (; me.op < ops.size(); ++me.op) {
+      if (me.is_refuted || !execute(rank, me, ops[me.op])) return did_something;
+      did_something = true;
+    }
+    me.is_done = true;
+    return true;
+  }
+
+  bool execute(int rank, State& me, const PlanOp& op) {
+    switch (op.verb) {
+      case Verb::signal:
+        me.phase = std::max<int>(me.phase, op.phase);
+        visitor_.signal(rank, me.op, signal_id(rank, op.phase));
+        return true;
+      case Verb::wait:
+        return hear(rank, me, op);
+      case Verb::move:
+        break;
+    }
+    if (op.has_channel == 0) {
+      visitor_.move(rank, me.op, nullptr, nullptr);
+      return true;
+    }
+    if (!me.is_in_slice && !open(rank, me, op)) return false;
+    visitor_.move(rank, me.op, me.full.data(), me.empty.data());
+    if ((op.marks & mark_closes) != 0) close(rank, me, op);
+    return true;
+  }
+
+  /// The index of rank's SIGNAL of this phase, or of its next one.
+  [[nodiscard]] std::size_t signal_id(int rank, int phase) const {
+    const auto r = static_cast<std::size_t>(rank);
+    std::size_t id = first_signal_[r];
+    while (id < first_signal_[r + 1] && signals_[id].phase < phase) ++id;
+    return id;
+  }
+
+  bool hear(int rank, State& me, const PlanOp& op) {
+    const RankSet set = plan(rank).ranks(op);
+    if (me.heard == 0 && op.phase < me.phase) {
+      findings_.add(rank, op.step, "WAIT for phase {} after phase {}: phases must rise", op.phase, me.phase);
+    }
+    me.phase = std::max<int>(me.phase, op.phase);
+    for (; me.heard < set.n; ++me.heard) {
+      const int peer = set.at(me.heard, ranks_);
+      const std::size_t id = signal_id(peer, op.phase);
+      if (id == first_signal_[static_cast<std::size_t>(peer) + 1] || signals_[id].phase != op.phase ||
+          !contains(signals_[id].ranks, rank, ranks_)) {
+        findings_.add(rank, op.step, "WAIT for phase {} of rank {}, which never signals it to rank {}", op.phase, peer,
+                      rank);
+        me.is_refuted = true;
+        return false;
+      }
+      if (state(peer).op <= signals_[id].op) return false;
+      std::uint16_t& last =
+          waited_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(peer)];
+      if (op.phase <= last)
+        findings_.add(rank, op.step, "WAIT for phase {} of rank {} after phase {}: phases must rise", op.phase, peer,
+                      last);
+      last = std::max(last, op.phase);
+      ++signals_[id].matched;
+      ++matched_pairs_;
+      visitor_.heard(rank, peer, me.op, id);
+    }
+    me.heard = 0;
+    return true;
+  }
+
+  template <class F>
+  void for_channels(std::span<const PlanOperand> operands, F f) {
+    for (const PlanOperand& operand : operands) {
+      if (operand.space == Space::channel) f(operand.ranks.first);
+    }
+  }
+
+  /// Begins a slice if every source is full and every destination has room.
+  bool open(int rank, State& me, const PlanOp& op) {
+    if ((op.marks & mark_opens) == 0) {
+      findings_.add(rank, op.step, "a piece of a slice that was never opened");
+      me.is_refuted = true;
+      return false;
+    }
+    bool is_ready = true;
+    for_channels(plan(rank).sources(op), [&](int peer) { is_ready = is_ready && channel(peer, rank).full > 0; });
+    for_channels(plan(rank).destinations(op),
+                 [&](int peer) { is_ready = is_ready && channel(rank, peer).occupied < set_.slots; });
+    if (!is_ready) return false;
+
+    std::size_t n = 0;
+    for_channels(plan(rank).sources(op), [&](int peer) { receive(rank, me, op, peer, n++); });
+    n = 0;
+    for_channels(plan(rank).destinations(op), [&](int peer) {
+      ++channel(rank, peer).occupied;
+      me.empty_nodes[n] = take_node();
+      me.empty[n] = &me.empty_nodes[n]->slice;
+      ++n;
+    });
+    me.is_in_slice = true;
+    return true;
+  }
+
+  void receive(int rank, State& me, const PlanOp& op, int peer, std::size_t n) {
+    Channel& from = channel(peer, rank);
+    Node* const node = from.head;
+    from.head = node->next;
+    --from.full;
+    me.full_nodes[n] = node;
+    me.full[n] = &node->slice;
+    if (node->bytes != op.slice_bytes) {
+      findings_.add(rank, op.step, "receives a slice of {} bytes from rank {}, which sends {} bytes in its step {}",
+                    op.slice_bytes, peer, node->bytes, node->step);
+    }
+  }
+
+  void close(int rank, State& me, const PlanOp& op) {
+    std::size_t n = 0;
+    for_channels(plan(rank).sources(op), [&](int peer) {
+      --channel(peer, rank).occupied;
+      free_nodes_.push_back(me.full_nodes[n++]);
+    });
+    n = 0;
+    for_channels(plan(rank).destinations(op), [&](int peer) {
+      Channel& to = channel(rank, peer);
+      Node* const node = me.empty_nodes[n++];
+      node->bytes = op.slice_bytes;
+      node->step = op.step;
+      node->next = nullptr;
+      (to.full == 0 ? to.head : to.tail->next) = node;
+      to.tail = node;
+      ++to.full;
+    });
+    me.is_in_slice = false;
+  }
+
+  [[nodiscard]] Node* take_node() {
+    if (free_nodes_.empty()) return &nodes_.emplace_back();
+    Node* const node = free_nodes_.back();
+    free_nodes_.pop_back();
+    return node;
+  }
+
+  void report_stuck();
+  void report_left_over();
+  void explain_slice(int rank, const PlanOp& op);
+
+  const PlanSet& set_;
+  Visitor& visitor_;
+  Findings& findings_;
+  int ranks_;
+  std::vector<State> states_;
+  std::vector<Signal> signals_;            ///< by rank, in program order
+  std::vector<std::size_t> first_signal_;  ///< of each rank
+  std::vector<std::uint16_t> waited_;      ///< [rank][peer]: last phase
+  std::vector<Channel> channels_;          ///< [from][to]
+  std::deque<Node> nodes_;                 ///< a deque, so that they stay where they are
+  std::vector<Node*> free_nodes_;
+  std::int64_t signal_pairs_ = 0;
+  std::int64_t matched_pairs_ = 0;
+};
+
+/// Nobody can go on: says of the first few what they wait for.
+template <class Visitor>
+void Walk<Visitor>::report_stuck() {
+  for (const State& me : states_) {
+    if (me.is_refuted) return;  // that finding is the cause
+  }
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const State& me = state(rank);
+    if (me.is_done) continue;
+    const PlanOp& op = plan(rank).ops()[me.op];
+    if (op.verb == Verb::wait) {
+      const int peer = plan(rank).ranks(op).at(me.heard, ranks_);
+      findings_.add(rank, op.step, "deadlock: waits for phase {} of rank {}, which is itself stuck", op.phase, peer);
+    } else {
+      explain_slice(rank, op);
+    }
+  }
+}
+
+template <class Visitor>
+void Walk<Visitor>::explain_slice(int rank, const PlanOp& op) {
+  for_channels(plan(rank).sources(op), [&](int peer) {
+    if (channel(peer, rank).full > 0) return;
+    findings_.add(rank, op.step, "deadlock: waits for a message from rank {}, which {}", peer,
+                  state(peer).is_done ? "has ended without sending it" : "is itself stuck");
+  });
+  for_channels(plan(rank).destinations(op), [&](int peer) {
+    if (channel(rank, peer).occupied < set_.slots) return;
+    findings_.add(rank, op.step, "deadlock: with {} slot{} per channel, none becomes free to rank {}{}", set_.slots,
+                  set_.slots == 1 ? "" : "s", peer, state(peer).is_done ? ", which has ended" : "");
+  });
+}
+
+template <class Visitor>
+void Walk<Visitor>::report_left_over() {
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    if (channels_[i].full == 0) continue;
+    findings_.add(static_cast<int>(i) / ranks_, channels_[i].head->step,
+                  "sends a slice to rank {} that is never received", static_cast<int>(i) % ranks_);
+  }
+  if (signal_pairs_ == matched_pairs_) return;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    for (std::size_t id = first_signal_[r]; id < first_signal_[r + 1]; ++id) {
+      const Signal& sent = signals_[id];
+      if (sent.matched == sent.ranks.n) continue;
+      const auto waits = [&](int target) {
+        const std::span<const PlanOp> ops = plan(target).ops();
+        return std::any_of(ops.begin(), ops.end(), [&](const PlanOp& op) {
+          return op.verb == Verb::wait && op.phase == sent.phase && contains(plan(target).ranks(op), rank, ranks_);
+        });
+      };
+      for (int i = 0; i < sent.ranks.n; ++i) {
+        const int target = sent.ranks.at(i, ranks_);
+        if (waits(target)) continue;
+        findings_.add(rank, plan(rank).ops()[sent.op].step, "SIGNAL of phase {} to rank {}, which never waits for it",
+                      sent.phase, target);
+      }
+    }
+  }
+}
+
+}  // namespace tutti

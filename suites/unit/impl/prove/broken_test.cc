@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules broken by hand, one fault each, chosen so that the result, the safety or the cost changes. Each is refuted,
+// and the message names the rank and step, or the output bytes and the contribution that is missing or one too many.
+#include <gmock/gmock.h>
+
+#include "suites/unit/impl/prove/programs.h"
+
+namespace tutti {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(BrokenSchedule, DroppedReceiveLeavesASliceAndAnUnwrittenOutput) {
+  Programs ring = programs_of(Collective::all_reduce, "ring", 4);
+  EXPECT_EQ(findings_of(ring), "");
+  drop(ring[0], 6);  // OUT[2] <- CH(3)
+  EXPECT_THAT(findings_of(ring), HasSubstr("rank 3 step 5: sends a slice to rank 0 that is never received"));
+  EXPECT_THAT(findings_of(ring), HasSubstr("rank 0: output bytes [128, 192) are never written"));
+}
+
+TEST(BrokenSchedule, DroppedCopyIntoScratchIsReadBeforeItIsWritten) {
+  Programs one_shot = programs_of(Collective::all_reduce, "one_shot", 4);
+  drop(one_shot[2], 0);
+  EXPECT_THAT(findings_of(one_shot),
+              HasSubstr("rank 0 step 3: reads scratch bytes [0, 64) of rank 2, which nobody has written"));
+}
+
+TEST(BrokenSchedule, ForgottenRankLacksItsContribution) {
+  Programs two_shot = programs_of(Collective::all_reduce, "two_shot", 6);
+  Operands<4>& sources = at(two_shot[1], 2).sources;
+  sources = {on({.first = 0, .stride = 1, .n = 5}, sources.items[0])};
+  EXPECT_THAT(findings_of(two_shot), HasSubstr("rank 2: output bytes [64, 128) lack the contribution of rank 5\n"));
+}
+
+TEST(BrokenSchedule, DoubledSourceIsCountedTwice) {
+  Programs one_shot = programs_of(Collective::all_reduce, "one_shot", 3);
+  at(one_shot[2], 3).sources.push_back(input(1 + 1, unit(0)));
+  EXPECT_EQ(findings_of(one_shot), "rank 2: output bytes [0, 64) hold the contribution of rank 2 2 times\n");
+}
+
+TEST(BrokenSchedule, DoubledSendIsNeverReceived) {
+  Programs knomial = programs_of(Collective::broadcast, "knomial", 3);
+  double_step(knomial[0], 0);
+  EXPECT_THAT(findings_of(knomial), StartsWith("rank 0 step 1: sends a slice to rank 1 that is never received"));
+}
+
+TEST(BrokenSchedule, SwappedSendsAddTheWrongInputs) {
+  Programs ring = programs_of(Collective::all_reduce, "ring", 4);
+  swap_steps(ring[0], 1, 2);  // CH(1) <- CH(3) op IN[3] and op IN[2]
+  const std::string findings = findings_of(ring);
+  EXPECT_THAT(findings,
+              HasSubstr("output bytes [128, 192) lack the contribution of rank 0; hold bytes [192, 256) of rank 0's "
+                        "input, which do not belong there"));
+  EXPECT_THAT(findings,
+              HasSubstr("output bytes [192, 256) lack the contribution of rank 0; hold bytes [128, 192) of rank 0's "
+                        "input, which do not belong there"));
+}
+
+TEST(BrokenSchedule, SwappedWaitAndReadIsAReadOfWhatIsNotYetExposed) {
+  Programs two_shot = programs_of(Collective::all_reduce, "two_shot", 3);
+  swap_steps(two_shot[1], 1, 2);
+  EXPECT_THAT(
+      findings_of(two_shot),
+      StartsWith(
+          "rank 1 step 1: reads input bytes [64, 128) of rank 0, exposed in a phase that it has not waited for"));
+}
+
+TEST(BrokenSchedule, SwappedReadAndClosingSignalReadsWhatMayBeClosed) {
+  Programs direct = programs_of(Collective::broadcast, "direct", 3);
+  swap_steps(direct[2], 1, 2);
+  EXPECT_THAT(findings_of(direct),
+              StartsWith("rank 2 step 2: reads input bytes [0, 64) of rank 0, though it has already signalled a "
+                         "later phase: the exposure may be closed"));
+}
+
+TEST(BrokenSchedule, MisaddressedUnitGivesTheWrongBytes) {
+  Programs pairwise = programs_of(Collective::all_to_all, "pairwise", 3);
+  ASSERT_EQ(at(pairwise[0], 3), move({channel(2)}, {input(0, unit(2))}));
+  at(pairwise[0], 3).sources = {input(0, unit(1))};
+  EXPECT_EQ(findings_of(pairwise),
+            "rank 2: output bytes [0, 64) (block 0) lack the contribution of rank 0; hold bytes [64, 128) of rank 0's "
+            "input, which do "
+            "not belong there\n");
+}
+
+TEST(BrokenSchedule, MisaddressedMessageStops) {
+  Programs ring = programs_of(Collective::all_reduce, "ring", 4);
+  at(ring[0], 0).destinations = {channel(2)};
+  EXPECT_THAT(
+      findings_of(ring),
+      HasSubstr("rank 1 step 6: deadlock: waits for a message from rank 0, which has ended without sending it"));
+}
+
+TEST(BrokenSchedule, DroppedSignalLeavesAWaitWithoutOne) {
+  Programs two_shot = programs_of(Collective::all_reduce, "two_shot", 3);
+  drop(two_shot[2], 0);
+  EXPECT_THAT(findings_of(two_shot),
+              HasSubstr("rank 0 step 1: WAIT for phase 1 of rank 2, which never signals it to rank 0"));
+}
+
+// Flags are one word per rank, so at run time this WAIT would be satisfied.
+TEST(BrokenSchedule, MisdirectedSignalIsNotForMe) {
+  Programs barrier = programs_of(Collective::barrier, "dissemination", 4);
+  at(barrier[1], 0).ranks = only(3);
+  EXPECT_THAT(findings_of(barrier),
+              StartsWith("rank 2 step 1: WAIT for phase 1 of rank 1, which never signals it to rank 2"));
+}
+
+TEST(BrokenSchedule, SignalToARankThatNeverWaits) {
+  Programs barrier = programs_of(Collective::barrier, "dissemination", 4);
+  at(barrier[1], 0).ranks = {.first = 2, .stride = 1, .n = 2};
+  EXPECT_EQ(findings_of(barrier), "rank 1 step 0: SIGNAL of phase 1 to rank 3, which never waits for it\n");
+}
+
+TEST(BrokenSchedule, MissingWaitLetsABarrierEndEarly) {
+  Programs barrier = programs_of(Collective::barrier, "dissemination", 4);
+  drop(barrier[3], 3);
+  EXPECT_THAT(findings_of(barrier), HasSubstr("rank 3: can end before rank 0 has started, though this is a barrier"));
+  EXPECT_THAT(findings_of(barrier), HasSubstr("rank 1 step 2: SIGNAL of phase 2 to rank 3, which never waits for it"));
+}
+
+TEST(BrokenSchedule, BarrierThatDoesNothing) {
+  Programs barrier = programs_of(Collective::barrier, "dissemination", 2);
+  barrier[0].clear();
+  barrier[1].clear();
+  EXPECT_THAT(findings_of(barrier), StartsWith("rank 0: can end before rank 1 has started, though this is a barrier"));
+}
+
+TEST(BrokenSchedule, ExposureLeftOpen) {
+  Programs direct = programs_of(Collective::broadcast, "direct", 3);
+  drop(direct[0], 2);
+  drop(direct[1], 2);
+  drop(direct[2], 2);
+  EXPECT_THAT(findings_of(direct),
+              StartsWith("rank 0 step 0: the exposure of input bytes [0, 64) to rank 1 is still open at the end"));
+  EXPECT_EQ(findings_of(direct, Buffers::private_), "");  // staged in scratch, which its generation protects
+}
+
+TEST(BrokenSchedule, ReadOutsideTheExposure) {
+  Programs two_shot = programs_of(Collective::all_reduce, "two_shot", 3);
+  at(two_shot[0], 0).read.per_target = 0;  // unit 0 for everyone
+  EXPECT_THAT(findings_of(two_shot),
+              HasSubstr("rank 1 step 2: reads input bytes [64, 128) of rank 0, which is not exposed to it"));
+}
+
+TEST(BrokenSchedule, ReadBeyondTheExposure) {
+  Programs two_shot = programs_of(Collective::all_reduce, "two_shot", 3);
+  at(two_shot[1], 2).sources.items[0].units.length = 2;
+  at(two_shot[1], 2).destinations.items[0].units.length = 2;
+  EXPECT_THAT(findings_of(two_shot),
+              StartsWith("rank 1 step 2: reads input bytes [64, 192) of rank 0, which reaches outside the exposure"));
+}
+
+TEST(BrokenSchedule, WritingWhatMayBeReadIsARace) {
+  Programs one_shot = programs_of(Collective::all_reduce, "one_shot", 3);
+  double_step(one_shot[1], 0);
+  swap_steps(one_shot[1], 1, 2);  // SCR <- IN; SIGNAL; SCR <- IN; WAIT; ...
+  EXPECT_THAT(
+      findings_of(one_shot),
+      HasSubstr("rank 1 step 2: race: writes scratch bytes [0, 64) of rank 1 while rank 0 may read it in its step 3"));
+}
+
+TEST(BrokenSchedule, ReadInFlightOfTheRootsBufferInPlace) {
+  Programs direct = programs_of(Collective::broadcast, "direct", 3);
+  // The root reuses its buffer before the readers have answered: harmless out of place, where its output is another
+  // one.
+  at(direct[0], 1) = move({output(0, unit(0))}, {scratch(0, unit(0))});
+  direct[0].insert(direct[0].begin(), move({scratch(0, unit(0))}, {input(0, unit(0))}));
+  direct.original.shape.scratch_units = 1;
+  EXPECT_EQ(findings_of(direct), "");
+  EXPECT_THAT(
+      findings_of(direct, Buffers::shared, true),
+      StartsWith("rank 0 step 2: race: writes output bytes [0, 64) of rank 0 while rank 1 may read it in its step 1"));
+}
+
+TEST(BrokenSchedule, OneShotOnPeersInputsIsWrongInPlaceOnly) {
+  Programs one_shot = programs_of(Collective::all_reduce, "one_shot", 3);
+  for (int rank = 0; rank < 3; ++rank) {
+    one_shot[rank] = {signal(others(rank, 3), 1, {.space = Space::input, .units = unit(0)}), wait(others(rank, 3), 1),
+                      final_move({output(rank, unit(0))}, {on(everyone(3), input(rank, unit(0)))}),
+                      signal(others(rank, 3), 2), wait(others(rank, 3), 2)};
+  }
+  one_shot.original.shape = {.units_per_block = 1, .exposes_input = true};
+  EXPECT_EQ(findings_of(one_shot), "");
+  EXPECT_EQ(findings_of(one_shot, Buffers::private_, true), "");  // staged
+  EXPECT_THAT(
+      findings_of(one_shot, Buffers::shared, true),
+      HasSubstr("rank 0 step 2: race: writes output bytes [0, 64) of rank 0 while rank 1 may read it in its step 2"));
+}
+
+TEST(BrokenSchedule, TwoWritersOfOneUnitRace) {
+  Programs two_shot = programs_of(Collective::all_reduce, "two_shot", 3);
+  at(two_shot[0], 0).write = {.space = Space::output, .units = units(0, 3)};
+  at(two_shot[1], 2).destinations.items[0] = on(only(1), output(1, unit(1)));
+  two_shot[1].insert(two_shot[1].begin() + 3, move({output(0, unit(2))}, {output(1, unit(1))}));
+  EXPECT_THAT(findings_of(two_shot), HasSubstr("race: writes output bytes [128, 192) of rank 0 while rank"));
+}
+
+TEST(BrokenSchedule, LateSignalIsCaughtByTheDepth) {
+  Programs direct = programs_of(Collective::all_to_all, "direct", 3);
+  for (int rank = 0; rank < 3; ++rank) swap_steps(direct[rank], 0, 1);  // copies its own block before it signals
+  EXPECT_EQ(findings_of(direct), "");
+  const Status status = prove_schedule(direct.schedule()).status();
+  EXPECT_EQ(status.code(), Code::refuted);
+  EXPECT_THAT(
+      status.message(),
+      HasSubstr("rank 0: the cost formula says 8 steps, 0 messages, 2 units, depth 4; the steps have 8, 0, 2, 5"));
+}
+
+TEST(BrokenSchedule, DoubledIdempotentMoveIsCaughtByTheStepCount) {
+  Programs one_shot = programs_of(Collective::all_reduce, "one_shot", 3);
+  double_step(one_shot[1], 0);
+  EXPECT_EQ(findings_of(one_shot), "");
+  EXPECT_THAT(
+      prove_schedule(one_shot.schedule()).status().message(),
+      HasSubstr("rank 1: the cost formula says 4 steps, 0 messages, 2 units, depth 3; the steps have 5, 0, 2, 4"));
+}
+
+TEST(BrokenSchedule, DoubledWaitRepeatsAPhase) {
+  Programs one_shot = programs_of(Collective::all_reduce, "one_shot", 3);
+  double_step(one_shot[1], 2);
+  EXPECT_THAT(findings_of(one_shot),
+              StartsWith("rank 1 step 3: WAIT for phase 1 of rank 2 after phase 1: phases must rise"));
+}
+
+TEST(BrokenSchedule, RepeatedPhase) {
+  Programs two_shot = programs_of(Collective::all_reduce, "two_shot", 3);
+  at(two_shot[2], 3).phase = 1;
+  EXPECT_THAT(findings_of(two_shot), StartsWith("rank 2 step 3: SIGNAL of phase 1 after phase 1: phases must rise"));
+}
+
+TEST(BrokenSchedule, MissingFinalMark) {
+  Programs ring = programs_of(Collective::all_reduce, "ring", 3);
+  at(ring[1], 2).is_final = false;
+  EXPECT_THAT(findings_of(ring), StartsWith("rank 0: output bytes [128, 192) are made final 0 times instead of once"));
+}
+
+TEST(BrokenSchedule, FinalMarkTooEarly) {
+  Programs ring = programs_of(Collective::all_reduce, "ring", 3);
+  at(ring[1], 1).is_final = true;
+  EXPECT_THAT(findings_of(ring), StartsWith("rank 2 step 2: reduces a value that is final already"));
+}
+
+TEST(BrokenSchedule, PartialOverlapOfSourceAndDestination) {
+  Programs halving = programs_of(Collective::all_reduce, "halving", 4);
+  halving[0].push_back(move({output(0, units(1, 2))}, {output(0, units(0, 2))}));
+  EXPECT_THAT(findings_of(halving), StartsWith("rank 0 step 8: a destination overlaps a source partly"));
+}
+
+TEST(BrokenSchedule, WriteIntoAnInput) {
+  Programs direct = programs_of(Collective::all_to_all, "direct", 2);
+  direct[1].push_back(move({input(1, unit(0))}, {output(1, unit(1))}));
+  EXPECT_THAT(findings_of(direct), StartsWith("rank 1 step 6: writes into an input"));
+}
+
+TEST(BrokenSchedule, WrongStatementsAboutItself) {
+  Schedule ring = schedule_for(Collective::all_reduce, "ring", 4);
+  ring.least_slots = [](int slices) { return slices + 2; };
+  EXPECT_THAT(prove_schedule(ring).status().message(),
+              HasSubstr("with messages of 1 slices 2 slots are needed, but 3 are stated"));
+
+  Schedule knomial = schedule_for(Collective::broadcast, "knomial", 4);
+  knomial.synchronises = true;
+  EXPECT_THAT(prove_schedule(knomial).status().message(),
+              HasSubstr("rank 0: can end before rank 1 has started, though the plan says that it synchronises"));
+}
+
+}  // namespace
+}  // namespace tutti

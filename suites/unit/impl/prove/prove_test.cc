@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real algorithms hold, in all forms; their labels; slots; segments; and faults that only a plan can have.
+#include <gmock/gmock.h>
+
+#include "suites/unit/impl/prove/programs.h"
+
+namespace tutti {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// Every rank's only segment.
+std::vector<Plan> bind_all(const Schedule& schedule, BindRequest request) {
+  std::vector<Plan> plans;
+  for (request.rank = 0; request.rank < schedule.problem.ranks; ++request.rank) {
+    Result<BoundCall> call = bind(schedule, request);
+    EXPECT_TRUE(call.is_ok()) << call.status().message();
+    if (!call.is_ok()) return {};
+    EXPECT_EQ(call.value().segments(), 1);
+    plans.push_back(call.value().plan(0));
+  }
+  return plans;
+}
+
+/// The plan with its ops, operands, exposures and header open to changes.
+struct OpenPlan {
+  explicit OpenPlan(const Plan& plan)
+      : header(plan.header()),
+        ops(plan.ops().begin(), plan.ops().end()),
+        operands(plan.operands().begin(), plan.operands().end()),
+        exposures(plan.exposures().begin(), plan.exposures().end()) {}
+  [[nodiscard]] Plan closed() const { return {header, ops, operands, exposures}; }
+
+  PlanHeader header;
+  std::vector<PlanOp> ops;
+  std::vector<PlanOperand> operands;
+  std::vector<PlanExposure> exposures;
+};
+
+std::string text_of(const PlanSet& set) {
+  std::string text;
+  for (const Finding& finding : prove_plans(set).findings) text += to_string(finding) + "\n";
+  return text;
+}
+
+PlanSet set_of(const Schedule& schedule, std::span<const Plan> plans, const BindRequest& request, int slots) {
+  const std::int64_t block = request.count * static_cast<std::int64_t>(size_of(request.dtype));
+  return {.schedule = &schedule,
+          .plans = plans,
+          .slots = slots,
+          .slot_bytes = request.resources.slot_bytes,
+          .block_bytes = block,
+          .block_stride = block};
+}
+
+TEST(ProveSchedule, EveryAlgorithmHoldsForEveryRankCountAndRoot) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    for (int ranks = 1; ranks <= 16; ++ranks) {
+      for (int root = 0; root < (is_rooted(algorithm->collective) ? ranks : 1); ++root) {
+        const Problem problem{.collective = algorithm->collective, .ranks = ranks, .root = root};
+        const auto proof = prove_schedule(schedule_of(*algorithm, problem));
+        EXPECT_TRUE(proof.is_ok()) << proof.status().message();
+      }
+    }
+  }
+}
+
+TEST(ProveSchedule, DerivesTheLabels) {
+  struct Row {
+    Collective collective;
+    const char* name;
+    Labels labels;
+  };
+  const std::vector<Row> rows{
+      {Collective::all_reduce,
+       "ring",
+       {.least_slots = 2, .keeps_order = false, .same_bits = true, .synchronises = true, .sends_are_stable = true}},
+      {Collective::all_reduce,
+       "halving",
+       {.least_slots = 3, .keeps_order = false, .same_bits = true, .synchronises = true, .sends_are_stable = false}},
+      {Collective::all_reduce,
+       "one_shot",
+       {.least_slots = 0, .keeps_order = true, .same_bits = true, .synchronises = true, .sends_are_stable = true}},
+      {Collective::all_reduce,
+       "two_shot",
+       {.least_slots = 0, .keeps_order = true, .same_bits = true, .synchronises = true, .sends_are_stable = true}},
+      {Collective::broadcast,
+       "knomial",
+       {.least_slots = 1, .keeps_order = true, .same_bits = true, .synchronises = false, .sends_are_stable = true}},
+      {Collective::all_to_all,
+       "pairwise",
+       {.least_slots = 1, .keeps_order = true, .same_bits = true, .synchronises = true, .sends_are_stable = true}},
+  };
+  for (const Row& row : rows) {
+    const auto proof = prove_schedule(schedule_for(row.collective, row.name, 7));
+    ASSERT_TRUE(proof.is_ok()) << proof.status().message();
+    const Labels& labels = proof.value().labels;
+    EXPECT_EQ(labels.least_slots, row.labels.least_slots) << row.name;
+    EXPECT_EQ(labels.keeps_order, row.labels.keeps_order) << row.name;
+    EXPECT_EQ(labels.same_bits, row.labels.same_bits) << row.name;
+    EXPECT_EQ(labels.synchronises, row.labels.synchronises) << row.name;
+    EXPECT_EQ(labels.sends_are_stable, row.labels.sends_are_stable) << row.name;
+  }
+}
+
+TEST(ProveSchedule, OrderThatDiffersFromRankToRankIsNotTheSameBits) {
+  Programs one_shot = programs_of(Collective::all_reduce, "one_shot", 4);
+  for (int rank = 0; rank < 4; ++rank) {
+    at(one_shot[rank], 3).sources = {on({.first = rank, .stride = 1, .n = 4}, scratch(0, unit(0)))};
+  }
+  const auto proof = prove_schedule(one_shot.schedule());
+  ASSERT_TRUE(proof.is_ok()) << proof.status().message();
+  EXPECT_FALSE(proof.value().labels.same_bits);
+  EXPECT_FALSE(proof.value().labels.keeps_order);
+}
+
+// Slots of one line and a segment fixed by the test: the longest message is a whole number of slots.
+TEST(Slots, DerivedSlotsAreEnoughAndOneLessIsRefused) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    for (const int ranks : {2, 3, 4, 5, 8}) {
+      for (const int slices : {1, 4}) {
+        const Schedule schedule = schedule_of(*algorithm, {.collective = algorithm->collective, .ranks = ranks});
+        if (schedule.shape.largest_message == 0) continue;
+        BindRequest request = request_for(schedule);
+        request.count = request.segment = 16 * slices * schedule.shape.units_per_block;
+        request.resources.slots = schedule.least_slots(schedule.shape.largest_message * slices);
+        const std::vector<Plan> plans = bind_all(schedule, request);
+        EXPECT_EQ(plans.front().header().slices, schedule.shape.largest_message * slices);
+        EXPECT_EQ(text_of(set_of(schedule, plans, request, request.resources.slots)), "") << schedule.name;
+        if (request.resources.slots > 1) {
+          EXPECT_THAT(text_of(set_of(schedule, plans, request, request.resources.slots - 1)), HasSubstr("deadlock: "))
+              << schedule.name;
+        }
+        request.rank = 0;
+        --request.resources.slots;
+        EXPECT_EQ(bind(schedule, request).status().code(), Code::resource) << schedule.name;
+      }
+    }
+  }
+}
+
+TEST(Slots, OneTooFewStopsTheRing) {
+  const Schedule ring = schedule_for(Collective::all_reduce, "ring", 3);
+  const BindRequest request = request_for(ring);
+  const std::vector<Plan> plans = bind_all(ring, request);
+  EXPECT_THAT(text_of(set_of(ring, plans, request, 1)),
+              StartsWith("rank 0 step 1: deadlock: with 1 slot per channel, none becomes free to rank 1"));
+  EXPECT_EQ(derive_least_slots(set_of(ring, plans, request, 64)), 2);
+}
+
+TEST(Prove, HoldsForCountsThatDivideBadlyAndForSegments) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    for (const Count count : {Count{0}, Count{1}, Count{4}, Count{6}, Count{1023}, Count{5000}}) {
+      for (const bool is_in_place : {false, true}) {
+        for (const Buffers buffers : {Buffers::shared, Buffers::private_}) {
+          const Schedule schedule = schedule_of(
+              *algorithm,
+              {.collective = algorithm->collective, .ranks = 5, .root = 3 * is_rooted(algorithm->collective)});
+          BindRequest request = request_for(schedule, buffers, is_in_place);
+          if (request.count == 0) continue;
+          request.count = count;
+          request.resources = {.slots = 8, .slot_bytes = 128, .scratch_bytes = 4096};
+          EXPECT_EQ(findings_of(schedule, request), "")
+              << schedule.name << " " << count << " " << to_string(buffers) << " " << is_in_place;
+        }
+      }
+    }
+  }
+}
+
+TEST(Prove, EmptyMoveWithoutChannelIsAbsentFromThePlan) {
+  const Schedule two_shot = schedule_for(Collective::all_reduce, "two_shot", 4);
+  BindRequest request = request_for(two_shot);
+  request.count = 1;  // of four units, all but the first are empty
+  for (const Plan& plan : bind_all(two_shot, request)) {
+    std::size_t moves = 0;
+    for (const PlanOp& op : plan.ops()) moves += op.verb == Verb::move ? 1 : 0;
+    EXPECT_EQ(moves, plan.header().rank == 0 ? 1U : 0U);
+    EXPECT_EQ(plan.ops().size() - moves, 4U);  // synchronisation stays
+  }
+}
+
+TEST(Prove, BytesOutsideTheSegmentAreOutOfBounds) {
+  const Schedule direct = schedule_for(Collective::all_to_all, "direct", 2);
+  const BindRequest request = request_for(direct);
+  const std::vector<Plan> plans = bind_all(direct, request);
+  PlanSet set = set_of(direct, plans, request, 1);
+  EXPECT_EQ(text_of(set), "");
+  set.block_bytes = 32;
+  EXPECT_THAT(text_of(set), HasSubstr("rank 0 step 1: reads input bytes [0, 64) of rank 0, out of bounds"));
+}
+
+class BrokenPlan : public testing::Test {
+ protected:
+  void use(Collective collective, const char* name, int ranks) {
+    schedule_ = schedule_for(collective, name, ranks);
+    request_ = request_for(schedule_);
+    plans_ = bind_all(schedule_, request_);
+  }
+  std::string findings() { return text_of(set_of(schedule_, plans_, request_, 64)); }
+
+  Schedule schedule_;
+  BindRequest request_;
+  std::vector<Plan> plans_;
+};
+
+TEST_F(BrokenPlan, SliceLengthsThatDiffer) {
+  use(Collective::all_reduce, "ring", 3);
+  OpenPlan plan(plans_[1]);
+  plan.ops[1].bytes = 32;
+  plan.ops[1].slice_bytes = 32;
+  plans_[1] = plan.closed();
+  EXPECT_THAT(
+      findings(),
+      StartsWith("rank 1 step 1: receives a slice of 32 bytes from rank 0, which sends 64 bytes in its step 0"));
+}
+
+TEST_F(BrokenPlan, ScratchOutOfBounds) {
+  use(Collective::all_reduce, "one_shot", 3);
+  OpenPlan plan(plans_[2]);
+  plan.header.scratch_bytes = 32;
+  plans_[2] = plan.closed();
+  EXPECT_THAT(findings(), HasSubstr("rank 2 step 0: writes scratch bytes [0, 64) of rank 2, out of bounds"));
+}
+
+TEST_F(BrokenPlan, UnpublishedExposure) {
+  use(Collective::broadcast, "direct", 3);
+  OpenPlan plan(plans_[0]);
+  plan.ops[0].marks = 0;
+  plans_[0] = plan.closed();
+  EXPECT_THAT(findings(), StartsWith("rank 0 step 0: exposes a user buffer to rank 1 without publishing where it is"));
+}
+
+TEST_F(BrokenPlan, NoGenerationTaken) {
+  use(Collective::all_reduce, "one_shot", 3);
+  OpenPlan plan(plans_[1]);
+  plan.header.uses_generation = false;
+  plans_[1] = plan.closed();
+  EXPECT_THAT(findings(), HasSubstr("rank 1 step 0: writes scratch in a plan that takes no generation"));
+}
+
+TEST_F(BrokenPlan, PlansOfTwoCalls) {
+  use(Collective::all_reduce, "one_shot", 3);
+  OpenPlan plan(plans_[2]);
+  plan.header.hash ^= 1;
+  plans_[2] = plan.closed();
+  EXPECT_EQ(findings(), "rank 2: the plan is of another call than rank 0's\n");
+}
+
+}  // namespace
+}  // namespace tutti
