@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+namespace tutti::harness {
+
+Status cannot_write(Code code, const std::string& path, int error_number) {
+  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (error_number == ENOENT && !directory.empty() && !std::filesystem::exists(directory, ignored)) {
+    return error(code, "cannot write '{}': the directory '{}' does not exist", path, directory.string());
+  }
+  return error(code, "cannot write '{}': {}", path, std::generic_category().message(error_number));
+}
+
+Status replace_file(Code code, const std::string& path, std::string_view text) {
+  // A rename would put a file in the place of a device or pipe; such a reader cannot see the old content anyway.
+  std::error_code ignored;
+  const bool is_special = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+  if (is_special) return error(code, "cannot write '{}': it exists and is not a regular file", path);
+
+  const std::string aside = path + ".part";
+  std::FILE* file = std::fopen(aside.c_str(), "we");
+  if (file == nullptr) return cannot_write(code, path, errno);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int write_error = errno;
+  const bool is_closed = std::fclose(file) == 0;
+  const int close_error = errno;
+  if (is_written && is_closed && std::rename(aside.c_str(), path.c_str()) == 0) return {};
+  const Status status = cannot_write(code, path, !is_written ? write_error : !is_closed ? close_error : errno);
+  std::remove(aside.c_str());
+  return status;
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the writers of reports share: saying why a file cannot be written, and replacing a file in one step.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+/// "cannot write 'results/x.csv': the directory 'results' does not exist", from errno otherwise. Before anything is
+/// measured this is the user's mistake (invalid_argument), afterwards the world's (io): the caller says which.
+[[nodiscard]] Status cannot_write(Code code, const std::string& path, int error_number);
+
+/// Replaces the file at `path` by `text` so that readers see the old content or the new, never a part: written beside
+/// it, then renamed. Errors: `code`, as cannot_write; the file is then as it was.
+[[nodiscard]] Status replace_file(Code code, const std::string& path, std::string_view text);
+
+}  // namespace tutti::harness

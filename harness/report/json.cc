@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/json.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/report/file.h"
+
+namespace tutti::harness {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// Stores a JSON value in a field, by the field's type; false if the value is of another.
+struct SetField {
+  Row& row;
+  const Json& value;
+
+  bool operator()(std::string Row::*member) const {
+    if (value.is_string()) row.*member = value.get<std::string>();
+    return value.is_string();
+  }
+  bool operator()(std::int64_t Row::*member) const {
+    if (value.is_number_integer()) row.*member = value.get<std::int64_t>();
+    return value.is_number_integer();
+  }
+  bool operator()(std::optional<std::int64_t> Row::*member) const {
+    if (value.is_number_integer()) row.*member = value.get<std::int64_t>();
+    return value.is_number_integer() || value.is_null();
+  }
+  bool operator()(std::optional<double> Row::*member) const {
+    if (value.is_number()) row.*member = value.get<double>();
+    return value.is_number() || value.is_null();
+  }
+  bool operator()(Verdict Row::*member) const {
+    if (!value.is_string()) return false;
+    const auto verdicts = all_verdicts();
+    const auto same = std::ranges::find(verdicts, value.get<std::string>(), [](Verdict v) { return to_string(v); });
+    if (same == verdicts.end()) return false;
+    row.*member = *same;
+    return true;
+  }
+};
+
+}  // namespace
+
+std::string row_to_json(const Row& row) {
+  std::string text;
+  for (const Column& column : columns()) {
+    const auto field = field_text(row, column);
+    text += fmt::format("{}\"{}\":{}", text.empty() ? "{" : ",", column.name,
+                        !field             ? "null"
+                        : column.is_text() ? dump(*field)
+                                           : *field);
+  }
+  return text + "}";
+}
+
+Result<Row> row_from_json(std::string_view text) {
+  const Json object = Json::parse(text, nullptr, false);
+  if (!object.is_object()) return error(Code::invalid_argument, "a row must be a JSON object, not '{:.60}'", text);
+  Row row;
+  for (const Column& column : columns()) {
+    const auto entry = object.find(std::string(column.name));
+    if (entry == object.end()) return error(Code::invalid_argument, "a row without its column '{}'", column.name);
+    if (std::visit(SetField{row, *entry}, column.member)) continue;
+    return error(Code::invalid_argument, "column '{}' of a row cannot be {}", column.name, dump(*entry));
+  }
+  return row;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                     utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+Result<JsonFile> JsonFile::open(std::string path, RunInfo info) {
+  JsonFile file(std::move(path), std::move(info));
+  TUTTI_RETURN_IF_ERROR(replace_file(Code::invalid_argument, file.path_, file.document()));
+  return file;
+}
+
+Status JsonFile::write(std::span<const Row> rows) {
+  for (const Row& row : rows) rows_ += (rows_.empty() ? "\n    " : ",\n    ") + row_to_json(row);
+  return replace_file(Code::io, path_, document());
+}
+
+Status JsonFile::set_measurement(const std::string& key, double value) {
+  info_.measurement[key] = value;
+  return replace_file(Code::io, path_, document());
+}
+
+std::string JsonFile::document() const {
+  Json left_out = Json::array();
+  for (const LeftOut& item : info_.left_out) left_out.push_back({{"cells", item.cells}, {"reason", item.reason}});
+  const Json machine = Json::parse(info_.machine_json, nullptr, false);
+  TUTTI_ASSERT(machine.is_object(), "the machine is not a JSON object: {}", info_.machine_json);
+  return fmt::format(
+      "{{\n  \"schema_version\": {},\n  \"machine\": {},\n  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
+      "  \"started\": {},\n  \"measurement\": {},\n  \"left_out\": {},\n  \"rows\": [{}\n  ]\n}}\n",
+      kSchemaVersion, dump(machine), dump(info_.versions), dump(info_.command), info_.seed, dump(info_.started),
+      dump(info_.measurement), dump(left_out), rows_);
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows as JSON: one object per row, in which every column is a key and what was not measured is null. Numbers are the
+// same text as in the CSV. Rows travel from the ranks to the launcher in this form, one per line, and end up in one
+// document that is valid at any moment of the run; schema.json beside this file says what it holds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/cases/expand.h"
+#include "harness/report/record.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+inline constexpr int kSchemaVersion = 1;
+
+/// One object on one line, keys in the order of the columns. Text that is not UTF-8 gets replacement characters.
+[[nodiscard]] std::string row_to_json(const Row& row);
+/// The row that `row_to_json` wrote. Keys that are no columns are ignored: a newer writer may have appended some.
+/// Errors: invalid_argument naming the column that is missing or of another type.
+[[nodiscard]] Result<Row> row_from_json(std::string_view text);
+
+/// What a document says besides its rows.
+struct RunInfo {
+  std::string machine_json = "{}";                   ///< describe_machine(), as JSON text
+  std::map<std::string, std::string> versions = {};  ///< of tutti and of each backend: version, transport, ...
+  std::string command = {};                          ///< as it was typed
+  std::uint64_t seed = 1;
+  std::string started = {};                        ///< UTC, ISO 8601
+  std::map<std::string, double> measurement = {};  ///< facts of the instrument, such as `floor_us`
+  std::vector<LeftOut> left_out = {};
+};
+
+/// Now, as `2025-01-31T12:00:00Z`.
+[[nodiscard]] std::string utc_now();
+
+class JsonFile {
+ public:
+  /// Creates or replaces the file, with no rows: called before anything is measured.
+  /// Errors: invalid_argument naming the path and the reason.
+  [[nodiscard]] static Result<JsonFile> open(std::string path, RunInfo info);
+
+  /// Adds rows, usually those of one cell, and replaces the document. Errors: io naming the path and the reason.
+  Status write(std::span<const Row> rows);
+  /// Adds or changes one entry of `measurement` and replaces the document. Errors: as write.
+  Status set_measurement(const std::string& key, double value);
+
+ private:
+  JsonFile(std::string path, RunInfo info) : path_(std::move(path)), info_(std::move(info)) {}
+  [[nodiscard]] std::string document() const;
+
+  std::string path_;
+  RunInfo info_;
+  std::string rows_;  ///< as they stand in the document
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine and the build that a result comes from. Nothing in it names a person or a host unless asked to, so that
+// recorded results can be published as they are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tutti::harness {
+
+struct Cache {
+  int level = 0;
+  std::string type = {};  ///< "Data", "Instruction" or "Unified"
+  std::int64_t bytes = 0;
+  std::string shared_cpus = {};  ///< of the first allowed core's cache, as the kernel writes it: "0-1"
+};
+
+struct Machine {
+  std::string cpu_model = {};
+  std::int64_t cores_allowed = 0;  ///< that this process may use
+  std::int64_t cores_online = 0;
+  std::vector<Cache> caches = {};
+  std::int64_t memory_bytes = 0;
+  std::string kernel = {};
+  std::string hostname = {};  ///< empty unless asked for
+  std::string compiler = {};
+  std::string build_type = {};
+  std::string commit = {};  ///< "unknown" where the build was not told
+};
+
+/// What this process sees. Fields that the machine does not tell are "unknown", 0 or absent, never an error.
+[[nodiscard]] Machine describe_machine(bool with_hostname = false);
+
+/// One JSON object; `hostname` is left out where it is empty.
+[[nodiscard]] std::string machine_to_json(const Machine& machine);
+
+/// From the text of /proc/cpuinfo; "unknown" where it does not say.
+[[nodiscard]] std::string cpu_model_of(std::string_view cpuinfo);
+/// Bytes of the kernel's notation "32K", "1024K", "32M"; 0 where it is something else.
+[[nodiscard]] std::int64_t cache_bytes_of(std::string_view size);
+
+}  // namespace tutti::harness

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/record.h"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace tutti::harness {
+namespace {
+
+constexpr double kBytesPerMicrosecond = 1e-3;  // 1e9 bytes/s
+
+const std::array kColumns{
+    Column{"case", "", "the case's id; `--case` takes it", &Row::case_id},
+    Column{"collective", "", "what was called", &Row::collective},
+    Column{"backend", "", "the system under test", &Row::backend},
+    Column{"algorithm", "", "the algorithm that ran; none for a reference, which chooses for itself", &Row::algorithm},
+    Column{"transport", "", "how bytes move between the ranks", &Row::transport},
+    Column{"buffers", "", "private, or shared: memory that every rank of the node can address", &Row::buffers},
+    Column{"ranks", "", "number of ranks, P", &Row::ranks},
+    Column{"dtype", "", "type of an element", &Row::dtype},
+    Column{"op", "", "reduction, or none", &Row::op},
+    Column{"root", "", "root's rank; empty where the collective has none", &Row::root},
+    Column{"placement", "", "out (of place) or in (place)", &Row::placement},
+    Column{"bytes", "bytes", "the larger of one rank's input and output", &Row::bytes},
+    Column{"count", "elements", "nccl-tests' count: elements of one block", &Row::count},
+    Column{"cadence", "", "isolated: the ranks synchronise before every sample", &Row::cadence},
+    Column{"launch", "", "which start of the ranks; ratios are taken only within one", &Row::launch},
+    Column{"launches", "", "how many starts there were", &Row::launches},
+    Column{"samples", "", "timed operations that count", &Row::samples},
+    Column{"time_median", "us", "median of the time from the earliest start to the latest end over all ranks",
+           &Row::time_median},
+    Column{"time_ci_low", "us", "lower end of the median's 95 % interval", &Row::time_ci_low},
+    Column{"time_ci_high", "us", "upper end of the median's 95 % interval", &Row::time_ci_high},
+    Column{"time_min", "us", "fastest sample", &Row::time_min},
+    Column{"time_p95", "us", "95th percentile; from 20 samples", &Row::time_p95},
+    Column{"time_p99", "us", "99th percentile; from 100 samples", &Row::time_p99},
+    Column{"time_max", "us", "slowest sample", &Row::time_max},
+    Column{"algbw", "1e9 bytes/s", "bytes / time_median", &Row::algbw},
+    Column{"busbw", "1e9 bytes/s", "algbw times the collective's factor, as in nccl-tests", &Row::busbw},
+    Column{"limit_fraction", "", "share of the limit measured on this machine in this run", &Row::limit_fraction},
+    Column{"verdict", "", "ok, wrong, unchecked, skipped or error", &Row::verdict},
+    Column{"wrong", "elements", "elements that differ from the right result, over all ranks", &Row::wrong},
+    Column{"slowest_rank", "", "the rank that most often ended last", &Row::slowest_rank},
+    Column{"line_ns", "ns", "round trip of a cache line between the ranks while this was measured", &Row::line_ns},
+    Column{"reason", "", "why the verdict is not ok; where wrong, the diagnosis", &Row::reason},
+    Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
+};
+
+/// A field as text, by its type.
+struct FieldText {
+  const Row& row;
+
+  std::optional<std::string> operator()(std::string Row::*member) const { return row.*member; }
+  std::optional<std::string> operator()(std::int64_t Row::*member) const { return fmt::to_string(row.*member); }
+  std::optional<std::string> operator()(Verdict Row::*member) const { return std::string(to_string(row.*member)); }
+  std::optional<std::string> operator()(std::optional<std::int64_t> Row::*member) const {
+    const auto& value = row.*member;
+    return value ? std::optional(fmt::to_string(*value)) : std::nullopt;
+  }
+  std::optional<std::string> operator()(std::optional<double> Row::*member) const {
+    const auto& value = row.*member;
+    return value && std::isfinite(*value) ? std::optional(fmt::format("{}", *value)) : std::nullopt;
+  }
+};
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::ok:
+      return "ok";
+    case Verdict::wrong:
+      return "wrong";
+    case Verdict::unchecked:
+      return "unchecked";
+    case Verdict::skipped:
+      return "skipped";
+    case Verdict::error:
+      return "error";
+  }
+  return "unknown";
+}
+
+std::span<const Verdict> all_verdicts() {
+  static constexpr std::array kVerdicts{Verdict::ok, Verdict::wrong, Verdict::unchecked, Verdict::skipped,
+                                        Verdict::error};
+  return kVerdicts;
+}
+
+std::span<const Column> columns() { return kColumns; }
+
+bool Column::is_text() const {
+  return std::holds_alternative<std::string Row::*>(member) || std::holds_alternative<Verdict Row::*>(member);
+}
+bool Column::is_integer() const {
+  return std::holds_alternative<std::int64_t Row::*>(member) ||
+         std::holds_alternative<std::optional<std::int64_t> Row::*>(member);
+}
+bool Column::may_be_empty() const {
+  return std::holds_alternative<std::optional<std::int64_t> Row::*>(member) ||
+         std::holds_alternative<std::optional<double> Row::*>(member);
+}
+
+std::optional<std::string> field_text(const Row& row, const Column& column) {
+  return std::visit(FieldText{row}, column.member);
+}
+
+Row row_of(const Case& one) {
+  Row row;
+  row.case_id = case_id(one);
+  row.collective = to_string(one.collective);
+  row.backend = one.backend;
+  row.algorithm = one.algorithm;
+  row.transport = one.transport;
+  row.buffers = buffers_name(one);
+  row.ranks = one.ranks;
+  row.ranks_as = to_string(one.ranks_as);
+  row.dtype = dtype_name(one);
+  row.op = to_string(one.op);
+  if (is_rooted(one.collective)) row.root = one.root;
+  row.placement = placement_name(one);
+  row.bytes = one.bytes;
+  row.count = one.count;
+  row.cadence = to_string(one.cadence);
+  return row;
+}
+
+void set_times(Row& row, const Summary& summary, const Problem& problem) {
+  row.samples = summary.samples;
+  row.time_median = summary.median;
+  row.time_ci_low = summary.ci_low;
+  row.time_ci_high = summary.ci_high;
+  row.time_min = summary.min;
+  row.time_p95 = summary.p95;
+  row.time_p99 = summary.p99;
+  row.time_max = summary.max;
+  if (row.bytes == 0 || !summary.median || *summary.median <= 0) return;
+  row.algbw = static_cast<double>(row.bytes) / *summary.median * kBytesPerMicrosecond;
+  row.busbw = *row.algbw * bus_factor(problem);
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result record: one row says what one case gave in one launch. Every report is a rendering of rows, and the one
+// table of columns below is where the CSV header, the keys of a JSON row, the JSON Schema and the docs come from.
+//
+// Readers go by name; columns are only ever appended. An empty field means "not measured". Times are in microseconds,
+// bandwidths in 1e9 bytes/s.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "harness/cases/case.h"
+#include "harness/measure/statistics.h"
+
+namespace tutti::harness {
+
+/// No default passes: a row that nobody judged is `unchecked`.
+enum class Verdict : std::uint8_t { ok, wrong, unchecked, skipped, error };
+[[nodiscard]] std::string_view to_string(Verdict verdict);
+[[nodiscard]] std::span<const Verdict> all_verdicts();
+
+struct Row {
+  std::string case_id = {};
+  std::string collective = {};
+  std::string backend = {};
+  std::string algorithm = {};
+  std::string transport = {};
+  std::string buffers = {};
+  std::int64_t ranks = 0;
+  std::string dtype = {};
+  std::string op = {};
+  std::optional<std::int64_t> root = {};
+  std::string placement = {};
+  std::int64_t bytes = 0;
+  std::int64_t count = 0;
+  std::string cadence = {};
+  std::int64_t launch = 1;
+  std::int64_t launches = 1;
+  std::int64_t samples = 0;
+  std::optional<double> time_median = {};
+  std::optional<double> time_ci_low = {};
+  std::optional<double> time_ci_high = {};
+  std::optional<double> time_min = {};
+  std::optional<double> time_p95 = {};
+  std::optional<double> time_p99 = {};
+  std::optional<double> time_max = {};
+  std::optional<double> algbw = {};
+  std::optional<double> busbw = {};
+  std::optional<double> limit_fraction = {};
+  Verdict verdict = Verdict::unchecked;
+  std::optional<std::int64_t> wrong = {};
+  std::optional<std::int64_t> slowest_rank = {};
+  std::optional<double> line_ns = {};
+  std::string reason = {};
+  std::string ranks_as = {};
+
+  bool operator==(const Row&) const = default;
+};
+
+/// The fields that the case alone decides; the rest is not measured and `unchecked`.
+[[nodiscard]] Row row_of(const Case& one);
+
+/// The times of `summary` (in microseconds) and the bandwidths that follow from its median and the bytes of `problem`.
+/// Bandwidths stay empty where there are no bytes.
+void set_times(Row& row, const Summary& summary, const Problem& problem);
+
+/// Where a column lives in a row; the alternative is the column's type. An optional may be empty, the others never are.
+using Member = std::variant<std::string Row::*, std::int64_t Row::*, std::optional<std::int64_t> Row::*,
+                            std::optional<double> Row::*, Verdict Row::*>;
+
+struct Column {
+  std::string_view name;
+  std::string_view unit;  ///< empty: none
+  std::string_view description;
+  Member member;
+
+  [[nodiscard]] bool is_text() const;  ///< or a verdict
+  [[nodiscard]] bool is_integer() const;
+  [[nodiscard]] bool may_be_empty() const;
+};
+[[nodiscard]] std::span<const Column> columns();
+
+/// The field as text: numbers in the fewest digits that read back as the same value. Empty: not measured, which is also
+/// what a number that is not finite becomes.
+[[nodiscard]] std::optional<std::string> field_text(const Row& row, const Column& column);
+
+}  // namespace tutti::harness

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/schema.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/report/json.h"
+#include "harness/report/record.h"
+
+namespace tutti::harness {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json row_property(const Column& column) {
+  const char* type = column.is_text() ? "string" : column.is_integer() ? "integer" : "number";
+  Json property;
+  property["description"] =
+      column.unit.empty() ? std::string(column.description) : fmt::format("{} [{}]", column.description, column.unit);
+  property["type"] = column.may_be_empty() ? Json::array({type, "null"}) : Json(type);
+  if (std::holds_alternative<Verdict Row::*>(column.member)) {
+    for (const Verdict verdict : all_verdicts()) property["enum"].push_back(to_string(verdict));
+  }
+  return property;
+}
+
+/// An object that has exactly these keys, or these and others.
+Json object_of(Json properties, bool is_closed) {
+  Json object{{"type", "object"}, {"required", Json::array()}};
+  for (const auto& [name, property] : properties.items()) object["required"].push_back(name);
+  object["properties"] = std::move(properties);
+  if (is_closed) object["additionalProperties"] = false;
+  return object;
+}
+
+Json row_schema() {
+  Json properties = Json::object();
+  for (const Column& column : columns()) properties[std::string(column.name)] = row_property(column);
+  return object_of(std::move(properties), true);
+}
+
+Json map_of(const char* description, const char* type) {
+  return {{"description", description}, {"type", "object"}, {"additionalProperties", {{"type", type}}}};
+}
+
+}  // namespace
+
+std::string schema_json() {
+  const Json text{{"type", "string"}};
+  const Json whole{{"type", "integer"}, {"minimum", 0}};
+  const Json machine = object_of({{"cpu_model", text},
+                                  {"cores_allowed", whole},
+                                  {"cores_online", whole},
+                                  {"caches", {{"type", "array"}}},
+                                  {"memory_bytes", whole},
+                                  {"kernel", text},
+                                  {"compiler", text},
+                                  {"build_type", text},
+                                  {"commit", text}},
+                                 false);
+  const Json left_out = object_of({{"cells", whole}, {"reason", text}}, true);
+  Json document = object_of(
+      {{"schema_version", {{"const", kSchemaVersion}}},
+       {"machine", machine},
+       {"versions", map_of("of tutti and of each backend", "string")},
+       {"command", text},
+       {"seed", whole},
+       {"started", {{"type", "string"}, {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"}}},
+       {"measurement", map_of("facts of the instrument, units in the names", "number")},
+       {"left_out", {{"description", "cells asked for and not run"}, {"type", "array"}, {"items", left_out}}},
+       {"rows", {{"type", "array"}, {"items", row_schema()}}}},
+      true);
+  Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+              {"title", "tutti results"},
+              {"description", "An empty field is null: not measured. Generated from the columns in record.cc."}};
+  schema.update(document);
+  return schema.dump(2) + "\n";
+}
+
+std::string columns_markdown() {
+  std::string table = "| column | unit | meaning |\n| --- | --- | --- |\n";
+  for (const Column& column : columns()) {
+    table += fmt::format("| `{}` | {} | {} |\n", column.name, column.unit, column.description);
+  }
+  return table;
+}
+
+}  // namespace tutti::harness

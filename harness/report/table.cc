@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::string_view kMissing = "-";
+
+/// Four significant digits, and never more than three decimals: what the eye compares down a column.
+std::string number(const std::optional<double>& value) {
+  if (!value || !std::isfinite(*value)) return std::string(kMissing);
+  if (*value < 9.9995) return fmt::format("{:.3f}", *value);
+  if (*value < 99.995) return fmt::format("{:.2f}", *value);
+  return *value < 999.95 ? fmt::format("{:.1f}", *value) : fmt::format("{:.0f}", *value);
+}
+
+std::string interval(const Row& row) {
+  if (!row.time_median || !row.time_ci_low || !row.time_ci_high || *row.time_median <= 0) return std::string(kMissing);
+  const double half = std::max(*row.time_ci_high - *row.time_median, *row.time_median - *row.time_ci_low);
+  const double percent = 100 * half / *row.time_median;
+  return percent < 99.95 ? fmt::format("{:.1f}", percent) : fmt::format("{:.0f}", percent);
+}
+
+bool is_own(const Row& row) { return row.backend == kOwnBackend; }
+
+/// The other system's row, where `rows` has exactly one of a reference: what the own rows are compared with.
+const Row* reference_of(std::span<const Row> rows) {
+  const auto is_reference = [](const Row& row) { return !is_own(row); };
+  if (std::ranges::count_if(rows, is_reference) != 1) return nullptr;
+  return &*std::ranges::find_if(rows, is_reference);
+}
+
+/// Only results that are right, of one launch, are compared.
+std::optional<double> ratio(const Row& ours, const Row& theirs) {
+  const auto counts = [](const Row& row) {
+    const bool is_usable = row.verdict == Verdict::ok || row.verdict == Verdict::unchecked;
+    return is_usable && row.time_median && *row.time_median > 0;
+  };
+  if (!counts(ours) || !counts(theirs) || ours.launch != theirs.launch) return {};
+  return *ours.time_median / *theirs.time_median;
+}
+
+std::string ratio_text(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : std::string(kMissing);
+}
+
+bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && rows[0].backend != rows[1].backend; }
+
+/// time ci algbw busbw verdict
+constexpr std::size_t kMeasuresWidth = 9 + 6 + 8 + 8 + 10;
+std::string measures(const Row& row) {
+  return fmt::format("{:>9}{:>6}{:>8}{:>8}{:>10}", number(row.time_median), interval(row), number(row.algbw),
+                     number(row.busbw), to_string(row.verdict));
+}
+const std::string kMeasuresNames = fmt::format("{:>9}{:>6}{:>8}{:>8}{:>10}", "time", "ci", "algbw", "busbw", "verdict");
+const std::string kMeasuresUnits = fmt::format("{:>9}{:>6}{:>8}{:>8}{:>10}", "(us)", "(%)", "(GB/s)", "(GB/s)", "");
+
+/// Wide enough for the longest, `dissemination`. A reference has no algorithm to show.
+constexpr std::size_t kAlgorithmWidth = 14;
+std::string algorithm_cell(const Row& row, std::string_view text) {
+  return is_own(row) ? fmt::format("{:>{}}", text, kAlgorithmWidth) : std::string();
+}
+
+/// The work of a block, in words.
+std::string title_of(const Row& row) {
+  std::string title = row.collective;
+  if (row.dtype != kNone) title += " " + row.dtype;
+  if (row.op != kNone) title += " " + row.op;
+  if (row.root) title += fmt::format(", root {}", *row.root);
+  title += fmt::format(", P={} {} over {}", row.ranks, row.ranks_as, row.transport);
+  if (row.placement != kNone) title += fmt::format(", {} place", row.placement == "in" ? "in" : "out of");
+  if (row.buffers != kNone) title += fmt::format(", {} buffers", row.buffers);
+  return title + ", " + row.cadence;
+}
+
+std::string without_trailing_spaces(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string banner(std::string_view name, std::size_t width) {
+  return fmt::format("  {:-^{}}", fmt::format(" {} ", name), width - 2);
+}
+
+std::string heading_side_by_side(std::span<const Row> rows) {
+  std::string systems = fmt::format("#{:>22}", "");
+  std::string names = fmt::format("#{:>10}{:>12}", "size", "count");
+  std::string units = fmt::format("#{:>10}{:>12}", "(B)", "(elements)");
+  for (const Row& row : rows) {
+    systems += banner(row.backend, kMeasuresWidth + (is_own(row) ? kAlgorithmWidth : 0));
+    names += algorithm_cell(row, "algorithm") + kMeasuresNames;
+    units += algorithm_cell(row, "") + kMeasuresUnits;
+  }
+  names += fmt::format("{:>7}", reference_of(rows) != nullptr ? "ratio" : "");
+  return without_trailing_spaces(systems) + without_trailing_spaces(names) + without_trailing_spaces(units);
+}
+
+std::string heading_stacked() {
+  const std::string names = fmt::format("#{:>10}{:>12}  {:<10}{:>{}}{}{:>7}", "size", "count", "backend", "algorithm",
+                                        kAlgorithmWidth, kMeasuresNames, "ratio");
+  const std::string units =
+      fmt::format("#{:>10}{:>12}  {:<10}{:>{}}{}", "(B)", "(elements)", "", "", kAlgorithmWidth, kMeasuresUnits);
+  return names + "\n" + without_trailing_spaces(units);
+}
+
+std::string heading_of(std::span<const Row> rows) {
+  const std::string title = fmt::format("# {}\n", title_of(rows[0]));
+  return title + (is_side_by_side(rows) ? heading_side_by_side(rows) : heading_stacked());
+}
+
+std::string lines_stacked(std::span<const Row> rows) {
+  const Row* reference = reference_of(rows);
+  std::string lines;
+  for (const Row& row : rows) {
+    const bool is_compared = reference != nullptr && is_own(row);
+    lines += without_trailing_spaces(
+        fmt::format(" {:>10}{:>12}  {:<10}{:>{}}{}{:>7}", row.bytes, row.count, row.backend,
+                    row.algorithm == kNone ? kMissing : std::string_view(row.algorithm), kAlgorithmWidth, measures(row),
+                    is_compared ? ratio_text(ratio(row, *reference)) : ""));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string Table::line_side_by_side(std::span<const Row> rows) const {
+  std::string line = fmt::format(" {:>10}{:>12}", rows[0].bytes, rows[0].count);
+  for (const Row& row : rows) line += algorithm_cell(row, row.algorithm) + measures(row);
+  if (const Row* reference = reference_of(rows)) {
+    const Row& ours = reference == &rows[0] ? rows[1] : rows[0];
+    line += fmt::format("{:>7}", ratio_text(ratio(ours, *reference)));
+  }
+  return without_trailing_spaces(line);
+}
+
+std::string Table::reasons(std::span<const Row> rows) {
+  std::string lines;
+  for (const Row& row : rows) {
+    if (row.verdict == Verdict::ok || row.reason.empty()) continue;
+    const std::string system = row.algorithm == kNone ? row.backend : row.backend + "." + row.algorithm;
+    const std::string line = fmt::format("#   {} {}: {}\n", system, to_string(row.verdict), row.reason);
+    if (told_.insert(line).second) lines += line;
+  }
+  return lines;
+}
+
+void Table::count(std::span<const Row> rows) {
+  ++cells_;
+  const Row* reference = reference_of(rows);
+  for (const Row& row : rows) {
+    ++verdicts_[row.verdict];
+    if (row.verdict == Verdict::skipped) {
+      const std::string why = fmt::format("{}: {}", row.backend, row.reason);
+      const auto same = std::ranges::find(skipped_, why, &std::pair<std::string, std::int64_t>::first);
+      same != skipped_.end() ? static_cast<void>(++same->second) : skipped_.push_back({why, 1});
+    }
+    const auto value = reference != nullptr && is_own(row) ? ratio(row, *reference) : std::nullopt;
+    if (!value) continue;
+    Ratios& sum = ratios_[reference->backend];
+    ++sum.cells;
+    sum.slower += *value > 1 ? 1 : 0;
+    sum.log_sum += std::log(*value);
+  }
+}
+
+std::string Table::cell(std::span<const Row> rows) {
+  TUTTI_ASSERT(!rows.empty(), "a cell without rows");
+  std::string text;
+  if (std::string heading = heading_of(rows); heading != heading_) {
+    text = (heading_.empty() ? "" : "\n") + heading;
+    heading_ = std::move(heading);
+    told_.clear();
+  }
+  text += is_side_by_side(rows) ? line_side_by_side(rows) : lines_stacked(rows);
+  text += reasons(rows);
+  count(rows);
+  return text;
+}
+
+std::int64_t Table::rows_with(Verdict verdict) const {
+  const auto entry = verdicts_.find(verdict);
+  return entry == verdicts_.end() ? 0 : entry->second;
+}
+
+std::string Table::footer(std::span<const LeftOut> left_out) const {
+  std::int64_t rows = 0;
+  std::string verdicts;
+  for (const Verdict verdict : all_verdicts()) {
+    rows += rows_with(verdict);
+    verdicts += fmt::format("{}{} {}", verdicts.empty() ? "" : ", ", rows_with(verdict), to_string(verdict));
+  }
+  std::string text = fmt::format("\n# {} rows in {} cells: {}\n", rows, cells_, verdicts);
+  for (const auto& [reference, sum] : ratios_) {
+    text += fmt::format("# ratio, time of {} / time of {}: geometric mean {:.2f} over {}, of which {} above 1\n",
+                        kOwnBackend, reference, std::exp(sum.log_sum / static_cast<double>(sum.cells)), sum.cells,
+                        sum.slower);
+  }
+  for (const auto& [reason, number_of_rows] : skipped_)
+    text += fmt::format("# skipped: {} x {}\n", number_of_rows, reason);
+  for (const LeftOut& item : left_out) text += fmt::format("# left out: {} x {}\n", item.cells, item.reason);
+  return text;
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table that people read while a sweep runs: a block per piece of work with its heading, one line per cell as the
+// cell finishes. Two backends stand side by side, with the ratio of their times; more rows in a cell (several
+// algorithms, three backends) stand below each other. Text only: who prints it is not this file's business.
+//
+//   # all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated
+//
+// Columns: size [bytes] and count [elements] as in nccl-tests; time: median [us]; ci: half-width of the median's 95 %
+// interval [% of the median]; algbw, busbw [1e9 bytes/s]; ratio: our time / their time. `-` is "not measured".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cases/expand.h"
+#include "harness/report/record.h"
+
+namespace tutti::harness {
+
+class Table {
+ public:
+  /// The lines of one finished cell (all its rows, at least one), with a block's heading where a new one begins.
+  /// Whatever is not ok says why on a line of its own, each reason once per block.
+  [[nodiscard]] std::string cell(std::span<const Row> rows);
+
+  /// What was verified, how the ratios came out, and what was left out.
+  [[nodiscard]] std::string footer(std::span<const LeftOut> left_out) const;
+
+  [[nodiscard]] std::int64_t rows_with(Verdict verdict) const;
+
+ private:
+  /// Ratios of ours to one reference: how many, how many above 1, and the sum of their logarithms.
+  struct Ratios {
+    std::int64_t cells = 0;
+    std::int64_t slower = 0;
+    double log_sum = 0;
+  };
+
+  [[nodiscard]] std::string line_side_by_side(std::span<const Row> rows) const;
+  [[nodiscard]] std::string reasons(std::span<const Row> rows);
+  void count(std::span<const Row> rows);
+
+  std::string heading_;         ///< of the block that is open
+  std::set<std::string> told_;  ///< reasons given in it
+  std::int64_t cells_ = 0;
+  std::map<Verdict, std::int64_t> verdicts_;
+  std::map<std::string, Ratios> ratios_;                       ///< by reference
+  std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< reason, rows
+};
+
+}  // namespace tutti::harness

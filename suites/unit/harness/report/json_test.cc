@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/json.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "suites/unit/harness/report/sample_rows.h"
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST(JsonRow, IsOneLineWithEveryColumn) {
+  EXPECT_EQ(row_to_json(skipped_row()),
+            R"({"case":"broadcast/openmpi.none/shm/float/none/P4.processes/root1/8B/out/private/isolated",)"
+            R"("collective":"broadcast","backend":"openmpi","algorithm":"none","transport":"shm","buffers":"private",)"
+            R"("ranks":4,"dtype":"float","op":"none","root":1,"placement":"out","bytes":8,"count":2,)"
+            R"("cadence":"isolated","launch":1,"launches":1,"samples":0,"time_median":null,"time_ci_low":null,)"
+            R"("time_ci_high":null,"time_min":null,"time_p95":null,"time_p99":null,"time_max":null,"algbw":null,)"
+            R"("busbw":null,"limit_fraction":null,"verdict":"skipped","wrong":null,"slowest_rank":null,)"
+            R"("line_ns":null,"reason":"no out-of-place broadcast","ranks_as":"processes"})");
+}
+
+TEST(JsonRow, ReadsBackBitForBit) {
+  for (const Row& row : {measured_row(), skipped_row()}) {
+    const Result<Row> back = row_from_json(row_to_json(row));
+    ASSERT_TRUE(back.is_ok()) << back.status().message();
+    EXPECT_EQ(back.value(), row);
+  }
+}
+
+TEST(JsonRow, HasTheNumbersOfTheCsvAsText) {
+  const Row row = measured_row();
+  const std::string json = row_to_json(row);
+  for (const Column& column : columns()) {
+    const auto text = field_text(row, column);
+    if (column.is_text()) continue;
+    EXPECT_THAT(json, HasSubstr("\"" + std::string(column.name) + "\":" + text.value_or("null")));
+  }
+}
+
+TEST(JsonRow, IgnoresColumnsOfANewerWriter) {
+  const std::string text = row_to_json(skipped_row());
+  EXPECT_TRUE(row_from_json(R"({"moon":"full",)" + text.substr(1)).is_ok());
+}
+
+TEST(JsonRow, NamesTheColumnThatIsWrong) {
+  EXPECT_THAT(row_from_json("[1]").status().message(), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(row_from_json("{").status().message(), HasSubstr("must be a JSON object"));
+  EXPECT_EQ(row_from_json("{}").status().message(), "a row without its column 'case'");
+  const std::string text = row_to_json(skipped_row());
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string copy = text;
+    copy.replace(copy.find(from), from.size(), to);
+    return row_from_json(copy).status().message();
+  };
+  EXPECT_EQ(changed("\"ranks\":4", "\"ranks\":null"), "column 'ranks' of a row cannot be null");
+  EXPECT_EQ(changed("\"ranks\":4", "\"ranks\":4.5"), "column 'ranks' of a row cannot be 4.5");
+  EXPECT_EQ(changed("\"time_min\":null", "\"time_min\":\"fast\""), "column 'time_min' of a row cannot be \"fast\"");
+  EXPECT_EQ(changed("\"skipped\"", "\"fine\""), "column 'verdict' of a row cannot be \"fine\"");
+}
+
+TEST(JsonRow, TextThatIsNotUtf8StaysValidJson) {
+  Row row = skipped_row();
+  row.reason = "byte \xff";
+  EXPECT_FALSE(nlohmann::json::parse(row_to_json(row), nullptr, false).is_discarded());
+}
+
+class JsonFileTest : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+  [[nodiscard]] nlohmann::json document() const { return nlohmann::json::parse(content_of(path_)); }
+
+  std::string path_ = temporary_path(".json");
+};
+
+TEST_F(JsonFileTest, IsValidBeforeTheFirstRowAndAfterEach) {
+  RunInfo info;
+  info.machine_json = R"({"cpu_model":"abacus"})";
+  info.versions = {{"tutti", "0.1.0"}};
+  info.command = "tutti run \"all\"";
+  info.seed = 18446744073709551615U;
+  info.started = "2025-01-31T12:00:00Z";
+  info.left_out = {{.cells = 2, .reason = "root 3 on 2 ranks"}};
+  Result<JsonFile> file = JsonFile::open(path_, info);
+  ASSERT_TRUE(file.is_ok()) << file.status().message();
+
+  nlohmann::json before = document();
+  EXPECT_EQ(before["schema_version"], 1);
+  EXPECT_EQ(before["machine"]["cpu_model"], "abacus");
+  EXPECT_EQ(before["versions"]["tutti"], "0.1.0");
+  EXPECT_EQ(before["command"], "tutti run \"all\"");
+  EXPECT_EQ(before["seed"], 18446744073709551615U);
+  EXPECT_EQ(before["started"], "2025-01-31T12:00:00Z");
+  EXPECT_EQ(before["left_out"][0]["cells"], 2);
+  EXPECT_EQ(before["rows"], nlohmann::json::array());
+
+  ASSERT_TRUE(file.value().write(std::vector{measured_row(), skipped_row()}).is_ok());
+  EXPECT_EQ(document()["rows"].size(), 2U);
+  ASSERT_TRUE(file.value().write(std::vector{skipped_row()}).is_ok());
+  ASSERT_TRUE(file.value().set_measurement("floor_us", 0.05).is_ok());
+  EXPECT_EQ(document()["rows"].size(), 3U);
+  EXPECT_EQ(document()["rows"][0]["time_min"], 0.1 + 0.2);
+  EXPECT_EQ(document()["rows"][2]["verdict"], "skipped");
+  EXPECT_EQ(document()["measurement"]["floor_us"], 0.05);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".part"));
+}
+
+TEST_F(JsonFileTest, ThatCannotBeWrittenIsRefusedWhenOpened) {
+  EXPECT_EQ(JsonFile::open("/nowhere/r.json", {}).status().message(),
+            "cannot write '/nowhere/r.json': the directory '/nowhere' does not exist");
+  const Status device = JsonFile::open("/dev/null", {}).status();
+  EXPECT_EQ(device.code(), Code::invalid_argument);
+  EXPECT_EQ(device.message(), "cannot write '/dev/null': it exists and is not a regular file");
+  EXPECT_THAT(JsonFile::open(testing::TempDir(), {}).status().message(), HasSubstr("not a regular file"));
+}
+
+TEST_F(JsonFileTest, KeepsTheLastDocumentWhenItCanNoLongerBeWritten) {
+  Result<JsonFile> file = JsonFile::open(path_, {});
+  ASSERT_TRUE(file.is_ok());
+  std::filesystem::create_directory(path_ + ".part");  // so that the text beside it cannot be created
+  const Status status = file.value().write(std::vector{skipped_row()});
+  std::filesystem::remove(path_ + ".part");
+  EXPECT_EQ(status.code(), Code::io);
+  EXPECT_EQ(document()["rows"].size(), 0U);
+}
+
+TEST(UtcNow, IsIso8601) { EXPECT_THAT(utc_now(), testing::MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z")); }
+
+}  // namespace
+}  // namespace tutti::harness

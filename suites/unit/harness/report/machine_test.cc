@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace tutti::harness {
+namespace {
+
+TEST(Machine, ModelFromCpuinfo) {
+  EXPECT_EQ(cpu_model_of("processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC 9B45\nflags : x\n"), "AMD EPYC 9B45");
+  EXPECT_EQ(cpu_model_of("model name : First line\n"), "First line");
+  EXPECT_EQ(cpu_model_of("processor : 0\nHardware\t: Board"), "Board");
+  EXPECT_EQ(cpu_model_of("processor : 0\nmodel name\t:\nCPU part\t: 0xd40\n"), "0xd40");
+  EXPECT_EQ(cpu_model_of(""), "unknown");
+}
+
+TEST(Machine, CacheSizesInTheKernelsNotation) {
+  EXPECT_EQ(cache_bytes_of("48K"), 49152);
+  EXPECT_EQ(cache_bytes_of("32M"), 33554432);
+  EXPECT_EQ(cache_bytes_of("512"), 512);
+  EXPECT_EQ(cache_bytes_of("12Q"), 0);
+  EXPECT_EQ(cache_bytes_of(""), 0);
+}
+
+TEST(Machine, ThisOneHasCoresAndMemory) {
+  const Machine machine = describe_machine();
+  EXPECT_GE(machine.cores_allowed, 1);
+  EXPECT_LE(machine.cores_allowed, machine.cores_online);
+  EXPECT_GT(machine.memory_bytes, 1 << 20);
+  EXPECT_FALSE(machine.cpu_model.empty());
+  EXPECT_THAT(machine.kernel, testing::StartsWith("Linux "));
+  EXPECT_FALSE(machine.build_type.empty());
+  EXPECT_FALSE(machine.commit.empty());
+}
+
+TEST(Machine, NamesTheHostOnlyWhenAsked) {
+  const auto silent = nlohmann::json::parse(machine_to_json(describe_machine()));
+  EXPECT_FALSE(silent.contains("hostname"));
+  const auto open = nlohmann::json::parse(machine_to_json(describe_machine(true)));
+  EXPECT_TRUE(open.contains("hostname"));
+}
+
+TEST(Machine, AsJson) {
+  Machine machine{.cpu_model = "abacus", .cores_allowed = 2, .cores_online = 4};
+  machine.caches = {{.level = 3, .type = "Unified", .bytes = 1024, .shared_cpus = "0-1"}};
+  machine.memory_bytes = 5;
+  machine.kernel = "Linux 6";
+  machine.compiler = "gcc 12";
+  machine.build_type = "Release";
+  machine.commit = "abc";
+  EXPECT_EQ(machine_to_json(machine),
+            R"({"cpu_model":"abacus","cores_allowed":2,"cores_online":4,)"
+            R"("caches":[{"level":3,"type":"Unified","bytes":1024,"shared_cpus":"0-1"}],)"
+            R"("memory_bytes":5,"kernel":"Linux 6","compiler":"gcc 12","build_type":"Release","commit":"abc"})");
+}
+
+}  // namespace
+}  // namespace tutti::harness

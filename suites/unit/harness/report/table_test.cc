@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/table.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Row row_for(Collective collective, std::int64_t bytes, const std::string& backend, const std::string& algorithm) {
+  Case one;
+  one.collective = collective;
+  one.op = is_reducing(collective) ? Op::sum : Op::none;
+  one.ranks = 2;
+  one.bytes = bytes;
+  one.count = bytes / 4;
+  one.backend = backend;
+  one.algorithm = algorithm;
+  return row_of(one);
+}
+
+Row timed(Row row, double median) {
+  const Summary summary{.samples = 30, .median = median, .ci_low = median * 0.98, .ci_high = median * 1.01};
+  set_times(row, summary, {.collective = Collective::all_reduce, .ranks = 2});
+  row.verdict = Verdict::ok;
+  return row;
+}
+
+std::vector<Row> pair_of(std::int64_t bytes, double ours, double theirs) {
+  return {timed(row_for(Collective::all_reduce, bytes, "tutti", "one_shot"), ours),
+          timed(row_for(Collective::all_reduce, bytes, "openmpi", "none"), theirs)};
+}
+
+TEST(Table, TwoBackendsStandSideBySideWithTheirRatio) {
+  Table table;
+  // clang-format off
+  EXPECT_EQ(table.cell(pair_of(4096, 0.512, 2.048)),
+            "# all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated\n"
+            "#                        ----------------------- tutti -----------------------  --------------- openmpi ---------------\n"
+            "#      size       count     algorithm     time    ci   algbw   busbw   verdict     time    ci   algbw   busbw   verdict  ratio\n"
+            "#       (B)  (elements)                   (us)   (%)  (GB/s)  (GB/s)               (us)   (%)  (GB/s)  (GB/s)\n"
+            "       4096        1024      one_shot    0.512   2.0   8.000   8.000        ok    2.048   2.0   2.000   2.000        ok   0.25\n");
+  EXPECT_EQ(table.cell(pair_of(16777216, 1234.4, 900.6)),
+            "   16777216     4194304      one_shot     1234   2.0   13.59   13.59        ok    900.6   2.0   18.63   18.63        ok   1.37\n");
+  // clang-format on
+}
+
+TEST(Table, LinesStayWithin130Columns) {
+  Table table;
+  std::vector<Row> rows = pair_of(68719476736, 123456.7, 234567.8);
+  rows[0].algorithm = "dissemination";
+  rows[0].verdict = Verdict::unchecked;
+  const std::string text = table.cell(rows);
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = text.find('\n', start);
+    EXPECT_LE(end - start, 130U) << text.substr(start, end - start);
+    EXPECT_NE(text[end - 1], ' ') << "trailing space";
+    start = end + 1;
+  }
+}
+
+TEST(Table, ANewBlockBeginsWhereTheWorkChanges) {
+  Table table;
+  EXPECT_THAT(table.cell(pair_of(8, 1, 2)), HasSubstr("# all_reduce"));
+  EXPECT_THAT(table.cell(pair_of(16, 1, 2)), Not(HasSubstr("#")));
+  std::vector<Row> shared = pair_of(8, 1, 2);
+  for (Row& row : shared) row.buffers = "shared";
+  EXPECT_THAT(table.cell(shared), testing::StartsWith("\n# all_reduce float sum, P=2 processes over shm, out of place, "
+                                                      "shared buffers, isolated\n"));
+}
+
+TEST(Table, ABarrierHasNoBandwidth) {
+  Table table;
+  const std::vector<Row> rows{timed(row_for(Collective::barrier, 0, "tutti", "dissemination"), 0.21)};
+  const std::string text = table.cell(rows);
+  EXPECT_THAT(text, testing::StartsWith("# barrier, P=2 processes over shm, isolated\n"));
+  EXPECT_THAT(text, HasSubstr("0  tutti      dissemination    0.210   2.0       -       -        ok\n"));
+}
+
+TEST(Table, ARootIsPartOfTheTitle) {
+  Table table;
+  EXPECT_THAT(table.cell(std::vector{row_for(Collective::broadcast, 8, "tutti", "knomial")}),
+              testing::StartsWith("# broadcast float, root 0, P=2 processes"));
+}
+
+TEST(Table, SeveralAlgorithmsStandBelowEachOtherAgainstTheReference) {
+  Table table;
+  std::vector<Row> rows = pair_of(8, 1, 4);
+  rows.insert(rows.begin(), timed(row_for(Collective::all_reduce, 8, "tutti", "ring"), 6));
+  const std::string text = table.cell(rows);
+  EXPECT_THAT(text, HasSubstr("          8           2  tutti               ring    6.000   2.0   0.001   0.001"
+                              "        ok   1.50\n"));
+  EXPECT_THAT(text, HasSubstr("  tutti           one_shot    1.000   2.0   0.008   0.008        ok   0.25\n"));
+  EXPECT_THAT(text, HasSubstr("  openmpi                -    4.000   2.0   0.002   0.002        ok\n"));
+}
+
+TEST(Table, WhatIsNotOkSaysWhyOncePerBlock) {
+  Table table;
+  std::vector<Row> rows = pair_of(8, 1, 2);
+  rows[0].verdict = Verdict::wrong;
+  rows[0].reason = "rank 1, element 0: expected 3, got 1";
+  rows[1] = row_for(Collective::all_reduce, 8, "openmpi", "none");
+  rows[1].verdict = Verdict::skipped;
+  rows[1].reason = "runs with processes only";
+  EXPECT_THAT(table.cell(rows), HasSubstr("     wrong        -     -       -       -   skipped      -\n"
+                                          "#   tutti.one_shot wrong: rank 1, element 0: expected 3, got 1\n"
+                                          "#   openmpi skipped: runs with processes only\n"));
+  EXPECT_THAT(table.cell(rows), Not(HasSubstr("#")));
+}
+
+TEST(Table, ComparesOnlyRightResultsOfOneLaunch) {
+  Table table;
+  std::vector<Row> rows = pair_of(8, 1, 2);
+  rows[0].verdict = Verdict::wrong;
+  EXPECT_THAT(table.cell(rows), testing::EndsWith("ok      -\n"));
+  rows = pair_of(8, 1, 2);
+  rows[1].launch = 2;
+  EXPECT_THAT(table.cell(rows), testing::EndsWith("ok      -\n"));
+  EXPECT_THAT(table.footer({}), Not(HasSubstr("geometric mean")));
+}
+
+TEST(Table, FooterSaysWhatWasVerifiedAndWhatWasNot) {
+  Table table;
+  static_cast<void>(table.cell(pair_of(8, 1, 4)));
+  static_cast<void>(table.cell(pair_of(16, 2, 2)));
+  static_cast<void>(table.cell(pair_of(32, 2, 1)));
+  Row skipped = row_for(Collective::broadcast, 8, "openmpi", "none");
+  skipped.verdict = Verdict::skipped;
+  skipped.reason = "no out-of-place broadcast";
+  static_cast<void>(table.cell(std::vector{skipped}));
+  static_cast<void>(table.cell(std::vector{skipped}));
+  EXPECT_EQ(table.footer(std::vector<LeftOut>{{.cells = 2, .reason = "root 3 on 2 ranks"}}),
+            "\n# 8 rows in 5 cells: 6 ok, 0 wrong, 0 unchecked, 2 skipped, 0 error\n"
+            "# ratio, time of tutti / time of openmpi: geometric mean 0.79 over 3, of which 1 above 1\n"
+            "# skipped: 2 x openmpi: no out-of-place broadcast\n"
+            "# left out: 2 x root 3 on 2 ranks\n");
+  EXPECT_EQ(table.rows_with(Verdict::ok), 6);
+  EXPECT_EQ(table.rows_with(Verdict::wrong), 0);
+}
+
+}  // namespace
+}  // namespace tutti::harness
