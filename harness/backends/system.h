@@ -4,6 +4,7 @@
 // reference runs its blocking call in `post`, as its users do.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +20,9 @@ struct RankBuffers {
   const void* input = nullptr;
   void* output = nullptr;
 };
+
+/// Memory for the buffers of rank `index` of this host: the same kind for every backend of a cell.
+using MemorySource = std::function<Allocator(const Case& one, std::size_t index)>;
 
 /// A case made ready on this host: its ranks are addressed by their index in the host.
 class Prepared {
@@ -41,8 +45,6 @@ class Backend {
   [[nodiscard]] virtual Status supports(const Case& one) const = 0;
   /// The algorithm that runs, never `auto`; `none` where the backend does not tell.
   [[nodiscard]] virtual std::string algorithm_of(const Case& one) const = 0;
-  /// Memory for the buffers of rank `index` of this host.
-  [[nodiscard]] virtual Allocator allocator(const Case& one, std::size_t index) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                                   std::span<const RankBuffers> buffers) = 0;
 };

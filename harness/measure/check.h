@@ -11,6 +11,6 @@ namespace tutti::harness {
 
 /// The row (ok or wrong, with the diagnosis) is host 0's result; other hosts get an empty one.
 /// Errors: those of the variant and of the host; the job is then over.
-[[nodiscard]] Result<Row> check_case(Host& host, Backend& backend, const Case& one, std::uint64_t seed);
+[[nodiscard]] Result<Row> check_case(Host& host, const Variant::Request& request);
 
 }  // namespace tutti::harness

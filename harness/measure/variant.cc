@@ -10,26 +10,26 @@ constexpr std::int64_t kGraceNs = 3'000'000'000;
 
 }  // namespace
 
-Result<Variant> Variant::create(Backend& backend, const Case& one, Host& host, std::uint64_t seed) {
-  Variant variant(host, one, seed);
-  TUTTI_RETURN_IF_ERROR(variant.allocate(backend));
+Result<Variant> Variant::create(Host& host, const Request& request) {
+  Variant variant(host, request.instance, request.seed);
+  TUTTI_RETURN_IF_ERROR(variant.allocate(request.memory));
   std::vector<RankBuffers> buffers;
   for (std::size_t i = 0; i < host.ranks().size(); ++i) {
     buffers.push_back({.input = variant.input_of(i).data(), .output = variant.memory_[i].output.payload().data()});
   }
-  TUTTI_ASSIGN_OR_RETURN(variant.prepared_, backend.prepare(one, buffers));
+  TUTTI_ASSIGN_OR_RETURN(variant.prepared_, request.backend.prepare(request.instance, buffers));
   return variant;
 }
 
 std::size_t Variant::block_bytes() const { return static_cast<std::size_t>(case_.count) * size_of(case_.dtype); }
 
-Status Variant::allocate(Backend& backend) {
+Status Variant::allocate(const MemorySource& source) {
   const Problem problem = case_.problem();
   for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
     const int rank = host_->ranks()[i];
     const auto create = [&](int blocks) {
       return GuardedBuffer::create({.bytes = static_cast<std::size_t>(blocks) * block_bytes(),
-                                    .allocator = backend.allocator(case_, i)});
+                                    .allocator = source(case_, i)});
     };
     TUTTI_ASSIGN_OR_RETURN(GuardedBuffer output, create(output_blocks(problem, rank)));
     Memory memory{.input = std::nullopt, .output = std::move(output)};

@@ -29,8 +29,14 @@ struct Damage {
 
 class Variant {
  public:
+  struct Request {
+    Backend& backend;
+    MemorySource memory;
+    const Case& instance;
+    std::uint64_t seed = 1;
+  };
   /// Errors: those of memory and of the backend.
-  [[nodiscard]] static Result<Variant> create(Backend& backend, const Case& one, Host& host, std::uint64_t seed);
+  [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
 
   [[nodiscard]] const Case& instance() const { return case_; }
 
@@ -47,7 +53,7 @@ class Variant {
     GuardedBuffer output;
   };
   Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_(std::move(one)), seed_(seed) {}
-  Status allocate(Backend& backend);
+  Status allocate(const MemorySource& memory);
   [[nodiscard]] std::span<std::byte> input_of(std::size_t index) const;
   [[nodiscard]] std::size_t block_bytes() const;
 

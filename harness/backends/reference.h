@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reference library behind the harness's interface: a loaded shared object (loader.h), one rank per process.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "harness/backends/loader.h"
+#include "harness/backends/system.h"
+
+namespace tutti::harness {
+
+class ReferenceBackend final : public Backend {
+ public:
+  /// Loads the shared object. Errors: those of LoadedBackend::load.
+  [[nodiscard]] static Result<std::unique_ptr<ReferenceBackend>> create(const std::string& name,
+                                                                        std::span<const std::string> directories);
+
+  /// Joins the library's world. Where it is never opened, every case is skipped: ranks are not processes.
+  Status open(int ranks, int rank);
+  Status close();
+
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] Status supports(const Case& one) const override;
+  [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
+  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one, std::span<const RankBuffers> buffers) override;
+
+ private:
+  explicit ReferenceBackend(LoadedBackend library) : library_(std::move(library)), name_(library_.name()) {}
+
+  LoadedBackend library_;
+  std::string name_;
+  bool is_open_ = false;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/conformance.h"
+
+#include <algorithm>
+#include <set>
+
+#include "harness/cases/expand.h"
+#include "harness/cases/lists.h"
+#include "harness/verify/inputs.h"
+#include "impl/algorithms/algorithm.h"
+#include "impl/schedule/bind.h"
+#include "impl/transports/local/domain.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr Count kAwkward = 1023;
+constexpr Count kFew = 17;  ///< elements beyond a segment
+/// A case whose buffers would be larger on all ranks together stays within one segment: memory is not what is checked.
+constexpr std::int64_t kMostBytes = std::int64_t{512} << 20U;
+
+/// Elements per block with which every form of the algorithm has a full segment and a tail.
+Count above_one_segment(const Algorithm& algorithm, const Problem& problem) {
+  constexpr Count kLong = 1 << 24;
+  const DomainShape shape = problem.ranks > 64 ? local::shape_for(problem.ranks) : default_shape(problem.ranks, 0);
+  const auto bound = bind(schedule_of(algorithm, problem),
+                          {.count = kLong,
+                           .dtype = Dtype::f32,
+                           .op = is_reducing(problem.collective) ? Op::sum : Op::none,
+                           .resources = {.slots = shape.slots,
+                                         .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
+                                         .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+  const Count segment = bound.is_ok() ? bound.value().segment_bytes / static_cast<std::int64_t>(sizeof(float)) : kLong;
+  const std::int64_t bytes = 2 * problem.ranks * buffer_bytes(problem, segment, sizeof(float));
+  return segment < kLong && bytes <= kMostBytes ? segment + kFew : kAwkward + kFew;
+}
+
+std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem) {
+  if (!has_data(problem.collective)) return {0};
+  const std::set<Count> counts{0, 1, problem.ranks - 1, problem.ranks, problem.ranks + 1, kAwkward,
+                               above_one_segment(algorithm, problem)};
+  return {counts.begin(), counts.end()};
+}
+
+class Builder {
+ public:
+  explicit Builder(const Sweep& sweep) : sweep_(sweep) {}
+
+  void add_algorithm(const Algorithm& algorithm, int ranks) {
+    const Collective collective = algorithm.collective;
+    const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};
+    for (const int root : roots) {
+      const Problem problem{.collective = collective, .ranks = ranks, .root = root};
+      for (const Count count : counts_for(algorithm, problem)) add_forms(base(algorithm, problem, count));
+      if (root == 0) add_types(base(algorithm, problem, ranks + 1));
+    }
+  }
+  [[nodiscard]] std::vector<Case> take() { return std::move(cases_); }
+
+ private:
+  [[nodiscard]] Case base(const Algorithm& algorithm, const Problem& problem, Count count) const {
+    Case one;
+    one.collective = problem.collective;
+    one.transport = sweep_.ranks_as == RanksAs::processes ? "shm" : "local";
+    one.dtype = has_data(problem.collective) ? sweep_.dtypes.values.front() : Dtype::f32;
+    one.op = is_reducing(problem.collective) ? sweep_.ops.values.front() : Op::none;
+    one.ranks = problem.ranks;
+    one.ranks_as = sweep_.ranks_as;
+    one.root = problem.root;
+    set_count(one, count);
+    one.algorithm = std::string(algorithm.name);
+    return one;
+  }
+  static void set_count(Case& one, Count count) {
+    one.count = has_data(one.collective) ? count : 0;
+    one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
+  }
+
+  void add_forms(Case one) {
+    if (!has_data(one.collective)) return add(one);
+    for (const bool is_in_place : {false, true}) {
+      for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
+        one.is_in_place = is_in_place;
+        one.buffers = buffers;
+        add(one);
+      }
+    }
+  }
+
+  void add_types(Case one) {
+    if (!has_data(one.collective)) return;
+    const std::vector<Op> ops = is_reducing(one.collective) ? sweep_.ops.values : std::vector{Op::none};
+    for (const Dtype dtype : sweep_.dtypes.values) {
+      for (const Op op : ops) {
+        one.dtype = dtype;
+        one.op = op;
+        set_count(one, kAwkward);
+        if (op == Op::none || supports_inputs(dtype, op, one.ranks).is_ok()) add(one);
+      }
+    }
+  }
+
+  void add(const Case& one) {
+    if (seen_.insert(case_id(one)).second) cases_.push_back(one);
+  }
+
+  const Sweep& sweep_;
+  std::vector<Case> cases_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Result<std::vector<Case>> conformance_cases(const Sweep& sweep) {
+  Builder builder(sweep);
+  std::set<std::string> wanted(sweep.algorithms.begin(), sweep.algorithms.end());
+  const bool is_all = wanted.erase("all") + wanted.erase("auto") > 0;
+  std::set<std::string> used;
+  std::vector<std::string> names;
+  for (const int ranks : sweep.ranks) {
+    for (const Collective collective : sweep.collectives) {
+      for (const Algorithm* algorithm : algorithms_of(collective)) {
+        append_new(names, std::string(algorithm->name));
+        const bool is_wanted = wanted.contains(std::string(algorithm->name));
+        if (is_wanted) used.emplace(algorithm->name);
+        if (is_all || is_wanted) builder.add_algorithm(*algorithm, ranks);
+      }
+    }
+  }
+  for (const std::string& name : wanted) {
+    if (!used.contains(name)) return unknown_name("algorithm of the collectives that are checked", name, names);
+  }
+  return builder.take();
+}
+
+}  // namespace tutti::harness

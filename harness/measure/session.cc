@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/session.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/backends/reference.h"
+#include "harness/backends/tutti/backend.h"
+#include "harness/measure/cell.h"
+#include "harness/measure/check.h"
+#include "harness/measure/host.h"
+#include "harness/report/json.h"
+#include "impl/transports/local/domain.h"
+#include "impl/transports/shm/domain.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);        ///< without a budget
+constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
+constexpr double kMemoryShare = 0.7;  ///< of the machine's memory, for the buffers of one cell
+
+std::vector<int> allowed_core_list() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &mask)) cores.push_back(core);
+  }
+  return cores;
+}
+
+void pin_this_thread(int core) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CPU_SET(core, &mask);
+  pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);  // a refusal leaves the thread where it may run
+}
+
+std::int64_t last_level_cache_bytes() {
+  const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return l3 > 0 ? l3 : std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE));
+}
+
+/// One host's walk through the session.
+class Walk {
+ public:
+  Walk(const SessionSpec& spec, Host& host, Domain& domain, const Send& send)
+      : spec_(spec), host_(host), domain_(domain), send_(send) {}
+
+  Status run() {
+    TUTTI_RETURN_IF_ERROR(open_backends());
+    if (spec_.mode == SessionSpec::Mode::measure) TUTTI_RETURN_IF_ERROR(report_facts());
+    for (std::size_t i = 0; i < spec_.cells.size(); ++i) {
+      host_.set_case(static_cast<std::uint32_t>(i));
+      TUTTI_RETURN_IF_ERROR(report("begin", std::to_string(i)));
+      TUTTI_ASSIGN_OR_RETURN(const std::vector<Row> rows, run_cell(i));
+      std::string text;
+      for (const Row& row : rows) text += row_to_json(row) + "\n";
+      TUTTI_RETURN_IF_ERROR(report("cell", text));
+    }
+    for (const auto& reference : references_) TUTTI_RETURN_IF_ERROR(reference->close());
+    return {};
+  }
+
+ private:
+  Status report(std::string_view type, std::string_view text) { return host_.index() == 0 ? send_(type, text) : Status(); }
+
+  Status open_backends() {
+    CommunicatorOptions options;
+    options.waiting = host_.yields() ? Waiting::yield : Waiting::spin;
+    options.cores = spec_.ranks_as == RanksAs::tasks ? 1 : cores_;
+    options.timeout = host_.timeout();
+    options.cache_bytes = last_level_cache_bytes();
+    options.prove_plans |= spec_.mode == SessionSpec::Mode::check;
+    TUTTI_ASSIGN_OR_RETURN(own_, TuttiBackend::create(domain_, host_.ranks(), options));
+    backends_[own_->name()] = own_.get();
+    for (const std::string& name : spec_.references) {
+      TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
+      host_.announce(Activity::operation);
+      if (spec_.ranks_as == RanksAs::processes) TUTTI_RETURN_IF_ERROR(reference->open(host_.job_ranks(), host_.index()));
+      host_.settle();
+      backends_[name] = reference.get();
+      references_.push_back(std::move(reference));
+    }
+    return {};
+  }
+
+  Status report_facts() {
+    TUTTI_ASSIGN_OR_RETURN(const double floor_ns, measure_floor(host_));
+    nlohmann::json facts{{"floor_ns", floor_ns}, {"backends", nlohmann::json::object()}};
+    for (const auto& [name, backend] : backends_) {
+      facts["backends"][name] = nlohmann::json::parse(backend->describe(), nullptr, false);
+    }
+    return report("facts", facts.dump());
+  }
+
+  Result<std::vector<Row>> run_cell(std::size_t index) {
+    std::vector<Row> rows;
+    std::vector<Case> runnable;
+    for (Case one : spec_.cells[index]) {
+      Backend& backend = *backends_.at(one.backend);
+      one.algorithm = backend.algorithm_of(one);
+      Status can = fits_memory(spec_.cells[index]);
+      if (can.is_ok()) can = backend.supports(one);
+      if (can.is_ok()) {
+        runnable.push_back(one);
+      } else {
+        Row row = row_of(one);
+        row.verdict = Verdict::skipped;
+        row.reason = can.message();
+        rows.push_back(std::move(row));
+      }
+    }
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Row> measured,
+                           spec_.mode == SessionSpec::Mode::check ? check(runnable) : measure(runnable, index));
+    rows.insert(rows.begin(), measured.begin(), measured.end());
+    return rows;
+  }
+
+  [[nodiscard]] Variant::Request request_for(const Case& one) {
+    return {.backend = *backends_.at(one.backend),
+            .memory = [this](const Case& which, std::size_t index) { return own_->allocator(which, index); },
+            .instance = one,
+            .seed = spec_.seed};
+  }
+
+  Result<std::vector<Row>> check(const std::vector<Case>& cases) {
+    std::vector<Row> rows;
+    for (const Case& one : cases) {
+      TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host_, request_for(one)));
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  Result<std::vector<Row>> measure(const std::vector<Case>& cases, std::size_t index) {
+    if (cases.empty()) return std::vector<Row>();
+    std::vector<Variant> variants;
+    for (const Case& one : cases) {
+      TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(host_, request_for(one)));
+      variants.push_back(std::move(variant));
+    }
+    std::int64_t most_ns = kCellTime.count();
+    if (spec_.end_ns != 0) {
+      const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + spec_.cells_after;
+      most_ns = std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
+    }
+    return measure_cell(host_, variants, {.seed = spec_.seed + index, .most_time = std::chrono::nanoseconds(most_ns)});
+  }
+
+  /// The same on all hosts: a function of the cell and the machine.
+  [[nodiscard]] Status fits_memory(const std::vector<Case>& cell) const {
+    double bytes = 0;
+    for (const Case& one : cell) bytes += static_cast<double>(one.bytes) * (one.is_in_place ? 1 : 2) * one.ranks;
+    const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    if (bytes <= kMemoryShare * has) return {};
+    return error(Code::unavailable, "the buffers of this cell take {:.1f} GiB; the machine has {:.1f} GiB", bytes / (1U << 30U),
+                 has / (1U << 30U));
+  }
+
+ public:
+  void set_cores(int cores) { cores_ = cores; }
+
+ private:
+  const SessionSpec& spec_;
+  Host& host_;
+  Domain& domain_;
+  const Send& send_;
+  int cores_ = 1;
+  std::unique_ptr<TuttiBackend> own_;
+  std::vector<std::unique_ptr<ReferenceBackend>> references_;
+  std::map<std::string, Backend*> backends_;
+};
+
+HostOptions host_options(const SessionSpec& spec, int host, int cores) {
+  HostOptions options{.host = host, .hosts = spec.ranks, .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
+  if (spec.ranks_as == RanksAs::tasks) {
+    options.hosts = 1;
+    options.ranks.resize(static_cast<std::size_t>(spec.ranks));
+    std::iota(options.ranks.begin(), options.ranks.end(), 0);
+  }
+  options.yields = options.hosts > cores;
+  return options;
+}
+
+}  // namespace
+
+Status run_session(const SessionSpec& spec, const SessionPlace& place) {
+  const std::vector<int> core_list = allowed_core_list();
+  const auto cores = static_cast<int>(core_list.size());
+  const DomainShape shape = domain_shape(spec);
+  const bool is_process = spec.ranks_as == RanksAs::processes;
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain,
+                         is_process ? shm::open_domain(shape, place.domain_fd) : local::open_domain(shape));
+
+  const auto run_host = [&](int index) -> Status {
+    const HostOptions options = host_options(spec, index, cores);
+    if (options.hosts <= cores) pin_this_thread(core_list[static_cast<std::size_t>(index)]);
+    Host host(place.board, options);
+    Walk walk(spec, host, *domain, place.send);
+    walk.set_cores(cores);
+    Status status = walk.run();
+    if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);
+    return status;
+  };
+  if (spec.ranks_as != RanksAs::threads) return run_host(is_process ? place.rank : 0);
+
+  std::mutex mutex;
+  Status first;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < spec.ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const Status status = run_host(rank);
+      const std::lock_guard lock(mutex);
+      const bool explains_more = first.is_ok() || first.code() == Code::aborted;
+      if (!status.is_ok() && explains_more) first = status;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return first;
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session: what one job's ranks do from start to end. The launcher writes the specification, every rank reads the same
+// one; each host then walks the same cells in the same order, and host 0 reports.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/cases/case.h"
+#include "harness/launch/board.h"
+#include "impl/transports/domain.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+struct SessionSpec {
+  enum class Mode : std::uint8_t { measure, check };
+
+  Mode mode = Mode::measure;
+  int ranks = 1;
+  RanksAs ranks_as = RanksAs::processes;
+  std::vector<std::vector<Case>> cells;  ///< the cases of each cell are interleaved
+  std::vector<std::string> references;   ///< backends to load, without the own one
+  std::vector<std::string> backend_directories;
+  std::uint64_t seed = 1;
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+  std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
+  int cells_after = 0;      ///< cells of jobs after this one, which share the budget
+  std::size_t heap_bytes = 0;
+};
+
+[[nodiscard]] std::string to_json(const SessionSpec& spec);
+/// Errors: invalid_argument; a specification that cannot be read is a bug of the launcher.
+[[nodiscard]] Result<SessionSpec> session_from_json(std::string_view text);
+
+/// The domain of a job: the same in the launcher, which makes its memory, and in the ranks. Processes share memory by
+/// `shm`, ranks of one process by `local`.
+[[nodiscard]] DomainShape domain_shape(const SessionSpec& spec);
+/// Heap that shared buffers of the largest cell take on one rank; 0 where all are private.
+[[nodiscard]] std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells);
+
+/// Messages to the launcher, by type:
+///   begin  index of the cell that host 0 begins, in decimal
+///   cell   its rows, one JSON object per line
+///   facts  JSON object: floor_ns, and what each backend says of itself
+using Send = std::function<Status(std::string_view type, std::string_view text)>;
+
+struct SessionPlace {
+  Board board;
+  int rank = 0;        ///< processes: whose process this is
+  int domain_fd = -1;  ///< processes: the memory of the domain
+  Send send;           ///< called from host 0's thread only
+};
+/// Runs the session on the ranks of this process; with threads and tasks these are all ranks.
+[[nodiscard]] Status run_session(const SessionSpec& spec, const SessionPlace& place);
+
+}  // namespace tutti::harness

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The specification of a session as text, and the memory that follows from it.
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/measure/session.h"
+#include "impl/transports/local/domain.h"
+
+namespace tutti::harness {
+
+std::string to_json(const SessionSpec& spec) {
+  nlohmann::json cells = nlohmann::json::array();
+  for (const std::vector<Case>& cell : spec.cells) {
+    nlohmann::json ids = nlohmann::json::array();
+    for (const Case& one : cell) ids.push_back(case_id(one));
+    cells.push_back(std::move(ids));
+  }
+  return nlohmann::json{
+      {"mode", spec.mode == SessionSpec::Mode::check ? "check" : "measure"},
+      {"ranks", spec.ranks},
+      {"ranks_as", to_string(spec.ranks_as)},
+      {"cells", std::move(cells)},
+      {"references", spec.references},
+      {"backend_directories", spec.backend_directories},
+      {"seed", spec.seed},
+      {"timeout_ns", spec.timeout.count()},
+      {"end_ns", spec.end_ns},
+      {"cells_after", spec.cells_after},
+      {"heap_bytes", spec.heap_bytes},
+  }.dump();
+}
+
+Result<SessionSpec> session_from_json(std::string_view text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return error(Code::invalid_argument, "the job's specification is not a JSON object");
+  SessionSpec spec;
+  TUTTI_ASSIGN_OR_RETURN(spec.ranks_as, parse_ranks_as(json.value("ranks_as", "")));
+  spec.mode = json.value("mode", "") == "check" ? SessionSpec::Mode::check : SessionSpec::Mode::measure;
+  spec.ranks = json.value("ranks", 1);
+  spec.references = json.value("references", std::vector<std::string>());
+  spec.backend_directories = json.value("backend_directories", std::vector<std::string>());
+  spec.seed = json.value("seed", std::uint64_t{1});
+  spec.timeout = std::chrono::nanoseconds(json.value("timeout_ns", std::int64_t{0}));
+  spec.end_ns = json.value("end_ns", std::int64_t{0});
+  spec.cells_after = json.value("cells_after", 0);
+  spec.heap_bytes = json.value("heap_bytes", std::size_t{0});
+  for (const nlohmann::json& ids : json.value("cells", nlohmann::json::array())) {
+    std::vector<Case>& cell = spec.cells.emplace_back();
+    for (const nlohmann::json& id : ids) {
+      TUTTI_ASSIGN_OR_RETURN(Case one, parse_case_id(id.get<std::string>()));
+      cell.push_back(std::move(one));
+    }
+  }
+  return spec;
+}
+
+DomainShape domain_shape(const SessionSpec& spec) {
+  if (spec.ranks_as != RanksAs::processes) return local::shape_for(spec.ranks);
+  return default_shape(spec.ranks, spec.heap_bytes);
+}
+
+std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells) {
+  constexpr std::size_t kGuardsAndRounding = std::size_t{64} << 10U;
+  std::size_t most = 0;
+  for (const std::vector<Case>& cell : cells) {
+    std::size_t bytes = 0;
+    for (const Case& one : cell) {
+      const auto buffer = static_cast<std::size_t>(one.bytes) + kGuardsAndRounding;
+      if (one.buffers == Buffers::shared) bytes += one.is_in_place ? buffer : 2 * buffer;
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+}  // namespace tutti::harness
