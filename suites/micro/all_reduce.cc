@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// all_reduce (float, sum) between two threads with shared buffers: tutti's public blocking call against the fastest
+// hand-written exchange, in one process and within one state of the machine.
+//
+// A block is four batches, ABBA, between two probes of the round trip of a cache line. Blocks in which that changed by
+// more than 1.5x, or in which it was another one than in most blocks, are dropped. Batches, because one operation of
+// 8 B is shorter than the clock's tick. Every operation works on the same unmodified buffers, so both sides find them
+// in cache. Results are verified before and after; Google Benchmark's own rows come first.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "suites/micro/duo.h"
+
+namespace tutti::micro {
+namespace {
+
+struct Size {
+  std::size_t bytes;
+  int operations;  ///< per batch: about 50 us
+  double goal;     ///< of tutti / hand-written
+};
+constexpr Size kSizes[] = {{8, 1000, 1.5}, {4096, 500, 1.3}, {256 * 1024, 20, 1.3}};
+constexpr std::size_t kCapacity = 256 * 1024 / sizeof(float);
+constexpr int kRoundTrips = 100;
+constexpr double kSameState = 1.5;
+
+struct Block {
+  double tutti_ns = 0;  ///< mean of its two batches
+  double handwritten_ns = 0;
+  double line_before_ns = 0;
+  double line_after_ns = 0;
+};
+
+struct Row {
+  Size size;
+  std::string algorithm;
+  std::vector<Block> kept;
+  std::size_t dropped = 0;
+};
+
+/// Ends the program where a batch failed or a result is wrong: no number may be printed then.
+void require(const Status& status) {
+  if (status.is_ok()) return;
+  fmt::print(stderr, "micro_all_reduce: {}\n", status.message());
+  std::exit(status.code() == Code::mismatch ? 1 : status.code() == Code::unavailable ? 3 : 5);
+}
+
+double time_of(Duo& duo, const Batch& batch) {
+  Result<double> nanoseconds = duo.run(batch);
+  require(nanoseconds.status());
+  return nanoseconds.value();
+}
+
+Batch batch_of(Side side, const Size& size) {
+  return {.side = side, .count = size.bytes / sizeof(float), .operations = size.operations};
+}
+
+void verify_all(Duo& duo) {
+  for (const Size& size : kSizes) {
+    for (const Side side : {Side::tutti, Side::handwritten}) {
+      Batch batch = batch_of(side, size);
+      batch.operations = 50;
+      batch.is_checked = true;
+      require(duo.run(batch).status());
+    }
+  }
+}
+
+Block measure_block(Duo& duo, const Size& size) {
+  const Batch probe{.side = Side::line, .operations = kRoundTrips};
+  Block block;
+  block.line_before_ns = time_of(duo, probe);
+  for (const Side side : {Side::tutti, Side::handwritten, Side::handwritten, Side::tutti}) {
+    (side == Side::tutti ? block.tutti_ns : block.handwritten_ns) += time_of(duo, batch_of(side, size)) / 2;
+  }
+  block.line_after_ns = time_of(duo, probe);
+  return block;
+}
+
+double quantile(std::vector<double> values, double fraction) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(fraction * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+/// `fraction` of the blocks have at most this much of what `get` says.
+template <class Get>
+double quantile_of(const std::vector<Block>& blocks, double fraction, Get get) {
+  std::vector<double> values;
+  for (const Block& block : blocks) values.push_back(get(block));
+  return quantile(std::move(values), fraction);
+}
+
+bool is_same_state(double a, double b) { return std::max(a, b) <= kSameState * std::min(a, b); }
+
+Row measure(Duo& duo, const Size& size, int blocks) {
+  std::vector<Block> all;
+  for (int i = 0; i < blocks; ++i) all.push_back(measure_block(duo, size));
+  const double usual_ns = quantile_of(all, 0.5, [](const Block& block) { return block.line_before_ns; });
+  Row row{.size = size, .algorithm = duo.algorithm(size.bytes / sizeof(float)), .kept = {}};
+  for (const Block& block : all) {
+    const bool is_kept =
+        is_same_state(block.line_before_ns, block.line_after_ns) && is_same_state(block.line_before_ns, usual_ns);
+    if (is_kept) row.kept.push_back(block);
+  }
+  row.dropped = all.size() - row.kept.size();
+  return row;
+}
+
+nlohmann::ordered_json summary_of(const Row& row) {
+  const auto tutti_ns = [](const Block& block) { return block.tutti_ns; };
+  const auto handwritten_ns = [](const Block& block) { return block.handwritten_ns; };
+  const auto ratio = [](const Block& block) { return block.tutti_ns / block.handwritten_ns; };
+  const auto line_ns = [](const Block& block) { return block.line_before_ns; };
+  const double tutti_median = quantile_of(row.kept, 0.5, tutti_ns);
+  const double handwritten_median = quantile_of(row.kept, 0.5, handwritten_ns);
+  return {{"bytes", row.size.bytes},
+          {"algorithm", row.algorithm},
+          {"tutti_ns", tutti_median},
+          {"handwritten_ns", handwritten_median},
+          {"ratio", tutti_median / handwritten_median},
+          {"ratio_p25", quantile_of(row.kept, 0.25, ratio)},
+          {"ratio_p75", quantile_of(row.kept, 0.75, ratio)},
+          {"goal", row.size.goal},
+          {"line_ns", quantile_of(row.kept, 0.5, line_ns)},
+          {"blocks", row.kept.size()},
+          {"dropped", row.dropped},
+          {"operations_per_batch", row.size.operations}};
+}
+
+void print(const nlohmann::ordered_json& rows) {
+  fmt::print("\nall_reduce, float sum, 2 threads, shared buffers: tutti / hand-written, medians of ABBA blocks\n");
+  fmt::print("{:>8}  {:<10}{:>10}{:>16}{:>8}{:>16}{:>7}{:>9}{:>8}{:>9}\n", "bytes", "algorithm", "tutti ns",
+             "hand-written ns", "ratio", "half of blocks", "goal", "line ns", "blocks", "dropped");
+  for (const auto& row : rows) {
+    fmt::print("{:>8}  {:<10}{:>10.1f}{:>16.1f}{:>8.2f}{:>9.2f} - {:.2f}{:>7.1f}{:>9.0f}{:>8}{:>9}\n",
+               row["bytes"].get<std::size_t>(), row["algorithm"].get<std::string>(), row["tutti_ns"].get<double>(),
+               row["handwritten_ns"].get<double>(), row["ratio"].get<double>(), row["ratio_p25"].get<double>(),
+               row["ratio_p75"].get<double>(), row["goal"].get<double>(), row["line_ns"].get<double>(),
+               row["blocks"].get<std::size_t>(), row["dropped"].get<std::size_t>());
+  }
+}
+
+void register_rows(Duo& duo) {
+  for (const Size& size : kSizes) {
+    for (const Side side : {Side::tutti, Side::handwritten}) {
+      const std::string name =
+          fmt::format("BM_AllReduce{}/{}", side == Side::tutti ? "Tutti" : "Handwritten", size.bytes);
+      const auto run = [&duo, side, size](benchmark::State& state) {
+        while (state.KeepRunningBatch(size.operations)) {
+          state.SetIterationTime(time_of(duo, batch_of(side, size)) * size.operations * 1e-9);
+        }
+      };
+      benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime();
+    }
+  }
+}
+
+int run(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);  // takes its own flags away
+  CLI::App app{
+      "all_reduce between two threads: tutti against a hand-written exchange. Also takes --benchmark_* flags."};
+  int blocks = 400;
+  std::string json_path;
+  app.add_option("--blocks", blocks, "ABBA blocks per size")->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--json", json_path, "writes the ratios here");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 2;
+  }
+  std::ofstream json_file;
+  if (!json_path.empty()) {
+    json_file.open(json_path);
+    if (!json_file) {
+      fmt::print(stderr, "micro_all_reduce: cannot write --json {}\n", json_path);
+      return 2;
+    }
+  }
+
+  Result<std::unique_ptr<Duo>> duo = Duo::create(kCapacity);
+  require(duo.status());
+  verify_all(*duo.value());
+  register_rows(*duo.value());
+  benchmark::RunSpecifiedBenchmarks();
+
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Size& size : kSizes) rows.push_back(summary_of(measure(*duo.value(), size, blocks)));
+  verify_all(*duo.value());
+  print(rows);
+  if (json_file.is_open()) {
+    json_file
+        << nlohmann::ordered_json{{"collective", "all_reduce"}, {"dtype", "float"},    {"op", "sum"}, {"ranks", 2},
+                                  {"ranks_as", "threads"},      {"buffers", "shared"}, {"rows", rows}}
+               .dump(2)
+        << "\n";
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tutti::micro
+
+int main(int argc, char** argv) { return tutti::micro::run(argc, argv); }

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two threads, pinned to two cores, that run batches of one all_reduce: tutti's public blocking call or the
+// hand-written one, each on buffers of its own. Rank 0 is the caller's thread, rank 1 a thread that waits for batches.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "impl/communicator/communicator.h"
+#include "suites/micro/handwritten.h"
+
+namespace tutti::micro {
+
+enum class Side : std::uint8_t { tutti, handwritten, line };  ///< line: round trips of one cache line between the cores
+
+struct Batch {
+  Side side = Side::line;
+  std::size_t count = 0;    ///< elements
+  int operations = 1;       ///< timed
+  int untimed = 4;          ///< before those: they bring lines and buffers to where the timed ones find them
+  bool is_checked = false;  ///< each rank makes new inputs for each operation and compares its output at once
+};
+
+class Duo {
+ public:
+  /// Room for `capacity` floats per buffer; a multiple of 1024. Errors: unavailable where fewer than two cores are
+  /// allowed.
+  [[nodiscard]] static Result<std::unique_ptr<Duo>> create(std::size_t capacity);
+  ~Duo();
+  Duo(const Duo&) = delete;
+  Duo& operator=(const Duo&) = delete;
+
+  /// Nanoseconds per operation, from the first start to the last end.
+  /// Errors: those of the call; mismatch naming the first wrong element.
+  [[nodiscard]] Result<double> run(const Batch& batch);
+
+  /// Name of tutti's algorithm for `count` elements.
+  [[nodiscard]] std::string algorithm(std::size_t count) const;
+
+ private:
+  struct Buffers {
+    float* input = nullptr;
+    float* output = nullptr;
+  };
+  struct alignas(kApart) Rank {
+    std::unique_ptr<Communicator> communicator;
+    std::unique_ptr<HandwrittenAllReduce> handwritten;
+    std::array<Buffers, 2> buffers;  ///< by Side
+    Status status;
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::uint64_t line_epoch = 0;
+  };
+  struct alignas(kApart) Word {
+    std::atomic<std::uint64_t> value = 0;
+  };
+  static constexpr std::uint64_t kStop = ~std::uint64_t{0};
+
+  Duo() = default;
+  Status set_up(int index, std::size_t capacity);
+  void serve(std::size_t capacity);
+  void perform(int index);
+  void repeat(int index, int operations);
+  Status check(int index, int operation);
+  void bounce(int index);
+
+  std::unique_ptr<Domain> domain_;
+  HandwrittenShared shared_;
+  std::array<Rank, 2> ranks_;
+  Batch batch_;
+  Word posted_{.value = 1};  ///< number of the batch that rank 0 announced last, or kStop; the first, 1, is the set-up
+  Word finished_;            ///< number of the batch that rank 1 ended last
+  std::array<Word, 2> line_;
+  std::array<int, 2> cores_ = {};
+  std::thread peer_;
+};
+
+}  // namespace tutti::micro
