@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of kernels_body.h for AVX2. impl/CMakeLists.txt gives this file its flags;
+// without them the table is absent.
+#if defined(__AVX2__)
+#define TUTTI_ISA isa_avx2
+#define TUTTI_VECTOR_BYTES 32
+#include "impl/reduce/kernels_body.h"
+
+namespace tutti {
+namespace {
+constexpr KernelTable kTable = TUTTI_ISA::table("avx2");
+}
+const KernelTable* const k_kernels_avx2 = &kTable;
+}  // namespace tutti
+#else
+#include "impl/reduce/kernels_isa.h"
+
+namespace tutti {
+const KernelTable* const k_kernels_avx2 = nullptr;
+}
+#endif
