@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of the board: the abort line, then statuses, sync and probe lines at twice a cache line's distance (neighbouring lines
-// are fetched in pairs, and one rank's writes must not disturb another's), then the pages.
+// Layout of the board: the abort line, then statuses, sync and probe lines at twice a cache line's distance
+// (neighbouring lines are fetched in pairs, and one rank's writes must not disturb another's), then the pages.
 #include "harness/launch/board.h"
 
 #include <ctime>
@@ -29,7 +29,8 @@ T& at(std::byte* base, std::size_t offset) {
 
 std::size_t Board::bytes(int ranks) { return page_offset(ranks) + static_cast<std::size_t>(ranks) * kPage; }
 
-// Zeroed memory is what every member's type starts as, so that nobody has to construct, and ranks may come in any order.
+// Zeroed memory is what every member's type starts as, so that nobody has to construct, and ranks may come in any
+// order.
 Board::Board(void* base, int ranks) : base_(static_cast<std::byte*>(base)), ranks_(ranks) {}
 
 RankStatus& Board::status(int rank) const {

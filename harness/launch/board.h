@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board: memory that the launcher and all ranks of a job share. Each rank announces there what it is about to do, so
-// that the launcher can tell who is late, and hosts agree on start instants and exchange small records through it.
+// The board: memory that the launcher and all ranks of a job share. Each rank announces there what it is about to do,
+// so that the launcher can tell who is late, and hosts agree on start instants and exchange small records through it.
 #pragma once
 
 #include <atomic>
@@ -35,8 +35,8 @@ struct alignas(64) HostPage {
   alignas(64) std::byte payload[kPayload];
 };
 
-/// Lines for timing. Sync lines: who has arrived, and at host 0's the announced start instant. Probe lines: bounced to and
-/// fro to measure a line's round trip.
+/// Lines for timing. Sync lines: who has arrived, and at host 0's the announced start instant. Probe lines: bounced to
+/// and fro to measure a line's round trip.
 struct alignas(64) SyncLine {
   std::atomic<std::uint64_t> word;
   std::atomic<std::int64_t> instant_ns;

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -55,7 +54,8 @@ Result<std::optional<Frame>> FrameReader::next() {
   const std::size_t type_bytes = header[1];
   const std::size_t text_bytes = header[2];
   if (header[0] != kMagic || type_bytes > kMaxTypeBytes || text_bytes > kMaxTextBytes) {
-    return error(Code::io, "not a message: it starts with the words {:#x} {:#x} {:#x}", header[0], header[1], header[2]);
+    return error(Code::io, "not a message: it starts with the words {:#x} {:#x} {:#x}", header[0], header[1],
+                 header[2]);
   }
   if (available < sizeof(header) + type_bytes + text_bytes) return std::optional<Frame>();
   Frame frame;
@@ -86,8 +86,8 @@ Result<Descriptor> connect_to(std::string_view name) {
   if (!socket.is_open()) return system_error("cannot make a control socket");
   while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0) {
     if (errno == EINTR) continue;
-    return error(errno == ECONNREFUSED ? Code::unavailable : Code::io, "no launcher at the abstract socket '{}': {}", name,
-                 std::strerror(errno));
+    return error(errno == ECONNREFUSED ? Code::unavailable : Code::io, "no launcher at the abstract socket '{}': {}",
+                 name, std::strerror(errno));
   }
   return socket;
 }

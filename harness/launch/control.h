@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control connection between the launcher and a rank: an abstract Unix stream socket (a name without a file, so nothing
-// can be left behind) that carries frames {type, text}, and descriptors beside them.
+// The control connection between the launcher and a rank: an abstract Unix stream socket (a name without a file, so
+// nothing can be left behind) that carries frames {type, text}, and descriptors beside them.
 //
-// Reserved types: `hello` (rank -> launcher: its rank), `welcome` (launcher -> rank, with the descriptors), `bye` (the rank
-// has nothing more to say), `error` (the rank gives up: code and message). All others belong to the users of the link.
+// Reserved types: `hello` (rank -> launcher: its rank), `welcome` (launcher -> rank, with the descriptors), `bye` (the
+// rank has nothing more to say), `error` (the rank gives up: code and message). All others belong to the users of the
+// link.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,8 @@
 // An owned file descriptor.
 #pragma once
 
-#include <utility>
-
 #include <unistd.h>
+#include <utility>
 
 namespace tutti::harness {
 

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-
 #include <sys/eventfd.h>
 #include <unistd.h>
 

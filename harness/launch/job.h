@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job: P ranks of the hidden rank program, and how it ended. The launcher knows nothing of what is measured: the payload
-// and the messages of the ranks are text.
+// A job: P ranks of the hidden rank program, and how it ended. The launcher knows nothing of what is measured: the
+// payload and the messages of the ranks are text.
 #pragma once
 
 #include <chrono>
@@ -22,12 +22,12 @@ struct Job {
   bool needs_mpirun = false;              ///< ranks_as must be processes
   std::string mpirun = "mpirun";          ///< of Open MPI; a path, or a name looked for in PATH
   std::string program = "/proc/self/exe";
-  std::vector<std::string> arguments;     ///< after the program's name
-  std::string payload;                    ///< given to every rank
-  std::size_t domain_bytes = 0;           ///< shared memory besides the board; 0: none
+  std::vector<std::string> arguments;                                    ///< after the program's name
+  std::string payload;                                                   ///< given to every rank
+  std::size_t domain_bytes = 0;                                          ///< shared memory besides the board; 0: none
   std::chrono::milliseconds timeout = std::chrono::seconds(60);          ///< of one announced operation
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(20);  ///< from the start to the last hello
-  std::filesystem::path log;              ///< appended: output of ranks and mpirun; empty: kept in memory only
+  std::filesystem::path log;  ///< appended: output of ranks and mpirun; empty: kept in memory only
 };
 
 enum class Ending : std::uint8_t {

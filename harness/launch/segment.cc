@@ -7,13 +7,12 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <limits>
-#include <utility>
-
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <utility>
 
 namespace tutti::harness {
 namespace {
@@ -50,8 +49,8 @@ Result<Descriptor> make_segment(const std::string& name, std::size_t bytes) {
     failure = bytes == 0 ? 0 : ::posix_fallocate(segment.get(), 0, static_cast<off_t>(bytes));
   } while (failure == EINTR);
   if (failure != 0) {
-    return error(Code::resource, "cannot allocate {} bytes of shared memory '{}' ({} bytes are available): {}", bytes, name,
-                 bytes_available(), std::strerror(failure));
+    return error(Code::resource, "cannot allocate {} bytes of shared memory '{}' ({} bytes are available): {}", bytes,
+                 name, bytes_available(), std::strerror(failure));
   }
   if (::fcntl(segment.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return error(Code::io, "cannot seal '{}': {}", name, std::strerror(errno));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that processes share by descriptor: a memfd, so that nothing has a name and nothing can leak. All pages are there
-// from the start: lack of memory is an error with numbers, not a SIGBUS in the middle of a measurement.
+// Memory that processes share by descriptor: a memfd, so that nothing has a name and nothing can leak. All pages are
+// there from the start: lack of memory is an error with numbers, not a SIGBUS in the middle of a measurement.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/children.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "harness/launch/processes.h"
+#include "harness/launch/spawn.h"
+
+namespace tutti::harness {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// mpirun with our settings ends within milliseconds; it is given a while to tidy up, since its ranks are dead already.
+constexpr auto kMpirunPatience = 700ms;
+constexpr auto kEndPatience = 1000ms;
+constexpr auto kPause = 2ms;
+constexpr const char* kControl = "TUTTI_CONTROL";
+
+// Open MPI's backing files and session files take about 4 MiB per rank.
+std::size_t directory_bytes(int ranks) { return (static_cast<std::size_t>(ranks) * 5 + 8) << 20; }
+
+}  // namespace
+
+Status Children::start(const Job& job, const std::string& control_name, int log) {
+  control_name_ = control_name;
+  is_mpirun_ = job.needs_mpirun;
+  SpawnRequest request;
+  request.output = log;
+  request.environment = {fmt::format("{}={}", kControl, control_name), "TUTTI_RANK"};
+  if (is_mpirun_) {
+    TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(directory_bytes(job.ranks)));
+    adopt_orphans(true);
+    request.command = mpirun_command(job, directory_.path(), allowed_cores());
+    request.environment.push_back("TMPDIR=" + directory_.path());
+    request.death_signal = SIGTERM;  // upon which mpirun kills its ranks, stopped ones included
+    TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn(request));
+    children_.push_back({.pid = pid, .rank = -1, .wait_status = {}});
+    return Status();
+  }
+  request.command = {resolve_program(job.program)};
+  request.command.insert(request.command.end(), job.arguments.begin(), job.arguments.end());
+  request.death_signal = SIGKILL;
+  const int processes = job.ranks_as == RanksAs::processes ? job.ranks : 1;
+  for (int rank = 0; rank < processes; ++rank) {
+    request.environment.back() = fmt::format("TUTTI_RANK={}", rank);
+    TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn(request));
+    children_.push_back({.pid = pid, .rank = rank, .wait_status = {}});
+  }
+  return Status();
+}
+
+void Children::adopt_orphans(bool is_on) {
+  if (is_on) {
+    int before = 0;
+    ::prctl(PR_GET_CHILD_SUBREAPER, &before);
+    was_adopting_ = before != 0;
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, is_on || was_adopting_ ? 1 : 0);
+}
+
+void Children::reap() {
+  for (Child& child : children_) {
+    int status = 0;
+    if (!child.wait_status && ::waitpid(child.pid, &status, WNOHANG) == child.pid) child.wait_status = status;
+  }
+}
+
+bool Children::have_all_exited() const {
+  return std::all_of(children_.begin(), children_.end(),
+                     [](const Child& child) { return child.wait_status.has_value(); });
+}
+
+std::vector<pid_t> Children::members() const {
+  std::vector<pid_t> found;
+  const auto is_session = [&](pid_t session) {
+    return std::any_of(children_.begin(), children_.end(), [&](const Child& child) { return child.pid == session; });
+  };
+  for (const ProcessInfo& process : all_processes()) {
+    if (process.pid == ::getpid()) continue;
+    if (is_session(process.session) || environment_of(process.pid, kControl) == control_name_)
+      found.push_back(process.pid);
+  }
+  return found;
+}
+
+void Children::kill_ranks() {
+  for (const Child& child : children_) {
+    if (child.rank >= 0 && !child.wait_status) ::kill(child.pid, SIGKILL);
+  }
+  for (const pid_t pid : members()) {
+    const bool is_child = std::any_of(children_.begin(), children_.end(), [&](const Child& c) { return c.pid == pid; });
+    if (!is_child) ::kill(pid, SIGKILL);  // works on stopped processes as well
+  }
+}
+
+void Children::end_mpirun() {
+  Child& mpirun = children_.front();
+  if (mpirun.wait_status) return;
+  ::kill(mpirun.pid, SIGTERM);
+  ::kill(mpirun.pid, SIGCONT);
+  const auto deadline = Clock::now() + kMpirunPatience;
+  for (reap(); !mpirun.wait_status && Clock::now() < deadline; reap()) std::this_thread::sleep_for(kPause);
+  if (!mpirun.wait_status) ::kill(-mpirun.pid, SIGKILL);
+}
+
+void Children::end() {
+  if (!children_.empty()) {
+    kill_ranks();
+    if (is_mpirun_) end_mpirun();
+    const auto deadline = Clock::now() + kEndPatience;
+    for (;;) {
+      reap();
+      const std::vector<pid_t> left = members();
+      for (const pid_t pid : left) {
+        ::kill(pid, SIGKILL);
+        const bool is_child =
+            std::any_of(children_.begin(), children_.end(), [&](const Child& c) { return c.pid == pid; });
+        if (!is_child) ::waitpid(pid, nullptr, WNOHANG);  // an orphan that we adopted; otherwise no child of ours
+      }
+      if ((left.empty() && have_all_exited()) || Clock::now() > deadline) break;
+      std::this_thread::sleep_for(kPause);
+    }
+    children_.clear();
+  }
+  if (is_mpirun_) adopt_orphans(false);
+  is_mpirun_ = false;
+  directory_.remove();
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of one launch: the ranks themselves, or one mpirun whose descendants they are.
+//
+// Whatever belongs to the launch can be found: it is in the session of a process that we started, or it has our control
+// name in its environment. While mpirun runs, this process adopts orphans, so that also the dead can be waited for when
+// mpirun died before its ranks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "harness/launch/job.h"
+#include "harness/launch/private_directory.h"
+
+namespace tutti::harness {
+
+struct Child {
+  pid_t pid = 0;
+  int rank = -1;  ///< -1: mpirun
+  std::optional<int> wait_status;
+};
+
+class Children {
+ public:
+  Children() = default;
+  ~Children() { end(); }
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  /// Starts what `job` needs; `log` gets their output. Errors: see spawn; what was started before is ended.
+  Status start(const Job& job, const std::string& control_name, int log);
+  /// Waits, without blocking, for those that have ended.
+  void reap();
+  [[nodiscard]] bool have_all_exited() const;
+  [[nodiscard]] const std::vector<Child>& all() const { return children_; }
+  /// Live processes of the launch, mpirun among them. Reads all of /proc: not for every tick.
+  [[nodiscard]] std::vector<pid_t> members() const;
+
+  /// Kills and reaps whatever is left and removes mpirun's files. Takes at most about 2 s, mostly a few ms.
+  void end();
+
+ private:
+  void kill_ranks();
+  void end_mpirun();
+  void adopt_orphans(bool is_on);
+
+  std::vector<Child> children_;
+  std::string control_name_;
+  PrivateDirectory directory_;
+  bool was_adopting_ = false;
+  bool is_mpirun_ = false;
+};
+
+/// What mpirun's last words say about the first rank that ended badly, if they do.
+struct MpirunVerdict {
+  int rank = -1;
+  Ending how = Ending::exited;
+  int number = 0;  ///< signal or exit code
+};
+[[nodiscard]] std::optional<MpirunVerdict> parse_mpirun_verdict(const std::string& log);
+/// The ranks in the order in which mpirun saw them end, well or badly.
+[[nodiscard]] std::vector<int> parse_mpirun_ends(const std::string& log);
+
+}  // namespace tutti::harness

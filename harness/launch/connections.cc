@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/connections.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+namespace tutti::harness {
+
+Status Connections::listen(const std::string& name, int expected, Frame welcome, std::vector<int> descriptors) {
+  constexpr int kStrangers = 16;  // room for those who are not ours and will be turned away
+  TUTTI_ASSIGN_OR_RETURN(listener_, listen_at(name, expected + kStrangers));
+  is_taken_.assign(static_cast<std::size_t>(expected), false);
+  welcome_ = std::move(welcome);
+  descriptors_ = std::move(descriptors);
+  return Status();
+}
+
+void Connections::add_to(std::vector<pollfd>& set) const {
+  set.push_back({listener_.get(), POLLIN, 0});
+  for (const Peer& peer : peers_) set.push_back({peer.socket.get(), POLLIN, 0});
+}
+
+void Connections::service(Events& events) {
+  accept_all();
+  for (Peer& peer : peers_) read_all(peer, events);
+  std::erase_if(peers_, [](const Peer& peer) { return !peer.socket.is_open(); });
+}
+
+void Connections::accept_all() {
+  for (;;) {
+    Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.is_open()) return;
+    ucred who = {};
+    socklen_t bytes = sizeof(who);
+    // An abstract name has no permissions: whoever is not us is turned away here.
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0 || who.uid != ::getuid()) continue;
+    Peer peer;
+    peer.socket = std::move(socket);
+    peer.pid = who.pid;
+    peers_.push_back(std::move(peer));
+  }
+}
+
+void Connections::read_all(Peer& peer, Events& events) {
+  std::array<char, 65536> bytes;
+  while (peer.socket.is_open()) {
+    const ssize_t n = ::read(peer.socket.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) {
+      peer.socket.close();
+      events.on_closed(peer.rank);
+      return;
+    }
+    peer.reader.append(std::string_view(bytes.data(), static_cast<std::size_t>(n)));
+    if (!take_frames(peer, events)) peer.socket.close();
+  }
+}
+
+bool Connections::take_frames(Peer& peer, Events& events) {
+  for (;;) {
+    Result<std::optional<Frame>> next = peer.reader.next();
+    if (!next.is_ok()) {
+      events.on_garbage(peer.rank, peer.pid, next.status().message());
+      return false;
+    }
+    if (!next.value()) return true;
+    const Frame& frame = *next.value();
+    if (peer.rank >= 0) {
+      events.on_frame(peer.rank, frame);
+    } else if (const Status greeted = greet(peer, frame, events); !greeted.is_ok()) {
+      events.on_garbage(-1, peer.pid, greeted.message());
+      return false;
+    }
+  }
+}
+
+Status Connections::greet(Peer& peer, const Frame& hello, Events& events) {
+  int rank = -1;
+  const char* end = hello.text.data() + hello.text.size();
+  if (hello.type != "hello" || std::from_chars(hello.text.data(), end, rank).ptr != end) {
+    return error(Code::io, "the first message is '{}', not a hello", hello.type);
+  }
+  if (rank < 0 || static_cast<std::size_t>(rank) >= is_taken_.size()) {
+    return error(Code::io, "a hello from rank {}; ranks are 0 to {}", rank, is_taken_.size() - 1);
+  }
+  if (is_taken_[static_cast<std::size_t>(rank)]) return error(Code::io, "a second hello from rank {}", rank);
+  is_taken_[static_cast<std::size_t>(rank)] = true;
+  peer.rank = rank;
+  events.on_hello(rank, peer.pid);
+  // If the rank is gone already, the end of its stream says so.
+  [[maybe_unused]] const Status sent = send_frame(peer.socket.get(), welcome_, descriptors_);
+  return Status();
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher's ends of all control connections: accepts, hands each rank its descriptors after its hello, and cuts
+// what comes into frames. Never blocks: what all ranks are given is small, and a payload of any size goes as a
+// descriptor.
+#pragma once
+
+#include <poll.h>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "harness/launch/control.h"
+
+namespace tutti::harness {
+
+class Connections {
+ public:
+  /// What `service` found. A rank of -1 is a peer that said no hello.
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual void on_hello(int rank, pid_t pid) = 0;
+    virtual void on_frame(int rank, const Frame& frame) = 0;
+    virtual void on_closed(int rank) = 0;
+    virtual void on_garbage(int rank, pid_t pid, const std::string& what) = 0;
+  };
+
+  /// `expected` ranks will say hello; each gets the frame `welcome` with `descriptors`, which must outlive this.
+  /// Errors: io.
+  Status listen(const std::string& name, int expected, Frame welcome, std::vector<int> descriptors);
+  /// Appends what to wait for.
+  void add_to(std::vector<pollfd>& set) const;
+  /// Accepts and reads all there is at this moment.
+  void service(Events& events);
+
+ private:
+  struct Peer {
+    Descriptor socket;
+    pid_t pid = 0;
+    int rank = -1;
+    FrameReader reader;
+  };
+  void accept_all();
+  void read_all(Peer& peer, Events& events);
+  bool take_frames(Peer& peer, Events& events);
+  Status greet(Peer& peer, const Frame& hello, Events& events);
+
+  Descriptor listener_;
+  std::vector<Peer> peers_;
+  std::vector<bool> is_taken_;  ///< ranks that said hello
+  Frame welcome_;
+  std::vector<int> descriptors_;
+};
+
+}  // namespace tutti::harness

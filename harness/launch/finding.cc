@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/finding.h"
+
+#include <csignal>
+#include <cstring>
+#include <sys/wait.h>
+
+namespace tutti::harness {
+namespace {
+
+constexpr int kKilled = 4;  // from here on a finding explains what other ranks say
+
+int weight(const Finding& finding) {
+  switch (finding.how) {
+    case Ending::finished:
+      return 0;
+    case Ending::exited:
+      return finding.is_certain ? 2 : 1;
+    case Ending::said_error:
+    case Ending::garbled:
+      return 3;
+    case Ending::killed:
+      return kKilled;
+    case Ending::stopped:
+    case Ending::hung:
+    case Ending::never_connected:
+      return 5;
+    case Ending::interrupted:
+      return 6;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string_view to_string(Ending how) {
+  switch (how) {
+    case Ending::finished:
+      return "finished";
+    case Ending::exited:
+      return "exited";
+    case Ending::killed:
+      return "killed";
+    case Ending::stopped:
+      return "stopped";
+    case Ending::hung:
+      return "hung";
+    case Ending::said_error:
+      return "said error";
+    case Ending::garbled:
+      return "garbled";
+    case Ending::never_connected:
+      return "never connected";
+    case Ending::interrupted:
+      return "interrupted";
+  }
+  return "unknown";
+}
+
+std::string name_of(int rank, pid_t pid) {
+  const std::string who = rank < 0 ? "mpirun" : fmt::format("rank {}", rank);
+  return pid > 0 ? fmt::format("{} (pid {})", who, pid) : who;
+}
+
+Finding lost_connection(int rank, pid_t pid) {
+  Finding finding;
+  finding.rank = rank;
+  finding.text = fmt::format("{} closed its connection before it was done", name_of(rank, pid));
+  finding.is_certain = false;
+  return finding;
+}
+
+Finding killed_by(int rank, const std::string& who, int signal) {
+  Finding finding;
+  finding.how = Ending::killed;
+  finding.rank = rank;
+  finding.number = signal;
+  finding.text = fmt::format("{} was killed by signal {} ({})", who, signal, ::strsignal(signal));
+  if (signal == SIGKILL) finding.text += ": by somebody, or by the kernel for lack of memory";
+  return finding;
+}
+
+Finding exited_with(int rank, const std::string& who, int exit_code) {
+  Finding finding;
+  finding.rank = rank;
+  finding.number = exit_code;
+  finding.text = fmt::format("{} exited with code {}{}", who, exit_code, exit_code == 0 ? " before it was done" : "");
+  return finding;
+}
+
+Finding from_wait_status(int rank, const std::string& who, int wait_status) {
+  return WIFSIGNALED(wait_status) ? killed_by(rank, who, WTERMSIG(wait_status))
+                                  : exited_with(rank, who, WEXITSTATUS(wait_status));
+}
+
+bool outweighs(const Finding& later, const Finding& earlier) {
+  if (weight(later) <= weight(earlier)) return false;
+  return later.rank == earlier.rank || weight(later) >= kKilled;
+}
+
+bool is_final(const Finding& finding) { return weight(finding) >= kKilled; }
+
+}  // namespace tutti::harness

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/launch_log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sstream>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace tutti::harness {
+
+Status LaunchLog::open(const std::filesystem::path& path) {
+  constexpr mode_t kMode = 0644;
+  if (path.empty()) {
+    file_ = Descriptor(::memfd_create("tutti-log", MFD_CLOEXEC));
+    if (file_.is_open()) ::fcntl(file_.get(), F_SETFL, O_APPEND);
+  } else {
+    file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kMode));
+  }
+  if (!file_.is_open()) return error(Code::io, "cannot write the log '{}': {}", path.string(), std::strerror(errno));
+  struct stat about = {};
+  ::fstat(file_.get(), &about);
+  start_ = about.st_size;
+  return Status();
+}
+
+std::string LaunchLog::text() const {
+  constexpr off_t kMost = 1 << 20;
+  struct stat about = {};
+  if (::fstat(file_.get(), &about) != 0) return "";
+  const off_t from = std::max(start_, about.st_size - kMost);
+  std::string text(static_cast<std::size_t>(std::max<off_t>(about.st_size - from, 0)), '\0');
+  const ssize_t n = ::pread(file_.get(), text.data(), text.size(), from);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  return text;
+}
+
+std::string LaunchLog::tail() const {
+  constexpr std::size_t kLines = 20;
+  std::vector<std::string> lines;
+  std::istringstream all(text());
+  for (std::string line; std::getline(all, line);) {
+    if (line.find("] odls:") == std::string::npos && line.find("] local:launch") == std::string::npos)
+      lines.push_back(line);
+  }
+  const std::size_t first = lines.size() > kLines ? lines.size() - kLines : 0;
+  return fmt::format("{}", fmt::join(lines.begin() + static_cast<std::ptrdiff_t>(first), lines.end(), "\n"));
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where ranks and mpirun write what they have to say besides their messages; shown only when a launch fails.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <sys/types.h>
+
+#include "harness/launch/descriptor.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+class LaunchLog {
+ public:
+  /// Appends to `path`; an empty path keeps the log in memory. Errors: io naming the path.
+  Status open(const std::filesystem::path& path);
+
+  [[nodiscard]] int descriptor() const { return file_.get(); }
+  /// What was written since `open`, of that the last MiB.
+  [[nodiscard]] std::string text() const;
+  /// Its last 20 lines, without mpirun's protocol (see mpirun_command).
+  [[nodiscard]] std::string tail() const;
+
+ private:
+  Descriptor file_;
+  off_t start_ = 0;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A directory for what mpirun and its ranks leave: session files and backing files of shared memory. Whoever made it
+// removes it, whatever happened to those who used it; what a killed launcher left is removed by the next one, which can
+// tell by the lock that the kernel released.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "harness/launch/descriptor.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+class PrivateDirectory {
+ public:
+  PrivateDirectory() = default;
+  /// In /dev/shm if it has `bytes` to spare, else in the directory for temporary files. Errors: io.
+  [[nodiscard]] static Result<PrivateDirectory> make(std::size_t bytes);
+  PrivateDirectory(PrivateDirectory&& other) noexcept;
+  PrivateDirectory& operator=(PrivateDirectory&& other) noexcept;
+  ~PrivateDirectory() { remove(); }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void remove();
+
+ private:
+  std::string path_;
+  Descriptor lock_;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/rank_link.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <optional>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace tutti::harness {
+namespace {
+
+std::optional<int> number_in_environment(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  int number = -1;
+  const char* end = text + std::strlen(text);
+  if (*text == '\0' || std::from_chars(text, end, number).ptr != end || number < 0) return std::nullopt;
+  return number;
+}
+
+std::optional<int> first_number(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (const auto number = number_in_environment(name)) return number;
+  }
+  return std::nullopt;
+}
+
+// The launcher sends nothing after the welcome: whatever wakes this thread means that it is gone.
+void* die_with_launcher(void* socket) {
+  pollfd readable = {static_cast<int>(reinterpret_cast<std::intptr_t>(socket)), POLLIN | POLLRDHUP, 0};
+  while (::poll(&readable, 1, -1) < 0 && errno == EINTR) {
+  }
+  ::_exit(1);
+}
+
+}  // namespace
+
+Result<RankLink> RankLink::connect() {
+  const char* name = std::getenv("TUTTI_CONTROL");
+  if (name == nullptr) {
+    return error(Code::unavailable, "TUTTI_CONTROL is not set: this program is started by the launcher, not by hand");
+  }
+  const auto rank = first_number({"TUTTI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"});
+  if (!rank) return error(Code::unavailable, "no rank in the environment: neither TUTTI_RANK nor what mpirun sets");
+  RankLink link;
+  link.rank_ = *rank;
+  TUTTI_ASSIGN_OR_RETURN(link.socket_, connect_to(name));
+  TUTTI_RETURN_IF_ERROR(send_frame(link.socket_.get(), {"hello", std::to_string(*rank)}));
+  TUTTI_RETURN_IF_ERROR(link.receive_welcome());
+  TUTTI_RETURN_IF_ERROR(link.start_watching());
+  return link;
+}
+
+Status RankLink::receive_welcome() {
+  FrameReader reader;
+  std::vector<Descriptor> given;
+  TUTTI_ASSIGN_OR_RETURN(const Frame welcome, receive_frame(socket_.get(), reader, given));
+  int processes = 0;
+  const bool is_read = welcome.type == "welcome" &&
+                       std::sscanf(welcome.text.c_str(), "%d %d %zu", &ranks_, &processes, &domain_bytes_) == 3;
+  const std::size_t expected = domain_bytes_ > 0 ? 3 : 2;
+  if (!is_read || given.size() != expected) {
+    return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, welcome.text,
+                 given.size());
+  }
+  const auto world = first_number({"TUTTI_RANK"}) ? std::nullopt : first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+  if (world && *world != processes) {
+    return error(Code::mismatch, "mpirun started {} ranks, the launcher expects {}", *world, processes);
+  }
+  TUTTI_ASSIGN_OR_RETURN(payload_, read_text(given[0].get()));
+  TUTTI_ASSIGN_OR_RETURN(board_memory_, Mapping::map(given[1].get(), Board::bytes(ranks_)));
+  if (domain_bytes_ > 0) domain_ = std::move(given[2]);
+  return Status();
+}
+
+// A thread that sleeps costs nothing while we measure. It never ends but with the process, so its copy of the socket is
+// never closed, and its stack is small; signals are for others.
+Status RankLink::start_watching() {
+  const int copy = ::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return error(Code::io, "cannot copy the control connection: {}", std::strerror(errno));
+  constexpr std::size_t kStackBytes = 64 * 1024;
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  void* argument = reinterpret_cast<void*>(static_cast<std::intptr_t>(copy));
+  const int failure = ::pthread_create(&thread, &attributes, die_with_launcher, argument);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  if (failure != 0) return error(Code::resource, "cannot start a thread: {}", std::strerror(failure));
+  return Status();
+}
+
+Status RankLink::send_any(std::string type, std::string text) {
+  const std::lock_guard lock(*sending_);
+  return send_frame(socket_.get(), {std::move(type), std::move(text)});
+}
+
+Status RankLink::send(std::string_view type, std::string_view text) {
+  static constexpr std::array<std::string_view, 4> kReserved = {"hello", "welcome", "bye", "error"};
+  if (std::find(kReserved.begin(), kReserved.end(), type) != kReserved.end()) {
+    return error(Code::invalid_argument, "message type '{}' is reserved", type);
+  }
+  return send_any(std::string(type), std::string(text));
+}
+
+Status RankLink::finish() { return send_any("bye", ""); }
+
+Status RankLink::fail(const Status& why) {
+  return send_any("error", fmt::format("{} {}", static_cast<int>(why.code()), why.message()));
+}
+
+void RankLink::announce(Activity activity, std::uint32_t case_index) {
+  harness::announce(board().status(rank_), activity, case_index);
+}
+
+void RankLink::settle() { harness::settle(board().status(rank_)); }
+
+}  // namespace tutti::harness

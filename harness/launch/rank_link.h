@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's end of the launcher: what it was given, where it reports. One per process; with threads or tasks the process
+// says hello as rank 0 and serves all ranks of the job.
+//
+// The rank does not outlive the launcher: the kernel kills it with the launcher, or a thread that sleeps in poll does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "harness/launch/board.h"
+#include "harness/launch/control.h"
+#include "harness/launch/segment.h"
+
+namespace tutti::harness {
+
+class RankLink {
+ public:
+  /// Connects to the launcher named in the environment (TUTTI_CONTROL) as the rank named there (TUTTI_RANK, or what
+  /// mpirun says). Errors: unavailable (not started by a launcher, or it is gone), mismatch (mpirun's number of ranks
+  /// is not the launcher's), io.
+  [[nodiscard]] static Result<RankLink> connect();
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] const std::string& payload() const { return payload_; }
+  [[nodiscard]] Board board() const { return Board(board_memory_.data(), ranks_); }
+  [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has none
+  [[nodiscard]] std::size_t domain_bytes() const { return domain_bytes_; }
+
+  /// Any thread may send. Errors: io, invalid_argument (too long, or a reserved type).
+  Status send(std::string_view type, std::string_view text);
+  /// The last word of a rank that is done. It then exits with 0.
+  Status finish();
+  /// The last word of a rank that gives up: the launcher ends the job and reports `why` with its code.
+  Status fail(const Status& why);
+
+  /// Before and after whatever may wait for another rank; see board.h.
+  void announce(Activity activity, std::uint32_t case_index);
+  void settle();
+
+ private:
+  RankLink() = default;
+  Status start_watching();
+  Status receive_welcome();
+  Status send_any(std::string type, std::string text);
+
+  int rank_ = 0;
+  int ranks_ = 1;
+  std::string payload_;
+  Descriptor socket_;
+  Descriptor domain_;
+  std::size_t domain_bytes_ = 0;
+  Mapping board_memory_;
+  std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a process, and the command line of mpirun.
+#pragma once
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "harness/launch/job.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+struct SpawnRequest {
+  std::vector<std::string> command;      ///< the program is looked for in PATH
+  std::vector<std::string> environment;  ///< "NAME=value", put over this process's own; "NAME" removes it
+  int output = -1;                       ///< descriptor for stdout and stderr
+  int death_signal = 0;                  ///< what it gets when the calling thread ends
+};
+
+/// Starts the leader of a session of its own (no terminal signal reaches it) with /dev/null for input.
+/// Errors: unavailable if the program cannot be executed, resource if there can be no further process.
+[[nodiscard]] Result<pid_t> spawn(const SpawnRequest& request);
+
+/// The command for `job`, whose files all go to `directory`; `cores` are those that the ranks may use together.
+[[nodiscard]] std::vector<std::string> mpirun_command(const Job& job, const std::string& directory, int cores);
+
+/// The program of `job` with a path that also holds in another process.
+[[nodiscard]] std::string resolve_program(const std::string& program);
+
+/// Cores that this process may use.
+[[nodiscard]] int allowed_cores();
+
+}  // namespace tutti::harness

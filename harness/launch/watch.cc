@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/watch.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/chrono.h>
+#include <fmt/ranges.h>
+
+#include "harness/launch/processes.h"
+
+namespace tutti::harness {
+namespace {
+
+bool is_waiting(const RankView& view) { return view.waited.count() > 0; }
+bool is_stopped(const RankView& view) { return view.state == 'T' || view.state == 't'; }
+bool is_gone(const RankView& view) { return view.state == 'Z' || view.state == 'X'; }
+
+double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+// Smaller is guiltier.
+auto innocence(const RankView& view) {
+  return std::tuple(!is_stopped(view), !is_gone(view), view.operation, is_waiting(view), view.rank);
+}
+
+std::string place(const RankView& view, const CaseName& case_name) {
+  if (view.operation == 0) return "before its first operation";
+  const std::string where = fmt::format("operation {} ({})", view.operation, case_name(view.case_index));
+  return (is_waiting(view) ? (view.activity == Activity::exchange ? "in an exchange, " : "in ") : "idle after ") +
+         where;
+}
+
+// "rank 1 has waited 2.0 s in operation 3 (...)", for the one that waited longest, and how many others wait with it.
+std::string victims(std::span<const RankView> ranks, int culprit, const CaseName& case_name) {
+  const RankView* longest = nullptr;
+  int others = -1;
+  for (const RankView& view : ranks) {
+    if (!is_waiting(view) || view.rank == culprit) continue;
+    ++others;
+    if (longest == nullptr || view.waited > longest->waited) longest = &view;
+  }
+  if (longest == nullptr) return "";
+  const std::string more = others > 0 ? fmt::format(" ({} more wait)", others) : "";
+  return fmt::format("; rank {} has waited {:.1f} s {}{}", longest->rank, seconds(longest->waited),
+                     place(*longest, case_name), more);
+}
+
+}  // namespace
+
+std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns) {
+  std::int64_t longest = 0;
+  for (int rank = 0; rank < board.ranks(); ++rank) {
+    const std::int64_t since = board.status(rank).pending_since_ns.load(std::memory_order_acquire);
+    if (since != 0) longest = std::max(longest, now_ns - since);
+  }
+  return std::chrono::nanoseconds(longest);
+}
+
+std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns) {
+  std::vector<RankView> views;
+  for (int rank = 0; rank < board.ranks(); ++rank) {
+    const RankStatus& status = board.status(rank);
+    const std::int64_t since = status.pending_since_ns.load(std::memory_order_acquire);
+    RankView view;
+    view.rank = rank;
+    view.pid = pids[static_cast<std::size_t>(rank)];
+    const auto info = process_info(view.pid);
+    view.state = info ? info->state : 'X';
+    view.waited = std::chrono::nanoseconds(since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1));
+    view.operation = status.operation.load(std::memory_order_relaxed);
+    view.case_index = status.case_index.load(std::memory_order_relaxed);
+    view.activity = static_cast<Activity>(status.activity.load(std::memory_order_relaxed));
+    views.push_back(view);
+  }
+  return views;
+}
+
+std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
+                                  const CaseName& case_name) {
+  const auto is_late = [&](const RankView& view) { return view.waited > timeout; };
+  if (std::none_of(ranks.begin(), ranks.end(), is_late)) return std::nullopt;
+  const auto guilty = std::min_element(
+      ranks.begin(), ranks.end(), [](const RankView& a, const RankView& b) { return innocence(a) < innocence(b); });
+  const auto is_as_guilty = [&](const RankView& view) {
+    return is_waiting(view) && view.operation == guilty->operation && !is_stopped(view) && !is_gone(view);
+  };
+  Blame blame;
+  if (ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(), is_as_guilty)) {
+    blame.text = fmt::format("all {} ranks hang {}, for {:.1f} s; none of them is stopped", ranks.size(),
+                             place(*guilty, case_name), seconds(guilty->waited));
+    return blame;
+  }
+  blame.rank = guilty->rank;
+  blame.how = is_stopped(*guilty) ? Ending::stopped : Ending::hung;
+  const std::string state = is_gone(*guilty) ? "dead" : describe_state(guilty->state);
+  const std::string own_wait =
+      is_waiting(*guilty) ? fmt::format(" for {:.1f} s", seconds(guilty->waited)) : std::string();
+  blame.text = fmt::format("rank {} (pid {}) is {}, {}{}{}", guilty->rank, guilty->pid, state,
+                           place(*guilty, case_name), own_wait, victims(ranks, guilty->rank, case_name));
+  return blame;
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is to blame when a job stands still. A rank announces each operation on the board before it enters; one that is
+// pending for longer than the timeout is a victim or a culprit. The culprit is, in this order: a rank that is stopped,
+// a rank that is gone, the rank that has announced the fewest operations (an idle one before one that waits).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <sys/types.h>
+
+#include "harness/launch/board.h"
+#include "harness/launch/job.h"
+
+namespace tutti::harness {
+
+/// One rank as the launcher sees it at one instant.
+struct RankView {
+  int rank = 0;
+  pid_t pid = 0;
+  char state = 'S';                      ///< see ProcessInfo
+  std::chrono::nanoseconds waited = {};  ///< since the announcement; 0: nothing is pending
+  std::uint64_t operation = 0;
+  std::uint32_t case_index = 0;
+  Activity activity = Activity::idle;
+};
+
+struct Blame {
+  Ending how = Ending::hung;  ///< or stopped
+  int rank = -1;              ///< -1: all ranks stand in the same operation
+  std::string text;
+};
+
+using CaseName = std::function<std::string(std::uint32_t)>;
+
+/// How long the oldest pending announcement on the board has been there.
+[[nodiscard]] std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns);
+/// Views of all ranks; `pids` has one entry per rank.
+[[nodiscard]] std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns);
+/// Nothing if no rank has waited for longer than `timeout`.
+[[nodiscard]] std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
+                                                const CaseName& case_name);
+
+}  // namespace tutti::harness
