@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job that runs: what the launcher knows of it from one tick to the next. The loop is in launch.cc; how the launcher
+// tells from deaths, deadlines, the board and states of processes that a job has failed is in weigh.cc.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/launch/board.h"
+#include "harness/launch/children.h"
+#include "harness/launch/connections.h"
+#include "harness/launch/finding.h"
+#include "harness/launch/interrupts.h"
+#include "harness/launch/job.h"
+#include "harness/launch/launch_log.h"
+#include "harness/launch/segment.h"
+
+namespace tutti::harness {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+class RunningJob : private Connections::Events {
+ public:
+  RunningJob(const Job& job, Listener& listener)
+      : job_(job),
+        listener_(listener),
+        members_(static_cast<std::size_t>(job.ranks_as == RanksAs::processes ? job.ranks : 1)) {}
+
+  /// Makes the segments and the socket and starts the processes. Errors: as `launch`.
+  Status start();
+  /// The loop, to the end of the job.
+  Outcome run();
+
+ private:
+  struct Member {  ///< what is at the other end of one connection
+    pid_t pid = 0;
+    bool has_said_hello = false;
+    bool has_said_bye = false;
+  };
+
+  void on_hello(int rank, pid_t pid) override;
+  void on_frame(int rank, const Frame& frame) override;
+  void on_closed(int rank) override;
+  void on_garbage(int rank, pid_t pid, const std::string& what) override;
+
+  void wait();
+  void weigh();
+  void weigh_children();
+  void weigh_mpirun(const Child& mpirun);
+  void weigh_deadlines();
+  void weigh_board();
+  void weigh_states();
+  void weigh_state(int rank, pid_t pid);
+  void add(Finding finding);
+  [[nodiscard]] bool is_member(int rank) const { return rank >= 0 && static_cast<std::size_t>(rank) < members_.size(); }
+  [[nodiscard]] Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] bool is_decided() const;
+  [[nodiscard]] bool all_said_hello() const;
+  [[nodiscard]] bool all_said_bye() const;
+  Outcome conclude();
+
+  const Job& job_;
+  Listener& listener_;
+  Interrupts interrupts_;
+  LaunchLog log_;
+  Descriptor payload_;
+  Descriptor domain_;
+  Descriptor board_segment_;
+  Mapping board_memory_;
+  std::optional<Board> board_;
+  Connections connections_;
+  std::vector<Member> members_;
+  std::optional<Finding> finding_;
+  bool is_over_ = false;  ///< the verdict stands; messages are still handed on
+  TimePoint decide_by_;
+  TimePoint started_;  ///< when the processes were started
+  std::optional<TimePoint> last_bye_;
+  TimePoint next_state_look_;
+  std::map<pid_t, TimePoint> stopped_since_;
+  Children children_;  // last: they end before anything that they use
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the launcher tells that a job has failed, and by whom: one function per source of findings.
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sys/wait.h>
+
+#include <fmt/ranges.h>
+
+#include "harness/launch/processes.h"
+#include "harness/launch/running_job.h"
+#include "harness/launch/watch.h"
+
+namespace tutti::harness {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kStateInterval = 1s;  // of the look at /proc for stopped processes
+constexpr auto kExitPatience = 10s;  // from the last bye to the last exit
+
+}  // namespace
+
+void RunningJob::weigh() {
+  if (const int signal = interrupts_.signal(); signal != 0) {
+    Finding finding;
+    finding.how = Ending::interrupted;
+    finding.number = signal;
+    finding.text = fmt::format("interrupted by signal {} ({})", signal, ::strsignal(signal));
+    add(std::move(finding));
+  }
+  weigh_children();
+  weigh_deadlines();
+  if (all_said_hello()) weigh_board();
+  // A rank that complains may have waited for one that is stopped: that one is to blame.
+  const bool has_complaint = finding_ && finding_->how == Ending::said_error;
+  if (has_complaint || Clock::now() >= next_state_look_) weigh_states();
+}
+
+void RunningJob::weigh_children() {
+  for (const Child& child : children_.all()) {
+    if (!child.wait_status) continue;
+    if (child.rank < 0) {
+      weigh_mpirun(child);
+    } else if (*child.wait_status != 0 || !member(child.rank).has_said_bye) {
+      add(from_wait_status(child.rank, name_of(child.rank, child.pid), *child.wait_status));
+    }
+  }
+}
+
+void RunningJob::weigh_mpirun(const Child& mpirun) {
+  const int status = *mpirun.wait_status;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && all_said_bye()) return;
+  if (WIFSIGNALED(status)) return add(from_wait_status(-1, name_of(-1, mpirun.pid), status));
+  const std::string log = log_.text();
+  MpirunVerdict verdict = parse_mpirun_verdict(log).value_or(MpirunVerdict());
+  if (verdict.rank < 0) {
+    constexpr int kSignalBase = 128;  // like a shell, mpirun exits with 137 for a rank that was killed by signal 9
+    const int code = WEXITSTATUS(status);
+    verdict.how = code > kSignalBase ? Ending::killed : Ending::exited;
+    verdict.number = code > kSignalBase ? code - kSignalBase : code;
+    const std::vector<int> ends = parse_mpirun_ends(log);
+    const auto is_early = [&](int rank) { return is_member(rank) && !member(rank).has_said_bye; };
+    const auto first = std::find_if(ends.begin(), ends.end(), is_early);
+    if (first != ends.end()) verdict.rank = *first;
+  }
+  // Where a connection only ended, mpirun knows better whose was first: it ends the others itself.
+  if (finding_ && !finding_->is_certain) finding_.reset();
+  const std::string who = name_of(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : mpirun.pid);
+  add(verdict.how == Ending::killed && verdict.rank >= 0 ? killed_by(verdict.rank, who, verdict.number)
+                                                         : exited_with(verdict.rank, who, WEXITSTATUS(status)));
+}
+
+void RunningJob::weigh_deadlines() {
+  Finding finding;
+  finding.code = Code::timeout;
+  if (!all_said_hello() && Clock::now() - started_ > job_.connect_timeout) {
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (!members_[i].has_said_hello) missing.push_back(i);
+    }
+    finding.how = Ending::never_connected;
+    finding.rank = static_cast<int>(missing.front());
+    finding.text =
+        fmt::format("within {} s no word from {} {}", std::chrono::duration<double>(job_.connect_timeout).count(),
+                    missing.size() == 1 ? "rank" : "ranks", fmt::join(missing, ", "));
+    add(std::move(finding));
+  } else if (last_bye_ && Clock::now() - *last_bye_ > kExitPatience) {
+    for (const Child& child : children_.all()) {
+      if (child.wait_status) continue;
+      finding.how = Ending::hung;
+      finding.rank = child.rank;
+      finding.text = fmt::format("{} said that it is done but does not exit", name_of(child.rank, child.pid));
+      return add(std::move(finding));
+    }
+  }
+}
+
+void RunningJob::weigh_board() {
+  const std::int64_t now = monotonic_ns();
+  if (longest_wait(*board_, now) <= job_.timeout) return;
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < job_.ranks; ++rank) {
+    pids.push_back(member(members_.size() == 1 ? 0 : rank).pid);
+  }
+  const auto blame = find_culprit(view_ranks(*board_, pids, now), job_.timeout,
+                                  [&](std::uint32_t index) { return listener_.case_name(index); });
+  if (!blame) return;
+  Finding finding;
+  finding.how = blame->how;
+  finding.rank = blame->rank;
+  finding.code = Code::timeout;
+  finding.text = blame->text;
+  add(std::move(finding));
+}
+
+void RunningJob::weigh_states() {
+  next_state_look_ = Clock::now() + kStateInterval;
+  for (const Child& child : children_.all()) {
+    if (!child.wait_status) weigh_state(child.rank, child.pid);
+  }
+  if (!job_.needs_mpirun) return;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].has_said_hello) weigh_state(static_cast<int>(i), members_[i].pid);
+  }
+  if (all_said_hello()) return;
+  for (const pid_t pid : children_.members()) {  // before its hello a rank is known by its environment only
+    if (const auto rank = environment_of(pid, "OMPI_COMM_WORLD_RANK")) weigh_state(std::atoi(rank->c_str()), pid);
+  }
+}
+
+void RunningJob::weigh_state(int rank, pid_t pid) {
+  const auto info = process_info(pid);
+  if (!info || info->state != 'T') {
+    stopped_since_.erase(pid);
+    return;
+  }
+  const auto since = stopped_since_.emplace(pid, Clock::now()).first->second;
+  const bool has_complaint = finding_ && finding_->how == Ending::said_error;
+  if (!has_complaint && Clock::now() - since < job_.timeout) return;
+  Finding finding;
+  finding.how = Ending::stopped;
+  finding.rank = rank;
+  finding.code = Code::timeout;
+  finding.text = fmt::format("{} is {}", name_of(rank, pid), describe_state(info->state));
+  if (has_complaint) finding.text += "; " + finding_->text;
+  add(std::move(finding));
+}
+
+}  // namespace tutti::harness

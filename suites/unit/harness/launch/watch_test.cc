@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/watch.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string case_name(std::uint32_t index) { return "case " + std::to_string(index); }
+
+RankView waiting(int rank, std::uint64_t operation, std::chrono::nanoseconds waited) {
+  RankView view;
+  view.rank = rank;
+  view.pid = 100 + rank;
+  view.waited = waited;
+  view.operation = operation;
+  view.case_index = 4;
+  view.activity = Activity::operation;
+  return view;
+}
+
+RankView idle(int rank, std::uint64_t operation) {
+  RankView view = waiting(rank, operation, 0ns);
+  view.activity = Activity::idle;
+  return view;
+}
+
+TEST(Watch, NobodyIsToBlameWithinTheTimeout) {
+  EXPECT_FALSE(find_culprit(std::vector{waiting(0, 3, 2s), idle(1, 2)}, 2s, case_name).has_value());
+  EXPECT_FALSE(find_culprit(std::vector{idle(0, 3), idle(1, 2)}, 1ns, case_name).has_value());
+}
+
+TEST(Watch, StoppedRankIsToBlameEvenIfAnotherIsFurtherBehind) {
+  std::vector ranks = {waiting(0, 3, 3s), waiting(1, 3, 1s), idle(2, 1)};
+  ranks[1].state = 'T';
+  const auto blame = find_culprit(ranks, 2s, case_name);
+  ASSERT_TRUE(blame.has_value());
+  EXPECT_EQ(blame->rank, 1);
+  EXPECT_EQ(blame->how, Ending::stopped);
+  EXPECT_EQ(blame->text,
+            "rank 1 (pid 101) is stopped (state T), in operation 3 (case 4) for 1.0 s; rank 0 has waited 3.0 s in "
+            "operation 3 (case 4)");
+}
+
+TEST(Watch, RankThatIsGoneIsToBlame) {
+  std::vector ranks = {waiting(0, 2, 3s), waiting(1, 3, 3s)};
+  ranks[1].state = 'Z';
+  EXPECT_EQ(find_culprit(ranks, 2s, case_name)->rank, 1);
+}
+
+TEST(Watch, RankWithFewestOperationsIsToBlame) {
+  const auto blame = find_culprit(std::vector{waiting(0, 9, 3s), waiting(1, 8, 3s), idle(2, 9)}, 2s, case_name);
+  EXPECT_EQ(blame->rank, 1);
+  EXPECT_EQ(blame->how, Ending::hung);
+}
+
+TEST(Watch, IdleRankIsToBlameBeforeOneThatWaitsInTheSameOperation) {
+  const auto blame = find_culprit(std::vector{waiting(0, 9, 3s), idle(1, 9), waiting(2, 9, 4s)}, 2s, case_name);
+  EXPECT_EQ(blame->rank, 1);
+  EXPECT_THAT(blame->text, AllOf(HasSubstr("idle after operation 9"), HasSubstr("rank 2 has waited 4.0 s"),
+                                 HasSubstr("(1 more wait)")));
+}
+
+TEST(Watch, AllRanksInOneOperationHaveNoCulprit) {
+  const auto blame = find_culprit(std::vector{waiting(0, 9, 3s), waiting(1, 9, 3s)}, 2s, case_name);
+  EXPECT_EQ(blame->rank, -1);
+  EXPECT_EQ(blame->how, Ending::hung);
+}
+
+TEST(Board, AnnouncementsAreSeenUntilTheySettle) {
+  constexpr int kRanks = 3;
+  void* memory = std::aligned_alloc(4096, Board::bytes(kRanks));
+  std::memset(memory, 0, Board::bytes(kRanks));
+  const Board board(memory, kRanks);
+  const std::vector<pid_t> pids(kRanks, ::getpid());
+  EXPECT_EQ(longest_wait(board, monotonic_ns()).count(), 0);
+  announce(board.status(1), Activity::exchange, 6);
+  const std::int64_t later = board.status(1).pending_since_ns.load() + 5;
+  EXPECT_EQ(longest_wait(board, later), 5ns);
+  const std::vector<RankView> views = view_ranks(board, pids, later);
+  EXPECT_EQ(views[0].waited, 0ns);
+  EXPECT_EQ(views[1].waited, 5ns);
+  EXPECT_EQ(views[1].operation, 1U);
+  EXPECT_EQ(views[1].case_index, 6U);
+  EXPECT_EQ(views[1].activity, Activity::exchange);
+  settle(board.status(1));
+  EXPECT_EQ(longest_wait(board, later).count(), 0);
+  std::free(memory);
+}
+
+TEST(Board, NoTwoPartsOverlapAndAllAreInside) {
+  constexpr int kRanks = 5;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(4096, Board::bytes(kRanks)));
+  const Board board(memory, kRanks);
+  std::vector<std::pair<std::size_t, std::size_t>> parts;  // begin, end
+  const auto add = [&](const auto& part) {
+    const auto begin = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&part) - memory);
+    EXPECT_EQ(begin % alignof(decltype(part)), 0U);
+    parts.emplace_back(begin, begin + sizeof(part));
+  };
+  add(board.abort_flag());
+  for (int rank = 0; rank < kRanks; ++rank) {
+    add(board.status(rank));
+    add(board.sync(rank));
+    add(board.page(rank));
+  }
+  std::sort(parts.begin(), parts.end());
+  for (std::size_t i = 1; i < parts.size(); ++i) EXPECT_LE(parts[i - 1].second, parts[i].first);
+  EXPECT_LE(parts.back().second, Board::bytes(kRanks));
+  std::free(memory);
+}
+
+}  // namespace
+}  // namespace tutti::harness
