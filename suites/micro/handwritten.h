@@ -24,8 +24,8 @@
 
 namespace tutti::micro {
 
-/// Two cache lines apart, because the prefetcher fetches lines in pairs.
-inline constexpr std::size_t kApart = 128;
+/// Lines of 64 bytes, this far apart: the prefetcher fetches neighbours (8 B: 44 ns at 128, 35 at 256).
+inline constexpr std::size_t kApart = 256;
 
 struct alignas(kApart) HandwrittenLine {
   std::atomic<std::uint64_t> epoch = 0;
