@@ -137,6 +137,17 @@ TEST(Expand, ARootThatFitsSomewhereIsLeftOutElsewhereAndCounted) {
   EXPECT_THAT(expansion.left_out, ElementsAre(LeftOut{.cells = 2, .reason = "root 3 on 2 ranks"}));
 }
 
+TEST(Expand, TheFirstRootThatDoesNotFitIsP) {
+  Sweep sweep = sweep_of({Collective::broadcast});
+  sweep.ranks = {2, 3};
+  sweep.sizes = {8};
+  sweep.roots = {{2}, false};
+  const Expansion expansion = expand(sweep).value();
+  EXPECT_THAT(ids(expansion),
+              ElementsAre("broadcast/tutti.none/shm/float/none/P3.processes/root2/8B/in/private/isolated"));
+  EXPECT_THAT(expansion.left_out, ElementsAre(LeftOut{.cells = 1, .reason = "root 2 on 2 ranks"}));
+}
+
 TEST(Expand, ARootThatFitsNowhereIsAUsageError) {
   Sweep sweep = sweep_of({Collective::broadcast});
   sweep.ranks = {1, 2};

@@ -139,6 +139,17 @@ TEST_F(JsonFileTest, KeepsTheLastDocumentWhenItCanNoLongerBeWritten) {
   EXPECT_EQ(document()["rows"].size(), 0U);
 }
 
+TEST_F(JsonFileTest, LeavesNothingBesideItWhenTheDiskIsFull) {
+  Result<JsonFile> file = JsonFile::open(path_, {});
+  ASSERT_TRUE(file.is_ok());
+  std::filesystem::create_symlink("/dev/full", path_ + ".part");
+  const Status status = file.value().write(std::vector{skipped_row()});
+  EXPECT_EQ(status.message(), "cannot write '" + path_ + "': No space left on device");
+  EXPECT_FALSE(std::filesystem::is_symlink(path_ + ".part"));
+  std::filesystem::remove(path_ + ".part");
+  EXPECT_EQ(document()["rows"].size(), 0U);
+}
+
 TEST(UtcNow, IsIso8601) { EXPECT_THAT(utc_now(), testing::MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z")); }
 
 }  // namespace
