@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The interface between tutti and a system under test that is not its own: a shared object named
+ * libtutti_backend_<name>.so that exports one function, `tutti_backend`. It is C, and includes nothing of tutti, so
+ * that it can be compiled with any compiler and against any MPI; harness/backends/mpi is an example of all of it.
+ *
+ * How it is called: one rank per process, always from one thread. open once; then any number of prepare, run, release,
+ * where several calls may be prepared at once; close once. describe and supports may be called at any time after the
+ * object was loaded, supports also before open. All ranks make the same sequence of prepare, run and release.
+ *
+ * How it fails: a function that returns int returns 0 for success. Otherwise it wrote a sentence into its message that
+ * names the value and what is allowed. It never prints, exits or throws. After a failed open, only describe and
+ * supports are called; after a failed run, nothing.
+ */
+#ifndef TUTTI_HARNESS_BACKENDS_BACKEND_H
+#define TUTTI_HARNESS_BACKENDS_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes whenever anything in this file changes its layout or its meaning. An object with another number is refused.
+ */
+#define TUTTI_BACKEND_ABI 1
+
+/* Where a function writes text: `size` bytes at `text`, terminated by 0, cut off where it does not fit. */
+typedef struct TuttiBackendMessage {
+  char* text;
+  size_t size;
+} TuttiBackendMessage;
+
+/* What the launcher started. */
+typedef struct TuttiBackendWorld {
+  int32_t ranks;
+  int32_t rank;
+} TuttiBackendWorld;
+
+/* One collective call, the same on all ranks but for the addresses. Names are those of `tutti list`. */
+typedef struct TuttiBackendCall {
+  const char* collective; /* "all_reduce", "broadcast", "all_to_all", "barrier" */
+  const char* dtype;      /* "float", "int32", "bfloat16"; any for barrier */
+  const char* op;         /* "sum", "max", "avg"; "none" where nothing is reduced */
+  int32_t root;           /* 0 where there is no root */
+  int32_t in_place;       /* 1: the input lies in `recv`, and `send` == `recv` */
+  int64_t count;          /* elements per block; buffers of all_to_all hold one block per rank */
+  uint64_t element_bytes;
+  const void* send; /* ignored by supports; so is recv */
+  void* recv;
+} TuttiBackendCall;
+
+typedef struct TuttiBackend {
+  /* TUTTI_BACKEND_ABI as the object was compiled with. First, whatever the number. */
+  uint32_t abi;
+
+  /* The name in rows, ids and `--backends`: that of the file. */
+  const char* name;
+
+  /* Joins the world of the library, initialising it unless the process has done so already. The library's number of
+   * ranks and own rank must be those of `world`: otherwise an error that names both numbers (a library that the
+   * launcher did not start makes every rank a world of one, and would be measured as such). Collective. */
+  int (*open)(const TuttiBackendWorld* world, TuttiBackendMessage* message);
+
+  /* Writes a JSON object with the strings `library`, `version`, `transport` and `single_copy` (how one rank reads
+   * another's memory: "cma", "none", ...); "" where it is not known. Before open, transport and single_copy are "".
+   * Returns non-zero where the text did not fit. */
+  int (*describe)(TuttiBackendMessage* text);
+
+  /* Whether prepare would accept `call`, on this rank alone and without a look at the addresses. If not, `reason` says
+   * why, in the words of the row that is then `skipped`. */
+  int (*supports)(const TuttiBackendCall* call, TuttiBackendMessage* reason);
+
+  /* Makes `call` ready to be run any number of times: looks names up, allocates. *handle is then not null. The strings
+   * of `call` need not outlive the function; the buffers must outlive the handle. Errors: those of supports. */
+  int (*prepare)(const TuttiBackendCall* call, void** handle, TuttiBackendMessage* message);
+
+  /* Runs the prepared call once, and returns when this rank's buffers may be read and written again. The library's
+   * blocking function as its users call it, and nothing else: this is what is timed. */
+  int (*run)(void* handle, TuttiBackendMessage* message);
+
+  /* Frees a handle of prepare. */
+  void (*release)(void* handle);
+
+  /* Leaves the world; finalises the library if open has initialised it. All handles are released. Collective. */
+  int (*close)(TuttiBackendMessage* message);
+} TuttiBackend;
+
+/* The one exported symbol. The table is constant and lives as long as the object. */
+const TuttiBackend* tutti_backend(void);
+typedef const TuttiBackend* (*TuttiBackendEntry)(void);
+#define TUTTI_BACKEND_SYMBOL "tutti_backend"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/backends/loader.h"
+
+#include <algorithm>
+#include <array>
+#include <dlfcn.h>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/ranges.h>
+
+#include "impl/types/names.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::string_view kPrefix = "libtutti_backend_";
+constexpr std::string_view kSuffix = ".so";
+constexpr std::string_view kOwn = "tutti";  // always there, and not a shared object
+
+/// Memory for a message of a backend.
+class Text {
+ public:
+  Text() : message_{.text = text_.data(), .size = text_.size()} { text_[0] = '\0'; }
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+
+  [[nodiscard]] TuttiBackendMessage* message() { return &message_; }
+  [[nodiscard]] std::string text() {
+    text_.back() = '\0';  // whatever the backend did
+    return text_.data();
+  }
+
+ private:
+  std::array<char, 2048> text_;
+  TuttiBackendMessage message_;
+};
+
+std::string file_of(std::string_view name) { return fmt::format("{}{}{}", kPrefix, name, kSuffix); }
+
+Status unknown_backend(std::string_view name, std::span<const std::string> directories) {
+  std::vector<std::string> names = list_backends(directories);
+  if (names.empty()) {
+    return error(Code::invalid_argument, "unknown backend '{}': there is only '{}', and no {} in {}", name, kOwn,
+                 file_of(name), fmt::join(directories, ", "));
+  }
+  names.emplace_back(kOwn);
+  return unknown_name("backend", name, names);
+}
+
+std::string system_reason() {
+  const char* const reason = dlerror();
+  return reason == nullptr ? "unknown reason" : reason;
+}
+
+}  // namespace
+
+std::vector<std::string> backend_directories(std::string_view variable, std::string_view program_directory) {
+  std::vector<std::string> directories;
+  while (!variable.empty()) {
+    const std::size_t colon = std::min(variable.find(':'), variable.size());
+    if (colon > 0) directories.emplace_back(variable.substr(0, colon));
+    variable.remove_prefix(std::min(colon + 1, variable.size()));
+  }
+  directories.emplace_back(program_directory);
+  return directories;
+}
+
+std::vector<std::string> list_backends(std::span<const std::string> directories) {
+  std::vector<std::string> names;
+  for (const std::string& directory : directories) {
+    std::error_code ignored;  // a directory that is not there has no backends
+    for (auto entry = std::filesystem::directory_iterator(directory, ignored);
+         entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
+      const std::string file = entry->path().filename().string();
+      if (!file.starts_with(kPrefix) || !file.ends_with(kSuffix)) continue;
+      if (file.size() <= kPrefix.size() + kSuffix.size()) continue;
+      names.push_back(file.substr(kPrefix.size(), file.size() - kPrefix.size() - kSuffix.size()));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Result<LoadedBackend> LoadedBackend::load(std::string_view name, std::span<const std::string> directories) {
+  const std::vector<std::string> names = list_backends(directories);
+  if (std::find(names.begin(), names.end(), name) == names.end()) return unknown_backend(name, directories);
+  std::string path;
+  for (const std::string& directory : directories) {
+    std::error_code ignored;
+    path = (std::filesystem::path(directory) / file_of(name)).string();
+    if (std::filesystem::exists(path, ignored)) break;
+  }
+  // Global, so that plugins that the library opens later find the library's symbols; a path with a slash is not
+  // searched for.
+  void* const object = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (object == nullptr) return error(Code::unavailable, "backend {} cannot be loaded: {}", name, system_reason());
+  // Not RTLD_DEFAULT: each object has its own function of this name.
+  const auto entry = reinterpret_cast<TuttiBackendEntry>(dlsym(object, TUTTI_BACKEND_SYMBOL));
+  if (entry == nullptr) return error(Code::unavailable, "{} is not a backend: {}", path, system_reason());
+  const TuttiBackend* const api = entry();
+  if (api->abi != TUTTI_BACKEND_ABI) {
+    return error(Code::unavailable,
+                 "backend {} has ABI {}, this program needs {}: build it again (scripts/build-backend), {}", name,
+                 api->abi, TUTTI_BACKEND_ABI, path);
+  }
+  if (api->name != name) {
+    return error(Code::unavailable, "{} says that it is backend '{}': name the file {}", path, api->name,
+                 file_of(api->name));
+  }
+  return LoadedBackend(api, path);
+}
+
+Result<std::string> LoadedBackend::describe() const {
+  Text text;
+  if (api_->describe(text.message()) == 0) return text.text();
+  return error(Code::unavailable, "backend {} cannot describe itself in {} bytes", name(), text.message()->size);
+}
+
+Status LoadedBackend::open(const TuttiBackendWorld& world) const {
+  Text text;
+  if (api_->open(&world, text.message()) == 0) return {};
+  return error(Code::unavailable, "backend {}: {}", name(), text.text());
+}
+
+Status LoadedBackend::supports(const TuttiBackendCall& call) const {
+  Text text;
+  if (api_->supports(&call, text.message()) == 0) return {};
+  return Status(Code::unavailable, text.text());
+}
+
+Result<LoadedBackend::Handle> LoadedBackend::prepare(const TuttiBackendCall& call) const {
+  Text text;
+  Handle handle = nullptr;
+  if (api_->prepare(&call, &handle, text.message()) == 0) return handle;
+  return error(Code::unavailable, "backend {}: {}", name(), text.text());
+}
+
+Status LoadedBackend::run(Handle handle) const {
+  Text text;
+  if (api_->run(handle, text.message()) == 0) return {};
+  return error(Code::io, "backend {}: {}", name(), text.text());
+}
+
+Status LoadedBackend::close() const {
+  Text text;
+  if (api_->close(text.message()) == 0) return {};
+  return error(Code::io, "backend {}: {}", name(), text.text());
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds and loads the shared objects behind `--backends`: libtutti_backend_<name>.so in the directories of
+// $TUTTI_BACKENDS, then beside the program. backend.h is the interface; here its messages become Statuses.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/backends/backend.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+/// Where to look, in order: the directories of `variable` (the value of $TUTTI_BACKENDS: separated by colons, possibly
+/// empty), then `program_directory`.
+[[nodiscard]] std::vector<std::string> backend_directories(std::string_view variable,
+                                                           std::string_view program_directory);
+
+/// Names of the shared objects in `directories`, sorted, each once. Opens none of them.
+[[nodiscard]] std::vector<std::string> list_backends(std::span<const std::string> directories);
+
+/// A loaded backend. Copyable; the object stays loaded until the process ends (an MPI does not survive being unloaded).
+class LoadedBackend {
+ public:
+  /// A prepared call; see backend.h.
+  using Handle = void*;
+
+  /// The backend of that name in the first directory that has one.
+  /// Errors: invalid_argument naming the nearest right name; unavailable where it cannot be loaded (the system's
+  /// reason) or has another ABI number (both numbers).
+  [[nodiscard]] static Result<LoadedBackend> load(std::string_view name, std::span<const std::string> directories);
+
+  [[nodiscard]] std::string_view name() const { return api_->name; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// The text of a JSON object. Errors: unavailable.
+  [[nodiscard]] Result<std::string> describe() const;
+
+  /// Errors: unavailable, naming both numbers where the library's world is not the launcher's.
+  Status open(const TuttiBackendWorld& world) const;
+  /// Errors: unavailable with the reason for a `skipped` row.
+  [[nodiscard]] Status supports(const TuttiBackendCall& call) const;
+  /// Errors: those of supports.
+  [[nodiscard]] Result<Handle> prepare(const TuttiBackendCall& call) const;
+  /// Errors: io.
+  Status run(Handle handle) const;
+  void release(Handle handle) const { api_->release(handle); }
+  /// Errors: io.
+  Status close() const;
+
+ private:
+  LoadedBackend(const TuttiBackend* api, std::string path) : api_(api), path_(std::move(path)) {}
+
+  const TuttiBackend* api_;
+  std::string path_;
+};
+
+}  // namespace tutti::harness

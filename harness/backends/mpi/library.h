@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an MPI library says about itself.
+#pragma once
+
+#include <string>
+
+namespace tutti::backend_mpi {
+
+struct Library {
+  std::string name;         ///< "Open MPI", "MPICH"
+  std::string version;      ///< "4.1.4"
+  std::string transport;    ///< what moves messages here: "ob1:self,vader", "ch4:ofi"; empty: not known
+  std::string single_copy;  ///< how a rank reads another's memory: "cma", "none"; empty: not known
+};
+
+/// Name and version, from MPI_Get_library_version: needs no MPI_Init.
+[[nodiscard]] Library library_identity();
+/// And transport and single copy, as initialised; after MPI_Init.
+[[nodiscard]] Library library_in_use();
+
+/// A JSON object with all four.
+[[nodiscard]] std::string to_json(const Library& library);
+
+}  // namespace tutti::backend_mpi

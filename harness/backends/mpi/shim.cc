@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The MPI backend: one source for every MPI, compiled once per library (scripts/build-backend). A prepared call holds
+// the arguments of one MPI function; running it is that function and nothing else. It knows tutti by backend.h alone.
+//
+// Compiled with TUTTI_BACKEND_NAME, the name under which this MPI is known.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include <climits>
+#include <mpi.h>
+
+#include "harness/backends/backend.h"
+#include "harness/backends/mpi/library.h"
+
+namespace {
+
+/// The state of the process: there is one MPI in it.
+struct World {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  bool is_initialised_here = false;
+};
+World g_world;
+
+struct Prepared;
+using Function = int (*)(const Prepared&);
+
+/// The arguments of one MPI call.
+struct Prepared {
+  Function function = nullptr;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  int count = 0;
+  int root = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op op = MPI_OP_NULL;
+};
+
+int run_all_reduce(const Prepared& p) {
+  return MPI_Allreduce(p.send, p.receive, p.count, p.type, p.op, g_world.communicator);
+}
+int run_broadcast(const Prepared& p) { return MPI_Bcast(p.receive, p.count, p.type, p.root, g_world.communicator); }
+int run_all_to_all(const Prepared& p) {
+  return MPI_Alltoall(p.send, p.count, p.type, p.receive, p.count, p.type, g_world.communicator);
+}
+int run_barrier(const Prepared& /*p*/) { return MPI_Barrier(g_world.communicator); }
+
+/// Writes `text` and returns 1, the value of every failure.
+int fail(TuttiBackendMessage* message, const std::string& text) {
+  std::snprintf(message->text, message->size, "%s", text.c_str());
+  return 1;
+}
+
+int fail_mpi(TuttiBackendMessage* message, const char* function, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return fail(message, std::string(function) + " failed: " + text);
+}
+
+/// A row per dtype. MPI has no bfloat16, but can move 16 bits.
+struct Type {
+  std::string_view name;
+  std::uint64_t bytes;
+  bool has_arithmetic;
+  MPI_Datatype type;
+};
+const Type kTypes[] = {{"float", sizeof(float), true, MPI_FLOAT},
+                       {"int32", sizeof(std::int32_t), true, MPI_INT32_T},
+                       {"bfloat16", sizeof(std::uint16_t), false, MPI_UINT16_T}};
+
+std::string unknown(const char* kind, std::string_view name, const char* known) {
+  return std::string(kind) + " '" + std::string(name) + "' is not known here (one of: " + known + ")";
+}
+
+/// The translators fill `prepared`; they return why MPI cannot do it, or nothing. None of them calls MPI: supports is
+/// asked before MPI_Init.
+std::string translate_type(const TuttiBackendCall& call, Prepared& prepared) {
+  for (const Type& row : kTypes) {
+    if (row.name != call.dtype) continue;
+    prepared.type = row.type;
+    if (row.bytes == call.element_bytes) return {};
+    return std::string(row.name) + " has " + std::to_string(row.bytes) + " bytes here, not " +
+           std::to_string(call.element_bytes);
+  }
+  return unknown("dtype", call.dtype, "float int32 bfloat16");
+}
+
+std::string translate_op(const TuttiBackendCall& call, Prepared& prepared) {
+  const std::string_view op = call.op;
+  if (op == "avg") return "MPI has no avg";
+  if (op != "sum" && op != "max") return unknown("op", op, "sum max");
+  prepared.op = op == "sum" ? MPI_SUM : MPI_MAX;
+  for (const Type& row : kTypes) {
+    if (row.name == call.dtype && !row.has_arithmetic) return "MPI has no arithmetic for " + std::string(row.name);
+  }
+  return {};
+}
+
+std::string translate_function(const TuttiBackendCall& call, Prepared& prepared) {
+  const std::string_view collective = call.collective;
+  if (collective == "all_reduce") {
+    prepared.function = run_all_reduce;
+    return translate_op(call, prepared);
+  }
+  if (collective == "all_to_all") {
+    prepared.function = run_all_to_all;
+    return {};
+  }
+  if (collective == "broadcast") {
+    prepared.function = run_broadcast;
+    return call.in_place != 0 ? "" : "MPI_Bcast has one buffer: there is no broadcast out of place";
+  }
+  return unknown("collective", collective, "all_reduce broadcast all_to_all barrier");
+}
+
+std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
+  if (std::string_view(call.collective) == "barrier") {
+    prepared.function = run_barrier;
+    return {};
+  }
+  if (std::string reason = translate_function(call, prepared); !reason.empty()) return reason;
+  if (std::string reason = translate_type(call, prepared); !reason.empty()) return reason;
+  if (call.count < 0 || call.count > INT_MAX) {
+    return "count " + std::to_string(call.count) + " does not fit one MPI call: it takes 0 to " +
+           std::to_string(INT_MAX);
+  }
+  prepared.count = static_cast<int>(call.count);
+  prepared.root = call.root;
+  prepared.send = call.in_place != 0 ? MPI_IN_PLACE : call.send;
+  prepared.receive = call.recv;
+  return {};
+}
+
+/// Errors come back as codes from here on: the default would end the process.
+int join_world(TuttiBackendMessage* message) {
+  int is_initialised = 0;
+  MPI_Initialized(&is_initialised);
+  if (is_initialised == 0) {
+    int provided = 0;  // other threads of the process never call MPI
+    if (const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided); code != MPI_SUCCESS) {
+      return fail_mpi(message, "MPI_Init_thread", code);
+    }
+    g_world.is_initialised_here = true;
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  g_world.communicator = MPI_COMM_WORLD;
+  return 0;
+}
+
+int backend_open(const TuttiBackendWorld* world, TuttiBackendMessage* message) {
+  if (const int failed = join_world(message); failed != 0) return failed;
+  int ranks = 0;
+  int rank = 0;
+  MPI_Comm_size(g_world.communicator, &ranks);
+  MPI_Comm_rank(g_world.communicator, &rank);
+  if (ranks == world->ranks && rank == world->rank) return 0;
+  const std::string hint =
+      ranks == 1 && world->ranks > 1 ? ": the ranks were not started by an mpirun of this MPI" : "";
+  return fail(message, tutti::backend_mpi::library_identity().name + " sees rank " + std::to_string(rank) + " of " +
+                           std::to_string(ranks) + ", the launcher started rank " + std::to_string(world->rank) +
+                           " of " + std::to_string(world->ranks) + hint);
+}
+
+int backend_describe(TuttiBackendMessage* text) {
+  const bool is_open = g_world.communicator != MPI_COMM_NULL;
+  const std::string json = tutti::backend_mpi::to_json(is_open ? tutti::backend_mpi::library_in_use()
+                                                               : tutti::backend_mpi::library_identity());
+  std::snprintf(text->text, text->size, "%s", json.c_str());
+  return json.size() < text->size ? 0 : 1;
+}
+
+int backend_supports(const TuttiBackendCall* call, TuttiBackendMessage* reason) {
+  Prepared ignored;
+  const std::string refusal = translate(*call, ignored);
+  return refusal.empty() ? 0 : fail(reason, refusal);
+}
+
+int backend_prepare(const TuttiBackendCall* call, void** handle, TuttiBackendMessage* message) {
+  Prepared prepared;
+  if (const std::string refusal = translate(*call, prepared); !refusal.empty()) return fail(message, refusal);
+  *handle = new Prepared(prepared);
+  return 0;
+}
+
+int backend_run(void* handle, TuttiBackendMessage* message) {
+  const auto& prepared = *static_cast<const Prepared*>(handle);
+  const int code = prepared.function(prepared);
+  return code == MPI_SUCCESS ? 0 : fail_mpi(message, "the MPI call", code);
+}
+
+void backend_release(void* handle) { delete static_cast<Prepared*>(handle); }
+
+int backend_close(TuttiBackendMessage* message) {
+  g_world.communicator = MPI_COMM_NULL;
+  if (!g_world.is_initialised_here) return 0;
+  g_world.is_initialised_here = false;
+  const int code = MPI_Finalize();
+  return code == MPI_SUCCESS ? 0 : fail_mpi(message, "MPI_Finalize", code);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const TuttiBackend* tutti_backend(void) {
+  static const TuttiBackend backend{.abi = TUTTI_BACKEND_ABI,
+                                    .name = TUTTI_BACKEND_NAME,
+                                    .open = backend_open,
+                                    .describe = backend_describe,
+                                    .supports = backend_supports,
+                                    .prepare = backend_prepare,
+                                    .run = backend_run,
+                                    .release = backend_release,
+                                    .close = backend_close};
+  return &backend;
+}
