@@ -99,6 +99,11 @@ Status JsonFile::set_measurement(const std::string& key, double value) {
   return replace_file(Code::io, path_, document());
 }
 
+Status JsonFile::set_version(const std::string& key, const std::string& text) {
+  info_.versions[key] = text;
+  return replace_file(Code::io, path_, document());
+}
+
 std::string JsonFile::document() const {
   Json left_out = Json::array();
   for (const LeftOut& item : info_.left_out) left_out.push_back({{"cells", item.cells}, {"reason", item.reason}});

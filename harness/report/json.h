@@ -49,6 +49,8 @@ class JsonFile {
   Status write(std::span<const Row> rows);
   /// Adds or changes one entry of `measurement` and replaces the document. Errors: as write.
   Status set_measurement(const std::string& key, double value);
+  /// Adds or changes one entry of `versions` and replaces the document. Errors: as write.
+  Status set_version(const std::string& key, const std::string& text);
 
  private:
   JsonFile(std::string path, RunInfo info) : path_(std::move(path)), info_(std::move(info)) {}

@@ -12,6 +12,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#if __has_include("tutti_version.h")
+#include "tutti_version.h"  // made by the build: TUTTI_COMMIT
+#endif
+
 namespace tutti::harness {
 namespace {
 
@@ -54,22 +58,9 @@ std::vector<Cache> caches_of(int core) {
 }
 
 std::string build_type() {
-#ifdef TUTTI_BUILD_TYPE
   return TUTTI_BUILD_TYPE;
-#elif defined(NDEBUG)
-  return "release";
-#else
-  return "debug";
-#endif
 }
 
-std::string commit() {
-#ifdef TUTTI_COMMIT
-  return TUTTI_COMMIT;
-#else
-  return kUnknown;
-#endif
-}
 
 }  // namespace
 
@@ -116,7 +107,7 @@ Machine describe_machine(bool with_hostname) {
   machine.compiler = "gcc " __VERSION__;
 #endif
   machine.build_type = build_type();
-  machine.commit = commit();
+  machine.commit = TUTTI_COMMIT;
   return machine;
 }
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti check`: correctness only, on the conformance cases. Every plan is proved before it runs.
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "harness/cases/conformance.h"
+#include "harness/launch/board.h"
+#include "harness/report/csv.h"
+#include "src/jobs.h"
+#include "src/options.h"
+#include "src/program.h"
+#include "src/progress.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Case;
+using harness::Row;
+using harness::Verdict;
+
+constexpr std::int64_t kMostShown = 20;  ///< wrong cases told one by one
+
+struct Tally {
+  std::int64_t ok = 0;
+  std::int64_t wrong = 0;
+  std::int64_t other = 0;
+};
+
+void tell(const Row& row, Tally& tally) {
+  if (row.verdict == Verdict::ok) {
+    ++tally.ok;
+    return;
+  }
+  ++(row.verdict == Verdict::wrong ? tally.wrong : tally.other);
+  if (tally.wrong + tally.other <= kMostShown) {
+    fmt::print("{}  {}\n  {}\n", to_string(row.verdict), row.case_id, row.reason);
+  }
+}
+
+int check(const SweepOptions& options) {
+  auto parsed = options.settings({.known_backends = {std::string(harness::kOwnBackend)}});
+  if (!parsed.is_ok()) return complain(parsed.status());
+  harness::Sweep& sweep = parsed.value().sweep;
+  if (!parsed.value().has_ranks) sweep.ranks = {1, 2, 3, 5, 8};
+  auto cases = harness::conformance_cases(sweep);
+  if (!parsed.value().case_id.empty()) {
+    auto one = harness::parse_case_id(parsed.value().case_id);
+    if (!one.is_ok()) return complain(one.status());
+    sweep.ranks_as = one.value().ranks_as;
+    cases = std::vector<Case>{std::move(one).value()};
+  }
+  if (!cases.is_ok()) return complain(cases.status());
+  std::optional<harness::CsvFile> csv;
+  if (!parsed.value().csv.empty()) {
+    auto opened = harness::CsvFile::open(parsed.value().csv);
+    if (!opened.is_ok()) return complain(opened.status());
+    csv = std::move(opened).value();
+  }
+
+  JobsRequest request;
+  for (Case& one : cases.value()) request.cells.push_back({std::move(one)});
+  request.spec.mode = harness::SessionSpec::Mode::check;
+  request.spec.ranks_as = sweep.ranks_as;
+  request.spec.seed = sweep.seed;
+  request.spec.timeout = sweep.timeout;
+
+  Tally tally;
+  Progress progress(0);
+  const std::int64_t begin = harness::monotonic_ns();
+  const int code = run_jobs(request, {.on_begin = [&](const std::vector<Case>& cell, std::size_t index,
+                                                      std::size_t of) { progress.begin(cell.front(), index, of); },
+                                      .on_cell = [&](const std::vector<Row>& rows) -> Status {
+                                        progress.clear();
+                                        for (const Row& row : rows) {
+                                          tell(row, tally);
+                                          if (csv) TUTTI_RETURN_IF_ERROR(csv->write(row));
+                                        }
+                                        return {};
+                                      },
+                                      .on_facts = [](const std::string&) {}});
+  progress.clear();
+  const double seconds = static_cast<double>(harness::monotonic_ns() - begin) * 1e-9;
+  fmt::print("# check: {} cases as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
+             request.cells.size(), to_string(sweep.ranks_as), tally.ok, tally.wrong, tally.other,
+             static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.other, seconds);
+  if (code != exit_ok) return code;
+  return tally.wrong > 0 ? exit_wrong : exit_ok;
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("check", "correctness only: the conformance cases");
+  command->footer("Example: tutti check all --ranks 1,2,3,5,8,16 --ranks-as threads");
+  auto options = std::make_shared<SweepOptions>(
+      *command, std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes", "--ops", "--timeout", "--seed",
+                                              "--case", "--csv"});
+  command->callback([&action, options] { action = [options] { return check(*options); }; });
+}
+
+}  // namespace tutti::program

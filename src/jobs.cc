@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/jobs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "harness/launch/launch.h"
+#include "harness/report/json.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Case;
+using harness::Ending;
+using harness::Outcome;
+using harness::RanksAs;
+using harness::Row;
+using harness::SessionSpec;
+
+/// Turns one job's messages into calls of the JobsListener.
+class Messages final : public harness::Listener {
+ public:
+  struct Place {
+    std::size_t first = 0;  ///< of this job's cells among all
+    std::size_t of = 0;
+  };
+  Messages(const SessionSpec& spec, const JobsListener& listener, Place place)
+      : spec_(spec), listener_(listener), place_(place) {}
+
+  void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
+    if (type == "begin") {
+      const auto index = static_cast<std::size_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
+      if (index < spec_.cells.size()) listener_.on_begin(spec_.cells[index], place_.first + index, place_.of);
+    } else if (type == "cell") {
+      on_cell(text);
+    } else if (type == "facts") {
+      listener_.on_facts(std::string(text));
+    }
+  }
+
+  [[nodiscard]] std::string case_name(std::uint32_t index) const override {
+    if (index >= spec_.cells.size() || spec_.cells[index].empty()) return "the start of the job";
+    return case_id(spec_.cells[index].front());
+  }
+
+  [[nodiscard]] const Status& failure() const { return failure_; }
+
+ private:
+  void on_cell(std::string_view lines) {
+    std::vector<Row> rows;
+    while (!lines.empty()) {
+      const std::size_t end = std::min(lines.find('\n'), lines.size());
+      auto row = harness::row_from_json(lines.substr(0, end));
+      if (row.is_ok()) rows.push_back(std::move(row).value());
+      if (!row.is_ok() && failure_.is_ok()) failure_ = row.status();
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+    if (rows.empty()) return;
+    const Status status = listener_.on_cell(rows);
+    if (!status.is_ok() && failure_.is_ok()) failure_ = status;
+  }
+
+  const SessionSpec& spec_;
+  const JobsListener& listener_;
+  Place place_;
+  Status failure_;
+};
+
+bool has_reference(const std::vector<std::vector<Case>>& cells) {
+  return std::any_of(cells.begin(), cells.end(), [](const std::vector<Case>& cell) {
+    return std::any_of(cell.begin(), cell.end(), [](const Case& one) { return one.backend != harness::kOwnBackend; });
+  });
+}
+
+int exit_code_of(const Outcome& outcome) {
+  if (outcome.ok) return exit_ok;
+  if (outcome.how == Ending::interrupted) return exit_interrupted;
+  if (outcome.how == Ending::said_error) return program::exit_code_of(outcome.failure);
+  return exit_crash;
+}
+
+int run_job(const SessionSpec& spec, Messages& messages) {
+  harness::Job job;
+  job.ranks = spec.ranks;
+  job.ranks_as = spec.ranks_as;
+  job.needs_mpirun = spec.ranks_as == RanksAs::processes && has_reference(spec.cells);
+  job.arguments = {"rank"};
+  job.payload = to_json(spec);
+  job.domain_bytes = spec.ranks_as == RanksAs::processes ? domain_bytes(domain_shape(spec)) : 0;
+  job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
+  const auto outcome = harness::launch(job, messages);
+  if (!outcome.is_ok()) return complain(outcome.status());
+  const int code = exit_code_of(outcome.value());
+  if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
+  fmt::print(stderr, "\n");
+  complain(outcome.value().failure);
+  if (!outcome.value().log_tail.empty()) fmt::print(stderr, "last lines of the job's log:\n{}\n", outcome.value().log_tail);
+  return code;
+}
+
+}  // namespace
+
+int run_jobs(const JobsRequest& request, const JobsListener& listener) {
+  for (std::size_t first = 0; first < request.cells.size();) {
+    const int ranks = request.cells[first].front().ranks;
+    std::size_t last = first;
+    while (last < request.cells.size() && request.cells[last].front().ranks == ranks) ++last;
+    SessionSpec spec = request.spec;
+    spec.ranks = ranks;
+    spec.cells.assign(request.cells.begin() + static_cast<std::ptrdiff_t>(first),
+                      request.cells.begin() + static_cast<std::ptrdiff_t>(last));
+    spec.cells_after = static_cast<int>(request.cells.size() - last);
+    spec.heap_bytes = harness::heap_bytes_for(spec.cells);
+    Messages messages(spec, listener, {.first = first, .of = request.cells.size()});
+    if (const int code = run_job(spec, messages); code != exit_ok) return code;
+    first = last;
+  }
+  return exit_ok;
+}
+
+}  // namespace tutti::program

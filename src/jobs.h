@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running cells: one job per number of ranks, one after the other; rows are handed on as they finish.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/cases/case.h"
+#include "harness/measure/session.h"
+#include "harness/report/record.h"
+
+namespace tutti::program {
+
+struct JobsRequest {
+  harness::SessionSpec spec;                        ///< what all jobs have in common; cells and ranks are set per job
+  std::vector<std::vector<harness::Case>> cells;    ///< sorted by ranks
+};
+
+/// Whom the jobs tell.
+struct JobsListener {
+  std::function<void(const std::vector<harness::Case>& cell, std::size_t index, std::size_t of)> on_begin;
+  std::function<Status(const std::vector<harness::Row>& rows)> on_cell;
+  std::function<void(const std::string& facts_json)> on_facts;
+};
+
+/// The exit code: 0, or that of the first job that failed, whose reason has then been printed to stderr. A failing
+/// on_cell does not stop a job; its code is returned when nothing else failed.
+[[nodiscard]] int run_jobs(const JobsRequest& request, const JobsListener& listener);
+
+}  // namespace tutti::program

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti list`: what there is, and why something is not available.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/backends/loader.h"
+#include "impl/algorithms/algorithm.h"
+#include "impl/types/dtype.h"
+#include "impl/types/op.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+using nlohmann::json;
+
+/// References that tutti has a backend for.
+constexpr std::array kReferences{"openmpi"};
+
+json backends() {
+  json list = json::array();
+  list.push_back({{"name", "tutti"}, {"available", true}, {"note", "the own collectives"}});
+  const auto directories = backend_directories();
+  std::vector<std::string> names = harness::list_backends(directories);
+  for (const std::string& name : names) {
+    const auto library = harness::LoadedBackend::load(name, directories);
+    list.push_back({{"name", name},
+                    {"available", library.is_ok()},
+                    {"note", library.is_ok() ? library.value().path() : library.status().message()}});
+  }
+  for (const std::string name : kReferences) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    list.push_back({{"name", name},
+                    {"available", false},
+                    {"note", fmt::format("no libtutti_backend_{}.so in $TUTTI_BACKENDS or beside the program: not built", name)}});
+  }
+  return list;
+}
+
+template <class List>
+json names_of(const List& list) {
+  json names = json::array();
+  for (const auto& item : list) names.push_back(to_string(item));
+  return names;
+}
+
+json everything() {
+  json algorithms = json::array();
+  for (const Algorithm* algorithm : all_algorithms()) {
+    algorithms.push_back({{"collective", to_string(algorithm->collective)},
+                          {"name", algorithm->name},
+                          {"summary", algorithm->summary},
+                          {"source", algorithm->source}});
+  }
+  return {{"collectives", names_of(all_collectives())},
+          {"algorithms", std::move(algorithms)},
+          {"transports", json::array({{{"name", "local"}, {"note", "ranks of one process: threads, tasks"}},
+                                      {{"name", "shm"}, {"note", "processes of one node"}}})},
+          {"backends", backends()},
+          {"dtypes", names_of(all_dtypes())},
+          {"ops", names_of(all_ops())}};
+}
+
+void print_names(const char* title, const json& names) {
+  fmt::print("{}:", title);
+  for (const json& name : names) fmt::print(" {}", name.get<std::string>());
+  fmt::print("\n");
+}
+
+int list(bool as_json) {
+  const json all = everything();
+  if (as_json) {
+    fmt::print("{}\n", all.dump(2));
+    return exit_ok;
+  }
+  print_names("collectives", all["collectives"]);
+  print_names("dtypes", all["dtypes"]);
+  print_names("ops", all["ops"]);
+  fmt::print("algorithms:\n");
+  for (const json& algorithm : all["algorithms"]) {
+    fmt::print("  {:<11} {:<14} {}\n", algorithm["collective"].get<std::string>(), algorithm["name"].get<std::string>(),
+               algorithm["summary"].get<std::string>());
+  }
+  fmt::print("transports:\n");
+  for (const json& transport : all["transports"]) {
+    fmt::print("  {:<11} {}\n", transport["name"].get<std::string>(), transport["note"].get<std::string>());
+  }
+  fmt::print("backends:\n");
+  for (const json& backend : all["backends"]) {
+    fmt::print("  {:<11} {}{}\n", backend["name"].get<std::string>(), backend["available"].get<bool>() ? "" : "not available: ",
+               backend["note"].get<std::string>());
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_list(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("list", "collectives, algorithms, transports, backends, dtypes, ops");
+  command->footer("Example: tutti list --json");
+  auto as_json = std::make_shared<bool>(false);
+  command->add_flag("--json", *as_json, "machine-readable");
+  command->callback([&action, as_json] { action = [as_json] { return list(*as_json); }; });
+}
+
+}  // namespace tutti::program

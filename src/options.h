@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sweep options, one table row each: name, value, default, help and what it sets. Flags, `--help` and error messages
+// follow from the table; a subcommand names the rows that it takes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "harness/cases/sweep.h"
+#include "impl/types/status.h"
+
+namespace tutti::program {
+
+/// Everything that flags can set.
+struct Settings {
+  harness::Sweep sweep;
+  bool has_ranks = false;  ///< --ranks was given
+  std::string csv;
+  std::string json;
+  std::string case_id;
+  bool requires_a_result = false;
+};
+
+/// What the table's parsers may look at besides the text.
+struct Surroundings {
+  std::vector<std::string> known_backends;  ///< tutti and the references found
+};
+
+/// Registers the named options (all of the table where `names` is empty) and the positional collectives on `command`.
+class SweepOptions {
+ public:
+  SweepOptions(CLI::App& command, std::vector<std::string_view> names);
+
+  /// The settings, from what was parsed. Errors: invalid_argument, the message begins with the option.
+  [[nodiscard]] Result<Settings> settings(const Surroundings& surroundings) const;
+
+ private:
+  std::vector<std::string> collectives_;
+  std::map<std::string, std::string> texts_;  // by option name; empty where not given
+  bool requires_ = false;
+};
+
+}  // namespace tutti::program

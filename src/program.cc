@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/program.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "harness/backends/loader.h"
+#include "harness/cases/case.h"
+
+namespace tutti::program {
+namespace {
+
+std::string& stored_command_line() {
+  static std::string line;
+  return line;
+}
+
+}  // namespace
+
+int exit_code_of(const Status& status) {
+  switch (status.code()) {
+    case Code::ok: return exit_ok;
+    case Code::invalid_argument: return exit_usage;
+    case Code::unavailable:
+    case Code::resource:
+    case Code::io: return exit_environment;
+    case Code::timeout:
+    case Code::aborted: return exit_crash;
+    case Code::mismatch:
+    case Code::refuted: return exit_wrong;
+  }
+  return exit_crash;
+}
+
+int complain(const Status& status) {
+  fmt::print(stderr, "tutti: {}\n", status.message());
+  return exit_code_of(status);
+}
+
+std::vector<std::string> backend_directories() {
+  const char* variable = std::getenv("TUTTI_BACKENDS");
+  std::error_code failure;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  return harness::backend_directories(variable == nullptr ? "" : variable, program.parent_path().string());
+}
+
+std::vector<std::string> known_backends() {
+  std::vector<std::string> names{std::string(harness::kOwnBackend)};
+  const auto directories = backend_directories();
+  for (std::string& name : harness::list_backends(directories)) names.push_back(std::move(name));
+  return names;
+}
+
+int default_ranks() {
+  constexpr int kMost = 8;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return 1;
+  return std::clamp(CPU_COUNT(&mask), 1, kMost);
+}
+
+const std::string& command_line() { return stored_command_line(); }
+
+void set_command_line(int argc, char** argv) {
+  std::string& line = stored_command_line();
+  for (int i = 0; i < argc; ++i) {
+    if (i > 0) line += ' ';
+    const std::string_view word = argv[i];
+    const bool is_plain = word.find_first_of(" \t\n\"'\\$&|;<>()*?") == std::string_view::npos && !word.empty();
+    line += is_plain ? std::string(word) : fmt::format("'{}'", word);
+  }
+}
+
+}  // namespace tutti::program

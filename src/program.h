@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the subcommands share: exit codes, how an error is told, where backends are. Each subcommand registers itself on
+// the program's command line and leaves the function that runs it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "impl/types/status.h"
+
+namespace tutti::program {
+
+/// The one table of exit codes; the README has it in prose.
+enum Exit : int {
+  exit_ok = 0,
+  exit_wrong = 1,        ///< a result is wrong, or a proof refuted
+  exit_usage = 2,        ///< unwritable output included
+  exit_environment = 3,  ///< this machine or build cannot run it
+  exit_crash = 5,        ///< crash, hang or timeout
+  exit_interrupted = 130,
+};
+[[nodiscard]] int exit_code_of(const Status& status);
+
+/// Prints `tutti: <message>` to stderr; returns the exit code.
+int complain(const Status& status);
+
+/// The directories in which backends are looked for: $TUTTI_BACKENDS, then beside the program.
+[[nodiscard]] std::vector<std::string> backend_directories();
+/// `tutti` and the references found.
+[[nodiscard]] std::vector<std::string> known_backends();
+
+/// Cores that this process may use, at most 8: the default of --ranks.
+[[nodiscard]] int default_ranks();
+
+/// The command line as it was typed, for the record.
+[[nodiscard]] const std::string& command_line();
+void set_command_line(int argc, char** argv);
+
+/// What a parsed command line runs; set by the subcommand that was chosen.
+using Action = std::function<int()>;
+
+void add_run(CLI::App& program, Action& action);
+void add_check(CLI::App& program, Action& action);
+void add_prove(CLI::App& program, Action& action);
+void add_list(CLI::App& program, Action& action);
+void add_rank(CLI::App& program, Action& action);  ///< hidden: what the launcher starts
+
+}  // namespace tutti::program

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "harness/cases/sweep.h"
+#include "harness/launch/board.h"
+
+namespace tutti::program {
+namespace {
+
+constexpr std::int64_t kBetweenLinesNs = 10'000'000'000;
+
+std::string duration_text(std::int64_t ns) {
+  const std::int64_t seconds = std::max<std::int64_t>(0, ns) / 1'000'000'000;
+  return seconds < 60 ? fmt::format("{} s", seconds) : fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
+}
+
+}  // namespace
+
+Progress::Progress(std::int64_t end_ns)
+    : is_terminal_(isatty(STDERR_FILENO) != 0), start_ns_(harness::monotonic_ns()), end_ns_(end_ns) {}
+
+void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of) {
+  const std::int64_t now = harness::monotonic_ns();
+  if (!is_terminal_ && last_ns_ != 0 && now - last_ns_ < kBetweenLinesNs) return;
+  last_ns_ = now;
+  // Without a budget the cells so far tell how long the others will take.
+  const std::int64_t each = index == 0 ? 0 : (now - start_ns_) / static_cast<std::int64_t>(index);
+  const std::int64_t left_by_cells = each * static_cast<std::int64_t>(of - index);
+  const std::int64_t left = end_ns_ == 0 ? left_by_cells : std::min(end_ns_ - now, index == 0 ? end_ns_ - now : left_by_cells);
+  const std::string estimate = left > 0 ? fmt::format(", about {} left", duration_text(left)) : "";
+  fmt::print(stderr, "{}[{}/{}] {} {} P={}{}{}", is_terminal_ ? "\r\033[K" : "", index + 1, of, to_string(one.collective),
+             harness::format_bytes(one.bytes), one.ranks, estimate, is_terminal_ ? "" : "\n");
+  std::fflush(stderr);
+  is_shown_ = is_terminal_;
+}
+
+void Progress::clear() {
+  if (!is_shown_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  is_shown_ = false;
+}
+
+}  // namespace tutti::program

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress on stderr: what is being measured and how much is left. On a terminal one line that is overwritten; elsewhere a
+// line now and then.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/cases/case.h"
+
+namespace tutti::program {
+
+class Progress {
+ public:
+  /// `end_ns`: CLOCK_MONOTONIC by which the sweep should be over; 0: no budget.
+  explicit Progress(std::int64_t end_ns);
+  void begin(const harness::Case& one, std::size_t index, std::size_t of);
+  /// Before something else is printed.
+  void clear();
+
+ private:
+  bool is_terminal_;
+  bool is_shown_ = false;
+  std::int64_t start_ns_;
+  std::int64_t end_ns_;
+  std::int64_t last_ns_ = 0;
+};
+
+}  // namespace tutti::program

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti prove`: proves the schedules of every algorithm asked for, for every number of ranks, and prints what was derived.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cases/expand.h"
+#include "impl/algorithms/algorithm.h"
+#include "impl/prove/prove.h"
+#include "impl/types/names.h"
+#include "src/options.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+constexpr int kMostShown = 10;
+
+/// One schedule to prove.
+struct Task {
+  const Algorithm* algorithm;
+  int ranks;
+  int root;
+};
+
+/// What the proofs of one algorithm came to.
+struct Summary {
+  int schedules = 0;
+  int proofs = 0;
+  int refuted = 0;
+  int most_slots = 0;
+  Labels labels;  ///< hold where they hold for every schedule
+};
+
+Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
+  std::set<std::string> wanted(sweep.algorithms.begin(), sweep.algorithms.end());
+  const bool is_all = wanted.erase("all") + wanted.erase("auto") > 0;
+  std::vector<std::string> names;
+  std::set<std::string> used;
+  std::vector<Task> tasks;
+  for (const Collective collective : sweep.collectives) {
+    for (const Algorithm* algorithm : algorithms_of(collective)) {
+      names.emplace_back(algorithm->name);
+      const bool is_wanted = wanted.contains(std::string(algorithm->name));
+      if (is_wanted) used.emplace(algorithm->name);
+      if (!is_all && !is_wanted) continue;
+      for (const int ranks : sweep.ranks) {
+        const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};
+        for (const int root : roots) tasks.push_back({.algorithm = algorithm, .ranks = ranks, .root = root});
+      }
+    }
+  }
+  for (const std::string& name : wanted) {
+    if (!used.contains(name)) return unknown_name("algorithm of the collectives that are proved", name, names);
+  }
+  // The largest first, so that the last thread to finish is not left with the most.
+  std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.ranks > b.ranks; });
+  return tasks;
+}
+
+class Prover {
+ public:
+  explicit Prover(const std::vector<Task>& tasks) : tasks_(tasks) {}
+
+  void run() {
+    std::vector<std::thread> threads;
+    const unsigned count = std::max(1U, std::thread::hardware_concurrency());
+    for (unsigned i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  [[nodiscard]] const std::map<const Algorithm*, Summary>& summaries() const { return summaries_; }
+  [[nodiscard]] const std::vector<std::string>& refuted() const { return refuted_; }
+
+ private:
+  void work() {
+    for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
+      const Task& task = tasks_[i];
+      const Problem problem{.collective = task.algorithm->collective, .ranks = task.ranks, .root = task.root};
+      const auto proof = prove_schedule(schedule_of(*task.algorithm, problem));
+      const std::lock_guard lock(mutex_);
+      Summary& summary = summaries_[task.algorithm];
+      ++summary.schedules;
+      if (proof.is_ok()) {
+        add(summary, proof.value());
+        continue;
+      }
+      ++summary.refuted;
+      refuted_.push_back(fmt::format("{} {} P={} root {}: {}", to_string(problem.collective), task.algorithm->name, task.ranks,
+                                     task.root, proof.status().message()));
+    }
+  }
+
+  static void add(Summary& summary, const ScheduleProof& proof) {
+    summary.proofs += proof.proofs;
+    summary.most_slots = std::max(summary.most_slots, proof.labels.least_slots);
+    summary.labels.keeps_order &= proof.labels.keeps_order;
+    summary.labels.same_bits &= proof.labels.same_bits;
+    summary.labels.synchronises &= proof.labels.synchronises;
+    summary.labels.sends_are_stable &= proof.labels.sends_are_stable;
+  }
+
+  const std::vector<Task>& tasks_;
+  std::atomic<std::size_t> next_ = 0;
+  std::mutex mutex_;
+  std::map<const Algorithm*, Summary> summaries_;
+  std::vector<std::string> refuted_;
+};
+
+void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
+  fmt::print("# {:<11} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm", "schedules", "proofs",
+             "refuted", "slots", "order", "same bits", "synchronises", "stable sends");
+  std::vector<const Algorithm*> order;
+  for (const Task& task : tasks) {
+    if (std::find(order.begin(), order.end(), task.algorithm) == order.end()) order.push_back(task.algorithm);
+  }
+  const auto yes = [](bool is_so) { return is_so ? "yes" : "no"; };
+  for (const Algorithm* algorithm : order) {
+    const Summary& s = prover.summaries().at(algorithm);
+    fmt::print("  {:<11} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
+               algorithm->name, s.schedules, s.proofs, s.refuted, s.most_slots == 0 ? "-" : std::to_string(s.most_slots),
+               yes(s.labels.keeps_order), yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));
+  }
+}
+
+int prove(const SweepOptions& options) {
+  auto parsed = options.settings({});
+  if (!parsed.is_ok()) return complain(parsed.status());
+  if (!parsed.value().has_ranks) {
+    for (int ranks = 1; ranks <= 64; ++ranks) parsed.value().sweep.ranks.push_back(ranks);
+  }
+  const auto tasks = tasks_for(parsed.value().sweep);
+  if (!tasks.is_ok()) return complain(tasks.status());
+  const auto begin = std::chrono::steady_clock::now();
+  Prover prover(tasks.value());
+  prover.run();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+
+  print_summaries(tasks.value(), prover);
+  for (std::size_t i = 0; i < std::min<std::size_t>(prover.refuted().size(), kMostShown); ++i) {
+    fmt::print("refuted: {}\n", prover.refuted()[i]);
+  }
+  int proofs = 0;
+  for (const auto& [algorithm, summary] : prover.summaries()) proofs += summary.proofs;
+  fmt::print("# prove: {} schedules, {} sets of plans proved, {} refuted; {:.1f} s\n", tasks.value().size(), proofs,
+             prover.refuted().size(), seconds.count());
+  return prover.refuted().empty() ? exit_ok : exit_wrong;
+}
+
+}  // namespace
+
+void add_prove(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("prove", "prove schedules: contributions, races, deadlock, slots, cost");
+  command->footer("Example: tutti prove all --ranks 1:128");
+  auto options = std::make_shared<SweepOptions>(*command, std::vector<std::string_view>{"--ranks", "--algorithms"});
+  command->callback([&action, options] { action = [options] { return prove(*options); }; });
+}
+
+}  // namespace tutti::program

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti rank`: what the launcher starts, once per rank or once for all ranks of a process. Hidden: people never call it.
+#include "harness/launch/rank_link.h"
+#include "harness/measure/session.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+int run_rank() {
+  auto link = harness::RankLink::connect();
+  if (!link.is_ok()) return complain(link.status());
+  harness::RankLink& connection = link.value();
+  const auto spec = harness::session_from_json(connection.payload());
+  Status status = spec.status();
+  if (status.is_ok()) {
+    status = harness::run_session(
+        spec.value(), {.board = connection.board(),
+                       .rank = connection.rank(),
+                       .domain_fd = connection.domain_fd(),
+                       .send = [&](std::string_view type, std::string_view text) { return connection.send(type, text); }});
+  }
+  const Status last_word = status.is_ok() ? connection.finish() : connection.fail(status);
+  if (!status.is_ok()) return complain(status);
+  return last_word.is_ok() ? exit_ok : complain(last_word);
+}
+
+}  // namespace
+
+void add_rank(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("rank", "one rank of a job; started by tutti itself");
+  command->group("");
+  command->callback([&action] { action = run_rank; });
+}
+
+}  // namespace tutti::program

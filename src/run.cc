@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti run`: sweep, verify, measure, report.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/cases/expand.h"
+#include "harness/report/csv.h"
+#include "harness/report/json.h"
+#include "harness/report/machine.h"
+#include "harness/report/table.h"
+#include "src/jobs.h"
+#include "src/options.h"
+#include "src/program.h"
+#include "src/progress.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Case;
+using harness::Row;
+using harness::Verdict;
+
+/// Where rows go: the table on stdout, and the files that were asked for.
+class Reports {
+ public:
+  static Result<Reports> open(const Settings& settings, std::vector<harness::LeftOut> left_out) {
+    Reports reports;
+    reports.left_out_ = std::move(left_out);
+    if (!settings.csv.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
+    }
+    if (!settings.json.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(reports.json_, harness::JsonFile::open(settings.json,
+                                                                    {.machine_json = machine_to_json(harness::describe_machine()),
+                                                                     .command = command_line(),
+                                                                     .seed = settings.sweep.seed,
+                                                                     .started = harness::utc_now(),
+                                                                     .left_out = reports.left_out_}));
+    }
+    return reports;
+  }
+
+  Status add(const std::vector<Row>& rows) {
+    fmt::print("{}", table_.cell(rows));
+    std::fflush(stdout);
+    for (const Row& row : rows) {
+      if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
+    }
+    return json_ ? json_->write(rows) : Status();
+  }
+
+  /// A fact that is not there, or not a number, is not told.
+  void add_facts(const std::string& text) {
+    const nlohmann::json facts = nlohmann::json::parse(text, nullptr, false);
+    if (!facts.is_object()) return;
+    if (facts.contains("floor_ns") && facts["floor_ns"].is_number()) {
+      floor_us_ = facts["floor_ns"].get<double>() * 1e-3;
+      if (json_) note(json_->set_measurement("floor_us", *floor_us_));
+    }
+    for (const auto& [name, what] : facts.value("backends", nlohmann::json::object()).items()) {
+      if (json_) note(json_->set_version(name, what.dump()));
+    }
+  }
+
+  void print_footer() const {
+    fmt::print("{}", table_.footer(left_out_));
+    if (floor_us_) fmt::print("# floor: a sample in which nothing is done takes {:.3f} us\n", *floor_us_);
+  }
+
+  [[nodiscard]] int exit_code(bool requires_a_result) const {
+    if (!failure_.is_ok()) return complain(failure_);
+    if (table_.rows_with(Verdict::wrong) > 0) return exit_wrong;
+    if (table_.rows_with(Verdict::error) > 0) return exit_crash;
+    const bool has_result = table_.rows_with(Verdict::ok) + table_.rows_with(Verdict::unchecked) > 0;
+    return requires_a_result && !has_result ? exit_environment : exit_ok;
+  }
+
+ private:
+  void note(Status status) {
+    if (failure_.is_ok()) failure_ = std::move(status);
+  }
+
+  harness::Table table_;
+  std::vector<harness::LeftOut> left_out_;
+  std::optional<harness::CsvFile> csv_;
+  std::optional<harness::JsonFile> json_;
+  std::optional<double> floor_us_;
+  Status failure_;
+};
+
+Result<harness::Expansion> expand(Settings& settings) {
+  if (settings.case_id.empty()) return harness::expand(settings.sweep);
+  TUTTI_ASSIGN_OR_RETURN(const Case one, harness::parse_case_id(settings.case_id));
+  settings.sweep.backends = {one.backend};
+  settings.sweep.algorithms = {one.algorithm};
+  settings.sweep.ranks_as = one.ranks_as;
+  return harness::Expansion{.cells = {one}, .left_out = {}};
+}
+
+int run(const SweepOptions& options) {
+  const std::vector<std::string> known = known_backends();
+  auto parsed = options.settings({.known_backends = known});
+  if (!parsed.is_ok()) return complain(parsed.status());
+  Settings& settings = parsed.value();
+  harness::Sweep& sweep = settings.sweep;
+  if (!settings.has_ranks) sweep.ranks = {default_ranks()};
+  if (sweep.backends.empty()) sweep.backends = known;
+  const auto expansion = expand(settings);
+  if (!expansion.is_ok()) return complain(expansion.status());
+  auto reports = Reports::open(settings, expansion.value().left_out);
+  if (!reports.is_ok()) return complain(reports.status());
+
+  JobsRequest request;
+  for (const harness::Cell& cell : expansion.value().cells) request.cells.push_back(harness::cases_of(cell, sweep));
+  std::erase_if(request.cells, [](const std::vector<Case>& cell) { return cell.empty(); });
+  request.spec.ranks_as = sweep.ranks_as;
+  request.spec.seed = sweep.seed;
+  request.spec.timeout = sweep.timeout;
+  request.spec.backend_directories = backend_directories();
+  for (const std::string& name : sweep.backends) {
+    if (name != harness::kOwnBackend) request.spec.references.push_back(name);
+  }
+  if (sweep.budget) request.spec.end_ns = harness::monotonic_ns() + sweep.budget->count();
+
+  Progress progress(request.spec.end_ns);
+  const int code = run_jobs(request, {.on_begin =
+                                          [&](const std::vector<Case>& cell, std::size_t index, std::size_t of) {
+                                            progress.begin(cell.front(), index, of);
+                                          },
+                                      .on_cell =
+                                          [&](const std::vector<Row>& rows) {
+                                            progress.clear();
+                                            return reports.value().add(rows);
+                                          },
+                                      .on_facts = [&](const std::string& facts) { reports.value().add_facts(facts); }});
+  progress.clear();
+  reports.value().print_footer();
+  return code != exit_ok ? code : reports.value().exit_code(settings.requires_a_result);
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("run", "sweep, verify, measure, report");
+  command->footer("Example: tutti run all_reduce broadcast --backends tutti,openmpi --ranks 2 --sizes 8:16M:x8 --csv out.csv");
+  auto options = std::make_shared<SweepOptions>(*command, std::vector<std::string_view>{});
+  command->callback([&action, options] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace tutti::program

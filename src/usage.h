@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mistakes on the command line that no option's parser sees: unknown subcommands and flags, missing values.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "impl/types/status.h"
+
+namespace tutti::program {
+
+/// invalid_argument that names the word and the nearest right one.
+[[nodiscard]] Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int argc, char** argv);
+
+/// `tutti 0.1.0 (commit), built with GCC 12.2.0 Release; transports: local shm`
+[[nodiscard]] std::string version_text();
+
+}  // namespace tutti::program
