@@ -20,7 +20,7 @@
 #include <deque>
 #include <vector>
 
-#include "impl/prove/findings.h"
+#include "impl/prove/signals.h"
 
 namespace tutti {
 
@@ -32,13 +32,12 @@ class Walk {
         visitor_(visitor),
         findings_(findings),
         ranks_(static_cast<int>(set.plans.size())),
+        signals_(set.plans, findings),
         states_(set.plans.size()) {
-    first_signal_.push_back(0);
-    bool has_channels = false;
-    for (int rank = 0; rank < ranks_; ++rank) has_channels = list_signals(rank) || has_channels;
-    const std::size_t pairs = static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(ranks_);
-    if (has_channels) channels_.resize(pairs);
-    if (!signals_.empty()) waited_.resize(pairs);
+    const bool has_channels = std::any_of(set.plans.begin(), set.plans.end(), [](const Plan& p) {
+      return std::any_of(p.ops().begin(), p.ops().end(), [](const PlanOp& op) { return op.has_channel != 0; });
+    });
+    if (has_channels) channels_.resize(set.plans.size() * set.plans.size());
   }
 
   /// Whether every rank came to its end; otherwise, and where something is left over, there are findings.
@@ -64,12 +63,6 @@ class Walk {
   using Slice = typename Visitor::Slice;
   static constexpr std::size_t kMostChannels = 8;
 
-  struct Signal {
-    std::uint32_t op;
-    int phase;
-    RankSet ranks;
-    int matched = 0;
-  };
   struct Node {
     Slice slice;
     std::int64_t bytes = 0;
@@ -101,25 +94,6 @@ class Walk {
     return channels_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(to)];
   }
 
-  /// Collects a rank's SIGNALs; whether it has channels.
-  bool list_signals(int rank) {
-    bool has_channels = false;
-    int last = 0;
-    const std::span<const PlanOp> ops = plan(rank).ops();
-    for (std::uint32_t i = 0; i < ops.size(); ++i) {
-      has_channels = has_channels || ops[i].has_channel != 0;
-      if (ops[i].verb != Verb::signal) continue;
-      const int phase = ops[i].phase;
-      if (phase <= last)
-        findings_.add(rank, ops[i].step, "SIGNAL of phase {} after phase {}: phases must rise", phase, last);
-      last = std::max(last, phase);
-      signals_.push_back({.op = i, .phase = phase, .ranks = plan(rank).ranks(ops[i])});
-      signal_pairs_ += signals_.back().ranks.n;
-    }
-    first_signal_.push_back(signals_.size());
-    return has_channels;
-  }
-
   /// Runs `rank` as far as it gets; whether it did anything.
   bool advance(int rank) {
     State& me = state(rank);
@@ -130,6 +104,7 @@ class Walk {
       did_something = true;
     }
     me.is_done = true;
+    if (me.is_in_slice) findings_.add(rank, ops.back().step, "ends within a slice that is never closed");
     return true;
   }
 
@@ -137,7 +112,7 @@ class Walk {
     switch (op.verb) {
       case Verb::signal:
         me.phase = std::max<int>(me.phase, op.phase);
-        visitor_.signal(rank, me.op, signal_id(rank, op.phase));
+        visitor_.signal(rank, me.op, signals_.id_of(rank, op.phase));
         return true;
       case Verb::wait:
         return hear(rank, me, op);
@@ -148,18 +123,16 @@ class Walk {
       visitor_.move(rank, me.op, nullptr, nullptr);
       return true;
     }
+    if (me.is_in_slice == ((op.marks & mark_opens) != 0)) {
+      findings_.add(rank, op.step, "{}",
+                    me.is_in_slice ? "opens a slice within a slice" : "a piece of a slice that was never opened");
+      me.is_refuted = true;
+      return false;
+    }
     if (!me.is_in_slice && !open(rank, me, op)) return false;
     visitor_.move(rank, me.op, me.full.data(), me.empty.data());
     if ((op.marks & mark_closes) != 0) close(rank, me, op);
     return true;
-  }
-
-  /// The index of rank's SIGNAL of this phase, or of its next one.
-  [[nodiscard]] std::size_t signal_id(int rank, int phase) const {
-    const auto r = static_cast<std::size_t>(rank);
-    std::size_t id = first_signal_[r];
-    while (id < first_signal_[r + 1] && signals_[id].phase < phase) ++id;
-    return id;
   }
 
   bool hear(int rank, State& me, const PlanOp& op) {
@@ -170,23 +143,13 @@ class Walk {
     me.phase = std::max<int>(me.phase, op.phase);
     for (; me.heard < set.n; ++me.heard) {
       const int peer = set.at(me.heard, ranks_);
-      const std::size_t id = signal_id(peer, op.phase);
-      if (id == first_signal_[static_cast<std::size_t>(peer) + 1] || signals_[id].phase != op.phase ||
-          !contains(signals_[id].ranks, rank, ranks_)) {
-        findings_.add(rank, op.step, "WAIT for phase {} of rank {}, which never signals it to rank {}", op.phase, peer,
-                      rank);
+      const std::size_t id = signals_.expected(rank, op, peer);
+      if (id == Signals::kNone) {
         me.is_refuted = true;
         return false;
       }
-      if (state(peer).op <= signals_[id].op) return false;
-      std::uint16_t& last =
-          waited_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(peer)];
-      if (op.phase <= last)
-        findings_.add(rank, op.step, "WAIT for phase {} of rank {} after phase {}: phases must rise", op.phase, peer,
-                      last);
-      last = std::max(last, op.phase);
-      ++signals_[id].matched;
-      ++matched_pairs_;
+      if (state(peer).op <= signals_.op_of(id)) return false;
+      signals_.heard(rank, op, peer, id);
       visitor_.heard(rank, peer, me.op, id);
     }
     me.heard = 0;
@@ -202,11 +165,6 @@ class Walk {
 
   /// Begins a slice if every source is full and every destination has room.
   bool open(int rank, State& me, const PlanOp& op) {
-    if ((op.marks & mark_opens) == 0) {
-      findings_.add(rank, op.step, "a piece of a slice that was never opened");
-      me.is_refuted = true;
-      return false;
-    }
     bool is_ready = true;
     for_channels(plan(rank).sources(op), [&](int peer) { is_ready = is_ready && channel(peer, rank).full > 0; });
     for_channels(plan(rank).destinations(op),
@@ -274,15 +232,11 @@ class Walk {
   Visitor& visitor_;
   Findings& findings_;
   int ranks_;
+  Signals signals_;
   std::vector<State> states_;
-  std::vector<Signal> signals_;            ///< by rank, in program order
-  std::vector<std::size_t> first_signal_;  ///< of each rank
-  std::vector<std::uint16_t> waited_;      ///< [rank][peer]: last phase
-  std::vector<Channel> channels_;          ///< [from][to]
-  std::deque<Node> nodes_;                 ///< a deque, so that they stay where they are
+  std::vector<Channel> channels_;  ///< [from][to]
+  std::deque<Node> nodes_;         ///< a deque, so that they stay where they are
   std::vector<Node*> free_nodes_;
-  std::int64_t signal_pairs_ = 0;
-  std::int64_t matched_pairs_ = 0;
 };
 
 /// Nobody can go on: says of the first few what they wait for.
@@ -325,26 +279,7 @@ void Walk<Visitor>::report_left_over() {
     findings_.add(static_cast<int>(i) / ranks_, channels_[i].head->step,
                   "sends a slice to rank {} that is never received", static_cast<int>(i) % ranks_);
   }
-  if (signal_pairs_ == matched_pairs_) return;
-  for (int rank = 0; rank < ranks_; ++rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    for (std::size_t id = first_signal_[r]; id < first_signal_[r + 1]; ++id) {
-      const Signal& sent = signals_[id];
-      if (sent.matched == sent.ranks.n) continue;
-      const auto waits = [&](int target) {
-        const std::span<const PlanOp> ops = plan(target).ops();
-        return std::any_of(ops.begin(), ops.end(), [&](const PlanOp& op) {
-          return op.verb == Verb::wait && op.phase == sent.phase && contains(plan(target).ranks(op), rank, ranks_);
-        });
-      };
-      for (int i = 0; i < sent.ranks.n; ++i) {
-        const int target = sent.ranks.at(i, ranks_);
-        if (waits(target)) continue;
-        findings_.add(rank, plan(rank).ops()[sent.op].step, "SIGNAL of phase {} to rank {}, which never waits for it",
-                      sent.phase, target);
-      }
-    }
-  }
+  signals_.report_left_over();
 }
 
 }  // namespace tutti

@@ -254,6 +254,31 @@ TEST(BrokenSchedule, WriteIntoAnInput) {
   EXPECT_THAT(findings_of(direct), StartsWith("rank 1 step 6: writes into an input"));
 }
 
+TEST(BrokenSchedule, EveryDroppedOrDoubledStepAndEveryShiftedPhaseIsRefuted) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    for (const int ranks : {2, 5}) {
+      const Programs whole = programs_of(algorithm->collective, algorithm->name, ranks);
+      for (int rank = 0; rank < ranks; ++rank) {
+        for (int i = 0; i < whole.original.step_count(rank); ++i) {
+          Programs dropped = whole;
+          drop(dropped[rank], i);
+          Programs doubled = whole;
+          double_step(doubled[rank], i);
+          Programs shifted = whole;
+          ++at(shifted[rank], i).phase;
+          const auto is_refuted = [](const Programs& programs) {
+            return prove_schedule(programs.schedule()).status().code() == Code::refuted;
+          };
+          EXPECT_TRUE(is_refuted(dropped)) << algorithm->name << " rank " << rank << " step " << i;
+          EXPECT_TRUE(is_refuted(doubled)) << algorithm->name << " rank " << rank << " step " << i;
+          EXPECT_TRUE(is_refuted(shifted) || at(shifted[rank], i).verb == Verb::move)
+              << algorithm->name << " rank " << rank << " step " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(BrokenSchedule, WrongStatementsAboutItself) {
   Schedule ring = schedule_for(Collective::all_reduce, "ring", 4);
   ring.least_slots = [](int slices) { return slices + 2; };

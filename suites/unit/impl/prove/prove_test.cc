@@ -216,6 +216,17 @@ TEST_F(BrokenPlan, SliceLengthsThatDiffer) {
       StartsWith("rank 1 step 1: receives a slice of 32 bytes from rank 0, which sends 64 bytes in its step 0"));
 }
 
+TEST_F(BrokenPlan, SliceThatIsNeverClosed) {
+  use(Collective::all_reduce, "ring", 3);
+  OpenPlan plan(plans_[1]);
+  plan.ops[4].marks &= static_cast<std::uint8_t>(~mark_closes);
+  plans_[1] = plan.closed();
+  EXPECT_THAT(findings(), HasSubstr("rank 1 step 4: ends within a slice that is never closed"));
+  plan.ops[3].marks &= static_cast<std::uint8_t>(~mark_closes);
+  plans_[1] = plan.closed();
+  EXPECT_THAT(findings(), HasSubstr("rank 1 step 4: opens a slice within a slice"));
+}
+
 TEST_F(BrokenPlan, ScratchOutOfBounds) {
   use(Collective::all_reduce, "one_shot", 3);
   OpenPlan plan(plans_[2]);
