@@ -61,7 +61,8 @@ class Reports {
       floor_us_ = facts["floor_ns"].get<double>() * 1e-3;
       if (json_) note(json_->set_measurement("floor_us", *floor_us_));
     }
-    for (const auto& [name, what] : facts.value("backends", nlohmann::json::object()).items()) {
+    const nlohmann::json backends = facts.value("backends", nlohmann::json::object());
+    for (const auto& [name, what] : backends.items()) {
       if (json_) note(json_->set_version(name, what.dump()));
     }
   }
