@@ -41,10 +41,7 @@ const Algorithm& Engine::choose(const Call& call) const {
                           buffer_bytes(problem, call.count, size_of(call.dtype)));
 }
 
-Result<const BoundEntry*> Engine::bound(const Call& call) {
-  const PlanCache::Key key = PlanCache::key_of(call);
-  if (const BoundEntry* entry = cache_.find(key); entry != nullptr) return entry;
-
+Result<const BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& key) {
   const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
   if (call.root < 0 || call.root >= ranks_) {
     return error(Code::invalid_argument, "root {} is out of range: 0 to {}", call.root, ranks_ - 1);
@@ -83,8 +80,9 @@ Result<const BoundEntry*> Engine::bound(const Call& call) {
   return cache_.insert(key, std::move(entry));
 }
 
-Status Engine::check_addresses(const Call& call, const BoundEntry& entry) const {
-  if (call.buffers == Buffers::private_) return {};
+Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
+  const Checked now{.entry = &entry, .input = call.input, .output = call.output};
+  if (now == checked_) return {};
   const std::size_t block = static_cast<std::size_t>(call.count) * size_of(call.dtype);
   const auto check = [&](const char* name, const void* pointer, int blocks) -> Status {
     const std::size_t bytes = static_cast<std::size_t>(blocks) * block;
@@ -93,19 +91,24 @@ Status Engine::check_addresses(const Call& call, const BoundEntry& entry) const 
                  bytes, pointer);
   };
   TUTTI_RETURN_IF_ERROR(check("the input", call.input, input_blocks(entry.schedule.problem, rank_)));
-  return check("the output", call.output, output_blocks(entry.schedule.problem, rank_));
+  TUTTI_RETURN_IF_ERROR(check("the output", call.output, output_blocks(entry.schedule.problem, rank_)));
+  checked_ = now;
+  return {};
 }
 
-Result<std::uint64_t> Engine::enqueue(const Call& call) {
+Status Engine::enqueue(const Call& call) {
   if (!failed_.is_ok()) return failed_;
-  TUTTI_ASSIGN_OR_RETURN(const BoundEntry* entry, bound(call));
-  TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
+  const PlanCache::Key key = PlanCache::key_of(call);
+  const BoundEntry* entry = cache_.find(key);
+  if (entry == nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(entry, bind_call(call, key));
+  }
+  if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
   if (next_ - first_ == ring_.size()) grow();
-  const std::uint64_t ticket = next_++;
-  pending(ticket) = {.entry = entry,
-                     .input = static_cast<const std::byte*>(call.input),
-                     .output = static_cast<std::byte*>(call.output)};
-  return ticket;
+  pending(next_++) = {.entry = entry,
+                      .input = static_cast<const std::byte*>(call.input),
+                      .output = static_cast<std::byte*>(call.output)};
+  return {};
 }
 
 void Engine::grow() {
@@ -115,14 +118,15 @@ void Engine::grow() {
 }
 
 Result<Work> Engine::post(const Call& call) {
-  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t ticket, enqueue(call));
+  TUTTI_RETURN_IF_ERROR(enqueue(call));
+  const std::uint64_t ticket = next_ - 1;
   progress();
   return handle(ticket);
 }
 
 Status Engine::run(const Call& call) {
-  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t ticket, enqueue(call));
-  return wait(ticket, options_.timeout);
+  TUTTI_RETURN_IF_ERROR(enqueue(call));
+  return wait(next_ - 1, options_.timeout);
 }
 
 void Engine::progress() {

@@ -21,7 +21,10 @@ class Engine final : public Communicator {
   [[nodiscard]] Result<Work> post(const Call& call) override;
   Status run(const Call& call) override;
   [[nodiscard]] Result<void*> alloc_shared(std::size_t bytes) override { return domain_.alloc_shared(rank_, bytes); }
-  void free_shared(void* pointer) override { domain_.free_shared(rank_, pointer); }
+  void free_shared(void* pointer) override {
+    checked_ = {};
+    domain_.free_shared(rank_, pointer);
+  }
   [[nodiscard]] const Algorithm& choose(const Call& call) const override;
 
  protected:
@@ -39,9 +42,10 @@ class Engine final : public Communicator {
     bool is_started = false;
   };
 
-  [[nodiscard]] Result<const BoundEntry*> bound(const Call& call);
-  Status check_addresses(const Call& call, const BoundEntry& entry) const;
-  Result<std::uint64_t> enqueue(const Call& call);
+  [[nodiscard]] Result<const BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
+  Status check_addresses(const Call& call, const BoundEntry& entry);
+  /// Puts the call at the end of the ring.
+  Status enqueue(const Call& call);
   [[nodiscard]] Pending& pending(std::uint64_t ticket) { return ring_[ticket & (ring_.size() - 1)]; }
   [[nodiscard]] const Pending& pending(std::uint64_t ticket) const { return ring_[ticket & (ring_.size() - 1)]; }
   void grow();
@@ -66,6 +70,13 @@ class Engine final : public Communicator {
   std::vector<Pending> ring_;                             // a power of two
   std::uint64_t first_ = 0;                               // ticket of the oldest call under way
   std::uint64_t next_ = 0;                                // ticket of the next call
+  struct Checked {
+    const BoundEntry* entry = nullptr;
+    const void* input = nullptr;
+    const void* output = nullptr;
+    bool operator==(const Checked&) const = default;
+  };
+  Checked checked_;  // shared buffers that passed last time
   Lane lane_;
   std::uint64_t completed_ = 0;       // operations complete here
   std::uint64_t known_complete_ = 0;  // every rank has completed at least so many

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's bound calls, by what distinguishes them. The call before last time is compared first: in a loop the look-up
-// is a comparison.
+// A rank's bound calls, by what distinguishes them. Last time's is compared first: in a loop the look-up is a
+// comparison.
 #pragma once
 
 #include <memory>
@@ -20,19 +20,20 @@ struct BoundEntry {
 
 class PlanCache {
  public:
+  /// Three words, so that comparing is three comparisons.
   struct Key {
-    Collective collective;
-    Dtype dtype;
-    Op op;
-    Buffers buffers;
-    bool is_in_place;
-    int root;
+    std::uint64_t what;  ///< root, collective, dtype, op, buffers, placement
     Count count;
     const Schedule* schedule;
     bool operator==(const Key&) const = default;
   };
   [[nodiscard]] static Key key_of(const Call& call) {
-    return {call.collective, call.dtype, call.op, call.buffers, call.is_in_place, call.root, call.count, call.schedule};
+    const auto byte = [](auto value, unsigned shift) { return static_cast<std::uint64_t>(value) << shift; };
+    return {.what = static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 32U |
+                    byte(call.collective, 24) | byte(call.dtype, 16) | byte(call.op, 8) | byte(call.buffers, 1) |
+                    byte(call.is_in_place, 0),
+            .count = call.count,
+            .schedule = call.schedule};
   }
 
   [[nodiscard]] const BoundEntry* find(const Key& key) {
@@ -52,10 +53,7 @@ class PlanCache {
     std::size_t operator()(const Key& key) const {
       std::uint64_t hash = 0x9e3779b97f4a7c15ULL;
       const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0xff51afd7ed558ccdULL ^ (hash >> 29U); };
-      mix(static_cast<std::uint64_t>(key.collective) | static_cast<std::uint64_t>(key.dtype) << 8U |
-          static_cast<std::uint64_t>(key.op) << 16U | static_cast<std::uint64_t>(key.buffers) << 24U |
-          static_cast<std::uint64_t>(key.is_in_place) << 32U);
-      mix(static_cast<std::uint64_t>(key.root));
+      mix(key.what);
       mix(static_cast<std::uint64_t>(key.count));
       mix(reinterpret_cast<std::uintptr_t>(key.schedule));
       return hash;

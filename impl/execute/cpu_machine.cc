@@ -18,6 +18,7 @@ CpuMachine::CpuMachine(Domain& domain, int rank)
   }
   const Seat& mine = seats_[static_cast<std::size_t>(rank)];
   my_lines_ = mine.lines;
+  my_scratch_ = mine.scratch;
   heap_address_ = reinterpret_cast<std::uintptr_t>(mine.heap);
   // A step has four operands a side, each a set of at most all ranks, and staging cuts a set in three.
   destinations_.resize(4 * count + 8);
@@ -73,35 +74,36 @@ bool CpuMachine::channels_ready(const PlanView& plan, const PlanOp& op) {
   return true;
 }
 
+template <class Pointer>
+Pointer* CpuMachine::resolve(const PlanOperand& operand, const std::vector<ChannelEnd>& ends, const PlanOp& op,
+                             Pointer* out) const {
+  if (operand.is_mine) {
+    *out++ = mine_[static_cast<std::size_t>(operand.space)] + operand.offset;
+    return out;
+  }
+  int rank = operand.ranks.first;
+  if (operand.space == Space::channel) {
+    *out++ = payload(ends[static_cast<std::size_t>(rank)], op.slice_bytes) + operand.offset;
+    return out;
+  }
+  for (int i = 0; i < operand.ranks.n; ++i) {
+    *out++ = address(operand, rank);
+    rank = operand.ranks.after(rank, ranks_);
+  }
+  return out;
+}
+
 void CpuMachine::move(const PlanView& plan, const PlanOp& op) {
-  const PlanOperand* operand = plan.operands() + op.first_operand;
-  int destination_count = 0;
-  for (int i = 0; i < op.destinations; ++i, ++operand) {
-    if (operand->space == Space::channel) {
-      ChannelEnd& end = senders_[static_cast<std::size_t>(operand->ranks.first)];
-      destinations_[static_cast<std::size_t>(destination_count++)] = payload(end, op.slice_bytes) + operand->offset;
-      continue;
-    }
-    for (int j = 0; j < operand->ranks.n; ++j) {
-      destinations_[static_cast<std::size_t>(destination_count++)] = address(*operand, operand->ranks.at(j, ranks_));
-    }
-  }
-  int source_count = 0;
-  for (int i = 0; i < op.sources; ++i, ++operand) {
-    if (operand->space == Space::channel) {
-      const ChannelEnd& end = receivers_[static_cast<std::size_t>(operand->ranks.first)];
-      sources_[static_cast<std::size_t>(source_count++)] = payload(end, op.slice_bytes) + operand->offset;
-      continue;
-    }
-    for (int j = 0; j < operand->ranks.n; ++j) {
-      sources_[static_cast<std::size_t>(source_count++)] = address(*operand, operand->ranks.at(j, ranks_));
-    }
-  }
   if (op.bytes == 0) return;
+  const PlanOperand* operand = plan.operands() + op.first_operand;
+  std::byte** destination = destinations_.data();
+  for (int i = 0; i < op.destinations; ++i) destination = resolve(*operand++, senders_, op, destination);
+  const std::byte** source = sources_.data();
+  for (int i = 0; i < op.sources; ++i) source = resolve(*operand++, receivers_, op, source);
   operation_.kernel({.destinations = destinations_.data(),
-                     .destination_count = destination_count,
+                     .destination_count = static_cast<int>(destination - destinations_.data()),
                      .sources = sources_.data(),
-                     .source_count = source_count,
+                     .source_count = static_cast<int>(source - sources_.data()),
                      .bytes = static_cast<std::size_t>(op.bytes),
                      .ranks = ranks_,
                      .is_final = (op.marks & mark_final) != 0,
@@ -118,10 +120,12 @@ void CpuMachine::close_channels(const PlanView& plan, const PlanOp& op) {
       SlotHeader& header = slot(end);
       header.bytes = static_cast<std::uint64_t>(op.slice_bytes);
       header.hash = static_cast<std::uint32_t>(hash_);
-      header.message.store(++end.slices, std::memory_order_release);
+      header.message.store(end.slices + 1, std::memory_order_release);
+      pass(end);
     } else {
       ChannelEnd& end = receivers_[peer];
-      end.memory.consumed->store(++end.slices, std::memory_order_release);
+      end.memory.consumed->store(end.slices + 1, std::memory_order_release);
+      pass(end);
     }
   }
 }

@@ -3,6 +3,7 @@
 // executes one operation at a time and keeps the rank's ends of its channels between operations.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -29,6 +30,8 @@ class CpuMachine {
   void begin(const Operation& operation) {
     operation_ = operation;
     generation_ = operation.number & generation_mask_;
+    mine_ = {const_cast<std::byte*>(operation.input), operation.output, my_scratch_ + generation_ * scratch_bytes_,
+             nullptr, my_lines_[generation_].flag.scratch.data()};
     hash_ = operation.plan.header().hash;
     is_announced_ = false;
   }
@@ -66,19 +69,28 @@ class CpuMachine {
   struct ChannelEnd {
     ChannelMemory memory;
     std::uint64_t slices = 0;         ///< sent or received so far
+    std::uint64_t slot = 0;           ///< slices modulo the number of slots
     std::uint64_t consumed_seen = 0;  ///< sender: the receiver's count when last read
   };
 
   [[nodiscard]] std::uint64_t flag_for(std::uint16_t phase) const { return operation_.number << 16U | phase; }
   [[nodiscard]] SlotHeader& slot(const ChannelEnd& end) const {
-    return *reinterpret_cast<SlotHeader*>(end.memory.slots + end.slices % slots_ * slot_stride_);
+    return *reinterpret_cast<SlotHeader*>(end.memory.slots + end.slot * slot_stride_);
   }
   [[nodiscard]] std::byte* payload(const ChannelEnd& end, std::int64_t slice_bytes) const {
     SlotHeader& header = slot(end);
     if (slice_bytes <= static_cast<std::int64_t>(SlotHeader::kInline)) return header.payload.data();
     return reinterpret_cast<std::byte*>(&header + 1);
   }
+  void pass(ChannelEnd& end) const {
+    ++end.slices;
+    if (++end.slot == slots_) end.slot = 0;
+  }
   [[nodiscard]] std::byte* address(const PlanOperand& operand, int rank) const;
+  /// Appends the addresses of one operand on all ranks of its set; `ends` are those of its direction.
+  template <class Pointer>
+  Pointer* resolve(const PlanOperand& operand, const std::vector<ChannelEnd>& ends, const PlanOp& op,
+                   Pointer* out) const;
   [[nodiscard]] bool is_free(ChannelEnd& end) const;
   [[nodiscard]] bool is_full(const ChannelEnd& end, int peer, const PlanOp& op);
   void fail_on_mismatch(int peer);
@@ -93,11 +105,13 @@ class CpuMachine {
   std::vector<ChannelEnd> senders_;    // [peer]
   std::vector<ChannelEnd> receivers_;  // [peer]
   GenerationLines* my_lines_;
+  std::byte* my_scratch_;
   std::uintptr_t heap_address_;
   std::vector<std::byte*> destinations_;  // of the MOVE at hand
   std::vector<const std::byte*> sources_;
 
   Operation operation_;
+  std::array<std::byte*, 5> mine_{};  // [Space] in this operation
   std::uint64_t generation_ = 0;
   std::uint64_t hash_ = 0;
   bool is_announced_ = false;

@@ -39,8 +39,10 @@ TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machin
       machine.announce(op);
     } else {
       const RankSet set = plan.operands()[op.first_operand].ranks;
+      int rank = set.at(lane.cursor, ranks);
       for (; lane.cursor < set.n; ++lane.cursor) {
-        if (!machine.heard(set.at(lane.cursor, ranks), op.phase)) return false;
+        if (!machine.heard(rank, op.phase)) return false;
+        rank = set.after(rank, ranks);
       }
       lane.cursor = 0;
     }

@@ -331,11 +331,10 @@ class Lowering {
   std::uint8_t append_operands(const std::vector<Located>& list, std::int64_t position, std::int64_t slice_begin) {
     for (const Located& located : list) {
       const bool is_channel = located.space == Space::channel;
+      const bool is_mine = !is_channel && located.ranks.n == 1 && located.ranks.first == rank_;
       const std::int64_t offset = is_channel ? position - slice_begin : offset_at(located.pieces, position);
-      operands_.push_back({.offset = offset, .ranks = located.ranks, .space = located.space});
-      const bool is_my_scratch = (located.space == Space::scratch || located.space == Space::line) &&
-                                 located.ranks.n == 1 && located.ranks.first == rank_;
-      header_.uses_generation |= is_my_scratch;
+      operands_.push_back({.offset = offset, .ranks = located.ranks, .space = located.space, .is_mine = is_mine});
+      header_.uses_generation |= is_mine && !is_user(located.space);
     }
     return static_cast<std::uint8_t>(list.size());
   }

@@ -27,6 +27,7 @@ struct PlanOperand {
   std::int64_t offset = 0;
   RankSet ranks;
   Space space = Space::input;
+  bool is_mine = false;  ///< memory of this rank alone
 };
 static_assert(std::is_trivially_copyable_v<PlanOperand> && sizeof(PlanOperand) == 24);
 

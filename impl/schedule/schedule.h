@@ -30,7 +30,12 @@ struct RankSet {
   int n = 1;
 
   [[nodiscard]] TUTTI_HOST_DEVICE int at(int i, int ranks) const {
-    return static_cast<int>((first + static_cast<std::int64_t>(i) * stride) % ranks);
+    return i == 0 ? first : static_cast<int>((first + static_cast<std::int64_t>(i) * stride) % ranks);
+  }
+  /// The member after `rank`, without a division. Requires: 0 <= stride < ranks.
+  [[nodiscard]] TUTTI_HOST_DEVICE int after(int rank, int ranks) const {
+    const int next = rank + stride;
+    return next < ranks ? next : next - ranks;
   }
   bool operator==(const RankSet&) const = default;
 };

@@ -47,6 +47,7 @@ class UnitTable {
   [[nodiscard]] std::vector<Piece> pieces(const UnitSet& set, int blocks, std::int64_t stride) const {
     std::vector<Piece> result;
     const int total = blocks * layout_.units_per_block;
+    if (total == 0) return result;
     for (int j = 0; j < set.repeat; ++j) {
       for (int i = 0; i < set.length; ++i) append(result, unit_piece((set.start + j * set.stride + i) % total, stride));
     }
