@@ -29,8 +29,6 @@ inline constexpr int kMaxRanks = 4096;
 inline constexpr std::string_view kNone = "none";         ///< stands where a part does not apply
 inline constexpr std::string_view kOwnBackend = "tutti";  ///< every other backend is a reference
 
-
-
 enum class Placement : std::uint8_t { out, in };
 /// `isolated`: the ranks synchronise before every sample.
 enum class Cadence : std::uint8_t { isolated };

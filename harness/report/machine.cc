@@ -12,9 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#if __has_include("tutti_version.h")
-#include "tutti_version.h"  // made by the build: TUTTI_COMMIT
-#endif
+#include "tutti_version.h"
 
 namespace tutti::harness {
 namespace {
@@ -56,11 +54,6 @@ std::vector<Cache> caches_of(int core) {
     caches.push_back(std::move(cache));
   }
 }
-
-std::string build_type() {
-  return TUTTI_BUILD_TYPE;
-}
-
 
 }  // namespace
 
@@ -106,7 +99,7 @@ Machine describe_machine(bool with_hostname) {
 #else
   machine.compiler = "gcc " __VERSION__;
 #endif
-  machine.build_type = build_type();
+  machine.build_type = TUTTI_BUILD_TYPE;
   machine.commit = TUTTI_COMMIT;
   return machine;
 }
