@@ -81,9 +81,10 @@ int check(const SweepOptions& options) {
                                       .on_facts = [](const std::string&) {}});
   progress.clear();
   const double seconds = static_cast<double>(harness::monotonic_ns() - begin) * 1e-9;
-  fmt::print("# check: {} cases as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
-             request.cells.size(), to_string(sweep.ranks_as), tally.ok, tally.wrong, tally.other,
-             static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.other, seconds);
+  fmt::print(
+      "# check: {} cases as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
+      request.cells.size(), to_string(sweep.ranks_as), tally.ok, tally.wrong, tally.other,
+      static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.other, seconds);
   if (code != exit_ok) return code;
   return tally.wrong > 0 ? exit_wrong : exit_ok;
 }
@@ -94,8 +95,8 @@ void add_check(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("check", "correctness only: the conformance cases");
   command->footer("Example: tutti check all --ranks 1,2,3,5,8,16 --ranks-as threads");
   auto options = std::make_shared<SweepOptions>(
-      *command, std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes", "--ops", "--timeout", "--seed",
-                                              "--case", "--csv"});
+      *command, std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes", "--ops", "--timeout",
+                                              "--seed", "--case", "--csv"});
   command->callback([&action, options] { action = [options] { return check(*options); }; });
 }
 

@@ -96,7 +96,8 @@ int run_job(const SessionSpec& spec, Messages& messages) {
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
   fmt::print(stderr, "\n");
   complain(outcome.value().failure);
-  if (!outcome.value().log_tail.empty()) fmt::print(stderr, "last lines of the job's log:\n{}\n", outcome.value().log_tail);
+  if (!outcome.value().log_tail.empty())
+    fmt::print(stderr, "last lines of the job's log:\n{}\n", outcome.value().log_tail);
   return code;
 }
 

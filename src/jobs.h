@@ -13,8 +13,8 @@
 namespace tutti::program {
 
 struct JobsRequest {
-  harness::SessionSpec spec;                        ///< what all jobs have in common; cells and ranks are set per job
-  std::vector<std::vector<harness::Case>> cells;    ///< sorted by ranks
+  harness::SessionSpec spec;                      ///< what all jobs have in common; cells and ranks are set per job
+  std::vector<std::vector<harness::Case>> cells;  ///< sorted by ranks
 };
 
 /// Whom the jobs tell.

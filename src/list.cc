@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti list`: what there is, and why something is not available.
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,9 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-/// References that tutti has a backend for.
-constexpr std::array kReferences{"openmpi"};
-
 json backends() {
   json list = json::array();
   list.push_back({{"name", "tutti"}, {"available", true}, {"note", "the own collectives"}});
@@ -31,11 +27,9 @@ json backends() {
                     {"available", library.is_ok()},
                     {"note", library.is_ok() ? library.value().path() : library.status().message()}});
   }
-  for (const std::string name : kReferences) {
+  for (const std::string& name : all_references()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    list.push_back({{"name", name},
-                    {"available", false},
-                    {"note", fmt::format("no libtutti_backend_{}.so in $TUTTI_BACKENDS or beside the program: not built", name)}});
+    list.push_back({{"name", name}, {"available", false}, {"note", missing_backend(name).message()}});
   }
   return list;
 }
@@ -90,8 +84,8 @@ int list(bool as_json) {
   }
   fmt::print("backends:\n");
   for (const json& backend : all["backends"]) {
-    fmt::print("  {:<11} {}{}\n", backend["name"].get<std::string>(), backend["available"].get<bool>() ? "" : "not available: ",
-               backend["note"].get<std::string>());
+    fmt::print("  {:<11} {}{}\n", backend["name"].get<std::string>(),
+               backend["available"].get<bool>() ? "" : "not available: ", backend["note"].get<std::string>());
   }
   return exit_ok;
 }

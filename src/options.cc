@@ -29,24 +29,42 @@ struct Option {
   Apply apply;
 };
 
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// A reference that is known and not found is named as missing; `all` are those found.
 Status set_backends(Settings& settings, std::string_view text, const Surroundings& around) {
-  return store(harness::parse_backends(text, around.known_backends), settings.sweep.backends);
+  std::vector<std::string> known = around.known_backends;
+  for (const std::string& name : all_references()) {
+    if (!contains(known, name)) known.push_back(name);
+  }
+  TUTTI_RETURN_IF_ERROR(store(harness::parse_backends(text, known), settings.sweep.backends));
+  if (settings.sweep.backends == known) settings.sweep.backends = around.known_backends;  // all
+  for (const std::string& name : settings.sweep.backends) {
+    if (!contains(around.known_backends, name)) return missing_backend(name);
+  }
+  return {};
 }
 Status set_ranks(Settings& settings, std::string_view text, const Surroundings&) {
   settings.has_ranks = true;
   return store(harness::parse_ranks(text), settings.sweep.ranks);
 }
 
-#define TUTTI_SETS(parser, member) \
-  [](Settings& settings, std::string_view text, const Surroundings&) { return store(harness::parser(text), settings.member); }
+#define TUTTI_SETS(parser, member)                                     \
+  [](Settings& settings, std::string_view text, const Surroundings&) { \
+    return store(harness::parser(text), settings.member);              \
+  }
 
 const std::array kOptions{
-    Option{"--sizes", "LIST", harness::kDefaultSizes, "bytes: start:stop:xfactor, start:stop:+step or a list; K M G T are binary",
+    Option{"--sizes", "LIST", harness::kDefaultSizes,
+           "bytes: start:stop:xfactor, start:stop:+step or a list; K M G T are binary",
            TUTTI_SETS(parse_sizes, sweep.sizes)},
     Option{"--dtypes", "LIST", "float", "element types, or all", TUTTI_SETS(parse_dtypes, sweep.dtypes)},
     Option{"--ops", "LIST", "sum", "reductions, or all", TUTTI_SETS(parse_ops, sweep.ops)},
     Option{"--roots", "LIST", "0", "roots, or all", TUTTI_SETS(parse_roots, sweep.roots)},
-    Option{"--ranks", "LIST", "", "numbers of ranks; 1:128 is every number between (default: cores, at most 8)", set_ranks},
+    Option{"--ranks", "LIST", "", "numbers of ranks; 1:128 is every number between (default: cores, at most 8)",
+           set_ranks},
     Option{"--ranks-as", "KIND", "processes", "what a rank is: processes, threads, tasks",
            TUTTI_SETS(parse_ranks_as, sweep.ranks_as)},
     Option{"--backends", "LIST", "all", "systems under test: tutti and the references found", set_backends},
@@ -67,7 +85,8 @@ const std::array kOptions{
              const char* end = text.data() + text.size();
              const auto [stop, failure] = std::from_chars(text.data(), end, settings.sweep.seed);
              if (failure == std::errc() && stop == end) return {};
-             return error(Code::invalid_argument, "'{}' is not a seed: a whole number from 0 to 2^64-1, such as 1", text);
+             return error(Code::invalid_argument, "'{}' is not a seed: a whole number from 0 to 2^64-1, such as 1",
+                          text);
            }},
     Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
@@ -98,10 +117,12 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<std::string_view> name
   for (const Option& option : kOptions) {
     if (!is_wanted(names, option.name)) continue;
     const std::string name(option.name);
-    CLI::Option* added = command.add_option(name, texts_[name], std::string(option.help))->type_name(std::string(option.value));
+    CLI::Option* added =
+        command.add_option(name, texts_[name], std::string(option.help))->type_name(std::string(option.value));
     if (!option.fallback.empty()) added->default_str(std::string(option.fallback));
   }
-  if (is_wanted(names, "--require")) command.add_flag("--require", requires_, "exit with 3 where nothing could be measured");
+  if (is_wanted(names, "--require"))
+    command.add_flag("--require", requires_, "exit with 3 where nothing could be measured");
 }
 
 Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const {

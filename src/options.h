@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sweep options, one table row each: name, value, default, help and what it sets. Flags, `--help` and error messages
-// follow from the table; a subcommand names the rows that it takes.
+// The sweep options, one table row each: name, value, default, help and what it sets. Flags, `--help` and error
+// messages follow from the table; a subcommand names the rows that it takes.
 #pragma once
 
 #include <map>

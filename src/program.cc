@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/program.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <sched.h>
 #include <system_error>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/backends/loader.h"
 #include "harness/cases/case.h"
@@ -26,15 +25,20 @@ std::string& stored_command_line() {
 
 int exit_code_of(const Status& status) {
   switch (status.code()) {
-    case Code::ok: return exit_ok;
-    case Code::invalid_argument: return exit_usage;
+    case Code::ok:
+      return exit_ok;
+    case Code::invalid_argument:
+      return exit_usage;
     case Code::unavailable:
     case Code::resource:
-    case Code::io: return exit_environment;
+    case Code::io:
+      return exit_environment;
     case Code::timeout:
-    case Code::aborted: return exit_crash;
+    case Code::aborted:
+      return exit_crash;
     case Code::mismatch:
-    case Code::refuted: return exit_wrong;
+    case Code::refuted:
+      return exit_wrong;
   }
   return exit_crash;
 }
@@ -56,6 +60,18 @@ std::vector<std::string> known_backends() {
   const auto directories = backend_directories();
   for (std::string& name : harness::list_backends(directories)) names.push_back(std::move(name));
   return names;
+}
+
+const std::vector<std::string>& all_references() {
+  static const std::vector<std::string> names{"openmpi"};
+  return names;
+}
+
+Status missing_backend(std::string_view name) {
+  return error(Code::unavailable,
+               "backend '{0}' is not there: no libtutti_backend_{0}.so in {1}\n"
+               "build it (CMake does where it finds the library), or name its folder in TUTTI_BACKENDS",
+               name, fmt::join(backend_directories(), ", "));
 }
 
 int default_ranks() {

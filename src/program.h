@@ -32,6 +32,10 @@ int complain(const Status& status);
 [[nodiscard]] std::vector<std::string> backend_directories();
 /// `tutti` and the references found.
 [[nodiscard]] std::vector<std::string> known_backends();
+/// References that this version has a backend for, found or not.
+[[nodiscard]] const std::vector<std::string>& all_references();
+/// unavailable: what is missing of the reference `name`, and where it was looked for.
+[[nodiscard]] Status missing_backend(std::string_view name);
 
 /// Cores that this process may use, at most 8: the default of --ranks.
 [[nodiscard]] int default_ranks();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/progress.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -33,10 +32,12 @@ void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of
   // Without a budget the cells so far tell how long the others will take.
   const std::int64_t each = index == 0 ? 0 : (now - start_ns_) / static_cast<std::int64_t>(index);
   const std::int64_t left_by_cells = each * static_cast<std::int64_t>(of - index);
-  const std::int64_t left = end_ns_ == 0 ? left_by_cells : std::min(end_ns_ - now, index == 0 ? end_ns_ - now : left_by_cells);
+  const std::int64_t left =
+      end_ns_ == 0 ? left_by_cells : std::min(end_ns_ - now, index == 0 ? end_ns_ - now : left_by_cells);
   const std::string estimate = left > 0 ? fmt::format(", about {} left", duration_text(left)) : "";
-  fmt::print(stderr, "{}[{}/{}] {} {} P={}{}{}", is_terminal_ ? "\r\033[K" : "", index + 1, of, to_string(one.collective),
-             harness::format_bytes(one.bytes), one.ranks, estimate, is_terminal_ ? "" : "\n");
+  fmt::print(stderr, "{}[{}/{}] {} {} P={}{}{}", is_terminal_ ? "\r\033[K" : "", index + 1, of,
+             to_string(one.collective), harness::format_bytes(one.bytes), one.ranks, estimate,
+             is_terminal_ ? "" : "\n");
   std::fflush(stderr);
   is_shown_ = is_terminal_;
 }

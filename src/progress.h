@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress on stderr: what is being measured and how much is left. On a terminal one line that is overwritten; elsewhere a
-// line now and then.
+// Progress on stderr: what is being measured and how much is left. On a terminal one line that is overwritten;
+// elsewhere a line now and then.
 #pragma once
 
 #include <cstdint>

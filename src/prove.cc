@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tutti prove`: proves the schedules of every algorithm asked for, for every number of ranks, and prints what was derived.
+// `tutti prove`: proves the schedules of every algorithm asked for, for every number of ranks, and prints what was
+// derived.
+#include "impl/prove/prove.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,7 +16,6 @@
 
 #include "harness/cases/expand.h"
 #include "impl/algorithms/algorithm.h"
-#include "impl/prove/prove.h"
 #include "impl/types/names.h"
 #include "src/options.h"
 #include "src/program.h"
@@ -93,8 +95,8 @@ class Prover {
         continue;
       }
       ++summary.refuted;
-      refuted_.push_back(fmt::format("{} {} P={} root {}: {}", to_string(problem.collective), task.algorithm->name, task.ranks,
-                                     task.root, proof.status().message()));
+      refuted_.push_back(fmt::format("{} {} P={} root {}: {}", to_string(problem.collective), task.algorithm->name,
+                                     task.ranks, task.root, proof.status().message()));
     }
   }
 
@@ -115,8 +117,8 @@ class Prover {
 };
 
 void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
-  fmt::print("# {:<11} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm", "schedules", "proofs",
-             "refuted", "slots", "order", "same bits", "synchronises", "stable sends");
+  fmt::print("# {:<11} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm",
+             "schedules", "proofs", "refuted", "slots", "order", "same bits", "synchronises", "stable sends");
   std::vector<const Algorithm*> order;
   for (const Task& task : tasks) {
     if (std::find(order.begin(), order.end(), task.algorithm) == order.end()) order.push_back(task.algorithm);
@@ -125,8 +127,9 @@ void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
   for (const Algorithm* algorithm : order) {
     const Summary& s = prover.summaries().at(algorithm);
     fmt::print("  {:<11} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
-               algorithm->name, s.schedules, s.proofs, s.refuted, s.most_slots == 0 ? "-" : std::to_string(s.most_slots),
-               yes(s.labels.keeps_order), yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));
+               algorithm->name, s.schedules, s.proofs, s.refuted,
+               s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order),
+               yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tutti rank`: what the launcher starts, once per rank or once for all ranks of a process. Hidden: people never call it.
+// `tutti rank`: what the launcher starts, once per rank or once for all ranks of a process. Hidden: people never call
+// it.
 #include "harness/launch/rank_link.h"
 #include "harness/measure/session.h"
 #include "src/program.h"
@@ -14,11 +15,12 @@ int run_rank() {
   const auto spec = harness::session_from_json(connection.payload());
   Status status = spec.status();
   if (status.is_ok()) {
-    status = harness::run_session(
-        spec.value(), {.board = connection.board(),
-                       .rank = connection.rank(),
-                       .domain_fd = connection.domain_fd(),
-                       .send = [&](std::string_view type, std::string_view text) { return connection.send(type, text); }});
+    status = harness::run_session(spec.value(), {.board = connection.board(),
+                                                 .rank = connection.rank(),
+                                                 .domain_fd = connection.domain_fd(),
+                                                 .send = [&](std::string_view type, std::string_view text) {
+                                                   return connection.send(type, text);
+                                                 }});
   }
   const Status last_word = status.is_ok() ? connection.finish() : connection.fail(status);
   if (!status.is_ok()) return complain(status);

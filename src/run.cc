@@ -34,12 +34,13 @@ class Reports {
       TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
     }
     if (!settings.json.empty()) {
-      TUTTI_ASSIGN_OR_RETURN(reports.json_, harness::JsonFile::open(settings.json,
-                                                                    {.machine_json = machine_to_json(harness::describe_machine()),
-                                                                     .command = command_line(),
-                                                                     .seed = settings.sweep.seed,
-                                                                     .started = harness::utc_now(),
-                                                                     .left_out = reports.left_out_}));
+      TUTTI_ASSIGN_OR_RETURN(
+          reports.json_,
+          harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(harness::describe_machine()),
+                                                  .command = command_line(),
+                                                  .seed = settings.sweep.seed,
+                                                  .started = harness::utc_now(),
+                                                  .left_out = reports.left_out_}));
     }
     return reports;
   }
@@ -128,10 +129,8 @@ int run(const SweepOptions& options) {
   if (sweep.budget) request.spec.end_ns = harness::monotonic_ns() + sweep.budget->count();
 
   Progress progress(request.spec.end_ns);
-  const int code = run_jobs(request, {.on_begin =
-                                          [&](const std::vector<Case>& cell, std::size_t index, std::size_t of) {
-                                            progress.begin(cell.front(), index, of);
-                                          },
+  const int code = run_jobs(request, {.on_begin = [&](const std::vector<Case>& cell, std::size_t index,
+                                                      std::size_t of) { progress.begin(cell.front(), index, of); },
                                       .on_cell =
                                           [&](const std::vector<Row>& rows) {
                                             progress.clear();
@@ -147,7 +146,8 @@ int run(const SweepOptions& options) {
 
 void add_run(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("run", "sweep, verify, measure, report");
-  command->footer("Example: tutti run all_reduce broadcast --backends tutti,openmpi --ranks 2 --sizes 8:16M:x8 --csv out.csv");
+  command->footer(
+      "Example: tutti run all_reduce broadcast --backends tutti,openmpi --ranks 2 --sizes 8:16M:x8 --csv out.csv");
   auto options = std::make_shared<SweepOptions>(*command, std::vector<std::string_view>{});
   command->callback([&action, options] { action = [options] { return run(*options); }; });
 }

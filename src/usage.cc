@@ -27,7 +27,8 @@ std::vector<std::string> flags_of(const CLI::App& command) {
 
 std::vector<std::string> subcommands_of(const CLI::App& program) {
   std::vector<std::string> names;
-  for (const CLI::App* subcommand : program.get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); })) {
+  for (const CLI::App* subcommand :
+       program.get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); })) {
     names.push_back(subcommand->get_name());
   }
   return names;
@@ -57,8 +58,9 @@ Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int 
 }
 
 std::string version_text() {
-  return fmt::format("tutti {} (commit {}), built with GCC {}.{}.{} {}; kernels {}; transports local shm", TUTTI_VERSION,
-                     TUTTI_COMMIT, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__, TUTTI_BUILD_TYPE, kernel_isa());
+  return fmt::format("tutti {} (commit {}), built with GCC {}.{}.{} {}; kernels {}; transports local shm",
+                     TUTTI_VERSION, TUTTI_COMMIT, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__, TUTTI_BUILD_TYPE,
+                     kernel_isa());
 }
 
 }  // namespace tutti::program

@@ -27,7 +27,9 @@ struct BlockRecord {
 };
 
 SampleRecord record_of(const Host& host, const RankTimes& times) {
-  const auto first_last = [](const std::vector<std::int64_t>& list) { return std::minmax_element(list.begin(), list.end()); };
+  const auto first_last = [](const std::vector<std::int64_t>& list) {
+    return std::minmax_element(list.begin(), list.end());
+  };
   const auto [first_enter, last_enter] = first_last(times.enter_ns);
   const auto [first_leave, last_leave] = first_last(times.leave_ns);
   return {.first_enter = *first_enter,

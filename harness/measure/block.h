@@ -25,8 +25,8 @@ struct BlockResult {
   std::vector<int> slowest;              ///< the rank that left last, one per sample
   std::optional<double> line_before_ns;  ///< empty where there is no line to probe
   std::optional<double> line_after_ns;
-  std::int64_t wrong = 0;                ///< elements on all hosts; barrier: samples that broke the rule
-  std::string reason;                    ///< the first host's that has one
+  std::int64_t wrong = 0;  ///< elements on all hosts; barrier: samples that broke the rule
+  std::string reason;      ///< the first host's that has one
 
   /// Whether the machine was in one state from beginning to end.
   [[nodiscard]] bool is_steady() const;

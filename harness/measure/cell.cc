@@ -57,7 +57,8 @@ bool is_settled(const Series& series) {
   return *summary.ci_high - *summary.ci_low <= 2 * narrow * *summary.median;
 }
 
-/// Line round trips of all blocks of all variants; the state in which most of the cell was measured is around the median.
+/// Line round trips of all blocks of all variants; the state in which most of the cell was measured is around the
+/// median.
 std::optional<double> prevailing_line(const std::vector<Series>& all) {
   std::vector<double> lines;
   for (const Series& series : all) {

@@ -2,10 +2,10 @@
 // Measuring one cell: all its variants in one interleaved run on the same ranks.
 //
 // A sample: all hosts start at an announced instant on the common clock; its time is the latest end minus the earliest
-// start over all ranks (the slowest rank decides). Samples come in blocks of one variant, in ABBA order, seeded. A block
-// refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed. The round trip
-// of a cache line is probed before and after: a block in which it changed is repeated, and at the end only the blocks of
-// the cell's prevailing state count, so that variants are compared within one state of the machine.
+// start over all ranks (the slowest rank decides). Samples come in blocks of one variant, in ABBA order, seeded. A
+// block refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed. The
+// round trip of a cache line is probed before and after: a block in which it changed is repeated, and at the end only
+// the blocks of the cell's prevailing state count, so that variants are compared within one state of the machine.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,8 @@ struct CellOptions {
 
 /// Measures `variants` (all of one cell). The rows are host 0's result; other hosts get empty ones.
 /// Errors: those of the variants and of the host; the job is then over.
-[[nodiscard]] Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options);
+[[nodiscard]] Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants,
+                                                    const CellOptions& options);
 
 /// The median time of a sample in which nothing is done, in nanoseconds: what cannot be told from nothing.
 [[nodiscard]] Result<double> measure_floor(Host& host);

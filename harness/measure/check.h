@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checking one case for correctness only: no times. Data cases run on fresh data several times, so that a result that is
-// right only once does not pass; a barrier runs with each rank late in turn.
+// Checking one case for correctness only: no times. Data cases run on fresh data several times, so that a result that
+// is right only once does not pass; a barrier runs with each rank late in turn.
 #pragma once
 
 #include "harness/measure/host.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/host.h"
 
-#include <sched.h>
-
 #include <algorithm>
+#include <sched.h>
 
 namespace tutti::harness {
 namespace {
@@ -12,8 +11,8 @@ constexpr int kTurnsBetweenChecks = 256;
 // A single trip is not much longer than reading the clock, so trips are timed in batches.
 constexpr int kProbeBatches = 9;
 constexpr int kBouncesPerBatch = 25;
-// The announcement must reach every host before the instant: a few transfers of a line where every rank has a core, a turn
-// of the run queue where not.
+// The announcement must reach every host before the instant: a few transfers of a line where every rank has a core, a
+// turn of the run queue where not.
 constexpr std::int64_t kSlackNs = 1500;
 constexpr std::int64_t kSlackPerHostYieldingNs = 3000;
 
@@ -77,8 +76,8 @@ Result<std::int64_t> Host::start_together() {
   if (options_.host == 0) {
     for (int host = 1; host < options_.hosts; ++host) {
       const SyncLine& line = board_.sync(host);
-      TUTTI_RETURN_IF_ERROR(
-          wait_until([&] { return line.word.load(std::memory_order_acquire) >= number; }, "the start of a sample", host));
+      TUTTI_RETURN_IF_ERROR(wait_until([&] { return line.word.load(std::memory_order_acquire) >= number; },
+                                       "the start of a sample", host));
     }
     const std::int64_t slack = options_.yields ? options_.hosts * kSlackPerHostYieldingNs : kSlackNs;
     announcement.instant_ns.store(monotonic_ns() + slack, std::memory_order_relaxed);
@@ -104,9 +103,11 @@ Result<double> Host::bounce(int last) {
     if (i == 1) begin = monotonic_ns();  // the first one only brings both hosts here
     if (options_.host == 0) {
       ping.store(number, std::memory_order_release);
-      TUTTI_RETURN_IF_ERROR(wait_until([&] { return pong.load(std::memory_order_acquire) >= number; }, "the line probe", last));
+      TUTTI_RETURN_IF_ERROR(
+          wait_until([&] { return pong.load(std::memory_order_acquire) >= number; }, "the line probe", last));
     } else {
-      TUTTI_RETURN_IF_ERROR(wait_until([&] { return ping.load(std::memory_order_acquire) >= number; }, "the line probe", 0));
+      TUTTI_RETURN_IF_ERROR(
+          wait_until([&] { return ping.load(std::memory_order_acquire) >= number; }, "the line probe", 0));
       pong.store(number, std::memory_order_release);
     }
   }

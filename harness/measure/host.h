@@ -41,8 +41,8 @@ class Host {
   [[nodiscard]] bool yields() const { return options_.yields; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const { return options_.timeout; }
 
-  /// Every host's record, by host. All hosts call it in the same order. Errors: timeout naming the host that is missing,
-  /// aborted when the job was given up.
+  /// Every host's record, by host. All hosts call it in the same order. Errors: timeout naming the host that is
+  /// missing, aborted when the job was given up.
   template <class Record>
   [[nodiscard]] Result<std::vector<Record>> exchange(const Record& mine) {
     static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= kMostBytes);
@@ -64,8 +64,8 @@ class Host {
   /// nanoseconds; a host may be late, which its own start time then says.
   [[nodiscard]] Result<std::int64_t> start_together();
 
-  /// Nanoseconds of a cache line's round trip between the first and the last host, the median of some batches; empty where
-  /// there is one host, or where ranks outnumber cores and a scheduler would be measured instead.
+  /// Nanoseconds of a cache line's round trip between the first and the last host, the median of some batches; empty
+  /// where there is one host, or where ranks outnumber cores and a scheduler would be measured instead.
   [[nodiscard]] Result<std::optional<double>> probe_line();
 
   /// Says on the board what all ranks of this host are about to do, and that it is done.

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/session.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <pthread.h>
+#include <sched.h>
 #include <thread>
+#include <unistd.h>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -26,7 +25,7 @@
 namespace tutti::harness {
 namespace {
 
-constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);        ///< without a budget
+constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
 constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
 constexpr double kMemoryShare = 0.7;  ///< of the machine's memory, for the buffers of one cell
 
@@ -75,7 +74,9 @@ class Walk {
   }
 
  private:
-  Status report(std::string_view type, std::string_view text) { return host_.index() == 0 ? send_(type, text) : Status(); }
+  Status report(std::string_view type, std::string_view text) {
+    return host_.index() == 0 ? send_(type, text) : Status();
+  }
 
   Status open_backends() {
     CommunicatorOptions options;
@@ -89,7 +90,8 @@ class Walk {
     for (const std::string& name : spec_.references) {
       TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
       host_.announce(Activity::operation);
-      if (spec_.ranks_as == RanksAs::processes) TUTTI_RETURN_IF_ERROR(reference->open(host_.job_ranks(), host_.index()));
+      if (spec_.ranks_as == RanksAs::processes)
+        TUTTI_RETURN_IF_ERROR(reference->open(host_.job_ranks(), host_.index()));
       host_.settle();
       backends_[name] = reference.get();
       references_.push_back(std::move(reference));
@@ -166,8 +168,8 @@ class Walk {
     for (const Case& one : cell) bytes += static_cast<double>(one.bytes) * (one.is_in_place ? 1 : 2) * one.ranks;
     const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
     if (bytes <= kMemoryShare * has) return {};
-    return error(Code::unavailable, "the buffers of this cell take {:.1f} GiB; the machine has {:.1f} GiB", bytes / (1U << 30U),
-                 has / (1U << 30U));
+    return error(Code::unavailable, "the buffers of this cell take {:.1f} GiB; the machine has {:.1f} GiB",
+                 bytes / (1U << 30U), has / (1U << 30U));
   }
 
  public:
@@ -185,7 +187,8 @@ class Walk {
 };
 
 HostOptions host_options(const SessionSpec& spec, int host, int cores) {
-  HostOptions options{.host = host, .hosts = spec.ranks, .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
+  HostOptions options{
+      .host = host, .hosts = spec.ranks, .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
   if (spec.ranks_as == RanksAs::tasks) {
     options.hosts = 1;
     options.ranks.resize(static_cast<std::size_t>(spec.ranks));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session: what one job's ranks do from start to end. The launcher writes the specification, every rank reads the same
-// one; each host then walks the same cells in the same order, and host 0 reports.
+// A session: what one job's ranks do from start to end. The launcher writes the specification, every rank reads the
+// same one; each host then walks the same cells in the same order, and host 0 reports.
 #pragma once
 
 #include <chrono>

@@ -28,7 +28,8 @@ std::string to_json(const SessionSpec& spec) {
       {"end_ns", spec.end_ns},
       {"cells_after", spec.cells_after},
       {"heap_bytes", spec.heap_bytes},
-  }.dump();
+  }
+      .dump();
 }
 
 Result<SessionSpec> session_from_json(std::string_view text) {

@@ -28,8 +28,8 @@ Status Variant::allocate(const MemorySource& source) {
   for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
     const int rank = host_->ranks()[i];
     const auto create = [&](int blocks) {
-      return GuardedBuffer::create({.bytes = static_cast<std::size_t>(blocks) * block_bytes(),
-                                    .allocator = source(case_, i)});
+      return GuardedBuffer::create(
+          {.bytes = static_cast<std::size_t>(blocks) * block_bytes(), .allocator = source(case_, i)});
     };
     TUTTI_ASSIGN_OR_RETURN(GuardedBuffer output, create(output_blocks(problem, rank)));
     Memory memory{.input = std::nullopt, .output = std::move(output)};
@@ -55,7 +55,8 @@ void Variant::refill(std::uint64_t salt) {
     const int rank = host_->ranks()[i];
     const bool is_covered = case_.is_in_place && input_of(i).size() == memory_[i].output.payload().size();
     if (!is_covered) fill_poison(memory_[i].output.payload(), salt);
-    fill_input(input_of(i), {.dtype = case_.dtype, .op = case_.op, .ranks = case_.ranks, .rank = rank, .seed = seed_, .salt = salt});
+    fill_input(input_of(i),
+               {.dtype = case_.dtype, .op = case_.op, .ranks = case_.ranks, .rank = rank, .seed = seed_, .salt = salt});
   }
 }
 
@@ -98,7 +99,8 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     if (monotonic_ns() < deadline) continue;
     for (std::size_t i = 0; i < count; ++i) {
       if (times.leave_ns[i] != 0) continue;
-      return error(Code::timeout, "rank {} does not end {}: {}", host_->ranks()[i], case_id(case_), prepared_->position(i));
+      return error(Code::timeout, "rank {} does not end {}: {}", host_->ranks()[i], case_id(case_),
+                   prepared_->position(i));
     }
   }
   return {};
@@ -110,7 +112,12 @@ Damage Variant::verify() const {
     if (damage.wrong == 0) damage.text = std::move(text);
     damage.wrong += wrong;
   };
-  Operation operation{.problem = case_.problem(), .dtype = case_.dtype, .op = case_.op, .count = case_.count, .seed = seed_, .salt = salt_};
+  Operation operation{.problem = case_.problem(),
+                      .dtype = case_.dtype,
+                      .op = case_.op,
+                      .count = case_.count,
+                      .seed = seed_,
+                      .salt = salt_};
   Oracle oracle(operation);
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const int rank = host_->ranks()[i];

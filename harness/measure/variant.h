@@ -42,7 +42,8 @@ class Variant {
 
   /// Inputs of `salt`, outputs poisoned with it. In place the input lies over the poison.
   void refill(std::uint64_t salt);
-  /// Posts on all ranks of the host and polls until all are done. A rank named by `late` posts `late_ns` after the others.
+  /// Posts on all ranks of the host and polls until all are done. A rank named by `late` posts `late_ns` after the
+  /// others.
   Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);
   /// Checks outputs, inputs and guards of all ranks of the host against the last refill.
   [[nodiscard]] Damage verify() const;

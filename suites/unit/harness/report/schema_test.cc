@@ -24,10 +24,16 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::filesystem::path committed_schema() {
+std::filesystem::path project_root() {
   std::filesystem::path root = std::filesystem::absolute(__FILE__);
   for (int level = 0; level < 5; ++level) root = root.parent_path();  // suites/unit/harness/report/schema_test.cc
-  return root / "harness" / "report" / "schema.json";
+  return root;
+}
+
+std::filesystem::path committed_schema() { return project_root() / "harness" / "report" / "schema.json"; }
+
+TEST(Schema, TheDocumentationHasTheTableThatTheColumnsGenerate) {
+  EXPECT_THAT(content_of(project_root() / "results" / "README.md"), testing::HasSubstr(columns_markdown()));
 }
 
 TEST(Schema, CommittedFileIsWhatTheColumnsGenerate) {
