@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is registered is what is on disk, and what is registered is checked: an algorithm without a file of its own, or
+// without a conformance case at any of the counts, forms, roots and types that `tutti check` promises, fails here.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/cases/conformance.h"
+#include "harness/measure/session.h"
+#include "impl/algorithms/algorithm.h"
+#include "impl/communicator/communicator.h"
+
+namespace tutti::harness {
+namespace {
+
+using Names = std::set<std::string>;
+
+std::string name_of(Collective collective, std::string_view algorithm) {
+  return fmt::format("{}/{}", to_string(collective), algorithm);
+}
+
+TEST(Registry, EveryFileDefinesTheAlgorithmOfItsName) {
+  Names files, registered;
+  for (const auto& folder : std::filesystem::directory_iterator(TUTTI_ALGORITHMS)) {
+    if (!folder.is_directory()) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      if (file.path().extension() != ".cc") continue;
+      EXPECT_TRUE(parse_collective(folder.path().filename().string()).is_ok()) << folder.path();
+      files.insert(folder.path().filename().string() + "/" + file.path().stem().string());
+    }
+  }
+  for (const Algorithm* algorithm : all_algorithms()) {
+    EXPECT_TRUE(registered.insert(name_of(algorithm->collective, algorithm->name)).second) << algorithm->name;
+    EXPECT_FALSE(algorithm->summary.empty()) << algorithm->name;
+    EXPECT_FALSE(algorithm->source.empty()) << algorithm->name;
+  }
+  EXPECT_GT(files.size(), 0U);
+  EXPECT_EQ(files, registered);
+}
+
+TEST(Registry, EveryCollectiveHasAnAlgorithmThatAutoMayChoose) {
+  for (const Collective collective : all_collectives()) {
+    EXPECT_FALSE(algorithms_of(collective).empty()) << to_string(collective);
+    for (const int ranks : {1, 2, 17, 4096}) {
+      const Algorithm& chosen = choose_algorithm({.collective = collective, .ranks = ranks}, Buffers::private_, 2, 64);
+      EXPECT_EQ(chosen.collective, collective);
+    }
+  }
+}
+
+struct Axis {
+  int ranks;
+  RanksAs ranks_as;
+  Dtype first = Dtype::f32;  ///< of the dtypes asked for
+};
+
+class Coverage : public testing::TestWithParam<Axis> {
+ protected:
+  Coverage() {
+    const auto collectives = all_collectives();
+    sweep_.collectives = {collectives.begin(), collectives.end()};
+    sweep_.algorithms = {"all"};
+    sweep_.dtypes = {all_dtypes(), true};
+    std::ranges::partition(sweep_.dtypes.values, [](Dtype dtype) { return dtype == GetParam().first; });
+    sweep_.ops = {all_ops(), true};
+    sweep_.ranks = {GetParam().ranks};
+    sweep_.ranks_as = GetParam().ranks_as;
+    auto cases = conformance_cases(sweep_);
+    EXPECT_TRUE(cases.is_ok()) << cases.status().message();
+    if (cases.is_ok()) cases_ = std::move(cases).value();
+  }
+
+  [[nodiscard]] std::vector<Case> cases_of(const Algorithm& algorithm) const {
+    std::vector<Case> mine;
+    for (const Case& one : cases_) {
+      if (one.collective == algorithm.collective && one.algorithm == algorithm.name) mine.push_back(one);
+    }
+    return mine;
+  }
+  [[nodiscard]] std::set<int> roots_of(const Algorithm& algorithm) const {
+    return is_rooted(algorithm.collective) ? std::set<int>{0, GetParam().ranks - 1} : std::set<int>{0};
+  }
+  /// The segments of `one`, bound as a session of this kind of ranks binds it.
+  [[nodiscard]] Count segments_of(const Algorithm& algorithm, const Case& one) const {
+    const DomainShape shape = domain_shape({.ranks = GetParam().ranks, .ranks_as = GetParam().ranks_as});
+    const auto bound = bind(schedule_of(algorithm, one.problem()),
+                            {.rank = one.root,
+                             .count = one.count,
+                             .dtype = one.dtype,
+                             .op = one.op,
+                             .is_in_place = one.is_in_place,
+                             .buffers = one.buffers,
+                             .resources = {.slots = shape.slots,
+                                           .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
+                                           .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+    EXPECT_TRUE(bound.is_ok()) << bound.status().message();
+    return bound.is_ok() ? bound.value().segments() : 0;
+  }
+
+  Sweep sweep_;
+  std::vector<Case> cases_;
+};
+
+struct Form {
+  int root;
+  bool is_in_place;
+  Buffers buffers;
+  auto operator<=>(const Form&) const = default;
+};
+
+TEST_P(Coverage, EveryAlgorithmHasACaseAtEveryCountPlacementBufferKindAndRoot) {
+  const int ranks = GetParam().ranks;
+  for (const Algorithm* algorithm : all_algorithms()) {
+    SCOPED_TRACE(name_of(algorithm->collective, algorithm->name));
+    std::map<Form, std::set<Count>> counts;
+    for (const Case& one : cases_of(*algorithm)) counts[{one.root, one.is_in_place, one.buffers}].insert(one.count);
+    if (!has_data(algorithm->collective)) {
+      EXPECT_EQ(counts.size(), 1U);
+      continue;
+    }
+    for (const int root : roots_of(*algorithm)) {
+      for (const bool is_in_place : {false, true}) {
+        for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
+          const auto& found = counts[{root, is_in_place, buffers}];
+          for (const Count count : std::set<Count>{0, 1, ranks - 1, ranks, ranks + 1, 1023}) {
+            EXPECT_TRUE(found.contains(count)) << "count " << count << ", root " << root;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Coverage, WhatCanBeCutIntoSegmentsIs) {
+  constexpr Count kLong = Count{1} << 26;
+  for (const Algorithm* algorithm : all_algorithms()) {
+    if (!has_data(algorithm->collective)) continue;
+    SCOPED_TRACE(name_of(algorithm->collective, algorithm->name));
+    std::map<Form, Case> longest;
+    for (const Case& one : cases_of(*algorithm)) {
+      Case& most = longest.try_emplace({one.root, one.is_in_place, one.buffers}, one).first->second;
+      if (one.count > most.count) most = one;
+    }
+    for (const auto& [form, one] : longest) {
+      Case endless = one;
+      endless.count = kLong;
+      if (segments_of(*algorithm, endless) == 1) continue;  // no channels and no scratch: never more than one
+      EXPECT_GT(segments_of(*algorithm, one), 1) << case_id(one) << ", count " << one.count;
+    }
+  }
+}
+
+TEST_P(Coverage, EveryAlgorithmHasACaseOfEveryDtypeAndOp) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    if (!has_data(algorithm->collective)) continue;
+    std::set<std::pair<Dtype, Op>> found;
+    for (const Case& one : cases_of(*algorithm)) found.insert({one.dtype, one.op});
+    const std::vector<Op> ops = is_reducing(algorithm->collective) ? all_ops() : std::vector{Op::none};
+    for (const Dtype dtype : all_dtypes()) {
+      for (const Op op : ops) {
+        EXPECT_TRUE(found.contains({dtype, op}))
+            << name_of(algorithm->collective, algorithm->name) << " " << to_string(dtype) << " " << to_string(op);
+      }
+    }
+  }
+}
+
+TEST_P(Coverage, NoCaseIsThereTwice) {
+  Names ids;
+  for (const Case& one : cases_) EXPECT_TRUE(ids.insert(case_id(one)).second) << case_id(one);
+}
+
+// What the program runs when nobody says which types: read from its own rows.
+TEST(Registry, TheProgramChecksEveryDtypeAndOpOfEveryAlgorithm) {
+  const std::string csv = testing::TempDir() + "tutti_registry_test.csv";
+  const std::string command =
+      fmt::format("{} check all --ranks 3 --ranks-as tasks --csv {} > /dev/null", TUTTI_PROGRAM, csv);
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  Names found;
+  std::ifstream file(csv);
+  std::vector<std::string> header;
+  for (std::string line; std::getline(file, line);) {
+    std::vector<std::string> fields;
+    std::istringstream text(line);
+    for (std::string field; std::getline(text, field, ',');) fields.push_back(field);
+    if (header.empty()) {
+      header = fields;
+      continue;
+    }
+    const auto value = [&](std::string_view name) {
+      const auto column = std::ranges::find(header, name) - header.begin();
+      return fields.at(static_cast<std::size_t>(column));
+    };
+    found.insert(fmt::format("{}/{} {} {}", value("collective"), value("algorithm"), value("dtype"), value("op")));
+  }
+  std::filesystem::remove(csv);
+  for (const Algorithm* algorithm : all_algorithms()) {
+    const std::vector<Op> ops = is_reducing(algorithm->collective) ? all_ops() : std::vector{Op::none};
+    for (const Dtype dtype : all_dtypes()) {
+      for (const Op op : ops) {
+        const std::string_view type = has_data(algorithm->collective) ? to_string(dtype) : kNone;
+        EXPECT_THAT(found, testing::Contains(fmt::format("{} {} {}", name_of(algorithm->collective, algorithm->name),
+                                                         type, op == Op::none ? kNone : to_string(op))));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Coverage,
+                         testing::Values(Axis{1, RanksAs::threads}, Axis{2, RanksAs::threads},
+                                         Axis{3, RanksAs::processes}, Axis{5, RanksAs::tasks},
+                                         Axis{8, RanksAs::threads}, Axis{16, RanksAs::processes},
+                                         Axis{16, RanksAs::tasks}, Axis{64, RanksAs::tasks},
+                                         Axis{4, RanksAs::threads, Dtype::bf16}),
+                         [](const auto& instance) {
+                           return fmt::format("{}_{}", to_string(instance.param.ranks_as), instance.param.ranks);
+                         });
+
+}  // namespace
+}  // namespace tutti::harness
