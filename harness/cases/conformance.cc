@@ -16,30 +16,47 @@ namespace tutti::harness {
 namespace {
 
 constexpr Count kAwkward = 1023;
-constexpr Count kFew = 17;  ///< elements beyond a segment
+constexpr Count kFew = 17;  ///< elements beyond the longest call that is one segment
 /// A case whose buffers would be larger on all ranks together stays within one segment: memory is not what is checked.
 constexpr std::int64_t kMostBytes = std::int64_t{512} << 20U;
 
-/// Elements per block with which every form of the algorithm has a full segment and a tail.
-Count above_one_segment(const Algorithm& algorithm, const Problem& problem) {
-  constexpr Count kLong = 1 << 24;
-  const DomainShape shape = problem.ranks > 64 ? local::shape_for(problem.ranks) : default_shape(problem.ranks, 0);
+/// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
+Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
+  const DomainShape shape = local::shape_for(problem.ranks);
   const auto bound = bind(schedule_of(algorithm, problem),
-                          {.count = kLong,
-                           .dtype = Dtype::f32,
+                          {.count = count,
+                           .dtype = dtype,
                            .op = is_reducing(problem.collective) ? Op::sum : Op::none,
                            .resources = {.slots = shape.slots,
                                          .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
                                          .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
-  const Count segment = bound.is_ok() ? bound.value().segment_bytes / static_cast<std::int64_t>(sizeof(float)) : kLong;
-  const std::int64_t bytes = 2 * problem.ranks * buffer_bytes(problem, segment, sizeof(float));
-  return segment < kLong && bytes <= kMostBytes ? segment + kFew : kAwkward + kFew;
+  return bound.is_ok() ? bound.value().segments() : 0;
 }
 
-std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem) {
+/// Elements per block with which every form of the algorithm has a full segment and a tail. The segment of a
+/// long call is rounded down, so a call that is a little longer than it may still be one segment: the edge is searched.
+Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
+  constexpr Count kLong = 1 << 24;
+  const Count pieces = segments_of(algorithm, problem, dtype, kLong);
+  if (pieces <= 1) return kAwkward + kFew;
+  Count whole = 1, cut = kLong;  // one segment, more than one
+  while (cut - whole > 1) {
+    const Count middle = whole + (cut - whole) / 2;
+    (segments_of(algorithm, problem, dtype, middle) > 1 ? cut : whole) = middle;
+  }
+  const std::int64_t bytes = 2 * problem.ranks * buffer_bytes(problem, cut + kFew, size_of(dtype));
+  return bytes <= kMostBytes ? cut + kFew : kAwkward + kFew;
+}
+
+std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
   if (!has_data(problem.collective)) return {0};
-  const std::set<Count> counts{0, 1, problem.ranks - 1, problem.ranks, problem.ranks + 1, kAwkward,
-                               above_one_segment(algorithm, problem)};
+  const std::set<Count> counts{0,
+                               1,
+                               problem.ranks - 1,
+                               problem.ranks,
+                               problem.ranks + 1,
+                               kAwkward,
+                               above_one_segment(algorithm, problem, dtype)};
   return {counts.begin(), counts.end()};
 }
 
@@ -52,7 +69,9 @@ class Builder {
     const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};
     for (const int root : roots) {
       const Problem problem{.collective = collective, .ranks = ranks, .root = root};
-      for (const Count count : counts_for(algorithm, problem)) add_forms(base(algorithm, problem, count));
+      for (const Count count : counts_for(algorithm, problem, sweep_.dtypes.values.front())) {
+        add_forms(base(algorithm, problem, count));
+      }
       if (root == 0) add_types(base(algorithm, problem, ranks + 1));
     }
   }
