@@ -38,11 +38,13 @@ void tell(const Row& row, Tally& tally) {
   }
 }
 
-int check(const SweepOptions& options) {
+int check(const SweepOptions& options, const CLI::App& command) {
   auto parsed = options.settings({.known_backends = {std::string(harness::kOwnBackend)}});
   if (!parsed.is_ok()) return complain(parsed.status());
   harness::Sweep& sweep = parsed.value().sweep;
   if (!parsed.value().has_ranks) sweep.ranks = {1, 2, 3, 5, 8};
+  if (command.count("--dtypes") == 0) sweep.dtypes = {all_dtypes(), true};
+  if (command.count("--ops") == 0) sweep.ops = {all_ops(), true};
   auto cases = harness::conformance_cases(sweep);
   if (!parsed.value().case_id.empty()) {
     auto one = harness::parse_case_id(parsed.value().case_id);
@@ -97,7 +99,8 @@ void add_check(CLI::App& program, Action& action) {
   auto options = std::make_shared<SweepOptions>(
       *command, std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes", "--ops", "--timeout",
                                               "--seed", "--case", "--csv"});
-  command->callback([&action, options] { action = [options] { return check(*options); }; });
+  for (const char* name : {"--dtypes", "--ops"}) command->get_option(name)->default_str("all");
+  command->callback([&action, options, command] { action = [options, command] { return check(*options, *command); }; });
 }
 
 }  // namespace tutti::program
