@@ -29,10 +29,10 @@ std::string control_name() {
   return fmt::format("tutti-{}-{}-{:08x}", ::getuid(), ::getpid(), random());
 }
 
-// One connection per rank, and some 64 descriptors of our own.
+// One connection per rank and some of our own; mpirun, which inherits the limit, takes a few more per rank.
 void allow_descriptors(int connections) {
   rlimit limit = {};
-  const rlim_t wanted = static_cast<rlim_t>(connections) + 64;
+  const rlim_t wanted = static_cast<rlim_t>(connections) * 8 + 64;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
@@ -119,7 +119,7 @@ void RunningJob::on_garbage(int rank, pid_t pid, const std::string& what) {
 
 void RunningJob::add(Finding finding) {
   if (is_over_ || (finding_ && !outweighs(finding, *finding_))) return;
-  if (!finding_) decide_by_ = Clock::now() + (job_.needs_mpirun ? kMpirunSettle : kSettle);
+  if (!finding_) decide_by_ = Clock::now() + (job_.needs_mpirun && !finding.is_certain ? kMpirunSettle : kSettle);
   finding_ = std::move(finding);
 }
 

@@ -121,7 +121,12 @@ Status RankLink::send(std::string_view type, std::string_view text) {
 Status RankLink::finish() { return send_any("bye", ""); }
 
 Status RankLink::fail(const Status& why) {
-  return send_any("error", fmt::format("{} {}", static_cast<int>(why.code()), why.message()));
+  TUTTI_RETURN_IF_ERROR(send_any("error", fmt::format("{} {}", static_cast<int>(why.code()), why.message())));
+  constexpr int kPatienceMs = 1000;  // usually the launcher ends us within a tenth of that
+  pollfd readable = {socket_.get(), POLLIN | POLLRDHUP, 0};
+  while (::poll(&readable, 1, kPatienceMs) < 0 && errno == EINTR) {
+  }
+  return Status();
 }
 
 void RankLink::announce(Activity activity, std::uint32_t case_index) {

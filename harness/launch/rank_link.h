@@ -35,7 +35,8 @@ class RankLink {
   Status send(std::string_view type, std::string_view text);
   /// The last word of a rank that is done. It then exits with 0.
   Status finish();
-  /// The last word of a rank that gives up: the launcher ends the job and reports `why` with its code.
+  /// The last word of a rank that gives up: the launcher ends the job and reports `why` with its code. Waits for that
+  /// end for a moment: were we to exit, mpirun would end the others before the launcher could see how they are.
   Status fail(const Status& why);
 
   /// Before and after whatever may wait for another rank; see board.h.

@@ -155,7 +155,9 @@ TEST_P(Launching, LeavingWithoutGoodbyeIsAFailure) {
 TEST_P(Launching, ExitCodeAfterGoodbyeIsAFailure) {
   const Outcome outcome = run(job(3, {"late-exit", "1"}));
   EXPECT_EQ(outcome.how, Ending::exited);
-  EXPECT_EQ(outcome.failed_rank, 1);
+  // mpirun does not always say whose code it passes on, and with all goodbyes said nothing else tells.
+  const bool is_untold = GetParam() && outcome.failed_rank == -1;
+  EXPECT_TRUE(outcome.failed_rank == 1 || is_untold) << outcome.failed_rank;
   EXPECT_EQ(outcome.number, 4) << outcome.log_tail;
 }
 
@@ -365,8 +367,9 @@ TEST_P(Launching, RanksDoNotOutliveTheLauncher) {
   const pid_t launcher = ::fork();
   if (launcher == 0) {
     Recorder recorder;
-    recorder.on_ready = [&](Recorder& all, int, pid_t) {
+    recorder.on_ready = [&](Recorder& all, int, pid_t pid) {
       if (all.ready < 3) return;
+      ::kill(pid, SIGSTOP);  // a rank that cannot notice anything itself
       const std::string directory = all.paths.empty() ? "none" : *all.paths.begin();
       if (::write(ends[1], directory.data(), directory.size()) > 0) ::raise(SIGKILL);
     };
