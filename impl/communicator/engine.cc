@@ -2,6 +2,7 @@
 #include "impl/communicator/engine.h"
 
 #include <algorithm>
+#include <optional>
 #include <sched.h>
 
 #include "impl/prove/prove.h"
@@ -130,28 +131,27 @@ Status Engine::run(const Call& call) {
 }
 
 void Engine::progress() {
-  while (first_ < next_) {
-    Pending& call = pending(first_);
-    if (!call.is_started && !start(call)) return;
-    if (!advance(lane_, call.entry->call.plan(call.segment).view(), machine_)) return;
-    finish_segment(call);
+  while (is_started_ || (first_ < next_ && start(pending(first_)))) {
+    if (!advance(lane_, plan_, machine_)) return;
+    finish_segment(pending(first_));
   }
 }
 
-bool Engine::start(Pending& call) {
+inline bool Engine::start(const Pending& call) {
   const PlanView plan = call.entry->call.plan(call.segment).view();
   const std::uint64_t number = completed_ + 1;
   if (plan.header().uses_generation && !generation_is_free(number)) return false;
   machine_.begin(
       {.plan = plan, .number = number, .input = call.input, .output = call.output, .kernel = call.entry->kernel});
+  plan_ = plan;
   lane_ = {};
-  call.is_started = true;
+  is_started_ = true;
   return true;
 }
 
 /// Operation s may write generation s mod K once every rank has completed s - K. The least that the ranks have said is
 /// remembered and read anew only when it is too old, about once in K operations.
-bool Engine::generation_is_free(std::uint64_t number) {
+inline bool Engine::generation_is_free(std::uint64_t number) {
   const auto generations = static_cast<std::uint64_t>(domain_.shape().generations);
   if (number <= known_complete_ + generations) return true;
   std::uint64_t least = completed_;
@@ -163,15 +163,15 @@ bool Engine::generation_is_free(std::uint64_t number) {
   return number <= known_complete_ + generations;
 }
 
-void Engine::finish_segment(Pending& call) {
+inline void Engine::finish_segment(Pending& call) {
   ++completed_;
+  is_started_ = false;
   const BoundCall& bound_call = call.entry->call;
-  if (bound_call.plan(call.segment).header().synchronises) {
+  if (plan_.header().synchronises) {
     known_complete_ = completed_ - 1;  // everybody has started this operation, hence completed the one before
   } else {
     completions_[static_cast<std::size_t>(rank_)]->store(completed_, std::memory_order_release);
   }
-  call.is_started = false;
   if (++call.segment == bound_call.segments()) {
     ++first_;
     return;
@@ -191,20 +191,22 @@ Result<bool> Engine::test(std::uint64_t ticket) {
 Status Engine::wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) {
   progress();
   if (ticket < first_) return {};
-  const Clock::time_point deadline = Clock::now() + timeout;
   const bool yields = options_.waiting == Waiting::yield;
   const int polls = yields ? kYieldsBetweenChecks : kSpinsBetweenChecks;
-  for (;;) {
+  // The clock is first read after some polls: reading it takes as long as a small operation.
+  for (std::optional<Clock::time_point> deadline;;) {
     for (int i = 0; i < polls; ++i) {
       if (yields) {
         sched_yield();
       } else {
         pause();
       }
+      if (is_started_ && !machine_.may_go_on()) continue;
       progress();
       if (ticket < first_) return {};
     }
-    TUTTI_RETURN_IF_ERROR(check(deadline));
+    if (!deadline) deadline = Clock::now() + timeout;
+    TUTTI_RETURN_IF_ERROR(check(*deadline));
   }
 }
 
@@ -234,7 +236,7 @@ std::string Engine::describe_wait() const {
   const std::string where = fmt::format("operation {} ({} {}, segment {} of {})", completed_ + 1,
                                         to_string(call.entry->schedule.problem.collective), call.entry->schedule.name,
                                         call.segment + 1, call.entry->call.segments());
-  if (!call.is_started) return where + " waits for the ranks that have not completed an operation a generation ago";
+  if (!is_started_) return where + " waits for the ranks that have not completed an operation a generation ago";
   const PlanOp& op = plan.ops()[lane_.at];
   const std::string step = fmt::format("{}, step {} of {}", where, op.step + 1, call.entry->schedule.step_count(rank_));
   if (op.verb == Verb::wait) {

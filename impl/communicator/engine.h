@@ -39,7 +39,6 @@ class Engine final : public Communicator {
     const std::byte* input = nullptr;  ///< of the segment at hand
     std::byte* output = nullptr;
     Count segment = 0;
-    bool is_started = false;
   };
 
   [[nodiscard]] Result<const BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
@@ -52,7 +51,7 @@ class Engine final : public Communicator {
 
   /// Walks the oldest calls as far as possible without waiting.
   void progress();
-  [[nodiscard]] bool start(Pending& call);
+  [[nodiscard]] bool start(const Pending& call);
   [[nodiscard]] bool generation_is_free(std::uint64_t number);
   void finish_segment(Pending& call);
   /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
@@ -78,6 +77,8 @@ class Engine final : public Communicator {
   };
   Checked checked_;  // shared buffers that passed last time
   Lane lane_;
+  PlanView plan_;  // of the segment that is walked
+  bool is_started_ = false;
   std::uint64_t completed_ = 0;       // operations complete here
   std::uint64_t known_complete_ = 0;  // every rank has completed at least so many
   Status failed_;                     // first error; sticky

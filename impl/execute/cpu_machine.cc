@@ -2,6 +2,25 @@
 #include "impl/execute/cpu_machine.h"
 
 namespace tutti {
+namespace {
+
+/// [0, bytes) of `source` to `destination`, 1 <= bytes <= kLineBytes, by two overlapping moves: no call and no loop.
+void copy_small(std::byte* destination, const std::byte* source, std::size_t bytes) {
+  const auto both_ends = [&]<std::size_t width>(std::integral_constant<std::size_t, width>) {
+    std::array<std::byte, width> first, last;
+    std::memcpy(first.data(), source, width);
+    std::memcpy(last.data(), source + bytes - width, width);
+    std::memcpy(destination, first.data(), width);
+    std::memcpy(destination + bytes - width, last.data(), width);
+  };
+  if (bytes >= 32) return both_ends(std::integral_constant<std::size_t, 32>());
+  if (bytes >= 16) return both_ends(std::integral_constant<std::size_t, 16>());
+  if (bytes >= 8) return both_ends(std::integral_constant<std::size_t, 8>());
+  if (bytes >= 4) return both_ends(std::integral_constant<std::size_t, 4>());
+  for (std::size_t i = 0; i < bytes; ++i) destination[i] = source[i];
+}
+
+}  // namespace
 
 CpuMachine::CpuMachine(Domain& domain, int rank)
     : rank_(rank),
@@ -25,7 +44,7 @@ CpuMachine::CpuMachine(Domain& domain, int rank)
   sources_.resize(4 * count + 8);
 }
 
-std::byte* CpuMachine::address(const PlanOperand& operand, int rank) const {
+inline std::byte* CpuMachine::address(const PlanOperand& operand, int rank) const {
   const Seat& seat = seats_[static_cast<std::size_t>(rank)];
   switch (operand.space) {
     case Space::input:
@@ -48,15 +67,15 @@ std::byte* CpuMachine::address(const PlanOperand& operand, int rank) const {
   return nullptr;
 }
 
-bool CpuMachine::is_free(ChannelEnd& end) const {
+bool CpuMachine::is_free(ChannelEnd& end) {
   if (end.slices - end.consumed_seen < slots_) return true;
   end.consumed_seen = end.memory.consumed->load(std::memory_order_acquire);
-  return end.slices - end.consumed_seen < slots_;
+  return end.slices - end.consumed_seen < slots_ || await(*end.memory.consumed, end.slices - slots_ + 1);
 }
 
 bool CpuMachine::is_full(const ChannelEnd& end, int peer, const PlanOp& op) {
   const SlotHeader& header = slot(end);
-  if (header.message.load(std::memory_order_acquire) != end.slices + 1) return false;
+  if (header.message.load(std::memory_order_acquire) < end.slices + 1) return await(header.message, end.slices + 1);
   const bool is_as_planned =
       header.bytes == static_cast<std::uint64_t>(op.slice_bytes) && header.hash == static_cast<std::uint32_t>(hash_);
   if (!is_as_planned) fail_on_mismatch(peer);
@@ -75,16 +94,16 @@ bool CpuMachine::channels_ready(const PlanView& plan, const PlanOp& op) {
 }
 
 template <class Pointer>
-Pointer* CpuMachine::resolve(const PlanOperand& operand, const std::vector<ChannelEnd>& ends, const PlanOp& op,
-                             Pointer* out) const {
+inline Pointer* CpuMachine::resolve(const PlanOperand& operand, const std::vector<ChannelEnd>& ends, const PlanOp& op,
+                                    Pointer* out) const {
   if (operand.is_mine) {
-    *out++ = mine_[static_cast<std::size_t>(operand.space)] + operand.offset;
-    return out;
+    *out = mine_[static_cast<std::size_t>(operand.space)] + operand.offset;
+    return out + 1;
   }
   int rank = operand.ranks.first;
   if (operand.space == Space::channel) {
-    *out++ = payload(ends[static_cast<std::size_t>(rank)], op.slice_bytes) + operand.offset;
-    return out;
+    *out = payload(ends[static_cast<std::size_t>(rank)], op.slice_bytes) + operand.offset;
+    return out + 1;
   }
   for (int i = 0; i < operand.ranks.n; ++i) {
     *out++ = address(operand, rank);
@@ -96,6 +115,12 @@ Pointer* CpuMachine::resolve(const PlanOperand& operand, const std::vector<Chann
 void CpuMachine::move(const PlanView& plan, const PlanOp& op) {
   if (op.bytes == 0) return;
   const PlanOperand* operand = plan.operands() + op.first_operand;
+  if (op.is_small_copy != 0) {
+    copy_small(mine_[static_cast<std::size_t>(operand[0].space)] + operand[0].offset,
+               mine_[static_cast<std::size_t>(operand[1].space)] + operand[1].offset,
+               static_cast<std::size_t>(op.bytes));
+    return;
+  }
   std::byte** destination = destinations_.data();
   for (int i = 0; i < op.destinations; ++i) destination = resolve(*operand++, senders_, op, destination);
   const std::byte** source = sources_.data();

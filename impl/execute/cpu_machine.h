@@ -34,6 +34,13 @@ class CpuMachine {
              nullptr, my_lines_[generation_].flag.scratch.data()};
     hash_ = operation.plan.header().hash;
     is_announced_ = false;
+    awaited_ = nullptr;
+  }
+
+  /// Whether the word that stopped the last walk has changed enough for another one: what a spinning wait looks at, in
+  /// place of the whole way to that word.
+  [[nodiscard]] bool may_go_on() const {
+    return awaited_ == nullptr || awaited_->load(std::memory_order_acquire) >= awaited_value_;
   }
 
   /// Empty, or why the operation cannot go on (mismatch naming the peer).
@@ -43,7 +50,7 @@ class CpuMachine {
 
   [[nodiscard]] bool heard(int rank, std::uint16_t phase) {
     const FlagLine& line = seats_[static_cast<std::size_t>(rank)].lines[generation_].flag;
-    if (line.flag.load(std::memory_order_acquire) < flag_for(phase)) return false;
+    if (line.flag.load(std::memory_order_acquire) < flag_for(phase)) return await(line.flag, flag_for(phase));
     if (line.hash == hash_) return true;
     fail_on_mismatch(rank);
     return false;
@@ -73,6 +80,11 @@ class CpuMachine {
     std::uint64_t consumed_seen = 0;  ///< sender: the receiver's count when last read
   };
 
+  bool await(const std::atomic<std::uint64_t>& word, std::uint64_t value) {
+    awaited_ = &word;
+    awaited_value_ = value;
+    return false;
+  }
   [[nodiscard]] std::uint64_t flag_for(std::uint16_t phase) const { return operation_.number << 16U | phase; }
   [[nodiscard]] SlotHeader& slot(const ChannelEnd& end) const {
     return *reinterpret_cast<SlotHeader*>(end.memory.slots + end.slot * slot_stride_);
@@ -91,7 +103,7 @@ class CpuMachine {
   template <class Pointer>
   Pointer* resolve(const PlanOperand& operand, const std::vector<ChannelEnd>& ends, const PlanOp& op,
                    Pointer* out) const;
-  [[nodiscard]] bool is_free(ChannelEnd& end) const;
+  [[nodiscard]] bool is_free(ChannelEnd& end);
   [[nodiscard]] bool is_full(const ChannelEnd& end, int peer, const PlanOp& op);
   void fail_on_mismatch(int peer);
 
@@ -115,6 +127,8 @@ class CpuMachine {
   std::uint64_t generation_ = 0;
   std::uint64_t hash_ = 0;
   bool is_announced_ = false;
+  const std::atomic<std::uint64_t>* awaited_ = nullptr;  // all words only grow
+  std::uint64_t awaited_value_ = 0;
   Status failure_;
 };
 

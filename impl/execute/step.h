@@ -27,27 +27,31 @@ struct Lane {
 template <class Machine>
 TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machine) {
   const PlanOp* const ops = plan.ops();
+  const PlanOperand* const operands = plan.operands();
   const std::uint32_t end = plan.header().ops;
   const int ranks = plan.header().ranks;
-  for (; lane.at < end; ++lane.at) {
-    const PlanOp& op = ops[lane.at];
+  Lane here = lane;  // in registers: the machine's stores cannot change it
+  for (; here.at < end; ++here.at) {
+    const PlanOp& op = ops[here.at];
     if (op.verb == Verb::move) {
-      if ((op.marks & mark_opens) != 0 && !machine.channels_ready(plan, op)) return false;
+      if ((op.marks & mark_opens) != 0 && !machine.channels_ready(plan, op)) break;
       machine.move(plan, op);
       if ((op.marks & mark_closes) != 0) machine.close_channels(plan, op);
     } else if (op.verb == Verb::signal) {
       machine.announce(op);
     } else {
-      const RankSet set = plan.operands()[op.first_operand].ranks;
-      int rank = set.at(lane.cursor, ranks);
-      for (; lane.cursor < set.n; ++lane.cursor) {
-        if (!machine.heard(rank, op.phase)) return false;
+      const RankSet set = operands[op.first_operand].ranks;
+      int rank = set.at(here.cursor, ranks);
+      while (here.cursor < set.n && machine.heard(rank, op.phase)) {
         rank = set.after(rank, ranks);
+        ++here.cursor;
       }
-      lane.cursor = 0;
+      if (here.cursor < set.n) break;
+      here.cursor = 0;
     }
   }
-  return true;
+  lane = here;
+  return here.at == end;
 }
 
 }  // namespace tutti

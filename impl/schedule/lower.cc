@@ -318,6 +318,9 @@ class Lowering {
         if (cuts[i] == slice_begin) op.marks |= mark_opens;
         if (cuts[i + 1] == slice_end) op.marks |= mark_closes;
       }
+      const PlanOperand* const operand = operands_.data() + op.first_operand;
+      const bool is_mine = op.destinations == 1 && op.sources == 1 && operand[0].is_mine && operand[1].is_mine;
+      op.is_small_copy = is_mine && op.bytes <= kLineBytes && (marks & mark_final) == 0 ? 1 : 0;
       if (streams_ && writes_output(destinations)) op.marks |= mark_streams;
       ops_.push_back(op);
     }

@@ -46,8 +46,8 @@ struct PlanOp {
   std::uint16_t phase = 0;        ///< SIGNAL, WAIT
   std::uint8_t destinations = 0;  ///< MOVE: operands [first_operand, +destinations), then the sources
   std::uint8_t sources = 0;
-  std::uint8_t has_channel = 0;  ///< MOVE
-  std::uint8_t reserved = 0;
+  std::uint8_t has_channel = 0;    ///< MOVE
+  std::uint8_t is_small_copy = 0;  ///< MOVE: at most kLineBytes from one of my places to another, nothing to divide
   std::uint32_t first_operand = 0;
   std::uint32_t step =
       0;  ///< index of the schedule's step, for messages; staging copies carry their SIGNAL's or WAIT's

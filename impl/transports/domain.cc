@@ -16,11 +16,11 @@ struct Layout {
   explicit Layout(const DomainShape& shape)
       : ranks(static_cast<std::size_t>(shape.ranks)),
         generations(static_cast<std::size_t>(shape.generations)),
-        control_stride(generations * sizeof(GenerationLines) + 2 * kCacheLine),
+        control_stride((generations + 1) * sizeof(GenerationLines)),
         scratch_stride(round_up(generations * shape.scratch_bytes, kPage)),
         channel_stride(kCacheLine + static_cast<std::size_t>(shape.slots) * (sizeof(SlotHeader) + shape.slot_bytes)),
         heap_stride(round_up(shape.heap_bytes, kPage)),
-        control(2 * kCacheLine),
+        control(sizeof(GenerationLines)),
         scratch(round_up(control + ranks * control_stride, kPage)),
         channels(scratch + ranks * scratch_stride),
         heaps(round_up(channels + ranks * ranks * channel_stride, kPage)),
