@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worked example in the head of every algorithm's file is what its generator emits. The test reads the comment, so
+// neither can change without the other.
+#include <fstream>
+#include <regex>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/algorithms/algorithm.h"
+#include "suites/unit/impl/schedule/print.h"
+
+namespace tutti {
+namespace {
+
+struct Example {
+  int ranks;
+  std::vector<int> shown;  ///< ranks whose steps are written out
+  bool is_listed;          ///< "step 0  ...": one by one; otherwise "rank 0  ...;  ..."
+};
+
+/// The examples by collective and name; an algorithm that is not here is expected to show rank 0 of 4.
+Example example_of(const Algorithm& algorithm) {
+  const std::string name = fmt::format("{}/{}", to_string(algorithm.collective), algorithm.name);
+  if (name == "all_reduce/halving") return {.ranks = 5, .shown = {0}, .is_listed = true};
+  if (name == "all_to_all/direct" || name == "all_to_all/pairwise")
+    return {.ranks = 3, .shown = {0}, .is_listed = true};
+  if (name == "broadcast/direct") return {.ranks = 4, .shown = {0, 1}, .is_listed = true};
+  if (name == "broadcast/knomial") return {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false};
+  return {.ranks = 4, .shown = {0}, .is_listed = true};
+}
+
+/// The comment at the head of the algorithm's file.
+std::string head_of(const Algorithm& algorithm) {
+  std::ifstream file(fmt::format("{}/{}/{}.cc", TUTTI_ALGORITHMS, to_string(algorithm.collective), algorithm.name));
+  EXPECT_TRUE(file.is_open()) << algorithm.name;
+  std::string head;
+  for (std::string line; std::getline(file, line) && line.starts_with("//");) head += line.substr(2) + "\n";
+  return std::regex_replace(head, std::regex("(step [0-9]+) +"), "$1  ");  // columns are aligned
+}
+
+/// Whether the head holds `text` as a whole: nothing but a remark in brackets follows, or the next column.
+bool shows(const std::string& head, const std::string& text) {
+  for (std::size_t at = head.find(text); at != std::string::npos; at = head.find(text, at + 1)) {
+    const std::string rest = head.substr(at + text.size(), 4);
+    if (rest.starts_with("\n") || rest.starts_with("  ") || rest.starts_with(" (")) return true;
+  }
+  return false;
+}
+
+class Examples : public testing::TestWithParam<const Algorithm*> {};
+
+TEST_P(Examples, InTheHeadOfTheFileAreWhatTheGeneratorEmits) {
+  const Algorithm& algorithm = *GetParam();
+  const Example example = example_of(algorithm);
+  const std::string head = head_of(algorithm);
+  const Schedule schedule = schedule_of(algorithm, {.collective = algorithm.collective, .ranks = example.ranks});
+  EXPECT_THAT(head, testing::HasSubstr(fmt::format("P = {}", example.ranks)));
+  for (const int rank : example.shown) {
+    const std::vector<std::string> steps = texts_of(schedule, rank);
+    if (!example.is_listed) {
+      const std::string line = fmt::format("rank {}  {}", rank, fmt::join(steps, ";  "));
+      EXPECT_TRUE(shows(head, line)) << line << "\nis not in\n" << head;
+      continue;
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const std::string line = fmt::format("step {}  {}", i, steps[i]);
+      EXPECT_TRUE(shows(head, line)) << line << "\nis not in\n" << head;
+    }
+    EXPECT_FALSE(head.find(fmt::format("step {}  ", steps.size())) != std::string::npos) << "a step too many in\n"
+                                                                                         << head;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Examples, testing::ValuesIn(all_algorithms().begin(), all_algorithms().end()),
+                         [](const auto& instance) {
+                           return fmt::format("{}_{}", to_string(instance.param->collective), instance.param->name);
+                         });
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts agree through the board: on threads, and alone where somebody does not come.
+#include "harness/measure/host.h"
+
+#include <array>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/harness/measure/board_memory.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr int kHosts = 3;
+
+struct Record {
+  int host;
+  int round;
+  std::array<char, 1000> rest;
+};
+
+TEST(Host, AnExchangeGivesEveryHostEveryRecordRoundAfterRound) {
+  const BoardMemory memory(kHosts);
+  on_hosts(memory.board(), kHosts, [](Host& host) {
+    for (int round = 0; round < 200; ++round) {
+      Record mine{.host = host.index(), .round = round, .rest = {}};
+      mine.rest.fill(static_cast<char>(round + host.index()));
+      const auto all = host.exchange(mine);
+      ASSERT_TRUE(all.is_ok()) << all.status().message();
+      ASSERT_EQ(all.value().size(), static_cast<std::size_t>(kHosts));
+      for (int other = 0; other < kHosts; ++other) {
+        const Record& record = all.value()[static_cast<std::size_t>(other)];
+        ASSERT_EQ(record.host, other);
+        ASSERT_EQ(record.round, round);
+        ASSERT_EQ(record.rest.back(), static_cast<char>(round + other));
+      }
+    }
+  });
+}
+
+TEST(Host, AllAgreeOnWhatHostZeroSays) {
+  const BoardMemory memory(kHosts);
+  on_hosts(memory.board(), kHosts, [](Host& host) {
+    for (int round = 0; round < 50; ++round) {
+      const auto value = host.agree(100 * host.index() + round);
+      ASSERT_TRUE(value.is_ok()) << value.status().message();
+      ASSERT_EQ(value.value(), round);
+    }
+  });
+}
+
+TEST(Host, AllStartAtOneInstantAndNobodyBeforeIt) {
+  const BoardMemory memory(kHosts);
+  on_hosts(memory.board(), kHosts, [](Host& host) {
+    std::int64_t last = 0;
+    for (int round = 0; round < 50; ++round) {
+      const auto instant = host.start_together();
+      const std::int64_t now = monotonic_ns();
+      ASSERT_TRUE(instant.is_ok()) << instant.status().message();
+      ASSERT_GE(now, instant.value());
+      ASSERT_GT(instant.value(), last);
+      last = instant.value();
+      const auto announced = host.agree(instant.value());
+      ASSERT_TRUE(announced.is_ok());
+      ASSERT_EQ(announced.value(), instant.value());
+    }
+  });
+}
+
+TEST(Host, AloneItWaitsForNobody) {
+  const BoardMemory memory(1);
+  Host host(memory.board(), host_options(0, 1));
+  EXPECT_THAT(host.exchange(42).value(), testing::ElementsAre(42));
+  EXPECT_EQ(host.agree(43).value(), 43);
+  EXPECT_TRUE(host.start_together().is_ok());
+  EXPECT_EQ(host.probe_line().value(), std::nullopt);
+}
+
+TEST(Host, TheLineIsProbedBetweenTheFirstAndTheLastAndKnownToAll) {
+  const BoardMemory memory(2);
+  std::array<double, 2> lines{};
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 2; ++index) {
+    threads.emplace_back([&, index] {
+      HostOptions options = host_options(index, 2);
+      options.yields = false;
+      Host host(memory.board(), options);
+      const auto line = host.probe_line();
+      ASSERT_TRUE(line.is_ok()) << line.status().message();
+      ASSERT_TRUE(line.value().has_value());
+      lines[static_cast<std::size_t>(index)] = *line.value();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(lines[0], 0);
+  EXPECT_EQ(lines[0], lines[1]);
+}
+
+TEST(Host, WhereRanksOutnumberCoresNoLineIsProbed) {
+  const BoardMemory memory(2);
+  Host host(memory.board(), host_options(0, 2));  // alone: it would wait if it probed
+  EXPECT_EQ(host.probe_line().value(), std::nullopt);
+}
+
+// ---- those who do not come
+
+Status missing(int index, const std::function<Status(Host&)>& wait) {
+  const BoardMemory memory(kHosts);
+  HostOptions options = host_options(index, kHosts);
+  options.timeout = std::chrono::milliseconds(5);
+  Host host(memory.board(), options);
+  return wait(host);
+}
+
+TEST(Host, WhoDoesNotComeIsNamedAtTheDeadline) {
+  const auto exchange = [](Host& host) { return host.exchange(1).status(); };
+  const auto start = [](Host& host) { return host.start_together().status(); };
+  EXPECT_EQ(missing(0, exchange).code(), Code::timeout);
+  EXPECT_EQ(missing(0, exchange).message(), "host 1 did not come to an exchange");
+  EXPECT_EQ(missing(2, exchange).message(), "host 0 did not come to an exchange");
+  EXPECT_EQ(missing(0, start).message(), "host 1 did not come to the start of a sample");
+  EXPECT_EQ(missing(1, start).message(), "host 0 did not come to the start of a sample");
+}
+
+TEST(Host, AJobThatWasGivenUpEndsEveryWait) {
+  const auto given_up = [](const std::function<Status(Host&)>& wait) {
+    const BoardMemory memory(kHosts);
+    memory.board().abort_flag().store(1);
+    Host host(memory.board(), host_options(1, kHosts));
+    return wait(host);
+  };
+  EXPECT_EQ(given_up([](Host& host) { return host.exchange(1).status(); }).code(), Code::aborted);
+  EXPECT_EQ(given_up([](Host& host) { return host.start_together().status(); }).code(), Code::aborted);
+  EXPECT_EQ(given_up([](Host& host) { return host.check_abort(); }).code(), Code::aborted);
+}
+
+// ---- the launcher's view
+
+TEST(Host, WhatItIsAboutToDoStandsOnTheBoardForEachOfItsRanks) {
+  const BoardMemory memory(kHosts);
+  const Board board = memory.board();
+  Host host(board, {.host = 0, .hosts = 1, .job_ranks = kHosts, .ranks = {0, 2}});
+  host.set_case(7);
+  host.announce(Activity::operation);
+  for (const int rank : {0, 2}) {
+    EXPECT_NE(board.status(rank).pending_since_ns.load(), 0);
+    EXPECT_EQ(board.status(rank).operation.load(), 1U);
+    EXPECT_EQ(board.status(rank).case_index.load(), 7U);
+    EXPECT_EQ(board.status(rank).activity.load(), static_cast<std::uint32_t>(Activity::operation));
+  }
+  EXPECT_EQ(board.status(1).operation.load(), 0U) << "another host's rank";
+  host.settle();
+  for (const int rank : {0, 2}) {
+    EXPECT_EQ(board.status(rank).pending_since_ns.load(), 0);
+    EXPECT_EQ(board.status(rank).activity.load(), static_cast<std::uint32_t>(Activity::idle));
+  }
+}
+
+}  // namespace
+}  // namespace tutti::harness

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session's specification survives its way to the ranks, and a session on ranks of this process says what a launcher
+// expects to hear.
+#include "harness/measure/session.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "impl/transports/local/domain.h"
+#include "suites/unit/harness/measure/board_memory.h"
+
+namespace tutti::harness {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Case case_of(std::string_view id) {
+  auto one = parse_case_id(id);
+  EXPECT_TRUE(one.is_ok()) << one.status().message();
+  return std::move(one).value();
+}
+
+const char* const kReduce = "all_reduce/tutti.ring/local/float/sum/P3.threads/none/64B/out/private/isolated";
+const char* const kBroadcast = "broadcast/tutti.direct/local/int32/none/P3.threads/root2/1024B/in/shared/isolated";
+const char* const kBarrier = "barrier/tutti.dissemination/local/none/none/P3.threads/none/0B/none/none/isolated";
+
+TEST(SessionSpec, SurvivesItsText) {
+  SessionSpec spec;
+  spec.mode = SessionSpec::Mode::check;
+  spec.ranks = 3;
+  spec.ranks_as = RanksAs::threads;
+  spec.cells = {{case_of(kReduce), case_of(kBarrier)}, {case_of(kBroadcast)}};
+  spec.references = {"openmpi", "mpich"};
+  spec.backend_directories = {"/a b", "/c"};
+  spec.seed = 0xfedcba9876543210ULL;
+  spec.timeout = std::chrono::milliseconds(1234);
+  spec.end_ns = 987654321012345;
+  spec.cells_after = 5;
+  spec.heap_bytes = std::size_t{5} << 32U;
+
+  const auto read = session_from_json(to_json(spec));
+  ASSERT_TRUE(read.is_ok()) << read.status().message();
+  const SessionSpec& other = read.value();
+  EXPECT_EQ(other.mode, spec.mode);
+  EXPECT_EQ(other.ranks, spec.ranks);
+  EXPECT_EQ(other.ranks_as, spec.ranks_as);
+  EXPECT_EQ(other.cells, spec.cells);
+  EXPECT_EQ(other.references, spec.references);
+  EXPECT_EQ(other.backend_directories, spec.backend_directories);
+  EXPECT_EQ(other.seed, spec.seed);
+  EXPECT_EQ(other.timeout, spec.timeout);
+  EXPECT_EQ(other.end_ns, spec.end_ns);
+  EXPECT_EQ(other.cells_after, spec.cells_after);
+  EXPECT_EQ(other.heap_bytes, spec.heap_bytes);
+  spec.mode = SessionSpec::Mode::measure;
+  EXPECT_EQ(session_from_json(to_json(spec)).value().mode, SessionSpec::Mode::measure);
+}
+
+TEST(SessionSpec, TextThatIsNoneIsRefused) {
+  EXPECT_EQ(session_from_json("not json").status().code(), Code::invalid_argument);
+  EXPECT_EQ(session_from_json("[1]").status().code(), Code::invalid_argument);
+  EXPECT_THAT(session_from_json(R"({"ranks_as": "thraeds"})").status().message(), HasSubstr("thraeds"));
+  EXPECT_THAT(session_from_json(R"({"ranks_as": "threads", "cells": [["all_reduce/x"]]})").status().message(),
+              HasSubstr("all_reduce/x"));
+}
+
+TEST(SessionSpec, ProcessesHaveAHeapAndOneProcessHasNone) {
+  SessionSpec spec{.ranks = 3, .ranks_as = RanksAs::processes, .heap_bytes = 8192};
+  EXPECT_EQ(domain_shape(spec).ranks, 3);
+  EXPECT_EQ(domain_shape(spec).heap_bytes, 8192U);
+  spec.ranks_as = RanksAs::tasks;
+  EXPECT_EQ(domain_shape(spec).heap_bytes, 0U);
+}
+
+TEST(SessionSpec, TheHeapHoldsTheSharedBuffersOfTheLargestCell) {
+  const Case shared = case_of(kBroadcast);  // in place: one buffer
+  Case out = shared;
+  out.is_in_place = false;
+  EXPECT_EQ(heap_bytes_for({{case_of(kReduce)}}), 0U);
+  const std::size_t one = heap_bytes_for({{shared}});
+  EXPECT_GE(one, 1024U);
+  EXPECT_EQ(heap_bytes_for({{out}}), 2 * one);
+  EXPECT_EQ(heap_bytes_for({{shared}, {shared, shared, case_of(kReduce)}}), 2 * one);
+}
+
+// ---- running
+
+struct Message {
+  std::string type;
+  std::string text;
+};
+
+std::vector<Message> messages_of(SessionSpec spec) {
+  const BoardMemory memory(spec.ranks);
+  std::vector<Message> messages;
+  const Status status =
+      run_session(spec, {.board = memory.board(), .send = [&](std::string_view type, std::string_view text) {
+                           messages.push_back({std::string(type), std::string(text)});
+                           return Status();
+                         }});
+  EXPECT_TRUE(status.is_ok()) << status.message();
+  return messages;
+}
+
+SessionSpec spec_of(RanksAs ranks_as, SessionSpec::Mode mode) {
+  SessionSpec spec{.mode = mode, .ranks = 3, .ranks_as = ranks_as};
+  for (const char* id : {kReduce, kBroadcast, kBarrier}) {
+    Case one = case_of(id);
+    one.ranks_as = ranks_as;
+    spec.cells.push_back({one});
+  }
+  spec.end_ns = 1;  // the budget is used up: the shortest cells there are
+  return spec;
+}
+
+void expect_ok_rows(const SessionSpec& spec, const std::vector<Message>& messages, std::size_t first) {
+  ASSERT_EQ(messages.size(), first + 2 * spec.cells.size());
+  for (std::size_t i = 0; i < spec.cells.size(); ++i) {
+    const Message& begin = messages[first + 2 * i];
+    const Message& cell = messages[first + 2 * i + 1];
+    EXPECT_EQ(begin.type, "begin");
+    EXPECT_EQ(begin.text, std::to_string(i));
+    EXPECT_EQ(cell.type, "cell");
+    const auto row = nlohmann::json::parse(cell.text);
+    EXPECT_EQ(row.at("case"), case_id(spec.cells[i].front()));
+    EXPECT_EQ(row.at("verdict"), "ok") << cell.text;
+    EXPECT_EQ(row.at("wrong"), 0);
+    if (spec.mode == SessionSpec::Mode::measure) {
+      EXPECT_GT(row.at("samples"), 0);
+      EXPECT_GT(row.at("time_median"), 0.0);
+    } else {
+      EXPECT_EQ(row.at("samples"), 0);
+    }
+  }
+}
+
+TEST(Session, ChecksOnThreadsAndAsTasks) {
+  for (const RanksAs ranks_as : {RanksAs::threads, RanksAs::tasks}) {
+    const SessionSpec spec = spec_of(ranks_as, SessionSpec::Mode::check);
+    expect_ok_rows(spec, messages_of(spec), 0);
+  }
+}
+
+TEST(Session, MeasuresOnThreadsAndAsTasksAndTellsTheFactsFirst) {
+  for (const RanksAs ranks_as : {RanksAs::threads, RanksAs::tasks}) {
+    const SessionSpec spec = spec_of(ranks_as, SessionSpec::Mode::measure);
+    const std::vector<Message> messages = messages_of(spec);
+    ASSERT_FALSE(messages.empty());
+    EXPECT_EQ(messages.front().type, "facts");
+    const auto facts = nlohmann::json::parse(messages.front().text);
+    EXPECT_GE(facts.at("floor_ns"), 0.0);
+    EXPECT_EQ(facts.at("backends").at("tutti").at("transport"), "local");
+    expect_ok_rows(spec, messages, 1);
+  }
+}
+
+TEST(Session, AnAlgorithmThatDoesNotExistIsSkippedWithTheReason) {
+  SessionSpec spec = spec_of(RanksAs::tasks, SessionSpec::Mode::check);
+  spec.cells.resize(1);
+  spec.cells[0][0].algorithm = "rnig";
+  const std::vector<Message> messages = messages_of(spec);
+  ASSERT_EQ(messages.size(), 2U);
+  const auto row = nlohmann::json::parse(messages[1].text);
+  EXPECT_EQ(row.at("verdict"), "skipped");
+  EXPECT_THAT(row.at("reason").get<std::string>(), HasSubstr("rnig"));
+}
+
+}  // namespace
+}  // namespace tutti::harness

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a segment is: what fits the slots and the scratch, in literals.
+#include "impl/schedule/segment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/algorithms/algorithm.h"
+
+namespace tutti {
+namespace {
+
+Schedule schedule_for(Collective collective, std::string_view name, int ranks) {
+  return schedule_of(*find_algorithm(collective, name).value(), {.collective = collective, .ranks = ranks});
+}
+
+BindRequest request_for(Count count, Buffers buffers = Buffers::shared) {
+  return {.count = count,
+          .op = Op::sum,
+          .buffers = buffers,
+          .resources = {.slots = 4, .slot_bytes = 128, .scratch_bytes = 1024}};
+}
+
+Count segment_of(const Schedule& schedule, const BindRequest& request) {
+  const auto segment = choose_segment(schedule, request);
+  EXPECT_TRUE(segment.is_ok()) << segment.status().message();
+  return segment.is_ok() ? segment.value() : -1;
+}
+
+TEST(Segment, WithoutChannelsAndScratchItIsTheWholeCall) {
+  const Schedule schedule = schedule_for(Collective::all_reduce, "two_shot", 2);
+  EXPECT_EQ(segment_of(schedule, request_for(1'000'000)), 1'000'000);
+}
+
+TEST(Segment, OfAnEmptyCallHasOneElement) {
+  EXPECT_EQ(segment_of(schedule_for(Collective::broadcast, "direct", 2), request_for(0)), 1);
+}
+
+// The ring needs a slot more than a message has slices: three slices of 128 bytes in four slots, 96 floats a unit.
+TEST(Segment, OfARingLeavesOneSlotFree) {
+  const Schedule ring = schedule_for(Collective::all_reduce, "ring", 4);
+  EXPECT_EQ(segment_of(ring, request_for(4 * 96)), 4 * 96) << "fits as a whole";
+  EXPECT_EQ(segment_of(ring, request_for(4 * 96 + 1)), 4 * 96);
+  EXPECT_EQ(segment_of(ring, request_for(100'000)), 4 * 96);
+}
+
+// A message of two units in four slots: one slot's worth of slices for each half.
+TEST(Segment, OfALongMessageSharesTheSlots) {
+  EXPECT_EQ(segment_of(schedule_for(Collective::all_reduce, "halving", 4), request_for(100'000)), 4 * 64);
+}
+
+TEST(Segment, OfAStagedCallFitsTheScratch) {
+  const Schedule direct = schedule_for(Collective::all_to_all, "direct", 4);
+  EXPECT_EQ(segment_of(direct, request_for(100'000)), 100'000);
+  EXPECT_EQ(segment_of(direct, request_for(100'000, Buffers::private_)), 64) << "four blocks in 1024 bytes";
+  EXPECT_EQ(segment_of(schedule_for(Collective::all_reduce, "two_shot", 2), request_for(100'000, Buffers::private_)),
+            2 * 64)
+      << "a mirror of the input and one of the output";
+}
+
+TEST(Segment, OfMoreRanksThanFitIsRefused) {
+  const auto segment =
+      choose_segment(schedule_for(Collective::all_to_all, "direct", 17), request_for(100, Buffers::private_));
+  ASSERT_FALSE(segment.is_ok());
+  EXPECT_EQ(segment.status().code(), Code::resource);
+  EXPECT_EQ(segment.status().message(),
+            "all_to_all direct on 17 ranks: a segment of 16 elements per block needs 1088 bytes of scratch; there are "
+            "1024");
+}
+
+TEST(Segment, ThatWasAskedForIsTakenOrRefused) {
+  const Schedule ring = schedule_for(Collective::all_reduce, "ring", 4);
+  BindRequest request = request_for(1000);
+  request.segment = 64;
+  EXPECT_EQ(segment_of(ring, request), 64);
+  request.count = 10;
+  EXPECT_EQ(segment_of(ring, request), 10) << "no longer than the call";
+  request.count = request.segment = 4 * 97;
+  EXPECT_EQ(choose_segment(ring, request).status().code(), Code::resource);
+}
+
+TEST(ScratchLayout, MirrorsFollowTheSchedulesOwnUnits) {
+  const Schedule schedule = schedule_for(Collective::all_reduce, "two_shot", 2);
+  const BindRequest request = request_for(40, Buffers::private_);
+  const UnitTable table({.units_per_block = 2, .segment = 40, .block = 40, .element_bytes = 4});
+  const ScratchLayout layout = scratch_layout(schedule, request, table);
+  EXPECT_EQ(layout.input_mirror, 0);
+  EXPECT_EQ(layout.output_mirror, 192);
+  EXPECT_EQ(layout.bytes, 384);
+}
+
+TEST(ScratchLayout, UnitsOfUpTo48BytesTakeNoScratch) {
+  const Schedule schedule = schedule_for(Collective::all_reduce, "one_shot", 3);
+  const auto layout_of = [&](Count count) {
+    return scratch_layout(schedule, request_for(count),
+                          UnitTable({.units_per_block = 1, .segment = count, .block = count, .element_bytes = 4}));
+  };
+  EXPECT_TRUE(layout_of(12).is_in_line);
+  EXPECT_EQ(layout_of(12).bytes, 0);
+  EXPECT_FALSE(layout_of(13).is_in_line);
+  EXPECT_EQ(layout_of(13).bytes, 64);
+}
+
+TEST(Slices, AreCountedForTheLongestMessage) {
+  const UnitTable table({.units_per_block = 4, .segment = 256, .block = 256, .element_bytes = 4});  // 256 bytes a unit
+  EXPECT_EQ(slices_of(schedule_for(Collective::all_reduce, "ring", 4), request_for(256), table), 2);
+  EXPECT_EQ(slices_of(schedule_for(Collective::all_reduce, "halving", 4), request_for(256), table), 4);
+  EXPECT_EQ(slices_of(schedule_for(Collective::all_reduce, "two_shot", 4), request_for(256), table), 0);
+}
+
+}  // namespace
+}  // namespace tutti

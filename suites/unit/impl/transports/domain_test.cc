@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that ranks share: where each part lies, on both transports.
+#include "impl/transports/domain.h"
+
+#include <algorithm>
+#include <memory>
+#include <unistd.h>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/transports/local/domain.h"
+#include "impl/transports/shm/domain.h"
+
+namespace tutti {
+namespace {
+
+constexpr DomainShape kShape{
+    .ranks = 3, .generations = 4, .scratch_bytes = 4096, .slots = 4, .slot_bytes = 256, .heap_bytes = 8192};
+
+struct Extent {
+  const std::byte* begin;
+  std::size_t bytes;
+};
+
+std::vector<Extent> extents_of(const Domain& domain) {
+  const DomainShape& shape = domain.shape();
+  const auto bytes_of = [](const auto* pointer) { return reinterpret_cast<const std::byte*>(pointer); };
+  std::vector<Extent> list{{bytes_of(&domain.abort_line()), sizeof(AbortLine)}};
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    const Seat seat = domain.seat(rank);
+    list.push_back({bytes_of(seat.lines), static_cast<std::size_t>(shape.generations) * sizeof(GenerationLines)});
+    list.push_back({bytes_of(seat.completion), sizeof(CompletionLine)});
+    list.push_back({seat.scratch, static_cast<std::size_t>(shape.generations) * shape.scratch_bytes});
+    if (seat.heap != nullptr) list.push_back({seat.heap, shape.heap_bytes});
+    for (int peer = 0; peer < shape.ranks; ++peer) {
+      const ChannelMemory channel = domain.channel(rank, peer);
+      list.push_back({bytes_of(channel.consumed), kCacheLine});
+      list.push_back({channel.slots, static_cast<std::size_t>(shape.slots) * (sizeof(SlotHeader) + shape.slot_bytes)});
+    }
+  }
+  return list;
+}
+
+void expect_apart(const Domain& domain, std::size_t heaps) {
+  std::vector<Extent> list = extents_of(domain);
+  EXPECT_EQ(list.size(), 1 + 3 * (3 + heaps + 2 * 3));
+  std::sort(list.begin(), list.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(list[i].begin) % kCacheLine, 0U) << i;
+    if (i > 0) {
+      EXPECT_LE(list[i - 1].begin + list[i - 1].bytes, list[i].begin) << i;
+    }
+  }
+  EXPECT_LE(list.back().begin + list.back().bytes - list.front().begin,
+            static_cast<std::ptrdiff_t>(domain_bytes(domain.shape())));
+  for (const Extent& extent : list) {
+    EXPECT_TRUE(std::all_of(extent.begin, extent.begin + extent.bytes, [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
+class Memory {
+ public:
+  explicit Memory(const DomainShape& shape) : fd_(shm::create_memory(domain_bytes(shape)).value()) {}
+  ~Memory() { close(fd_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+TEST(LocalDomain, PartsAreZeroedAlignedAndApart) {
+  const auto domain = local::open_domain(kShape);
+  ASSERT_TRUE(domain.is_ok()) << domain.status().message();
+  expect_apart(*domain.value(), 0);
+}
+
+TEST(ShmDomain, PartsAreZeroedAlignedAndApart) {
+  const Memory memory(kShape);
+  const auto domain = shm::open_domain(kShape, memory.fd());
+  ASSERT_TRUE(domain.is_ok()) << domain.status().message();
+  expect_apart(*domain.value(), 1);
+}
+
+TEST(LocalDomain, ReferencesAreAddressesAndAllMemoryIsShared) {
+  const auto domain = local::open_domain(kShape);
+  ASSERT_TRUE(domain.is_ok());
+  EXPECT_STREQ(domain.value()->transport(), "local");
+  EXPECT_EQ(domain.value()->seat(1).heap, nullptr);
+  const int anywhere = 0;
+  EXPECT_TRUE(domain.value()->is_shared(1, &anywhere, sizeof anywhere));
+  const auto memory = domain.value()->alloc_shared(1, 100);
+  ASSERT_TRUE(memory.is_ok());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.value()) % kCacheLine, 0U);
+  domain.value()->free_shared(1, memory.value());
+}
+
+// What one process writes, another sees, each at an address of its own.
+TEST(ShmDomain, TwoMappingsAreOneMemory) {
+  const Memory memory(kShape);
+  const auto here = shm::open_domain(kShape, memory.fd());
+  const auto there = shm::open_domain(kShape, memory.fd());
+  ASSERT_TRUE(here.is_ok() && there.is_ok());
+  EXPECT_STREQ(here.value()->transport(), "shm");
+  EXPECT_NE(here.value()->seat(2).heap, there.value()->seat(2).heap);
+  here.value()->seat(2).lines[3].flag.flag.store(77);
+  EXPECT_EQ(there.value()->seat(2).lines[3].flag.flag.load(), 77U);
+  here.value()->channel(1, 2).slots[10] = std::byte{5};
+  EXPECT_EQ(there.value()->channel(1, 2).slots[10], std::byte{5});
+  EXPECT_EQ(there.value()->channel(2, 1).slots[10], std::byte{0}) << "a direction of its own";
+  here.value()->seat(0).heap[9] = std::byte{6};
+  EXPECT_EQ(there.value()->seat(0).heap[9], std::byte{6});
+}
+
+TEST(ShmDomain, MemoryThatIsTooSmallIsRefusedWithTheNumbers) {
+  const Memory memory(kShape);
+  DomainShape larger = kShape;
+  larger.heap_bytes += 4096;
+  const auto domain = shm::open_domain(larger, memory.fd());
+  ASSERT_FALSE(domain.is_ok());
+  EXPECT_EQ(domain.status().code(), Code::invalid_argument);
+  EXPECT_EQ(domain.status().message(), fmt::format("the job's shared memory has {} bytes; 3 ranks need {}",
+                                                   domain_bytes(kShape), domain_bytes(larger)));
+}
+
+TEST(ShmDomain, ADescriptorThatIsNoneIsAnError) { EXPECT_EQ(shm::open_domain(kShape, -1).status().code(), Code::io); }
+
+TEST(DefaultShape, SlotsShrinkAsThePairsGrowButNotBelow256) {
+  EXPECT_EQ(default_shape(2, 0).slot_bytes, 16U * 1024);
+  EXPECT_EQ(default_shape(64, 0).slot_bytes, 2048U);
+  EXPECT_EQ(default_shape(256, 0).slot_bytes, 256U);
+  EXPECT_EQ(default_shape(3, 12345).heap_bytes, 12345U);
+}
+
+TEST(DefaultShape, OfOneProcessKeepsSlotsOfAPageForManyRanks) {
+  EXPECT_EQ(local::shape_for(2).slot_bytes, 16U * 1024);
+  EXPECT_EQ(local::shape_for(257).slot_bytes, 4096U);
+}
+
+}  // namespace
+}  // namespace tutti
