@@ -39,7 +39,7 @@ void tell(const Row& row, Tally& tally) {
 }
 
 int check(const SweepOptions& options, const CLI::App& command) {
-  auto parsed = options.settings({.known_backends = {std::string(harness::kOwnBackend)}});
+  auto parsed = options.settings({.known_backends = known_backends()});
   if (!parsed.is_ok()) return complain(parsed.status());
   harness::Sweep& sweep = parsed.value().sweep;
   if (!parsed.value().has_ranks) sweep.ranks = {1, 2, 3, 5, 8};
@@ -49,6 +49,10 @@ int check(const SweepOptions& options, const CLI::App& command) {
   if (!parsed.value().case_id.empty()) {
     auto one = harness::parse_case_id(parsed.value().case_id);
     if (!one.is_ok()) return complain(one.status());
+    if (one.value().backend != harness::kOwnBackend) {
+      return complain(error(Code::invalid_argument, "--case: check runs '{}' only, not '{}': did you mean `tutti run`?",
+                            harness::kOwnBackend, one.value().backend));
+    }
     sweep.ranks_as = one.value().ranks_as;
     cases = std::vector<Case>{std::move(one).value()};
   }

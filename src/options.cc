@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 
 #include <fmt/ranges.h>
+
+#include "impl/algorithms/algorithm.h"
+#include "src/program.h"
 
 namespace tutti::program {
 namespace {
@@ -33,19 +37,37 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A reference that is known and not found is named as missing; `all` are those found.
+/// A reference that this version has and that is not found is named as missing; `all` are those found.
 Status set_backends(Settings& settings, std::string_view text, const Surroundings& around) {
-  std::vector<std::string> known = around.known_backends;
+  auto found = harness::parse_backends(text, around.known_backends);
+  if (found.is_ok()) return store(std::move(found), settings.sweep.backends);
+  std::vector<std::string> possible = around.known_backends;
   for (const std::string& name : all_references()) {
-    if (!contains(known, name)) known.push_back(name);
+    if (!contains(possible, name)) possible.push_back(name);
   }
-  TUTTI_RETURN_IF_ERROR(store(harness::parse_backends(text, known), settings.sweep.backends));
-  if (settings.sweep.backends == known) settings.sweep.backends = around.known_backends;  // all
-  for (const std::string& name : settings.sweep.backends) {
+  TUTTI_ASSIGN_OR_RETURN(const auto wanted, harness::parse_backends(text, possible));
+  for (const std::string& name : wanted) {
     if (!contains(around.known_backends, name)) return missing_backend(name);
   }
-  return {};
+  return found.status();
 }
+
+/// The names in an id are checked here: the backend like one of --backends, the algorithm and the transport.
+Status set_case(Settings& settings, std::string_view text, const Surroundings& around) {
+  settings.case_id = text;
+  TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::parse_case_id(text));
+  TUTTI_RETURN_IF_ERROR(set_backends(settings, one.backend, around));
+  const std::string_view transport = one.ranks_as == harness::RanksAs::processes ? "shm" : "local";
+  if (one.transport != transport) {
+    return error(Code::invalid_argument, "case id '{}': transport '{}' with {}: did you mean '{}'?", text,
+                 one.transport, to_string(one.ranks_as), transport);
+  }
+  if (one.backend == harness::kOwnBackend) return find_algorithm(one.collective, one.algorithm).status();
+  if (one.algorithm == harness::kNone) return {};
+  return error(Code::invalid_argument, "case id '{}': {} chooses its algorithm itself: did you mean '{}.{}'?", text,
+               one.backend, one.backend, harness::kNone);
+}
+
 Status set_ranks(Settings& settings, std::string_view text, const Surroundings&) {
   settings.has_ranks = true;
   return store(harness::parse_ranks(text), settings.sweep.ranks);
@@ -88,11 +110,7 @@ const std::array kOptions{
              return error(Code::invalid_argument, "'{}' is not a seed: a whole number from 0 to 2^64-1, such as 1",
                           text);
            }},
-    Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep",
-           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             settings.case_id = text;
-             return harness::parse_case_id(text).status();
-           }},
+    Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep", set_case},
     Option{"--csv", "FILE", "", "write rows as they finish",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.csv = text;
@@ -119,6 +137,8 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<std::string_view> name
     const std::string name(option.name);
     CLI::Option* added =
         command.add_option(name, texts_[name], std::string(option.help))->type_name(std::string(option.value));
+    const auto has_text = [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); };
+    added->check(CLI::Validator(has_text, ""));
     if (!option.fallback.empty()) added->default_str(std::string(option.fallback));
   }
   if (is_wanted(names, "--require"))
@@ -137,6 +157,10 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     if (text.empty()) continue;
     const Status status = option.apply(settings, text, surroundings);
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
+  }
+  if (!settings.csv.empty() && settings.csv == settings.json) {
+    return error(Code::invalid_argument, "--csv and --json are both '{}': did you mean '{}.json' for --json?",
+                 settings.csv, std::filesystem::path(settings.csv).replace_extension().string());
   }
   return settings;
 }

@@ -9,6 +9,7 @@
 
 #include "harness/cases/expand.h"
 #include "harness/report/csv.h"
+#include "harness/report/file.h"
 #include "harness/report/json.h"
 #include "harness/report/machine.h"
 #include "harness/report/table.h"
@@ -30,9 +31,8 @@ class Reports {
   static Result<Reports> open(const Settings& settings, std::vector<harness::LeftOut> left_out) {
     Reports reports;
     reports.left_out_ = std::move(left_out);
-    if (!settings.csv.empty()) {
-      TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
-    }
+    // A mistake in one file's name does not cost what the other held.
+    if (!settings.csv.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(settings.csv));
     if (!settings.json.empty()) {
       TUTTI_ASSIGN_OR_RETURN(
           reports.json_,
@@ -42,10 +42,14 @@ class Reports {
                                                   .started = harness::utc_now(),
                                                   .left_out = reports.left_out_}));
     }
+    if (!settings.csv.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
+    }
     return reports;
   }
 
   Status add(const std::vector<Row>& rows) {
+    has_rows_ = true;
     fmt::print("{}", table_.cell(rows));
     std::fflush(stdout);
     for (const Row& row : rows) {
@@ -68,6 +72,8 @@ class Reports {
     }
   }
 
+  [[nodiscard]] bool has_rows() const { return has_rows_; }
+
   void print_footer() const {
     fmt::print("{}", table_.footer(left_out_));
     if (floor_us_) fmt::print("# floor: a sample in which nothing is done takes {:.3f} us\n", *floor_us_);
@@ -86,6 +92,7 @@ class Reports {
     if (failure_.is_ok()) failure_ = std::move(status);
   }
 
+  bool has_rows_ = false;
   harness::Table table_;
   std::vector<harness::LeftOut> left_out_;
   std::optional<harness::CsvFile> csv_;
@@ -138,7 +145,7 @@ int run(const SweepOptions& options) {
                                           },
                                       .on_facts = [&](const std::string& facts) { reports.value().add_facts(facts); }});
   progress.clear();
-  reports.value().print_footer();
+  if (code == exit_ok || reports.value().has_rows()) reports.value().print_footer();
   return code != exit_ok ? code : reports.value().exit_code(settings.requires_a_result);
 }
 

@@ -2,7 +2,10 @@
 #include "src/usage.h"
 
 #include <algorithm>
+#include <cctype>
 #include <vector>
+
+#include <fmt/ranges.h>
 
 #include "impl/reduce/kernels.h"
 #include "impl/types/names.h"
@@ -34,27 +37,62 @@ std::vector<std::string> subcommands_of(const CLI::App& program) {
   return names;
 }
 
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// One that other subcommands take is no slip of the finger.
+Status unknown_flag(const CLI::App& program, const CLI::App& command, const std::string& flag) {
+  std::vector<std::string> takers;
+  for (const std::string& name : subcommands_of(program)) {
+    if (contains(flags_of(*program.get_subcommand(name)), flag)) takers.push_back(name);
+  }
+  const std::vector<std::string> flags = flags_of(command);
+  const std::string name = command.get_parent() != nullptr ? "tutti " + command.get_name() : "tutti";
+  if (!takers.empty()) {
+    return error(Code::invalid_argument, "`{}` has no option '{}', only `tutti {}` has; its own are {}", name, flag,
+                 fmt::join(takers, "` and `tutti "), fmt::join(flags, " "));
+  }
+  return error(Code::invalid_argument, "unknown option '{}': did you mean '{}'?\n`{} --help` lists all", flag,
+               nearest_name(flag, flags), name);
+}
+
 }  // namespace
 
 Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int argc, char** argv) {
   const CLI::App& command = chosen(program);
   const bool has_command = &command != &program;
+  const std::string name = has_command ? "tutti " + command.get_name() : "tutti";
+  const std::vector<std::string> words(argv + 1, argv + argc);
   if (!has_command) {
-    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty()) {
+      return error(Code::invalid_argument, "a subcommand is needed, one of: {}\n`tutti --help` says what they do",
+                   fmt::join(subcommands_of(program), " "));
+    }
     const auto word = std::find_if(words.begin(), words.end(), [](const std::string& text) { return text[0] != '-'; });
     if (word != words.end()) return unknown_name("subcommand", *word, subcommands_of(program));
   }
-  for (int i = 1; i < argc; ++i) {
-    const std::string word(argv[i]);
-    const std::string name = word.substr(0, word.find('='));
-    const std::vector<std::string> flags = flags_of(command);
-    if (word.starts_with("--") && std::find(flags.begin(), flags.end(), name) == flags.end()) {
-      return error(Code::invalid_argument, "unknown option '{}': did you mean '{}'?\n`{} --help` lists all", name,
-                   nearest_name(name, flags), has_command ? "tutti " + command.get_name() : "tutti");
+  const std::vector<std::string> flags = flags_of(command);
+  for (const std::string& word : words) {
+    const std::string flag = word.substr(0, word.find('='));
+    const bool is_flag = word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+    if (is_flag && word != "-h" && !contains(flags, flag)) return unknown_flag(program, command, flag);
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&failure) != nullptr) {
+    for (const std::string& flag : flags) {
+      if (std::count(words.begin(), words.end(), flag) > 1) {
+        return error(Code::invalid_argument, "{0} is given twice: one list has commas, such as {0} A,B", flag);
+      }
+    }
+    // "--csv: 1 required FILE missing"
+    const std::string text = failure.what();
+    const std::string flag = text.substr(0, text.find(':'));
+    if (contains(flags, flag)) {
+      return error(Code::invalid_argument, "{} needs a value: {} {}\n`{} --help` says more", flag, flag,
+                   command.get_option(flag)->get_type_name(), name);
     }
   }
-  return error(Code::invalid_argument, "{}\n`{} --help` says more", failure.what(),
-               has_command ? "tutti " + command.get_name() : "tutti");
+  return error(Code::invalid_argument, "{}\n`{} --help` says more", failure.what(), name);
 }
 
 std::string version_text() {

@@ -17,6 +17,20 @@ Status cannot_write(Code code, const std::string& path, int error_number) {
   return error(code, "cannot write '{}': {}", path, std::generic_category().message(error_number));
 }
 
+Status check_writable(const std::string& path) {
+  std::error_code ignored;
+  const bool was_there = std::filesystem::exists(path, ignored);
+  // A pipe's reader would take opening and closing for the end.
+  const bool is_pipe =
+      was_there && !std::filesystem::is_regular_file(path, ignored) && !std::filesystem::is_directory(path, ignored);
+  if (is_pipe) return {};
+  std::FILE* file = std::fopen(path.c_str(), "ae");
+  if (file == nullptr) return cannot_write(Code::invalid_argument, path, errno);
+  std::fclose(file);
+  if (!was_there) std::remove(path.c_str());
+  return {};
+}
+
 Status replace_file(Code code, const std::string& path, std::string_view text) {
   // A rename would put a file in the place of a device or pipe; such a reader cannot see the old content anyway.
   std::error_code ignored;

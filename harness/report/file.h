@@ -13,6 +13,9 @@ namespace tutti::harness {
 /// measured this is the user's mistake (invalid_argument), afterwards the world's (io): the caller says which.
 [[nodiscard]] Status cannot_write(Code code, const std::string& path, int error_number);
 
+/// Whether a file can be opened at `path`, without changing what it holds. Errors: invalid_argument, as cannot_write.
+[[nodiscard]] Status check_writable(const std::string& path);
+
 /// Replaces the file at `path` by `text` so that readers see the old content or the new, never a part: written beside
 /// it, then renamed. Errors: `code`, as cannot_write; the file is then as it was.
 [[nodiscard]] Status replace_file(Code code, const std::string& path, std::string_view text);

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes on the command line: a few lines that name the value and the right one, the exit code of the table, nothing
+on stdout, and no waiting."""
+import shutil
+import tempfile
+import pathlib
+import unittest
+
+import support
+
+USAGE, ENVIRONMENT = 2, 3
+MOST_LINES = 5
+MOST_SECONDS = 2
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, *arguments, names, code=USAGE, **options):
+        """`names`: what stderr must contain, the mistake and its remedy."""
+        with self.subTest(" ".join(map(str, arguments))):
+            result = support.run(*arguments, limit=20, **options)
+            self.assertEqual(result.code, code, result)
+            self.assertEqual(result.out, "", result)
+            lines = result.err.splitlines()
+            self.assertTrue(1 <= len(lines) <= MOST_LINES, result)
+            self.assertTrue(lines[0].startswith("tutti: "), result)
+            for name in names:
+                self.assertIn(name, result.err, result)
+            self.assertLess(result.seconds, MOST_SECONDS, result)
+
+
+class Values(BadInput):
+    def test_names_that_do_not_exist(self):
+        for command in ["run", "check"]:
+            self.refused(command, "all", "--dtypes", "flaot", names=["--dtypes", "'flaot'", "'float'"])
+            self.refused(command, "all", "--dtypes", "float,int8", names=["--dtypes", "'int8'", "'int32'"])
+            self.refused(command, "all", "--ops", "sun", names=["--ops", "'sun'", "'sum'"])
+            self.refused(command, "all", "--ranks-as", "treads", names=["--ranks-as", "'treads'", "'threads'"])
+        for command in ["run", "check", "prove"]:
+            self.refused(command, "allreduce_x", names=["'allreduce_x'", "'all_reduce'"])
+            self.refused(command, "all_reduce", "--algorithms", "rnig", names=["--algorithms", "'rnig'", "'ring'"])
+            self.refused(command, "broadcast", "--algorithms", "ring", names=["'ring'", "direct", "knomial"])
+        self.refused("run", "--placement", "on", names=["--placement", "'on'", "'in'"])
+        self.refused("run", "--buffers", "shard", names=["--buffers", "'shard'", "'shared'"])
+        self.refused("run", "--cadence", "isolatde", names=["--cadence", "'isolatde'", "'isolated'"])
+
+    def test_numbers_of_ranks(self):
+        for command in ["run", "check", "prove"]:
+            self.refused(command, "all", "--ranks", "0", names=["--ranks", "'0'", "1 to 4096"])
+            self.refused(command, "all", "--ranks", "-3", names=["--ranks", "'-3'", "1 to 4096"])
+            self.refused(command, "all", "--ranks=-3", names=["--ranks", "'-3'", "1 to 4096"])
+            self.refused(command, "all", "--ranks", "99999999999999999999", names=["--ranks", "1 to 4096"])
+            self.refused(command, "all", "--ranks", "4:2", names=["--ranks", "'4:2'", "'2:4'"])
+            self.refused(command, "all", "--ranks", "two", names=["--ranks", "'two'", "1 to 4096"])
+
+    def test_sizes(self):
+        self.refused("run", "--sizes", "1M:8", names=["--sizes", "'1M:8'", "'8:1M:x2'"])
+        self.refused("run", "--sizes", "0x:zz", names=["--sizes", "'0x'", "start:stop:xfactor"])
+        self.refused("run", "--sizes", "8:64:x1", names=["--sizes", "'x1'", "x2"])
+        self.refused("run", "--sizes", "8,,64", names=["--sizes", "'8,,64'", "'8,64'"])
+        self.refused("run", "--sizes", "99999999T", names=["--sizes", "'99999999T'", "at most"])
+
+    def test_roots(self):
+        self.refused("run", "--roots", "7", "--ranks", "2", names=["'7'", "0 to 1"])
+        self.refused("run", "broadcast", "--roots", "7", "--ranks", "2,3", names=["'7'", "0 to 2"])
+        self.refused("run", "--roots", "-1", names=["--roots", "'-1'", "'0'"])
+
+    def test_seeds_and_durations(self):
+        for command in ["run", "check"]:
+            self.refused(command, "--seed", "x", names=["--seed", "'x'", "0 to 2^64-1"])
+            self.refused(command, "--seed", "-1", names=["--seed", "'-1'", "0 to 2^64-1"])
+            self.refused(command, "--timeout", "0s", names=["--timeout", "'0s'", "'60s'"])
+        self.refused("run", "--budget", "5parsecs", names=["--budget", "'5parsecs'", "'5s'"])
+        self.refused("run", "--budget", "20", names=["--budget", "'20'", "'20s'"])
+
+    def test_case_ids(self):
+        for command in ["run", "check"]:
+            self.refused(command, "--case", "all_reduce", names=["--case", "'all_reduce'", "collective/backend.algorithm"])
+        identifier = "barrier/{}/shm/none/none/P2.processes/none/0B/none/none/isolated"
+        self.refused("run", "--case", identifier.format("tutti.disemination"),
+                     names=["'disemination'", "'dissemination'"])
+        self.refused("run", "--case", identifier.format("opnempi.none"), names=["--case", "'opnempi'", "'openmpi'"])
+        self.refused("run", "--case", identifier.format("tutti.dissemination").replace("barrier", "barier"),
+                     names=["--case", "'barier'", "'barrier'"])
+        self.refused("run", "--case", identifier.format("tutti.dissemination").replace("shm", "local"),
+                     names=["--case", "'local'", "'shm'"])
+        if support.HAS_OPENMPI:
+            self.refused("run", "--case", identifier.format("openmpi.ring"), names=["--case", "'openmpi.none'"])
+            self.refused("check", "--case", identifier.format("openmpi.none"), names=["--case", "'tutti'", "'openmpi'"])
+
+
+class CommandLine(BadInput):
+    def test_subcommands(self):
+        self.refused("rnu", names=["'rnu'", "'run'"])
+        self.refused("chekc", "all", names=["'chekc'", "'check'"])
+        self.refused(names=["subcommand", "run check prove list"])
+
+    def test_options_that_do_not_exist(self):
+        self.refused("--qq", names=["'--qq'", "`tutti --help`"])
+        for command in ["run", "check", "prove", "list"]:
+            self.refused(command, "--qq", names=["'--qq'", f"`tutti {command} --help`"])
+        self.refused("run", "--dtype", "float", names=["'--dtype'", "'--dtypes'"])
+        self.refused("check", "--rank=2", names=["'--rank'", "'--ranks'"])
+        self.refused("list", "--jsn", names=["'--jsn'", "'--json'"])
+        self.refused("run", "-x", names=["'-x'", "`tutti run --help`"])
+
+    def test_options_of_another_subcommand_are_said_to_be(self):
+        self.refused("prove", "all", "--dtypes", "float", names=["'--dtypes'", "`tutti run` and `tutti check`", "--ranks"])
+        self.refused("check", "--sizes", "8", names=["'--sizes'", "`tutti run`", "--ranks"])
+
+    def test_options_without_a_value(self):
+        for command in ["run", "check", "prove"]:
+            self.refused(command, "all", "--ranks", names=["--ranks needs a value", "--ranks LIST"])
+            self.refused(command, "all", "--ranks", "", names=["--ranks", "empty"])
+            self.refused(command, "all", "--ranks=", names=["--ranks"])
+        self.refused("run", "--csv", names=["--csv needs a value", "--csv FILE"])
+        self.refused("run", "--csv", "", names=["--csv", "empty"])
+
+    def test_options_given_twice(self):
+        for command in ["run", "check", "prove"]:
+            self.refused(command, "--ranks", "2", "--ranks", "3", names=["--ranks", "twice"])
+
+    def test_words_that_are_not_expected(self):
+        self.refused("list", "all_reduce", names=["all_reduce", "`tutti list --help`"])
+
+
+class Files(BadInput):
+    def test_a_directory_that_does_not_exist(self):
+        for command, option in [("run", "--csv"), ("run", "--json"), ("check", "--csv")]:
+            self.refused(command, option, "/nowhere/at/all/rows", names=["'/nowhere/at/all/rows'", "'/nowhere/at/all'"])
+
+    def test_a_directory_in_place_of_a_file(self):
+        for command, option in [("run", "--csv"), ("run", "--json"), ("check", "--csv")]:
+            self.refused(command, option, "/usr", names=["'/usr'"])
+
+    def test_a_file_as_a_directory(self):
+        for command, option in [("run", "--csv"), ("run", "--json"), ("check", "--csv")]:
+            self.refused(command, option, "/etc/passwd/rows", names=["'/etc/passwd/rows'"])
+
+    def test_one_file_for_two(self):
+        self.refused("run", "--csv", "rows", "--json", "rows", names=["--csv", "--json", "'rows'", "'rows.json'"])
+
+    def test_earlier_results_survive_a_mistake(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = pathlib.Path(folder, "kept")
+            kept.write_text("rows of yesterday\n")
+            self.refused("run", "--csv", kept, "--json", "/nowhere/x", names=["'/nowhere/x'"])
+            self.refused("run", "--csv", kept, "--ranks", "0", names=["'0'"])
+            self.refused("run", "--json", kept, "--csv", "/nowhere/x", names=["'/nowhere/x'"])
+            self.assertEqual(kept.read_text(), "rows of yesterday\n")
+            self.assertEqual(list(pathlib.Path(folder).iterdir()), [kept])
+
+
+class Backends(BadInput):
+    """A copy of the program in a folder of its own has no backends beside it."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="tutti-test-")
+        self.addCleanup(self.folder.cleanup)
+        self.alone = pathlib.Path(self.folder.name, "tutti")
+        shutil.copy(support.PROGRAM, self.alone)
+
+    def test_a_backend_that_is_not_known(self):
+        self.refused("run", "--backends", "opnempi", names=["--backends", "'opnempi'", "'openmpi'"])
+        self.refused("run", "--backends", "tutti,opnempi", names=["'opnempi'", "'openmpi'"], program=self.alone)
+
+    def test_a_backend_that_is_not_built(self):
+        names = ["'openmpi'", "libtutti_backend_openmpi.so", self.folder.name, "TUTTI_BACKENDS"]
+        self.refused("run", "--backends", "openmpi", code=ENVIRONMENT, names=names, program=self.alone)
+        self.refused("run", "--backends", "tutti,openmpi", code=ENVIRONMENT, names=names, program=self.alone)
+        identifier = "barrier/openmpi.none/shm/none/none/P2.processes/none/0B/none/none/isolated"
+        self.refused("run", "--case", identifier, code=ENVIRONMENT, names=names, program=self.alone)
+        self.refused("run", "--backends", "openmpi", code=ENVIRONMENT, names=["/one, /other, " + self.folder.name],
+                     environment={"TUTTI_BACKENDS": "/one:/other"}, program=self.alone)
+
+    def test_all_backends_are_those_found(self):
+        result = support.run("run", "barrier", "--backends", "all", "--ranks", "2", "--budget", "1s", program=self.alone)
+        self.assertEqual(result.code, 0, result)
+        self.assertIn("1 rows in 1 cells: 1 ok", result.out, result)
+
+    @support.needs_openmpi
+    def test_no_mpirun(self):
+        self.refused("run", "barrier", "--ranks", "2", "--backends", "openmpi", code=ENVIRONMENT, names=["mpirun"],
+                     environment={"PATH": "/nowhere"})
+
+    def test_a_backend_that_cannot_be_loaded(self):
+        pathlib.Path(self.folder.name, "libtutti_backend_openmpi.so").write_text("this is no shared object")
+        if not support.HAS_OPENMPI:
+            self.skipTest("there is no mpirun")
+        result = support.run("run", "barrier", "--ranks", "2", "--backends", "openmpi", program=self.alone)
+        self.assertEqual(result.code, ENVIRONMENT, result)
+        self.assertEqual(result.out, "", result)
+        self.assertIn("openmpi cannot be loaded", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

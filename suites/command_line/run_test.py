@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users do with `tutti run` and its neighbours, and what they get: table, CSV, JSON, exit codes."""
+import json
+import math
+import re
+import signal
+import time
+import unittest
+
+import support
+
+HEADER = ("case,collective,backend,algorithm,transport,buffers,ranks,dtype,op,root,placement,bytes,count,cadence,launch,"
+          "launches,samples,time_median,time_ci_low,time_ci_high,time_min,time_p95,time_p99,time_max,algbw,busbw,"
+          "limit_fraction,verdict,wrong,slowest_rank,line_ns").split(",")
+COLLECTIVES = ["all_reduce", "broadcast", "all_to_all", "barrier"]
+BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, "broadcast": lambda p: 1, "all_to_all": lambda p: (p - 1) / p}
+FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
+
+
+def cell_of(row):
+    """The case without who did it."""
+    return row["case"].replace(f"/{row['backend']}.{row['algorithm']}/", "/")
+
+
+def table_lines(out):
+    return [line for line in out.splitlines() if line.strip() and not line.startswith("#")]
+
+
+class Sweep(unittest.TestCase):
+    """A helper: one small run and its rows, which must agree between CSV and JSON."""
+
+    def sweep(self, *arguments, code=0, limit=60):
+        with support.Run("run", *arguments, *FILES) as one:
+            result = one.wait(limit)
+            self.assertEqual(result.code, code, result)
+            self.assertEqual(one.left_behind(), [])
+            _, rows = one.rows()
+            self.assertEqual(support.differences(rows, support.read_json(one.path / "record.json")["rows"]), [])
+            return result, rows
+
+    def assert_all_ok(self, rows, result):
+        self.assertTrue(rows, result)
+        self.assertEqual({row["verdict"] for row in rows}, {"ok"}, result)
+
+
+@support.needs_openmpi
+class Interleaved(unittest.TestCase):
+    """One sweep over everything, own and Open MPI; each test reads another part of what came out."""
+
+    @classmethod
+    def setUpClass(cls):
+        before = support.shared_memory()
+        cls.run_ = support.Run("run", "all", "--backends", "tutti,openmpi", "--ranks", "2", "--sizes", "8:64K:x8", *FILES,
+                               "--budget", "20s")
+        cls.addClassCleanup(cls.run_.__exit__)
+        cls.result = cls.run_.wait(90)
+        cls.left = cls.run_.left_behind() + sorted(support.abandoned_shared_memory(before))
+        cls.header, cls.rows = cls.run_.rows()
+        cls.record = support.read_json(cls.run_.path / "record.json")  # the schema holds
+
+    def test_every_result_is_right(self):
+        self.assertEqual(self.result.code, 0, self.result)
+        self.assertEqual({row["verdict"] for row in self.rows}, {"ok"}, self.result)
+        self.assertEqual({row["wrong"] for row in self.rows}, {"0"})
+        self.assertEqual(self.left, [])
+
+    def test_both_backends_in_every_cell(self):
+        cells = {}
+        for row in self.rows:
+            cells.setdefault(cell_of(row), []).append(row["backend"])
+        self.assertEqual(len(cells), 3 * 5 + 1)  # five sizes of three collectives, and the barrier
+        for cell, backends in cells.items():
+            self.assertEqual(sorted(backends), ["openmpi", "tutti"], cell)
+        for collective in BUS_FACTOR:
+            sizes = {int(row["bytes"]) for row in self.rows if row["collective"] == collective}
+            self.assertEqual(sizes, {8 * 8**i for i in range(5)})
+
+    def test_header_is_the_one_that_scripts_rely_on(self):
+        self.assertEqual(self.header[:len(HEADER)], HEADER)
+        self.assertEqual(len(set(self.header)), len(self.header))
+
+    def test_csv_equals_json(self):
+        self.assertEqual(support.differences(self.rows, self.record["rows"]), [])
+
+    def test_identifiers_say_what_the_columns_say(self):
+        self.assertEqual(len({row["case"] for row in self.rows}), len(self.rows))
+        for row in self.rows:
+            root = f"root{row['root']}" if row["root"] else "none"
+            parts = [row["collective"], f"{row['backend']}.{row['algorithm']}", row["transport"], row["dtype"], row["op"],
+                     f"P{row['ranks']}.{row['ranks_as']}", root, f"{row['bytes']}B", row["placement"], row["buffers"],
+                     row["cadence"]]
+            self.assertEqual(row["case"], "/".join(parts))
+            self.assertEqual(row["algorithm"] == "none", row["backend"] == "openmpi", row)
+            self.assertEqual((row["ranks"], row["launch"], row["launches"], row["cadence"]), ("2", "1", "1", "isolated"))
+
+    def test_bandwidths_follow_from_bytes_and_time(self):
+        for row in self.rows:
+            if row["collective"] == "barrier":
+                self.assertEqual((row["algbw"], row["busbw"], row["bytes"]), ("", "", "0"))
+                continue
+            algorithm = int(row["bytes"]) / float(row["time_median"]) * 1e-3
+            bus = algorithm * BUS_FACTOR[row["collective"]](int(row["ranks"]))
+            self.assertTrue(math.isclose(float(row["algbw"]), algorithm, rel_tol=1e-3), row)
+            self.assertTrue(math.isclose(float(row["busbw"]), bus, rel_tol=1e-3), row)
+
+    def test_times_are_in_order(self):
+        for row in self.rows:
+            self.assertGreater(int(row["samples"]), 0, row)
+            low, median, high = (float(row[name]) for name in ["time_ci_low", "time_median", "time_ci_high"])
+            self.assertTrue(0 < float(row["time_min"]) <= low <= median <= high <= float(row["time_max"]), row)
+            later = [float(row[name]) for name in ["time_median", "time_p95", "time_p99", "time_max"] if row[name]]
+            self.assertEqual(later, sorted(later), row)
+            self.assertIn(int(row["slowest_rank"]), range(2))
+            self.assertGreater(float(row["line_ns"]), 0)
+            self.assertEqual(row["limit_fraction"], "")
+
+    def test_table_has_a_line_per_cell(self):
+        lines = table_lines(self.result.out)
+        shown = [(line.split()[0], line.split()[1], line.split()[2]) for line in lines]
+        own = [(row["bytes"], row["count"], row["algorithm"]) for row in self.rows if row["backend"] == "tutti"]
+        self.assertEqual(shown, own, self.result)
+        self.assertTrue(all(line.split().count("ok") == 2 for line in lines), self.result)
+        self.assertIn("# 32 rows in 16 cells: 32 ok, 0 wrong", self.result.out)
+
+    def test_record_tells_how_to_repeat_it(self):
+        self.assertEqual(self.record["command"].split()[1:6], ["run", "all", "--backends", "tutti,openmpi", "--ranks"])
+        self.assertEqual(self.record["seed"], "1")
+        self.assertIn("openmpi", self.record["versions"])
+        self.assertIn("Open MPI", self.record["versions"]["openmpi"])
+        self.assertIn("floor_us", self.record["measurement"])
+
+    def test_an_identifier_selects_its_case(self):
+        chosen = {(row["collective"], row["backend"]): row["case"] for row in self.rows}
+        self.assertEqual(len(chosen), 8)
+        for (_, backend), identifier in chosen.items():
+            with self.subTest(identifier), support.Run("run", "--case", identifier, *FILES, "--budget", "500ms") as one:
+                result = one.wait(60)
+                self.assertEqual(result.code, 0, result)
+                self.assertEqual([(row["case"], row["verdict"]) for row in one.rows()[1]], [(identifier, "ok")])
+            if backend == "tutti":
+                result = support.run("check", "--case", identifier)
+                self.assertEqual(result.code, 0, result)
+                self.assertIn("1 cases as processes, 1 ok", result.out)
+
+
+class Options(Sweep):
+    def test_one_rank(self):
+        result, rows = self.sweep("all", "--ranks", "1", "--sizes", "8,4K", "--budget", "2s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual({row["ranks"] for row in rows}, {"1"})
+        self.assertEqual({row["collective"] for row in rows}, set(COLLECTIVES))
+
+    def test_threads(self):
+        result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "3", "--ranks-as", "threads", "--sizes", "8,4K",
+                                  "--budget", "2s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual({(row["ranks_as"], row["transport"]) for row in rows}, {("threads", "local")})
+        self.assertEqual(len(rows), 7)
+
+    def test_several_numbers_of_ranks(self):
+        result, rows = self.sweep("barrier", "--backends", "tutti", "--ranks", "1:3", "--budget", "1s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual([row["ranks"] for row in rows], ["1", "2", "3"])
+
+    @support.needs_openmpi
+    def test_a_reference_is_skipped_with_tasks_and_says_why(self):
+        result, rows = self.sweep("all_reduce", "barrier", "--backends", "tutti,openmpi", "--ranks", "4", "--ranks-as",
+                                  "tasks", "--sizes", "64", "--budget", "1s")
+        verdicts = {(row["collective"], row["backend"]): row["verdict"] for row in rows}
+        self.assertEqual(verdicts, {("all_reduce", "tutti"): "ok", ("barrier", "tutti"): "ok",
+                                    ("all_reduce", "openmpi"): "skipped", ("barrier", "openmpi"): "skipped"})
+        for row in rows:
+            if row["verdict"] == "skipped":
+                self.assertIn("processes", row["reason"])
+                self.assertEqual((row["samples"], row["time_median"], row["wrong"]), ("0", "", ""))
+                self.assertIn(row["reason"], result.out)
+
+    @support.needs_openmpi
+    def test_only_skipped_rows_are_an_error_where_a_result_is_required(self):
+        arguments = ["barrier", "--backends", "openmpi", "--ranks", "2", "--ranks-as", "threads"]
+        self.sweep(*arguments, code=0)
+        self.sweep(*arguments, "--require", code=3)
+        self.sweep("barrier", "--backends", "tutti", "--ranks", "2", "--budget", "500ms", "--require", code=0)
+
+    def test_placements(self):
+        result, rows = self.sweep("all_reduce", "broadcast", "all_to_all", "--backends", "tutti", "--ranks", "2", "--sizes",
+                                  "1K", "--placement", "in,out", "--budget", "2s")
+        self.assert_all_ok(rows, result)
+        placements = sorted((row["collective"], row["placement"]) for row in rows)
+        self.assertEqual(placements, [(name, place) for name in sorted(BUS_FACTOR) for place in ["in", "out"]])
+
+    def test_broadcast_is_in_place_unless_told_otherwise(self):
+        _, rows = self.sweep("broadcast", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8", "--budget",
+                             "1s")
+        self.assertEqual([row["placement"] for row in rows], ["in", "out"])
+
+    def test_shared_buffers(self):
+        result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64K", "--buffers",
+                                  "private,shared", "--budget", "3s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual([row["buffers"] for row in rows].count("shared"), 6)
+        self.assertEqual([row["buffers"] for row in rows].count("private"), 6)
+
+    def test_all_algorithms(self):
+        result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--algorithms", "all",
+                                  "--budget", "3s")
+        self.assert_all_ok(rows, result)
+        listed = json.loads(support.run("list", "--json").out)["algorithms"]
+        self.assertEqual(sorted((row["collective"], row["algorithm"]) for row in rows),
+                         sorted((item["collective"], item["name"]) for item in listed))
+
+    def test_an_algorithm_that_not_every_collective_has_is_left_out_and_counted(self):
+        result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64", "--algorithms", "ring",
+                                  "--budget", "1s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual({(row["collective"], row["algorithm"]) for row in rows}, {("all_reduce", "ring")})
+        self.assertIn("# left out: 2 x broadcast has no algorithm ring", result.out)
+
+    def test_all_dtypes_and_ops(self):
+        result, rows = self.sweep("all_reduce", "broadcast", "--backends", "tutti", "--ranks", "2", "--sizes", "256",
+                                  "--dtypes", "all", "--ops", "all", "--budget", "3s")
+        self.assert_all_ok(rows, result)
+        everything = json.loads(support.run("list", "--json").out)
+        wanted = {("all_reduce", dtype, op) for dtype in everything["dtypes"] for op in everything["ops"]}
+        wanted |= {("broadcast", dtype, "none") for dtype in everything["dtypes"]}
+        self.assertEqual({(row["collective"], row["dtype"], row["op"]) for row in rows}, wanted)
+
+    def test_all_roots(self):
+        result, rows = self.sweep("broadcast", "--backends", "tutti", "--ranks", "2,3", "--roots", "all", "--sizes", "8",
+                                  "--budget", "1s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual([(row["ranks"], row["root"]) for row in rows],
+                         [("2", "0"), ("2", "1"), ("3", "0"), ("3", "1"), ("3", "2")])
+
+    def test_a_root_is_left_out_where_it_does_not_fit(self):
+        result, rows = self.sweep("broadcast", "--backends", "tutti", "--ranks", "2,3", "--roots", "2", "--sizes", "8",
+                                  "--budget", "1s")
+        self.assertEqual([row["ranks"] for row in rows], ["3"], result)
+        self.assertIn("# left out: 1 x root 2 on 2 ranks", result.out)
+
+    def test_fewer_elements_than_ranks_are_one_per_block_and_merged(self):
+        _, rows = self.sweep("all_to_all", "--backends", "tutti", "--ranks", "3", "--sizes", "0:12:+4", "--budget", "1s")
+        self.assertEqual([(row["bytes"], row["count"]) for row in rows][-1], ("12", "1"))
+        self.assertEqual(len({row["case"] for row in rows}), len(rows))
+
+
+class Others(unittest.TestCase):
+    def test_help_shows_an_example_with_options_that_exist(self):
+        for command in ["run", "check", "prove", "list"]:
+            with self.subTest(command):
+                result = support.run(command, "--help")
+                self.assertEqual((result.code, result.err), (0, ""), result)
+                example = re.search(rf"Example: tutti {command}\b(.*)", result.out)
+                self.assertIsNotNone(example, result)
+                options = result.out.split("Options:")[1]
+                for option in re.findall(r"--[a-z-]+", example[1]):
+                    self.assertRegex(options.split("Example:")[0], rf"(?m)^\s+{option}\b")
+        result = support.run("--help")
+        self.assertEqual(result.code, 0, result)
+        for command in ["run", "check", "prove", "list"]:
+            self.assertRegex(result.out, rf"(?m)^\s+{command}\b")
+        self.assertNotRegex(result.out, r"(?m)^\s+rank\b")  # what the launcher starts is for nobody else
+
+    def test_version(self):
+        result = support.run("--version")
+        self.assertEqual(result.code, 0, result)
+        self.assertRegex(result.out, r"^tutti \d+\.\d+\.\d+ \(commit [0-9a-z]+.*\), built with GCC \d+.*; transports local shm\n$")
+
+    def test_list_names_the_algorithm_of_every_file(self):
+        folder = support.SOURCE / "impl/algorithms"
+        files = sorted((path.parent.name, path.stem) for path in folder.glob("*/*.cc"))
+        result = support.run("list", "--json")
+        self.assertEqual(result.code, 0, result)
+        everything = json.loads(result.out)
+        self.assertEqual(sorted((item["collective"], item["name"]) for item in everything["algorithms"]), files)
+        self.assertEqual(everything["collectives"], COLLECTIVES)
+        self.assertEqual({item["name"]: item["available"] for item in everything["backends"]},
+                         {"tutti": True, "openmpi": support.HAS_OPENMPI})
+        text = support.run("list").out
+        for item in everything["algorithms"]:
+            self.assertRegex(text, rf"(?m)^\s+{item['collective']}\s+{item['name']}\s+\S")
+
+    def test_check_and_prove(self):
+        for ranks_as in ["processes", "threads", "tasks"]:
+            result = support.run("check", "all", "--ranks", "2,3", "--ranks-as", ranks_as, limit=support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            cases, fine = re.search(rf"# check: (\d+) cases as {ranks_as}, (\d+) ok, 0 wrong", result.out).groups()
+            self.assertEqual(cases, fine, result)
+        result = support.run("prove", "all", "--ranks", "1:8")
+        self.assertEqual(result.code, 0, result)
+        self.assertRegex(result.out, r"# prove: \d+ schedules, \d+ sets of plans proved, 0 refuted")
+
+    def test_check_writes_its_rows(self):
+        with support.Run("check", "barrier", "--ranks", "2", "--csv", "{folder}/rows.csv") as one:
+            result = one.wait(30)
+            self.assertEqual(result.code, 0, result)
+            header, rows = one.rows()
+            self.assertEqual(header[:len(HEADER)], HEADER)
+            self.assertTrue(rows and all(row["verdict"] == "ok" for row in rows), rows)
+
+
+LONG = ["--ranks", "2", "--sizes", "8:1M:x2", "--budget", "30s", *FILES]
+
+
+class Interrupted(unittest.TestCase):
+    def interrupted(self, *arguments, signal_number=signal.SIGINT):
+        with support.Run("run", *arguments, *LONG) as one:
+            one.wait_for_ranks(2)
+            one.note_memory()
+            end = time.monotonic() + support.patience(20)
+            while len((one.path / "rows.csv").read_text().splitlines()) < 3 and time.monotonic() < end:
+                time.sleep(0.02)
+            one.process.send_signal(signal_number)
+            result = one.wait(support.patience(5))
+            self.assertEqual(result.code, 130, result)
+            self.assertIn("interrupted", result.err)
+            _, rows = one.rows()
+            self.assertGreaterEqual(len(rows), 2, result)
+            self.assertTrue(all(row["verdict"] == "ok" for row in rows), rows)
+            self.assertEqual(support.differences(rows, support.read_json(one.path / "record.json")["rows"]), [])
+            self.assertEqual(one.left_behind(), [])
+
+    def test_processes(self):
+        self.interrupted("all_reduce", "--backends", "tutti")
+
+    def test_terminated(self):
+        self.interrupted("all_reduce", "--backends", "tutti", signal_number=signal.SIGTERM)
+
+    @support.needs_openmpi
+    def test_mpirun(self):
+        before = support.shared_memory()
+        self.interrupted("all_reduce", "--backends", "tutti,openmpi")
+        self.assertEqual(support.abandoned_shared_memory(before), set())
+
+
+class Together(unittest.TestCase):
+    def test_two_sweeps_at_once_do_not_disturb_each_other(self):
+        backends = "tutti,openmpi" if support.HAS_OPENMPI else "tutti"
+        arguments = ["run", "all", "--backends", backends, "--ranks", "2", "--budget", "3s", *FILES, "--sizes"]
+        with support.Run(*arguments, "8,1K") as one, support.Run(*arguments, "16,2K") as other:
+            for run, sizes in [(one, {"0", "8", "1024"}), (other, {"0", "16", "2048"})]:
+                result = run.wait(support.patience(60))
+                self.assertEqual(result.code, 0, result)
+                _, rows = run.rows()
+                self.assertEqual({row["bytes"] for row in rows}, sizes)
+                self.assertEqual({row["verdict"] for row in rows}, {"ok"})
+                self.assertEqual({row["backend"] for row in rows}, set(backends.split(",")))
+                self.assertEqual(support.differences(rows, support.read_json(run.path / "record.json")["rows"]), [])
+                self.assertEqual(run.left_behind(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the command line share: running the program with a limit, reading what it wrote, finding its ranks,
+and finding what it left behind.
+
+Everything that the program starts inherits a mark in its environment, so that what belongs to one run is told from
+whatever else runs on the machine, other runs of tutti included.
+"""
+import csv
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+import uuid
+
+import jsonschema
+
+PROGRAM = pathlib.Path(os.environ["TUTTI_PROGRAM"]).resolve()
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((SOURCE / "harness/report/schema.json").read_text())
+HAS_OPENMPI = (PROGRAM.parent / "libtutti_backend_openmpi.so").exists() and shutil.which("mpirun") is not None
+needs_openmpi = unittest.skipUnless(HAS_OPENMPI, "the openmpi backend is not built, or there is no mpirun")
+
+MARK = "TUTTI_TEST_MARK"
+LEFT_OVER = re.compile(r"^(tutti|vader|ompi|osc|sm_|shm_|open_mpi)")  # names that tutti or an MPI may leave in /dev/shm
+
+
+def patience(seconds):
+    """The limit `seconds`, longer where others keep the cores busy: what waiting for a core costs is not the program's."""
+    return seconds * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+
+
+@dataclasses.dataclass
+class Process:
+    pid: int
+    parent: int
+    state: str
+
+
+def processes():
+    """All live processes; zombies are dead."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            stat = pathlib.Path("/proc", name, "stat").read_text()
+        except OSError:
+            continue
+        state, parent = stat.rpartition(")")[2].split()[:2]
+        if state != "Z":
+            found.append(Process(int(name), int(parent), state))
+    return found
+
+
+def environment_of(pid):
+    try:
+        entries = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return {}
+    return dict(entry.decode(errors="replace").split("=", 1) for entry in entries if b"=" in entry)
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        return []
+
+
+def open_files_of(pid):
+    """Descriptor's path in /proc -> what is open there; not all of them where the process ends meanwhile."""
+    found = {}
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            path = f"/proc/{pid}/fd/{name}"
+            found[path] = os.readlink(path)
+    except OSError:
+        pass
+    return found
+
+
+def memory_files_of(pid):
+    """(device, inode) of each memfd that the process holds."""
+    found = set()
+    for path, target in open_files_of(pid).items():
+        if target.startswith("/memfd:"):
+            try:
+                about = os.stat(path)
+            except OSError:
+                continue
+            found.add((about.st_dev, about.st_ino))
+    return found
+
+
+def shared_memory():
+    return {name for name in os.listdir("/dev/shm") if LEFT_OVER.match(name)}
+
+
+def is_in_use(path):
+    """Whether a live process has something at or below `path` open or mapped."""
+    for process in processes():
+        if any(target.startswith(path) for target in open_files_of(process.pid).values()):
+            return True
+        try:
+            if path in pathlib.Path(f"/proc/{process.pid}/maps").read_text():
+                return True
+        except OSError:
+            continue  # it has ended
+    return False
+
+
+def abandoned_shared_memory(before):
+    """What is new since `before` = shared_memory() and belongs to nobody, now and a moment later."""
+    for _ in range(3):
+        left = {name for name in shared_memory() - before if not is_in_use(f"/dev/shm/{name}")}
+        if not left:
+            return left
+        time.sleep(0.5)  # another program may have made it just now
+    return left
+
+
+@dataclasses.dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    def __str__(self):
+        return f"exit code {self.code} after {self.seconds:.2f} s\n-- stdout\n{self.out}\n-- stderr\n{self.err}"
+
+
+class Run:
+    """One start of the program, with files and a folder for temporary files of its own."""
+
+    def __init__(self, *arguments, program=PROGRAM, environment=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="tutti-test-")
+        self.path = pathlib.Path(self.folder.name)
+        self.mark = uuid.uuid4().hex
+        (self.path / "tmp").mkdir()
+        self._out = open(self.path / "stdout", "w+")
+        self._err = open(self.path / "stderr", "w+")
+        self.memory_files = set()
+        self.begin = time.monotonic()
+        inherited = {name: value for name, value in os.environ.items() if name != "TUTTI_BACKENDS"}
+        everything = {**inherited, MARK: self.mark, "TMPDIR": str(self.path / "tmp"), **(environment or {})}
+        command = [str(program), *(str(word).replace("{folder}", str(self.path)) for word in arguments)]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+                                        env=everything, start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for pid in self.living():
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
+        self._out.close()
+        self._err.close()
+        self.folder.cleanup()
+
+    def wait(self, limit):
+        """The Result; raises subprocess.TimeoutExpired after `limit` seconds."""
+        code = self.process.wait(timeout=limit)
+        seconds = time.monotonic() - self.begin
+        return Result(code, (self.path / "stdout").read_text(), (self.path / "stderr").read_text(), seconds)
+
+    def living(self):
+        """Live processes that this run started, itself included."""
+        return [process.pid for process in processes() if environment_of(process.pid).get(MARK) == self.mark]
+
+    def ranks(self):
+        """Rank -> pid of the rank programs that run now."""
+        children = {}
+        for process in processes():
+            children.setdefault(process.parent, []).append(process.pid)
+        found, left = {}, [self.process.pid]
+        while left:
+            for pid in children.get(left.pop(), []):
+                left.append(pid)
+                if command_of(pid)[1:] != ["rank"]:
+                    continue  # mpirun, or not yet what it will be
+                environment = environment_of(pid)
+                rank = environment.get("OMPI_COMM_WORLD_RANK", environment.get("TUTTI_RANK"))
+                if rank is not None:
+                    found[int(rank)] = pid
+        return found
+
+    def wait_for_ranks(self, number, limit=30):
+        """ranks(), once all are there. Notes the memory that they share."""
+        end = time.monotonic() + limit
+        while time.monotonic() < end and self.process.poll() is None:
+            ranks = self.ranks()
+            if len(ranks) == number:
+                return ranks
+            time.sleep(0.002)
+        raise AssertionError(f"{number} ranks were not there within {limit} s: {self.ranks()}\n{self.texts()}")
+
+    def note_memory(self):
+        for pid in self.living():
+            self.memory_files |= memory_files_of(pid)
+
+    def texts(self):
+        return (self.path / "stdout").read_text() + (self.path / "stderr").read_text()
+
+    def left_behind(self):
+        """What is left after the end, in words."""
+        left = [f"process {pid}: {' '.join(command_of(pid))}" for pid in self.living()]
+        held = {process.pid: memory_files_of(process.pid) & self.memory_files for process in processes()}
+        left += [f"process {pid} holds shared memory of the run" for pid, files in held.items() if files]
+        name = f"@tutti-{os.getuid()}-{self.process.pid}-"
+        sockets = pathlib.Path("/proc/net/unix").read_text().splitlines()
+        left += [f"socket {line.split()[-1]}" for line in sockets if name in line]
+        left += [f"file {path}" for path in (self.path / "tmp").rglob("*")]
+        return left
+
+    def rows(self, name="rows.csv"):
+        return read_csv(self.path / name)
+
+
+def run(*arguments, limit=60, **options):
+    """The Result of one run."""
+    with Run(*arguments, **options) as one:
+        return one.wait(limit)
+
+
+def read_csv(path):
+    """Header and rows; raises where a line is not complete."""
+    text = pathlib.Path(path).read_text()
+    if not text.endswith("\n"):
+        raise AssertionError(f"the last line is not complete: {text[-200:]!r}")
+    header, *lines = list(csv.reader(text.splitlines()))
+    for line in lines:
+        if len(line) != len(header):
+            raise AssertionError(f"{len(line)} fields under {len(header)} names: {line}")
+    return header, [dict(zip(header, line)) for line in lines]
+
+
+def read_json(path):
+    """The document, numbers as they are written; raises where the schema does not hold."""
+    text = pathlib.Path(path).read_text()
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(text))
+    return json.loads(text, parse_float=str, parse_int=str)
+
+
+def differences(csv_rows, json_rows):
+    """Where CSV and JSON disagree, in words. An empty field is null."""
+    found = [] if len(csv_rows) == len(json_rows) else [f"{len(csv_rows)} rows in the CSV, {len(json_rows)} in the JSON"]
+    for number, (one, other) in enumerate(zip(csv_rows, json_rows)):
+        if list(one) != list(other):
+            found.append(f"row {number}: columns {list(one)} and {list(other)}")
+        for name, text in one.items():
+            value = "" if other.get(name) is None else other[name]
+            if text != value:
+                found.append(f"row {number}, {name}: {text!r} and {other.get(name)!r}")
+    return found
