@@ -43,7 +43,7 @@ Step step(const Problem& problem, int rank, int index) {
     case 2:
       return wait(others(rank, ranks), 1);
     default:
-      return final_move({output(rank, all)}, {on(everyone(ranks), scratch(rank, all))});
+      return final_move({output(rank, all)}, sources(ranks, rank));
   }
 }
 
