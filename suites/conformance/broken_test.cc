@@ -3,8 +3,6 @@
 // beside it, on ranks as threads, through the checks of `tutti check` and through the samples of `tutti run`: the
 // broken one is `wrong`, with its cause in the reason, and the real one is `ok`. With proofs on, the broken schedule
 // does not even run.
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -16,6 +14,7 @@
 #include "harness/measure/cell.h"
 #include "harness/measure/check.h"
 #include "impl/transports/local/domain.h"
+#include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/impl/prove/programs.h"
 
 namespace tutti::harness {
@@ -93,33 +92,19 @@ Schedule broken_schedule(const Fault& fault) {
   return schedule;
 }
 
-/// Memory of the board as the launcher gives it: zeroed.
-struct BoardMemory {
-  void* base = std::aligned_alloc(4096, (Board::bytes(kRanks) + 4095) / 4096 * 4096);
-  BoardMemory() { std::memset(base, 0, Board::bytes(kRanks)); }
-  ~BoardMemory() { std::free(base); }
-  BoardMemory(const BoardMemory&) = delete;
-  BoardMemory& operator=(const BoardMemory&) = delete;
-};
-
 using Rows = std::vector<Row>;
 using HostWork = std::function<Result<Rows>(Host&, TuttiBackend&)>;
 
 /// Runs `work` on one host per rank, each a thread with a backend that knows the broken schedule by its name; host 0's
 /// rows.
 Rows on_hosts(const Fault& fault, const HostWork& work) {
-  BoardMemory memory;
-  const Board board(memory.base, kRanks);
+  const BoardMemory memory(kRanks);
+  const Board board = memory.board();
   const auto domain = local::open_domain(local::shape_for(kRanks));
   EXPECT_TRUE(domain.is_ok());
   Rows rows;
   const auto run = [&](int rank) -> Status {
-    Host host(board, {.host = rank,
-                      .hosts = kRanks,
-                      .job_ranks = kRanks,
-                      .ranks = {rank},
-                      .yields = true,
-                      .timeout = std::chrono::seconds(30)});
+    Host host(board, host_options(rank, kRanks));
     TUTTI_ASSIGN_OR_RETURN(
         auto backend, TuttiBackend::create(*domain.value(), {rank}, {.waiting = Waiting::yield, .prove_plans = false}));
     backend->set_substitute([&](const Case& one) {
