@@ -46,21 +46,24 @@ CpuMachine::CpuMachine(Domain& domain, int rank)
 
 inline std::byte* CpuMachine::address(const PlanOperand& operand, int rank) const {
   const Seat& seat = seats_[static_cast<std::size_t>(rank)];
+  FlagLine& line = seat.lines[generation_];
+  const auto user_buffer = [&](std::uint64_t References::*which) {
+    References references;
+    std::memcpy(&references, line.payload.data(), sizeof references);
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seat.heap) + references.*which) +
+           operand.offset;
+  };
   switch (operand.space) {
     case Space::input:
-      if (rank == rank_) return const_cast<std::byte*>(operation_.input) + operand.offset;
-      return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seat.heap) +
-                                          seat.lines[generation_].references.input) +
-             operand.offset;
+      return rank == rank_ ? mine_[static_cast<std::size_t>(Space::input)] + operand.offset
+                           : user_buffer(&References::input);
     case Space::output:
-      if (rank == rank_) return operation_.output + operand.offset;
-      return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seat.heap) +
-                                          seat.lines[generation_].references.output) +
-             operand.offset;
+      return rank == rank_ ? mine_[static_cast<std::size_t>(Space::output)] + operand.offset
+                           : user_buffer(&References::output);
     case Space::scratch:
       return seat.scratch + generation_ * scratch_bytes_ + operand.offset;
     case Space::line:
-      return seat.lines[generation_].flag.scratch.data() + operand.offset;
+      return line.payload.data() + operand.offset;
     case Space::channel:
       break;  // resolved by move(), which knows the direction
   }

@@ -31,7 +31,7 @@ class CpuMachine {
     operation_ = operation;
     generation_ = operation.number & generation_mask_;
     mine_ = {const_cast<std::byte*>(operation.input), operation.output, my_scratch_ + generation_ * scratch_bytes_,
-             nullptr, my_lines_[generation_].flag.scratch.data()};
+             nullptr, my_lines_[generation_].payload.data()};
     hash_ = operation.plan.header().hash;
     is_announced_ = false;
     awaited_ = nullptr;
@@ -49,7 +49,7 @@ class CpuMachine {
   // ---- what step.h asks for
 
   [[nodiscard]] bool heard(int rank, std::uint16_t phase) {
-    const FlagLine& line = seats_[static_cast<std::size_t>(rank)].lines[generation_].flag;
+    const FlagLine& line = seats_[static_cast<std::size_t>(rank)].lines[generation_];
     if (line.flag.load(std::memory_order_acquire) < flag_for(phase)) return await(line.flag, flag_for(phase));
     if (line.hash == hash_) return true;
     fail_on_mismatch(rank);
@@ -57,14 +57,15 @@ class CpuMachine {
   }
 
   void announce(const PlanOp& op) {
-    GenerationLines& lines = my_lines_[generation_];
+    FlagLine& line = my_lines_[generation_];
     if ((op.marks & mark_exposes) != 0) {
-      lines.references.input = reinterpret_cast<std::uintptr_t>(operation_.input) - heap_address_;
-      lines.references.output = reinterpret_cast<std::uintptr_t>(operation_.output) - heap_address_;
+      const References references{.input = reinterpret_cast<std::uintptr_t>(operation_.input) - heap_address_,
+                                  .output = reinterpret_cast<std::uintptr_t>(operation_.output) - heap_address_};
+      std::memcpy(line.payload.data(), &references, sizeof references);
     }
-    if (!is_announced_) lines.flag.hash = hash_;
+    if (!is_announced_) line.hash = hash_;
     is_announced_ = true;
-    lines.flag.flag.store(flag_for(op.phase), std::memory_order_release);
+    line.flag.store(flag_for(op.phase), std::memory_order_release);
   }
 
   [[nodiscard]] bool channels_ready(const PlanView& plan, const PlanOp& op);
@@ -116,7 +117,7 @@ class CpuMachine {
   std::vector<Seat> seats_;
   std::vector<ChannelEnd> senders_;    // [peer]
   std::vector<ChannelEnd> receivers_;  // [peer]
-  GenerationLines* my_lines_;
+  FlagLine* my_lines_;
   std::byte* my_scratch_;
   std::uintptr_t heap_address_;
   std::vector<std::byte*> destinations_;  // of the MOVE at hand

@@ -70,7 +70,8 @@ ScratchLayout scratch_layout(const Schedule& schedule, const BindRequest& reques
   const Shape& shape = schedule.shape;
   ScratchLayout layout;
   const std::int64_t unit_bytes = shape.scratch_units > 0 ? table.largest_unit_bytes() : 0;
-  layout.is_in_line = shape.scratch_units * unit_bytes <= kLineBytes;
+  const bool line_has_references = (shape.exposes_input || shape.exposes_output) && !is_staged(schedule, request);
+  layout.is_in_line = !line_has_references && shape.scratch_units * unit_bytes <= kLineBytes;
   layout.unit_stride = layout.is_in_line ? unit_bytes : round_up_to_line(unit_bytes);
   layout.bytes = layout.is_in_line ? 0 : shape.scratch_units * layout.unit_stride;
   if (!is_staged(schedule, request)) return layout;

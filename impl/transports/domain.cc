@@ -16,11 +16,11 @@ struct Layout {
   explicit Layout(const DomainShape& shape)
       : ranks(static_cast<std::size_t>(shape.ranks)),
         generations(static_cast<std::size_t>(shape.generations)),
-        control_stride((generations + 1) * sizeof(GenerationLines)),
+        control_stride((generations + 1) * sizeof(FlagLine)),
         scratch_stride(round_up(generations * shape.scratch_bytes, kPage)),
         channel_stride(kCacheLine + static_cast<std::size_t>(shape.slots) * (sizeof(SlotHeader) + shape.slot_bytes)),
         heap_stride(round_up(shape.heap_bytes, kPage)),
-        control(sizeof(GenerationLines)),
+        control(sizeof(FlagLine)),
         scratch(round_up(control + ranks * control_stride, kPage)),
         channels(scratch + ranks * scratch_stride),
         heaps(round_up(channels + ranks * ranks * channel_stride, kPage)),
@@ -53,8 +53,8 @@ Seat Domain::seat(int rank) const {
   const Layout layout(shape_);
   const auto r = static_cast<std::size_t>(rank);
   std::byte* control = base_ + layout.control + r * layout.control_stride;
-  return {.lines = reinterpret_cast<GenerationLines*>(control),
-          .completion = reinterpret_cast<CompletionLine*>(control + layout.generations * sizeof(GenerationLines)),
+  return {.lines = reinterpret_cast<FlagLine*>(control),
+          .completion = reinterpret_cast<CompletionLine*>(control + layout.generations * sizeof(FlagLine)),
           .scratch = base_ + layout.scratch + r * layout.scratch_stride,
           .heap = shape_.heap_bytes > 0 ? base_ + layout.heaps + r * layout.heap_stride : nullptr};
 }

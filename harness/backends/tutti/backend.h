@@ -29,7 +29,8 @@ class TuttiBackend final : public Backend {
   [[nodiscard]] std::string algorithm_of(const Case& one) const override;
   /// Private memory, or the rank's shared heap: a MemorySource for all backends of a cell.
   [[nodiscard]] Allocator allocator(const Case& one, std::size_t index);
-  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one, std::span<const RankBuffers> buffers) override;
+  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
+                                                          std::span<const RankBuffers> buffers) override;
 
  private:
   TuttiBackend(Domain& domain, CommunicatorOptions options) : domain_(domain), options_(options) {}
@@ -39,7 +40,8 @@ class TuttiBackend final : public Backend {
   CommunicatorOptions options_;
   std::string name_ = std::string(kOwnBackend);
   std::vector<std::unique_ptr<Communicator>> communicators_;
-  std::map<std::tuple<Collective, int, std::string>, std::unique_ptr<Schedule>> schedules_;  // by collective, root, name
+  std::map<std::tuple<Collective, int, std::string>, std::unique_ptr<Schedule>>
+      schedules_;  // by collective, root, name
   Substitute substitute_;
 };
 

@@ -30,7 +30,7 @@ std::vector<Extent> extents_of(const Domain& domain) {
   std::vector<Extent> list{{bytes_of(&domain.abort_line()), sizeof(AbortLine)}};
   for (int rank = 0; rank < shape.ranks; ++rank) {
     const Seat seat = domain.seat(rank);
-    list.push_back({bytes_of(seat.lines), static_cast<std::size_t>(shape.generations) * sizeof(GenerationLines)});
+    list.push_back({bytes_of(seat.lines), static_cast<std::size_t>(shape.generations) * sizeof(FlagLine)});
     list.push_back({bytes_of(seat.completion), sizeof(CompletionLine)});
     list.push_back({seat.scratch, static_cast<std::size_t>(shape.generations) * shape.scratch_bytes});
     if (seat.heap != nullptr) list.push_back({seat.heap, shape.heap_bytes});
