@@ -106,8 +106,8 @@ TEST(ShmDomain, TwoMappingsAreOneMemory) {
   ASSERT_TRUE(here.is_ok() && there.is_ok());
   EXPECT_STREQ(here.value()->transport(), "shm");
   EXPECT_NE(here.value()->seat(2).heap, there.value()->seat(2).heap);
-  here.value()->seat(2).lines[3].flag.flag.store(77);
-  EXPECT_EQ(there.value()->seat(2).lines[3].flag.flag.load(), 77U);
+  here.value()->seat(2).lines[3].flag.store(77);
+  EXPECT_EQ(there.value()->seat(2).lines[3].flag.load(), 77U);
   here.value()->channel(1, 2).slots[10] = std::byte{5};
   EXPECT_EQ(there.value()->channel(1, 2).slots[10], std::byte{5});
   EXPECT_EQ(there.value()->channel(2, 1).slots[10], std::byte{0}) << "a direction of its own";
