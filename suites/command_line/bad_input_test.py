@@ -74,7 +74,8 @@ class Values(BadInput):
 
     def test_case_ids(self):
         for command in ["run", "check"]:
-            self.refused(command, "--case", "all_reduce", names=["--case", "'all_reduce'", "collective/backend.algorithm"])
+            self.refused(command, "--case", "all_reduce",
+                         names=["--case", "'all_reduce'", "collective/backend.algorithm"])
         identifier = "barrier/{}/shm/none/none/P2.processes/none/0B/none/none/isolated"
         self.refused("run", "--case", identifier.format("tutti.disemination"),
                      names=["'disemination'", "'dissemination'"])
@@ -104,7 +105,8 @@ class CommandLine(BadInput):
         self.refused("run", "-x", names=["'-x'", "`tutti run --help`"])
 
     def test_options_of_another_subcommand_are_said_to_be(self):
-        self.refused("prove", "all", "--dtypes", "float", names=["'--dtypes'", "`tutti run` and `tutti check`", "--ranks"])
+        self.refused("prove", "all", "--dtypes", "float",
+                     names=["'--dtypes'", "`tutti run` and `tutti check`", "--ranks"])
         self.refused("check", "--sizes", "8", names=["'--sizes'", "`tutti run`", "--ranks"])
 
     def test_options_without_a_value(self):
@@ -173,7 +175,8 @@ class Backends(BadInput):
                      environment={"TUTTI_BACKENDS": "/one:/other"}, program=self.alone)
 
     def test_all_backends_are_those_found(self):
-        result = support.run("run", "barrier", "--backends", "all", "--ranks", "2", "--budget", "1s", program=self.alone)
+        result = support.run("run", "barrier", "--backends", "all", "--ranks", "2", "--budget", "1s",
+                             program=self.alone)
         self.assertEqual(result.code, 0, result)
         self.assertIn("1 rows in 1 cells: 1 ok", result.out, result)
 

@@ -34,8 +34,8 @@ def setUpModule():
 
 def sweep(backends, ranks, *more):
     """One that goes on for much longer than any trial, with a row every 50 ms."""
-    return support.Run("run", "all_reduce", "broadcast", "--backends", backends, "--ranks", ranks, "--sizes", "8:64K:+64",
-                       "--budget", "100s", "--timeout", f"{TIMEOUT}s", "--csv", "{folder}/rows.csv", "--json",
+    return support.Run("run", "all_reduce", "broadcast", "--backends", backends, "--ranks", ranks,
+                       "--sizes", "8:64K:+64", "--budget", "100s", "--timeout", f"{TIMEOUT}s", "--csv", "{folder}/rows.csv", "--json",
                        "{folder}/record.json", *more)
 
 

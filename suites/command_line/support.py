@@ -31,7 +31,7 @@ LEFT_OVER = re.compile(r"^(tutti|vader|ompi|osc|sm_|shm_|open_mpi)")  # names th
 
 
 def patience(seconds):
-    """The limit `seconds`, longer where others keep the cores busy: what waiting for a core costs is not the program's."""
+    """The limit `seconds`, longer where others keep the cores busy: to wait for a core is not the program's fault."""
     return seconds * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
 
@@ -256,7 +256,9 @@ def read_json(path):
 
 def differences(csv_rows, json_rows):
     """Where CSV and JSON disagree, in words. An empty field is null."""
-    found = [] if len(csv_rows) == len(json_rows) else [f"{len(csv_rows)} rows in the CSV, {len(json_rows)} in the JSON"]
+    found = []
+    if len(csv_rows) != len(json_rows):
+        found.append(f"{len(csv_rows)} rows in the CSV, {len(json_rows)} in the JSON")
     for number, (one, other) in enumerate(zip(csv_rows, json_rows)):
         if list(one) != list(other):
             found.append(f"row {number}: columns {list(one)} and {list(other)}")
