@@ -82,8 +82,6 @@ Result<const BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::K
 }
 
 Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
-  const Checked now{.entry = &entry, .input = call.input, .output = call.output};
-  if (now == checked_) return {};
   const std::size_t block = static_cast<std::size_t>(call.count) * size_of(call.dtype);
   const auto check = [&](const char* name, const void* pointer, int blocks) -> Status {
     const std::size_t bytes = static_cast<std::size_t>(blocks) * block;
@@ -93,7 +91,7 @@ Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
   };
   TUTTI_RETURN_IF_ERROR(check("the input", call.input, input_blocks(entry.schedule.problem, rank_)));
   TUTTI_RETURN_IF_ERROR(check("the output", call.output, output_blocks(entry.schedule.problem, rank_)));
-  checked_ = now;
+  checked_ = {.entry = &entry, .input = call.input, .output = call.output};
   return {};
 }
 
@@ -104,7 +102,10 @@ Status Engine::enqueue(const Call& call) {
   if (entry == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(entry, bind_call(call, key));
   }
-  if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
+  if (call.buffers == Buffers::shared &&
+      checked_ != Checked{.entry = entry, .input = call.input, .output = call.output}) {
+    TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
+  }
   if (next_ - first_ == ring_.size()) grow();
   pending(next_++) = {.entry = entry,
                       .input = static_cast<const std::byte*>(call.input),

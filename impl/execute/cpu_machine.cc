@@ -108,6 +108,13 @@ inline Pointer* CpuMachine::resolve(const PlanOperand& operand, const std::vecto
     *out = payload(ends[static_cast<std::size_t>(rank)], op.slice_bytes) + operand.offset;
     return out + 1;
   }
+  if (operand.space == Space::line) {  // small operations: no choice inside the loop
+    for (int i = 0; i < operand.ranks.n; ++i) {
+      *out++ = seats_[static_cast<std::size_t>(rank)].lines[generation_].payload.data() + operand.offset;
+      rank = operand.ranks.after(rank, ranks_);
+    }
+    return out;
+  }
   for (int i = 0; i < operand.ranks.n; ++i) {
     *out++ = address(operand, rank);
     rank = operand.ranks.after(rank, ranks_);
