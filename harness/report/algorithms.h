@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of algorithms for the docs, generated from the registry and the cost formulas.
+#pragma once
+
+#include <string>
+
+namespace tutti::harness {
+
+/// Markdown: what each algorithm is, its cost on 8 ranks (steps and messages of rank 0, units that it moves to or from
+/// other ranks, depth), and where it comes from. The committed impl/algorithms/README.md ends with this text; a test
+/// compares them.
+[[nodiscard]] std::string algorithms_markdown();
+
+}  // namespace tutti::harness
