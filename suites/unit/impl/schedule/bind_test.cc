@@ -120,6 +120,25 @@ TEST(Bind, ScratchOfUpTo48BytesLiesInTheFlagLine) {
   EXPECT_EQ(larger.header().scratch_bytes, 64);
 }
 
+// The references to exposed buffers lie where the scratch would.
+TEST(Bind, APlanThatExposesUserBuffersHasNoScratchInTheFlagLine) {
+  const Schedule schedule{.problem = {.collective = Collective::all_reduce, .ranks = 2},
+                          .name = "exposes and has scratch",
+                          .shape = {.units_per_block = 1, .scratch_units = 1, .exposes_input = true},
+                          .step_count = [](int) { return 2; },
+                          .step =
+                              [](int rank, int index) {
+                                if (index == 0) return move({scratch(rank, unit(0))}, {input(rank, unit(0))});
+                                return signal(others(rank, 2), 1, {.space = Space::input, .units = unit(0)});
+                              },
+                          .cost = {},
+                          .least_slots = {}};
+  EXPECT_THAT(texts_of(plan_of(schedule, request_for(0, 4))),
+              ElementsAre("SCR+0 <- IN+0, 16 bytes", "SIGNAL {1} phase 1, exposes"));
+  EXPECT_THAT(texts_of(plan_of(schedule, request_for(0, 4, Buffers::private_))),
+              ElementsAre("LINE+0 <- IN+0, 16 bytes", "SCR+0 <- IN+0, 16 bytes", "SIGNAL {1} phase 1"));
+}
+
 TEST(Bind, AMessageIsCutIntoSlicesOfASlot) {
   const Plan plan = plan_of(schedule_for(Collective::broadcast, "knomial", 2), request_for(0, 50));
   EXPECT_THAT(texts_of(plan), ElementsAre("OUT+0, CH(1)+0 <- IN+0, 64 bytes, opens, closes, slice 64",
