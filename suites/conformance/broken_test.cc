@@ -5,6 +5,7 @@
 // does not even run.
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -34,6 +35,8 @@ struct Fault {
   std::string reason;
   std::string reason_timed = reason;  ///< where samples run without a refill between them
 };
+
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
 
 void do_nothing(Programs& programs) {
   for (Program& program : programs.ranks) program.clear();

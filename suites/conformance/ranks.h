@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
@@ -22,6 +23,7 @@
 namespace tutti {
 
 enum class Kind { threads, processes };
+inline void PrintTo(Kind kind, std::ostream* out) { *out << (kind == Kind::threads ? "threads" : "processes"); }
 
 using Body = std::function<void(Communicator&)>;
 

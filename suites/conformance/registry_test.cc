@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <ostream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -62,6 +64,8 @@ struct Axis {
   RanksAs ranks_as;
   Dtype first = Dtype::f32;  ///< of the dtypes asked for
 };
+
+void PrintTo(const Axis& axis, std::ostream* out) { *out << axis.ranks << " as " << to_string(axis.ranks_as); }
 
 class Coverage : public testing::TestWithParam<Axis> {
  protected:
@@ -181,7 +185,7 @@ TEST_P(Coverage, NoCaseIsThereTwice) {
 
 // What the program runs when nobody says which types: read from its own rows.
 TEST(Registry, TheProgramChecksEveryDtypeAndOpOfEveryAlgorithm) {
-  const std::string csv = testing::TempDir() + "tutti_registry_test.csv";
+  const std::string csv = testing::TempDir() + fmt::format("tutti_registry_test_{}.csv", getpid());
   const std::string command =
       fmt::format("{} check all --ranks 3 --ranks-as tasks --csv {} > /dev/null", TUTTI_PROGRAM, csv);
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
