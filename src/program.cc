@@ -12,6 +12,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/case.h"
+#include "harness/launch/spawn.h"
 
 namespace tutti::program {
 namespace {
@@ -76,10 +77,7 @@ Status missing_backend(std::string_view name) {
 
 int default_ranks() {
   constexpr int kMost = 8;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return 1;
-  return std::clamp(CPU_COUNT(&mask), 1, kMost);
+  return std::clamp(harness::allowed_cores(), 1, kMost);
 }
 
 const std::string& command_line() { return stored_command_line(); }

@@ -55,8 +55,15 @@ std::int64_t last_level_cache_bytes() {
 /// One host's walk through the session.
 class Walk {
  public:
-  Walk(const SessionSpec& spec, Host& host, Domain& domain, const Send& send)
-      : spec_(spec), host_(host), domain_(domain), send_(send) {}
+  /// What the walk works with; `cores` are those that all ranks may use together.
+  struct Place {
+    Host& host;
+    Domain& domain;
+    const Send& send;
+    int cores;
+  };
+  Walk(const SessionSpec& spec, const Place& place)
+      : spec_(spec), host_(place.host), domain_(place.domain), send_(place.send), cores_(place.cores) {}
 
   Status run() {
     TUTTI_RETURN_IF_ERROR(open_backends());
@@ -172,15 +179,11 @@ class Walk {
                  bytes / (1U << 30U), has / (1U << 30U));
   }
 
- public:
-  void set_cores(int cores) { cores_ = cores; }
-
- private:
   const SessionSpec& spec_;
   Host& host_;
   Domain& domain_;
   const Send& send_;
-  int cores_ = 1;
+  int cores_;
   std::unique_ptr<TuttiBackend> own_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::map<std::string, Backend*> backends_;
@@ -212,8 +215,7 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
     const HostOptions options = host_options(spec, index, cores);
     if (options.hosts <= cores) pin_this_thread(core_list[static_cast<std::size_t>(index)]);
     Host host(place.board, options);
-    Walk walk(spec, host, *domain, place.send);
-    walk.set_cores(cores);
+    Walk walk(spec, {.host = host, .domain = *domain, .send = place.send, .cores = cores});
     Status status = walk.run();
     if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);
     return status;
