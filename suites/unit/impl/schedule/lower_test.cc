@@ -2,6 +2,8 @@
 // From steps to ops in literals: staging, empty and needless moves, small scratch, slices and pieces.
 #include "impl/schedule/lower.h"
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,6 +75,31 @@ TEST(Lower, ExposedWritesArriveInTheMirrorAndMyOwnPartIsNotStaged) {
                   "SIGNAL {1} phase 1", "WAIT {1} phase 1", "OUT+0, SCR+128@1 <- IN+0 op SCR+0@1, 64 bytes, final",
                   "SIGNAL {1} phase 2", "WAIT {1} phase 2", "OUT+64 <- SCR+192, 64 bytes"));
   EXPECT_EQ(plan.header().scratch_bytes, 256);
+}
+
+TEST(Lower, WhatAPeerMayWriteIsCopiedOutOnceAfterALaterPhaseOfThatPeer) {
+  const auto step_of = [](int /*rank*/, int index) {
+    const Exposure one_unit_each{.space = Space::output, .units = unit(0), .per_target = 1};
+    const Exposure first_unit{.space = Space::output, .units = unit(0)};
+    const std::array<Step, 6> steps{signal(others(0, 3), 1, {}, one_unit_each),
+                                    wait(only(1), 2),
+                                    signal(only(1), 3, {}, first_unit),
+                                    wait(others(0, 3), 3),
+                                    wait(only(2), 4),
+                                    wait(only(1), 4)};
+    return steps[static_cast<std::size_t>(index)];
+  };
+  const Schedule schedule{.problem = {.collective = Collective::all_reduce, .ranks = 3},
+                          .name = "lets write",
+                          .shape = {.units_per_block = 3, .exposes_output = true},
+                          .step_count = [](int) { return 6; },
+                          .step = step_of,
+                          .cost = {},
+                          .least_slots = {}};
+  EXPECT_THAT(texts_of(plan_of(schedule, request_for(0, 48, Buffers::private_))),
+              ElementsAre("SIGNAL {1,2} phase 1", "WAIT {1} phase 2", "OUT+64 <- SCR+64, 64 bytes",
+                          "SIGNAL {1} phase 3", "WAIT {1,2} phase 3", "OUT+128 <- SCR+128, 64 bytes",
+                          "WAIT {2} phase 4", "WAIT {1} phase 4", "OUT+0 <- SCR+0, 64 bytes"));
 }
 
 TEST(Lower, AnAllToAllInPlaceIsStagedEvenWithSharedBuffers) {

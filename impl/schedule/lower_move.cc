@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// MOVE: operands get their places in bytes, in the mirror where a peer's buffer is staged; copies onto themselves are
+// dropped; and the rest is cut into ops, one per piece that is contiguous in every operand and lies in one slice.
+// Operands are streams of equally many bytes, so that the cuts are the ends of all their pieces.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "impl/schedule/lowering.h"
+
+namespace tutti {
+namespace {
+
+std::int64_t total_bytes(const std::vector<Piece>& pieces) {
+  std::int64_t total = 0;
+  for (const Piece& piece : pieces) total += piece.bytes;
+  return total;
+}
+
+bool writes_output(const std::vector<Located>& destinations) {
+  return std::any_of(destinations.begin(), destinations.end(),
+                     [](const Located& d) { return d.space == Space::output; });
+}
+
+bool has_channels(const std::vector<Located>& list) {
+  return std::any_of(list.begin(), list.end(), [](const Located& l) { return l.space == Space::channel; });
+}
+
+}  // namespace
+
+/// Finds the bytes of an operand's stream, position after position.
+class Lowering::Cursor {
+ public:
+  explicit Cursor(const Located& located) : located_(&located) {}
+
+  [[nodiscard]] const Located& located() const { return *located_; }
+  /// Where the byte at `position` lies. Requires: positions do not fall from call to call.
+  [[nodiscard]] std::int64_t offset_at(std::int64_t position) {
+    const std::vector<Piece>& pieces = located_->pieces;
+    while (piece_ < pieces.size() && position - begin_ >= pieces[piece_].bytes) begin_ += pieces[piece_++].bytes;
+    if (piece_ < pieces.size()) return pieces[piece_].offset + position - begin_;
+    return pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes;
+  }
+
+ private:
+  const Located* located_;
+  std::size_t piece_ = 0;
+  std::int64_t begin_ = 0;  ///< of the piece, in the stream
+};
+
+void Lowering::lower_move(const Step& step) {
+  move_bytes_ = length_of(step);
+  std::vector<Located> destinations, sources;
+  for (const Operand& operand : step.destinations) locate(operand, destinations);
+  for (const Operand& operand : step.sources) locate(operand, sources);
+  drop_copies_onto_itself(destinations, sources);
+  if (!destinations.empty()) emit(destinations, sources, step.is_final ? mark_final : 0);
+}
+
+void Lowering::copy_local(const Located& destination, const Located& source) {
+  move_bytes_ = total_bytes(source.pieces);
+  if (move_bytes_ > 0) emit({destination}, {source}, 0);
+}
+
+std::int64_t Lowering::length_of(const Step& step) const {
+  const auto length = [this](const Operands<4>& list) -> std::optional<std::int64_t> {
+    for (const Operand& operand : list) {
+      if (is_user(operand.space)) return total_bytes(user_pieces(operand.space, operand.ranks.first, operand.units));
+    }
+    return std::nullopt;
+  };
+  const auto destination = length(step.destinations);
+  const auto bytes = destination ? destination : length(step.sources);
+  TUTTI_ASSERT(bytes.has_value(), "{} rank {} step {}: a MOVE without user memory has no length", schedule_.name, rank_,
+               index_);
+  return *bytes;
+}
+
+Located Lowering::locate_memory(const Operand& operand, bool in_mirror) const {
+  if (is_user(operand.space)) {
+    const int owner = operand.ranks.first;
+    if (in_mirror) return {Space::scratch, operand.ranks, mirror_pieces(operand.space, owner, operand.units)};
+    return {operand.space, operand.ranks, user_pieces(operand.space, owner, operand.units)};
+  }
+  std::vector<Piece> pieces;
+  UnitTable::append(pieces, {.offset = operand.units.start * layout_.unit_stride, .bytes = move_bytes_});
+  return {layout_.is_in_line ? Space::line : Space::scratch, operand.ranks, pieces};
+}
+
+void Lowering::locate(const Operand& operand, std::vector<Located>& list) const {
+  if (operand.space == Space::channel) {
+    list.push_back({Space::channel, operand.ranks, {{.offset = 0, .bytes = move_bytes_}}});
+    return;
+  }
+  if (!is_user(operand.space) || !is_staged_) {
+    list.push_back(locate_memory(operand, false));
+    return;
+  }
+  const auto append_part = [&](int begin, int end, bool is_mine) {
+    if (begin == end) return;
+    Operand part = operand;
+    part.ranks = {.first = operand.ranks.at(begin, ranks_), .stride = operand.ranks.stride, .n = end - begin};
+    list.push_back(locate_memory(part, !is_mine));
+  };
+  int mine = 0;
+  while (mine < operand.ranks.n && operand.ranks.at(mine, ranks_) != rank_) ++mine;
+  append_part(0, mine, false);
+  if (mine == operand.ranks.n) return;
+  append_part(mine, mine + 1, true);
+  append_part(mine + 1, operand.ranks.n, false);
+}
+
+bool Lowering::is_same_memory(const Located& a, const Located& b) const {
+  if (a.ranks.n != 1 || b.ranks.n != 1 || a.ranks.first != b.ranks.first) return false;
+  if (a.space == Space::channel || b.space == Space::channel) return false;
+  const bool is_aliased = request_.is_in_place && is_user(a.space) && is_user(b.space);
+  if (a.space != b.space && !is_aliased) return false;
+  return std::equal(a.pieces.begin(), a.pieces.end(), b.pieces.begin(), b.pieces.end(),
+                    [](const Piece& x, const Piece& y) { return x.offset == y.offset && x.bytes == y.bytes; });
+}
+
+void Lowering::drop_copies_onto_itself(std::vector<Located>& destinations, const std::vector<Located>& sources) const {
+  if (sources.size() != 1 || sources[0].ranks.n != 1) return;
+  std::erase_if(destinations, [&](const Located& destination) { return is_same_memory(destination, sources[0]); });
+}
+
+std::vector<std::int64_t> Lowering::cuts_of(std::initializer_list<const std::vector<Located>*> lists,
+                                            bool has_channel) const {
+  std::vector<std::int64_t> cuts{0, move_bytes_};
+  for (const std::vector<Located>* list : lists) {
+    for (const Located& located : *list) {
+      std::int64_t position = 0;
+      for (const Piece& piece : located.pieces) cuts.push_back(position += piece.bytes);
+    }
+  }
+  const std::int64_t slot = request_.resources.slot_bytes;
+  for (std::int64_t at = slot; has_channel && at < move_bytes_; at += slot) cuts.push_back(at);
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  if (move_bytes_ == 0 && has_channel) cuts.push_back(0);  // one empty token
+  return cuts;
+}
+
+void Lowering::emit(const std::vector<Located>& destinations, const std::vector<Located>& sources, int marks) {
+  const bool has_channel = has_channels(destinations) || has_channels(sources);
+  header_.uses_channels |= has_channel;
+  if (streams_ && writes_output(destinations)) marks |= mark_streams;
+  std::vector<Cursor> to(destinations.begin(), destinations.end());
+  std::vector<Cursor> from(sources.begin(), sources.end());
+  const std::vector<std::int64_t> cuts = cuts_of({&destinations, &sources}, has_channel);
+  const std::int64_t slot = request_.resources.slot_bytes;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    const std::int64_t slice_begin = cuts[i] / slot * slot;
+    const std::int64_t slice_end = std::min(move_bytes_, slice_begin + slot);
+    PlanOp op{.verb = Verb::move, .marks = static_cast<std::uint8_t>(marks)};
+    op.bytes = cuts[i + 1] - cuts[i];
+    op.first_operand = static_cast<std::uint32_t>(operands_.size());
+    op.step = static_cast<std::uint32_t>(index_);
+    op.destinations = append_operands(to, cuts[i], slice_begin);
+    op.sources = append_operands(from, cuts[i], slice_begin);
+    if (has_channel) {
+      op.has_channel = 1;
+      op.slice_bytes = slice_end - slice_begin;
+      if (cuts[i] == slice_begin) op.marks |= mark_opens;
+      if (cuts[i + 1] == slice_end) op.marks |= mark_closes;
+    }
+    const PlanOperand* const operand = operands_.data() + op.first_operand;
+    const bool is_mine = op.destinations == 1 && op.sources == 1 && operand[0].is_mine && operand[1].is_mine;
+    op.is_small_copy = is_mine && op.bytes <= kLineBytes && (marks & mark_final) == 0 ? 1 : 0;
+    ops_.push_back(op);
+  }
+}
+
+std::uint8_t Lowering::append_operands(std::vector<Cursor>& list, std::int64_t position, std::int64_t slice_begin) {
+  for (Cursor& cursor : list) {
+    const Located& located = cursor.located();
+    const bool is_channel = located.space == Space::channel;
+    const bool is_mine = !is_channel && located.ranks.n == 1 && located.ranks.first == rank_;
+    const std::int64_t offset = is_channel ? position - slice_begin : cursor.offset_at(position);
+    operands_.push_back({.offset = offset, .ranks = located.ranks, .space = located.space, .is_mine = is_mine});
+    header_.uses_generation |= is_mine && !is_user(located.space);
+  }
+  return static_cast<std::uint8_t>(list.size());
+}
+
+}  // namespace tutti

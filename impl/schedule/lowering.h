@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two halves of lowering share: lower.cc walks the program and lowers SIGNAL and WAIT, lower_move.cc lowers
+// MOVE and appends the ops. For nobody else.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "impl/schedule/lower.h"
+#include "impl/schedule/segment.h"
+#include "impl/schedule/unit_table.h"
+
+namespace tutti {
+
+/// One operand of a MOVE after staging: pieces in order, the same on every rank of the set. A channel is one stream.
+struct Located {
+  Space space;
+  RankSet ranks;
+  std::vector<Piece> pieces;
+};
+
+/// One rank's program on its way to a plan.
+class Lowering {
+ public:
+  explicit Lowering(const LowerRequest& lower);
+
+  Plan run();
+
+ private:
+  [[nodiscard]] std::int64_t extent(int blocks) const;
+  [[nodiscard]] int blocks_of(Space space, int rank) const {
+    return space == Space::input ? input_blocks(schedule_.problem, rank) : output_blocks(schedule_.problem, rank);
+  }
+  [[nodiscard]] static bool is_user(Space space) { return space == Space::input || space == Space::output; }
+  /// Where `set` lies in the user's buffer of `rank`, and in that buffer's mirror.
+  [[nodiscard]] std::vector<Piece> user_pieces(Space space, int rank, const UnitSet& set) const;
+  [[nodiscard]] std::vector<Piece> mirror_pieces(Space space, int rank, const UnitSet& set) const;
+
+  // ---- SIGNAL and WAIT: lower.cc
+
+  /// Units of mine that a peer may write. Where buffers are staged they arrive in the mirror, and are copied out when a
+  /// later phase of that peer has been waited for.
+  struct Incoming {
+    Space space;
+    UnitSet units;
+    int phase;
+  };
+  /// The same bytes in the user's buffer and in its mirror.
+  struct Staged {
+    std::vector<Piece> user;
+    std::vector<Piece> mirror;
+  };
+
+  void lower_signal(const Step& step);
+  void lower_wait(const Step& step);
+  [[nodiscard]] PlanOp sync_op(const Step& step);
+  [[nodiscard]] static UnitSet exposed_to(const Exposure& exposure, int target);
+  void append(Staged& staged, Space space, const UnitSet& set) const;
+  void copy_exposed_reads(const Step& step);
+  void expect_exposed_writes(const Step& step);
+  void keep(const Step& step, const Exposure& exposure, bool is_write);
+
+  // ---- MOVE: lower_move.cc
+
+  void lower_move(const Step& step);
+  /// A MOVE within my memory, for staging; nothing where it is empty.
+  void copy_local(const Located& destination, const Located& source);
+  /// Every MOVE has an operand in the user's memory; its length is the others'.
+  [[nodiscard]] std::int64_t length_of(const Step& step) const;
+  /// Requires: not a channel.
+  [[nodiscard]] Located locate_memory(const Operand& operand, bool in_mirror) const;
+  /// Appends the operand; where it is staged, peers' parts of a set move to their mirrors and mine stays, in set order.
+  void locate(const Operand& operand, std::vector<Located>& list) const;
+  [[nodiscard]] bool is_same_memory(const Located& a, const Located& b) const;
+  void drop_copies_onto_itself(std::vector<Located>& destinations, const std::vector<Located>& sources) const;
+  /// Where one op ends and the next begins: at the ends of pieces and of slices.
+  [[nodiscard]] std::vector<std::int64_t> cuts_of(std::initializer_list<const std::vector<Located>*> lists,
+                                                  bool has_channel) const;
+  /// Appends the ops of a MOVE of `move_bytes_`.
+  void emit(const std::vector<Located>& destinations, const std::vector<Located>& sources, int marks);
+  class Cursor;
+  std::uint8_t append_operands(std::vector<Cursor>& list, std::int64_t position, std::int64_t slice_begin);
+
+  const Schedule& schedule_;
+  const BindRequest& request_;
+  int rank_;
+  int ranks_;
+  UnitTable table_;
+  ScratchLayout layout_;
+  bool is_staged_;
+  bool streams_ = false;
+  int index_ = 0;                                ///< of the step being lowered
+  std::int64_t move_bytes_ = 0;                  ///< of the MOVE, copy or exposure being lowered
+  std::vector<std::vector<Incoming>> incoming_;  ///< by peer; empty before the first one
+  PlanHeader header_;
+  std::vector<PlanOp> ops_;
+  std::vector<PlanOperand> operands_;
+  std::vector<PlanExposure> exposures_;
+};
+
+}  // namespace tutti
