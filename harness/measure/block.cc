@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "harness/verify/check.h"
+
 namespace tutti::harness {
 namespace {
 
@@ -65,11 +67,10 @@ Status run_samples(Host& host, Variant& variant, const BlockOptions& options, Bl
 void judge_sample(const Variant& variant, const SampleRecord& sample, std::size_t index, BlockResult& result) {
   result.times_us.push_back(static_cast<double>(sample.last_leave - sample.first_enter) * 1e-3);
   result.slowest.push_back(sample.last_rank);
-  if (variant.instance().collective != Collective::barrier || sample.first_leave >= sample.last_enter) return;
-  if (result.wrong++ == 0) {
-    result.reason = fmt::format("in sample {} a rank left the barrier {} ns before the last one had entered", index,
-                                sample.last_enter - sample.first_leave);
-  }
+  if (variant.instance().collective != Collective::barrier) return;
+  const CheckResult check = check_barrier({.first_leave_ns = sample.first_leave, .last_enter_ns = sample.last_enter});
+  if (!check.is_ok() && result.wrong == 0) result.reason = fmt::format("in sample {} {}", index, check.diagnosis);
+  result.wrong += check.wrong;
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "harness/verify/check.h"
+
 namespace tutti::harness {
 namespace {
 
@@ -16,11 +18,6 @@ constexpr std::int64_t kLateNs = 200'000;
 struct Record {
   std::int64_t wrong = 0;
   std::array<char, 1024> reason{};
-};
-
-struct EnterLeave {
-  std::int64_t first_leave = 0;
-  std::int64_t last_enter = 0;
 };
 
 /// What all hosts found, as host 0's row tells it.
@@ -65,18 +62,18 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant) {
     TUTTI_RETURN_IF_ERROR(variant.run(times, late, kLateNs));
     host.settle();
     TUTTI_ASSIGN_OR_RETURN(
-        const std::vector<EnterLeave> all,
-        host.exchange(EnterLeave{.first_leave = *std::min_element(times.leave_ns.begin(), times.leave_ns.end()),
-                                 .last_enter = *std::max_element(times.enter_ns.begin(), times.enter_ns.end())}));
-    std::int64_t first_leave = all.front().first_leave, last_enter = all.front().last_enter;
-    for (const EnterLeave& each : all) {
-      first_leave = std::min(first_leave, each.first_leave);
-      last_enter = std::max(last_enter, each.last_enter);
+        const std::vector<BarrierTimes> all,
+        host.exchange(BarrierTimes{.first_leave_ns = *std::min_element(times.leave_ns.begin(), times.leave_ns.end()),
+                                   .last_enter_ns = *std::max_element(times.enter_ns.begin(), times.enter_ns.end())}));
+    BarrierTimes of_all = all.front();
+    for (const BarrierTimes& each : all) {
+      of_all.first_leave_ns = std::min(of_all.first_leave_ns, each.first_leave_ns);
+      of_all.last_enter_ns = std::max(of_all.last_enter_ns, each.last_enter_ns);
     }
-    if (first_leave >= last_enter || host.index() != 0) continue;
-    ++damage.wrong;
-    damage.text = fmt::format("with rank {} late, a rank left the barrier {} ns before the last one had entered", late,
-                              last_enter - first_leave);
+    const CheckResult check = check_barrier(of_all);
+    if (check.is_ok() || host.index() != 0) continue;
+    damage.wrong += check.wrong;
+    damage.text = fmt::format("with rank {} late, {}", late, check.diagnosis);
   }
   return damage;
 }

@@ -17,9 +17,9 @@
 namespace tutti::harness {
 
 struct CheckResult {
-  Count checked = 0;     ///< elements compared (barrier: samples); 0 proves nothing
+  Count checked = 0;     ///< elements compared (barrier: 1); 0 proves nothing
   Count wrong = 0;       ///< of them
-  Count first_bad = -1;  ///< index in the whole buffer (barrier: of the sample)
+  Count first_bad = -1;  ///< index in the whole buffer (barrier: 0)
   Count last_bad = -1;
   std::string expected;  ///< at first_bad: value and bits
   std::string actual;
@@ -44,13 +44,12 @@ struct RankBuffer {
 /// Compares the input of `input.rank` with what fill_input wrote; for operations out of place.
 [[nodiscard]] CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& input);
 
-/// When each rank entered and left each sample of a barrier, on one clock. Shapes: [samples][ranks].
+/// Of all ranks of one barrier, on the common clock.
 struct BarrierTimes {
-  int ranks = 1;
-  std::span<const std::int64_t> enter_ns;
-  std::span<const std::int64_t> leave_ns;
+  std::int64_t first_leave_ns = 0;
+  std::int64_t last_enter_ns = 0;
 };
-/// The barrier's rule: in no sample does a rank leave before the last one has entered. The diagnosis names both ranks.
+/// The barrier's rule: no rank leaves before the last one has entered. The diagnosis is a clause: "a rank left ...".
 [[nodiscard]] CheckResult check_barrier(const BarrierTimes& times);
 
 }  // namespace tutti::harness

@@ -292,20 +292,20 @@ TEST(VerifyInput, NoticesOneChangedElement) {
 }
 
 TEST(Barrier, HoldsWhenNobodyLeavesBeforeTheLastHasEntered) {
-  const std::vector<std::int64_t> enter{0, 100, 50, 1000, 1000, 1000};
-  const std::vector<std::int64_t> leave{100, 101, 102, 1000, 1000, 1000};
-  const CheckResult result = check_barrier({.ranks = 3, .enter_ns = enter, .leave_ns = leave});
-  EXPECT_TRUE(result.is_ok());
-  EXPECT_EQ(result.checked, 2);
+  EXPECT_TRUE(check_barrier({.first_leave_ns = 101, .last_enter_ns = 100}).is_ok());
+  const CheckResult at_once = check_barrier({.first_leave_ns = 100, .last_enter_ns = 100});
+  EXPECT_TRUE(at_once.is_ok());
+  EXPECT_EQ(at_once.checked, 1);
 }
 
 TEST(Barrier, IsBrokenByOneRankThatLeavesTooEarly) {
-  const std::vector<std::int64_t> enter{0, 100, 50, 1000, 1500, 1000};
-  const std::vector<std::int64_t> leave{100, 101, 102, 1600, 1600, 1499};
-  const CheckResult result = check_barrier({.ranks = 3, .enter_ns = enter, .leave_ns = leave});
+  const CheckResult result = check_barrier({.first_leave_ns = 1499, .last_enter_ns = 1500});
   EXPECT_EQ(result.wrong, 1);
-  EXPECT_EQ(result.first_bad, 1);
-  EXPECT_EQ(result.diagnosis, "rank 2 left 1 ns before rank 1 had entered");
+  EXPECT_EQ(result.first_bad, 0);
+  EXPECT_EQ(result.diagnosis, "a rank left the barrier 1 ns before the last one had entered");
+  EXPECT_EQ(result.text(),
+            "1 of 1 wrong, the first at 0, the last at 0: expected no rank leaves before 1500 ns, actual left at "
+            "1499 ns; a rank left the barrier 1 ns before the last one had entered");
 }
 
 }  // namespace
