@@ -5,14 +5,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <sched.h>
 #include <system_error>
 
 #include <fmt/ranges.h>
 
 #include "harness/backends/loader.h"
 #include "harness/cases/case.h"
-#include "harness/launch/spawn.h"
+#include "harness/launch/allowed_cores.h"
 
 namespace tutti::program {
 namespace {
@@ -77,7 +76,7 @@ Status missing_backend(std::string_view name) {
 
 int default_ranks() {
   constexpr int kMost = 8;
-  return std::clamp(harness::allowed_cores(), 1, kMost);
+  return std::clamp(static_cast<int>(harness::allowed_cores().size()), 1, kMost);
 }
 
 const std::string& command_line() { return stored_command_line(); }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "harness/launch/allowed_cores.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
 
@@ -38,7 +39,7 @@ Status Children::start(const Job& job, const std::string& control_name, int log)
   if (is_mpirun_) {
     TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(directory_bytes(job.ranks)));
     adopt_orphans(true);
-    request.command = mpirun_command(job, directory_.path(), allowed_cores());
+    request.command = mpirun_command(job, directory_.path(), static_cast<int>(allowed_cores().size()));
     request.environment.push_back("TMPDIR=" + directory_.path());
     request.death_signal = SIGTERM;  // upon which mpirun kills its ranks, stopped ones included
     TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn(request));

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <poll.h>
-#include <sched.h>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -150,11 +149,6 @@ std::string resolve_program(const std::string& program) {
   std::error_code failure;
   const std::filesystem::path target = std::filesystem::read_symlink(program, failure);
   return failure ? program : target.string();
-}
-
-int allowed_cores() {
-  cpu_set_t cores;
-  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
 }  // namespace tutti::harness

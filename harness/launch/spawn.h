@@ -28,7 +28,4 @@ struct SpawnRequest {
 /// The program of `job` with a path that also holds in another process.
 [[nodiscard]] std::string resolve_program(const std::string& program);
 
-/// Cores that this process may use.
-[[nodiscard]] int allowed_cores();
-
 }  // namespace tutti::harness

@@ -15,6 +15,7 @@
 
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/backend.h"
+#include "harness/launch/allowed_cores.h"
 #include "harness/measure/cell.h"
 #include "harness/measure/check.h"
 #include "harness/measure/host.h"
@@ -28,17 +29,6 @@ namespace {
 constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
 constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
 constexpr double kMemoryShare = 0.7;  ///< of the machine's memory, for the buffers of one cell
-
-std::vector<int> allowed_core_list() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &mask)) cores.push_back(core);
-  }
-  return cores;
-}
 
 void pin_this_thread(int core) {
   cpu_set_t mask;
@@ -204,7 +194,7 @@ HostOptions host_options(const SessionSpec& spec, int host, int cores) {
 }  // namespace
 
 Status run_session(const SessionSpec& spec, const SessionPlace& place) {
-  const std::vector<int> core_list = allowed_core_list();
+  const std::vector<int> core_list = allowed_cores();
   const auto cores = static_cast<int>(core_list.size());
   const DomainShape shape = domain_shape(spec);
   const bool is_process = spec.ranks_as == RanksAs::processes;

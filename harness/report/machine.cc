@@ -5,13 +5,13 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/launch/allowed_cores.h"
 #include "tutti_version.h"
 
 namespace tutti::harness {
@@ -25,20 +25,6 @@ std::string content_of(const std::string& path) {
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
-}
-
-struct AllowedCores {
-  std::int64_t number = 0;
-  int first = 0;
-};
-
-AllowedCores allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return {.number = sysconf(_SC_NPROCESSORS_ONLN), .first = 0};
-  int first = 0;
-  while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, &set)) ++first;
-  return {.number = CPU_COUNT(&set), .first = first};
 }
 
 std::vector<Cache> caches_of(int core) {
@@ -81,12 +67,12 @@ std::int64_t cache_bytes_of(std::string_view size) {
 }
 
 Machine describe_machine(bool with_hostname) {
-  const AllowedCores cores = allowed_cores();
+  const std::vector<int> cores = allowed_cores();
   Machine machine;
   machine.cpu_model = cpu_model_of(content_of("/proc/cpuinfo"));
-  machine.cores_allowed = cores.number;
+  machine.cores_allowed = static_cast<std::int64_t>(cores.size());
   machine.cores_online = sysconf(_SC_NPROCESSORS_ONLN);
-  machine.caches = caches_of(cores.first);
+  machine.caches = caches_of(cores.front());
   machine.memory_bytes = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   utsname system{};
   machine.kernel = kUnknown;
