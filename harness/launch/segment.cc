@@ -7,12 +7,13 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fcntl.h>
 #include <fstream>
 #include <limits>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <utility>
+
+#include "impl/transports/shm/domain.h"
 
 namespace tutti::harness {
 namespace {
@@ -42,20 +43,8 @@ Result<Descriptor> make_segment(const std::string& name, std::size_t bytes) {
   if (const std::uint64_t available = bytes_available(); bytes > available) {
     return error(Code::resource, "shared memory '{}' needs {} bytes; {} bytes are available", name, bytes, available);
   }
-  Descriptor segment(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!segment.is_open()) return error(Code::resource, "cannot create '{}': {}", name, std::strerror(errno));
-  int failure = 0;
-  do {
-    failure = bytes == 0 ? 0 : ::posix_fallocate(segment.get(), 0, static_cast<off_t>(bytes));
-  } while (failure == EINTR);
-  if (failure != 0) {
-    return error(Code::resource, "cannot allocate {} bytes of shared memory '{}' ({} bytes are available): {}", bytes,
-                 name, bytes_available(), std::strerror(failure));
-  }
-  if (::fcntl(segment.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return error(Code::io, "cannot seal '{}': {}", name, std::strerror(errno));
-  }
-  return segment;
+  TUTTI_ASSIGN_OR_RETURN(const int memory, shm::create_memory(name, bytes));
+  return Descriptor(memory);
 }
 
 Result<Descriptor> make_text_segment(const std::string& name, std::string_view text) {

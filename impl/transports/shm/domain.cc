@@ -110,14 +110,23 @@ Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd) {
   return std::unique_ptr<Domain>(new ShmDomain(shape, static_cast<std::byte*>(base)));
 }
 
-Result<int> create_memory(std::size_t bytes) {
-  const int fd = memfd_create("tutti", MFD_CLOEXEC);
-  if (fd < 0) return error(Code::resource, "cannot create shared memory: {}", std::strerror(errno));
-  if (const int failure = posix_fallocate(fd, 0, static_cast<off_t>(std::max<std::size_t>(bytes, 1))); failure != 0) {
-    close(fd);
-    return error(Code::resource, "cannot allocate {} bytes of shared memory: {}", bytes, std::strerror(failure));
+Result<int> create_memory(const std::string& name, std::size_t bytes) {
+  const int fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return error(Code::resource, "cannot create shared memory '{}': {}", name, std::strerror(errno));
+  int failure = 0;
+  do {
+    failure = bytes == 0 ? 0 : posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  } while (failure == EINTR);
+  Status status;
+  if (failure != 0) {
+    status = error(Code::resource, "cannot allocate {} bytes of shared memory '{}': {}", bytes, name,
+                   std::strerror(failure));
+  } else if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    status = error(Code::io, "cannot seal shared memory '{}': {}", name, std::strerror(errno));
   }
-  return fd;
+  if (status.is_ok()) return fd;
+  close(fd);
+  return status;
 }
 
 }  // namespace tutti::shm

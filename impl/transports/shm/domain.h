@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "impl/transports/domain.h"
 
@@ -14,7 +15,8 @@ namespace tutti::shm {
 /// Errors: invalid_argument when the file is smaller than the shape needs; resource when it cannot be mapped.
 [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd);
 
-/// A memfd for `open_domain`, allocated in full. Errors: resource with the bytes asked for and the system's reason.
-[[nodiscard]] Result<int> create_memory(std::size_t bytes);
+/// A memfd of `bytes` zeroed bytes, allocated in full, whose size cannot change; closed on exec. The caller owns it.
+/// Errors: resource with the bytes asked for and the system's reason.
+[[nodiscard]] Result<int> create_memory(const std::string& name, std::size_t bytes);
 
 }  // namespace tutti::shm

@@ -62,7 +62,7 @@ void expect_apart(const Domain& domain, std::size_t heaps) {
 
 class Memory {
  public:
-  explicit Memory(const DomainShape& shape) : fd_(shm::create_memory(domain_bytes(shape)).value()) {}
+  explicit Memory(const DomainShape& shape) : fd_(shm::create_memory("tutti-test", domain_bytes(shape)).value()) {}
   ~Memory() { close(fd_); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;

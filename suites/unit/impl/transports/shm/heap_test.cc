@@ -15,7 +15,7 @@ namespace {
 class Heap : public testing::Test {
  protected:
   Heap() {
-    const int fd = shm::create_memory(domain_bytes(kShape)).value();
+    const int fd = shm::create_memory("tutti-test", domain_bytes(kShape)).value();
     domain_ = shm::open_domain(kShape, fd).value();
     close(fd);
   }
