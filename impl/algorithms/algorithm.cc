@@ -45,6 +45,8 @@ Result<const Algorithm*> find_algorithm(Collective collective, std::string_view 
   return unknown_name(std::string(to_string(collective)) + " algorithm", name, names);
 }
 
+int slots_of_whole_message(const Problem& problem, int slices) { return problem.ranks > 1 ? slices : 0; }
+
 Schedule schedule_of(const Algorithm& algorithm, const Problem& problem) {
   return {.problem = problem,
           .name = std::string(algorithm.name),

@@ -31,6 +31,9 @@ struct Algorithm {
 /// Errors: invalid_argument naming the value and the nearest right name.
 [[nodiscard]] Result<const Algorithm*> find_algorithm(Collective collective, std::string_view name);
 
+/// For `least_slots`, where two ranks send to each other before they receive: the channel must hold a whole message.
+[[nodiscard]] int slots_of_whole_message(const Problem& problem, int slices);
+
 [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, const Problem& problem);
 
 }  // namespace tutti

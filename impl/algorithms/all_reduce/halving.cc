@@ -86,9 +86,6 @@ Cost cost(const Problem& problem, int rank) {
           .depth = problem.ranks == 1 ? 1 : 6 * count};
 }
 
-/// Every rank sends before it receives, so a round's message must fit.
-int least_slots(const Problem& problem, int slices) { return problem.ranks > 1 ? slices : 0; }
-
 }  // namespace
 
 extern const Algorithm k_all_reduce_halving;
@@ -101,7 +98,7 @@ const Algorithm k_all_reduce_halving{
     .step_count = step_count,
     .step = step,
     .cost = cost,
-    .least_slots = least_slots,
+    .least_slots = slots_of_whole_message,
     .synchronises = true,
 };
 

@@ -33,9 +33,6 @@ Cost cost(const Problem& problem, int rank) {
   return {.steps = step_count(problem, rank), .messages = ranks - 1, .units = ranks - 1, .depth = depth};
 }
 
-/// Both of a pair send before they receive, so a block must fit.
-int least_slots(const Problem& problem, int slices) { return problem.ranks > 1 ? slices : 0; }
-
 }  // namespace
 
 extern const Algorithm k_all_to_all_pairwise;
@@ -48,7 +45,7 @@ const Algorithm k_all_to_all_pairwise{
     .step_count = step_count,
     .step = step,
     .cost = cost,
-    .least_slots = least_slots,
+    .least_slots = slots_of_whole_message,
     .synchronises = true,
 };
 
