@@ -18,46 +18,45 @@ UnitTable table_for(const Schedule& schedule, const BindRequest& request, Count 
                     .element_bytes = static_cast<std::int64_t>(size_of(request.dtype))});
 }
 
-/// Whether a segment fits; the Status says what does not.
-Status fits(const Schedule& schedule, const BindRequest& request, Count segment) {
+/// What a segment takes of the resources.
+struct Needs {
+  int slices = 0;  ///< of the longest message
+  int slots = 0;
+  std::int64_t scratch_bytes = 0;
+};
+
+Needs needs_of(const Schedule& schedule, const BindRequest& request, Count segment) {
   const UnitTable table = table_for(schedule, request, segment);
-  const Resources& has = request.resources;
-  if (const int slices = slices_of(schedule, request, table); slices > 0) {
-    if (const int needed = schedule.least_slots(slices); needed > has.slots) {
-      return error(
-          Code::resource,
-          "{} {} on {} ranks: a segment of {} elements per block has messages of {} slices, which need {} slots of {} "
-          "bytes; the channel has {}",
-          to_string(schedule.problem.collective), schedule.name, schedule.problem.ranks, segment, slices, needed,
-          has.slot_bytes, has.slots);
-    }
-  }
-  if (const ScratchLayout layout = scratch_layout(schedule, request, table); layout.bytes > has.scratch_bytes) {
-    return error(Code::resource,
-                 "{} {} on {} ranks: a segment of {} elements per block needs {} bytes of scratch; there are {}",
-                 to_string(schedule.problem.collective), schedule.name, schedule.problem.ranks, segment, layout.bytes,
-                 has.scratch_bytes);
-  }
-  return {};
+  const int slices = slices_of(schedule, request, table);
+  return {.slices = slices,
+          .slots = slices > 0 ? schedule.least_slots(slices) : 0,
+          .scratch_bytes = scratch_layout(schedule, request, table).bytes};
 }
 
-/// The largest multiple of a cache line that every unit may have.
-std::int64_t most_unit_bytes(const Schedule& schedule, const BindRequest& request) {
-  const Shape& shape = schedule.shape;
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  if (shape.largest_message > 0) {
-    int slices = request.resources.slots;
-    while (slices > 0 && schedule.least_slots(slices) > request.resources.slots) --slices;
-    most = std::min(most, slices * request.resources.slot_bytes / shape.largest_message);
+bool fits(const Schedule& schedule, const BindRequest& request, Count segment) {
+  const Needs needs = needs_of(schedule, request, segment);
+  return needs.slots <= request.resources.slots && needs.scratch_bytes <= request.resources.scratch_bytes;
+}
+
+/// Why a segment does not fit; ok where it does.
+Status explain(const Schedule& schedule, const BindRequest& request, Count segment) {
+  const Needs needs = needs_of(schedule, request, segment);
+  const Resources& has = request.resources;
+  if (needs.slots > has.slots) {
+    return error(
+        Code::resource,
+        "{} {} on {} ranks: a segment of {} elements per block has messages of {} slices, which need {} slots of {} "
+        "bytes; the channel has {}",
+        to_string(schedule.problem.collective), schedule.name, schedule.problem.ranks, segment, needs.slices,
+        needs.slots, has.slot_bytes, has.slots);
   }
-  std::int64_t units = shape.scratch_units;
-  if (is_staged(schedule, request)) {
-    const auto mirrored = [&](int blocks) { return static_cast<std::int64_t>(blocks) * shape.units_per_block; };
-    if (shape.exposes_input) units += mirrored(most_blocks(schedule.problem, input_blocks));
-    if (shape.exposes_output) units += mirrored(most_blocks(schedule.problem, output_blocks));
+  if (needs.scratch_bytes > has.scratch_bytes) {
+    return error(Code::resource,
+                 "{} {} on {} ranks: a segment of {} elements per block needs {} bytes of scratch; there are {}",
+                 to_string(schedule.problem.collective), schedule.name, schedule.problem.ranks, segment,
+                 needs.scratch_bytes, has.scratch_bytes);
   }
-  if (units > 0) most = std::min(most, request.resources.scratch_bytes / units);
-  return most / 64 * 64;
+  return {};
 }
 
 }  // namespace
@@ -91,21 +90,28 @@ int slices_of(const Schedule& schedule, const BindRequest& request, const UnitTa
   const std::int64_t bytes = std::min(schedule.shape.largest_message * table.largest_unit_bytes(),
                                       most_blocks(schedule.problem, output_blocks) * table.segment_bytes());
   const std::int64_t slot = request.resources.slot_bytes;
-  return static_cast<int>(std::max<std::int64_t>(1, (bytes + slot - 1) / slot));
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 2;  // room for `least_slots` to add to it
+  return static_cast<int>(std::clamp<std::int64_t>((bytes + slot - 1) / slot, 1, kMost));
 }
 
 Result<Count> choose_segment(const Schedule& schedule, const BindRequest& request) {
   if (request.segment > 0) {
     const Count segment = std::min(request.segment, std::max<Count>(request.count, 1));
-    TUTTI_RETURN_IF_ERROR(fits(schedule, request, segment));
+    TUTTI_RETURN_IF_ERROR(explain(schedule, request, segment));
     return segment;
   }
-  if (Status all = fits(schedule, request, request.count); all.is_ok()) return std::max<Count>(request.count, 1);
-  const std::int64_t unit_bytes = most_unit_bytes(schedule, request);
-  const Count segment = unit_bytes / static_cast<std::int64_t>(size_of(request.dtype)) * schedule.shape.units_per_block;
-  const Count least = 64 / static_cast<Count>(size_of(request.dtype)) * schedule.shape.units_per_block;
-  TUTTI_RETURN_IF_ERROR(fits(schedule, request, std::max(segment, least)));
-  return std::max(segment, least);
+  if (fits(schedule, request, request.count)) return std::max<Count>(request.count, 1);
+
+  // A shorter segment never needs more, so the most lines that fit are found by halving.
+  const Count line = 64 / static_cast<Count>(size_of(request.dtype));
+  Count lines = 0;
+  for (Count too_many = (request.count + line - 1) / line; lines + 1 < too_many;) {
+    const Count middle = lines + (too_many - lines) / 2;
+    (fits(schedule, request, middle * line) ? lines : too_many) = middle;
+  }
+  if (lines == 0) return explain(schedule, request, std::min(line, request.count));
+  const Count units = schedule.shape.units_per_block;
+  return (lines > units ? lines / units * units : lines) * line;
 }
 
 }  // namespace tutti

@@ -25,8 +25,9 @@ struct ScratchLayout {
 /// Slices of the longest message of any rank; 0 without channels.
 [[nodiscard]] int slices_of(const Schedule& schedule, const BindRequest& request, const UnitTable& table);
 
-/// Elements per block and segment: all of them if they fit, else the largest multiple of a line per unit that does.
-/// Errors: resource with the numbers when even a cache line per unit does not fit, or when a segment that was asked for
+/// Elements per block and segment: all of them if they fit; else as many lines per unit as fit; where one line per unit
+/// does not, as many lines as fit: the first units get one each and the others are empty.
+/// Errors: resource with the numbers when not even one line fits, or when a segment that was asked for
 /// (BindRequest::segment) does not.
 [[nodiscard]] Result<Count> choose_segment(const Schedule& schedule, const BindRequest& request);
 

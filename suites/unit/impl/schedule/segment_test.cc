@@ -68,6 +68,39 @@ TEST(Segment, OfMoreRanksThanFitIsRefused) {
             "1024");
 }
 
+// A message never holds more than the segment: where a line for each unit is too long, the first units get one each and
+// the others are empty.
+TEST(Segment, BelowALinePerUnitIsWholeLinesThatFit) {
+  const Schedule halving = schedule_for(Collective::all_reduce, "halving", 32);  // messages of 16 units
+  EXPECT_EQ(segment_of(halving, request_for(100'000)), 8 * 16) << "four slots of 128 bytes are eight lines";
+  EXPECT_EQ(segment_of(halving, request_for(128)), 128);
+  EXPECT_EQ(segment_of(halving, request_for(129)), 128);
+  const Schedule two_shot = schedule_for(Collective::all_reduce, "two_shot", 32);
+  EXPECT_EQ(segment_of(two_shot, request_for(100'000, Buffers::private_)), 8 * 16) << "two mirrors in 1024 bytes";
+}
+
+// The shape that a job of so many ranks gets, between processes: 8 slots whose size shrinks to 256 bytes.
+TEST(Segment, FitsEveryAlgorithmOnUpTo4096Ranks) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    for (const int ranks : {1, 2, 129, 130, 200, 1100, 4095, 4096}) {
+      const Schedule schedule = schedule_of(*algorithm, {.collective = algorithm->collective, .ranks = ranks});
+      for (const Buffers buffers : {Buffers::shared, Buffers::private_}) {
+        for (const Count count : {1, 100, 1 << 20}) {
+          BindRequest request = request_for(count, buffers);
+          request.resources = {.slots = 8, .slot_bytes = 256, .scratch_bytes = 256 * 1024};
+          const auto segment = choose_segment(schedule, request);
+          EXPECT_TRUE(segment.is_ok()) << segment.status().message();
+        }
+      }
+    }
+  }
+}
+
+TEST(Segment, OfAMessageOfMoreSlicesThanAnIntHoldsIsShortened) {
+  const BindRequest request = request_for(Count{1} << 38U);  // two units of 2^32 slices of 128 bytes
+  EXPECT_EQ(segment_of(schedule_for(Collective::all_reduce, "ring", 2), request), 2 * 96);
+}
+
 TEST(Segment, ThatWasAskedForIsTakenOrRefused) {
   const Schedule ring = schedule_for(Collective::all_reduce, "ring", 4);
   BindRequest request = request_for(1000);
