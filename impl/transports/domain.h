@@ -96,6 +96,7 @@ class Domain {
 
   /// From the heap of `rank`, which must be one of this process. Not thread-safe for one rank. Errors: resource.
   [[nodiscard]] virtual Result<void*> alloc_shared(int rank, std::size_t bytes) = 0;
+  /// Ignores a pointer that alloc_shared did not give to `rank` or that was freed already, null among them.
   virtual void free_shared(int rank, void* pointer) = 0;
   /// Whether [pointer, pointer + bytes) is from alloc_shared of `rank`.
   [[nodiscard]] virtual bool is_shared(int rank, const void* pointer, std::size_t bytes) const = 0;

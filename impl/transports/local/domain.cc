@@ -4,24 +4,40 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <sys/mman.h>
+#include <unordered_set>
+#include <vector>
 
 namespace tutti::local {
 namespace {
 
 class LocalDomain final : public Domain {
  public:
-  LocalDomain(const DomainShape& shape, std::byte* base) : Domain(shape, "local", base) {}
+  LocalDomain(const DomainShape& shape, std::byte* base)
+      : Domain(shape, "local", base), buffers_(static_cast<std::size_t>(shape.ranks)) {}
   ~LocalDomain() override { munmap(base(), domain_bytes(shape())); }
 
-  Result<void*> alloc_shared(int /*rank*/, std::size_t bytes) override {
-    void* pointer = ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{kCacheLine}, std::nothrow);
+  Result<void*> alloc_shared(int rank, std::size_t bytes) override {
+    // No object is larger; rounded up to lines, a larger size could wrap to a small one.
+    const bool is_possible = bytes <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+    void* pointer = is_possible ? ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow) : nullptr;
     if (pointer == nullptr) return error(Code::resource, "no memory for a shared buffer of {} bytes", bytes);
+    buffers_[static_cast<std::size_t>(rank)].insert(pointer);
     return pointer;
   }
-  void free_shared(int /*rank*/, void* pointer) override { ::operator delete (pointer, std::align_val_t{kCacheLine}); }
-  [[nodiscard]] bool is_shared(int, const void*, std::size_t) const override { return true; }
+  void free_shared(int rank, void* pointer) override {
+    if (buffers_[static_cast<std::size_t>(rank)].erase(pointer) == 1) ::operator delete(pointer, kAlignment);
+  }
+  /// Any memory is, that does not go beyond the last address.
+  [[nodiscard]] bool is_shared(int /*rank*/, const void* pointer, std::size_t bytes) const override {
+    return bytes <= std::numeric_limits<std::uintptr_t>::max() - reinterpret_cast<std::uintptr_t>(pointer);
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{kCacheLine};
+  std::vector<std::unordered_set<void*>> buffers_;  // [rank]: what it allocated; only that rank touches it
 };
 
 }  // namespace

@@ -20,8 +20,9 @@ class Heap {
   explicit Heap(std::size_t bytes) { free_[0] = bytes; }
 
   Result<std::size_t> allocate(std::size_t bytes) {
-    const std::size_t size = std::max(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
     for (auto it = free_.begin(); it != free_.end(); ++it) {
+      if (it->second < bytes) continue;  // so that rounding up cannot wrap
+      const std::size_t size = std::max(kCacheLine, (bytes + kCacheLine - 1) / kCacheLine * kCacheLine);
       if (it->second < size) continue;
       const auto [offset, available] = *it;
       free_.erase(it);
@@ -35,9 +36,10 @@ class Heap {
                  bytes, largest);
   }
 
+  /// Nothing where no buffer begins at `offset`.
   void release(std::size_t offset) {
     const auto used = used_.find(offset);
-    TUTTI_ASSERT(used != used_.end(), "offset {} is not allocated", offset);
+    if (used == used_.end()) return;
     auto here = free_.emplace(offset, used->second).first;
     used_.erase(used);
     const auto next = std::next(here);
@@ -58,7 +60,8 @@ class Heap {
     auto after = used_.upper_bound(offset);
     if (after == used_.begin()) return false;
     --after;
-    return offset + bytes <= after->first + after->second;
+    const std::size_t end = after->first + after->second;
+    return offset <= end && bytes <= end - offset;
   }
 
  private:

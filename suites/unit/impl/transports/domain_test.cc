@@ -3,6 +3,7 @@
 #include "impl/transports/domain.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <unistd.h>
 #include <vector>
@@ -96,6 +97,33 @@ TEST(LocalDomain, ReferencesAreAddressesAndAllMemoryIsShared) {
   ASSERT_TRUE(memory.is_ok());
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.value()) % kCacheLine, 0U);
   domain.value()->free_shared(1, memory.value());
+}
+
+TEST(LocalDomain, MoreBytesThanThereAreAddressesAreRefusedAndNotShared) {
+  const auto domain = local::open_domain(kShape);
+  ASSERT_TRUE(domain.is_ok());
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 5, SIZE_MAX - 63}) {
+    const auto memory = domain.value()->alloc_shared(1, bytes);
+    ASSERT_FALSE(memory.is_ok());
+    EXPECT_EQ(memory.status().code(), Code::resource);
+    EXPECT_EQ(memory.status().message(), fmt::format("no memory for a shared buffer of {} bytes", bytes));
+    const int anywhere = 0;
+    EXPECT_FALSE(domain.value()->is_shared(1, &anywhere, bytes));
+  }
+}
+
+TEST(LocalDomain, FreeingWhatIsNotAllocatedDoesNothing) {
+  const auto domain = local::open_domain(kShape);
+  ASSERT_TRUE(domain.is_ok());
+  auto* memory = static_cast<int*>(domain.value()->alloc_shared(1, sizeof(int)).value());
+  *memory = 5;
+  int local = 6;
+  domain.value()->free_shared(1, nullptr);
+  domain.value()->free_shared(1, &local);
+  domain.value()->free_shared(0, memory);
+  EXPECT_EQ(*memory, 5);
+  domain.value()->free_shared(1, memory);
+  domain.value()->free_shared(1, memory);
 }
 
 // What one process writes, another sees, each at an address of its own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heap of shared buffers, through the domain that owns it: 1024 bytes per rank, which pages round up but the heap
 // does not.
+#include <cstdint>
 #include <memory>
 #include <unistd.h>
 
@@ -71,6 +72,40 @@ TEST_F(Heap, WhenNothingFitsTheNumbersAreSaid) {
   EXPECT_EQ(memory.status().code(), Code::resource);
   EXPECT_EQ(memory.status().message(),
             "no room for a shared buffer of 500 bytes: the largest free part of the heap has 384");
+}
+
+// Rounding such a size up to lines would wrap around to nothing.
+TEST_F(Heap, MoreBytesThanThereAreAddressesDoNotFit) {
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 5, SIZE_MAX - 63, SIZE_MAX / 2}) {
+    const auto memory = domain_->alloc_shared(0, bytes);
+    ASSERT_FALSE(memory.is_ok());
+    EXPECT_EQ(memory.status().code(), Code::resource);
+    EXPECT_EQ(
+        memory.status().message(),
+        fmt::format("no room for a shared buffer of {} bytes: the largest free part of the heap has 1024", bytes));
+  }
+  EXPECT_EQ(offset(allocate(1024)), 0);
+}
+
+TEST_F(Heap, MoreBytesThanThereAreAddressesAreNotShared) {
+  const std::byte* buffer = allocate(100);
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 10, SIZE_MAX - 127, SIZE_MAX / 2}) {
+    EXPECT_FALSE(domain_->is_shared(0, buffer, bytes)) << bytes;
+    EXPECT_FALSE(domain_->is_shared(0, buffer + 64, bytes)) << bytes;
+  }
+}
+
+TEST_F(Heap, FreeingWhatIsNotAllocatedDoesNothing) {
+  std::byte* buffer = allocate(512);
+  int local = 0;
+  domain_->free_shared(0, nullptr);
+  domain_->free_shared(0, &local);
+  domain_->free_shared(0, buffer + 64);
+  domain_->free_shared(1, buffer);
+  EXPECT_TRUE(domain_->is_shared(0, buffer, 512));
+  domain_->free_shared(0, buffer);
+  domain_->free_shared(0, buffer);
+  EXPECT_EQ(allocate(1024), buffer) << "freed once, and whole";
 }
 
 TEST_F(Heap, OnlyWhatIsAllocatedIsShared) {
