@@ -71,7 +71,7 @@ void Races::heard(int rank, int peer, int phase, std::uint32_t op) {
 }
 
 void Races::own(const Access& access) {
-  if (!exposes(access.owner)) return;
+  if (!exposes(access.owner) || access.interval.begin == access.interval.end) return;
   events_[static_cast<std::size_t>(access.owner)].push_back(
       {.interval = access.interval,
        .accessor = access.accessor,

@@ -254,6 +254,25 @@ TEST(BrokenSchedule, WriteIntoAnInput) {
   EXPECT_THAT(findings_of(direct), StartsWith("rank 1 step 6: writes into an input"));
 }
 
+// An empty token into a channel touches nothing, and must not hide a race of others on the bytes behind it.
+TEST(BrokenSchedule, RaceBehindAnEmptyAccess) {
+  Programs made = programs_of(Collective::all_reduce, "two_shot", 2);
+  made.original.shape = {.units_per_block = 4, .scratch_units = 1, .largest_message = 1, .exposes_output = true};
+  made.original.least_slots = [](int slices) { return slices; };
+  const Exposure first_two{.space = Space::output, .units = units(0, 2)};
+  made[0] = {move({output(0, units(0, 2))}, {input(0, units(0, 2))}), signal(only(1), 1, {}, first_two),
+             move({scratch(0, unit(0))}, {output(0, unit(1))}),  // while rank 1 may write it
+             wait(only(1), 2), move({channel(1)}, {output(0, unit(3))})};
+  made[1] = {wait(only(0), 1), move({output(0, units(0, 2))}, {input(1, units(0, 2))}), signal(only(0), 2),
+             move({output(1, unit(3))}, {channel(0)})};
+  const Schedule schedule = made.schedule();
+  BindRequest request = request_for(schedule);
+  request.count = 32;  // two lines: units 2 and 3 are empty
+  EXPECT_THAT(findings_of(schedule, request),
+              HasSubstr("rank 0 step 2: race: reads output bytes [64, 128) of rank 0 while rank 1 may write it in its "
+                        "step 1 (exposed at rank 0 step 1)"));
+}
+
 TEST(BrokenSchedule, EveryDroppedOrDoubledStepAndEveryShiftedPhaseIsRefuted) {
   for (const Algorithm* algorithm : all_algorithms()) {
     for (const int ranks : {2, 5}) {
