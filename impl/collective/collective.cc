@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -107,7 +108,11 @@ int in_place_block(const Problem& /*problem*/, int /*rank*/) { return 0; }
 
 std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t element_bytes) {
   if (!has_data(problem.collective)) return 0;
-  return (is_divided(problem.collective) ? problem.ranks : 1) * count * static_cast<std::int64_t>(element_bytes);
+  const int blocks = is_divided(problem.collective) ? problem.ranks : 1;
+  std::int64_t bytes = 0;
+  const bool overflows = __builtin_mul_overflow(count, static_cast<std::int64_t>(element_bytes), &bytes) ||
+                         __builtin_mul_overflow(bytes, blocks, &bytes);
+  return overflows ? std::numeric_limits<std::int64_t>::max() : bytes;
 }
 
 Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes) {

@@ -54,7 +54,7 @@ struct Origin {
 /// In place, input block 0 of `rank` lies at this block of the output buffer.
 [[nodiscard]] int in_place_block(const Problem& problem, int rank);
 
-/// Bytes of the larger of one rank's input and output: nccl-tests' `size`.
+/// Bytes of the larger of one rank's input and output: nccl-tests' `size`. INT64_MAX where there are more.
 [[nodiscard]] std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t element_bytes);
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element when divided.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);

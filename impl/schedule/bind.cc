@@ -2,6 +2,7 @@
 #include "impl/schedule/bind.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "impl/schedule/lower.h"
@@ -43,6 +44,27 @@ std::uint64_t key_hash(const Schedule& schedule, const BindRequest& request, Cou
       .value();
 }
 
+Status validate_shape(const Schedule& schedule) {
+  const Shape& shape = schedule.shape;
+  if (shape.units_per_block >= 1 && shape.scratch_units >= 0 && shape.largest_message >= 0) return {};
+  return error(Code::invalid_argument,
+               "{} has a shape of {} units per block, {} in scratch and {} in a message: at least 1, 0 and 0",
+               schedule.name, shape.units_per_block, shape.scratch_units, shape.largest_message);
+}
+
+/// Every offset and sum of bytes that binding computes fits 63 bits.
+Status validate_count(const Schedule& schedule, const BindRequest& request) {
+  if (request.count < 0) return error(Code::invalid_argument, "count {} is negative: 0 or more", request.count);
+  const auto element = static_cast<std::int64_t>(size_of(request.dtype));
+  // At most P blocks, or as many units, of which none is larger than a block; both mirrors, own units, whole lines.
+  constexpr std::int64_t kRoom = 16;
+  const int widest = std::max({schedule.problem.ranks, schedule.shape.scratch_units, schedule.shape.largest_message});
+  const Count most = std::numeric_limits<std::int64_t>::max() / kRoom / (widest * element);
+  if (request.count <= most) return {};
+  return error(Code::invalid_argument, "count {} is out of range: 0 to {} elements of {} bytes per block on {} ranks",
+               request.count, most, element, schedule.problem.ranks);
+}
+
 Status validate(const Schedule& schedule, const BindRequest& request) {
   const int ranks = schedule.problem.ranks;
   if (request.rank < 0 || request.rank >= ranks) {
@@ -51,7 +73,8 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
   if (schedule.problem.root < 0 || schedule.problem.root >= ranks) {
     return error(Code::invalid_argument, "root {} is out of range: 0 to {}", schedule.problem.root, ranks - 1);
   }
-  if (request.count < 0) return error(Code::invalid_argument, "count {} is negative: 0 or more", request.count);
+  TUTTI_RETURN_IF_ERROR(validate_shape(schedule));
+  TUTTI_RETURN_IF_ERROR(validate_count(schedule, request));
   if (request.segment < 0) return error(Code::invalid_argument, "segment {} is negative: 0 or more", request.segment);
   const std::int64_t slot = request.resources.slot_bytes;
   if (slot < 64 || slot % 64 != 0) {

@@ -2,6 +2,7 @@
 // Binding in literals: segments and their tails, the key that all ranks share, and what is refused.
 #include "impl/schedule/bind.h"
 
+#include <limits>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -18,6 +19,7 @@ using small::plan_of;
 using small::request_for;
 using small::schedule_for;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST(Bind, ALongCallIsFullSegmentsAndATail) {
   BindRequest request = request_for(0, 40);
@@ -108,6 +110,30 @@ TEST(Bind, ValuesOutOfRangeAreNamed) {
   request = request_for(0, 1);
   request.resources.slot_bytes = 100;
   EXPECT_EQ(refusal(schedule, request, Code::invalid_argument), "slots of 100 bytes: a positive multiple of 64");
+}
+
+TEST(Bind, ACountWhoseBytesCannotBeCountedIsRefused) {
+  const Schedule schedule = schedule_for(Collective::all_reduce, "two_shot", 2);
+  constexpr Count kMost = std::numeric_limits<std::int64_t>::max() / 16 / (2 * 4);
+  EXPECT_EQ(refusal(schedule, request_for(0, Count{1} << 62U), Code::invalid_argument),
+            fmt::format("count 4611686018427387904 is out of range: 0 to {} elements of 4 bytes per block on 2 ranks",
+                        kMost));
+  EXPECT_EQ(refusal(schedule, request_for(0, (Count{1} << 62U) + 4), Code::invalid_argument),
+            fmt::format("count 4611686018427387908 is out of range: 0 to {} elements of 4 bytes per block on 2 ranks",
+                        kMost));
+  EXPECT_EQ(bind(schedule, request_for(0, kMost + 1)).status().code(), Code::invalid_argument);
+  BindRequest request = request_for(0, kMost);
+  request.resources.cache_bytes = std::numeric_limits<std::int64_t>::max();
+  const Plan plan = plan_of(schedule, request);
+  EXPECT_EQ(plan.header().input_bytes, kMost * 4);
+  EXPECT_THAT(texts_of(plan).at(2), HasSubstr("final")) << "whatever the ranks touch is below this cache";
+}
+
+TEST(Bind, AShapeThatIsNoneIsRefused) {
+  Schedule schedule = schedule_for(Collective::all_reduce, "two_shot", 2);
+  schedule.shape.units_per_block = 0;
+  EXPECT_EQ(refusal(schedule, request_for(0, 1), Code::invalid_argument),
+            "two_shot has a shape of 0 units per block, 0 in scratch and 0 in a message: at least 1, 0 and 0");
 }
 
 }  // namespace
