@@ -2,6 +2,8 @@
 // Cost from the steps themselves: every rank's program run in units, with a clock that counts MOVEs and transfers.
 #include <algorithm>
 #include <deque>
+#include <utility>
+#include <vector>
 
 #include "impl/prove/findings.h"
 
@@ -143,6 +145,11 @@ class CostWalk {
 
 }  // namespace
 
-DerivedCost derive_cost(const Schedule& schedule) { return CostWalk(schedule).run(); }
+DerivedCost derive_cost(const Schedule& schedule) {
+  if (std::vector<Finding> flaws = find_flaws(schedule); !flaws.empty()) {
+    return {.costs = {}, .findings = std::move(flaws)};
+  }
+  return CostWalk(schedule).run();
+}
 
 }  // namespace tutti

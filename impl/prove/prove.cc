@@ -3,29 +3,12 @@
 
 #include "impl/prove/labels.h"
 #include "impl/prove/outputs.h"
+#include "impl/prove/plans.h"
 #include "impl/prove/walk.h"
+#include "impl/schedule/check.h"
 
 namespace tutti {
 namespace {
-
-/// The plans belong together: one per rank, of one call.
-bool check_headers(const PlanSet& set, Findings& findings) {
-  const int ranks = set.schedule->problem.ranks;
-  if (static_cast<int>(set.plans.size()) != ranks) {
-    findings.add(-1, -1, "{} plans for {} ranks", set.plans.size(), ranks);
-    return false;
-  }
-  const PlanHeader& first = set.plans.front().header();
-  for (int rank = 0; rank < ranks; ++rank) {
-    const PlanHeader& header = set.plans[static_cast<std::size_t>(rank)].header();
-    if (header.rank != rank || header.ranks != ranks) {
-      findings.add(rank, -1, "the plan is that of rank {} of {}", header.rank, header.ranks);
-    } else if (header.hash != first.hash || header.is_in_place != first.is_in_place || header.op != first.op) {
-      findings.add(rank, -1, "the plan is of another call than rank 0's");
-    }
-  }
-  return findings.is_empty();
-}
 
 void check_synchronises(const PlanSet& set, Labels& labels, Findings& findings) {
   const Escape escape = find_escape(set);
@@ -46,10 +29,22 @@ std::string to_string(const Finding& finding) {
   return fmt::format("rank {} step {}: {}", finding.rank, finding.step, finding.message);
 }
 
+std::vector<Finding> find_flaws(const Schedule& schedule) {
+  Findings findings;
+  for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
+    for (int i = 0; i < schedule.step_count(rank); ++i) {
+      if (const std::string flaw = flaw_of(schedule, schedule.step(rank, i)); !flaw.empty()) {
+        findings.add(rank, i, "{}", flaw);
+      }
+    }
+  }
+  return findings.take();
+}
+
 Proof prove_plans(const PlanSet& set) {
   Proof proof;
   Findings findings;
-  if (check_headers(set, findings)) {
+  if (check_plans(set, findings)) {
     const Layout layout(set);
     Races races(set, layout, findings);
     Contents<HashLane> contents(set, layout, races, findings);
@@ -65,6 +60,7 @@ Proof prove_plans(const PlanSet& set) {
 }
 
 Result<Proof> prove(const Schedule& schedule, BindRequest request) {
+  if (Proof proof{.findings = find_flaws(schedule), .labels = {}}; !proof.holds()) return proof;
   request.keep_exposures = true;
   std::vector<Plan> full;
   std::vector<Plan> tail;

@@ -11,6 +11,10 @@
 // inputs untouched; all accesses in bounds, of written memory, exposed where remote, and without race; no exposure of a
 // user's buffer open at the end; every WAIT matched by exactly one SIGNAL to me and every SIGNAL waited for; channels
 // matched slice by slice and empty at the end; no deadlock with the slots given. Labels are derived, not demanded.
+//
+// Refused before anything is executed: steps that are none (flaw_of: a rank, phase or unit out of range, an exposure
+// that the schedule's shape does not declare) and plans that cannot be walked as they are marked (check_plans: among
+// them scratch in a flag line that holds references to exposed buffers).
 #pragma once
 
 #include <cstdint>
@@ -60,6 +64,9 @@ struct PlanSet {
   std::int64_t block_stride = 0;  ///< distance of two blocks in a user's buffer
 };
 
+/// What makes steps of any rank none (flaw_of); `prove` and `derive_cost` begin with it.
+[[nodiscard]] std::vector<Finding> find_flaws(const Schedule& schedule);
+
 /// Proves all obligations but the cost formula. Does not derive `least_slots`.
 [[nodiscard]] Proof prove_plans(const PlanSet& set);
 
@@ -84,9 +91,10 @@ struct ScheduleProof {
   int proofs = 0;
 };
 
-/// Proves `schedule` out of and in place, with private and shared buffers, with units of one slot, of four slots, and
-/// with a block of a single element; and that its cost formula, `least_slots` and `synchronises` say what is derived.
-/// Errors: refuted with the case and the first findings; those of bind.
+/// Proves `schedule` out of and in place, with shared and private buffers, with units of one slot, of four slots, and
+/// with a block of a single element (plans that are the same with both kinds of buffers, bit for bit, are walked once);
+/// and that its cost formula, `least_slots` and `synchronises` say what is derived. Errors: refuted with the case and
+/// the first findings; those of bind.
 [[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
 
 }  // namespace tutti

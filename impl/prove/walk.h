@@ -24,6 +24,9 @@
 
 namespace tutti {
 
+/// On one side of a MOVE. A step has at most four.
+inline constexpr std::size_t kMostChannels = 8;
+
 template <class Visitor>
 class Walk {
  public:
@@ -61,7 +64,6 @@ class Walk {
 
  private:
   using Slice = typename Visitor::Slice;
-  static constexpr std::size_t kMostChannels = 8;
 
   struct Node {
     Slice slice;

@@ -83,7 +83,7 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
   return {};
 }
 
-Plan plan_for(const Schedule& schedule, const BindRequest& request, Count segment) {
+Result<Plan> plan_for(const Schedule& schedule, const BindRequest& request, Count segment) {
   return lower(
       {.schedule = schedule, .request = request, .segment = segment, .hash = key_hash(schedule, request, segment)});
 }
@@ -99,8 +99,12 @@ Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request) {
   call.segment_bytes = segment * static_cast<std::int64_t>(size_of(request.dtype));
   call.full_segments = request.count / segment;
   call.has_tail = request.count % segment > 0 || request.count == 0;
-  if (call.full_segments > 0) call.full = plan_for(schedule, request, segment);
-  if (call.has_tail) call.tail = plan_for(schedule, request, request.count % segment);
+  if (call.full_segments > 0) {
+    TUTTI_ASSIGN_OR_RETURN(call.full, plan_for(schedule, request, segment));
+  }
+  if (call.has_tail) {
+    TUTTI_ASSIGN_OR_RETURN(call.tail, plan_for(schedule, request, request.count % segment));
+  }
   return call;
 }
 

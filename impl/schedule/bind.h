@@ -55,8 +55,9 @@ struct BoundCall {
   [[nodiscard]] const Plan& plan(Count segment) const { return segment < full_segments ? full : tail; }
 };
 
-/// Errors: invalid_argument (rank, count or segment out of range), resource with the numbers (a plan whose messages
-/// need more slots than the channel has, or whose smallest segment needs more scratch than there is).
+/// Errors: invalid_argument (rank, count, segment or shape out of range; a step of this rank that is none, see
+/// check.h), resource with the numbers (a plan whose messages need more slots than the channel has, or whose smallest
+/// segment needs more scratch than there is).
 [[nodiscard]] Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request);
 
 }  // namespace tutti

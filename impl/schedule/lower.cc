@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "impl/schedule/check.h"
 #include "impl/schedule/lowering.h"
 
 namespace tutti {
 
-Plan lower(const LowerRequest& request) { return Lowering(request).run(); }
+Result<Plan> lower(const LowerRequest& request) { return Lowering(request).run(); }
 
 Lowering::Lowering(const LowerRequest& lower)
     : schedule_(lower.schedule),
@@ -41,10 +42,14 @@ Lowering::Lowering(const LowerRequest& lower)
   streams_ = !is_staged_ && cache > 0 && touched > cache / ranks_;
 }
 
-Plan Lowering::run() {
+Result<Plan> Lowering::run() {
   const int count = schedule_.step_count(rank_);
   for (index_ = 0; index_ < count; ++index_) {
     const Step step = schedule_.step(rank_, index_);
+    if (const std::string flaw = flaw_of(schedule_, step); !flaw.empty()) {
+      return error(Code::invalid_argument, "{} {} on {} ranks: rank {} step {}: {}",
+                   to_string(schedule_.problem.collective), schedule_.name, ranks_, rank_, index_, flaw);
+    }
     switch (step.verb) {
       case Verb::signal:
         lower_signal(step);

@@ -14,6 +14,7 @@ struct LowerRequest {
 };
 
 /// Requires: the request is valid and the segment fits (choose_segment).
-[[nodiscard]] Plan lower(const LowerRequest& request);
+/// Errors: invalid_argument naming rank and step where a step is none (flaw_of).
+[[nodiscard]] Result<Plan> lower(const LowerRequest& request);
 
 }  // namespace tutti

@@ -25,7 +25,7 @@ class Lowering {
  public:
   explicit Lowering(const LowerRequest& lower);
 
-  Plan run();
+  Result<Plan> run();
 
  private:
   [[nodiscard]] std::int64_t extent(int blocks) const;

@@ -273,6 +273,56 @@ TEST(BrokenSchedule, RaceBehindAnEmptyAccess) {
                         "step 1 (exposed at rank 0 step 1)"));
 }
 
+/// A broadcast from shared buffers whose root has scratch too.
+Programs direct_with_scratch() {
+  Programs direct = programs_of(Collective::broadcast, "direct", 2);
+  direct[0].insert(direct[0].begin() + 1, move({scratch(0, unit(0))}, {input(0, unit(0))}));
+  direct.original.shape.scratch_units = 1;
+  direct.original.cost = [](int rank) { return rank == 0 ? Cost{4, 0, 0, 3} : Cost{3, 0, 1, 3}; };
+  return direct;
+}
+
+// Small scratch would be placed where the references to the exposed input are.
+TEST(BrokenSchedule, ExposureThatTheShapeHides) {
+  Programs direct = direct_with_scratch();
+  EXPECT_TRUE(prove_schedule(direct.schedule()).is_ok()) << prove_schedule(direct.schedule()).status().message();
+  direct.original.shape.exposes_input = false;
+  const std::string finding = "rank 0 step 0: exposes the input, but the schedule's shape says that no rank does";
+  for (const Buffers buffers : {Buffers::shared, Buffers::private_}) {
+    EXPECT_THAT(findings_of(direct, buffers), StartsWith(finding)) << to_string(buffers);
+  }
+  const Status status = prove_schedule(direct.schedule()).status();
+  EXPECT_EQ(status.code(), Code::refuted);
+  EXPECT_THAT(status.message(), HasSubstr(finding));
+}
+
+TEST(BrokenSchedule, RankSetOutOfRange) {
+  const auto expect_refuted = [](Programs one_shot, const std::string& finding) {
+    EXPECT_THAT(findings_of(one_shot), StartsWith(finding));
+    const Status status = prove_schedule(one_shot.schedule()).status();
+    EXPECT_EQ(status.code(), Code::refuted);
+    EXPECT_THAT(status.message(), HasSubstr(finding));
+  };
+  const Programs whole = programs_of(Collective::all_reduce, "one_shot", 3);
+  Programs strides = whole;
+  at(strides[2], 1).ranks.stride = at(strides[2], 2).ranks.stride = 1 + 3 * 50'000;  // the same ranks modulo 3
+  expect_refuted(strides, "rank 2 step 1: SIGNAL to the ranks {first 0, stride 150001, n 2}, on 3 ranks: ");
+  Programs beyond = whole;
+  at(beyond[1], 2).ranks = only(1'000'000);
+  expect_refuted(beyond, "rank 1 step 2: WAIT for the ranks {first 1000000, stride 1, n 1}, on 3 ranks: ");
+  Programs many = whole;
+  at(many[1], 3).sources.items[0].ranks.n = 5;
+  expect_refuted(many, "rank 1 step 3: a source on the ranks {first 0, stride 1, n 5}, on 3 ranks: ");
+}
+
+// Both destinations would be the same slot, and the second slice be published empty.
+TEST(BrokenSchedule, OneChannelTwiceInAMove) {
+  Programs knomial = programs_of(Collective::broadcast, "knomial", 2);
+  at(knomial[0], 0).destinations.push_back(channel(1));
+  double_step(knomial[1], 0);
+  EXPECT_EQ(findings_of(knomial), "rank 0 step 0: a MOVE has the channel of rank 1 twice on one side\n");
+}
+
 TEST(BrokenSchedule, EveryDroppedOrDoubledStepAndEveryShiftedPhaseIsRefuted) {
   for (const Algorithm* algorithm : all_algorithms()) {
     for (const int ranks : {2, 5}) {

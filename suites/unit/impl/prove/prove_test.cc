@@ -251,6 +251,67 @@ TEST_F(BrokenPlan, NoGenerationTaken) {
   EXPECT_THAT(findings(), HasSubstr("rank 1 step 0: writes scratch in a plan that takes no generation"));
 }
 
+// The references to the exposed buffers lie there; a plan that a shape lied to would look like this.
+TEST_F(BrokenPlan, ScratchInTheLineThatHoldsTheReferences) {
+  Programs direct = programs_of(Collective::broadcast, "direct", 3);
+  direct[0].insert(direct[0].begin() + 1, move({scratch(0, unit(0))}, {input(0, unit(0))}));
+  direct[2].push_back(move({scratch(2, unit(0))}, {output(2, unit(0))}));
+  direct.original.shape.scratch_units = 1;
+  schedule_ = direct.schedule();
+  request_ = request_for(schedule_);
+  request_.count = 4;
+  plans_ = bind_all(schedule_, request_);
+  EXPECT_EQ(findings(), "");
+  const auto into_line = [this](int rank, std::size_t op) {
+    OpenPlan plan(plans_[static_cast<std::size_t>(rank)]);
+    plan.operands[plan.ops[op].first_operand].space = Space::line;
+    plans_[static_cast<std::size_t>(rank)] = plan.closed();
+  };
+  into_line(2, 3);
+  EXPECT_EQ(findings(), "") << "rank 2 exposes nothing";
+  into_line(0, 1);
+  EXPECT_EQ(findings(),
+            "rank 0 step 1: touches the flag line of rank 0, where the references to the buffers it exposes are\n");
+}
+
+TEST_F(BrokenPlan, RankSetsOutOfRange) {
+  use(Collective::all_reduce, "one_shot", 3);
+  const std::vector<Plan> whole = plans_;
+  OpenPlan plan(plans_[1]);
+  plan.operands[plan.ops[2].first_operand].ranks.stride = 150001;
+  plans_[1] = plan.closed();
+  EXPECT_EQ(findings(),
+            "rank 1 step 2: the ranks {first 2, stride 150001, n 2}, on 3 ranks: first and stride are 0 to 2, n is 0 "
+            "to 3\n");
+  plans_ = whole;
+  OpenPlan exposes(plans_[0]);
+  exposes.exposures[0].target = 3;
+  plans_[0] = exposes.closed();
+  EXPECT_EQ(findings(), "rank 0 step 1: exposes memory to rank 3 of 3\n");
+}
+
+TEST_F(BrokenPlan, OperandsThatAreNone) {
+  use(Collective::all_reduce, "ring", 3);
+  const std::vector<Plan> whole = plans_;
+  const auto expect = [&](const char* finding, auto change) {
+    plans_ = whole;
+    OpenPlan plan(plans_[1]);
+    change(plan);
+    plans_[1] = plan.closed();
+    EXPECT_EQ(findings(), std::string("rank 1 step 1: ") + finding + "\n");
+  };
+  // CH(2) <- CH(0) op IN[0]
+  expect("has operands beyond the plan's", [](OpenPlan& plan) { plan.ops[1].first_operand = 1000; });
+  expect("a MOVE needs a destination and a source", [](OpenPlan& plan) { plan.ops[1].sources = 0; });
+  expect("an operand on no rank", [](OpenPlan& plan) { plan.operands[plan.ops[1].first_operand + 2].ranks.n = 0; });
+  expect("a channel to or from 2 ranks", [](OpenPlan& plan) { plan.operands[plan.ops[1].first_operand].ranks.n = 2; });
+  expect("touches a channel, and is not marked so", [](OpenPlan& plan) { plan.ops[1].has_channel = 0; });
+  expect("an operand of rank 2 is marked as this rank's own",
+         [](OpenPlan& plan) { plan.operands[plan.ops[1].first_operand + 2].ranks.first = 2; });
+  expect("moves -4 bytes", [](OpenPlan& plan) { plan.ops[1].bytes = -4; });
+  expect("is marked as a small copy, which it is not", [](OpenPlan& plan) { plan.ops[1].is_small_copy = 1; });
+}
+
 TEST_F(BrokenPlan, PlansOfTwoCalls) {
   use(Collective::all_reduce, "one_shot", 3);
   OpenPlan plan(plans_[2]);

@@ -136,5 +136,71 @@ TEST(Bind, AShapeThatIsNoneIsRefused) {
             "two_shot has a shape of 0 units per block, 0 in scratch and 0 in a message: at least 1, 0 and 0");
 }
 
+// ---- steps that are none: what they would do is not defined
+
+std::string refusal_of(const Step& step, Shape shape = {}) {
+  const Schedule schedule{.problem = {.collective = Collective::all_reduce, .ranks = 3},
+                          .name = "made",
+                          .shape = shape,
+                          .step_count = [](int) { return 1; },
+                          .step = [step](int, int) { return step; },
+                          .cost = {},
+                          .least_slots = {}};
+  return refusal(schedule, request_for(1, 1), Code::invalid_argument);
+}
+
+TEST(Bind, ARankSetOutOfRangeIsRefused) {
+  const std::string where = "all_reduce made on 3 ranks: rank 1 step 0: ";
+  const std::string rule = ", on 3 ranks: first and stride are 0 to 2, n is 0 to 3";
+  EXPECT_EQ(refusal_of(signal({.first = 0, .stride = 150001, .n = 2}, 1)),
+            where + "SIGNAL to the ranks {first 0, stride 150001, n 2}" + rule);
+  EXPECT_EQ(refusal_of(signal({.first = 0, .stride = 3, .n = 2}, 1)),
+            where + "SIGNAL to the ranks {first 0, stride 3, n 2}" + rule);
+  EXPECT_EQ(refusal_of(signal({.first = 0, .stride = -1, .n = 2}, 1)),
+            where + "SIGNAL to the ranks {first 0, stride -1, n 2}" + rule);
+  EXPECT_EQ(refusal_of(wait(only(3), 1)), where + "WAIT for the ranks {first 3, stride 1, n 1}" + rule);
+  EXPECT_EQ(refusal_of(wait(only(-1), 1)), where + "WAIT for the ranks {first -1, stride 1, n 1}" + rule);
+  EXPECT_EQ(refusal_of(move({output(1, unit(0))}, {on({.first = 0, .stride = 1, .n = 4}, input(0, unit(0)))})),
+            where + "a source on the ranks {first 0, stride 1, n 4}" + rule);
+  EXPECT_EQ(refusal_of(move({output(7, unit(0))}, {input(1, unit(0))})),
+            where + "a destination on the ranks {first 7, stride 1, n 1}" + rule);
+  EXPECT_EQ(refusal_of(move({channel(3)}, {input(1, unit(0))})),
+            where + "a destination on the ranks {first 3, stride 1, n 1}" + rule);
+}
+
+TEST(Bind, AnExposureThatTheShapeHidesIsRefused) {
+  const std::string where = "all_reduce made on 3 ranks: rank 1 step 0: ";
+  const Exposure of_input{.space = Space::input, .units = unit(0)};
+  const Exposure of_output{.space = Space::output, .units = unit(0)};
+  EXPECT_EQ(refusal_of(signal(only(0), 1, of_input), {.exposes_output = true}),
+            where + "exposes the input, but the schedule's shape says that no rank does");
+  EXPECT_EQ(refusal_of(signal(only(0), 1, {}, of_output), {.exposes_input = true}),
+            where + "exposes the output, but the schedule's shape says that no rank does");
+  EXPECT_EQ(refusal_of(signal(only(0), 1, {.space = Space::line, .units = unit(0)})),
+            where + "exposes a channel or the flag line; only input, output and scratch can be");
+}
+
+TEST(Bind, AMoveThatIsNoneIsRefused) {
+  const std::string where = "all_reduce made on 3 ranks: rank 1 step 0: ";
+  EXPECT_EQ(refusal_of(move({output(1, unit(0))}, {})), where + "a MOVE needs a destination and a source");
+  EXPECT_EQ(refusal_of(move({}, {input(1, unit(0))})), where + "a MOVE needs a destination and a source");
+  EXPECT_EQ(refusal_of(move({output(1, unit(0))}, {on({.first = 0, .stride = 1, .n = 0}, input(0, unit(0)))})),
+            where + "a source on no rank");
+  EXPECT_EQ(refusal_of(move({on(others(1, 3), channel(2))}, {input(1, unit(0))})),
+            where + "a destination is a channel to 2 ranks: it leads to one");
+  EXPECT_EQ(refusal_of(move({on(only(1), {.space = Space::line})}, {input(1, unit(0))})),
+            where + "a destination lies in the flag line, where only binding places scratch");
+  EXPECT_EQ(
+      refusal_of(move({output(1, unit(-1))}, {input(1, unit(0))})),
+      where +
+          "a destination has the units {start -1, length 1, stride 0, repeat 1}: none is below 0, nor repeat below 1, nor the last unit beyond 2^31");
+}
+
+TEST(Bind, APhaseThatAFlagCannotHoldIsRefused) {
+  const std::string where = "all_reduce made on 3 ranks: rank 1 step 0: ";
+  EXPECT_EQ(refusal_of(signal(only(0), 0)), where + "phase 0 is out of range: 1 to 65535");
+  EXPECT_EQ(refusal_of(wait(only(0), 65536)), where + "phase 65536 is out of range: 1 to 65535");
+}
+
 }  // namespace
 }  // namespace tutti
