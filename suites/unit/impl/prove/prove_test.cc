@@ -66,6 +66,14 @@ TEST(ProveSchedule, EveryAlgorithmHoldsForEveryRankCountAndRoot) {
   }
 }
 
+TEST(ProveSchedule, ProvesEveryFormWithBothKindsOfBuffers) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    const auto proof = prove_schedule(schedule_of(*algorithm, {.collective = algorithm->collective, .ranks = 3}));
+    ASSERT_TRUE(proof.is_ok()) << proof.status().message();
+    EXPECT_EQ(proof.value().proofs, 3 * 2 * 2) << algorithm->name;
+  }
+}
+
 TEST(ProveSchedule, DerivesTheLabels) {
   struct Row {
     Collective collective;
@@ -166,6 +174,39 @@ TEST(Prove, HoldsForCountsThatDivideBadlyAndForSegments) {
         }
       }
     }
+  }
+}
+
+// Where a line for every unit is too long for the slots, the first units of a segment get one and the others are empty.
+TEST(Prove, HoldsForSegmentsOfFewerLinesThanUnits) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    for (const int ranks : {33, 129, 130}) {
+      const Schedule schedule = schedule_of(*algorithm, {.collective = algorithm->collective, .ranks = ranks});
+      for (const Buffers buffers : {Buffers::shared, Buffers::private_}) {
+        BindRequest request = request_for(schedule, buffers);
+        if (request.count == 0) continue;
+        request.resources = {.slots = 8, .slot_bytes = 128, .scratch_bytes = 64 * ranks};
+        const std::int64_t lines = 16;  // all that eight slots hold
+        for (const Count count : {Count{2}, 16 * lines, 16 * lines + 3}) {
+          request.count = count;
+          EXPECT_EQ(findings_of(schedule, request), "") << schedule.name << " " << ranks << " " << count;
+        }
+      }
+    }
+  }
+}
+
+TEST(Prove, HoldsForHalvingOnManyRanks) {
+  for (const int ranks : {200, 1100}) {
+    const Schedule halving = schedule_for(Collective::all_reduce, "halving", ranks);
+    BindRequest request = request_for(halving);
+    request.count = 16 * 32 + 1;
+    request.resources = {.slots = 8, .slot_bytes = 256, .scratch_bytes = 4096};
+    const auto call = bind(halving, request);
+    ASSERT_TRUE(call.is_ok()) << call.status().message();
+    EXPECT_EQ(call.value().segment_bytes, 8 * 256);
+    EXPECT_EQ(call.value().segments(), 2);
+    EXPECT_EQ(findings_of(halving, request), "");
   }
 }
 
