@@ -23,7 +23,7 @@ struct SampleRecord {
 
 /// One host's part of a block, as it is exchanged.
 struct BlockRecord {
-  std::array<SampleRecord, kMostSamplesPerBlock> samples{};
+  std::array<SampleRecord, kMostSamplesPerBlock + 1> samples{};  ///< and the last call
   std::int64_t wrong = 0;
   std::array<char, kReasonBytes> reason{};
 };
@@ -50,24 +50,41 @@ SampleRecord merge(SampleRecord a, const SampleRecord& b) {
   return a;
 }
 
-Status run_samples(Host& host, Variant& variant, const BlockOptions& options, BlockRecord& record) {
-  RankTimes times;
-  variant.refill(options.salt);
-  for (int i = -options.discarded; i < options.samples; ++i) {
-    if (variant.instance().is_in_place) variant.refill(options.salt);  // the last result is no input
-    host.announce(Activity::operation);
-    TUTTI_RETURN_IF_ERROR(host.start_together().status());
-    TUTTI_RETURN_IF_ERROR(variant.run(times));
-    host.settle();
-    if (i >= 0) record.samples[static_cast<std::size_t>(i)] = record_of(host, times);
-  }
-  return {};
-}
+/// The calls of one block on one host.
+class Calls {
+ public:
+  Calls(Host& host, Variant& variant, BlockRecord& record) : host_(host), variant_(variant), record_(record) {}
 
-void judge_sample(const Variant& variant, const SampleRecord& sample, std::size_t index, BlockResult& result) {
-  result.times_us.push_back(static_cast<double>(sample.last_leave - sample.first_enter) * 1e-3);
-  result.slowest.push_back(sample.last_rank);
-  if (variant.instance().collective != Collective::barrier) return;
+  Status run(const BlockOptions& options) {
+    variant_.refill(options.salt);
+    for (int i = -options.discarded; i < options.samples; ++i) {
+      if (variant_.instance().is_in_place) variant_.refill(options.salt);  // the last result is no input
+      TUTTI_RETURN_IF_ERROR(call());
+      if (i >= 0) keep(i);
+    }
+    variant_.refill(options.salt + 1);
+    TUTTI_RETURN_IF_ERROR(call());
+    keep(options.samples);
+    return {};
+  }
+
+ private:
+  Status call() {
+    host_.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(host_.start_together().status());
+    TUTTI_RETURN_IF_ERROR(variant_.run(times_));
+    host_.settle();
+    return {};
+  }
+  void keep(int index) { record_.samples[static_cast<std::size_t>(index)] = record_of(host_, times_); }
+
+  Host& host_;
+  Variant& variant_;
+  BlockRecord& record_;
+  RankTimes times_;
+};
+
+void judge_barrier(const SampleRecord& sample, std::size_t index, BlockResult& result) {
   const CheckResult check = check_barrier({.first_leave_ns = sample.first_leave, .last_enter_ns = sample.last_enter});
   if (!check.is_ok() && result.wrong == 0) result.reason = fmt::format("in sample {} {}", index, check.diagnosis);
   result.wrong += check.wrong;
@@ -87,7 +104,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   BlockResult result;
   BlockRecord mine;
   TUTTI_ASSIGN_OR_RETURN(result.line_before_ns, host.probe_line());
-  TUTTI_RETURN_IF_ERROR(run_samples(host, variant, options, mine));
+  TUTTI_RETURN_IF_ERROR(Calls(host, variant, mine).run(options));
   TUTTI_ASSIGN_OR_RETURN(result.line_after_ns, host.probe_line());
 
   const Damage damage = variant.verify();
@@ -98,10 +115,14 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     if (record.wrong > 0 && result.wrong == 0) result.reason = record.reason.data();
     result.wrong += record.wrong;
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(options.samples); ++i) {
+  const auto samples = static_cast<std::size_t>(options.samples);
+  for (std::size_t i = 0; i <= samples; ++i) {
     SampleRecord sample = all.front().samples[i];
     for (const BlockRecord& record : all) sample = merge(sample, record.samples[i]);
-    judge_sample(variant, sample, i, result);
+    if (variant.instance().collective == Collective::barrier) judge_barrier(sample, i, result);
+    if (i == samples) break;  // the last call is verified, and no sample
+    result.times_us.push_back(static_cast<double>(sample.last_leave - sample.first_enter) * 1e-3);
+    result.slowest.push_back(sample.last_rank);
   }
   return result;
 }

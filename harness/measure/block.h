@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block: some twenty samples of one variant in a row, on all hosts, verified at its end.
+// A block: some twenty samples of one variant in a row, on all hosts, and one more operation that is verified.
+//
+//   refill | discarded calls | samples ........ | refill, other data | last call | verify
+//
+// Inputs and outputs are filled before the first call and once more before the last one, with other data and another
+// poison. The last call is made, announced and timed like every sample, so it stands for them; whoever did the work in
+// earlier calls only, or kept a result, is found out by its data. It cannot be told beforehand from a sample: the
+// number of samples differs from block to block (cell.cc), so nobody who counts calls knows which one is verified.
+//
+// Why not refill before every sample: it would change what is measured. Where buffers are shared, a refill takes the
+// input's cache lines back from the peers that read them last time; at 16 MiB it takes longer than the operation. So
+// out of place all samples run on inputs that stay as they are, which favours a system that notices that they did. For
+// the same reason the last call, the only one on freshly written buffers, does not count as a sample. In place the last
+// result would be the next input: there every call is preceded by a refill, outside the timed part.
 #pragma once
 
 #include <optional>
@@ -14,7 +27,7 @@ namespace tutti::harness {
 inline constexpr int kMostSamplesPerBlock = 20;
 
 struct BlockOptions {
-  std::uint64_t salt = 0;
+  std::uint64_t salt = 0;              ///< of the first refill; that before the last call has the next one
   int samples = kMostSamplesPerBlock;  ///< at most kMostSamplesPerBlock
   int discarded = 2;                   ///< calls before the first sample
 };

@@ -111,11 +111,25 @@ Row row_for(const Variant& variant, const Series& series) {
   return row;
 }
 
+/// What the blocks of a cell draw from, the same on all hosts.
+struct Source {
+  std::mt19937_64 random;
+  std::uint64_t salt = 0;  ///< of the last refill
+
+  /// Up to a quarter less than `most`, at least 1: whoever counts calls must not know which one is verified.
+  int samples(int most) {
+    const auto spread = static_cast<std::uint64_t>((most + 3) / 4);
+    return std::max(1, most - static_cast<int>(random() % (spread + 1)));
+  }
+};
+
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
-Status add_block(Host& host, Variant& variant, Series& series, std::uint64_t& salt) {
+Status add_block(Host& host, Variant& variant, Series& series, Source& source) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
-    TUTTI_ASSIGN_OR_RETURN(BlockResult result,
-                           run_block(host, variant, {.salt = ++salt, .samples = series.samples_per_block}));
+    TUTTI_ASSIGN_OR_RETURN(
+        BlockResult result,
+        run_block(host, variant, {.salt = source.salt + 1, .samples = source.samples(series.samples_per_block)}));
+    source.salt += 2;  // a block has two refills
     if (series.wrong == 0) series.reason = result.reason;
     series.wrong += result.wrong;
     if (!result.is_steady() && repeat < kRepeatsOfUnsteadyBlock) continue;
@@ -136,14 +150,13 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   std::vector<Series> all(variants.size());
   std::vector<std::size_t> order(variants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::mt19937_64 random(options.seed);
-  std::shuffle(order.begin(), order.end(), random);
+  Source source{.random = std::mt19937_64(options.seed), .salt = options.seed << 32U};
+  std::shuffle(order.begin(), order.end(), source.random);
 
   const std::int64_t end_ns = monotonic_ns() + options.most_time.count();
-  std::uint64_t salt = options.seed << 32U;
   for (bool goes_on = true; goes_on;) {
     for (int half = 0; half < 2; ++half) {  // A B, then B A
-      for (const std::size_t i : order) TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], salt));
+      for (const std::size_t i : order) TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source));
       std::reverse(order.begin(), order.end());
     }
     goes_on = monotonic_ns() < end_ns && !std::all_of(all.begin(), all.end(), is_settled);

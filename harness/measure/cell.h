@@ -3,9 +3,10 @@
 //
 // A sample: all hosts start at an announced instant on the common clock; its time is the latest end minus the earliest
 // start over all ranks (the slowest rank decides). Samples come in blocks of one variant, in ABBA order, seeded. A
-// block refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed. The
-// round trip of a cache line is probed before and after: a block in which it changed is repeated, and at the end only
-// the blocks of the cell's prevailing state count, so that variants are compared within one state of the machine.
+// block refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed, after
+// one more call on other data (block.h). The round trip of a cache line is probed before and after: a block in which it
+// changed is repeated, and at the end only the blocks of the cell's prevailing state count, so that variants are
+// compared within one state of the machine.
 #pragma once
 
 #include <chrono>

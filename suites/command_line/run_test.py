@@ -2,6 +2,7 @@
 """What users do with `tutti run` and its neighbours, and what they get: table, CSV, JSON, exit codes."""
 import json
 import math
+import os
 import re
 import signal
 import time
@@ -299,6 +300,30 @@ class Others(unittest.TestCase):
             header, rows = one.rows()
             self.assertEqual(header[:len(HEADER)], HEADER)
             self.assertTrue(rows and all(row["verdict"] == "ok" for row in rows), rows)
+
+
+@support.needs_openmpi
+class Lazy(Sweep):
+    """Backends that do nothing in most of the operations that are timed: fast, and wrong."""
+
+    def wrong(self, backend):
+        arguments = ["run", "all_reduce", "all_to_all", "--backends", f"tutti,{backend}", "--ranks", "2",
+                     "--sizes", "8,4K,64K", "--budget", "3s", *FILES]
+        directory = {"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]}
+        with support.Run(*arguments, environment=directory) as one:
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, 1, result)
+            verdicts = {(row["collective"], row["bytes"], row["backend"]): row["verdict"] for row in one.rows()[1]}
+            self.assertEqual(len(verdicts), 12, result)
+            for (_, _, name), verdict in verdicts.items():
+                self.assertEqual(verdict, "ok" if name == "tutti" else "wrong", result)
+            self.assertIn("nothing was written", result.out)
+
+    def test_who_works_in_the_discarded_calls_only_is_wrong(self):
+        self.wrong("lazy_in_samples")
+
+    def test_who_also_works_in_the_first_sample_is_wrong(self):
+        self.wrong("lazy_after_one_sample")
 
 
 LONG = ["--ranks", "2", "--sizes", "8:1M:x2", "--budget", "30s", *FILES]

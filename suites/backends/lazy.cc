@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend that cheats: Open MPI's, except that most of its calls return at once. The tests of the command line run it
+// to see that it comes out as wrong. TUTTI_LAZY_WORKS: of so many calls (TUTTI_LAZY_OF) the first that do their work.
+#include <cstdint>
+#include <cstdio>
+#include <dlfcn.h>
+
+#include "harness/backends/backend.h"
+
+namespace {
+
+const TuttiBackend* honest() {
+  static const TuttiBackend* const backend = []() -> const TuttiBackend* {
+    void* const library = dlopen(TUTTI_BIN "/libtutti_backend_openmpi.so", RTLD_NOW | RTLD_GLOBAL);
+    void* const entry = library == nullptr ? nullptr : dlsym(library, TUTTI_BACKEND_SYMBOL);
+    return entry == nullptr ? nullptr : reinterpret_cast<TuttiBackendEntry>(entry)();
+  }();
+  return backend;
+}
+
+int run_now_and_then(void* handle, TuttiBackendMessage* message) {
+  static std::uint64_t calls = 0;
+  const bool works = calls++ % TUTTI_LAZY_OF < TUTTI_LAZY_WORKS;
+  return works ? honest()->run(handle, message) : 0;
+}
+
+}  // namespace
+
+extern "C" const TuttiBackend* tutti_backend(void) {
+  static TuttiBackend backend{};
+  if (honest() == nullptr) return &backend;  // of no ABI: refused
+  backend = *honest();
+  backend.name = TUTTI_LAZY_NAME;
+  backend.run = run_now_and_then;
+  return &backend;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block passes only a system that works in the operations that are timed, not one that works in those before them.
+#include "harness/measure/block.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/measure/lazy_backend.h"
+
+namespace tutti::harness {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kRanks = 2;
+constexpr int kSamples = 5;
+constexpr int kDiscarded = 2;
+
+/// One host with all ranks, and a lazy system's all_to_all on it.
+class Block : public testing::TestWithParam<bool> {
+ protected:
+  BlockResult run(Works works, BlockOptions options) {
+    LazyBackend backend(std::move(works));
+    Case one;
+    one.collective = Collective::all_to_all;
+    one.backend = backend.name();
+    one.ranks = kRanks;
+    one.ranks_as = RanksAs::tasks;
+    one.count = 100;
+    one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
+    one.is_in_place = GetParam();
+    const BoardMemory memory(kRanks);
+    Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+    auto variant = Variant::create(
+        host, {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
+    EXPECT_TRUE(variant.is_ok()) << variant.status().message();
+    auto result = run_block(host, variant.value(), options);
+    EXPECT_TRUE(result.is_ok()) << result.status().message();
+    calls_ = backend.calls();
+    return std::move(result).value();
+  }
+  BlockResult run(Works works) { return run(std::move(works), {.salt = 7, .samples = kSamples}); }
+  int calls_ = 0;
+};
+
+TEST_P(Block, PassesASystemThatWorksInEveryCall) {
+  const BlockResult result = run([](int) { return true; });
+  EXPECT_EQ(result.wrong, 0) << result.reason;
+  EXPECT_EQ(result.times_us.size(), static_cast<std::size_t>(kSamples));
+  EXPECT_EQ(result.slowest.size(), result.times_us.size());
+}
+
+TEST_P(Block, HasOneMoreCallAfterTheSamplesWhichIsVerified) {
+  static_cast<void>(run([](int) { return true; }));
+  EXPECT_EQ(calls_, kDiscarded + kSamples + 1);
+}
+
+TEST_P(Block, CatchesASystemThatWorksInTheDiscardedCallsOnly) {
+  const BlockResult result = run([](int number) { return number < kDiscarded; });
+  EXPECT_EQ(result.wrong, GetParam() ? 200 : 400) << result.reason;  // in place one's own block is right by itself
+  if (!GetParam()) EXPECT_THAT(result.reason, HasSubstr("nothing was written"));
+}
+
+TEST_P(Block, CatchesASystemThatWorksInTheFirstSampleOnly) {
+  const BlockResult result = run([](int number) { return number == kDiscarded; });
+  EXPECT_GT(result.wrong, 0);
+}
+
+TEST_P(Block, CatchesASystemThatGivesTheResultOfTheCallBefore) {
+  // The last call copies nothing; what it finds in the output is right but for the data of this refill.
+  const BlockResult result = run([](int number) { return number < kDiscarded + kSamples; });
+  EXPECT_GT(result.wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Placements, Block, testing::Bool(),
+                         [](const auto& instance) { return instance.param ? "in_place" : "out_of_place"; });
+
+}  // namespace
+}  // namespace tutti::harness

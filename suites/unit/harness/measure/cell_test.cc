@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cell's verdict holds against systems that count their calls and work in a few of them.
+#include "harness/measure/cell.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/measure/lazy_backend.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr int kRanks = 2;
+
+Case case_of(const Backend& backend) {
+  Case one;
+  one.collective = Collective::all_to_all;
+  one.backend = backend.name();
+  one.ranks = kRanks;
+  one.ranks_as = RanksAs::tasks;
+  one.count = 100;
+  one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
+  return one;
+}
+
+/// Measures one cell in which each of `backends` has a variant, on one host with all ranks.
+std::vector<Row> measure(std::vector<LazyBackend*> backends, const CellOptions& options) {
+  const BoardMemory memory(kRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+  std::vector<Variant> variants;
+  for (LazyBackend* backend : backends) {
+    auto variant = Variant::create(host, {.backend = *backend,
+                                          .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                          .instance = case_of(*backend)});
+    EXPECT_TRUE(variant.is_ok()) << variant.status().message();
+    variants.push_back(std::move(variant).value());
+  }
+  auto rows = measure_cell(host, variants, options);
+  EXPECT_TRUE(rows.is_ok()) << rows.status().message();
+  return std::move(rows).value();
+}
+
+Row measure(Works works) {
+  LazyBackend backend(std::move(works));
+  return measure({&backend}, {.most_time = std::chrono::milliseconds(50)}).front();
+}
+
+TEST(Cell, PassesASystemThatWorksInEveryCall) {
+  const Row row = measure([](int) { return true; });
+  EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;
+  EXPECT_EQ(row.wrong, 0);
+  EXPECT_GT(row.samples, 0);
+}
+
+TEST(Cell, CatchesASystemThatWorksInTheDiscardedCallsOnly) {
+  const Row row = measure([](int number) { return number % 22 < 2; });
+  EXPECT_EQ(row.verdict, Verdict::wrong);
+}
+
+TEST(Cell, CatchesASystemThatAlsoWorksInTheFirstSample) {
+  for (const int period : {22, 23}) {
+    const Row row = measure([&](int number) { return number % period < 3; });
+    EXPECT_EQ(row.verdict, Verdict::wrong) << period;
+  }
+}
+
+TEST(Cell, ASystemThatCountsCannotTellWhichCallIsVerified) {
+  // Were all blocks of 2 + 20 + 1 calls, this one would pass.
+  const Row row = measure([](int number) { return number % 23 < 2 || number % 23 == 22; });
+  EXPECT_EQ(row.verdict, Verdict::wrong);
+}
+
+}  // namespace
+}  // namespace tutti::harness
