@@ -21,6 +21,15 @@ std::string& stored_command_line() {
   return line;
 }
 
+/// A word as a shell reads it back.
+std::string quoted(std::string_view word) {
+  const bool is_plain = word.find_first_of(" \t\n\"'\\$`&|;<>()*?[]{}~#!") == std::string_view::npos && !word.empty();
+  if (is_plain) return std::string(word);
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 }  // namespace
 
 int exit_code_of(const Status& status) {
@@ -85,9 +94,7 @@ void set_command_line(int argc, char** argv) {
   std::string& line = stored_command_line();
   for (int i = 0; i < argc; ++i) {
     if (i > 0) line += ' ';
-    const std::string_view word = argv[i];
-    const bool is_plain = word.find_first_of(" \t\n\"'\\$&|;<>()*?") == std::string_view::npos && !word.empty();
-    line += is_plain ? std::string(word) : fmt::format("'{}'", word);
+    line += quoted(argv[i]);
   }
 }
 

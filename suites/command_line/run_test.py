@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import shlex
 import signal
 import time
 import unittest
@@ -247,6 +248,15 @@ class Options(Sweep):
 
 
 class Others(unittest.TestCase):
+    def test_the_recorded_command_is_what_a_shell_reads_back(self):
+        for name in ["it's here", "$HOME", "a`b", "plain-name.csv", "two  words", "'"]:
+            with support.Run("run", "barrier", "--backends", "tutti", "--ranks", "1", "--budget", "100ms",
+                             "--json", "{folder}/record.json", "--csv", "{folder}/" + name) as one:
+                self.assertEqual(one.wait(30).code, 0)
+                words = shlex.split(support.read_json(one.path / "record.json")["command"])
+                self.assertEqual(words[-1], f"{one.path}/{name}")
+                self.assertEqual(words[1:3], ["run", "barrier"])
+
     def test_help_shows_an_example_with_options_that_exist(self):
         for command in ["run", "check", "prove", "list"]:
             with self.subTest(command):
