@@ -124,6 +124,15 @@ const std::array kOptions{
 };
 #undef TUTTI_SETS
 
+/// Whether both name one file, which need not exist yet: by different spellings, or as links.
+bool is_same_file(const std::string& one, const std::string& other) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  if (fs::equivalent(one, other, failure)) return true;
+  const fs::path path = fs::weakly_canonical(fs::absolute(one, failure), failure);
+  return path == fs::weakly_canonical(fs::absolute(other, failure), failure) && !failure;
+}
+
 bool is_wanted(const std::vector<std::string_view>& names, std::string_view name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -158,7 +167,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     const Status status = option.apply(settings, text, surroundings);
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
   }
-  if (!settings.csv.empty() && settings.csv == settings.json) {
+  if (!settings.csv.empty() && !settings.json.empty() && is_same_file(settings.csv, settings.json)) {
     return error(Code::invalid_argument, "--csv and --json are both '{}': did you mean '{}.json' for --json?",
                  settings.csv, std::filesystem::path(settings.csv).replace_extension().string());
   }

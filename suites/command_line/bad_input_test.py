@@ -140,6 +140,14 @@ class Files(BadInput):
 
     def test_one_file_for_two(self):
         self.refused("run", "--csv", "rows", "--json", "rows", names=["--csv", "--json", "'rows'", "'rows.json'"])
+        self.refused("run", "--csv", "rows", "--json", "./rows", names=["--csv", "--json", "'rows'", "'rows.json'"])
+        self.refused("run", "--csv", "./x/../rows", "--json", "rows", names=["--csv", "--json"])
+        with tempfile.TemporaryDirectory() as folder:
+            one, other = pathlib.Path(folder, "rows"), pathlib.Path(folder, "link")
+            one.write_text("rows of yesterday\n")
+            other.symlink_to(one)
+            self.refused("run", "--csv", one, "--json", other, names=["--csv", "--json"])
+            self.assertEqual(one.read_text(), "rows of yesterday\n")
 
     def test_earlier_results_survive_a_mistake(self):
         with tempfile.TemporaryDirectory() as folder:
