@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cases/expand.h"
+#include "harness/launch/allowed_cores.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/names.h"
 #include "src/options.h"
@@ -73,8 +74,8 @@ class Prover {
 
   void run() {
     std::vector<std::thread> threads;
-    const unsigned count = std::max(1U, std::thread::hardware_concurrency());
-    for (unsigned i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
+    const std::size_t count = harness::allowed_cores().size();
+    for (std::size_t i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
     for (std::thread& thread : threads) thread.join();
   }
 
