@@ -39,7 +39,7 @@ struct GuardDamage {
   std::ptrdiff_t offset = 0;  ///< from the first byte of the payload: negative before it, at least its size after it
   std::byte expected{};
   std::byte actual{};
-  /// "8 bytes past the end of the buffer (offset 1032 of 1024 bytes): 0x41 instead of 0xa7"
+  /// "byte 1 past the end of the buffer of 1000 bytes was overwritten: 0x41 instead of 0xa7"
   [[nodiscard]] std::string text(std::size_t payload_bytes) const;
 };
 
