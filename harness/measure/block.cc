@@ -60,28 +60,41 @@ class Calls {
     for (int i = -options.discarded; i < options.samples; ++i) {
       if (variant_.instance().is_in_place) variant_.refill(options.salt);  // the last result is no input
       TUTTI_RETURN_IF_ERROR(call());
-      if (i >= 0) keep(i);
+      if (i >= 0) keep(samples_++);
+      if (is_time_up(options.end_ns)) break;
     }
     variant_.refill(options.salt + 1);
     TUTTI_RETURN_IF_ERROR(call());
-    keep(options.samples);
+    keep(samples_);
     return {};
   }
+
+  /// Without the last call; the same on all hosts.
+  [[nodiscard]] std::size_t samples() const { return samples_; }
+  [[nodiscard]] std::int64_t last_instant_ns() const { return instant_ns_; }
 
  private:
   Status call() {
     host_.announce(Activity::operation);
-    TUTTI_RETURN_IF_ERROR(host_.start_together().status());
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, host_.start_together());
     TUTTI_RETURN_IF_ERROR(variant_.run(times_));
     host_.settle();
+    if (instant_ns_ != 0) period_ns_ = instant_ns - instant_ns_;
+    instant_ns_ = instant_ns;
     return {};
   }
-  void keep(int index) { record_.samples[static_cast<std::size_t>(index)] = record_of(host_, times_); }
+  /// Whether the call just made, one more sample and the last call end after `end_ns`, if they take as long as the one
+  /// before. Decided by instants alone, so that all hosts decide alike.
+  [[nodiscard]] bool is_time_up(std::int64_t end_ns) const { return instant_ns_ > end_ns - 3 * period_ns_; }
+  void keep(std::size_t index) { record_.samples[index] = record_of(host_, times_); }
 
   Host& host_;
   Variant& variant_;
   BlockRecord& record_;
   RankTimes times_;
+  std::size_t samples_ = 0;
+  std::int64_t instant_ns_ = 0;  ///< of the call before
+  std::int64_t period_ns_ = 0;   ///< from one call to the next
 };
 
 void judge_barrier(const SampleRecord& sample, std::size_t index, BlockResult& result) {
@@ -104,7 +117,9 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   BlockResult result;
   BlockRecord mine;
   TUTTI_ASSIGN_OR_RETURN(result.line_before_ns, host.probe_line());
-  TUTTI_RETURN_IF_ERROR(Calls(host, variant, mine).run(options));
+  Calls calls(host, variant, mine);
+  TUTTI_RETURN_IF_ERROR(calls.run(options));
+  result.last_instant_ns = calls.last_instant_ns();
   TUTTI_ASSIGN_OR_RETURN(result.line_after_ns, host.probe_line());
 
   const Damage damage = variant.verify();
@@ -115,12 +130,11 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     if (record.wrong > 0 && result.wrong == 0) result.reason = record.reason.data();
     result.wrong += record.wrong;
   }
-  const auto samples = static_cast<std::size_t>(options.samples);
-  for (std::size_t i = 0; i <= samples; ++i) {
+  for (std::size_t i = 0; i <= calls.samples(); ++i) {
     SampleRecord sample = all.front().samples[i];
     for (const BlockRecord& record : all) sample = merge(sample, record.samples[i]);
     if (variant.instance().collective == Collective::barrier) judge_barrier(sample, i, result);
-    if (i == samples) break;  // the last call is verified, and no sample
+    if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
     result.times_us.push_back(static_cast<double>(sample.last_leave - sample.first_enter) * 1e-3);
     result.slowest.push_back(sample.last_rank);
   }

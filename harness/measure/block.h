@@ -13,8 +13,14 @@
 // out of place all samples run on inputs that stay as they are, which favours a system that notices that they did. For
 // the same reason the last call, the only one on freshly written buffers, does not count as a sample. In place the last
 // result would be the next input: there every call is preceded by a refill, outside the timed part.
+//
+// A block is over in time: after every call, discarded ones included, all hosts look at the instant at which it began,
+// which is the same for all, and where there is no time for a sample and the last call, the last call is next. The
+// least block is one discarded call and the last one, which then counts as the only sample there is.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,16 +36,18 @@ struct BlockOptions {
   std::uint64_t salt = 0;              ///< of the first refill; that before the last call has the next one
   int samples = kMostSamplesPerBlock;  ///< at most kMostSamplesPerBlock
   int discarded = 2;                   ///< calls before the first sample
+  std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
 };
 
 /// What all hosts know after a block.
 struct BlockResult {
-  std::vector<double> times_us;          ///< one per sample
+  std::vector<double> times_us;          ///< one per sample, at least one
   std::vector<int> slowest;              ///< the rank that left last, one per sample
   std::optional<double> line_before_ns;  ///< empty where there is no line to probe
   std::optional<double> line_after_ns;
-  std::int64_t wrong = 0;  ///< elements on all hosts; barrier: samples that broke the rule
-  std::string reason;      ///< the first host's that has one
+  std::int64_t wrong = 0;            ///< elements on all hosts; barrier: samples that broke the rule
+  std::string reason;                ///< the first host's that has one
+  std::int64_t last_instant_ns = 0;  ///< at which the last call began
 
   /// Whether the machine was in one state from beginning to end.
   [[nodiscard]] bool is_steady() const;

@@ -124,15 +124,17 @@ struct Source {
 };
 
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
-Status add_block(Host& host, Variant& variant, Series& series, Source& source) {
+Status add_block(Host& host, Variant& variant, Series& series, Source& source, std::int64_t end_ns) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
     TUTTI_ASSIGN_OR_RETURN(
         BlockResult result,
-        run_block(host, variant, {.salt = source.salt + 1, .samples = source.samples(series.samples_per_block)}));
+        run_block(host, variant,
+                  {.salt = source.salt + 1, .samples = source.samples(series.samples_per_block), .end_ns = end_ns}));
     source.salt += 2;  // a block has two refills
     if (series.wrong == 0) series.reason = result.reason;
     series.wrong += result.wrong;
-    if (!result.is_steady() && repeat < kRepeatsOfUnsteadyBlock) continue;
+    const bool has_time = result.last_instant_ns < end_ns;
+    if (!result.is_steady() && has_time && repeat < kRepeatsOfUnsteadyBlock) continue;
     const double each = median_of(result.times_us);
     series.samples_per_block =
         std::clamp(static_cast<int>(kBlockUs / std::max(each, 1e-3)), kLeastSamplesPerBlock, kMostSamplesPerBlock);
@@ -144,24 +146,34 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source) {
   return {};
 }
 
-}  // namespace
-
-Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options) {
-  std::vector<Series> all(variants.size());
-  std::vector<std::size_t> order(variants.size());
+/// Blocks in rounds, A B and then B A, until every series is settled or the time is over; one of each in any case. In
+/// the first of each, what time there is is shared out, so that a slow variant leaves some to the others.
+Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series>& all, const CellOptions& options) {
+  const std::size_t count = variants.size();
+  std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   Source source{.random = std::mt19937_64(options.seed), .salt = options.seed << 32U};
   std::shuffle(order.begin(), order.end(), source.random);
 
-  const std::int64_t end_ns = monotonic_ns() + options.most_time.count();
-  for (bool goes_on = true; goes_on;) {
-    for (int half = 0; half < 2; ++half) {  // A B, then B A
-      for (const std::size_t i : order) TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source));
-      std::reverse(order.begin(), order.end());
-    }
-    goes_on = monotonic_ns() < end_ns && !std::all_of(all.begin(), all.end(), is_settled);
-    TUTTI_ASSIGN_OR_RETURN(goes_on, host.agree(goes_on));
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + options.most_time.count()));
+  for (std::size_t block = 0;; ++block) {
+    const bool is_first = block < count;
+    const bool is_round_over = block % (2 * count) == 0;
+    if (!is_first && is_round_over && std::all_of(all.begin(), all.end(), is_settled)) return {};
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host.agree(monotonic_ns()));
+    if (!is_first && now_ns >= end_ns) return {};
+    const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
+    const std::size_t i = order[block % count];
+    TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source, now_ns + share_ns));
+    if (block % count == count - 1) std::reverse(order.begin(), order.end());
   }
+}
+
+}  // namespace
+
+Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options) {
+  std::vector<Series> all(variants.size());
+  TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, options));
   keep_one_state(all);
   std::vector<Row> rows;
   for (std::size_t i = 0; i < variants.size() && host.index() == 0; ++i) rows.push_back(row_for(variants[i], all[i]));

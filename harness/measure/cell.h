@@ -21,7 +21,7 @@ namespace tutti::harness {
 
 struct CellOptions {
   std::uint64_t seed = 1;
-  std::chrono::nanoseconds most_time = std::chrono::seconds(3);  ///< after which no further round of blocks begins
+  std::chrono::nanoseconds most_time = std::chrono::seconds(3);  ///< after which no call begins but the least (block.h)
 };
 
 /// Measures `variants` (all of one cell). The rows are host 0's result; other hosts get empty ones.

@@ -2,6 +2,9 @@
 // A block passes only a system that works in the operations that are timed, not one that works in those before them.
 #include "harness/measure/block.h"
 
+#include <chrono>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,8 +23,9 @@ constexpr int kDiscarded = 2;
 /// One host with all ranks, and a lazy system's all_to_all on it.
 class Block : public testing::TestWithParam<bool> {
  protected:
-  BlockResult run(Works works, BlockOptions options) {
+  BlockResult run(Works works, BlockOptions options, std::function<void()> on_call = {}) {
     LazyBackend backend(std::move(works));
+    backend.set_on_call(std::move(on_call));
     Case one;
     one.collective = Collective::all_to_all;
     one.backend = backend.name();
@@ -59,7 +63,7 @@ TEST_P(Block, HasOneMoreCallAfterTheSamplesWhichIsVerified) {
 TEST_P(Block, CatchesASystemThatWorksInTheDiscardedCallsOnly) {
   const BlockResult result = run([](int number) { return number < kDiscarded; });
   EXPECT_EQ(result.wrong, GetParam() ? 200 : 400) << result.reason;  // in place one's own block is right by itself
-  if (!GetParam()) EXPECT_THAT(result.reason, HasSubstr("nothing was written"));
+  EXPECT_THAT(result.reason, HasSubstr(GetParam() ? "rank 0: output: " : "nothing was written"));
 }
 
 TEST_P(Block, CatchesASystemThatWorksInTheFirstSampleOnly) {
@@ -71,6 +75,23 @@ TEST_P(Block, CatchesASystemThatGivesTheResultOfTheCallBefore) {
   // The last call copies nothing; what it finds in the output is right but for the data of this refill.
   const BlockResult result = run([](int number) { return number < kDiscarded + kSamples; });
   EXPECT_GT(result.wrong, 0);
+}
+
+TEST_P(Block, HasOneSampleWhereTheTimeIsOverWhichIsTheVerifiedCall) {
+  const BlockResult fine = run([](int) { return true; }, {.salt = 7, .end_ns = 1});
+  EXPECT_EQ(calls_, 2);
+  EXPECT_EQ(fine.times_us.size(), 1U);
+  EXPECT_EQ(fine.wrong, 0) << fine.reason;
+  EXPECT_GT(run([](int number) { return number == 0; }, {.salt = 7, .end_ns = 1}).wrong, 0);
+}
+
+TEST_P(Block, LooksAtTheClockAfterEveryCall) {
+  constexpr auto kEach = std::chrono::milliseconds(2);
+  const std::int64_t end_ns = monotonic_ns() + 4 * std::chrono::nanoseconds(kEach).count();
+  const auto sleep = [&] { std::this_thread::sleep_for(kEach); };
+  const BlockResult result = run([](int) { return true; }, {.salt = 7, .end_ns = end_ns}, sleep);
+  EXPECT_LE(calls_, 3) << "after two calls there is no time for two more";
+  EXPECT_EQ(result.times_us.size(), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Placements, Block, testing::Bool(),

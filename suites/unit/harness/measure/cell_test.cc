@@ -2,6 +2,9 @@
 // A cell's verdict holds against systems that count their calls and work in a few of them.
 #include "harness/measure/cell.h"
 
+#include <chrono>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,6 +72,36 @@ TEST(Cell, ASystemThatCountsCannotTellWhichCallIsVerified) {
   // Were all blocks of 2 + 20 + 1 calls, this one would pass.
   const Row row = measure([](int number) { return number % 23 < 2 || number % 23 == 22; });
   EXPECT_EQ(row.verdict, Verdict::wrong);
+}
+
+TEST(Cell, EveryVariantHasASampleAlsoWhereThereIsNoTime) {
+  const auto always = [](int) { return true; };
+  LazyBackend one(always), other(always);
+  const std::vector<Row> rows = measure({&one, &other}, {.most_time = std::chrono::nanoseconds(0)});
+  ASSERT_EQ(rows.size(), 2U);
+  for (const Row& row : rows) {
+    EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;
+    EXPECT_EQ(row.samples, 1);
+  }
+  EXPECT_EQ(one.calls() + other.calls(), 4);
+}
+
+TEST(Cell, ASlowVariantLeavesTimeToTheOthers) {
+  constexpr auto kMost = std::chrono::milliseconds(80);
+  const auto always = [](int) { return true; };
+  for (const bool is_slow_listed_first : {true, false}) {  // one of them comes first, whatever the order is
+    LazyBackend slow(always), quick(always);
+    int before_quick = 0;
+    slow.set_on_call([&] { std::this_thread::sleep_for(kMost / 8); });
+    quick.set_on_call([&] {
+      if (quick.calls() == 0) before_quick = slow.calls();
+    });
+    const auto order = is_slow_listed_first ? std::vector{&slow, &quick} : std::vector{&quick, &slow};
+    const std::vector<Row> rows = measure(order, {.most_time = kMost});
+    EXPECT_LE(before_quick, 5) << "its share is half of the time: four calls, and one that takes longer than the last";
+    EXPECT_LE(slow.calls(), 10);
+    for (const Row& row : rows) EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;
+  }
 }
 
 }  // namespace
