@@ -11,16 +11,8 @@ namespace tutti {
 namespace {
 
 constexpr int kMostProvedRanks = 1024;
-constexpr int kSpinsBetweenChecks = 1024;
-constexpr int kYieldsBetweenChecks = 16;
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
+constexpr int kPatience = 256;  // polls of one word before the wait looks around
+constexpr int kLooksBetweenChecks = 16;
 
 }  // namespace
 
@@ -32,7 +24,14 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Domain& domain, int r
 }
 
 Engine::Engine(Domain& domain, int rank, CommunicatorOptions options)
-    : domain_(domain), rank_(rank), ranks_(domain.shape().ranks), options_(options), machine_(domain, rank), ring_(16) {
+    : domain_(domain),
+      rank_(rank),
+      ranks_(domain.shape().ranks),
+      generations_(static_cast<std::uint64_t>(domain.shape().generations)),
+      options_(options),
+      machine_(domain, rank),
+      ring_(16),
+      ring_mask_(ring_.size() - 1) {
   for (int peer = 0; peer < ranks_; ++peer) completions_.push_back(&domain.seat(peer).completion->operation);
 }
 
@@ -78,6 +77,7 @@ Result<const BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::K
     }
   }
   entry.kernel = kernel_for(call.dtype, call.op);
+  if (call.op != Op::none) entry.small_kernel = small_kernel_for(call.dtype, call.op);
   return cache_.insert(key, std::move(entry));
 }
 
@@ -90,24 +90,29 @@ Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
                  bytes, pointer);
   };
   TUTTI_RETURN_IF_ERROR(check("the input", call.input, input_blocks(entry.schedule.problem, rank_)));
-  TUTTI_RETURN_IF_ERROR(check("the output", call.output, output_blocks(entry.schedule.problem, rank_)));
-  checked_ = {.entry = &entry, .input = call.input, .output = call.output};
-  return {};
+  return check("the output", call.output, output_blocks(entry.schedule.problem, rank_));
 }
 
-Status Engine::enqueue(const Call& call) {
-  if (!failed_.is_ok()) return failed_;
-  const PlanCache::Key key = PlanCache::key_of(call);
+Status Engine::accept(const Call& call, const PlanCache::Key& key) {
   const BoundEntry* entry = cache_.find(key);
   if (entry == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(entry, bind_call(call, key));
   }
-  if (call.buffers == Buffers::shared &&
-      checked_ != Checked{.entry = entry, .input = call.input, .output = call.output}) {
-    TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
-  }
-  if (next_ - first_ == ring_.size()) grow();
-  pending(next_++) = {.entry = entry,
+  if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
+  last_ = {.key = key, .input = call.input, .output = call.output, .entry = entry};
+  return {};
+}
+
+inline Status Engine::enqueue(const Call& call) {
+  if (!failed_.is_ok()) [[unlikely]]
+    return failed_;
+  const PlanCache::Key key = PlanCache::key_of(call);
+  const bool is_as_last =
+      key == last_.key && call.input == last_.input && call.output == last_.output && last_.entry != nullptr;
+  if (!is_as_last) TUTTI_RETURN_IF_ERROR(accept(call, key));
+  if (next_ - first_ > ring_mask_) [[unlikely]]
+    grow();
+  pending(next_++) = {.entry = last_.entry,
                       .input = static_cast<const std::byte*>(call.input),
                       .output = static_cast<std::byte*>(call.output)};
   return {};
@@ -117,21 +122,26 @@ void Engine::grow() {
   std::vector<Pending> wider(2 * ring_.size());
   for (std::uint64_t ticket = first_; ticket < next_; ++ticket) wider[ticket & (wider.size() - 1)] = pending(ticket);
   ring_ = std::move(wider);
+  ring_mask_ = ring_.size() - 1;
 }
 
 Result<Work> Engine::post(const Call& call) {
   TUTTI_RETURN_IF_ERROR(enqueue(call));
   const std::uint64_t ticket = next_ - 1;
-  progress();
+  progress(0);
   return handle(ticket);
 }
 
 Status Engine::run(const Call& call) {
   TUTTI_RETURN_IF_ERROR(enqueue(call));
+  progress(options_.waiting == Waiting::spin ? kPatience : 0);
+  if (first_ == next_) [[likely]]
+    return {};
   return wait(next_ - 1, options_.timeout);
 }
 
-void Engine::progress() {
+void Engine::progress(int patience) {
+  machine_.set_patience(patience);
   while (is_started_ || (first_ < next_ && start(pending(first_)))) {
     if (!advance(lane_, plan_, machine_)) return;
     finish_segment(pending(first_));
@@ -142,8 +152,12 @@ inline bool Engine::start(const Pending& call) {
   const PlanView plan = call.entry->call.plan(call.segment).view();
   const std::uint64_t number = completed_ + 1;
   if (plan.header().uses_generation && !generation_is_free(number)) return false;
-  machine_.begin(
-      {.plan = plan, .number = number, .input = call.input, .output = call.output, .kernel = call.entry->kernel});
+  machine_.begin({.plan = plan,
+                  .number = number,
+                  .input = call.input,
+                  .output = call.output,
+                  .kernel = call.entry->kernel,
+                  .small_kernel = call.entry->small_kernel});
   plan_ = plan;
   lane_ = {};
   is_started_ = true;
@@ -153,15 +167,15 @@ inline bool Engine::start(const Pending& call) {
 /// Operation s may write generation s mod K once every rank has completed s - K. The least that the ranks have said is
 /// remembered and read anew only when it is too old, about once in K operations.
 inline bool Engine::generation_is_free(std::uint64_t number) {
-  const auto generations = static_cast<std::uint64_t>(domain_.shape().generations);
-  if (number <= known_complete_ + generations) return true;
+  if (number <= known_complete_ + generations_) [[likely]]
+    return true;
   std::uint64_t least = completed_;
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer != rank_)
       least = std::min(least, completions_[static_cast<std::size_t>(peer)]->load(std::memory_order_acquire));
   }
   known_complete_ = std::max(known_complete_, least);
-  return number <= known_complete_ + generations;
+  return number <= known_complete_ + generations_;
 }
 
 inline void Engine::finish_segment(Pending& call) {
@@ -183,27 +197,27 @@ inline void Engine::finish_segment(Pending& call) {
 
 Result<bool> Engine::test(std::uint64_t ticket) {
   if (ticket < first_) return true;
-  progress();
+  progress(0);
   if (ticket < first_) return true;
   TUTTI_RETURN_IF_ERROR(check(Clock::time_point::max()));
   return false;
 }
 
 Status Engine::wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) {
-  progress();
+  const bool spins = options_.waiting == Waiting::spin;
+  const int patience = spins ? kPatience : 0;
+  progress(patience);
   if (ticket < first_) return {};
-  const bool yields = options_.waiting == Waiting::yield;
-  const int polls = yields ? kYieldsBetweenChecks : kSpinsBetweenChecks;
   // The clock is first read after some polls: reading it takes as long as a small operation.
   for (std::optional<Clock::time_point> deadline;;) {
-    for (int i = 0; i < polls; ++i) {
-      if (yields) {
-        sched_yield();
-      } else {
+    for (int i = 0; i < kLooksBetweenChecks; ++i) {
+      if (spins) {
         pause();
+      } else {
+        sched_yield();
       }
       if (is_started_ && !machine_.may_go_on()) continue;
-      progress();
+      progress(patience);
       if (ticket < first_) return {};
     }
     if (!deadline) deadline = Clock::now() + timeout;

@@ -22,7 +22,7 @@ class Engine final : public Communicator {
   Status run(const Call& call) override;
   [[nodiscard]] Result<void*> alloc_shared(std::size_t bytes) override { return domain_.alloc_shared(rank_, bytes); }
   void free_shared(void* pointer) override {
-    checked_ = {};
+    last_ = {};
     domain_.free_shared(rank_, pointer);
   }
   [[nodiscard]] const Algorithm& choose(const Call& call) const override;
@@ -41,16 +41,27 @@ class Engine final : public Communicator {
     Count segment = 0;
   };
 
+  /// A call that was found valid, and its plans. A loop repeats its calls: for those, looking up and checking is this
+  /// comparison.
+  struct Accepted {
+    PlanCache::Key key;
+    const void* input = nullptr;
+    const void* output = nullptr;
+    const BoundEntry* entry = nullptr;  ///< nullptr: nothing was accepted yet
+  };
+
   [[nodiscard]] Result<const BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
   Status check_addresses(const Call& call, const BoundEntry& entry);
+  /// Makes `last_` this call. Errors: of post.
+  Status accept(const Call& call, const PlanCache::Key& key);
   /// Puts the call at the end of the ring.
   Status enqueue(const Call& call);
-  [[nodiscard]] Pending& pending(std::uint64_t ticket) { return ring_[ticket & (ring_.size() - 1)]; }
-  [[nodiscard]] const Pending& pending(std::uint64_t ticket) const { return ring_[ticket & (ring_.size() - 1)]; }
+  [[nodiscard]] Pending& pending(std::uint64_t ticket) { return ring_[ticket & ring_mask_]; }
+  [[nodiscard]] const Pending& pending(std::uint64_t ticket) const { return ring_[ticket & ring_mask_]; }
   void grow();
 
-  /// Walks the oldest calls as far as possible without waiting.
-  void progress();
+  /// Walks the oldest calls as far as they go, looking `patience` times at what a step waits for.
+  void progress(int patience);
   [[nodiscard]] bool start(const Pending& call);
   [[nodiscard]] bool generation_is_free(std::uint64_t number);
   void finish_segment(Pending& call);
@@ -62,20 +73,16 @@ class Engine final : public Communicator {
   Domain& domain_;
   int rank_;
   int ranks_;
+  std::uint64_t generations_;
   CommunicatorOptions options_;
   CpuMachine machine_;
   PlanCache cache_;
   std::vector<std::atomic<std::uint64_t>*> completions_;  // [rank]
   std::vector<Pending> ring_;                             // a power of two
+  std::uint64_t ring_mask_ = 0;
   std::uint64_t first_ = 0;                               // ticket of the oldest call under way
   std::uint64_t next_ = 0;                                // ticket of the next call
-  struct Checked {
-    const BoundEntry* entry = nullptr;
-    const void* input = nullptr;
-    const void* output = nullptr;
-    bool operator==(const Checked&) const = default;
-  };
-  Checked checked_;  // shared buffers that passed last time
+  Accepted last_;
   Lane lane_;
   PlanView plan_;  // of the segment that is walked
   bool is_started_ = false;

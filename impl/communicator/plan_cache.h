@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's bound calls, by what distinguishes them. Last time's is compared first: in a loop the look-up is a
-// comparison.
+// A rank's bound calls, by what distinguishes them.
 #pragma once
 
 #include <memory>
@@ -16,15 +15,15 @@ struct BoundEntry {
   Schedule schedule;
   BoundCall call;
   Kernel kernel = nullptr;
+  SmallKernel small_kernel = nullptr;  ///< of reducing collectives
 };
 
 class PlanCache {
  public:
-  /// Three words, so that comparing is three comparisons.
   struct Key {
-    std::uint64_t what;  ///< root, collective, dtype, op, buffers, placement
-    Count count;
-    const Schedule* schedule;
+    std::uint64_t what = 0;  ///< root, collective, dtype, op, buffers, placement
+    Count count = 0;
+    const Schedule* schedule = nullptr;
     bool operator==(const Key&) const = default;
   };
   [[nodiscard]] static Key key_of(const Call& call) {
@@ -36,16 +35,14 @@ class PlanCache {
             .schedule = call.schedule};
   }
 
-  [[nodiscard]] const BoundEntry* find(const Key& key) {
-    if (last_ != nullptr && key == last_key_) return last_;
+  [[nodiscard]] const BoundEntry* find(const Key& key) const {
     const auto found = entries_.find(key);
-    if (found == entries_.end()) return nullptr;
-    return remember(key, found->second.get());
+    return found == entries_.end() ? nullptr : found->second.get();
   }
   const BoundEntry* insert(const Key& key, BoundEntry entry) {
     auto& place = entries_[key];
     place = std::make_unique<BoundEntry>(std::move(entry));
-    return remember(key, place.get());
+    return place.get();
   }
 
  private:
@@ -59,15 +56,7 @@ class PlanCache {
       return hash;
     }
   };
-  const BoundEntry* remember(const Key& key, const BoundEntry* entry) {
-    last_key_ = key;
-    last_ = entry;
-    return entry;
-  }
-
   std::unordered_map<Key, std::unique_ptr<BoundEntry>, Hash> entries_;
-  Key last_key_{};
-  const BoundEntry* last_ = nullptr;
 };
 
 }  // namespace tutti

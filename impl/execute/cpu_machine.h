@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "impl/execute/step.h"
@@ -14,6 +14,31 @@
 #include "impl/transports/domain.h"
 
 namespace tutti {
+
+/// What a spinning wait does between two looks.
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// [0, bytes) of `source` to `destination`, 1 <= bytes <= kLineBytes, by two overlapping moves: no call and no loop.
+inline void copy_small(std::byte* destination, const std::byte* source, std::size_t bytes) {
+  const auto both_ends = [&]<std::size_t width>(std::integral_constant<std::size_t, width>) {
+    std::array<std::byte, width> first, last;
+    std::memcpy(first.data(), source, width);
+    std::memcpy(last.data(), source + bytes - width, width);
+    std::memcpy(destination, first.data(), width);
+    std::memcpy(destination + bytes - width, last.data(), width);
+  };
+  if (bytes >= 32) return both_ends(std::integral_constant<std::size_t, 32>());
+  if (bytes >= 16) return both_ends(std::integral_constant<std::size_t, 16>());
+  if (bytes >= 8) return both_ends(std::integral_constant<std::size_t, 8>());
+  if (bytes >= 4) return both_ends(std::integral_constant<std::size_t, 4>());
+  for (std::size_t i = 0; i < bytes; ++i) destination[i] = source[i];
+}
 
 class CpuMachine {
  public:
@@ -25,17 +50,25 @@ class CpuMachine {
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     Kernel kernel = nullptr;
+    SmallKernel small_kernel = nullptr;  ///< where the op is not none
   };
   /// Requires: where the plan uses its generation, every rank has completed operation number - K.
   void begin(const Operation& operation) {
-    operation_ = operation;
-    generation_ = operation.number & generation_mask_;
-    mine_ = {const_cast<std::byte*>(operation.input), operation.output, my_scratch_ + generation_ * scratch_bytes_,
-             nullptr, my_lines_[generation_].payload.data()};
+    const std::uint64_t generation = operation.number & generation_mask_;
+    kernel_ = operation.kernel;
+    small_kernel_ = operation.small_kernel;
+    flag_base_ = operation.number << 16U;
     hash_ = operation.plan.header().hash;
-    is_announced_ = false;
+    line_offset_ = generation * sizeof(FlagLine);
+    scratch_offset_ = generation * scratch_bytes_;
+    my_line_ = my_lines_ + generation;
+    mine_ = {const_cast<std::byte*>(operation.input), operation.output, my_scratch_ + scratch_offset_, nullptr,
+             my_line_->payload.data()};
     awaited_ = nullptr;
   }
+
+  /// How often a step that must wait looks again before it gives up: 0 where the caller has something else to do.
+  void set_patience(int polls) { patience_ = polls; }
 
   /// Whether the word that stopped the last walk has changed enough for another one: what a spinning wait looks at, in
   /// place of the whole way to that word.
@@ -49,28 +82,42 @@ class CpuMachine {
   // ---- what step.h asks for
 
   [[nodiscard]] bool heard(int rank, std::uint16_t phase) {
-    const FlagLine& line = seats_[static_cast<std::size_t>(rank)].lines[generation_];
-    if (line.flag.load(std::memory_order_acquire) < flag_for(phase)) return await(line.flag, flag_for(phase));
+    const FlagLine& line = line_of(seats_[static_cast<std::size_t>(rank)]);
+    const std::uint64_t wanted = flag_base_ | phase;
+    if (line.flag.load(std::memory_order_acquire) < wanted && !await(line.flag, wanted)) return false;
     if (line.hash == hash_) return true;
     fail_on_mismatch(rank);
     return false;
   }
 
   void announce(const PlanOp& op) {
-    FlagLine& line = my_lines_[generation_];
+    FlagLine& line = *my_line_;
     if ((op.marks & mark_exposes) != 0) {
-      const References references{.input = reinterpret_cast<std::uintptr_t>(operation_.input) - heap_address_,
-                                  .output = reinterpret_cast<std::uintptr_t>(operation_.output) - heap_address_};
+      const auto reference = [&](Space space) {
+        return reinterpret_cast<std::uintptr_t>(mine_[static_cast<std::size_t>(space)]) - heap_address_;
+      };
+      const References references{.input = reference(Space::input), .output = reference(Space::output)};
       std::memcpy(line.payload.data(), &references, sizeof references);
     }
-    if (!is_announced_) line.hash = hash_;
-    is_announced_ = true;
-    line.flag.store(flag_for(op.phase), std::memory_order_release);
+    if ((op.marks & mark_identifies) != 0) line.hash = hash_;
+    line.flag.store(flag_base_ | op.phase, std::memory_order_release);
   }
 
-  [[nodiscard]] bool channels_ready(const PlanView& plan, const PlanOp& op);
-  void move(const PlanView& plan, const PlanOp& op);
-  void close_channels(const PlanView& plan, const PlanOp& op);
+  [[nodiscard]] bool channels_ready(const PlanOp& op, const PlanOperand* operand);
+  void move(const PlanOp& op, const PlanOperand* operand) {
+    const auto bytes = static_cast<std::size_t>(op.bytes);
+    if (op.shortcut == Shortcut::copy) {
+      copy_small(mine(operand[0]), mine(operand[1]), bytes);
+    } else if (op.shortcut == Shortcut::reduce) {
+      std::array<const std::byte*, kMostShortcutSources> sources;
+      const std::byte** source = sources.data();
+      for (int i = 1; i <= op.sources; ++i) source = resolve_near(operand[i], source);
+      small_kernel_(mine(operand[0]), sources.data(), static_cast<int>(source - sources.data()), bytes);
+    } else if (op.bytes != 0) {
+      move_by_kernel(op, operand);
+    }
+  }
+  void close_channels(const PlanOp& op, const PlanOperand* operand);
 
  private:
   /// My end of one direction to or from a peer.
@@ -81,12 +128,19 @@ class CpuMachine {
     std::uint64_t consumed_seen = 0;  ///< sender: the receiver's count when last read
   };
 
+  [[nodiscard]] FlagLine& line_of(const Seat& seat) const {
+    return *reinterpret_cast<FlagLine*>(reinterpret_cast<std::byte*>(seat.lines) + line_offset_);
+  }
+  /// Waits in place as long as there is patience; false leaves the word for may_go_on.
   bool await(const std::atomic<std::uint64_t>& word, std::uint64_t value) {
+    for (int polls = patience_; polls > 0; --polls) {
+      pause();
+      if (word.load(std::memory_order_acquire) >= value) return true;
+    }
     awaited_ = &word;
     awaited_value_ = value;
     return false;
   }
-  [[nodiscard]] std::uint64_t flag_for(std::uint16_t phase) const { return operation_.number << 16U | phase; }
   [[nodiscard]] SlotHeader& slot(const ChannelEnd& end) const {
     return *reinterpret_cast<SlotHeader*>(end.memory.slots + end.slot * slot_stride_);
   }
@@ -99,11 +153,31 @@ class CpuMachine {
     ++end.slices;
     if (++end.slot == slots_) end.slot = 0;
   }
+  [[nodiscard]] std::byte* mine(const PlanOperand& operand) const {
+    return mine_[static_cast<std::size_t>(operand.space)] + operand.offset;
+  }
+  /// Appends the addresses of an operand that is mine or in flag lines.
+  const std::byte** resolve_near(const PlanOperand& operand, const std::byte** out) const {
+    if (operand.is_mine) {
+      *out = mine(operand);
+      return out + 1;
+    }
+    int rank = operand.ranks.first;
+    for (const std::byte** const end = out + operand.ranks.n; out != end; ++out) {
+      *out = line_of(seats_[static_cast<std::size_t>(rank)]).payload.data() + operand.offset;
+      rank = operand.ranks.after(rank, ranks_);
+    }
+    return out;
+  }
+  void move_by_kernel(const PlanOp& op, const PlanOperand* operand);
   [[nodiscard]] std::byte* address(const PlanOperand& operand, int rank) const;
-  /// Appends the addresses of one operand on all ranks of its set; `ends` are those of its direction.
+  /// Appends the addresses of `operands` on all ranks of their sets; `ends` are those of their direction.
   template <class Pointer>
-  Pointer* resolve(const PlanOperand& operand, const std::vector<ChannelEnd>& ends, const PlanOp& op,
+  Pointer* resolve(std::span<const PlanOperand> operands, const std::vector<ChannelEnd>& ends, const PlanOp& op,
                    Pointer* out) const;
+  template <class Pointer>
+  Pointer* resolve_remote(const PlanOperand& operand, const std::vector<ChannelEnd>& ends, const PlanOp& op,
+                          Pointer* out) const;
   [[nodiscard]] bool is_free(ChannelEnd& end);
   [[nodiscard]] bool is_full(const ChannelEnd& end, int peer, const PlanOp& op);
   void fail_on_mismatch(int peer);
@@ -122,12 +196,19 @@ class CpuMachine {
   std::uintptr_t heap_address_;
   std::vector<std::byte*> destinations_;  // of the MOVE at hand
   std::vector<const std::byte*> sources_;
+  KernelArguments arguments_;
 
-  Operation operation_;
-  std::array<std::byte*, 5> mine_{};  // [Space] in this operation
-  std::uint64_t generation_ = 0;
+  // Of the operation at hand.
+  Kernel kernel_ = nullptr;
+  SmallKernel small_kernel_ = nullptr;
+  std::uint64_t flag_base_ = 0;  // its flag at phase 0
   std::uint64_t hash_ = 0;
-  bool is_announced_ = false;
+  std::size_t line_offset_ = 0;     // of its generation among a rank's lines
+  std::size_t scratch_offset_ = 0;  // and in a rank's scratch
+  FlagLine* my_line_ = nullptr;
+  std::array<std::byte*, 5> mine_{};  // [Space]
+
+  int patience_ = 0;
   const std::atomic<std::uint64_t>* awaited_ = nullptr;  // all words only grow
   std::uint64_t awaited_value_ = 0;
   Status failure_;

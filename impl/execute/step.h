@@ -6,9 +6,10 @@
 // A Machine provides
 //   bool heard(int rank, uint16_t phase)          whether `rank` has announced `phase` of this operation (acquire)
 //   void announce(const PlanOp&)                  publishes references where marked, then the phase (release)
-//   bool channels_ready(const PlanView&, const PlanOp&)   every source slot is full and every destination slot is free
-//   void move(const PlanView&, const PlanOp&)     computes the piece; opens its slots where marked
-//   void close_channels(const PlanView&, const PlanOp&)   publishes destination slots, releases source slots
+//   bool channels_ready(const PlanOp&, const PlanOperand*)   every source slot is full and every destination slot free
+//   void move(const PlanOp&, const PlanOperand*)             computes the piece
+//   void close_channels(const PlanOp&, const PlanOperand*)   publishes destination slots, releases source slots
+// where the operands are the step's own: destinations, then sources.
 #pragma once
 
 #include <cstdint>
@@ -34,18 +35,16 @@ TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machin
   for (; here.at < end; ++here.at) {
     const PlanOp& op = ops[here.at];
     if (op.verb == Verb::move) {
-      if ((op.marks & mark_opens) != 0 && !machine.channels_ready(plan, op)) break;
-      machine.move(plan, op);
-      if ((op.marks & mark_closes) != 0) machine.close_channels(plan, op);
+      const PlanOperand* const own = operands + op.first_operand;
+      if ((op.marks & mark_opens) != 0 && !machine.channels_ready(op, own)) break;
+      machine.move(op, own);
+      if ((op.marks & mark_closes) != 0) machine.close_channels(op, own);
     } else if (op.verb == Verb::signal) {
       machine.announce(op);
     } else {
       const RankSet set = operands[op.first_operand].ranks;
       int rank = set.at(here.cursor, ranks);
-      while (here.cursor < set.n && machine.heard(rank, op.phase)) {
-        rank = set.after(rank, ranks);
-        ++here.cursor;
-      }
+      for (; here.cursor < set.n && machine.heard(rank, op.phase); ++here.cursor) rank = set.after(rank, ranks);
       if (here.cursor < set.n) break;
       here.cursor = 0;
     }

@@ -52,6 +52,10 @@ Kernel kernel_for_isa(const KernelTable& table, Dtype dtype, Op op) {
 
 Kernel kernel_for(Dtype dtype, Op op) { return kernel_for_isa(*runnable_kernels().front(), dtype, op); }
 
+SmallKernel small_kernel_for(Dtype dtype, Op op) {
+  return runnable_kernels().front()->reduce_small[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)];
+}
+
 const char* kernel_isa() { return runnable_kernels().front()->isa; }
 
 }  // namespace tutti

@@ -27,9 +27,16 @@ struct KernelArguments {
 
 using Kernel = void (*)(const KernelArguments&);
 
+/// As a Kernel for one destination and few bytes, nothing to divide: without its preparations. Shapes: `source_count` >= 1.
+using SmallKernel = void (*)(std::byte* destination, const std::byte* const* sources, int source_count,
+                             std::size_t bytes);
+
 /// The best kernel that this CPU runs (AVX-512, AVX2 or the baseline), chosen once. With one source, or Op::none, it
 /// copies (and divides, where final and avg).
 [[nodiscard]] Kernel kernel_for(Dtype dtype, Op op);
+
+/// The small kernel of the same instruction set. Requires: op is not Op::none.
+[[nodiscard]] SmallKernel small_kernel_for(Dtype dtype, Op op);
 
 /// The instruction set that `kernel_for` chose: "avx512", "avx2" or "baseline".
 [[nodiscard]] const char* kernel_isa();

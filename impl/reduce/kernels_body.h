@@ -256,24 +256,41 @@ void reduce_kernel(const KernelArguments& a) {
   move<Rule<T, op == Op::avg ? Op::sum : op, false>>(a);
 }
 
+template <class T, Op op>
+void reduce_small(std::byte* destination, const std::byte* const* source_list, int source_count, std::size_t bytes) {
+  using R = Rule<T, op == Op::avg ? Op::sum : op, false>;
+  constexpr std::size_t kWidth = 16;
+  const Sources<0> sources(source_list, source_count);
+  const Destinations<1> destinations(&destination, 1);
+  std::size_t offset = 0;
+  for (; bytes - offset >= kWidth; offset += kWidth) move_group<R, 1, kWidth>(sources, destinations, offset, 1);
+  move_rest<R, kWidth / 2>(sources, destinations, offset, bytes, 1);
+}
+
 /// The kernels of every op for one dtype, in the order of the table of ops; `table` has them in the order of dtypes.
 struct Row {
   Kernel by_op[kOps];
+  SmallKernel small_by_op[kOps];
 };
 template <class T>
 constexpr Row row() {
 #define TUTTI_ROW(id, name) reduce_kernel<T, Op::id>,
-  return {{TUTTI_OPS(TUTTI_ROW)}};
+#define TUTTI_SMALL_ROW(id, name) reduce_small<T, Op::id>,
+  return {{TUTTI_OPS(TUTTI_ROW)}, {TUTTI_OPS(TUTTI_SMALL_ROW)}};
 #undef TUTTI_ROW
+#undef TUTTI_SMALL_ROW
 }
 
 constexpr KernelTable table(const char* isa) {
-  KernelTable result = {.isa = isa, .copy = copy_kernel, .reduce = {}};
+  KernelTable result = {.isa = isa, .copy = copy_kernel, .reduce = {}, .reduce_small = {}};
 #define TUTTI_ROW(id, type, name) row<type>(),
   const Row rows[kDtypes] = {TUTTI_DTYPES(TUTTI_ROW)};
 #undef TUTTI_ROW
   for (int d = 0; d < kDtypes; ++d) {
-    for (int o = 0; o < kOps; ++o) result.reduce[d][o] = rows[d].by_op[o];
+    for (int o = 0; o < kOps; ++o) {
+      result.reduce[d][o] = rows[d].by_op[o];
+      result.reduce_small[d][o] = rows[d].small_by_op[o];
+    }
   }
   return result;
 }

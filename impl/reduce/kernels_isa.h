@@ -21,6 +21,7 @@ struct KernelTable {
   const char* isa;               ///< "avx512", "avx2" or "baseline"
   Kernel copy;                   ///< Op::none, any dtype
   Kernel reduce[kDtypes][kOps];  ///< by dtype and op
+  SmallKernel reduce_small[kDtypes][kOps];
 };
 
 extern const KernelTable* const k_kernels_baseline;  ///< never null

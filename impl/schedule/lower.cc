@@ -88,6 +88,8 @@ void Lowering::lower_signal(const Step& step) {
   PlanOp op = sync_op(step);
   const auto exposes_user = [this](const Exposure& e) { return !e.is_empty() && is_user(e.space) && !is_staged_; };
   if (exposes_user(step.read) || exposes_user(step.write)) op.marks |= mark_exposes;
+  if (!is_identified_) op.marks |= mark_identifies;
+  is_identified_ = true;
   if (request_.keep_exposures) {
     keep(step, step.read, false);
     keep(step, step.write, true);

@@ -79,6 +79,7 @@ class Lowering {
                                                   bool has_channel) const;
   /// Appends the ops of a MOVE of `move_bytes_`.
   void emit(const std::vector<Located>& destinations, const std::vector<Located>& sources, int marks);
+  [[nodiscard]] Shortcut shortcut_of(const PlanOp& op) const;
   class Cursor;
   std::uint8_t append_operands(std::vector<Cursor>& list, std::int64_t position, std::int64_t slice_begin);
 
@@ -90,6 +91,7 @@ class Lowering {
   ScratchLayout layout_;
   bool is_staged_;
   bool streams_ = false;
+  bool is_identified_ = false;                   ///< a SIGNAL has published the plan's hash
   int index_ = 0;                                ///< of the step being lowered
   std::int64_t move_bytes_ = 0;                  ///< of the MOVE, copy or exposure being lowered
   std::vector<std::vector<Incoming>> incoming_;  ///< by peer; empty before the first one

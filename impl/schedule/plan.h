@@ -31,6 +31,14 @@ struct PlanOperand {
 };
 static_assert(std::is_trivially_copyable_v<PlanOperand> && sizeof(PlanOperand) == 24);
 
+/// MOVEs of at most kLineBytes whose destination is one place of mine take a way without a kernel's preparations.
+enum class Shortcut : std::uint8_t {
+  none,
+  copy,    ///< from another place of mine
+  reduce,  ///< of places of mine and flag lines, at most kMostShortcutSources; nothing to divide
+};
+inline constexpr int kMostShortcutSources = 16;
+
 /// Bits of PlanOp::marks.
 enum Mark : std::uint8_t {
   mark_final = 1,     ///< MOVE: divides by P where the op is avg
@@ -38,6 +46,7 @@ enum Mark : std::uint8_t {
   mark_closes = 4,    ///< MOVE with channels: last piece of its slice, publishes and releases the slots
   mark_streams = 8,   ///< MOVE: non-temporal stores pay (working set beyond the last-level cache)
   mark_exposes = 16,  ///< SIGNAL: publishes references to my input and output first
+  mark_identifies = 32,  ///< SIGNAL: the first of the plan, publishes the hash of its key
 };
 
 struct PlanOp {
@@ -47,7 +56,7 @@ struct PlanOp {
   std::uint8_t destinations = 0;  ///< MOVE: operands [first_operand, +destinations), then the sources
   std::uint8_t sources = 0;
   std::uint8_t has_channel = 0;    ///< MOVE
-  std::uint8_t is_small_copy = 0;  ///< MOVE: at most kLineBytes from one of my places to another, nothing to divide
+  Shortcut shortcut = Shortcut::none;  ///< MOVE
   std::uint32_t first_operand = 0;
   std::uint32_t step =
       0;  ///< index of the schedule's step, for messages; staging copies carry their SIGNAL's or WAIT's

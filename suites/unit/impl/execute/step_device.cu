@@ -25,13 +25,14 @@ struct DeviceMachine {
     __threadfence_system();
     *static_cast<volatile std::uint64_t*>(phases + rank) = operation << 16U | op.phase;
   }
-  __device__ bool channels_ready(const tutti::PlanView& /*plan*/, const tutti::PlanOp& /*op*/) const { return true; }
-  __device__ void move(const tutti::PlanView& plan, const tutti::PlanOp& op) const {
-    const tutti::PlanOperand* operands = plan.operands() + op.first_operand;
-    const std::byte* source = input + operands[op.destinations].offset;
-    for (std::int64_t i = 0; i < op.bytes; ++i) output[operands[0].offset + i] = source[i];
+  __device__ bool channels_ready(const tutti::PlanOp& /*op*/, const tutti::PlanOperand* /*operand*/) const {
+    return true;
   }
-  __device__ void close_channels(const tutti::PlanView& /*plan*/, const tutti::PlanOp& /*op*/) const {}
+  __device__ void move(const tutti::PlanOp& op, const tutti::PlanOperand* operand) const {
+    const std::byte* source = input + operand[op.destinations].offset;
+    for (std::int64_t i = 0; i < op.bytes; ++i) output[operand[0].offset + i] = source[i];
+  }
+  __device__ void close_channels(const tutti::PlanOp& /*op*/, const tutti::PlanOperand* /*operand*/) const {}
 };
 
 }  // namespace
