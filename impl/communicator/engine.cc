@@ -69,6 +69,7 @@ Result<const BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::K
                                           .cache_bytes = options_.cache_bytes},
                             .segment = options_.segment};
   TUTTI_ASSIGN_OR_RETURN(entry.call, bind(entry.schedule, request));
+  entry.segments = entry.call.segments();
   if (options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks) {
     TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(entry.schedule, request));
     if (!proof.holds()) {
@@ -142,22 +143,25 @@ Status Engine::run(const Call& call) {
 
 void Engine::progress(int patience) {
   machine_.set_patience(patience);
-  while (is_started_ || (first_ < next_ && start(pending(first_)))) {
+  while (first_ != next_) {
+    Pending& call = pending(first_);
+    if (!is_started_ && !start(call)) return;
     if (!advance(lane_, plan_, machine_)) return;
-    finish_segment(pending(first_));
+    finish_segment(call);
   }
 }
 
 inline bool Engine::start(const Pending& call) {
-  const PlanView plan = call.entry->call.plan(call.segment).view();
+  const BoundEntry& entry = *call.entry;
+  const PlanView plan = entry.call.plan(call.segment).view();
   const std::uint64_t number = completed_ + 1;
   if (plan.header().uses_generation && !generation_is_free(number)) return false;
   machine_.begin({.plan = plan,
                   .number = number,
                   .input = call.input,
                   .output = call.output,
-                  .kernel = call.entry->kernel,
-                  .small_kernel = call.entry->small_kernel});
+                  .kernel = entry.kernel,
+                  .small_kernel = entry.small_kernel});
   plan_ = plan;
   lane_ = {};
   is_started_ = true;
@@ -179,20 +183,19 @@ inline bool Engine::generation_is_free(std::uint64_t number) {
 }
 
 inline void Engine::finish_segment(Pending& call) {
-  ++completed_;
   is_started_ = false;
-  const BoundCall& bound_call = call.entry->call;
   if (plan_.header().synchronises) {
-    known_complete_ = completed_ - 1;  // everybody has started this operation, hence completed the one before
+    known_complete_ = completed_++;  // everybody has started this operation, hence completed the one before
   } else {
-    completions_[static_cast<std::size_t>(rank_)]->store(completed_, std::memory_order_release);
+    completions_[static_cast<std::size_t>(rank_)]->store(++completed_, std::memory_order_release);
   }
-  if (++call.segment == bound_call.segments()) {
+  const BoundEntry& entry = *call.entry;
+  if (++call.segment == entry.segments) {
     ++first_;
     return;
   }
-  if (call.input != nullptr) call.input += bound_call.segment_bytes;
-  if (call.output != nullptr) call.output += bound_call.segment_bytes;
+  if (call.input != nullptr) call.input += entry.call.segment_bytes;
+  if (call.output != nullptr) call.output += entry.call.segment_bytes;
 }
 
 Result<bool> Engine::test(std::uint64_t ticket) {

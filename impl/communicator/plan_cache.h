@@ -14,6 +14,7 @@ namespace tutti {
 struct BoundEntry {
   Schedule schedule;
   BoundCall call;
+  Count segments = 0;
   Kernel kernel = nullptr;
   SmallKernel small_kernel = nullptr;  ///< of reducing collectives
 };

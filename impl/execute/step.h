@@ -24,6 +24,28 @@ struct Lane {
   std::int32_t cursor = 0;  ///< WAIT: ranks of the set already heard
 };
 
+/// The beginning of `advance` for a plan that is an exchange of small blocks (PlanHeader::is_exchange): its four steps
+/// without a loop. On small operations the walk is most of the time that is not a transfer.
+template <class Machine>
+TUTTI_HOST_DEVICE inline bool exchange(Lane& lane, const PlanView& plan, Machine& machine) {
+  const PlanOp* const op = plan.ops();
+  const PlanOperand* const operands = plan.operands();
+  const int ranks = plan.header().ranks;
+  machine.move(op[0], operands + op[0].first_operand);
+  machine.announce(op[1]);
+  const RankSet set = operands[op[2].first_operand].ranks;
+  int rank = set.first;
+  for (int i = 0; i < set.n; ++i) {
+    if (!machine.heard(rank, op[2].phase)) {
+      lane = {.at = 2, .cursor = i};
+      return false;
+    }
+    rank = set.after(rank, ranks);
+  }
+  machine.move(op[3], operands + op[3].first_operand);
+  return true;
+}
+
 /// Walks as far as it can without waiting; true when the plan is complete.
 template <class Machine>
 TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machine) {
@@ -31,6 +53,7 @@ TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machin
   const PlanOperand* const operands = plan.operands();
   const std::uint32_t end = plan.header().ops;
   const int ranks = plan.header().ranks;
+  if (plan.header().is_exchange && lane.at == 0) return exchange(lane, plan, machine);
   Lane here = lane;  // in registers: the machine's stores cannot change it
   for (; here.at < end; ++here.at) {
     const PlanOp& op = ops[here.at];

@@ -52,6 +52,7 @@ class Lowering {
     std::vector<Piece> mirror;
   };
 
+  [[nodiscard]] bool is_exchange() const;
   void lower_signal(const Step& step);
   void lower_wait(const Step& step);
   [[nodiscard]] PlanOp sync_op(const Step& step);

@@ -91,6 +91,7 @@ struct PlanHeader {
   bool uses_channels = false;
   bool synchronises = false;
   bool is_in_place = false;  ///< input and output are the same memory
+  bool is_exchange = false;  ///< MOVE by a shortcut, SIGNAL, WAIT, MOVE by a shortcut: that and nothing else
   std::int32_t slices = 0;   ///< of the longest message; 0 without channels
   std::int64_t scratch_bytes = 0;
   std::int64_t input_bytes = 0;  ///< extent of the user's buffers as seen from the base of this segment
