@@ -25,32 +25,6 @@ CpuMachine::CpuMachine(Domain& domain, int rank)
   arguments_ = {.destinations = destinations_.data(), .sources = sources_.data(), .ranks = ranks_};
 }
 
-inline std::byte* CpuMachine::address(const PlanOperand& operand, int rank) const {
-  const Seat& seat = seats_[static_cast<std::size_t>(rank)];
-  FlagLine& line = line_of(seat);
-  const auto user_buffer = [&](std::uint64_t References::*which) {
-    References references;
-    std::memcpy(&references, line.payload.data(), sizeof references);
-    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seat.heap) + references.*which) +
-           operand.offset;
-  };
-  switch (operand.space) {
-    case Space::input:
-      return rank == rank_ ? mine_[static_cast<std::size_t>(Space::input)] + operand.offset
-                           : user_buffer(&References::input);
-    case Space::output:
-      return rank == rank_ ? mine_[static_cast<std::size_t>(Space::output)] + operand.offset
-                           : user_buffer(&References::output);
-    case Space::scratch:
-      return seat.scratch + scratch_offset_ + operand.offset;
-    case Space::line:
-      return line.payload.data() + operand.offset;
-    case Space::channel:
-      break;  // resolved by move(), which knows the direction
-  }
-  return nullptr;
-}
-
 bool CpuMachine::is_free(ChannelEnd& end) {
   if (end.slices - end.consumed_seen < slots_) return true;
   end.consumed_seen = end.memory.consumed->load(std::memory_order_acquire);
@@ -80,14 +54,33 @@ bool CpuMachine::channels_ready(const PlanOp& op, const PlanOperand* operand) {
 template <class Pointer>
 [[gnu::noinline]] Pointer* CpuMachine::resolve_remote(const PlanOperand& operand, const std::vector<ChannelEnd>& ends,
                                                       const PlanOp& op, Pointer* out) const {
-  int rank = operand.ranks.first;
-  if (operand.space == Space::channel) {
-    *out = payload(ends[static_cast<std::size_t>(rank)], op.slice_bytes) + operand.offset;
-    return out + 1;
-  }
-  for (int i = 0; i < operand.ranks.n; ++i) {
-    *out++ = address(operand, rank);
-    rank = operand.ranks.after(rank, ranks_);
+  const auto on_each = [&](auto base_of) {
+    int rank = operand.ranks.first;
+    for (Pointer* const end = out + operand.ranks.n; out != end; ++out) {
+      *out = base_of(static_cast<std::size_t>(rank)) + operand.offset;
+      rank = operand.ranks.after(rank, ranks_);
+    }
+    return out;
+  };
+  const auto in_user_buffer = [&](std::byte* own, std::size_t reference_at) {
+    return on_each([&, own, reference_at](std::size_t rank) {
+      if (rank == static_cast<std::size_t>(rank_)) return own;
+      std::uintptr_t reference;
+      std::memcpy(&reference, line_of(seats_[rank]).payload.data() + reference_at, sizeof reference);
+      return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seats_[rank].heap) + reference);
+    });
+  };
+  switch (operand.space) {
+    case Space::input:
+      return in_user_buffer(mine_[static_cast<std::size_t>(Space::input)], offsetof(References, input));
+    case Space::output:
+      return in_user_buffer(mine_[static_cast<std::size_t>(Space::output)], offsetof(References, output));
+    case Space::scratch:
+      return on_each([this](std::size_t rank) { return seats_[rank].scratch + scratch_offset_; });
+    case Space::line:
+      return on_each([this](std::size_t rank) { return line_of(seats_[rank]).payload.data(); });
+    case Space::channel:
+      return on_each([&](std::size_t rank) { return payload(ends[rank], op.slice_bytes); });
   }
   return out;
 }

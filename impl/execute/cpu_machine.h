@@ -96,8 +96,9 @@ class CpuMachine {
       const auto reference = [&](Space space) {
         return reinterpret_cast<std::uintptr_t>(mine_[static_cast<std::size_t>(space)]) - heap_address_;
       };
-      const References references{.input = reference(Space::input), .output = reference(Space::output)};
-      std::memcpy(line.payload.data(), &references, sizeof references);
+      auto* const references = reinterpret_cast<References*>(line.payload.data());
+      references->input.store(reference(Space::input), std::memory_order_relaxed);
+      references->output.store(reference(Space::output), std::memory_order_relaxed);
     }
     if ((op.marks & mark_identifies) != 0) line.hash = hash_;
     line.flag.store(flag_base_ | op.phase, std::memory_order_release);
@@ -170,7 +171,6 @@ class CpuMachine {
     return out;
   }
   void move_by_kernel(const PlanOp& op, const PlanOperand* operand);
-  [[nodiscard]] std::byte* address(const PlanOperand& operand, int rank) const;
   /// Appends the addresses of `operands` on all ranks of their sets; `ends` are those of their direction.
   template <class Pointer>
   Pointer* resolve(std::span<const PlanOperand> operands, const std::vector<ChannelEnd>& ends, const PlanOp& op,

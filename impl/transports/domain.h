@@ -19,10 +19,11 @@ namespace tutti {
 
 inline constexpr std::size_t kCacheLine = 64;
 
-/// Where a rank's buffers are: offsets from its heap base.
+/// Where a rank's buffers are: offsets from its heap base. Atomic so that each is one store: a compiler that joins them
+/// loads both addresses at once, just after they were stored apart, which the store buffer cannot forward.
 struct References {
-  std::uint64_t input;
-  std::uint64_t output;
+  std::atomic<std::uint64_t> input;
+  std::atomic<std::uint64_t> output;
 };
 /// Generations lie 256 bytes apart: the processor fetches neighbouring lines, and one rank's next flag must not travel
 /// with this one (P = 2, 8 B, near state: 44 ns at 128 bytes, 35 at 256, for a hand-written exchange).
