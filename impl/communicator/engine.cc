@@ -126,31 +126,6 @@ void Engine::grow() {
   ring_mask_ = ring_.size() - 1;
 }
 
-Result<Work> Engine::post(const Call& call) {
-  TUTTI_RETURN_IF_ERROR(enqueue(call));
-  const std::uint64_t ticket = next_ - 1;
-  progress(0);
-  return handle(ticket);
-}
-
-Status Engine::run(const Call& call) {
-  TUTTI_RETURN_IF_ERROR(enqueue(call));
-  progress(options_.waiting == Waiting::spin ? kPatience : 0);
-  if (first_ == next_) [[likely]]
-    return {};
-  return wait(next_ - 1, options_.timeout);
-}
-
-void Engine::progress(int patience) {
-  machine_.set_patience(patience);
-  while (first_ != next_) {
-    Pending& call = pending(first_);
-    if (!is_started_ && !start(call)) return;
-    if (!advance(lane_, plan_, machine_)) return;
-    finish_segment(call);
-  }
-}
-
 inline bool Engine::start(const Pending& call) {
   const BoundEntry& entry = *call.entry;
   const PlanView plan = entry.call.plan(call.segment).view();
@@ -197,6 +172,33 @@ inline void Engine::finish_segment(Pending& call) {
   if (call.input != nullptr) call.input += entry.call.segment_bytes;
   if (call.output != nullptr) call.output += entry.call.segment_bytes;
 }
+
+[[gnu::always_inline]] inline void Engine::walk(int patience) {
+  machine_.set_patience(patience);
+  while (first_ != next_) {
+    Pending& call = pending(first_);
+    if (!is_started_ && !start(call)) return;
+    if (!advance(lane_, plan_, machine_)) return;
+    finish_segment(call);
+  }
+}
+
+Result<Work> Engine::post(const Call& call) {
+  TUTTI_RETURN_IF_ERROR(enqueue(call));
+  const std::uint64_t ticket = next_ - 1;
+  progress(0);
+  return handle(ticket);
+}
+
+Status Engine::run(const Call& call) {
+  TUTTI_RETURN_IF_ERROR(enqueue(call));
+  walk(options_.waiting == Waiting::spin ? kPatience : 0);
+  if (first_ == next_) [[likely]]
+    return {};
+  return wait(next_ - 1, options_.timeout);
+}
+
+void Engine::progress(int patience) { walk(patience); }
 
 Result<bool> Engine::test(std::uint64_t ticket) {
   if (ticket < first_) return true;

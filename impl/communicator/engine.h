@@ -62,6 +62,7 @@ class Engine final : public Communicator {
 
   /// Walks the oldest calls as far as they go, looking `patience` times at what a step waits for.
   void progress(int patience);
+  void walk(int patience);  ///< progress, inlined
   [[nodiscard]] bool start(const Pending& call);
   [[nodiscard]] bool generation_is_free(std::uint64_t number);
   void finish_segment(Pending& call);
@@ -80,8 +81,8 @@ class Engine final : public Communicator {
   std::vector<std::atomic<std::uint64_t>*> completions_;  // [rank]
   std::vector<Pending> ring_;                             // a power of two
   std::uint64_t ring_mask_ = 0;
-  std::uint64_t first_ = 0;                               // ticket of the oldest call under way
-  std::uint64_t next_ = 0;                                // ticket of the next call
+  std::uint64_t first_ = 0;  // ticket of the oldest call under way
+  std::uint64_t next_ = 0;   // ticket of the next call
   Accepted last_;
   Lane lane_;
   PlanView plan_;  // of the segment that is walked

@@ -10,10 +10,10 @@
 namespace tutti {
 
 /// For every element i of `bytes`: destination_j[i] <- source_0[i] op source_1[i] op ... for every j.
-/// Reduced left to right; bfloat16 accumulates in float and rounds to nearest even once, on the store; integers wrap; NaN
-/// propagates through max. `is_final` divides by `ranks` where the op is avg (float: the accumulated sum divided by P;
-/// integers: truncated towards zero).
-/// Shapes: each array holds `bytes` bytes, any alignment; a destination is disjoint from a source or equal to it.
+/// Reduced left to right; bfloat16 accumulates in float and rounds to nearest even once, on the store; integers wrap;
+/// NaN propagates through max. `is_final` divides by `ranks` where the op is avg (float: the accumulated sum divided by
+/// P; integers: truncated towards zero). Shapes: each array holds `bytes` bytes, any alignment; a destination is
+/// disjoint from a source or equal to it.
 struct KernelArguments {
   std::byte* const* destinations = nullptr;
   int destination_count = 0;
@@ -27,7 +27,8 @@ struct KernelArguments {
 
 using Kernel = void (*)(const KernelArguments&);
 
-/// As a Kernel for one destination and few bytes, nothing to divide: without its preparations. Shapes: `source_count` >= 1.
+/// As a Kernel for one destination and few bytes, nothing to divide: without its preparations. Shapes: `source_count`
+/// >= 1.
 using SmallKernel = void (*)(std::byte* destination, const std::byte* const* sources, int source_count,
                              std::size_t bytes);
 

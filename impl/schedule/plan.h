@@ -41,11 +41,11 @@ inline constexpr int kMostShortcutSources = 16;
 
 /// Bits of PlanOp::marks.
 enum Mark : std::uint8_t {
-  mark_final = 1,     ///< MOVE: divides by P where the op is avg
-  mark_opens = 2,     ///< MOVE with channels: first piece of its slice, waits for the slots
-  mark_closes = 4,    ///< MOVE with channels: last piece of its slice, publishes and releases the slots
-  mark_streams = 8,   ///< MOVE: non-temporal stores pay (working set beyond the last-level cache)
-  mark_exposes = 16,  ///< SIGNAL: publishes references to my input and output first
+  mark_final = 1,        ///< MOVE: divides by P where the op is avg
+  mark_opens = 2,        ///< MOVE with channels: first piece of its slice, waits for the slots
+  mark_closes = 4,       ///< MOVE with channels: last piece of its slice, publishes and releases the slots
+  mark_streams = 8,      ///< MOVE: non-temporal stores pay (working set beyond the last-level cache)
+  mark_exposes = 16,     ///< SIGNAL: publishes references to my input and output first
   mark_identifies = 32,  ///< SIGNAL: the first of the plan, publishes the hash of its key
 };
 
@@ -55,7 +55,7 @@ struct PlanOp {
   std::uint16_t phase = 0;        ///< SIGNAL, WAIT
   std::uint8_t destinations = 0;  ///< MOVE: operands [first_operand, +destinations), then the sources
   std::uint8_t sources = 0;
-  std::uint8_t has_channel = 0;    ///< MOVE
+  std::uint8_t has_channel = 0;        ///< MOVE
   Shortcut shortcut = Shortcut::none;  ///< MOVE
   std::uint32_t first_operand = 0;
   std::uint32_t step =
