@@ -13,6 +13,12 @@ namespace {
 constexpr int kMostProvedRanks = 1024;
 constexpr int kPatience = 256;  // polls of one word before the wait looks around
 constexpr int kLooksBetweenChecks = 16;
+constexpr std::int64_t kLeastChosenBytes = 16 * 1024;  // of scratch; a plan with less stores plainly
+
+void tell_costs(CompletionLine& line, std::uint64_t plan, const StoreCosts& costs) {
+  for (std::size_t way = 0; way < costs.size(); ++way) line.costs[way].store(costs[way], std::memory_order_relaxed);
+  line.trial.store(plan, std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -32,7 +38,7 @@ Engine::Engine(Domain& domain, int rank, CommunicatorOptions options)
       machine_(domain, rank),
       ring_(16),
       ring_mask_(ring_.size() - 1) {
-  for (int peer = 0; peer < ranks_; ++peer) completions_.push_back(&domain.seat(peer).completion->operation);
+  for (int peer = 0; peer < ranks_; ++peer) lines_.push_back(domain.seat(peer).completion);
 }
 
 const Algorithm& Engine::choose(const Call& call) const {
@@ -41,7 +47,7 @@ const Algorithm& Engine::choose(const Call& call) const {
                           buffer_bytes(problem, call.count, size_of(call.dtype)));
 }
 
-Result<const BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& key) {
+Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& key) {
   const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
   if (call.root < 0 || call.root >= ranks_) {
     return error(Code::invalid_argument, "root {} is out of range: 0 to {}", call.root, ranks_ - 1);
@@ -95,7 +101,7 @@ Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
 }
 
 Status Engine::accept(const Call& call, const PlanCache::Key& key) {
-  const BoundEntry* entry = cache_.find(key);
+  BoundEntry* entry = cache_.find(key);
   if (entry == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(entry, bind_call(call, key));
   }
@@ -127,7 +133,7 @@ void Engine::grow() {
 }
 
 inline bool Engine::start(const Pending& call) {
-  const BoundEntry& entry = *call.entry;
+  BoundEntry& entry = *call.entry;
   const PlanView plan = entry.call.plan(call.segment).view();
   const std::uint64_t number = completed_ + 1;
   if (plan.header().uses_generation && !generation_is_free(number)) return false;
@@ -137,6 +143,7 @@ inline bool Engine::start(const Pending& call) {
                   .output = call.output,
                   .kernel = entry.kernel,
                   .small_kernel = entry.small_kernel});
+  if (plan.header().scratch_bytes >= kLeastChosenBytes) start_chosen(entry.stores);
   plan_ = plan;
   lane_ = {};
   is_started_ = true;
@@ -151,7 +158,7 @@ inline bool Engine::generation_is_free(std::uint64_t number) {
   std::uint64_t least = completed_;
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer != rank_)
-      least = std::min(least, completions_[static_cast<std::size_t>(peer)]->load(std::memory_order_acquire));
+      least = std::min(least, lines_[static_cast<std::size_t>(peer)]->operation.load(std::memory_order_acquire));
   }
   known_complete_ = std::max(known_complete_, least);
   return number <= known_complete_ + generations_;
@@ -162,9 +169,10 @@ inline void Engine::finish_segment(Pending& call) {
   if (plan_.header().synchronises) {
     known_complete_ = completed_++;  // everybody has started this operation, hence completed the one before
   } else {
-    completions_[static_cast<std::size_t>(rank_)]->store(++completed_, std::memory_order_release);
+    lines_[static_cast<std::size_t>(rank_)]->operation.store(++completed_, std::memory_order_release);
   }
-  const BoundEntry& entry = *call.entry;
+  BoundEntry& entry = *call.entry;
+  if (plan_.header().scratch_bytes >= kLeastChosenBytes) finish_chosen(entry.stores);
   if (++call.segment == entry.segments) {
     ++first_;
     return;
@@ -199,6 +207,28 @@ Status Engine::run(const Call& call) {
 }
 
 void Engine::progress(int patience) { walk(patience); }
+
+void Engine::start_chosen(const StoreChoice& stores) {
+  machine_.set_streams_staging(stores.streams());
+  if (stores.is_trial()) segment_start_ = Clock::now();
+}
+
+void Engine::finish_chosen(StoreChoice& stores) {
+  const PlanHeader& header = plan_.header();
+  const auto elapsed = stores.is_trial() ? Clock::now() - segment_start_ : Clock::duration();
+  stores.finish(static_cast<float>(elapsed.count()) / static_cast<float>(header.scratch_bytes));
+  machine_.set_streams_staging(false);
+  if (stores.is_to_be_told()) tell_costs(*lines_[static_cast<std::size_t>(rank_)], header.hash, stores.costs());
+  if (!stores.is_due()) return;
+  StoreCosts worst = stores.costs();
+  for (const CompletionLine* line : lines_) {
+    if (line->trial.load(std::memory_order_relaxed) != header.hash) continue;  // it tries another call already
+    for (std::size_t way = 0; way < worst.size(); ++way) {
+      worst[way] = std::max(worst[way], line->costs[way].load(std::memory_order_relaxed));
+    }
+  }
+  stores.decide(worst);
+}
 
 Result<bool> Engine::test(std::uint64_t ticket) {
   if (ticket < first_) return true;

@@ -35,7 +35,7 @@ class Engine final : public Communicator {
  private:
   /// A call on its way.
   struct Pending {
-    const BoundEntry* entry = nullptr;
+    BoundEntry* entry = nullptr;
     const std::byte* input = nullptr;  ///< of the segment at hand
     std::byte* output = nullptr;
     Count segment = 0;
@@ -47,10 +47,10 @@ class Engine final : public Communicator {
     PlanCache::Key key;
     const void* input = nullptr;
     const void* output = nullptr;
-    const BoundEntry* entry = nullptr;  ///< nullptr: nothing was accepted yet
+    BoundEntry* entry = nullptr;  ///< nullptr: nothing was accepted yet
   };
 
-  [[nodiscard]] Result<const BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
+  [[nodiscard]] Result<BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
   Status check_addresses(const Call& call, const BoundEntry& entry);
   /// Makes `last_` this call. Errors: of post.
   Status accept(const Call& call, const PlanCache::Key& key);
@@ -66,6 +66,9 @@ class Engine final : public Communicator {
   [[nodiscard]] bool start(const Pending& call);
   [[nodiscard]] bool generation_is_free(std::uint64_t number);
   void finish_segment(Pending& call);
+  /// Around a segment whose stores to scratch are chosen by trial.
+  void start_chosen(const StoreChoice& stores);
+  void finish_chosen(StoreChoice& stores);
   /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
   Status check(Clock::time_point deadline);
   Status fail(Status status);
@@ -78,8 +81,8 @@ class Engine final : public Communicator {
   CommunicatorOptions options_;
   CpuMachine machine_;
   PlanCache cache_;
-  std::vector<std::atomic<std::uint64_t>*> completions_;  // [rank]
-  std::vector<Pending> ring_;                             // a power of two
+  std::vector<CompletionLine*> lines_;  // [rank]
+  std::vector<Pending> ring_;           // a power of two
   std::uint64_t ring_mask_ = 0;
   std::uint64_t first_ = 0;  // ticket of the oldest call under way
   std::uint64_t next_ = 0;   // ticket of the next call
@@ -87,6 +90,7 @@ class Engine final : public Communicator {
   Lane lane_;
   PlanView plan_;  // of the segment that is walked
   bool is_started_ = false;
+  Clock::time_point segment_start_;   // where the store choice wants it
   std::uint64_t completed_ = 0;       // operations complete here
   std::uint64_t known_complete_ = 0;  // every rank has completed at least so many
   Status failed_;                     // first error; sticky

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "impl/communicator/communicator.h"
+#include "impl/communicator/store_choice.h"
 #include "impl/reduce/kernels.h"
 
 namespace tutti {
@@ -15,6 +16,7 @@ struct BoundEntry {
   Schedule schedule;
   BoundCall call;
   Count segments = 0;
+  StoreChoice stores;
   Kernel kernel = nullptr;
   SmallKernel small_kernel = nullptr;  ///< of reducing collectives
 };
@@ -36,11 +38,11 @@ class PlanCache {
             .schedule = call.schedule};
   }
 
-  [[nodiscard]] const BoundEntry* find(const Key& key) const {
+  [[nodiscard]] BoundEntry* find(const Key& key) const {
     const auto found = entries_.find(key);
     return found == entries_.end() ? nullptr : found->second.get();
   }
-  const BoundEntry* insert(const Key& key, BoundEntry entry) {
+  BoundEntry* insert(const Key& key, BoundEntry entry) {
     auto& place = entries_[key];
     place = std::make_unique<BoundEntry>(std::move(entry));
     return place.get();

@@ -98,6 +98,19 @@ inline Pointer* CpuMachine::resolve(std::span<const PlanOperand> operands, const
   return out;
 }
 
+std::uint64_t CpuMachine::scratch_destinations(const PlanOp& op, const PlanOperand* operand) {
+  std::uint64_t mask = 0;
+  int first = 0;
+  for (const PlanOperand& destination : std::span(operand, op.destinations)) {
+    const int n = destination.is_mine ? 1 : destination.ranks.n;
+    for (int i = first; i < first + n && destination.space == Space::scratch; ++i) {
+      if (i < 64) mask |= std::uint64_t{1} << static_cast<unsigned>(i);
+    }
+    first += n;
+  }
+  return mask;
+}
+
 void CpuMachine::move_by_kernel(const PlanOp& op, const PlanOperand* operand) {
   const auto* const destinations_end = resolve({operand, op.destinations}, senders_, op, destinations_.data());
   const auto* const sources_end = resolve({operand + op.destinations, op.sources}, receivers_, op, sources_.data());
@@ -105,7 +118,8 @@ void CpuMachine::move_by_kernel(const PlanOp& op, const PlanOperand* operand) {
   arguments_.source_count = static_cast<int>(sources_end - sources_.data());
   arguments_.bytes = static_cast<std::size_t>(op.bytes);
   arguments_.is_final = (op.marks & mark_final) != 0;
-  arguments_.streams = (op.marks & mark_streams) != 0;
+  arguments_.streamed = (op.marks & mark_streams) != 0 ? kAllDestinations : 0;
+  if ((op.marks & mark_stages) != 0 && streams_staging_) arguments_.streamed |= scratch_destinations(op, operand);
   kernel_(arguments_);
 }
 

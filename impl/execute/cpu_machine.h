@@ -76,6 +76,9 @@ class CpuMachine {
     return awaited_ == nullptr || awaited_->load(std::memory_order_acquire) >= awaited_value_;
   }
 
+  /// Whether MOVEs into scratch use non-temporal stores.
+  void set_streams_staging(bool streams) { streams_staging_ = streams; }
+
   /// Empty, or why the operation cannot go on (mismatch naming the peer).
   [[nodiscard]] const Status& failure() const { return failure_; }
 
@@ -170,6 +173,8 @@ class CpuMachine {
     }
     return out;
   }
+  /// Bit i: address i of the destinations is in scratch. (Beyond 64 none is.)
+  [[nodiscard]] static std::uint64_t scratch_destinations(const PlanOp& op, const PlanOperand* operand);
   void move_by_kernel(const PlanOp& op, const PlanOperand* operand);
   /// Appends the addresses of `operands` on all ranks of their sets; `ends` are those of their direction.
   template <class Pointer>
@@ -209,6 +214,7 @@ class CpuMachine {
   std::array<std::byte*, 5> mine_{};  // [Space]
 
   int patience_ = 0;
+  bool streams_staging_ = false;
   const std::atomic<std::uint64_t>* awaited_ = nullptr;  // all words only grow
   std::uint64_t awaited_value_ = 0;
   Status failure_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
@@ -22,8 +23,11 @@ struct KernelArguments {
   std::size_t bytes = 0;
   int ranks = 1;
   bool is_final = false;
-  bool streams = false;  ///< non-temporal stores where they are possible, completed (sfence) before returning
+  /// Destinations, by bit, that get non-temporal stores where possible, completed (sfence) before returning.
+  std::uint64_t streamed = 0;
 };
+
+inline constexpr std::uint64_t kAllDestinations = ~std::uint64_t{0};
 
 using Kernel = void (*)(const KernelArguments&);
 

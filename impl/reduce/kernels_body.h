@@ -169,11 +169,11 @@ template <class R, int source_count, int destination_count>
   if (offset != bytes) move_tail<R>(a, offset);
 }
 
-/// Elements one by one until destination 0 starts a cache line; returns how many bytes that was. Where it never will
-/// (it is not aligned to its elements) or the buffer ends first: none.
+/// Elements one by one until the first streamed destination starts a cache line; returns how many bytes that was. Where
+/// it never will (it is not aligned to its elements) or the buffer ends first: none.
 template <class R>
 std::size_t move_head(const KernelArguments& a) {
-  const std::size_t head = -reinterpret_cast<std::uintptr_t>(a.destinations[0]) % kCacheLine;
+  const std::size_t head = -reinterpret_cast<std::uintptr_t>(a.destinations[__builtin_ctzll(a.streamed)]) % kCacheLine;
   if (head % R::kElementBytes != 0 || head > a.bytes) return 0;
   const Sources<0> sources(a.sources, a.source_count);
   const Destinations<0> destinations(a.destinations, a.destination_count);
@@ -184,7 +184,8 @@ std::size_t move_head(const KernelArguments& a) {
   return offset;
 }
 
-/// Streams whole cache lines to those destinations that start one where destination 0 does; plain stores to the others.
+/// Streams whole cache lines to those streamed destinations that start one where the first of them does; plain stores
+/// to the others.
 template <class R>
 [[gnu::noinline]] void move_streaming(const KernelArguments& a) {
   constexpr int kVectors = R::kManyVectors;
@@ -197,7 +198,8 @@ template <class R>
     reduce_group<R, kVectors, TUTTI_VECTOR_BYTES>(sources, offset, a.ranks, stored);
     for (int d = 0; d < a.destination_count; ++d) {
       std::byte* const to = a.destinations[d] + offset;
-      if (reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0) {
+      const bool is_streamed = (a.streamed >> (d < 63 ? d : 63) & 1U) != 0;
+      if (is_streamed && reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0) {
 #pragma GCC unroll 16
         for (int v = 0; v < kVectors; ++v) store_streaming(to + v * TUTTI_VECTOR_BYTES, stored[v]);
       } else {
@@ -223,7 +225,7 @@ template <class R, int source_count>
 template <class R>
 [[gnu::always_inline]] inline void move(const KernelArguments& a) {
   if (a.bytes < TUTTI_VECTOR_BYTES) return a.bytes == 0 ? void() : move_tail<R>(a, 0);
-  if (a.streams) return move_streaming<R>(a);
+  if (a.streamed != 0) return move_streaming<R>(a);
   if constexpr (R::is_final) {
     move_plain<R, 0, 0>(a, 0);
   } else if constexpr (R::op == Op::none) {

@@ -145,6 +145,8 @@ void Lowering::emit(const std::vector<Located>& destinations, const std::vector<
   const bool has_channel = has_channels(destinations) || has_channels(sources);
   header_.uses_channels |= has_channel;
   if (streams_ && writes_output(destinations)) marks |= mark_streams;
+  const bool writes_scratch =
+      std::any_of(destinations.begin(), destinations.end(), [](const Located& d) { return d.space == Space::scratch; });
   std::vector<Cursor> to(destinations.begin(), destinations.end());
   std::vector<Cursor> from(sources.begin(), sources.end());
   const std::vector<std::int64_t> cuts = cuts_of({&destinations, &sources}, has_channel);
@@ -165,6 +167,7 @@ void Lowering::emit(const std::vector<Located>& destinations, const std::vector<
       if (cuts[i + 1] == slice_end) op.marks |= mark_closes;
     }
     op.shortcut = shortcut_of(op);
+    if (writes_scratch) op.marks |= mark_stages;
     ops_.push_back(op);
   }
 }

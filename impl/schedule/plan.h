@@ -47,6 +47,7 @@ enum Mark : std::uint8_t {
   mark_streams = 8,      ///< MOVE: non-temporal stores pay (working set beyond the last-level cache)
   mark_exposes = 16,     ///< SIGNAL: publishes references to my input and output first
   mark_identifies = 32,  ///< SIGNAL: the first of the plan, publishes the hash of its key
+  mark_stages = 64,      ///< MOVE: writes scratch that another rank reads next
 };
 
 struct PlanOp {

@@ -33,9 +33,12 @@ struct alignas(4 * kCacheLine) FlagLine {
   std::array<std::byte, 48> payload;  ///< scratch, or References
 };
 
-/// "All operations up to `operation` are complete here", stored lazily (see impl/execute/README.md).
+/// "All operations up to `operation` are complete here", stored lazily (see impl/execute/README.md); and what the last
+/// trial of ways to store to scratch cost here (impl/communicator/store_choice.h).
 struct alignas(kCacheLine) CompletionLine {
   std::atomic<std::uint64_t> operation;
+  std::atomic<std::uint64_t> trial;  ///< hash of its plan's key
+  std::array<std::atomic<float>, 2> costs;
 };
 
 /// One slot of a channel: header line, then `slot_bytes` of payload. Messages of at most kInline bytes travel in the

@@ -146,7 +146,7 @@ std::string run(const Case& c, const Misalignment& misalignment) {
                                           .bytes = bytes,
                                           .ranks = static_cast<int>(from.size()),
                                           .is_final = c.is_final,
-                                          .streams = c.streams});
+                                          .streamed = c.streams ? kAllDestinations : 0});
   for (std::size_t d = 0; d < destinations.size(); ++d) {
     if (!equal(to[d], c.expected)) return fmt::format("destination {} is wrong", d);
     if (!destinations[d].has_its_sentinels()) return fmt::format("written outside destination {}", d);
@@ -265,7 +265,7 @@ TEST(Kernels, ADestinationMayBeAnySource) {
                                                        .sources = from.data(),
                                                        .source_count = static_cast<int>(source_count),
                                                        .bytes = kCount * sizeof(float),
-                                                       .streams = streams});
+                                                       .streamed = streams ? kAllDestinations : 0});
           ASSERT_EQ(other, expected) << table->isa;
           ASSERT_EQ(buffers[in_place], expected) << table->isa << ", source " << in_place << " of " << source_count;
           ASSERT_EQ(buffers[0], expected) << table->isa;
