@@ -101,22 +101,24 @@ Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
 }
 
 Status Engine::accept(const Call& call, const PlanCache::Key& key) {
+  TUTTI_RETURN_IF_ERROR(failed_);
   BoundEntry* entry = cache_.find(key);
   if (entry == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(entry, bind_call(call, key));
   }
   if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
-  last_ = {.key = key, .input = call.input, .output = call.output, .entry = entry};
+  const bool chooses_stores = entry->call.plan(0).header().scratch_bytes >= kLeastChosenBytes;
+  last_ = {.key = key,
+           .input = call.input,
+           .output = call.output,
+           .entry = entry,
+           .is_short = entry->segments == 1 && !chooses_stores};
   return {};
 }
 
 inline Status Engine::enqueue(const Call& call) {
-  if (!failed_.is_ok()) [[unlikely]]
-    return failed_;
   const PlanCache::Key key = PlanCache::key_of(call);
-  const bool is_as_last =
-      key == last_.key && call.input == last_.input && call.output == last_.output && last_.entry != nullptr;
-  if (!is_as_last) TUTTI_RETURN_IF_ERROR(accept(call, key));
+  if (!is_last(call, key)) TUTTI_RETURN_IF_ERROR(accept(call, key));
   if (next_ - first_ > ring_mask_) [[unlikely]]
     grow();
   pending(next_++) = {.entry = last_.entry,
@@ -137,12 +139,12 @@ inline bool Engine::start(const Pending& call) {
   const PlanView plan = entry.call.plan(call.segment).view();
   const std::uint64_t number = completed_ + 1;
   if (plan.header().uses_generation && !generation_is_free(number)) return false;
-  machine_.begin({.plan = plan,
-                  .number = number,
-                  .input = call.input,
-                  .output = call.output,
-                  .kernel = entry.kernel,
-                  .small_kernel = entry.small_kernel});
+  machine_.prepare({.plan = plan,
+                    .input = call.input,
+                    .output = call.output,
+                    .kernel = entry.kernel,
+                    .small_kernel = entry.small_kernel});
+  machine_.begin(number);
   if (plan.header().scratch_bytes >= kLeastChosenBytes) start_chosen(entry.stores);
   plan_ = plan;
   lane_ = {};
@@ -164,13 +166,17 @@ inline bool Engine::generation_is_free(std::uint64_t number) {
   return number <= known_complete_ + generations_;
 }
 
-inline void Engine::finish_segment(Pending& call) {
-  is_started_ = false;
-  if (plan_.header().synchronises) {
+inline void Engine::complete_operation(const PlanHeader& header) {
+  if (header.synchronises) {
     known_complete_ = completed_++;  // everybody has started this operation, hence completed the one before
   } else {
     lines_[static_cast<std::size_t>(rank_)]->operation.store(++completed_, std::memory_order_release);
   }
+}
+
+inline void Engine::finish_segment(Pending& call) {
+  is_started_ = false;
+  complete_operation(plan_.header());
   BoundEntry& entry = *call.entry;
   if (plan_.header().scratch_bytes >= kLeastChosenBytes) finish_chosen(entry.stores);
   if (++call.segment == entry.segments) {
@@ -181,7 +187,7 @@ inline void Engine::finish_segment(Pending& call) {
   if (call.output != nullptr) call.output += entry.call.segment_bytes;
 }
 
-[[gnu::always_inline]] inline void Engine::walk(int patience) {
+void Engine::progress(int patience) {
   machine_.set_patience(patience);
   while (first_ != next_) {
     Pending& call = pending(first_);
@@ -198,15 +204,39 @@ Result<Work> Engine::post(const Call& call) {
   return handle(ticket);
 }
 
-Status Engine::run(const Call& call) {
-  TUTTI_RETURN_IF_ERROR(enqueue(call));
-  walk(options_.waiting == Waiting::spin ? kPatience : 0);
-  if (first_ == next_) [[likely]]
-    return {};
-  return wait(next_ - 1, options_.timeout);
+/// What start, advance and finish_segment do, without what is known of a short call: its work is prepared already.
+inline bool Engine::run_again() {
+  const PlanHeader& header = plan_.header();
+  const std::uint64_t number = completed_ + 1;
+  const bool can_start = !header.uses_generation || generation_is_free(number);
+  if (can_start) [[likely]] {
+    machine_.begin(number);
+    lane_ = {};
+    if (advance(lane_, plan_, machine_)) [[likely]] {
+      complete_operation(header);
+      return true;
+    }
+  }
+  is_started_ = can_start;
+  pending(next_++) = {.entry = last_.entry,
+                      .input = static_cast<const std::byte*>(last_.input),
+                      .output = static_cast<std::byte*>(const_cast<void*>(last_.output))};
+  return false;
 }
 
-void Engine::progress(int patience) { walk(patience); }
+Status Engine::run(const Call& call) {
+  const int patience = options_.waiting == Waiting::spin ? kPatience : 0;
+  if (last_.is_short && first_ == next_ && is_last(call, PlanCache::key_of(call))) [[likely]] {
+    machine_.set_patience(patience);
+    if (run_again()) [[likely]]
+      return {};
+  } else {
+    TUTTI_RETURN_IF_ERROR(enqueue(call));
+    progress(patience);
+    if (first_ == next_) return {};
+  }
+  return wait(next_ - 1, options_.timeout);
+}
 
 void Engine::start_chosen(const StoreChoice& stores) {
   machine_.set_streams_staging(stores.streams());
@@ -273,6 +303,7 @@ Status Engine::check(Clock::time_point deadline) {
 }
 
 Status Engine::fail(Status status) {
+  last_ = {};
   failed_ = std::move(status);
   std::uint64_t nobody = 0;
   domain_.abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(rank_) + 1,

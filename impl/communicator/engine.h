@@ -48,12 +48,19 @@ class Engine final : public Communicator {
     const void* input = nullptr;
     const void* output = nullptr;
     BoundEntry* entry = nullptr;  ///< nullptr: nothing was accepted yet
+    bool is_short = false;        ///< one segment, no stores to choose
   };
 
   [[nodiscard]] Result<BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
   Status check_addresses(const Call& call, const BoundEntry& entry);
   /// Makes `last_` this call. Errors: of post.
   Status accept(const Call& call, const PlanCache::Key& key);
+  [[nodiscard]] bool is_last(const Call& call, const PlanCache::Key& key) const {
+    return key == last_.key && call.input == last_.input && call.output == last_.output && last_.entry != nullptr;
+  }
+  /// A short call that repeats the last one while nothing else is under way; false: it stopped at a wait and is
+  /// pending.
+  bool run_again();
   /// Puts the call at the end of the ring.
   Status enqueue(const Call& call);
   [[nodiscard]] Pending& pending(std::uint64_t ticket) { return ring_[ticket & ring_mask_]; }
@@ -62,9 +69,9 @@ class Engine final : public Communicator {
 
   /// Walks the oldest calls as far as they go, looking `patience` times at what a step waits for.
   void progress(int patience);
-  void walk(int patience);  ///< progress, inlined
   [[nodiscard]] bool start(const Pending& call);
   [[nodiscard]] bool generation_is_free(std::uint64_t number);
+  void complete_operation(const PlanHeader& header);
   void finish_segment(Pending& call);
   /// Around a segment whose stores to scratch are chosen by trial.
   void start_chosen(const StoreChoice& stores);
@@ -93,7 +100,7 @@ class Engine final : public Communicator {
   Clock::time_point segment_start_;   // where the store choice wants it
   std::uint64_t completed_ = 0;       // operations complete here
   std::uint64_t known_complete_ = 0;  // every rank has completed at least so many
-  Status failed_;                     // first error; sticky
+  Status failed_;                     // first error; sticky; nothing is accepted after it
 };
 
 }  // namespace tutti

@@ -44,26 +44,31 @@ class CpuMachine {
  public:
   CpuMachine(Domain& domain, int rank);
 
-  struct Operation {
+  /// What operations on the same plan and buffers have in common.
+  struct Work {
     PlanView plan;
-    std::uint64_t number = 0;  ///< of the communicator's sequence, from 1
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     Kernel kernel = nullptr;
     SmallKernel small_kernel = nullptr;  ///< where the op is not none
   };
+  void prepare(const Work& work) {
+    kernel_ = work.kernel;
+    small_kernel_ = work.small_kernel;
+    hash_ = work.plan.header().hash;
+    mine_[static_cast<std::size_t>(Space::input)] = const_cast<std::byte*>(work.input);
+    mine_[static_cast<std::size_t>(Space::output)] = work.output;
+  }
+  /// Operation `number` (of the communicator's sequence, from 1) does the prepared work.
   /// Requires: where the plan uses its generation, every rank has completed operation number - K.
-  void begin(const Operation& operation) {
-    const std::uint64_t generation = operation.number & generation_mask_;
-    kernel_ = operation.kernel;
-    small_kernel_ = operation.small_kernel;
-    flag_base_ = operation.number << 16U;
-    hash_ = operation.plan.header().hash;
+  void begin(std::uint64_t number) {
+    const std::uint64_t generation = number & generation_mask_;
+    flag_base_ = number << 16U;
     line_offset_ = generation * sizeof(FlagLine);
     scratch_offset_ = generation * scratch_bytes_;
     my_line_ = my_lines_ + generation;
-    mine_ = {const_cast<std::byte*>(operation.input), operation.output, my_scratch_ + scratch_offset_, nullptr,
-             my_line_->payload.data()};
+    mine_[static_cast<std::size_t>(Space::scratch)] = my_scratch_ + scratch_offset_;
+    mine_[static_cast<std::size_t>(Space::line)] = my_line_->payload.data();
     awaited_ = nullptr;
   }
 
@@ -203,7 +208,7 @@ class CpuMachine {
   std::vector<const std::byte*> sources_;
   KernelArguments arguments_;
 
-  // Of the operation at hand.
+  // Of the work and the operation at hand.
   Kernel kernel_ = nullptr;
   SmallKernel small_kernel_ = nullptr;
   std::uint64_t flag_base_ = 0;  // its flag at phase 0
