@@ -79,13 +79,26 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
   if (options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks) {
     TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(entry.schedule, request));
     if (!proof.holds()) {
-      return error(Code::refuted, "{} {} on {} ranks, count {}: {}", to_string(call.collective), entry.schedule.name,
-                   ranks_, call.count, to_string(proof.findings.front()));
+      return fail(error(Code::refuted, "{} {} on {} ranks, count {}: {}", to_string(call.collective),
+                        entry.schedule.name, ranks_, call.count, to_string(proof.findings.front())));
     }
   }
   entry.kernel = kernel_for(call.dtype, call.op);
   if (call.op != Op::none) entry.small_kernel = small_kernel_for(call.dtype, call.op);
   return cache_.insert(key, std::move(entry));
+}
+
+Status Engine::check_buffers(const Call& call) const {
+  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+  const bool reads = call.count > 0 && input_blocks(problem, rank_) > 0;
+  const bool writes = call.count > 0 && output_blocks(problem, rank_) > 0;
+  if (reads && call.input == nullptr) return error(Code::invalid_argument, "the input is a null pointer");
+  if (writes && call.output == nullptr) return error(Code::invalid_argument, "the output is a null pointer");
+  if (reads && writes && call.is_in_place != (call.input == call.output)) {
+    return error(Code::invalid_argument, "is_in_place is {}, but input and output are {}", call.is_in_place,
+                 call.input == call.output ? "the same buffer" : "two buffers");
+  }
+  return {};
 }
 
 Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
@@ -103,6 +116,7 @@ Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
 Status Engine::accept(const Call& call, const PlanCache::Key& key) {
   TUTTI_RETURN_IF_ERROR(failed_);
   BoundEntry* entry = cache_.find(key);
+  TUTTI_RETURN_IF_ERROR(check_buffers(call));
   if (entry == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(entry, bind_call(call, key));
   }
@@ -262,6 +276,7 @@ void Engine::finish_chosen(StoreChoice& stores) {
 
 Result<bool> Engine::test(std::uint64_t ticket) {
   if (ticket < first_) return true;
+  TUTTI_RETURN_IF_ERROR(failed_);  // after it, nothing may be written any more
   progress(0);
   if (ticket < first_) return true;
   TUTTI_RETURN_IF_ERROR(check(Clock::time_point::max()));
@@ -269,6 +284,8 @@ Result<bool> Engine::test(std::uint64_t ticket) {
 }
 
 Status Engine::wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) {
+  if (ticket < first_) return {};
+  TUTTI_RETURN_IF_ERROR(failed_);
   const bool spins = options_.waiting == Waiting::spin;
   const int patience = spins ? kPatience : 0;
   progress(patience);
@@ -297,6 +314,7 @@ Status Engine::check(Clock::time_point deadline) {
     return fail(error(Code::aborted, "rank {} failed", word - 1));
   }
   if (deadline != Clock::time_point::max() && Clock::now() >= deadline) {
+    if (machine_.compare_plans(); !machine_.failure().is_ok()) return fail(machine_.failure());
     return fail(error(Code::timeout, "rank {} gave up: {}", rank_, describe_wait()));
   }
   return {};

@@ -52,6 +52,7 @@ class Engine final : public Communicator {
   };
 
   [[nodiscard]] Result<BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
+  Status check_buffers(const Call& call) const;
   Status check_addresses(const Call& call, const BoundEntry& entry);
   /// Makes `last_` this call. Errors: of post.
   Status accept(const Call& call, const PlanCache::Key& key);

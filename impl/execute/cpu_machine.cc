@@ -142,6 +142,16 @@ void CpuMachine::close_channels(const PlanOp& op, const PlanOperand* operand) {
   }
 }
 
+void CpuMachine::compare_plans() {
+  const std::uint64_t number = flag_base_ >> 16U;
+  for (int peer = 0; peer < ranks_; ++peer) {
+    const FlagLine& line = line_of(seats_[static_cast<std::size_t>(peer)]);
+    if (line.flag.load(std::memory_order_acquire) >> 16U == number && line.hash != hash_) {
+      return fail_on_mismatch(peer);
+    }
+  }
+}
+
 void CpuMachine::fail_on_mismatch(int peer) {
   failure_ = error(
       Code::mismatch,

@@ -87,6 +87,9 @@ class CpuMachine {
   /// Empty, or why the operation cannot go on (mismatch naming the peer).
   [[nodiscard]] const Status& failure() const { return failure_; }
 
+  /// Fails where a rank is in the same operation with another plan: for a wait that has taken too long.
+  void compare_plans();
+
   // ---- what step.h asks for
 
   [[nodiscard]] bool heard(int rank, std::uint16_t phase) {
