@@ -55,6 +55,8 @@ bool PlanCheck::check_headers() {
       findings_.add(rank, -1, "the plan is that of rank {} of {}", header.rank, header.ranks);
     } else if (header.hash != first.hash || header.is_in_place != first.is_in_place || header.op != first.op) {
       findings_.add(rank, -1, "the plan is of another call than rank 0's");
+    } else if (header.is_exchange && !is_exchange(set_.plans[static_cast<std::size_t>(rank)].ops())) {
+      findings_.add(rank, -1, "the plan is marked as an exchange, which it is not");
     }
   }
   return findings_.is_empty();
@@ -93,11 +95,9 @@ void PlanCheck::check_move(int rank, const Plan& plan, const PlanOp& op) {
     findings_.add(rank, op.step, "touches {} channel, and is {}marked so", has_channel ? "a" : "no",
                   has_channel ? "not " : "");
   }
-  const auto is_one_of_mine = [](std::span<const PlanOperand> list) { return list.size() == 1 && list[0].is_mine; };
-  const bool may_be_small =
-      is_one_of_mine(destinations) && is_one_of_mine(sources) && op.bytes <= kLineBytes && (op.marks & mark_final) == 0;
-  if (op.is_small_copy != 0 && !may_be_small) {
-    findings_.add(rank, op.step, "is marked as a small copy, which it is not");
+  const Shortcut allowed = shortcut_of(op, plan.operands().subspan(op.first_operand), plan.header().op);
+  if (op.shortcut != Shortcut::none && op.shortcut != allowed) {
+    findings_.add(rank, op.step, "is marked for a shortcut that it cannot take");
   }
 }
 

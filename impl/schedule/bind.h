@@ -27,9 +27,6 @@ struct Resources {
   std::int64_t cache_bytes = 0;             ///< last-level cache: beyond it, stores to user buffers stream; 0: never
 };
 
-/// Bytes of scratch that fit in the flag's cache line (64 - flag - hash), where it holds no references to user buffers.
-inline constexpr std::int64_t kLineBytes = 48;
-
 struct BindRequest {
   int rank = 0;
   Count count = 0;  ///< elements per block

@@ -42,12 +42,6 @@ Lowering::Lowering(const LowerRequest& lower)
   streams_ = !is_staged_ && cache > 0 && touched > cache / ranks_;
 }
 
-bool Lowering::is_exchange() const {
-  const auto is_short = [](const PlanOp& op) { return op.verb == Verb::move && op.shortcut != Shortcut::none; };
-  return ops_.size() == 4 && is_short(ops_[0]) && ops_[1].verb == Verb::signal && ops_[2].verb == Verb::wait &&
-         is_short(ops_[3]);
-}
-
 Result<Plan> Lowering::run() {
   const int count = schedule_.step_count(rank_);
   for (index_ = 0; index_ < count; ++index_) {
@@ -68,7 +62,7 @@ Result<Plan> Lowering::run() {
         break;
     }
   }
-  header_.is_exchange = is_exchange();
+  header_.is_exchange = is_exchange(ops_);
   return Plan(header_, ops_, operands_, exposures_);
 }
 

@@ -166,24 +166,11 @@ void Lowering::emit(const std::vector<Located>& destinations, const std::vector<
       if (cuts[i] == slice_begin) op.marks |= mark_opens;
       if (cuts[i + 1] == slice_end) op.marks |= mark_closes;
     }
-    op.shortcut = shortcut_of(op);
+    op.shortcut =
+        shortcut_of(op, {operands_.data() + op.first_operand, op.destinations + std::size_t{op.sources}}, request_.op);
     if (writes_scratch) op.marks |= mark_stages;
     ops_.push_back(op);
   }
-}
-
-Shortcut Lowering::shortcut_of(const PlanOp& op) const {
-  const std::span<const PlanOperand> operands(operands_.data() + op.first_operand, op.destinations + op.sources);
-  const bool divides = request_.op == Op::avg && (op.marks & mark_final) != 0;
-  if (op.bytes > kLineBytes || op.destinations != 1 || !operands[0].is_mine || divides) return Shortcut::none;
-  const auto sources = operands.subspan(1);
-  if (sources.size() == 1 && sources[0].is_mine) return Shortcut::copy;
-  int count = 0;
-  for (const PlanOperand& source : sources) {
-    if (!source.is_mine && source.space != Space::line) return Shortcut::none;
-    count += source.ranks.n;
-  }
-  return request_.op != Op::none && count <= kMostShortcutSources ? Shortcut::reduce : Shortcut::none;
 }
 
 std::uint8_t Lowering::append_operands(std::vector<Cursor>& list, std::int64_t position, std::int64_t slice_begin) {

@@ -52,7 +52,6 @@ class Lowering {
     std::vector<Piece> mirror;
   };
 
-  [[nodiscard]] bool is_exchange() const;
   void lower_signal(const Step& step);
   void lower_wait(const Step& step);
   [[nodiscard]] PlanOp sync_op(const Step& step);
@@ -80,7 +79,6 @@ class Lowering {
                                                   bool has_channel) const;
   /// Appends the ops of a MOVE of `move_bytes_`.
   void emit(const std::vector<Located>& destinations, const std::vector<Located>& sources, int marks);
-  [[nodiscard]] Shortcut shortcut_of(const PlanOp& op) const;
   class Cursor;
   std::uint8_t append_operands(std::vector<Cursor>& list, std::int64_t position, std::int64_t slice_begin);
 

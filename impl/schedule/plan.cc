@@ -5,6 +5,25 @@
 
 namespace tutti {
 
+Shortcut shortcut_of(const PlanOp& op, std::span<const PlanOperand> operands, Op reduction) {
+  const bool divides = reduction == Op::avg && (op.marks & mark_final) != 0;
+  if (op.bytes > kLineBytes || op.destinations != 1 || !operands[0].is_mine || divides) return Shortcut::none;
+  const auto sources = operands.subspan(1, op.sources);
+  if (sources.size() == 1 && sources[0].is_mine) return Shortcut::copy;
+  int count = 0;
+  for (const PlanOperand& source : sources) {
+    if (!source.is_mine && source.space != Space::line) return Shortcut::none;
+    count += source.ranks.n;
+  }
+  return reduction != Op::none && count > 0 && count <= kMostShortcutSources ? Shortcut::reduce : Shortcut::none;
+}
+
+bool is_exchange(std::span<const PlanOp> ops) {
+  const auto is_short = [](const PlanOp& op) { return op.verb == Verb::move && op.shortcut != Shortcut::none; };
+  return ops.size() == 4 && is_short(ops[0]) && ops[1].verb == Verb::signal && ops[2].verb == Verb::wait &&
+         is_short(ops[3]);
+}
+
 Plan::Plan(PlanHeader header, std::span<const PlanOp> ops, std::span<const PlanOperand> operands,
            std::span<const PlanExposure> exposures) {
   header.ops = static_cast<std::uint32_t>(ops.size());

@@ -31,6 +31,9 @@ struct PlanOperand {
 };
 static_assert(std::is_trivially_copyable_v<PlanOperand> && sizeof(PlanOperand) == 24);
 
+/// Bytes of scratch that fit in the flag's cache line (64 - flag - hash), where it holds no references to user buffers.
+inline constexpr std::int64_t kLineBytes = 48;
+
 /// MOVEs of at most kLineBytes whose destination is one place of mine take a way without a kernel's preparations.
 enum class Shortcut : std::uint8_t {
   none,
@@ -66,6 +69,11 @@ struct PlanOp {
       0;  ///< MOVE with channels: length of the whole slice (the message's length at the receiver)
 };
 static_assert(std::is_trivially_copyable_v<PlanOp> && sizeof(PlanOp) == 32);
+
+/// The shortcut that a MOVE may take; `operands` are its own, destinations first.
+[[nodiscard]] Shortcut shortcut_of(const PlanOp& op, std::span<const PlanOperand> operands, Op reduction);
+/// Whether these are all ops of an exchange: MOVE by a shortcut, SIGNAL, WAIT, MOVE by a shortcut.
+[[nodiscard]] bool is_exchange(std::span<const PlanOp> ops);
 
 /// What the SIGNAL at `op` lets `target` touch. Kept only where asked for (BindRequest::keep_exposures): for the
 /// prover.

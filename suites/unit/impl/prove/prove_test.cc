@@ -350,7 +350,8 @@ TEST_F(BrokenPlan, OperandsThatAreNone) {
   expect("an operand of rank 2 is marked as this rank's own",
          [](OpenPlan& plan) { plan.operands[plan.ops[1].first_operand + 2].ranks.first = 2; });
   expect("moves -4 bytes", [](OpenPlan& plan) { plan.ops[1].bytes = -4; });
-  expect("is marked as a small copy, which it is not", [](OpenPlan& plan) { plan.ops[1].is_small_copy = 1; });
+  expect("is marked for a shortcut that it cannot take",
+         [](OpenPlan& plan) { plan.ops[1].shortcut = Shortcut::copy; });
 }
 
 TEST_F(BrokenPlan, PlansOfTwoCalls) {
