@@ -44,6 +44,8 @@ Lowering::Lowering(const LowerRequest& lower)
 
 Result<Plan> Lowering::run() {
   const int count = schedule_.step_count(rank_);
+  ops_.reserve(static_cast<std::size_t>(count));
+  operands_.reserve(3 * static_cast<std::size_t>(count));
   for (index_ = 0; index_ < count; ++index_) {
     const Step step = schedule_.step(rank_, index_);
     if (const std::string flaw = flaw_of(schedule_, step); !flaw.empty()) {

@@ -65,7 +65,7 @@ void Lowering::copy_local(const Located& destination, const Located& source) {
 std::int64_t Lowering::length_of(const Step& step) const {
   const auto length = [this](const Operands<4>& list) -> std::optional<std::int64_t> {
     for (const Operand& operand : list) {
-      if (is_user(operand.space)) return total_bytes(user_pieces(operand.space, operand.ranks.first, operand.units));
+      if (is_user(operand.space)) return table_.bytes(operand.units, blocks_of(operand.space, operand.ranks.first));
     }
     return std::nullopt;
   };
@@ -124,9 +124,10 @@ void Lowering::drop_copies_onto_itself(std::vector<Located>& destinations, const
   std::erase_if(destinations, [&](const Located& destination) { return is_same_memory(destination, sources[0]); });
 }
 
-std::vector<std::int64_t> Lowering::cuts_of(std::initializer_list<const std::vector<Located>*> lists,
-                                            bool has_channel) const {
-  std::vector<std::int64_t> cuts{0, move_bytes_};
+const std::vector<std::int64_t>& Lowering::cuts_of(std::initializer_list<const std::vector<Located>*> lists,
+                                                   bool has_channel) {
+  std::vector<std::int64_t>& cuts = cuts_;
+  cuts.assign({0, move_bytes_});
   for (const std::vector<Located>* list : lists) {
     for (const Located& located : *list) {
       std::int64_t position = 0;
@@ -149,7 +150,7 @@ void Lowering::emit(const std::vector<Located>& destinations, const std::vector<
       std::any_of(destinations.begin(), destinations.end(), [](const Located& d) { return d.space == Space::scratch; });
   std::vector<Cursor> to(destinations.begin(), destinations.end());
   std::vector<Cursor> from(sources.begin(), sources.end());
-  const std::vector<std::int64_t> cuts = cuts_of({&destinations, &sources}, has_channel);
+  const std::vector<std::int64_t>& cuts = cuts_of({&destinations, &sources}, has_channel);
   const std::int64_t slot = request_.resources.slot_bytes;
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     const std::int64_t slice_begin = cuts[i] / slot * slot;

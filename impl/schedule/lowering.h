@@ -75,8 +75,8 @@ class Lowering {
   [[nodiscard]] bool is_same_memory(const Located& a, const Located& b) const;
   void drop_copies_onto_itself(std::vector<Located>& destinations, const std::vector<Located>& sources) const;
   /// Where one op ends and the next begins: at the ends of pieces and of slices.
-  [[nodiscard]] std::vector<std::int64_t> cuts_of(std::initializer_list<const std::vector<Located>*> lists,
-                                                  bool has_channel) const;
+  [[nodiscard]] const std::vector<std::int64_t>& cuts_of(std::initializer_list<const std::vector<Located>*> lists,
+                                                         bool has_channel);
   /// Appends the ops of a MOVE of `move_bytes_`.
   void emit(const std::vector<Located>& destinations, const std::vector<Located>& sources, int marks);
   class Cursor;
@@ -93,6 +93,7 @@ class Lowering {
   bool is_identified_ = false;                   ///< a SIGNAL has published the plan's hash
   int index_ = 0;                                ///< of the step being lowered
   std::int64_t move_bytes_ = 0;                  ///< of the MOVE, copy or exposure being lowered
+  std::vector<std::int64_t> cuts_;               ///< of it; kept for its memory
   std::vector<std::vector<Incoming>> incoming_;  ///< by peer; empty before the first one
   PlanHeader header_;
   std::vector<PlanOp> ops_;

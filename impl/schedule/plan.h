@@ -28,6 +28,8 @@ struct PlanOperand {
   RankSet ranks;
   Space space = Space::input;
   bool is_mine = false;  ///< memory of this rank alone
+
+  bool operator==(const PlanOperand&) const = default;
 };
 static_assert(std::is_trivially_copyable_v<PlanOperand> && sizeof(PlanOperand) == 24);
 
@@ -67,6 +69,8 @@ struct PlanOp {
   std::int64_t bytes = 0;  ///< MOVE: length of this piece
   std::int64_t slice_bytes =
       0;  ///< MOVE with channels: length of the whole slice (the message's length at the receiver)
+
+  bool operator==(const PlanOp&) const = default;
 };
 static_assert(std::is_trivially_copyable_v<PlanOp> && sizeof(PlanOp) == 32);
 
@@ -84,6 +88,8 @@ struct PlanExposure {
   std::int64_t bytes = 0;
   Space space = Space::input;
   bool is_write = false;
+
+  bool operator==(const PlanExposure&) const = default;
 };
 static_assert(std::is_trivially_copyable_v<PlanExposure>);
 
@@ -105,6 +111,8 @@ struct PlanHeader {
   std::int64_t scratch_bytes = 0;
   std::int64_t input_bytes = 0;  ///< extent of the user's buffers as seen from the base of this segment
   std::int64_t output_bytes = 0;
+
+  bool operator==(const PlanHeader&) const = default;
 };
 static_assert(std::is_trivially_copyable_v<PlanHeader>);
 

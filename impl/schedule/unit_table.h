@@ -54,6 +54,17 @@ class UnitTable {
     return result;
   }
 
+  /// Bytes of all pieces of `set`.
+  [[nodiscard]] std::int64_t bytes(const UnitSet& set, int blocks) const {
+    const int total = blocks * layout_.units_per_block;
+    if (total == 0) return 0;
+    std::int64_t sum = 0;
+    for (int j = 0; j < set.repeat; ++j) {
+      for (int i = 0; i < set.length; ++i) sum += unit_piece((set.start + j * set.stride + i) % total, 0).bytes;
+    }
+    return sum;
+  }
+
   static void append(std::vector<Piece>& pieces, Piece piece) {
     if (piece.bytes == 0) return;
     if (!pieces.empty() && pieces.back().offset + pieces.back().bytes == piece.offset) {

@@ -32,6 +32,17 @@ TEST(UnitTable, UnitsAreWholeLinesAndTheLastTakesWhatIsLeft) {
   EXPECT_EQ(table.largest_unit_bytes(), 64);
 }
 
+TEST(UnitTable, TheBytesOfASetAreThoseOfItsPieces) {
+  const UnitTable table = table_of(3, 40);
+  for (const UnitSet& set : {units(0, 1), units(2, 1), units(4, 3), units(5, 4), UnitSet{1, 2, 3, 2}, units(0, 0)}) {
+    std::int64_t sum = 0;
+    for (const Piece& piece : table.pieces(set, 2, 1000)) sum += piece.bytes;
+    EXPECT_EQ(table.bytes(set, 2), sum) << set.start << " " << set.length;
+  }
+  EXPECT_EQ(table.bytes(units(5, 4), 2), 32 + 64 + 64 + 32) << "around the end of two blocks";
+  EXPECT_EQ(table.bytes(units(0, 1), 0), 0);
+}
+
 TEST(UnitTable, CountsBelowTheUnitsLeaveTheLastOnesEmpty) {
   const UnitTable table = table_of(4, 3);
   EXPECT_THAT(pairs(table.pieces(unit(0), 1, table.user_stride())), ElementsAre(Pair(0, 12)));
