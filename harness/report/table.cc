@@ -162,7 +162,8 @@ void Table::count(std::span<const Row> rows) {
       same != skipped_.end() ? static_cast<void>(++same->second) : skipped_.push_back({why, 1});
     }
     const auto value = reference != nullptr && is_own(row) ? ratio(row, *reference) : std::nullopt;
-    if (!value) continue;
+    const bool is_empty_call = row.bytes == 0 && row.collective != to_string(Collective::barrier);
+    if (!value || is_empty_call) continue;
     Ratios& sum = ratios_[reference->backend];
     ++sum.cells;
     sum.slower += *value > 1 ? 1 : 0;

@@ -28,7 +28,8 @@ class Table {
   /// Whatever is not ok says why on a line of its own, each reason once per block.
   [[nodiscard]] std::string cell(std::span<const Row> rows);
 
-  /// What was verified, how the ratios came out, and what was left out.
+  /// What was verified, how the ratios came out, and what was left out. A call without a byte (fewer bytes asked for
+  /// than an element has) shows its ratio, but the mean is of those that do what the collective is for.
   [[nodiscard]] std::string footer(std::span<const LeftOut> left_out) const;
 
   [[nodiscard]] std::int64_t rows_with(Verdict verdict) const;

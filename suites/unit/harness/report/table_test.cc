@@ -126,6 +126,16 @@ TEST(Table, ComparesOnlyRightResultsOfOneLaunch) {
   EXPECT_THAT(table.footer({}), Not(HasSubstr("geometric mean")));
 }
 
+TEST(Table, TheMeanOfRatiosHasNoCallsWithoutBytesButBarriers) {
+  Table table;
+  static_cast<void>(table.cell(pair_of(8, 1, 4)));
+  EXPECT_THAT(table.cell(pair_of(0, 4, 1)), testing::EndsWith("ok   4.00\n"));
+  EXPECT_THAT(table.footer({}), HasSubstr("geometric mean 0.25 over 1, of which 0 above 1\n"));
+  static_cast<void>(table.cell(std::vector{timed(row_for(Collective::barrier, 0, "tutti", "dissemination"), 4),
+                                           timed(row_for(Collective::barrier, 0, "openmpi", "none"), 1)}));
+  EXPECT_THAT(table.footer({}), HasSubstr("geometric mean 1.00 over 2, of which 1 above 1\n"));
+}
+
 TEST(Table, FooterSaysWhatWasVerifiedAndWhatWasNot) {
   Table table;
   static_cast<void>(table.cell(pair_of(8, 1, 4)));
