@@ -39,7 +39,10 @@ struct SessionSpec {
 /// The domain of a job: the same in the launcher, which makes its memory, and in the ranks. Processes share memory by
 /// `shm`, ranks of one process by `local`.
 [[nodiscard]] DomainShape domain_shape(const SessionSpec& spec);
-/// Heap that shared buffers of the largest cell take on one rank; 0 where all are private.
+/// Whether the machine has memory for the buffers of a cell: a function of the cell and the machine, so the launcher
+/// and all ranks say the same. Errors: unavailable with the numbers.
+[[nodiscard]] Status fits_memory(const std::vector<Case>& cell);
+/// Heap that shared buffers of the largest cell that fits_memory take on one rank; 0 where all are private.
 [[nodiscard]] std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells);
 
 /// Messages to the launcher, by type:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The specification of a session as text, and the memory that follows from it.
 #include <algorithm>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -61,10 +62,21 @@ DomainShape domain_shape(const SessionSpec& spec) {
   return default_shape(spec.ranks, spec.heap_bytes);
 }
 
+Status fits_memory(const std::vector<Case>& cell) {
+  constexpr double kShare = 0.7;  // of the machine's memory, for the buffers of one cell
+  double bytes = 0;
+  for (const Case& one : cell) bytes += static_cast<double>(one.bytes) * (one.is_in_place ? 1 : 2) * one.ranks;
+  const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes <= kShare * has) return {};
+  return error(Code::unavailable, "the buffers of this cell take {:.1f} GiB; the machine has {:.1f} GiB",
+               bytes / (1U << 30U), has / (1U << 30U));
+}
+
 std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells) {
   constexpr std::size_t kGuardsAndRounding = std::size_t{64} << 10U;
   std::size_t most = 0;
   for (const std::vector<Case>& cell : cells) {
+    if (!fits_memory(cell).is_ok()) continue;  // its ranks skip it
     std::size_t bytes = 0;
     for (const Case& one : cell) {
       const auto buffer = static_cast<std::size_t>(one.bytes) + kGuardsAndRounding;

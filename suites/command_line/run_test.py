@@ -164,6 +164,14 @@ class Options(Sweep):
         self.assert_all_ok(rows, result)
         self.assertEqual([row["ranks"] for row in rows], ["1", "2", "3"])
 
+    def test_a_cell_that_does_not_fit_the_memory_is_skipped_and_the_others_run(self):
+        for buffers in ["private", "shared"]:
+            result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64T",
+                                      "--buffers", buffers, "--budget", "1s")
+            self.assertEqual([(row["bytes"], row["verdict"]) for row in rows],
+                             [("8", "ok"), (str(64 << 40), "skipped")], result)
+            self.assertIn("GiB; the machine has", rows[1]["reason"])
+
     @support.needs_openmpi
     def test_a_reference_is_skipped_with_tasks_and_says_why(self):
         result, rows = self.sweep("all_reduce", "barrier", "--backends", "tutti,openmpi", "--ranks", "4", "--ranks-as",

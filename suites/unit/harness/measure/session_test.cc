@@ -87,6 +87,16 @@ TEST(SessionSpec, TheHeapHoldsTheSharedBuffersOfTheLargestCell) {
   EXPECT_EQ(heap_bytes_for({{shared}, {shared, shared, case_of(kReduce)}}), 2 * one);
 }
 
+TEST(SessionSpec, ACellThatDoesNotFitTheMemoryHasNoShareInTheHeap) {
+  const Case shared = case_of(kBroadcast);
+  Case huge = shared;
+  huge.bytes = std::int64_t{1} << 55U;
+  EXPECT_TRUE(fits_memory({shared}).is_ok());
+  EXPECT_EQ(fits_memory({huge}).code(), Code::unavailable);
+  EXPECT_THAT(fits_memory({huge}).message(), HasSubstr("take 100663296.0 GiB; the machine has "));
+  EXPECT_EQ(heap_bytes_for({{shared}, {huge}, {shared, huge}}), heap_bytes_for({{shared}}));
+}
+
 // ---- running
 
 struct Message {
