@@ -24,6 +24,7 @@ constexpr std::int64_t kMostShown = 20;  ///< wrong cases told one by one
 struct Tally {
   std::int64_t ok = 0;
   std::int64_t wrong = 0;
+  std::int64_t errors = 0;
   std::int64_t other = 0;
 };
 
@@ -32,8 +33,8 @@ void tell(const Row& row, Tally& tally) {
     ++tally.ok;
     return;
   }
-  ++(row.verdict == Verdict::wrong ? tally.wrong : tally.other);
-  if (tally.wrong + tally.other <= kMostShown) {
+  ++(row.verdict == Verdict::wrong ? tally.wrong : row.verdict == Verdict::error ? tally.errors : tally.other);
+  if (tally.wrong + tally.errors + tally.other <= kMostShown) {
     fmt::print("{}  {}\n  {}\n", to_string(row.verdict), row.case_id, row.reason);
   }
 }
@@ -89,10 +90,11 @@ int check(const SweepOptions& options, const CLI::App& command) {
   const double seconds = static_cast<double>(harness::monotonic_ns() - begin) * 1e-9;
   fmt::print(
       "# check: {} cases as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
-      request.cells.size(), to_string(sweep.ranks_as), tally.ok, tally.wrong, tally.other,
-      static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.other, seconds);
+      request.cells.size(), to_string(sweep.ranks_as), tally.ok, tally.wrong, tally.errors + tally.other,
+      static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.errors - tally.other, seconds);
   if (code != exit_ok) return code;
-  return tally.wrong > 0 ? exit_wrong : exit_ok;
+  if (tally.wrong > 0) return exit_wrong;
+  return tally.errors > 0 ? exit_crash : exit_ok;
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ class Backend {
   [[nodiscard]] virtual Status supports(const Case& one) const = 0;
   /// The algorithm that runs, never `auto`; `none` where the backend does not tell.
   [[nodiscard]] virtual std::string algorithm_of(const Case& one) const = 0;
+  /// Whatever can be refused is refused here and not by `post`, after which other ranks may wait for this one.
+  /// Errors: unavailable or resource (the case is then `skipped`), refuted (`wrong`), others (`error`).
   [[nodiscard]] virtual Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                                   std::span<const RankBuffers> buffers) = 0;
 };

@@ -80,12 +80,11 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant) {
 
 }  // namespace
 
-Result<Row> check_case(Host& host, const Variant::Request& request) {
-  TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(host, request));
-  const bool is_barrier = request.instance.collective == Collective::barrier;
+Result<Row> check_case(Host& host, Variant& variant) {
+  const bool is_barrier = variant.instance().collective == Collective::barrier;
   TUTTI_ASSIGN_OR_RETURN(const Damage damage,
                          is_barrier ? check_barrier_rule(host, variant) : check_data(host, variant));
-  return conclude(host, request.instance, damage);
+  return conclude(host, variant.instance(), damage);
 }
 
 }  // namespace tutti::harness

@@ -10,7 +10,7 @@
 namespace tutti::harness {
 
 /// The row (ok or wrong, with the diagnosis) is host 0's result; other hosts get an empty one.
-/// Errors: those of the variant and of the host; the job is then over.
-[[nodiscard]] Result<Row> check_case(Host& host, const Variant::Request& request);
+/// Errors: those of the variant's operations and of the host; the job is then over.
+[[nodiscard]] Result<Row> check_case(Host& host, Variant& variant);
 
 }  // namespace tutti::harness

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/session.h"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,7 +31,6 @@ namespace {
 
 constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
 constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
-constexpr double kMemoryShare = 0.7;  ///< of the machine's memory, for the buffers of one cell
 
 void pin_this_thread(int core) {
   cpu_set_t mask;
@@ -40,6 +42,33 @@ void pin_this_thread(int core) {
 std::int64_t last_level_cache_bytes() {
   const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return l3 > 0 ? l3 : std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE));
+}
+
+/// Why a host cannot run a case, as it is exchanged.
+struct Refusal {
+  Code code = Code::ok;
+  std::array<char, 1024> reason{};
+
+  [[nodiscard]] static Refusal of(const Status& status) {
+    Refusal refusal{.code = status.code()};
+    std::strncpy(refusal.reason.data(), std::string(status.message()).c_str(), refusal.reason.size() - 1);
+    return refusal;
+  }
+};
+
+/// That of the first host that has one; the same on all hosts.
+Result<Refusal> first_refusal(Host& host, const Refusal& mine) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Refusal> all, host.exchange(mine));
+  const auto first = std::find_if(all.begin(), all.end(), [](const Refusal& one) { return one.code != Code::ok; });
+  return first == all.end() ? Refusal() : *first;
+}
+
+Row refused_row(const Case& one, const Refusal& refusal) {
+  Row row = row_of(one);
+  const bool is_missing = refusal.code == Code::unavailable || refusal.code == Code::resource;
+  row.verdict = is_missing ? Verdict::skipped : refusal.code == Code::refuted ? Verdict::wrong : Verdict::error;
+  row.reason = refusal.reason.data();
+  return row;
 }
 
 /// One host's walk through the session.
@@ -105,68 +134,56 @@ class Walk {
     return report("facts", facts.dump());
   }
 
+  /// A case that some host cannot run is a row with the reason, on no host run, and the walk goes on.
   Result<std::vector<Row>> run_cell(std::size_t index) {
-    std::vector<Row> rows;
-    std::vector<Case> runnable;
+    std::vector<Row> refused;
+    std::vector<Variant> variants;
     for (Case one : spec_.cells[index]) {
-      Backend& backend = *backends_.at(one.backend);
-      one.algorithm = backend.algorithm_of(one);
-      Status can = fits_memory(spec_.cells[index]);
-      if (can.is_ok()) can = backend.supports(one);
-      if (can.is_ok()) {
-        runnable.push_back(one);
+      one.algorithm = backends_.at(one.backend)->algorithm_of(one);
+      Result<Variant> variant = make_ready(one, spec_.cells[index]);
+      Refusal refusal = Refusal::of(variant.status());
+      TUTTI_ASSIGN_OR_RETURN(refusal, first_refusal(host_, refusal));
+      if (refusal.code == Code::ok) {
+        variants.push_back(std::move(variant).value());
       } else {
-        Row row = row_of(one);
-        row.verdict = Verdict::skipped;
-        row.reason = can.message();
-        rows.push_back(std::move(row));
+        refused.push_back(refused_row(one, refusal));
       }
     }
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<Row> measured,
-                           spec_.mode == SessionSpec::Mode::check ? check(runnable) : measure(runnable, index));
-    rows.insert(rows.begin(), measured.begin(), measured.end());
+    std::vector<Row> rows;
+    if (!variants.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(rows, spec_.mode == SessionSpec::Mode::check ? check(variants) : measure(variants, index));
+    }
+    rows.insert(rows.end(), refused.begin(), refused.end());
     return rows;
   }
 
-  [[nodiscard]] Variant::Request request_for(const Case& one) {
-    return {.backend = *backends_.at(one.backend),
-            .memory = [this](const Case& which, std::size_t index) { return own_->allocator(which, index); },
-            .instance = one,
-            .seed = spec_.seed};
+  Result<Variant> make_ready(const Case& one, const std::vector<Case>& cell) {
+    Backend& backend = *backends_.at(one.backend);
+    TUTTI_RETURN_IF_ERROR(fits_memory(cell));
+    TUTTI_RETURN_IF_ERROR(backend.supports(one));
+    return Variant::create(
+        host_, {.backend = backend,
+                .memory = [this](const Case& which, std::size_t rank) { return own_->allocator(which, rank); },
+                .instance = one,
+                .seed = spec_.seed});
   }
 
-  Result<std::vector<Row>> check(const std::vector<Case>& cases) {
+  Result<std::vector<Row>> check(std::vector<Variant>& variants) {
     std::vector<Row> rows;
-    for (const Case& one : cases) {
-      TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host_, request_for(one)));
+    for (Variant& variant : variants) {
+      TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host_, variant));
       rows.push_back(std::move(row));
     }
     return rows;
   }
 
-  Result<std::vector<Row>> measure(const std::vector<Case>& cases, std::size_t index) {
-    if (cases.empty()) return std::vector<Row>();
-    std::vector<Variant> variants;
-    for (const Case& one : cases) {
-      TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(host_, request_for(one)));
-      variants.push_back(std::move(variant));
-    }
+  Result<std::vector<Row>> measure(std::vector<Variant>& variants, std::size_t index) {
     std::int64_t most_ns = kCellTime.count();
     if (spec_.end_ns != 0) {
       const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + spec_.cells_after;
       most_ns = std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
     }
     return measure_cell(host_, variants, {.seed = spec_.seed + index, .most_time = std::chrono::nanoseconds(most_ns)});
-  }
-
-  /// The same on all hosts: a function of the cell and the machine.
-  [[nodiscard]] Status fits_memory(const std::vector<Case>& cell) const {
-    double bytes = 0;
-    for (const Case& one : cell) bytes += static_cast<double>(one.bytes) * (one.is_in_place ? 1 : 2) * one.ranks;
-    const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-    if (bytes <= kMemoryShare * has) return {};
-    return error(Code::unavailable, "the buffers of this cell take {:.1f} GiB; the machine has {:.1f} GiB",
-                 bytes / (1U << 30U), has / (1U << 30U));
   }
 
   const SessionSpec& spec_;

@@ -82,6 +82,9 @@ class Communicator {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
 
+  /// Binds `call` ahead of time, whatever its addresses; post then finds its plan. Each rank by itself: where one rank
+  /// is refused and another is not, the caller must see to it that none posts. Errors: as post, but for addresses.
+  virtual Status prepare(const Call& call) = 0;
   /// Posts `call`; all ranks post the same calls in the same order. Returns at once.
   /// Errors: invalid_argument (a value out of range, shared buffers that are not from alloc_shared), resource (see
   /// bind).

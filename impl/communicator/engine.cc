@@ -79,8 +79,8 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
   if (options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks) {
     TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(entry.schedule, request));
     if (!proof.holds()) {
-      return fail(error(Code::refuted, "{} {} on {} ranks, count {}: {}", to_string(call.collective),
-                        entry.schedule.name, ranks_, call.count, to_string(proof.findings.front())));
+      return error(Code::refuted, "{} {} on {} ranks, count {}: {}", to_string(call.collective), entry.schedule.name,
+                   ranks_, call.count, to_string(proof.findings.front()));
     }
   }
   entry.kernel = kernel_for(call.dtype, call.op);
@@ -113,12 +113,21 @@ Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
   return check("the output", call.output, output_blocks(entry.schedule.problem, rank_));
 }
 
+Status Engine::prepare(const Call& call) {
+  if (!failed_.is_ok()) return failed_;
+  const PlanCache::Key key = PlanCache::key_of(call);
+  return cache_.find(key) != nullptr ? Status() : bind_call(call, key).status();
+}
+
 Status Engine::accept(const Call& call, const PlanCache::Key& key) {
   TUTTI_RETURN_IF_ERROR(failed_);
   BoundEntry* entry = cache_.find(key);
   TUTTI_RETURN_IF_ERROR(check_buffers(call));
   if (entry == nullptr) {
-    TUTTI_ASSIGN_OR_RETURN(entry, bind_call(call, key));
+    const Result<BoundEntry*> bound = bind_call(call, key);
+    // Only rank 0 proves, so the others may be on their way already.
+    if (bound.status().code() == Code::refuted) return fail(bound.status());
+    TUTTI_ASSIGN_OR_RETURN(entry, bound);
   }
   if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
   const bool chooses_stores = entry->call.plan(0).header().scratch_bytes >= kLeastChosenBytes;

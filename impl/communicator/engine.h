@@ -18,6 +18,7 @@ class Engine final : public Communicator {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
+  Status prepare(const Call& call) override;
   [[nodiscard]] Result<Work> post(const Call& call) override;
   Status run(const Call& call) override;
   [[nodiscard]] Result<void*> alloc_shared(std::size_t bytes) override { return domain_.alloc_shared(rank_, bytes); }

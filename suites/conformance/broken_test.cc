@@ -153,7 +153,8 @@ TEST_P(Broken, IsWrongInACheckAndTheRealOneIsOk) {
   const Rows rows = on_hosts(GetParam(), [&](Host& host, TuttiBackend& backend) -> Result<Rows> {
     Rows mine;
     for (const Case& one : {broken_, real_}) {
-      TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host, request_for(backend, one)));
+      TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(host, request_for(backend, one)));
+      TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host, variant));
       mine.push_back(std::move(row));
     }
     return mine;
@@ -181,12 +182,18 @@ TEST_P(Broken, IsRefusedByTheProofBeforeItRuns) {
   ASSERT_TRUE(communicator.is_ok());
   const Schedule schedule = broken_schedule(fault);
   std::vector<float> in(kRanks * 300), out(in.size());
-  const auto work = communicator.value()->post({.collective = fault.collective,
-                                                .op = fault.op,
-                                                .count = broken_.count,
-                                                .input = in.data(),
-                                                .output = out.data(),
-                                                .schedule = &schedule});
+  Call call{.collective = fault.collective,
+            .op = fault.op,
+            .count = broken_.count,
+            .input = in.data(),
+            .output = out.data(),
+            .schedule = &schedule};
+  // Made ready ahead of time it is refused, and other calls are not.
+  EXPECT_EQ(communicator.value()->prepare(call).code(), Code::refuted);
+  call.schedule = nullptr;
+  EXPECT_TRUE(communicator.value()->prepare(call).is_ok());
+  call.schedule = &schedule;
+  const auto work = communicator.value()->post(call);
   ASSERT_FALSE(work.is_ok());
   EXPECT_EQ(work.status().code(), Code::refuted);
   EXPECT_THAT(work.status().message(), HasSubstr(fault.name + " on 4 ranks"));

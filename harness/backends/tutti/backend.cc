@@ -97,6 +97,7 @@ Result<std::unique_ptr<Prepared>> TuttiBackend::prepare(const Case& one, std::sp
   std::vector<PreparedCalls::Seat> seats;
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
     seats.push_back({.communicator = communicators_[i].get(), .call = call_for(one, buffers[i], schedule), .work = {}});
+    TUTTI_RETURN_IF_ERROR(communicators_[i]->prepare(seats.back().call));
   }
   return std::unique_ptr<Prepared>(new PreparedCalls(std::move(seats)));
 }

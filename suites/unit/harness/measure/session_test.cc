@@ -179,5 +179,30 @@ TEST(Session, AnAlgorithmThatDoesNotExistIsSkippedWithTheReason) {
   EXPECT_THAT(row.at("reason").get<std::string>(), HasSubstr("rnig"));
 }
 
+TEST(Session, ACaseThatCannotBeBoundIsARowAndTheOthersGoOn) {
+  for (const RanksAs ranks_as : {RanksAs::threads, RanksAs::tasks}) {
+    for (const auto mode : {SessionSpec::Mode::check, SessionSpec::Mode::measure}) {
+      SessionSpec spec = spec_of(ranks_as, mode);
+      spec.cells[1][0].root = 7;
+      Case beside = spec.cells[1][0];
+      beside.root = 1;
+      spec.cells[1].push_back(beside);
+      std::vector<nlohmann::json> rows;
+      for (const Message& message : messages_of(spec)) {
+        std::istringstream lines(message.text);
+        for (std::string line; message.type == "cell" && std::getline(lines, line);)
+          rows.push_back(nlohmann::json::parse(line));
+      }
+      ASSERT_EQ(rows.size(), 4U);
+      EXPECT_EQ(rows[0].at("verdict"), "ok");
+      EXPECT_EQ(rows[1].at("verdict"), "ok") << "the case beside it";
+      EXPECT_EQ(rows[2].at("verdict"), "error");
+      EXPECT_EQ(rows[2].at("reason"), "root 7 is out of range: 0 to 2");
+      EXPECT_EQ(rows[2].at("samples"), 0);
+      EXPECT_EQ(rows[3].at("verdict"), "ok");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tutti::harness
