@@ -165,7 +165,8 @@ class Walk {
         host_, {.backend = backend,
                 .memory = [this](const Case& which, std::size_t rank) { return own_->allocator(which, rank); },
                 .instance = one,
-                .seed = spec_.seed});
+                .seed = spec_.seed,
+                .misaligns = spec_.mode == SessionSpec::Mode::check});
   }
 
   Result<std::vector<Row>> check(std::vector<Variant>& variants) {

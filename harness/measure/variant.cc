@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/variant.h"
 
+#include <array>
+
 namespace tutti::harness {
 namespace {
 
@@ -10,9 +12,18 @@ constexpr std::int64_t kGraceNs = 3'000'000'000;
 
 }  // namespace
 
+std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side) {
+  const std::string text = fmt::format("{} {} {} {}", case_id(one), seed, rank, static_cast<int>(side));
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a, the same everywhere
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  const std::size_t element = size_of(one.dtype);
+  const std::array<std::size_t, 5> choices{0, 1, 3, element, 3 * element};
+  return choices[(hash >> 32U) % choices.size()];
+}
+
 Result<Variant> Variant::create(Host& host, const Request& request) {
   Variant variant(host, request.instance, request.seed);
-  TUTTI_RETURN_IF_ERROR(variant.allocate(request.memory));
+  TUTTI_RETURN_IF_ERROR(variant.allocate(request));
   std::vector<RankBuffers> buffers;
   for (std::size_t i = 0; i < host.ranks().size(); ++i) {
     buffers.push_back({.input = variant.input_of(i).data(), .output = variant.memory_[i].output.payload().data()});
@@ -23,18 +34,20 @@ Result<Variant> Variant::create(Host& host, const Request& request) {
 
 std::size_t Variant::block_bytes() const { return static_cast<std::size_t>(case_.count) * size_of(case_.dtype); }
 
-Status Variant::allocate(const MemorySource& source) {
+Status Variant::allocate(const Request& request) {
   const Problem problem = case_.problem();
   for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
     const int rank = host_->ranks()[i];
-    const auto create = [&](int blocks) {
-      return GuardedBuffer::create(
-          {.bytes = static_cast<std::size_t>(blocks) * block_bytes(), .allocator = source(case_, i)});
+    const auto create = [&](Side side) {
+      const int blocks = side == Side::input ? input_blocks(problem, rank) : output_blocks(problem, rank);
+      return GuardedBuffer::create({.bytes = static_cast<std::size_t>(blocks) * block_bytes(),
+                                    .misalignment = request.misaligns ? misalignment_of(case_, seed_, rank, side) : 0,
+                                    .allocator = request.memory(case_, i)});
     };
-    TUTTI_ASSIGN_OR_RETURN(GuardedBuffer output, create(output_blocks(problem, rank)));
+    TUTTI_ASSIGN_OR_RETURN(GuardedBuffer output, create(Side::output));
     Memory memory{.input = std::nullopt, .output = std::move(output)};
     if (!case_.is_in_place) {
-      TUTTI_ASSIGN_OR_RETURN(memory.input, create(input_blocks(problem, rank)));
+      TUTTI_ASSIGN_OR_RETURN(memory.input, create(Side::input));
     }
     memory_.push_back(std::move(memory));
   }

@@ -27,6 +27,12 @@ struct Damage {
   std::string text;        ///< empty: nothing is wrong
 };
 
+/// One of a rank's two buffers.
+enum class Side : std::uint8_t { input, output };
+/// Bytes by which a buffer starts after a cache line: 0, 1 or 3 bytes or elements, drawn from the case's id, the seed
+/// and the rank, so that the id brings it back. In place there is the output only.
+[[nodiscard]] std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side);
+
 class Variant {
  public:
   struct Request {
@@ -34,6 +40,7 @@ class Variant {
     MemorySource memory;
     const Case& instance;
     std::uint64_t seed = 1;
+    bool misaligns = false;  ///< buffers start by misalignment_of, not all at a cache line
   };
   /// Errors: those of memory and of the backend.
   [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
@@ -54,7 +61,7 @@ class Variant {
     GuardedBuffer output;
   };
   Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_(std::move(one)), seed_(seed) {}
-  Status allocate(const MemorySource& memory);
+  Status allocate(const Request& request);
   [[nodiscard]] std::span<std::byte> input_of(std::size_t index) const;
   [[nodiscard]] std::size_t block_bytes() const;
 

@@ -24,6 +24,7 @@ class LazyBackend final : public Backend {
   /// Called at the start of every call, working or not.
   void set_on_call(std::function<void()> on_call) { on_call_ = std::move(on_call); }
   [[nodiscard]] int calls() const { return *calls_; }
+  [[nodiscard]] const std::vector<RankBuffers>& buffers() const { return buffers_; }  ///< prepared last
 
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] std::string describe() const override { return "{}"; }
@@ -31,7 +32,8 @@ class LazyBackend final : public Backend {
   [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override {
-    return std::unique_ptr<Prepared>(new Exchange(*this, one, {buffers.begin(), buffers.end()}));
+    buffers_.assign(buffers.begin(), buffers.end());
+    return std::unique_ptr<Prepared>(new Exchange(*this, one, buffers_));
   }
 
  private:
@@ -70,6 +72,7 @@ class LazyBackend final : public Backend {
 
   Works works_;
   std::function<void()> on_call_;
+  std::vector<RankBuffers> buffers_;
   std::shared_ptr<int> calls_ = std::make_shared<int>(0);
   std::string name_ = "lazy";
 };
