@@ -2,11 +2,14 @@
 #include "src/jobs.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "harness/cases/lists.h"
 #include "harness/launch/launch.h"
 #include "harness/report/json.h"
+#include "impl/communicator/communicator.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -101,22 +104,42 @@ int run_job(const SessionSpec& spec, Messages& messages) {
   return code;
 }
 
+/// The cells with the algorithm that `auto` chooses in its place; what then stands in a cell twice runs once.
+std::vector<std::vector<Case>> resolved(std::span<const std::vector<Case>> cells, RanksAs ranks_as) {
+  const int cores = harness::cores_together(ranks_as);
+  std::vector<std::vector<Case>> result;
+  for (const std::vector<Case>& cell : cells) {
+    std::vector<Case>& cases = result.emplace_back();
+    for (Case one : cell) {
+      if (one.algorithm == "auto") one.algorithm = choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name;
+      harness::append_new(cases, std::move(one));
+    }
+  }
+  return result;
+}
+
+/// The cells of one job: those from `first` on that have as many ranks.
+std::span<const std::vector<Case>> cells_of_job(const std::vector<std::vector<Case>>& cells, std::size_t first) {
+  const auto begin = cells.begin() + static_cast<std::ptrdiff_t>(first);
+  const int ranks = begin->front().ranks;
+  const auto end = std::find_if(begin, cells.end(), [&](const auto& cell) { return cell.front().ranks != ranks; });
+  return {begin, end};
+}
+
 }  // namespace
 
 int run_jobs(const JobsRequest& request, const JobsListener& listener) {
-  for (std::size_t first = 0; first < request.cells.size();) {
-    const int ranks = request.cells[first].front().ranks;
-    std::size_t last = first;
-    while (last < request.cells.size() && request.cells[last].front().ranks == ranks) ++last;
+  const std::size_t all = request.cells.size();
+  for (std::size_t first = 0; first < all;) {
+    const auto cells = cells_of_job(request.cells, first);
     SessionSpec spec = request.spec;
-    spec.ranks = ranks;
-    spec.cells.assign(request.cells.begin() + static_cast<std::ptrdiff_t>(first),
-                      request.cells.begin() + static_cast<std::ptrdiff_t>(last));
-    spec.cells_after = static_cast<int>(request.cells.size() - last);
+    spec.ranks = cells.front().front().ranks;
+    spec.cells = resolved(cells, spec.ranks_as);
+    spec.cells_after = static_cast<int>(all - first - cells.size());
     spec.heap_bytes = harness::heap_bytes_for(spec.cells);
-    Messages messages(spec, listener, {.first = first, .of = request.cells.size()});
+    Messages messages(spec, listener, {.first = first, .of = all});
     if (const int code = run_job(spec, messages); code != exit_ok) return code;
-    first = last;
+    first += cells.size();
   }
   return exit_ok;
 }

@@ -24,6 +24,8 @@ struct JobsListener {
   std::function<void(const std::string& facts_json)> on_facts;
 };
 
+/// `auto` in the cells is resolved before anything
+/// is started, so that every id that is printed is one that `--case` takes.
 /// The exit code: 0, or that of the first job that failed, whose reason has then been printed to stderr. A failing
 /// on_cell does not stop a job; its code is returned when nothing else failed.
 [[nodiscard]] int run_jobs(const JobsRequest& request, const JobsListener& listener);

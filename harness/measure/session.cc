@@ -74,7 +74,7 @@ Row refused_row(const Case& one, const Refusal& refusal) {
 /// One host's walk through the session.
 class Walk {
  public:
-  /// What the walk works with; `cores` are those that all ranks may use together.
+  /// What the walk works with; `cores`: see cores_together.
   struct Place {
     Host& host;
     Domain& domain;
@@ -107,7 +107,7 @@ class Walk {
   Status open_backends() {
     CommunicatorOptions options;
     options.waiting = host_.yields() ? Waiting::yield : Waiting::spin;
-    options.cores = spec_.ranks_as == RanksAs::tasks ? 1 : cores_;
+    options.cores = cores_;
     options.timeout = host_.timeout();
     options.cache_bytes = last_level_cache_bytes();
     options.prove_plans |= spec_.mode == SessionSpec::Mode::check;
@@ -214,6 +214,7 @@ HostOptions host_options(const SessionSpec& spec, int host, int cores) {
 Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   const std::vector<int> core_list = allowed_cores();
   const auto cores = static_cast<int>(core_list.size());
+  const int together = cores_together(spec.ranks_as);  // before threads are pinned
   const DomainShape shape = domain_shape(spec);
   const bool is_process = spec.ranks_as == RanksAs::processes;
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain,
@@ -223,7 +224,7 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
     const HostOptions options = host_options(spec, index, cores);
     if (options.hosts <= cores) pin_this_thread(core_list[static_cast<std::size_t>(index)]);
     Host host(place.board, options);
-    Walk walk(spec, {.host = host, .domain = *domain, .send = place.send, .cores = cores});
+    Walk walk(spec, {.host = host, .domain = *domain, .send = place.send, .cores = together});
     Status status = walk.run();
     if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);
     return status;

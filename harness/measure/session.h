@@ -39,6 +39,9 @@ struct SessionSpec {
 /// The domain of a job: the same in the launcher, which makes its memory, and in the ranks. Processes share memory by
 /// `shm`, ranks of one process by `local`.
 [[nodiscard]] DomainShape domain_shape(const SessionSpec& spec);
+/// Cores that the ranks of a job use together: what `auto` chooses by, the same in the launcher and in all ranks. Not
+/// for a thread that is pinned.
+[[nodiscard]] int cores_together(RanksAs ranks_as);
 /// Whether the machine has memory for the buffers of a cell: a function of the cell and the machine, so the launcher
 /// and all ranks say the same. Errors: unavailable with the numbers.
 [[nodiscard]] Status fits_memory(const std::vector<Case>& cell);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/launch/allowed_cores.h"
 #include "harness/measure/session.h"
 #include "impl/transports/local/domain.h"
 
@@ -60,6 +61,10 @@ Result<SessionSpec> session_from_json(std::string_view text) {
 DomainShape domain_shape(const SessionSpec& spec) {
   if (spec.ranks_as != RanksAs::processes) return local::shape_for(spec.ranks);
   return default_shape(spec.ranks, spec.heap_bytes);
+}
+
+int cores_together(RanksAs ranks_as) {
+  return ranks_as == RanksAs::tasks ? 1 : static_cast<int>(allowed_cores().size());  // tasks share one thread
 }
 
 Status fits_memory(const std::vector<Case>& cell) {

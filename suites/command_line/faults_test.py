@@ -167,6 +167,30 @@ class Special(unittest.TestCase):
         self.killed_at_once(BOTH)
         self.assertEqual(support.abandoned_shared_memory(before), set())
 
+    def stopped(self):
+        """What is said when both ranks are stopped in the middle of a sweep: the launcher alone is left to tell."""
+        with sweep(OWN, 2) as run:
+            pids = run.wait_for_ranks(2)
+            end = time.monotonic() + 30
+            while len(run.rows()[1]) < 2 and time.monotonic() < end:
+                time.sleep(0.01)
+            for pid in pids.values():
+                os.kill(pid, signal.SIGSTOP)
+            result, seconds = end_of(run, support.patience(STOP_LIMIT))
+            self.assertIsNotNone(result, f"still there after {seconds} s\n{run.texts()}")
+            self.assertEqual(result.code, CRASH, result)
+            return result
+
+    def test_the_case_that_is_named_can_be_run_again(self):
+        for _ in range(5):  # between two operations no case is named
+            result = self.stopped()
+            named = re.search(r"all_reduce/\S+/isolated", complaint_of(result))
+            if named:
+                break
+        self.assertIsNotNone(named, result)
+        again = support.run("run", "--case", named[0], "--budget", "200ms", "--require")
+        self.assertEqual(again.code, 0, again)
+
     def test_the_one_process_of_threads_and_tasks(self):
         for ranks_as in ["threads", "tasks"]:
             with self.subTest(ranks_as), sweep(OWN, 3, "--ranks-as", ranks_as) as run:
