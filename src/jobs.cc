@@ -99,7 +99,8 @@ int run_job(const SessionSpec& spec, Messages& messages) {
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
   fmt::print(stderr, "\n");
   complain(outcome.value().failure);
-  if (!outcome.value().log_tail.empty())
+  // An interrupted mpirun says much about ranks that it ended because we asked it to.
+  if (!outcome.value().log_tail.empty() && code != exit_interrupted)
     fmt::print(stderr, "last lines of the job's log:\n{}\n", outcome.value().log_tail);
   return code;
 }

@@ -359,6 +359,8 @@ class Interrupted(unittest.TestCase):
             result = one.wait(support.patience(5))
             self.assertEqual(result.code, 130, result)
             self.assertIn("interrupted", result.err)
+            said = [line for line in result.err.splitlines() if line and not line.startswith("[")]  # but progress
+            self.assertEqual(len(said), 1, result)
             _, rows = one.rows()
             self.assertGreaterEqual(len(rows), 2, result)
             self.assertTrue(all(row["verdict"] == "ok" for row in rows), rows)
