@@ -85,7 +85,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
                                         }
                                         return {};
                                       },
-                                      .on_facts = [](const std::string&) {}});
+                                      .on_facts = [](int, const std::string&) {}});
   progress.clear();
   const double seconds = static_cast<double>(harness::monotonic_ns() - begin) * 1e-9;
   fmt::print(

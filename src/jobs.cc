@@ -28,6 +28,8 @@ class Messages final : public harness::Listener {
   struct Place {
     std::size_t first = 0;  ///< of this job's cells among all
     std::size_t of = 0;
+    int launch = 1;    ///< this start of the ranks, from 1
+    int launches = 1;  ///< of the whole run
   };
   Messages(const SessionSpec& spec, const JobsListener& listener, Place place)
       : spec_(spec), listener_(listener), place_(place) {}
@@ -39,7 +41,7 @@ class Messages final : public harness::Listener {
     } else if (type == "cell") {
       on_cell(text);
     } else if (type == "facts") {
-      listener_.on_facts(std::string(text));
+      listener_.on_facts(spec_.ranks, std::string(text));
     }
   }
 
@@ -59,6 +61,10 @@ class Messages final : public harness::Listener {
       if (row.is_ok()) rows.push_back(std::move(row).value());
       if (!row.is_ok() && failure_.is_ok()) failure_ = row.status();
       lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+    for (Row& row : rows) {
+      row.launch = place_.launch;
+      row.launches = place_.launches;
     }
     if (rows.empty()) return;
     const Status status = listener_.on_cell(rows);
@@ -131,14 +137,17 @@ std::span<const std::vector<Case>> cells_of_job(const std::vector<std::vector<Ca
 
 int run_jobs(const JobsRequest& request, const JobsListener& listener) {
   const std::size_t all = request.cells.size();
-  for (std::size_t first = 0; first < all;) {
+  int launches = 0;
+  for (std::size_t first = 0; first < all; first += cells_of_job(request.cells, first).size()) ++launches;
+  std::size_t first = 0;
+  for (int launch = 1; first < all; ++launch) {
     const auto cells = cells_of_job(request.cells, first);
     SessionSpec spec = request.spec;
     spec.ranks = cells.front().front().ranks;
     spec.cells = resolved(cells, spec.ranks_as);
     spec.cells_after = static_cast<int>(all - first - cells.size());
     spec.heap_bytes = harness::heap_bytes_for(spec.cells);
-    Messages messages(spec, listener, {.first = first, .of = all});
+    Messages messages(spec, listener, {.first = first, .of = all, .launch = launch, .launches = launches});
     if (const int code = run_job(spec, messages); code != exit_ok) return code;
     first += cells.size();
   }

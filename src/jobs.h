@@ -21,10 +21,10 @@ struct JobsRequest {
 struct JobsListener {
   std::function<void(const std::vector<harness::Case>& cell, std::size_t index, std::size_t of)> on_begin;
   std::function<Status(const std::vector<harness::Row>& rows)> on_cell;
-  std::function<void(const std::string& facts_json)> on_facts;
+  std::function<void(int ranks, const std::string& facts_json)> on_facts;
 };
 
-/// `auto` in the cells is resolved before anything
+/// Rows carry the number of the start of the ranks that they come from; `auto` in the cells is resolved before anything
 /// is started, so that every id that is printed is one that `--case` takes.
 /// The exit code: 0, or that of the first job that failed, whose reason has then been printed to stderr. A failing
 /// on_cell does not stop a job; its code is returned when nothing else failed.

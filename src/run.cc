@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/expand.h"
@@ -59,12 +60,13 @@ class Reports {
   }
 
   /// A fact that is not there, or not a number, is not told.
-  void add_facts(const std::string& text) {
+  void add_facts(int ranks, const std::string& text) {
     const nlohmann::json facts = nlohmann::json::parse(text, nullptr, false);
     if (!facts.is_object()) return;
     if (facts.contains("floor_ns") && facts["floor_ns"].is_number()) {
-      floor_us_ = facts["floor_ns"].get<double>() * 1e-3;
-      if (json_) note(json_->set_measurement("floor_us", *floor_us_));
+      const double floor_us = facts["floor_ns"].get<double>() * 1e-3;
+      floors_.push_back(fmt::format("{:.3f} us (P={})", floor_us, ranks));
+      if (json_) note(json_->set_measurement(fmt::format("floor_us.P{}", ranks), floor_us));
     }
     const nlohmann::json backends = facts.value("backends", nlohmann::json::object());
     for (const auto& [name, what] : backends.items()) {
@@ -76,7 +78,7 @@ class Reports {
 
   void print_footer() const {
     fmt::print("{}", table_.footer(left_out_));
-    if (floor_us_) fmt::print("# floor: a sample in which nothing is done takes {:.3f} us\n", *floor_us_);
+    if (!floors_.empty()) fmt::print("# floor: a sample in which nothing is done takes {}\n", fmt::join(floors_, ", "));
   }
 
   [[nodiscard]] int exit_code(bool requires_a_result) const {
@@ -97,7 +99,7 @@ class Reports {
   std::vector<harness::LeftOut> left_out_;
   std::optional<harness::CsvFile> csv_;
   std::optional<harness::JsonFile> json_;
-  std::optional<double> floor_us_;
+  std::vector<std::string> floors_;  ///< one per number of ranks
   Status failure_;
 };
 
@@ -136,14 +138,15 @@ int run(const SweepOptions& options) {
   if (sweep.budget) request.spec.end_ns = harness::monotonic_ns() + sweep.budget->count();
 
   Progress progress(request.spec.end_ns);
-  const int code = run_jobs(request, {.on_begin = [&](const std::vector<Case>& cell, std::size_t index,
-                                                      std::size_t of) { progress.begin(cell.front(), index, of); },
-                                      .on_cell =
-                                          [&](const std::vector<Row>& rows) {
-                                            progress.clear();
-                                            return reports.value().add(rows);
-                                          },
-                                      .on_facts = [&](const std::string& facts) { reports.value().add_facts(facts); }});
+  const int code = run_jobs(
+      request, {.on_begin = [&](const std::vector<Case>& cell, std::size_t index,
+                                std::size_t of) { progress.begin(cell.front(), index, of); },
+                .on_cell =
+                    [&](const std::vector<Row>& rows) {
+                      progress.clear();
+                      return reports.value().add(rows);
+                    },
+                .on_facts = [&](int ranks, const std::string& facts) { reports.value().add_facts(ranks, facts); }});
   progress.clear();
   if (code == exit_ok || reports.value().has_rows()) reports.value().print_footer();
   return code != exit_ok ? code : reports.value().exit_code(settings.requires_a_result);

@@ -32,7 +32,7 @@ struct RunInfo {
   std::string command = {};                          ///< as it was typed
   std::uint64_t seed = 1;
   std::string started = {};                        ///< UTC, ISO 8601
-  std::map<std::string, double> measurement = {};  ///< facts of the instrument, such as `floor_us`
+  std::map<std::string, double> measurement = {};  ///< facts of the instrument, such as `floor_us.P2`
   std::vector<LeftOut> left_out = {};
 };
 

@@ -129,7 +129,7 @@ class Interleaved(unittest.TestCase):
         self.assertEqual(self.record["seed"], "1")
         self.assertIn("openmpi", self.record["versions"])
         self.assertIn("Open MPI", self.record["versions"]["openmpi"])
-        self.assertIn("floor_us", self.record["measurement"])
+        self.assertEqual(list(self.record["measurement"]), ["floor_us.P2"])
 
     def test_an_identifier_selects_its_case(self):
         chosen = {(row["collective"], row["backend"]): row["case"] for row in self.rows}
@@ -163,6 +163,9 @@ class Options(Sweep):
         result, rows = self.sweep("barrier", "--backends", "tutti", "--ranks", "1:3", "--budget", "1s")
         self.assert_all_ok(rows, result)
         self.assertEqual([row["ranks"] for row in rows], ["1", "2", "3"])
+        self.assertEqual([(row["launch"], row["launches"]) for row in rows], [("1", "3"), ("2", "3"), ("3", "3")])
+        for ranks in [1, 2, 3]:
+            self.assertRegex(result.out, rf"(?m)^# floor: .*\d us \(P={ranks}\)")
 
     def test_a_cell_that_does_not_fit_the_memory_is_skipped_and_the_others_run(self):
         for buffers in ["private", "shared"]:
