@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/execute/cpu_machine.h"
 
+#include <algorithm>
+
 namespace tutti {
 CpuMachine::CpuMachine(Domain& domain, int rank)
     : rank_(rank),
@@ -53,7 +55,7 @@ bool CpuMachine::channels_ready(const PlanOp& op, const PlanOperand* operand) {
 
 template <class Pointer>
 [[gnu::noinline]] Pointer* CpuMachine::resolve_remote(const PlanOperand& operand, const std::vector<ChannelEnd>& ends,
-                                                      const PlanOp& op, Pointer* out) const {
+                                                      const PlanOp& op, Pointer* out) {
   const auto on_each = [&](auto base_of) {
     int rank = operand.ranks.first;
     for (Pointer* const end = out + operand.ranks.n; out != end; ++out) {
@@ -67,6 +69,7 @@ template <class Pointer>
       if (rank == static_cast<std::size_t>(rank_)) return own;
       std::uintptr_t reference;
       std::memcpy(&reference, line_of(seats_[rank]).payload.data() + reference_at, sizeof reference);
+      references_.push_back({.at = seats_[rank].lines->payload.data() + reference_at, .value = reference});
       return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seats_[rank].heap) + reference);
     });
   };
@@ -87,7 +90,7 @@ template <class Pointer>
 
 template <class Pointer>
 inline Pointer* CpuMachine::resolve(std::span<const PlanOperand> operands, const std::vector<ChannelEnd>& ends,
-                                    const PlanOp& op, Pointer* out) const {
+                                    const PlanOp& op, Pointer* out) {
   for (const PlanOperand& operand : operands) {
     if (operand.is_mine) {
       *out++ = mine(operand);
@@ -111,11 +114,36 @@ std::uint64_t CpuMachine::scratch_destinations(const PlanOp& op, const PlanOpera
   return mask;
 }
 
-void CpuMachine::move_by_kernel(const PlanOp& op, const PlanOperand* operand) {
+void CpuMachine::resolve_all(const PlanOp& op, const PlanOperand* operand) {
+  references_.clear();
   const auto* const destinations_end = resolve({operand, op.destinations}, senders_, op, destinations_.data());
   const auto* const sources_end = resolve({operand + op.destinations, op.sources}, receivers_, op, sources_.data());
   arguments_.destination_count = static_cast<int>(destinations_end - destinations_.data());
   arguments_.source_count = static_cast<int>(sources_end - sources_.data());
+  // Slots and scratch are other ones next time.
+  const bool is_lasting = std::all_of(operand, operand + op.destinations + op.sources, [](const PlanOperand& o) {
+    return o.space == Space::input || o.space == Space::output;
+  });
+  resolved_ = {.op = is_lasting ? &op : nullptr,
+               .input = mine_[static_cast<std::size_t>(Space::input)],
+               .output = mine_[static_cast<std::size_t>(Space::output)]};
+}
+
+inline bool CpuMachine::is_resolved(const PlanOp& op) const {
+  if (resolved_.op != &op || resolved_.input != mine_[static_cast<std::size_t>(Space::input)] ||
+      resolved_.output != mine_[static_cast<std::size_t>(Space::output)]) {
+    return false;
+  }
+  for (const KnownReference& known : references_) {
+    std::uintptr_t reference;
+    std::memcpy(&reference, known.at + line_offset_, sizeof reference);
+    if (reference != known.value) return false;
+  }
+  return true;
+}
+
+void CpuMachine::move_by_kernel(const PlanOp& op, const PlanOperand* operand) {
+  if (!is_resolved(op)) resolve_all(op, operand);
   arguments_.bytes = static_cast<std::size_t>(op.bytes);
   arguments_.is_final = (op.marks & mark_final) != 0;
   arguments_.streamed = (op.marks & mark_streams) != 0 ? kAllDestinations : 0;

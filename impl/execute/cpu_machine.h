@@ -181,16 +181,19 @@ class CpuMachine {
     }
     return out;
   }
+  /// Fills destinations_, sources_ and their numbers.
+  void resolve_all(const PlanOp& op, const PlanOperand* operand);
+  [[nodiscard]] bool is_resolved(const PlanOp& op) const;
   /// Bit i: address i of the destinations is in scratch. (Beyond 64 none is.)
   [[nodiscard]] static std::uint64_t scratch_destinations(const PlanOp& op, const PlanOperand* operand);
   void move_by_kernel(const PlanOp& op, const PlanOperand* operand);
   /// Appends the addresses of `operands` on all ranks of their sets; `ends` are those of their direction.
   template <class Pointer>
   Pointer* resolve(std::span<const PlanOperand> operands, const std::vector<ChannelEnd>& ends, const PlanOp& op,
-                   Pointer* out) const;
+                   Pointer* out);
   template <class Pointer>
   Pointer* resolve_remote(const PlanOperand& operand, const std::vector<ChannelEnd>& ends, const PlanOp& op,
-                          Pointer* out) const;
+                          Pointer* out);
   [[nodiscard]] bool is_free(ChannelEnd& end);
   [[nodiscard]] bool is_full(const ChannelEnd& end, int peer, const PlanOp& op);
   void fail_on_mismatch(int peer);
@@ -210,6 +213,18 @@ class CpuMachine {
   std::vector<std::byte*> destinations_;  // of the MOVE at hand
   std::vector<const std::byte*> sources_;
   KernelArguments arguments_;
+  /// What destinations_ and sources_ were resolved from. A call that is repeated on the same buffers finds them so.
+  struct Resolved {
+    const PlanOp* op = nullptr;  ///< nullptr: not to be found again
+    std::byte* input = nullptr;
+    std::byte* output = nullptr;
+  };
+  struct KnownReference {
+    const std::byte* at;  ///< in generation 0
+    std::uintptr_t value;
+  };
+  Resolved resolved_;
+  std::vector<KnownReference> references_;
 
   // Of the work and the operation at hand.
   Kernel kernel_ = nullptr;

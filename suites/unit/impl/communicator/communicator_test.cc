@@ -269,5 +269,24 @@ TEST(Communicator, ACallThatIsRepeatedTakesTheDataOfItsTime) {
   }
 }
 
+TEST(Communicator, APeerThatChangesItsBuffersIsRead) {
+  // What rank 0 knows of rank 1's addresses from the last call must not outlive them.
+  on_threads(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
+    constexpr Count kCount = 2048;
+    std::vector<float*> buffers;
+    for (int i = 0; i < 4; ++i) {
+      buffers.push_back(static_cast<float*>(communicator.alloc_shared(kCount * sizeof(float)).value()));
+    }
+    for (int call = 0; call < 60; ++call) {
+      const bool changes = communicator.rank() == 1 && call / 3 % 2 == 1;
+      float* const in = buffers[changes ? 2 : 0];
+      float* const out = buffers[changes && call % 2 == 0 ? 3 : 1];
+      std::fill(in, in + kCount, static_cast<float>(call + 1000 * communicator.rank()));
+      ASSERT_TRUE(communicator.all_reduce(in, out, kCount, Dtype::f32, Op::sum, Buffers::shared).is_ok());
+      ASSERT_THAT(std::vector<float>(out, out + kCount), testing::Each(static_cast<float>(2 * call + 1000))) << call;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace tutti
