@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti check`: correctness only, on the conformance cases. Every plan is proved before it runs.
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -46,7 +47,11 @@ int check(const SweepOptions& options, const CLI::App& command) {
   if (!parsed.value().has_ranks) sweep.ranks = {1, 2, 3, 5, 8};
   if (command.count("--dtypes") == 0) sweep.dtypes = {all_dtypes(), true};
   if (command.count("--ops") == 0) sweep.ops = {all_ops(), true};
-  auto cases = harness::conformance_cases(sweep);
+  // Counts and forms are those of the first dtype: float, where nobody chose.
+  if (sweep.dtypes.is_all) {
+    std::ranges::stable_partition(sweep.dtypes.values, [](Dtype dtype) { return dtype == Dtype::f32; });
+  }
+  auto conformance = harness::conformance_cases(sweep);
   if (!parsed.value().case_id.empty()) {
     auto one = harness::parse_case_id(parsed.value().case_id);
     if (!one.is_ok()) return complain(one.status());
@@ -55,9 +60,9 @@ int check(const SweepOptions& options, const CLI::App& command) {
                             harness::kOwnBackend, one.value().backend));
     }
     sweep.ranks_as = one.value().ranks_as;
-    cases = std::vector<Case>{std::move(one).value()};
+    conformance = harness::Conformance{.cases = {std::move(one).value()}};
   }
-  if (!cases.is_ok()) return complain(cases.status());
+  if (!conformance.is_ok()) return complain(conformance.status());
   std::optional<harness::CsvFile> csv;
   if (!parsed.value().csv.empty()) {
     auto opened = harness::CsvFile::open(parsed.value().csv);
@@ -66,7 +71,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
   }
 
   JobsRequest request;
-  for (Case& one : cases.value()) request.cells.push_back({std::move(one)});
+  for (Case& one : conformance.value().cases) request.cells.push_back({std::move(one)});
   request.spec.mode = harness::SessionSpec::Mode::check;
   request.spec.ranks_as = sweep.ranks_as;
   request.spec.seed = sweep.seed;
@@ -92,6 +97,9 @@ int check(const SweepOptions& options, const CLI::App& command) {
       "# check: {} cases as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
       request.cells.size(), to_string(sweep.ranks_as), tally.ok, tally.wrong, tally.errors + tally.other,
       static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.errors - tally.other, seconds);
+  for (const harness::LeftOut& item : conformance.value().left_out) {
+    fmt::print("# left out: {} x {}\n", item.cells, item.reason);
+  }
   if (code != exit_ok) return code;
   if (tally.wrong > 0) return exit_wrong;
   return tally.errors > 0 ? exit_crash : exit_ok;

@@ -104,6 +104,9 @@ class IdReader {
     const bool with_data = has_data(case_.collective);
     TUTTI_RETURN_IF_ERROR(applicable(Part::dtype, with_data, case_.dtype, parse_dtype));
     TUTTI_RETURN_IF_ERROR(applicable(Part::op, is_reducing(case_.collective), case_.op, parse_op));
+    if (!op_exists(case_.op, case_.dtype)) {
+      return wrong(Part::op, fmt::format("an op that {} has, such as 'sum'", to_string(case_.dtype)));
+    }
     Placement where = Placement::out;
     TUTTI_RETURN_IF_ERROR(applicable(Part::placement, with_data, where, parse_placement));
     case_.is_in_place = where == Placement::in;

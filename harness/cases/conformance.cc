@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/cases/expand.h"
 #include "harness/cases/lists.h"
-#include "harness/verify/inputs.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/schedule/bind.h"
 #include "impl/transports/local/domain.h"
@@ -62,28 +60,39 @@ std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem
 
 class Builder {
  public:
-  explicit Builder(const Sweep& sweep) : sweep_(sweep) {}
+  explicit Builder(const Sweep& sweep) : sweep_(sweep) {
+    base_op_ = sweep.ops.values.front();
+    base_dtype_ = sweep.dtypes.values.front();
+    for (const Dtype dtype : sweep.dtypes.values) {
+      for (const Op op : sweep.ops.values) {
+        if (!op_exists(op, dtype)) continue;
+        base_dtype_ = dtype;
+        base_op_ = op;
+        return;
+      }
+    }
+  }
 
   void add_algorithm(const Algorithm& algorithm, int ranks) {
     const Collective collective = algorithm.collective;
     const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};
     for (const int root : roots) {
       const Problem problem{.collective = collective, .ranks = ranks, .root = root};
-      for (const Count count : counts_for(algorithm, problem, sweep_.dtypes.values.front())) {
+      for (const Count count : counts_for(algorithm, problem, base_dtype_)) {
         add_forms(base(algorithm, problem, count));
       }
       if (root == 0) add_types(base(algorithm, problem, ranks + 1));
     }
   }
-  [[nodiscard]] std::vector<Case> take() { return std::move(cases_); }
+  [[nodiscard]] Conformance take() { return {.cases = std::move(cases_), .left_out = std::move(left_out_)}; }
 
  private:
   [[nodiscard]] Case base(const Algorithm& algorithm, const Problem& problem, Count count) const {
     Case one;
     one.collective = problem.collective;
     one.transport = sweep_.ranks_as == RanksAs::processes ? "shm" : "local";
-    one.dtype = has_data(problem.collective) ? sweep_.dtypes.values.front() : Dtype::f32;
-    one.op = is_reducing(problem.collective) ? sweep_.ops.values.front() : Op::none;
+    one.dtype = has_data(problem.collective) ? base_dtype_ : Dtype::f32;
+    one.op = is_reducing(problem.collective) ? base_op_ : Op::none;
     one.ranks = problem.ranks;
     one.ranks_as = sweep_.ranks_as;
     one.root = problem.root;
@@ -112,10 +121,14 @@ class Builder {
     const std::vector<Op> ops = is_reducing(one.collective) ? sweep_.ops.values : std::vector{Op::none};
     for (const Dtype dtype : sweep_.dtypes.values) {
       for (const Op op : ops) {
+        if (!op_exists(op, dtype)) {
+          leave_out(left_out_, no_such_pair(dtype, op));
+          continue;
+        }
         one.dtype = dtype;
         one.op = op;
         set_count(one, kAwkward);
-        if (op == Op::none || supports_inputs(dtype, op, one.ranks).is_ok()) add(one);
+        add(one);
       }
     }
   }
@@ -125,13 +138,17 @@ class Builder {
   }
 
   const Sweep& sweep_;
+  Dtype base_dtype_{};
+  Op base_op_{};
   std::vector<Case> cases_;
+  std::vector<LeftOut> left_out_;
   std::set<std::string> seen_;
 };
 
 }  // namespace
 
-Result<std::vector<Case>> conformance_cases(const Sweep& sweep) {
+Result<Conformance> conformance_cases(const Sweep& sweep) {
+  TUTTI_RETURN_IF_ERROR(check_pairs(sweep, pair_exists));
   Builder builder(sweep);
   std::set<std::string> wanted(sweep.algorithms.begin(), sweep.algorithms.end());
   const bool is_all = wanted.erase("all") + wanted.erase("auto") > 0;

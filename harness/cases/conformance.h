@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of `tutti check`, made from the registries: every algorithm x counts {0, 1, P-1, P, P+1, 1023, above one
-// segment} x placements x buffers x roots {0, P-1}, and every dtype x op once per algorithm.
+// segment} x placements x buffers x roots {0, P-1}, and every dtype x op that exists once per algorithm.
 #pragma once
 
 #include <vector>
 
 #include "harness/cases/case.h"
+#include "harness/cases/expand.h"
 #include "harness/cases/sweep.h"
 
 namespace tutti::harness {
 
-/// Of the sweep count: collectives, algorithms, dtypes, ops, ranks, ranks_as. Sorted by ranks.
-/// Errors: invalid_argument when a named algorithm is none of the collectives'.
-[[nodiscard]] Result<std::vector<Case>> conformance_cases(const Sweep& sweep);
+struct Conformance {
+  std::vector<Case> cases = {};
+  std::vector<LeftOut> left_out = {};  ///< pairs of dtype and op from `all` that do not exist
+};
+
+/// Of the sweep count: collectives, algorithms, dtypes, ops, ranks, ranks_as. Sorted by ranks. Counts, placements,
+/// buffers and roots are those of the first dtype and op that exist together.
+/// Errors: invalid_argument when a named algorithm is none of the collectives', or a named pair of dtype and op does
+/// not exist.
+[[nodiscard]] Result<Conformance> conformance_cases(const Sweep& sweep);
 
 }  // namespace tutti::harness

@@ -21,23 +21,6 @@ bool has_algorithm(Collective collective, std::string_view name) {
                                                   [&](const Algorithm* algorithm) { return algorithm->name == name; });
 }
 
-Status check_pairs(const Sweep& sweep, PairExists exists) {
-  const bool are_named = !sweep.dtypes.is_all && !sweep.ops.is_all;
-  if (!are_named || std::ranges::none_of(sweep.collectives, is_reducing)) return {};
-  for (const Dtype dtype : sweep.dtypes.values) {
-    for (const Op op : sweep.ops.values) {
-      if (exists(dtype, op)) continue;
-      std::vector<std::string_view> others;
-      for (const Op other : all_ops()) {
-        if (exists(dtype, other)) others.push_back(to_string(other));
-      }
-      return error(Code::invalid_argument, "op '{}' does not exist for dtype '{}': allowed are {}", to_string(op),
-                   to_string(dtype), fmt::join(others, " "));
-    }
-  }
-  return {};
-}
-
 Status check_roots(const Sweep& sweep) {
   const int most = std::ranges::max(sweep.ranks);
   for (const int root : sweep.roots.values) {
@@ -129,15 +112,16 @@ class Expander {
   /// The cell with `size` bytes: added, merged or left out.
   void finish(std::int64_t size) {
     if (cell_.op != Op::none && !exists_(cell_.dtype, cell_.op)) {
-      return leave_out(fmt::format("{} has no {}", to_string(cell_.dtype), to_string(cell_.op)));
+      return leave_out(expansion_.left_out, no_such_pair(cell_.dtype, cell_.op));
     }
-    if (cell_.root >= cell_.ranks) return leave_out(fmt::format("root {} on {} ranks", cell_.root, cell_.ranks));
+    if (cell_.root >= cell_.ranks)
+      return leave_out(expansion_.left_out, fmt::format("root {} on {} ranks", cell_.root, cell_.ranks));
     bool has_any = false;
     for (const std::string& name : sweep_.algorithms) {
       if (has_algorithm(cell_.collective, name)) {
         has_any = true;
       } else {
-        leave_out(fmt::format("{} has no algorithm {}", to_string(cell_.collective), name));
+        leave_out(expansion_.left_out, fmt::format("{} has no algorithm {}", to_string(cell_.collective), name));
       }
     }
     if (!has_any) return;
@@ -146,15 +130,6 @@ class Expander {
     Case key;
     static_cast<Cell&>(key) = cell_;
     if (seen_.insert(case_id(key)).second) expansion_.cells.push_back(cell_);
-  }
-
-  void leave_out(std::string reason) {
-    const auto same = std::ranges::find(expansion_.left_out, reason, &LeftOut::reason);
-    if (same != expansion_.left_out.end()) {
-      ++same->cells;
-    } else {
-      expansion_.left_out.push_back({.cells = 1, .reason = std::move(reason)});
-    }
   }
 
   const Sweep& sweep_;
@@ -166,7 +141,38 @@ class Expander {
 
 }  // namespace
 
-bool pair_exists(Dtype /*dtype*/, Op /*op*/) { return true; }
+Status check_pairs(const Sweep& sweep, PairExists exists) {
+  const bool are_named = !sweep.dtypes.is_all && !sweep.ops.is_all;
+  if (!are_named || std::ranges::none_of(sweep.collectives, is_reducing)) return {};
+  for (const Dtype dtype : sweep.dtypes.values) {
+    for (const Op op : sweep.ops.values) {
+      if (exists(dtype, op)) continue;
+      std::vector<std::string_view> others;
+      for (const Op other : all_ops()) {
+        if (exists(dtype, other)) others.push_back(to_string(other));
+      }
+      return error(Code::invalid_argument, "op '{}' does not exist for dtype '{}': allowed are {}", to_string(op),
+                   to_string(dtype), fmt::join(others, " "));
+    }
+  }
+  return {};
+}
+
+std::string no_such_pair(Dtype dtype, Op op) {
+  if (domain_of(op) == OpDomain::integers) return fmt::format("{} exists for integers only", to_string(op));
+  return fmt::format("{} has no {}", to_string(dtype), to_string(op));
+}
+
+void leave_out(std::vector<LeftOut>& left_out, std::string reason) {
+  const auto same = std::ranges::find(left_out, reason, &LeftOut::reason);
+  if (same != left_out.end()) {
+    ++same->cells;
+  } else {
+    left_out.push_back({.cells = 1, .reason = std::move(reason)});
+  }
+}
+
+bool pair_exists(Dtype dtype, Op op) { return op_exists(op, dtype); }
 
 Result<Expansion> expand(const Sweep& sweep, PairExists exists) {
   TUTTI_RETURN_IF_ERROR(check(sweep, exists));

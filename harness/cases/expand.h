@@ -16,7 +16,7 @@
 
 namespace tutti::harness {
 
-/// Cells that were asked for and are not run, for one reason: the footer prints `12 x int32 has no band`.
+/// Cells that were asked for and are not run, for one reason: the footer prints `12 x band exists for integers only`.
 struct LeftOut {
   std::int64_t cells = 0;
   std::string reason = {};
@@ -32,8 +32,17 @@ struct Expansion {
 
 /// Whether an op exists for a dtype.
 using PairExists = bool (*)(Dtype, Op);
-/// All ops there are so far exist for all dtypes.
+/// What the table of ops says.
 [[nodiscard]] bool pair_exists(Dtype dtype, Op op);
+
+/// Errors: invalid_argument where the sweep names a dtype and an op, and a collective that reduces, and the pair does
+/// not exist: the ops that do.
+[[nodiscard]] Status check_pairs(const Sweep& sweep, PairExists exists);
+
+/// "band exists for integers only".
+[[nodiscard]] std::string no_such_pair(Dtype dtype, Op op);
+/// One cell more that is left out for this reason.
+void leave_out(std::vector<LeftOut>& left_out, std::string reason);
 
 /// Placements that the user did not choose: broadcast, which has one buffer in MPI, runs in place, all others out of
 /// place. Errors: invalid_argument if no cell can be made of a value that was named: a pair of dtype and op that does

@@ -1,50 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle's arithmetic, apart from the collectives' own (impl/reduce), so that one error cannot hide in both:
-// integers wrap without undefined behaviour, everything else is added in float, where the inputs' sums are exact.
+// integers wrap without undefined behaviour, double is added in double, everything else in float, where what the inputs
+// add up or multiply to is exact.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-#include "impl/types/bfloat16.h"
+#include "impl/types/dtype.h"
 #include "impl/types/op.h"
 
 namespace tutti::harness {
 
-/// How values of T are loaded, totalled and stored; `divided` is avg's last step.
+/// How values of T are loaded, totalled and stored; `divided` is avg's last step. Here: floats of 8 and 16 bits.
 template <class T>
 struct Accumulation {
   using Type = float;
-  static float load(T value) { return value; }
-  static T store(float total) { return total; }
-  static T divided(float total, int ranks) { return total / static_cast<float>(ranks); }
+  static float load(T value) { return value.to_float(); }
+  static T store(float total) { return T::from_float(total); }
+  static T divided(float total, int ranks) { return T::from_float(total / static_cast<float>(ranks)); }
 };
-template <>
-struct Accumulation<BFloat16> {
-  using Type = float;
-  static float load(BFloat16 value) { return value.to_float(); }
-  static BFloat16 store(float total) { return BFloat16::from_float(total); }
-  static BFloat16 divided(float total, int ranks) { return BFloat16::from_float(total / static_cast<float>(ranks)); }
+template <class T>
+requires(std::is_floating_point_v<T>) struct Accumulation<T> {
+  using Type = T;
+  static T load(T value) { return value; }
+  static T store(T total) { return total; }
+  static T divided(T total, int ranks) { return total / static_cast<T>(ranks); }
 };
-template <>
-struct Accumulation<std::int32_t> {
-  using Type = std::uint32_t;
-  static std::uint32_t load(std::int32_t value) { return static_cast<std::uint32_t>(value); }
-  static std::int32_t store(std::uint32_t total) { return static_cast<std::int32_t>(total); }
-  static std::int32_t divided(std::uint32_t total, int ranks) { return store(total) / ranks; }
+template <class T>
+requires(std::is_integral_v<T>) struct Accumulation<T> {
+  using Type = std::make_unsigned_t<T>;
+  static Type load(T value) { return static_cast<Type>(value); }
+  static T store(Type total) { return static_cast<T>(total); }
+  static T divided(Type total, int ranks) {
+    if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<std::int64_t>(store(total)) / ranks);
+    return static_cast<T>(static_cast<std::uint64_t>(total) / static_cast<std::uint64_t>(ranks));
+  }
 };
 
+/// Calls `f(std::integral_constant<Op, op>{})`, so that a loop inside it is compiled for the op.
+template <class F>
+decltype(auto) visit_op(Op op, F&& f) {
+  switch (op) {
+#define TUTTI_ROW(id, name, domain) \
+  case Op::id:                      \
+    return f(std::integral_constant<Op, Op::id>{});
+    TUTTI_OPS(TUTTI_ROW)
+#undef TUTTI_ROW
+    case Op::none:
+      break;
+  }
+  TUTTI_ASSERT(false, "op {}", static_cast<int>(op));
+}
+
 /// total op value, where avg adds.
+template <class T, Op op>
+typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T value) {
+  using A = Accumulation<T>;
+  using Type = typename A::Type;
+  const Type other = A::load(value);
+  if constexpr (op == Op::sum || op == Op::avg) {
+    return static_cast<Type>(total + other);
+  } else if constexpr (op == Op::prod) {
+    if constexpr (std::is_integral_v<T>) return static_cast<Type>(std::uint64_t{total} * std::uint64_t{other});
+    return static_cast<Type>(total * other);
+  } else if constexpr (op == Op::min || op == Op::max) {
+    // Of the type, not of its accumulator: integers may have a sign.
+    if constexpr (std::is_integral_v<T>) {
+      return A::load(op == Op::min ? std::min(A::store(total), value) : std::max(A::store(total), value));
+    } else {
+      return op == Op::min ? std::min(total, other) : std::max(total, other);
+    }
+  } else if constexpr (std::is_integral_v<T>) {
+    if constexpr (op == Op::band) return static_cast<Type>(total & other);
+    if constexpr (op == Op::bor) return static_cast<Type>(total | other);
+    if constexpr (op == Op::bxor) return static_cast<Type>(total ^ other);
+  } else {
+    TUTTI_ASSERT(false, "{} of a float", to_string(op));
+  }
+}
 template <class T>
 typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T value, Op op) {
-  using A = Accumulation<T>;
-  if (op != Op::max) return total + A::load(value);
-  if constexpr (std::is_integral_v<T>) {
-    return A::load(std::max(A::store(total), value));
-  } else {
-    return std::max(total, A::load(value));
-  }
+  return visit_op(op, [&]<Op known>(std::integral_constant<Op, known>) { return combine<T, known>(total, value); });
 }
 
 /// The total as the output holds it.

@@ -15,7 +15,8 @@ namespace {
 /// Counts differing elements and keeps the first ones, chunk after chunk.
 class Comparison {
  public:
-  Comparison(Dtype dtype, std::uint64_t salt) : dtype_(dtype), poison_(poison_bits(dtype, salt)) {}
+  Comparison(Dtype dtype, std::uint64_t salt)
+      : dtype_(dtype), poison_{poison_bits(dtype, salt, 0), poison_bits(dtype, salt, 1)} {}
 
   /// Compares elements [first, ...) of the buffer.
   void compare(Count first, std::span<const std::byte> expected, std::span<const std::byte> actual) {
@@ -23,8 +24,8 @@ class Comparison {
     result_.checked += static_cast<Count>(actual.size() / element_bytes);
     if (std::memcmp(expected.data(), actual.data(), actual.size()) == 0) return;
     for (std::size_t at = 0; at < actual.size(); at += element_bytes) {
-      const std::uint32_t wanted = element_bits(expected.subspan(at), dtype_);
-      const std::uint32_t found = element_bits(actual.subspan(at), dtype_);
+      const std::uint64_t wanted = element_bits(expected.subspan(at), dtype_);
+      const std::uint64_t found = element_bits(actual.subspan(at), dtype_);
       if (wanted != found) record({first + static_cast<Count>(at / element_bytes), wanted, found});
     }
   }
@@ -41,12 +42,12 @@ class Comparison {
     }
     ++result_.wrong;
     result_.last_bad = element.index;
-    if (element.actual == poison_) ++poisoned_;
+    if (element.actual == poison_[element.index % 2]) ++poisoned_;
     if (wrong_.size() < Evidence::kMost) wrong_.push_back(element);
   }
 
   Dtype dtype_;
-  std::uint32_t poison_;
+  std::uint64_t poison_[2];  // of elements with an even and an odd index
   CheckResult result_;
   std::vector<WrongElement> wrong_;
   Count poisoned_ = 0;

@@ -19,14 +19,14 @@ constexpr int kFarthestShift = 64;      // elements
 constexpr int kMostRanksForPairs = 64;  // up to here, every block of every rank is tried
 
 template <class T>
-T value_of(std::uint32_t bits) {
+T value_of(std::uint64_t bits) {
   T value;
   std::memcpy(&value, &bits, sizeof(T));
   return value;
 }
 template <class T>
-std::uint32_t bits_of(T value) {
-  std::uint32_t bits = 0;
+std::uint64_t bits_of(T value) {
+  std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
   return bits;
 }
@@ -57,7 +57,8 @@ class Suspect {
     if (is_explained_by([&](Count i) { return expected(previous, block_, i); })) {
       return fmt::format("holds previous data: the result of salt {} instead of {}", previous.salt, operation_.salt);
     }
-    if (is_explained_by([&](Count) { return poison_bits(operation_.dtype, previous.salt); })) {
+    const Count start = block_ * operation_.count;
+    if (is_explained_by([&](Count i) { return poison_bits(operation_.dtype, previous.salt, start + i); })) {
       return fmt::format("holds previous poison, of salt {}: neither refilled nor written", previous.salt);
     }
     return {};
@@ -116,21 +117,21 @@ class Suspect {
   }
 
   [[nodiscard]] std::string constant() const {
-    if (is_explained_by([](Count) { return 0U; })) return "holds zeros";
-    const std::uint32_t difference = samples_[0].expected ^ samples_[0].actual;
+    if (is_explained_by([](Count) { return std::uint64_t{0}; })) return "holds zeros";
+    const std::uint64_t difference = samples_[0].expected ^ samples_[0].actual;
     if (samples_.size() != 1 || std::popcount(difference) != 1) return {};
     return fmt::format("one bit differs: bit {}", std::countr_zero(difference));
   }
 
  private:
-  [[nodiscard]] std::uint32_t expected(const Operation& operation, int block, Count element) const {
+  [[nodiscard]] std::uint64_t expected(const Operation& operation, int block, Count element) const {
     std::array<std::byte, 8> bytes;
     const std::span one = std::span(bytes).first(size_of(operation.dtype));
     fill_expected(one, operation, {.rank = rank_, .block = block, .first = element});
     return element_bits(one, operation.dtype);
   }
 
-  [[nodiscard]] std::uint32_t input(const Operation& operation, int rank, Count element) const {
+  [[nodiscard]] std::uint64_t input(const Operation& operation, int rank, Count element) const {
     std::array<std::byte, 8> bytes;
     const std::span one = std::span(bytes).first(size_of(operation.dtype));
     fill_input(one, input_of(operation, rank), element);
@@ -155,7 +156,7 @@ class Suspect {
 
   /// The result of sample i if `suspect` had contributed `instead` (possibly nothing) in place of its input.
   template <class T>
-  [[nodiscard]] std::uint32_t result_with(std::span<const T> inputs, int suspect, std::span<const T> instead) const {
+  [[nodiscard]] std::uint64_t result_with(std::span<const T> inputs, int suspect, std::span<const T> instead) const {
     typename Accumulation<T>::Type total{};
     bool is_first = true;
     const auto add = [&](T value) {
@@ -233,25 +234,26 @@ std::string diagnose(const Operation& operation, int rank, const Evidence& evide
   return text;
 }
 
-std::uint32_t element_bits(std::span<const std::byte> bytes, Dtype dtype) {
-  std::uint32_t bits = 0;
+std::uint64_t element_bits(std::span<const std::byte> bytes, Dtype dtype) {
+  std::uint64_t bits = 0;
   std::memcpy(&bits, bytes.data(), size_of(dtype));
   return bits;
 }
 
-std::uint32_t poison_bits(Dtype dtype, std::uint64_t salt) {
+std::uint64_t poison_bits(Dtype dtype, std::uint64_t salt, Count index) {
   std::array<std::byte, 8> bytes;
   fill_poison(bytes, salt);
-  return element_bits(bytes, dtype);
+  return element_bits(std::span(bytes).subspan(size_of(dtype) == 1 ? static_cast<std::size_t>(index % 2) : 0), dtype);
 }
 
-std::string element_text(std::uint32_t bits, Dtype dtype) {
+std::string element_text(std::uint64_t bits, Dtype dtype) {
   return visit_dtype(dtype, [bits]<class T>(std::type_identity<T>) {
     const T value = value_of<T>(bits);
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      return fmt::format("{} (0x{:04x})", value.to_float(), bits);
+    constexpr std::size_t kDigits = 2 * sizeof(T);
+    if constexpr (std::is_arithmetic_v<T>) {
+      return fmt::format("{} (0x{:0{}x})", +value, bits, kDigits);  // a number, also where it is a character
     } else {
-      return fmt::format("{} (0x{:08x})", value, bits);
+      return fmt::format("{} (0x{:0{}x})", value.to_float(), bits, kDigits);
     }
   });
 }

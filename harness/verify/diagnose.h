@@ -15,8 +15,8 @@ namespace tutti::harness {
 
 struct WrongElement {
   Count index = 0;  ///< in the whole output
-  std::uint32_t expected = 0;
-  std::uint32_t actual = 0;
+  std::uint64_t expected = 0;
+  std::uint64_t actual = 0;
 };
 
 /// What the comparison saw.
@@ -30,9 +30,11 @@ struct Evidence {
 /// One sentence, or empty where no hypothesis fits. Cost: up to P^2 elements; only for outputs that are wrong.
 [[nodiscard]] std::string diagnose(const Operation& operation, int rank, const Evidence& evidence);
 
-/// The bits of the first element in `bytes`; those of the poison; an element as "5 (0x40a00000)".
-[[nodiscard]] std::uint32_t element_bits(std::span<const std::byte> bytes, Dtype dtype);
-[[nodiscard]] std::uint32_t poison_bits(Dtype dtype, std::uint64_t salt);
-[[nodiscard]] std::string element_text(std::uint32_t bits, Dtype dtype);
+/// The bits of the first element in `bytes`; an element as "5 (0x40a00000)".
+[[nodiscard]] std::uint64_t element_bits(std::span<const std::byte> bytes, Dtype dtype);
+[[nodiscard]] std::string element_text(std::uint64_t bits, Dtype dtype);
+/// The bits of the poison in element `index`: elements of one byte alternate, and a result may equal one of those by
+/// chance.
+[[nodiscard]] std::uint64_t poison_bits(Dtype dtype, std::uint64_t salt, Count index);
 
 }  // namespace tutti::harness

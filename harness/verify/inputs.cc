@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything below the key derivation is arithmetic on 32-bit lanes in loops without branches, which GCC vectorises at
-// -O3: refilling a buffer must not take longer than measuring on it.
+// Everything below the key derivation is arithmetic on lanes in loops without branches, which GCC vectorises at -O3:
+// refilling a buffer must not take longer than measuring on it.
 #include "harness/verify/inputs.h"
 
 #include <algorithm>
@@ -8,107 +8,74 @@
 #include <bit>
 #include <cstring>
 
+#include "harness/verify/input_values.h"
+
 namespace tutti::harness {
 namespace {
 
 constexpr int kTile = 1024;  // elements computed at a time in an aligned array: the destination may be misaligned
-
-/// The constants of one (spec, upper half of the index).
-struct Stream {
-  std::uint32_t first_key;
-  std::uint32_t second_key;
-  std::uint32_t multiplier;  // tells the two ranks of a pair apart
-  std::uint32_t is_odd;      // second rank of its pair: the opposite sign
-  std::uint32_t magnitudes;  // mask of magnitude - 1
-  std::uint32_t rank;
-  std::uint32_t rank_mask;  // low bits that hold the rank
-};
 
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 31U)) * 0x9fb21c651e98df25U;
   x = (x ^ (x >> 27U)) * 0xd6e8feb86659fd93U;
   return x ^ (x >> 32U);
 }
+HashKeys keys_of(std::uint64_t key) {
+  return {.first = static_cast<std::uint32_t>(key), .second = static_cast<std::uint32_t>(key >> 32U)};
+}
 
-bool is_summed(Op op) { return op == Op::sum || op == Op::avg; }
+/// What signed values may add up to on either side, and what one of them may be. 0: nothing limits them.
+struct Limit {
+  std::uint64_t total = 0;
+  std::uint64_t each = 0;
+};
 
-/// Largest integer up to which every integer is representable; 0: sums wrap, and there is no such bound.
-std::uint32_t exact_limit(Dtype dtype) {
-  return visit_dtype(dtype, []<class T>(std::type_identity<T>) -> std::uint32_t {
-    if constexpr (std::is_integral_v<T>) return 0;
-    return sizeof(T) == 2 ? 1U << 8U : 1U << 24U;
+Limit limit_of(Dtype dtype, Op op) {
+  return visit_dtype(dtype, [&]<class T>(std::type_identity<T>) -> Limit {
+    if constexpr (std::is_integral_v<T>) {
+      return {};
+    } else {
+      // Integers up to the significand are exact; at most 20 or 40 bits, so that those of the hash suffice.
+      constexpr std::uint64_t kSignificand = std::uint64_t{1} << (Format<T>::kMantissaBits + 1);
+      if (op == Op::sum || op == Op::avg) return {kSignificand, std::uint64_t{1} << (sizeof(T) == 8 ? 40U : 20U)};
+      // The exponents of normal numbers; a product of a few with 2^64 stays well within those of double.
+      if (op == Op::prod) return {static_cast<std::uint64_t>(bias_of<T>() - 1), 64};
+      return {};
+    }
   });
 }
 
-std::uint32_t positive_ranks(int ranks) { return (static_cast<std::uint32_t>(ranks) + 1) / 2; }
+/// How many ranks have a value, and a sign of their own, and how large the values may be. Where the limit allows four
+/// values or more, all are free. Of 2L ranks one is left out: with values of at least 1 all would have to be pairs, and
+/// sums 0.
+void share(const Limit& limit, Stream& stream) {
+  const std::uint64_t active = std::min<std::uint64_t>(stream.ranks, 2 * limit.total - 1);
+  const bool are_all_free = limit.total >= 4 * active;
+  const std::uint64_t on_one_side = are_all_free ? active : (active + 1) / 2;
+  const std::uint64_t most = std::bit_floor(std::min(limit.total / on_one_side, limit.each));
+  stream.active = static_cast<std::uint32_t>(active);
+  stream.magnitudes = most - 1;
+  // With f free ranks a side has at most f + (active - f) / 2 of them: as many as the limit allows.
+  stream.free = static_cast<std::uint32_t>(std::min(active, 2 * (limit.total / most) - active));
+}
 
 Stream stream_of(const InputSpec& spec, std::uint64_t index_high) {
-  // Signs are shared by a pair of ranks, so both of a pair draw from one stream where signs matter.
-  const bool is_paired = is_summed(spec.op) && exact_limit(spec.dtype) != 0;
-  const auto rank = static_cast<std::uint32_t>(spec.rank);
   std::uint64_t key = mix(spec.seed + 0x9e3779b97f4a7c15U);
   key = mix(key ^ (spec.salt * 0xa0761d6478bd642fU));
-  key = mix(key + (is_paired ? rank >> 1U : rank));
-  key = mix(key + index_high);
-  Stream stream{.first_key = static_cast<std::uint32_t>(key),
-                .second_key = static_cast<std::uint32_t>(key >> 32U),
-                .multiplier = rank % 2 == 0 ? 1U : 0x9e3779b1U,
-                .is_odd = rank % 2,
-                .magnitudes = 0,
+  const auto rank = static_cast<std::uint32_t>(spec.rank);
+  const auto ranks = static_cast<std::uint32_t>(spec.ranks);
+  const std::uint64_t common = mix(~key + index_high);
+  Stream stream{.own = keys_of(mix(mix(key + rank) + index_high)),
+                .common = keys_of(common),
                 .rank = rank,
-                .rank_mask = 0};
-  if (is_paired) {
-    // At most 2^20, so that the bits of the magnitude and of the sign do not overlap.
-    const std::uint32_t most = exact_limit(spec.dtype) / positive_ranks(spec.ranks);
-    stream.magnitudes = std::bit_floor(std::min(most, 1U << 20U)) - 1;
-  }
-  if (spec.op == Op::max) stream.rank_mask = std::bit_ceil(static_cast<std::uint32_t>(spec.ranks)) - 1;
+                .ranks = ranks,
+                .rank_mask = spec.op == Op::min || spec.op == Op::max ? std::bit_ceil(ranks) - 1 : 0U,
+                .rank_bits = rank ^ static_cast<std::uint32_t>(common >> 16U),
+                .active = ranks,
+                .free = ranks,
+                .magnitudes = 0};
+  if (const Limit limit = limit_of(spec.dtype, spec.op); limit.total != 0) share(limit, stream);
   return stream;
-}
-
-inline std::uint32_t hash(std::uint32_t index, const Stream& stream) {
-  std::uint32_t x = index * 0x9e3779b1U + stream.first_key;
-  x = ((x ^ (x >> 15U)) ^ stream.second_key) * 0x85ebca6bU;
-  x = (x ^ (x >> 13U)) * 0xc2b2ae35U;
-  return x ^ (x >> 16U);
-}
-
-/// Sign in bit 31, the same for both ranks of a pair before `is_odd`; magnitude from bits 8 to 27.
-inline std::int32_t signed_magnitude(std::uint32_t h, const Stream& stream) {
-  const std::uint32_t magnitude = (((h * stream.multiplier) >> 8U) & stream.magnitudes) + 1;
-  const std::uint32_t negative = 0U - ((h >> 31U) ^ stream.is_odd);
-  return static_cast<std::int32_t>((magnitude ^ negative) - negative);
-}
-
-template <class T>
-T summand(std::uint32_t h, const Stream& stream);
-template <>
-inline float summand<float>(std::uint32_t h, const Stream& stream) {
-  return static_cast<float>(signed_magnitude(h, stream));
-}
-template <>
-inline BFloat16 summand<BFloat16>(std::uint32_t h, const Stream& stream) {
-  return {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(summand<float>(h, stream)) >> 16U)};  // exact
-}
-template <>
-inline std::int32_t summand<std::int32_t>(std::uint32_t h, const Stream& /*stream*/) {
-  return static_cast<std::int32_t>(h | static_cast<std::uint32_t>(h == 0));
-}
-
-/// Any finite value: exponents from -63 to 64, no NaN, infinity, subnormal or zero.
-template <class T>
-T arbitrary(std::uint32_t h);
-template <>
-inline float arbitrary<float>(std::uint32_t h) {
-  return std::bit_cast<float>((h & 0x807fffffU) | ((h & 0x3f800000U) + 0x20000000U));
-}
-template <>
-inline BFloat16 arbitrary<BFloat16>(std::uint32_t h) {
-  return {static_cast<std::uint16_t>((h & 0x807fU) | ((h & 0x3f80U) + 0x2000U))};
-}
-template <>
-inline std::int32_t arbitrary<std::int32_t>(std::uint32_t h) {
-  return static_cast<std::int32_t>(h);
 }
 
 /// Tile by tile, within one upper half of the index.
@@ -125,22 +92,44 @@ void fill_tiles(std::span<std::byte> bytes, std::uint32_t first, Element element
   }
 }
 
+/// The elements of one stream. Integers of one width are filled alike.
+template <class T>
+void fill_stream(std::span<std::byte> bytes, std::uint32_t first, const Stream stream, Op op) {
+  switch (op) {
+    case Op::none:
+    case Op::min:
+    case Op::max:
+      return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return arbitrary<T>(i, stream); });
+    case Op::sum:
+    case Op::avg:
+      // The usual case apart: a hash less for each element.
+      if (stream.free == stream.ranks && sizeof(T) > 1) {
+        return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return summand<T, Sharing::all_free>(i, stream); });
+      }
+      return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return summand<T, Sharing::by_role>(i, stream); });
+    case Op::prod:
+      return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return factor<T>(i, stream); });
+    case Op::band:
+    case Op::bor:
+    case Op::bxor:
+      break;
+  }
+  if constexpr (std::is_integral_v<T>) {
+    if (op == Op::band)
+      return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return bits<T, Op::band>(i, stream); });
+    if (op == Op::bor) return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return bits<T, Op::bor>(i, stream); });
+    return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return bits<T, Op::bxor>(i, stream); });
+  }
+  TUTTI_ASSERT(false, "{} of a float", to_string(op));
+}
+
 template <class T>
 void fill_typed(std::span<std::byte> bytes, const InputSpec& spec, Count first) {
   while (!bytes.empty()) {
     const auto index = static_cast<std::uint64_t>(first);
     const std::uint64_t until_high_changes = (std::uint64_t{1} << 32U) - (index & 0xffffffffU);
     const std::size_t part = std::min<std::uint64_t>(bytes.size() / sizeof(T), until_high_changes) * sizeof(T);
-    const Stream stream = stream_of(spec, index >> 32U);
-    const auto low = static_cast<std::uint32_t>(index);
-    if (is_summed(spec.op)) {
-      fill_tiles<T>(bytes.first(part), low, [stream](std::uint32_t i) { return summand<T>(hash(i, stream), stream); });
-    } else {
-      fill_tiles<T>(bytes.first(part), low, [stream](std::uint32_t i) {
-        const std::uint32_t h = hash(i, stream);
-        return arbitrary<T>((h & ~stream.rank_mask) | ((stream.rank ^ i) & stream.rank_mask));
-      });
-    }
+    fill_stream<T>(bytes.first(part), static_cast<std::uint32_t>(index), stream_of(spec, index >> 32U), spec.op);
     bytes = bytes.subspan(part);
     first += static_cast<Count>(part / sizeof(T));
   }
@@ -150,18 +139,19 @@ void fill_typed(std::span<std::byte> bytes, const InputSpec& spec, Count first) 
 
 Status supports_inputs(Dtype dtype, Op op, int ranks) {
   if (ranks < 1) return error(Code::invalid_argument, "{} ranks: must be 1 or more", ranks);
-  const std::uint32_t limit = exact_limit(dtype);
-  if (!is_summed(op) || limit == 0 || positive_ranks(ranks) <= limit) return {};
-  return error(
-      Code::invalid_argument,
-      "{} {} on {} ranks cannot be verified exactly: integers up to {} are exact in {}, which is enough for at "
-      "most {} ranks",
-      to_string(dtype), to_string(op), ranks, limit, to_string(dtype), 2 * limit);
+  if (!op_exists(op, dtype)) return error(Code::invalid_argument, "{} has no {}", to_string(dtype), to_string(op));
+  return {};
 }
 
 void fill_input(std::span<std::byte> bytes, const InputSpec& spec, Count first) {
   TUTTI_ASSERT(bytes.size() % size_of(spec.dtype) == 0, "{} bytes of {}", bytes.size(), to_string(spec.dtype));
-  visit_dtype(spec.dtype, [&]<class T>(std::type_identity<T>) { fill_typed<T>(bytes, spec, first); });
+  visit_dtype(spec.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_integral_v<T>) {
+      fill_typed<std::make_unsigned_t<T>>(bytes, spec, first);
+    } else {
+      fill_typed<T>(bytes, spec, first);
+    }
+  });
 }
 
 }  // namespace tutti::harness

@@ -2,15 +2,24 @@
 // Inputs of a verified operation: element i of rank r is a pure function of (seed, salt, r, i), so that any rank can
 // compute any other rank's input, and the salt of a refill makes the data of the refill before it wrong.
 //
-// What is reduced by sum or avg is exact in every order and grouping, so that results are compared bit for bit:
-//   float, bfloat16  non-zero integers; ranks 2k and 2k+1 have opposite signs in every element (which of them is
-//                    positive is random), and magnitudes are at most the power of two with which half of the ranks
-//                    reach 2^24 (float) or 2^8 (bfloat16): no subset of the ranks sums to more than the significand
-//                    holds.
-//   int32            every value but 0; sums wrap.
-// Each contribution changes each element, so one element is enough to see a missing or doubled rank. For max, and where
-// nothing is reduced, values are arbitrary and finite; for max the ranks' values of one element are distinct (as far as
-// the dtype's bits go).
+// What is reduced is exact in every order and grouping, so that results are compared bit for bit, and on any number of
+// ranks; every rank contributes to every element, unless it says otherwise here.
+//
+// - sum and avg of floats: non-zero integers of which no subset of the ranks adds up to more than is exact; of f8e4m3
+//   and f8e5m2 times 1, 2, 4 or 8, the same on all ranks. The signs are random as far as that allows: the more ranks,
+//   the more of them are pairs of opposite signs, and the smaller the magnitudes. More than 15 values of f8e5m2, 31 of
+//   f8e4m3, 511 of bfloat16 or 4095 of half cannot be added exactly: of so many ranks, the others have 0, in each
+//   element other ranks.
+// - sum and avg of integers: every value but 0; sums wrap. avg of 8 bits is mostly 0 where P is in the hundreds.
+// - prod of floats: powers of two other than 1 whose product is a normal number for every subset of the ranks; in each
+//   element one rank has a mantissa as well. Where there are not enough exponents for all ranks (from f8e4m3: 12, half
+//   and f8e5m2: 28, bfloat16 and float: 252), the others have -1, in each element other ranks.
+// - prod of integers: odd numbers other than 1, so that products do not end at 0.
+// - band, bor, bxor: random bits; of band as many are 0, of bor as many are 1, as one in P, so that single ranks show.
+// - min and max: finite values, distinct among as many ranks as the bits allow (8-bit floats: 64, 8-bit integers: 256).
+//
+// So one element is enough to see a missing or doubled rank of sum, prod and avg (unless quotients round to the same),
+// a few of the others. Where nothing is reduced, values are arbitrary and finite. Each refill has other values.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +42,7 @@ struct InputSpec {
   std::uint64_t salt = 0;  ///< number of the refill
 };
 
-/// Whether inputs exist for which the result does not depend on the order of the reduction.
-/// Errors: invalid_argument with the numbers (bfloat16 sum and avg beyond 512 ranks).
+/// Errors: invalid_argument where the op does not exist for the dtype, or there are no ranks.
 [[nodiscard]] Status supports_inputs(Dtype dtype, Op op, int ranks);
 
 /// Fills `bytes` with elements [first, first + bytes.size() / size_of(dtype)) of the input. Any alignment.

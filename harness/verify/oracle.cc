@@ -25,7 +25,9 @@ void reduce_chunk(std::span<std::byte> bytes, const Operation& operation, Count 
     if (rank == 0) {
       for (std::size_t i = 0; i < elements; ++i) total[i] = A::load(input[i]);
     } else {
-      for (std::size_t i = 0; i < elements; ++i) total[i] = combine<T>(total[i], input[i], op);
+      visit_op(op, [&]<Op known>(std::integral_constant<Op, known>) {
+        for (std::size_t i = 0; i < elements; ++i) total[i] = combine<T, known>(total[i], input[i]);
+      });
     }
   }
   for (std::size_t i = 0; i < elements; ++i) input[i] = finish<T>(total[i], op, operation.problem.ranks);

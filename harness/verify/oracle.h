@@ -3,8 +3,8 @@
 // chunks from the inputs' definition; it shares no arithmetic with the collectives that it judges. Which inputs make up
 // which output is read from impl/collective.
 //
-// avg: the exact sum, divided by P in float and rounded once to the dtype; int32: the wrapped sum, divided and
-// truncated towards zero.
+// avg: the exact sum, divided by P in float (double: in double) and rounded once to the dtype; integers: the wrapped
+// sum, divided and truncated towards zero.
 #pragma once
 
 #include <cstddef>

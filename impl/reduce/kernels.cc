@@ -13,7 +13,7 @@ namespace {
 
 bool cpu_has_avx2() {
 #ifdef __x86_64__
-  return __builtin_cpu_supports("avx2");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
 #else
   return false;
 #endif
@@ -22,7 +22,7 @@ bool cpu_has_avx2() {
 bool cpu_has_avx512() {
 #ifdef __x86_64__
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("f16c");
 #else
   return false;
 #endif
@@ -47,6 +47,7 @@ std::span<const KernelTable* const> runnable_kernels() {
 }
 
 Kernel kernel_for_isa(const KernelTable& table, Dtype dtype, Op op) {
+  TUTTI_ASSERT(op_exists(op, dtype), "{} of {}", to_string(op), to_string(dtype));
   return op == Op::none ? table.copy : table.reduce[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)];
 }
 

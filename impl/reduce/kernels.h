@@ -11,10 +11,10 @@
 namespace tutti {
 
 /// For every element i of `bytes`: destination_j[i] <- source_0[i] op source_1[i] op ... for every j.
-/// Reduced left to right; bfloat16 accumulates in float and rounds to nearest even once, on the store; integers wrap;
-/// NaN propagates through max. `is_final` divides by `ranks` where the op is avg (float: the accumulated sum divided by
-/// P; integers: truncated towards zero). Shapes: each array holds `bytes` bytes, any alignment; a destination is
-/// disjoint from a source or equal to it.
+/// Reduced left to right; floats of 8 and 16 bits accumulate in float and round to nearest even once, on the store;
+/// integers wrap; NaN propagates through min and max. `is_final` divides by `ranks` where the op is avg (floats: the
+/// accumulated sum divided by P; integers: truncated towards zero). README.md of impl/collective has every rule.
+/// Shapes: each array holds `bytes` bytes, any alignment; a destination is disjoint from a source or equal to it.
 struct KernelArguments {
   std::byte* const* destinations = nullptr;
   int destination_count = 0;
@@ -37,7 +37,7 @@ using SmallKernel = void (*)(std::byte* destination, const std::byte* const* sou
                              std::size_t bytes);
 
 /// The best kernel that this CPU runs (AVX-512, AVX2 or the baseline), chosen once. With one source, or Op::none, it
-/// copies (and divides, where final and avg).
+/// copies (and divides, where final and avg): a copy keeps every bit, those of a NaN too. Requires: op_exists.
 [[nodiscard]] Kernel kernel_for(Dtype dtype, Op op);
 
 /// The small kernel of the same instruction set. Requires: op is not Op::none.

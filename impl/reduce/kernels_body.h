@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "impl/reduce/arithmetic.h"
 #include "impl/reduce/kernels_isa.h"
@@ -90,9 +91,11 @@ struct Rule {
   static constexpr int kElementBytes = sizeof(T);
   template <int bytes>
   using Of = Arithmetic<T, bytes>;
-  /// Vectors in a group so that 8 registers hold its accumulators.
-  static constexpr int kManyVectors =
+  /// Vectors in a group so that 8 registers hold its accumulators, and it fills cache lines.
+  static constexpr int kFittingVectors =
       8 * TUTTI_VECTOR_BYTES / static_cast<int>(sizeof(typename Of<TUTTI_VECTOR_BYTES>::Accumulator));
+  static constexpr int kLineVectors = static_cast<int>(kCacheLine) / TUTTI_VECTOR_BYTES;
+  static constexpr int kManyVectors = kFittingVectors > kLineVectors ? kFittingVectors : kLineVectors;
 };
 
 /// `vectors` vectors of `width` bytes each, from `offset` bytes into every source on: what is to be stored, in
@@ -221,14 +224,24 @@ template <class R, int source_count>
   move_plain<R, source_count, 0>(a, 0);
 }
 
+/// Whether T and op are worth instances for the usual numbers of sources and destinations: what training and most
+/// programs reduce. Each instance is code to compile, in three instruction sets.
+template <class T, Op op>
+constexpr bool is_frequent() {
+  if (op == Op::none) return true;
+  if (op == Op::sum) return sizeof(T) > 1;
+  return (op == Op::min || op == Op::max) && std::is_same_v<T, float>;
+}
+
 /// Streaming and dividing wait for memory or the divider anyway: one instance for all counts.
-template <class R>
+template <class T, Op op, bool is_final>
 [[gnu::always_inline]] inline void move(const KernelArguments& a) {
+  using R = Rule<T, op, is_final>;
   if (a.bytes < TUTTI_VECTOR_BYTES) return a.bytes == 0 ? void() : move_tail<R>(a, 0);
   if (a.streamed != 0) return move_streaming<R>(a);
-  if constexpr (R::is_final) {
+  if constexpr (is_final || !is_frequent<T, op>()) {
     move_plain<R, 0, 0>(a, 0);
-  } else if constexpr (R::op == Op::none) {
+  } else if constexpr (op == Op::none) {
     move_to<R, 1>(a);
   } else {
     switch (a.source_count) {
@@ -246,27 +259,70 @@ template <class R>
 
 inline void copy_kernel(const KernelArguments& a) {
   if (a.destination_count == 1 && a.destinations[0] == a.sources[0]) return;
-  move<Rule<Raw, Op::none, false>>(a);
+  move<Raw, Op::none, false>(a);
+}
+
+/// What T is reduced as, so that what gives the same bits is compiled once: integers wrap alike with and without a
+/// sign, and bits are bits.
+template <class T, Op op>
+constexpr auto reduced_as() {
+  if constexpr (domain_of(op) == OpDomain::integers) {
+    return std::type_identity<Raw>{};
+  } else if constexpr (std::is_integral_v<T> && (op == Op::sum || op == Op::prod)) {
+    return std::type_identity<std::make_unsigned_t<T>>{};
+  } else {
+    return std::type_identity<T>{};
+  }
 }
 
 template <class T, Op op>
 void reduce_kernel(const KernelArguments& a) {
   if constexpr (op == Op::avg) {
-    if (a.is_final) return move<Rule<T, Op::avg, true>>(a);
+    if (a.is_final) return move<T, Op::avg, true>(a);
   }
   if (a.source_count == 1) return copy_kernel(a);
-  move<Rule<T, op == Op::avg ? Op::sum : op, false>>(a);
+  constexpr Op kOp = op == Op::avg ? Op::sum : op;
+  move<typename decltype(reduced_as<T, kOp>())::type, kOp, false>(a);
 }
 
-template <class T, Op op>
-void reduce_small(std::byte* destination, const std::byte* const* source_list, int source_count, std::size_t bytes) {
-  using R = Rule<T, op == Op::avg ? Op::sum : op, false>;
+template <class R>
+[[gnu::always_inline]] inline void move_small(std::byte* destination, const std::byte* const* source_list,
+                                              int source_count, std::size_t bytes) {
   constexpr std::size_t kWidth = 16;
   const Sources<0> sources(source_list, source_count);
   const Destinations<1> destinations(&destination, 1);
   std::size_t offset = 0;
   for (; bytes - offset >= kWidth; offset += kWidth) move_group<R, 1, kWidth>(sources, destinations, offset, 1);
   move_rest<R, kWidth / 2>(sources, destinations, offset, bytes, 1);
+}
+
+template <class T, Op op>
+void reduce_small(std::byte* destination, const std::byte* const* source_list, int source_count, std::size_t bytes) {
+  constexpr Op kOp = op == Op::avg ? Op::sum : op;
+  // One source alone keeps every bit, which widening and narrowing does not.
+  if (!std::is_arithmetic_v<T> && source_count == 1) {
+    return move_small<Rule<Raw, Op::none, false>>(destination, source_list, source_count, bytes);
+  }
+  move_small<Rule<typename decltype(reduced_as<T, kOp>())::type, kOp, false>>(destination, source_list, source_count,
+                                                                              bytes);
+}
+
+/// Null where the op does not exist for T; `small_kernel` too.
+template <class T, Op op>
+constexpr Kernel kernel() {
+  if constexpr (domain_of(op) == OpDomain::numbers || std::is_integral_v<T>) {
+    return reduce_kernel<T, op>;
+  } else {
+    return nullptr;
+  }
+}
+template <class T, Op op>
+constexpr SmallKernel small_kernel() {
+  if constexpr (domain_of(op) == OpDomain::numbers || std::is_integral_v<T>) {
+    return reduce_small<T, op>;
+  } else {
+    return nullptr;
+  }
 }
 
 /// The kernels of every op for one dtype, in the order of the table of ops; `table` has them in the order of dtypes.
@@ -276,8 +332,8 @@ struct Row {
 };
 template <class T>
 constexpr Row row() {
-#define TUTTI_ROW(id, name) reduce_kernel<T, Op::id>,
-#define TUTTI_SMALL_ROW(id, name) reduce_small<T, Op::id>,
+#define TUTTI_ROW(id, name, domain) kernel<T, Op::id>(),
+#define TUTTI_SMALL_ROW(id, name, domain) small_kernel<T, Op::id>(),
   return {{TUTTI_OPS(TUTTI_ROW)}, {TUTTI_OPS(TUTTI_SMALL_ROW)}};
 #undef TUTTI_ROW
 #undef TUTTI_SMALL_ROW

@@ -20,7 +20,7 @@ inline constexpr int kOps = 0 TUTTI_OPS(TUTTI_ROW);
 struct KernelTable {
   const char* isa;               ///< "avx512", "avx2" or "baseline"
   Kernel copy;                   ///< Op::none, any dtype
-  Kernel reduce[kDtypes][kOps];  ///< by dtype and op
+  Kernel reduce[kDtypes][kOps];  ///< by dtype and op; null where op_exists says no
   SmallKernel reduce_small[kDtypes][kOps];
 };
 

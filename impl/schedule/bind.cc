@@ -75,6 +75,10 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
   }
   TUTTI_RETURN_IF_ERROR(validate_shape(schedule));
   TUTTI_RETURN_IF_ERROR(validate_count(schedule, request));
+  if (!op_exists(request.op, request.dtype)) {
+    return error(Code::invalid_argument, "op {} does not exist for {}: integers only", to_string(request.op),
+                 to_string(request.dtype));
+  }
   if (request.segment < 0) return error(Code::invalid_argument, "segment {} is negative: 0 or more", request.segment);
   const std::int64_t slot = request.resources.slot_bytes;
   if (slot < 64 || slot % 64 != 0) {

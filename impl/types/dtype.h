@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dtype table: one row holds every fact about an element type, and `visit_dtype` is the only switch over dtypes in
-// the project. Adding a dtype is one row here and its arithmetic in impl/reduce/arithmetic.h.
+// the project. Adding a dtype is one row here and its arithmetic in impl/reduce (integers.h, floats.h or
+// narrow_floats.h).
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,25 @@
 #include <vector>
 
 #include "impl/types/bfloat16.h"
+#include "impl/types/narrow_float.h"
 #include "impl/types/status.h"
 
 namespace tutti {
 
 // X(enumerator, C++ type, name as users write it)
-#define TUTTI_DTYPES(X)         \
-  X(f32, float, "float")        \
-  X(i32, std::int32_t, "int32") \
-  X(bf16, BFloat16, "bfloat16")
+#define TUTTI_DTYPES(X)           \
+  X(i8, std::int8_t, "int8")      \
+  X(u8, std::uint8_t, "uint8")    \
+  X(i32, std::int32_t, "int32")   \
+  X(u32, std::uint32_t, "uint32") \
+  X(i64, std::int64_t, "int64")   \
+  X(u64, std::uint64_t, "uint64") \
+  X(f16, Half, "half")            \
+  X(f32, float, "float")          \
+  X(f64, double, "double")        \
+  X(bf16, BFloat16, "bfloat16")   \
+  X(f8e4m3, Float8E4M3, "f8e4m3") \
+  X(f8e5m2, Float8E5M2, "f8e5m2")
 
 enum class Dtype : std::uint8_t {
 #define TUTTI_ROW(id, type, name) id,
@@ -52,7 +63,19 @@ decltype(auto) visit_dtype(Dtype dtype, F&& f) {
   return 0;
 }
 
+[[nodiscard]] constexpr bool is_integer(Dtype dtype) {
+  switch (dtype) {
+#define TUTTI_ROW(id, type, name) \
+  case Dtype::id:                 \
+    return std::is_integral_v<type>;
+    TUTTI_DTYPES(TUTTI_ROW)
+#undef TUTTI_ROW
+  }
+  return false;
+}
+
 [[nodiscard]] std::string_view to_string(Dtype dtype);
+/// In the order of the table.
 [[nodiscard]] const std::vector<Dtype>& all_dtypes();
 
 /// Errors: invalid_argument naming the value, the nearest right name and all names.

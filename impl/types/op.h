@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction table. An op's arithmetic is in impl/reduce/arithmetic.h; which dtypes it exists for is said here.
+// The reduction table: which ops there are, and for which dtypes. Their arithmetic is in impl/reduce/arithmetic.h.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,48 @@
 
 namespace tutti {
 
-// X(enumerator, name as users write it)
-#define TUTTI_OPS(X) \
-  X(sum, "sum")      \
-  X(max, "max")      \
-  X(avg, "avg")
+/// Which dtypes an op exists for.
+enum class OpDomain : std::uint8_t { numbers, integers };
+
+// X(enumerator, name as users write it, domain)
+#define TUTTI_OPS(X)        \
+  X(sum, "sum", numbers)    \
+  X(prod, "prod", numbers)  \
+  X(min, "min", numbers)    \
+  X(max, "max", numbers)    \
+  X(avg, "avg", numbers)    \
+  X(band, "band", integers) \
+  X(bor, "bor", integers)   \
+  X(bxor, "bxor", integers)
 
 /// `none` stands where a collective does not reduce; it is not a row of the table and cannot be asked for by name.
 enum class Op : std::uint8_t {
-#define TUTTI_ROW(id, name) id,
+#define TUTTI_ROW(id, name, domain) id,
   TUTTI_OPS(TUTTI_ROW)
 #undef TUTTI_ROW
       none,
 };
 
+[[nodiscard]] constexpr OpDomain domain_of(Op op) {
+  switch (op) {
+#define TUTTI_ROW(id, name, domain) \
+  case Op::id:                      \
+    return OpDomain::domain;
+    TUTTI_OPS(TUTTI_ROW)
+#undef TUTTI_ROW
+    case Op::none:
+      return OpDomain::numbers;
+  }
+  return OpDomain::numbers;
+}
+
+/// Whether the pair can be reduced; every dtype has Op::none.
+[[nodiscard]] constexpr bool op_exists(Op op, Dtype dtype) {
+  return domain_of(op) == OpDomain::numbers || is_integer(dtype);
+}
+
 [[nodiscard]] std::string_view to_string(Op op);
+/// In the order of the table.
 [[nodiscard]] const std::vector<Op>& all_ops();
 
 /// Errors: invalid_argument naming the value, the nearest right name and all names.

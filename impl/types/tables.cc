@@ -35,8 +35,8 @@ std::string_view to_string(Dtype dtype) {
 
 std::string_view to_string(Op op) {
   switch (op) {
-#define TUTTI_ROW(id, name) \
-  case Op::id:              \
+#define TUTTI_ROW(id, name, domain) \
+  case Op::id:                      \
     return name;
     TUTTI_OPS(TUTTI_ROW)
 #undef TUTTI_ROW
@@ -54,7 +54,7 @@ const std::vector<Dtype>& all_dtypes() {
 }
 
 const std::vector<Op>& all_ops() {
-#define TUTTI_ROW(id, name) Op::id,
+#define TUTTI_ROW(id, name, domain) Op::id,
   static const std::vector<Op> ops{TUTTI_OPS(TUTTI_ROW)};
 #undef TUTTI_ROW
   return ops;

@@ -23,22 +23,69 @@ TEST_P(Arithmetic, SumOfOnesIsTheNumberOfRanks) {
   expect_all_reduced<std::int32_t>(Op::sum, {1, 2, 3, 4, 5}, 15);
 }
 
-TEST_P(Arithmetic, SumOfInt32Wraps) {
-  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
-  constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min();
-  expect_all_reduced<std::int32_t>(Op::sum, {kMost, 1, 0, 0}, kLeast);
-  expect_all_reduced<std::int32_t>(Op::sum, {kLeast, kLeast, 0, 5}, 5);
+template <class T>
+constexpr T kMost = std::numeric_limits<T>::max();
+template <class T>
+constexpr T kLeast = std::numeric_limits<T>::min();
+
+TEST_P(Arithmetic, SumOfIntegersWraps) {
+  expect_all_reduced<std::int8_t>(Op::sum, {127, 1, 0, 0}, -128);
+  expect_all_reduced<std::uint8_t>(Op::sum, {200, 100, 1, 0}, 45);
+  expect_all_reduced<std::int32_t>(Op::sum, {kMost<std::int32_t>, 1, 0, 0}, kLeast<std::int32_t>);
+  expect_all_reduced<std::int32_t>(Op::sum, {kLeast<std::int32_t>, kLeast<std::int32_t>, 0, 5}, 5);
+  expect_all_reduced<std::uint32_t>(Op::sum, {4294967295U, 2, 0, 5}, 6);
+  expect_all_reduced<std::int64_t>(Op::sum, {kMost<std::int64_t>, 1, 0, 0}, kLeast<std::int64_t>);
+  expect_all_reduced<std::uint64_t>(Op::sum, {kMost<std::uint64_t>, 2, 0, 5}, 6);
 }
 
-TEST_P(Arithmetic, AvgOfInt32IsTruncatedTowardsZero) {
+TEST_P(Arithmetic, ProdOfIntegersWraps) {
+  expect_all_reduced<std::int8_t>(Op::prod, {3, -5, 7, 1}, -105);
+  expect_all_reduced<std::int8_t>(Op::prod, {16, 16, 3, 1}, 0);
+  expect_all_reduced<std::uint8_t>(Op::prod, {255, 255, 3, 1}, 3);
+  expect_all_reduced<std::int32_t>(Op::prod, {kMost<std::int32_t>, 2, 1, 1}, -2);
+  expect_all_reduced<std::uint32_t>(Op::prod, {65537, 65537, 1, 1}, 131073);
+  expect_all_reduced<std::int64_t>(Op::prod, {kMost<std::int64_t>, 2, 1, 1}, -2);
+  expect_all_reduced<std::uint64_t>(Op::prod, {4294967297U, 4294967297U, 1, 1}, 8589934593U);
+}
+
+TEST_P(Arithmetic, MinAndMaxOfIntegersAreThoseOfTheType) {
+  expect_all_reduced<std::int8_t>(Op::min, {5, -1, 100, -128}, -128);
+  expect_all_reduced<std::int8_t>(Op::max, {-5, -1, -100, -128}, -1);
+  expect_all_reduced<std::uint8_t>(Op::min, {255, 128, 127, 200}, 127);
+  expect_all_reduced<std::uint8_t>(Op::max, {255, 1, 127, 200}, 255);
+  expect_all_reduced<std::int32_t>(Op::max, {-5, -2, -9, -3}, -2);
+  expect_all_reduced<std::uint32_t>(Op::max, {1, 2147483648U, 2, 3}, 2147483648U);
+  expect_all_reduced<std::int64_t>(Op::min, {0, -1, kLeast<std::int64_t>, 1}, kLeast<std::int64_t>);
+  expect_all_reduced<std::uint64_t>(Op::min, {kMost<std::uint64_t>, 7, kMost<std::uint64_t> / 2 + 1, 9}, 7);
+}
+
+TEST_P(Arithmetic, BitsAreCombined) {
+  expect_all_reduced<std::uint8_t>(Op::band, {0x6c, 0x5f, 0x7e, 0xff}, 0x4c);
+  expect_all_reduced<std::uint8_t>(Op::bor, {0x24, 0x11, 0x40, 0}, 0x75);
+  expect_all_reduced<std::uint8_t>(Op::bxor, {0x6c, 0x5f, 0x7e, 0}, 0x4d);
+  expect_all_reduced<std::int8_t>(Op::bor, {-128, 1, 0, 0}, -127);
+  expect_all_reduced<std::int32_t>(Op::band, {-1, 0x7fff0000, 0x12345678, -1}, 0x12340000);
+  expect_all_reduced<std::uint32_t>(Op::bxor, {0xffffffffU, 0x0000ffffU, 0, 0}, 0xffff0000U);
+  expect_all_reduced<std::int64_t>(Op::bor, {1, std::int64_t{1} << 40, 0, kLeast<std::int64_t>},
+                                   kLeast<std::int64_t> + 1 + (std::int64_t{1} << 40));
+  expect_all_reduced<std::uint64_t>(Op::bxor, {kMost<std::uint64_t>, kMost<std::uint64_t>, 5, 0}, 5);
+}
+
+TEST_P(Arithmetic, AvgOfIntegersIsTruncatedTowardsZero) {
   expect_all_reduced<std::int32_t>(Op::avg, {7, 0, 0, 0}, 1);
   expect_all_reduced<std::int32_t>(Op::avg, {-7, 0, 0, 0}, -1);
   expect_all_reduced<std::int32_t>(Op::avg, {-3, 0, 0, 0}, 0);
+  expect_all_reduced<std::int8_t>(Op::avg, {-100, 1, 0, 0}, -24);
+  expect_all_reduced<std::uint8_t>(Op::avg, {100, 100, 0, 55}, 63);
+  expect_all_reduced<std::uint32_t>(Op::avg, {kMost<std::uint32_t>, 0, 0, 0}, 1073741823U);
+  expect_all_reduced<std::int64_t>(Op::avg, {kLeast<std::int64_t>, 1, 0}, -3074457345618258602);
+  expect_all_reduced<std::uint64_t>(Op::avg, {kMost<std::uint64_t>, 0, 0}, 6148914691236517205U);
 }
 
-TEST_P(Arithmetic, AvgOfInt32DividesTheWrappedSum) {
-  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
-  expect_all_reduced<std::int32_t>(Op::avg, {kMost, 1, 0, 0}, std::numeric_limits<std::int32_t>::min() / 4);
+TEST_P(Arithmetic, AvgOfIntegersDividesTheWrappedSum) {
+  expect_all_reduced<std::int32_t>(Op::avg, {kMost<std::int32_t>, 1, 0, 0}, kLeast<std::int32_t> / 4);
+  expect_all_reduced<std::int8_t>(Op::avg, {100, 100, 100, 100}, -28);
+  expect_all_reduced<std::uint8_t>(Op::avg, {200, 100, 0, 0}, 11);
 }
 
 TEST_P(Arithmetic, AvgOfFloatDividesTheSumByTheRanks) {
@@ -46,28 +93,129 @@ TEST_P(Arithmetic, AvgOfFloatDividesTheSumByTheRanks) {
   expect_all_reduced<float>(Op::avg, {1, 0, 0}, 1.0F / 3.0F);
 }
 
-TEST_P(Arithmetic, MaxIsSigned) {
-  expect_all_reduced<std::int32_t>(Op::max, {-5, -2, -9, -3}, -2);
+TEST_P(Arithmetic, FloatsAreReducedInTheirOwnPrecision) {
+  expect_all_reduced<float>(Op::prod, {1.5F, -2, 4, 0.5F}, -6.0F);
   expect_all_reduced<float>(Op::max, {-0.5F, 3.25F, 3.0F, -8.0F}, 3.25F);
+  expect_all_reduced<float>(Op::min, {-0.5F, 3.25F, 3.0F, -8.0F}, -8.0F);
+  expect_all_reduced<double>(Op::sum, {0x1p53, 2, -0x1p53, 0}, 2.0);  // 0 in float
+  expect_all_reduced<double>(Op::prod, {1 + 0x1p-40, 2, 1, -1}, -2 - 0x1p-39);
+  expect_all_reduced<double>(Op::min, {1, 1 + 0x1p-40, 2, 3}, 1.0);
+  expect_all_reduced<double>(Op::avg, {1, 0, 0}, 1.0 / 3.0);
 }
 
-TEST_P(Arithmetic, MaxPropagatesANanFromAnyRank) {
-  for (int culprit = 0; culprit < 4; ++culprit) {
-    std::vector<float> values{1, 2, 3, 4};
-    values[static_cast<std::size_t>(culprit)] = std::numeric_limits<float>::quiet_NaN();
-    on_every_algorithm({.collective = Collective::all_reduce, .ranks = 4},
-                       [&](Communicator& communicator, const Schedule& schedule) {
-                         EXPECT_TRUE(std::isnan(all_reduced(communicator, schedule, Op::max, values)));
-                       });
+TEST_P(Arithmetic, SubnormalsAreKept) {
+  expect_all_reduced<float>(Op::sum, {0x1p-149F, 0x1p-149F, 0, 0}, 0x1p-148F);
+  expect_codes<Half>({}, Op::sum, {0x0001, 0x0001, 0, 0}, 0x0002);
+  expect_codes<Float8E4M3>({}, Op::sum, {0x07, 0x01, 0, 0}, 0x08);
+}
+
+TEST_P(Arithmetic, MinAndMaxPropagateANanFromAnyRank) {
+  for (const Op op : {Op::min, Op::max}) {
+    for (std::size_t culprit = 0; culprit < 4; ++culprit) {
+      std::vector<float> values{1, 2, 3, 4};
+      values[culprit] = std::numeric_limits<float>::quiet_NaN();
+      on_every_algorithm({.collective = Collective::all_reduce, .ranks = 4},
+                         [&](Communicator& communicator, const Schedule& schedule) {
+                           EXPECT_TRUE(std::isnan(all_reduced(communicator, schedule, op, values)));
+                         });
+    }
+    expect_codes<Half>({}, op, {0x3c00, 0x7e00, 0x4000, 0xfc00}, 0x7e00);
+    expect_codes<BFloat16>({}, op, {0x3f80, 0x4000, 0x7fc0, 0xff80}, 0x7fc0);
+    expect_codes<Float8E4M3>({}, op, {0x38, 0x40, 0x7e, 0xff}, 0x7f);
+    expect_codes<Float8E5M2>({}, op, {0x7d, 0x40, 0x7c, 0x3c}, 0x7f);
   }
 }
 
-TEST_P(Arithmetic, MaxOfTheZerosIsThePositiveOne) {
-  on_every_algorithm({.collective = Collective::all_reduce, .ranks = 3},
+TEST_P(Arithmetic, NegativeZeroLiesBelowPositiveZero) {
+  for (const Op op : {Op::min, Op::max}) {
+    on_every_algorithm({.collective = Collective::all_reduce, .ranks = 3},
+                       [&](Communicator& communicator, const Schedule& schedule) {
+                         const float zero = all_reduced<float>(communicator, schedule, op, {-0.0F, 0.0F, -0.0F});
+                         EXPECT_EQ(zero, 0.0F);
+                         EXPECT_EQ(std::signbit(zero), op == Op::min);
+                       });
+  }
+  expect_codes<Half>({}, Op::min, {0x0000, 0x8000, 0x0000}, 0x8000);
+  expect_codes<Float8E4M3>({}, Op::max, {0x80, 0x00, 0x80}, 0x00);
+}
+
+// In whatever order: the rest are zeros.
+TEST_P(Arithmetic, HalfAndBfloat16OverflowToInfinity) {
+  expect_codes<Half>({}, Op::sum, {0x7bff, 0x4b80, 0, 0}, 0x7bff);  // 65504 + 15
+  expect_codes<Half>({}, Op::sum, {0x7bff, 0x4c00, 0, 0}, 0x7c00);  // 65504 + 16 is halfway to 65536
+  expect_codes<Half>({}, Op::sum, {0xfbff, 0xfbff, 0, 0}, 0xfc00);
+  expect_codes<BFloat16>({}, Op::sum, {0x7f7f, 0x7f7f, 0, 0}, 0x7f80);
+}
+
+TEST_P(Arithmetic, Float8SaturatesToTheLargest) {
+  expect_codes<Float8E4M3>({}, Op::sum, {0x7e, 0x58, 0, 0}, 0x7e);  // 448 + 16
+  expect_codes<Float8E4M3>({}, Op::sum, {0xfe, 0xfe, 0, 0}, 0xfe);
+  expect_codes<Float8E4M3>({}, Op::prod, {0x7e, 0x7e, 0x38, 0x38}, 0x7e);
+  expect_codes<Float8E5M2>({}, Op::sum, {0x7b, 0x7b, 0, 0}, 0x7b);  // 57344 + 57344
+  expect_codes<Float8E5M2>({}, Op::sum, {0x7c, 0x3c, 0, 0}, 0x7b);  // infinity + 1
+  expect_codes<Float8E5M2>({}, Op::min, {0xfc, 0x3c, 0, 0}, 0xfb);
+}
+
+TEST_P(Arithmetic, InfinityLessInfinityIsANan) {
+  expect_codes<Float8E5M2>({"one_shot", "two_shot"}, Op::sum, {0x7c, 0xfc, 0, 0}, 0x7f);
+  on_every_algorithm({.collective = Collective::all_reduce, .ranks = 2},
                      [&](Communicator& communicator, const Schedule& schedule) {
-                       const float zero = all_reduced<float>(communicator, schedule, Op::max, {-0.0F, 0.0F, -0.0F});
-                       EXPECT_EQ(zero, 0.0F);
-                       EXPECT_FALSE(std::signbit(zero));
+                       const Half sum = all_reduced<Half>(communicator, schedule, Op::sum, {{0x7c00}, {0xfc00}});
+                       EXPECT_TRUE(std::isnan(sum.to_float()));
+                     });
+}
+
+// 2049 lies between the halves 2048 and 2050, 17 between the f8e4m3 16 and 18, 9 between the f8e5m2 8 and 10.
+TEST_P(Arithmetic, HalfAndFloat8AreAccumulatedInFloatAndRoundedOncePerMove) {
+  const std::vector<std::string> at_once{"one_shot", "two_shot"}, in_turn{"ring"};
+  expect_codes<Half>(at_once, Op::sum, {0x6800, 0x3c00, 0x3c00, 0}, 0x6801);
+  expect_codes<Half>(in_turn, Op::sum, {0x6800, 0x3c00, 0x3c00, 0}, 0x6800);
+  expect_codes<Float8E4M3>(at_once, Op::sum, {0x58, 0x38, 0x38, 0}, 0x59);
+  expect_codes<Float8E4M3>(in_turn, Op::sum, {0x58, 0x38, 0x38, 0}, 0x58);
+  expect_codes<Float8E5M2>(at_once, Op::sum, {0x48, 0x3c, 0x3c, 0}, 0x49);
+  expect_codes<Float8E5M2>(in_turn, Op::sum, {0x48, 0x3c, 0x3c, 0}, 0x48);
+  // 448 + 448 - 448 saturates in between only where ranks add in turn.
+  expect_codes<Float8E4M3>(at_once, Op::sum, {0x7e, 0x7e, 0xfe, 0}, 0x7e);
+}
+
+// 2051 / 3 is 683.67, in steps of 0.5; rounded before the division it would be 2052 / 3 = 684. 448 + 448 is no f8e4m3.
+TEST_P(Arithmetic, AvgOfHalfAndFloat8IsDividedBeforeItIsRounded) {
+  expect_codes<Half>({"one_shot", "two_shot"}, Op::avg, {0x6800, 0x3c00, 0x4000}, 0x6157);
+  expect_codes<Float8E4M3>({"one_shot", "two_shot"}, Op::avg, {0x7e, 0x7e}, 0x7e);
+  expect_codes<Float8E5M2>({"one_shot", "two_shot"}, Op::avg, {0x7b, 0x7b, 0x7b}, 0x7b);
+}
+
+TEST_P(Arithmetic, MovedElementsKeepEveryBit) {
+  on_every_algorithm({.collective = Collective::broadcast, .ranks = 3, .root = 1},
+                     [](Communicator& communicator, const Schedule& schedule) {
+                       // A signalling NaN, infinity, a negative NaN and -0: no arithmetic touches them.
+                       std::array<std::uint8_t, 4> buffer{};
+                       if (communicator.rank() == 1) buffer = {0x7d, 0x7c, 0xff, 0x80};
+                       const Status status = communicator.run({.collective = Collective::broadcast,
+                                                               .dtype = Dtype::f8e5m2,
+                                                               .root = 1,
+                                                               .count = 4,
+                                                               .input = buffer.data(),
+                                                               .output = buffer.data(),
+                                                               .is_in_place = true,
+                                                               .schedule = &schedule});
+                       EXPECT_TRUE(status.is_ok()) << status.message();
+                       EXPECT_THAT(buffer, testing::ElementsAre(0x7d, 0x7c, 0xff, 0x80));
+                     });
+}
+
+TEST_P(Arithmetic, BitsOfFloatsAreRefused) {
+  on_every_algorithm({.collective = Collective::all_reduce, .ranks = 2},
+                     [](Communicator& communicator, const Schedule& schedule) {
+                       float in = 1, out = 0;
+                       const Status status = communicator.run({.collective = Collective::all_reduce,
+                                                               .op = Op::band,
+                                                               .count = 1,
+                                                               .input = &in,
+                                                               .output = &out,
+                                                               .schedule = &schedule});
+                       EXPECT_EQ(status.code(), Code::invalid_argument);
+                       EXPECT_THAT(status.message(), testing::HasSubstr("op band does not exist for float"));
                      });
 }
 

@@ -41,9 +41,10 @@ class Literal : public testing::TestWithParam<Kind> {
 
   template <class T>
   static constexpr Dtype dtype_of() {
-    if constexpr (std::is_same_v<T, float>) return Dtype::f32;
-    if constexpr (std::is_same_v<T, BFloat16>) return Dtype::bf16;
-    return Dtype::i32;
+#define TUTTI_ROW(id, type, name) \
+  if constexpr (std::is_same_v<T, type>) return Dtype::id;
+    TUTTI_DTYPES(TUTTI_ROW)
+#undef TUTTI_ROW
   }
 
   /// The result on this rank of an all_reduce in which rank r gives `values[r]`, checked to be the same out of and in
@@ -76,6 +77,21 @@ class Literal : public testing::TestWithParam<Kind> {
                        [&](Communicator& communicator, const Schedule& schedule) {
                          EXPECT_EQ(all_reduced<T>(communicator, schedule, op, values), expected);
                        });
+  }
+
+  /// The same for floats of 8 and 16 bits, by their codes, on these algorithms; none named: on all.
+  template <class T>
+  void expect_codes(std::vector<std::string> algorithms, Op op, const std::vector<int>& codes, int expected) {
+    std::vector<T> values;
+    for (const int code : codes) values.push_back({static_cast<decltype(T::bits)>(code)});
+    if (algorithms.empty()) {
+      for (const Algorithm* algorithm : algorithms_of(Collective::all_reduce)) algorithms.emplace_back(algorithm->name);
+    }
+    on_algorithms({.collective = Collective::all_reduce, .ranks = static_cast<int>(values.size())}, algorithms,
+                  [&](Communicator& communicator, const Schedule& schedule) {
+                    EXPECT_EQ(static_cast<int>(all_reduced<T>(communicator, schedule, op, values).bits), expected)
+                        << to_string(dtype_of<T>()) << " " << to_string(op);
+                  });
   }
 };
 

@@ -98,6 +98,8 @@ TEST(CaseId, NamesTheWrongPart) {
               HasSubstr("unknown dtype 'flaot': did you mean 'float'?"));
   EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/sum/P4.processes/root1/8B/out/private/isolated"),
               HasSubstr("op 'sum' must be 'none' for broadcast"));
+  EXPECT_THAT(message_for("all_reduce/tutti.ring/shm/float/band/P4.processes/none/8B/out/private/isolated"),
+              HasSubstr("op 'band' must be an op that float has, such as 'sum'"));
   EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P0.processes/root1/8B/out/private/isolated"),
               HasSubstr("'P0.processes' must be such as 'P4.processes', with 1 to 4096 ranks"));
   EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.process/root1/8B/out/private/isolated"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/cases/expand.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -174,9 +175,24 @@ TEST(Expand, APairThatIsNamedAndDoesNotExistIsAUsageError) {
   sweep.ops = {{Op::max}, false};
   const Status status = expand(sweep, only_integers_have_max).status();
   EXPECT_EQ(status.code(), Code::invalid_argument);
-  EXPECT_EQ(status.message(), "op 'max' does not exist for dtype 'float': allowed are sum avg");
+  EXPECT_EQ(status.message(), "op 'max' does not exist for dtype 'float': allowed are sum prod min avg band bor bxor");
   sweep.collectives = {Collective::broadcast};
   EXPECT_TRUE(expand(sweep, only_integers_have_max).is_ok()) << "nothing reduces, so the pair is never run";
+}
+
+TEST(Expand, BitsOfFloatsAreAUsageErrorWhereTheyAreNamedAndLeftOutOtherwise) {
+  Sweep sweep = sweep_of({Collective::all_reduce});
+  sweep.ops = {{Op::band}, false};
+  EXPECT_EQ(expand(sweep).status().message(),
+            "op 'band' does not exist for dtype 'float': allowed are sum prod min max avg");
+  sweep.dtypes = {all_dtypes(), true};
+  const Expansion expansion = expand(sweep).value();
+  std::set<Dtype> dtypes;
+  for (const Cell& cell : expansion.cells) dtypes.insert(cell.dtype);
+  EXPECT_THAT(dtypes, ElementsAre(Dtype::i8, Dtype::u8, Dtype::i32, Dtype::u32, Dtype::i64, Dtype::u64));
+  ASSERT_EQ(expansion.left_out.size(), 1U);
+  EXPECT_EQ(expansion.left_out[0].reason, "band exists for integers only");
+  EXPECT_EQ(expansion.left_out[0].cells, static_cast<std::int64_t>(expansion.cells.size()));  // six of twelve dtypes
 }
 
 TEST(Expand, AnAlgorithmRunsWhereItExistsAndIsCountedWhereNot) {

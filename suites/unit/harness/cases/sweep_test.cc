@@ -152,7 +152,7 @@ TEST(ParseNames, AllIsEveryValueAndIsRemembered) {
 TEST(ParseNames, NameTheNearestRightOne) {
   EXPECT_THAT(mistake(parse_dtypes("flaot"), "flaot"), HasSubstr("did you mean 'float'?"));
   EXPECT_THAT(mistake(parse_ops("summ"), "summ"), HasSubstr("did you mean 'sum'?"));
-  EXPECT_THAT(mistake(parse_ops("none"), "none"), HasSubstr("one of: sum max avg"));
+  EXPECT_THAT(mistake(parse_ops("none"), "none"), HasSubstr("one of: sum prod min max avg"));
   EXPECT_THAT(mistake(parse_collectives("allreduce_x"), "allreduce_x"), HasSubstr("did you mean 'all_reduce'?"));
   EXPECT_THAT(mistake(parse_algorithms("rnig"), "rnig"), HasSubstr("did you mean 'ring'?"));
   EXPECT_THAT(mistake(parse_backends("opnmpi", {"tutti", "openmpi"}), "opnmpi"), HasSubstr("did you mean 'openmpi'?"));

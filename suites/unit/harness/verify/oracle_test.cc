@@ -32,6 +32,26 @@ TEST(Accumulation, ReducesLiterals) {
   EXPECT_EQ(reduced<std::int32_t>({7, 1, 0}, Op::avg), 2);
   EXPECT_EQ(reduced<BFloat16>({bf16(100), bf16(-1), bf16(27)}, Op::sum).to_float(), 126.0F);
   EXPECT_EQ(reduced<BFloat16>({bf16(100), bf16(-1), bf16(27)}, Op::max).to_float(), 100.0F);
+  EXPECT_EQ(reduced<float>({1.5F, -5, 3}, Op::prod), -22.5F);
+  EXPECT_EQ(reduced<double>({0x1p53, 2, -0x1p53}, Op::sum), 2.0);
+  EXPECT_EQ(reduced<double>({1, 0, 0}, Op::avg), 1.0 / 3.0);
+  EXPECT_EQ(reduced<std::int8_t>({127, 1}, Op::sum), -128);
+  EXPECT_EQ(reduced<std::int8_t>({-128, -1}, Op::prod), -128);
+  EXPECT_EQ(reduced<std::int8_t>({100, 100}, Op::avg), -28);
+  EXPECT_EQ(reduced<std::int8_t>({-1, 1}, Op::min), -1);
+  EXPECT_EQ(reduced<std::uint8_t>({255, 1}, Op::min), 1);
+  EXPECT_EQ(reduced<std::uint8_t>({200, 100}, Op::avg), 22);
+  EXPECT_EQ(reduced<std::uint8_t>({0x6c, 0x5f}, Op::band), 0x4c);
+  EXPECT_EQ(reduced<std::int32_t>({0x6c, 0x5f}, Op::bor), 0x7f);
+  EXPECT_EQ(reduced<std::int64_t>({0x6c, 0x5f}, Op::bxor), 0x33);
+  EXPECT_EQ(reduced<std::uint32_t>({4294967295U, 4294967295U}, Op::prod), 1U);
+  EXPECT_EQ(reduced<std::int64_t>({-9, 2, 2}, Op::avg), -1);
+  EXPECT_EQ(reduced<std::uint64_t>({~std::uint64_t{0}, 2}, Op::max), ~std::uint64_t{0});
+  EXPECT_EQ((reduced<Half>({Half::from_float(2049), Half::from_float(1), Half::from_float(1)}, Op::sum).bits),
+            Half::from_float(2050).bits);
+  EXPECT_EQ((reduced<Float8E4M3>({Float8E4M3{0x7e}, Float8E4M3{0x7e}}, Op::avg).bits), 0x7e);
+  EXPECT_EQ((reduced<Float8E4M3>({Float8E4M3{0x7e}, Float8E4M3{0x7e}}, Op::sum).bits), 0x7e);
+  EXPECT_EQ((reduced<Float8E5M2>({Float8E5M2{0x3c}, Float8E5M2{0xc0}}, Op::min).to_float()), -2.0F);
   // 1/3 in bfloat16 is 0x3eab: rounded to nearest, not truncated (0x3eaa).
   EXPECT_EQ(reduced<BFloat16>({bf16(1), bf16(2), bf16(-2)}, Op::avg).bits, 0x3eab);
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of dtypes and ops: names that scripts rely on, verbatim and in this order, and which pairs there are.
+#include "impl/types/op.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti {
+namespace {
+
+template <class Id>
+std::vector<std::string> names(const std::vector<Id>& ids) {
+  std::vector<std::string> result;
+  for (const Id id : ids) result.emplace_back(to_string(id));
+  return result;
+}
+
+TEST(Dtypes, AreTheTwelve) {
+  EXPECT_THAT(names(all_dtypes()), testing::ElementsAre("int8", "uint8", "int32", "uint32", "int64", "uint64", "half",
+                                                        "float", "double", "bfloat16", "f8e4m3", "f8e5m2"));
+  std::vector<std::size_t> sizes;
+  for (const Dtype dtype : all_dtypes()) sizes.push_back(size_of(dtype));
+  EXPECT_THAT(sizes, testing::ElementsAre(1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1));
+  for (const Dtype dtype : all_dtypes()) EXPECT_EQ(parse_dtype(to_string(dtype)).value(), dtype);
+}
+
+TEST(Ops, AreTheEight) {
+  EXPECT_THAT(names(all_ops()), testing::ElementsAre("sum", "prod", "min", "max", "avg", "band", "bor", "bxor"));
+  for (const Op op : all_ops()) EXPECT_EQ(parse_op(to_string(op)).value(), op);
+}
+
+TEST(Ops, OnBitsExistForIntegersOnly) {
+  std::vector<std::string> integers;
+  for (const Dtype dtype : all_dtypes()) {
+    for (const Op op : {Op::sum, Op::prod, Op::min, Op::max, Op::avg, Op::none}) EXPECT_TRUE(op_exists(op, dtype));
+    for (const Op op : {Op::band, Op::bor, Op::bxor}) EXPECT_EQ(op_exists(op, dtype), is_integer(dtype));
+    if (is_integer(dtype)) integers.emplace_back(to_string(dtype));
+  }
+  EXPECT_THAT(integers, testing::ElementsAre("int8", "uint8", "int32", "uint32", "int64", "uint64"));
+}
+
+TEST(Names, ThatDoNotExistAreAnsweredWithTheNearest) {
+  EXPECT_THAT(parse_dtype("fp16").status().message(), testing::HasSubstr("unknown dtype 'fp16'"));
+  EXPECT_THAT(parse_dtype("hafl").status().message(), testing::HasSubstr("did you mean 'half'?"));
+  EXPECT_THAT(parse_dtype("int16").status().message(), testing::HasSubstr("did you mean 'int"));
+  EXPECT_THAT(parse_op("bnad").status().message(), testing::HasSubstr("did you mean 'band'?"));
+  EXPECT_FALSE(parse_op("none").is_ok());
+}
+
+}  // namespace
+}  // namespace tutti
