@@ -32,7 +32,8 @@ class Values(BadInput):
     def test_names_that_do_not_exist(self):
         for command in ["run", "check"]:
             self.refused(command, "all", "--dtypes", "flaot", names=["--dtypes", "'flaot'", "'float'"])
-            self.refused(command, "all", "--dtypes", "float,int8", names=["--dtypes", "'int8'", "'int32'"])
+            self.refused(command, "all", "--dtypes", "float,int9", names=["--dtypes", "'int9'", "'int8'"])
+            self.refused(command, "all", "--dtypes", "hafl", names=["--dtypes", "'hafl'", "'half'"])
             self.refused(command, "all", "--ops", "sun", names=["--ops", "'sun'", "'sum'"])
             self.refused(command, "all", "--ranks-as", "treads", names=["--ranks-as", "'treads'", "'threads'"])
         for command in ["run", "check", "prove"]:
@@ -42,6 +43,14 @@ class Values(BadInput):
         self.refused("run", "--placement", "on", names=["--placement", "'on'", "'in'"])
         self.refused("run", "--buffers", "shard", names=["--buffers", "'shard'", "'shared'"])
         self.refused("run", "--cadence", "isolatde", names=["--cadence", "'isolatde'", "'isolated'"])
+
+    def test_pairs_that_do_not_exist(self):
+        for command in ["run", "check"]:
+            self.refused(command, "all_reduce", "--dtypes", "float", "--ops", "band",
+                         names=["'band'", "'float'", "sum prod min max avg"])
+            self.refused(command, "all", "--dtypes", "int32,f8e5m2", "--ops", "sum,bxor", names=["'bxor'", "'f8e5m2'"])
+            identifier = "all_reduce/tutti.ring/shm/half/bor/P2.processes/none/8B/out/private/isolated"
+            self.refused(command, "--case", identifier, names=["--case", "'bor'", "half", "'sum'"])
 
     def test_numbers_of_ranks(self):
         for command in ["run", "check", "prove"]:

@@ -59,16 +59,26 @@ int fail_mpi(TuttiBackendMessage* message, const char* function, int code) {
   return fail(message, std::string(function) + " failed: " + text);
 }
 
-/// A row per dtype. MPI has no bfloat16, but can move 16 bits.
+/// A row per dtype. What MPI has no type for has no arithmetic there, and is moved as bytes.
 struct Type {
   std::string_view name;
   std::uint64_t bytes;
-  bool has_arithmetic;
   MPI_Datatype type;
 };
-const Type kTypes[] = {{"float", sizeof(float), true, MPI_FLOAT},
-                       {"int32", sizeof(std::int32_t), true, MPI_INT32_T},
-                       {"bfloat16", sizeof(std::uint16_t), false, MPI_UINT16_T}};
+const Type kTypes[] = {{"int8", 1, MPI_INT8_T},     {"uint8", 1, MPI_UINT8_T}, {"int32", 4, MPI_INT32_T},
+                       {"uint32", 4, MPI_UINT32_T}, {"int64", 8, MPI_INT64_T}, {"uint64", 8, MPI_UINT64_T},
+                       {"half", 2, MPI_BYTE},       {"float", 4, MPI_FLOAT},   {"double", 8, MPI_DOUBLE},
+                       {"bfloat16", 2, MPI_BYTE},   {"f8e4m3", 1, MPI_BYTE},   {"f8e5m2", 1, MPI_BYTE}};
+constexpr const char* kTypeNames = "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2";
+
+/// A row per op that MPI has.
+struct Operator {
+  std::string_view name;
+  MPI_Op op;
+};
+const Operator kOperators[] = {{"sum", MPI_SUM},   {"prod", MPI_PROD}, {"min", MPI_MIN},  {"max", MPI_MAX},
+                               {"band", MPI_BAND}, {"bor", MPI_BOR},   {"bxor", MPI_BXOR}};
+constexpr const char* kOperatorNames = "sum prod min max band bor bxor";
 
 std::string unknown(const char* kind, std::string_view name, const char* known) {
   return std::string(kind) + " '" + std::string(name) + "' is not known here (one of: " + known + ")";
@@ -84,16 +94,25 @@ std::string translate_type(const TuttiBackendCall& call, Prepared& prepared) {
     return std::string(row.name) + " has " + std::to_string(row.bytes) + " bytes here, not " +
            std::to_string(call.element_bytes);
   }
-  return unknown("dtype", call.dtype, "float int32 bfloat16");
+  return unknown("dtype", call.dtype, kTypeNames);
 }
 
 std::string translate_op(const TuttiBackendCall& call, Prepared& prepared) {
   const std::string_view op = call.op;
   if (op == "avg") return "MPI has no avg";
-  if (op != "sum" && op != "max") return unknown("op", op, "sum max");
-  prepared.op = op == "sum" ? MPI_SUM : MPI_MAX;
+  for (const Operator& row : kOperators) {
+    if (row.name == op) prepared.op = row.op;
+  }
+  if (prepared.op == MPI_OP_NULL) return unknown("op", op, kOperatorNames);
   for (const Type& row : kTypes) {
-    if (row.name == call.dtype && !row.has_arithmetic) return "MPI has no arithmetic for " + std::string(row.name);
+    if (row.name != call.dtype) continue;
+    if (row.type == MPI_BYTE) return "MPI has no arithmetic for " + std::string(row.name);
+    const bool is_float = row.type == MPI_FLOAT || row.type == MPI_DOUBLE;
+    // Its vectorised sums of 8-bit integers (component op/avx) end at the largest value. MPI does not say what they do.
+    if (op == "sum" && row.bytes == 1 && tutti::backend_mpi::library_identity().name == "Open MPI") {
+      return "Open MPI saturates sums of " + std::string(row.name) + ", which wrap here";
+    }
+    if (is_float && op.starts_with('b')) return "MPI has no " + std::string(op) + " of " + std::string(row.name);
   }
   return {};
 }
@@ -122,11 +141,13 @@ std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
   }
   if (std::string reason = translate_function(call, prepared); !reason.empty()) return reason;
   if (std::string reason = translate_type(call, prepared); !reason.empty()) return reason;
-  if (call.count < 0 || call.count > INT_MAX) {
-    return "count " + std::to_string(call.count) + " does not fit one MPI call: it takes 0 to " +
-           std::to_string(INT_MAX);
+  // Elements of MPI's type for each of ours.
+  const auto of_each = prepared.type == MPI_BYTE ? static_cast<int>(call.element_bytes) : 1;
+  const int most = INT_MAX / of_each;
+  if (call.count < 0 || call.count > most) {
+    return "count " + std::to_string(call.count) + " does not fit one MPI call: it takes 0 to " + std::to_string(most);
   }
-  prepared.count = static_cast<int>(call.count);
+  prepared.count = static_cast<int>(call.count) * of_each;
   prepared.root = call.root;
   prepared.send = call.in_place != 0 ? MPI_IN_PLACE : call.send;
   prepared.receive = call.recv;
