@@ -118,7 +118,7 @@ class Prover {
 };
 
 void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
-  fmt::print("# {:<11} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm",
+  fmt::print("# {:<14} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm",
              "schedules", "proofs", "refuted", "slots", "order", "same bits", "synchronises", "stable sends");
   std::vector<const Algorithm*> order;
   for (const Task& task : tasks) {
@@ -127,7 +127,7 @@ void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
   const auto yes = [](bool is_so) { return is_so ? "yes" : "no"; };
   for (const Algorithm* algorithm : order) {
     const Summary& s = prover.summaries().at(algorithm);
-    fmt::print("  {:<11} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
+    fmt::print("  {:<14} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
                algorithm->name, s.schedules, s.proofs, s.refuted,
                s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order),
                yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));

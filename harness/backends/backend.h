@@ -40,12 +40,12 @@ typedef struct TuttiBackendWorld {
 
 /* One collective call, the same on all ranks but for the addresses. Names are those of `tutti list`. */
 typedef struct TuttiBackendCall {
-  const char* collective; /* "all_reduce", "broadcast", "all_to_all", "barrier" */
+  const char* collective; /* one of `tutti list`: "all_reduce", "reduce_scatter", ... */
   const char* dtype;      /* "float", "int32", "bfloat16", ...; any for barrier */
   const char* op;         /* "sum", "max", "avg", ...; "none" where nothing is reduced */
   int32_t root;           /* 0 where there is no root */
-  int32_t in_place;       /* 1: the input lies in `recv`, and `send` == `recv` */
-  int64_t count;          /* elements per block; buffers of all_to_all hold one block per rank */
+  int32_t in_place; /* 1: the smaller of `send` and `recv` is block `rank` of the larger; of equals, both are one */
+  int64_t count;    /* elements per block; an input or output for, or from, each rank has a block per rank */
   uint64_t element_bytes;
   const void* send; /* ignored by supports; so is recv */
   void* recv;

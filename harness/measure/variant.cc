@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/variant.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tutti::harness {
@@ -26,7 +27,7 @@ Result<Variant> Variant::create(Host& host, const Request& request) {
   TUTTI_RETURN_IF_ERROR(variant.allocate(request));
   std::vector<RankBuffers> buffers;
   for (std::size_t i = 0; i < host.ranks().size(); ++i) {
-    buffers.push_back({.input = variant.input_of(i).data(), .output = variant.memory_[i].output.payload().data()});
+    buffers.push_back({.input = variant.input_of(i).data(), .output = variant.output_of(i).data()});
   }
   TUTTI_ASSIGN_OR_RETURN(variant.prepared_, request.backend.prepare(request.instance, buffers));
   return variant;
@@ -38,16 +39,19 @@ Status Variant::allocate(const Request& request) {
   const Problem problem = case_.problem();
   for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
     const int rank = host_->ranks()[i];
-    const auto create = [&](Side side) {
-      const int blocks = side == Side::input ? input_blocks(problem, rank) : output_blocks(problem, rank);
+    const auto create = [&](Side side, int blocks) {
       return GuardedBuffer::create({.bytes = static_cast<std::size_t>(blocks) * block_bytes(),
                                     .misalignment = request.misaligns ? misalignment_of(case_, seed_, rank, side) : 0,
                                     .allocator = request.memory(case_, i)});
     };
-    TUTTI_ASSIGN_OR_RETURN(GuardedBuffer output, create(Side::output));
+    // Out of place, a rank without output has a block of poison, which must stay what it is.
+    const int inputs = input_blocks(problem, rank);
+    const int outputs = output_blocks(problem, rank);
+    const int largest = case_.is_in_place ? std::max(inputs, outputs) : std::max(1, outputs);
+    TUTTI_ASSIGN_OR_RETURN(GuardedBuffer output, create(Side::output, has_data(case_.collective) ? largest : 0));
     Memory memory{.input = std::nullopt, .output = std::move(output)};
     if (!case_.is_in_place) {
-      TUTTI_ASSIGN_OR_RETURN(memory.input, create(Side::input));
+      TUTTI_ASSIGN_OR_RETURN(memory.input, create(Side::input, inputs));
     }
     memory_.push_back(std::move(memory));
   }
@@ -56,20 +60,38 @@ Status Variant::allocate(const Request& request) {
 
 std::span<std::byte> Variant::input_of(std::size_t index) const {
   if (!case_.is_in_place) return memory_[index].input->payload();
+  const Problem problem = case_.problem();
   const int rank = host_->ranks()[index];
-  const std::size_t offset = static_cast<std::size_t>(in_place_block(case_.problem(), rank)) * block_bytes();
-  const std::size_t bytes = static_cast<std::size_t>(input_blocks(case_.problem(), rank)) * block_bytes();
-  return memory_[index].output.payload().subspan(offset, bytes);
+  const auto first = static_cast<std::size_t>(std::max(0, in_place_block(problem, rank)));
+  const auto blocks = static_cast<std::size_t>(input_blocks(problem, rank));
+  return memory_[index].output.payload().subspan(first * block_bytes(), blocks * block_bytes());
+}
+
+std::span<std::byte> Variant::output_of(std::size_t index) const {
+  const std::span<std::byte> memory = memory_[index].output.payload();
+  if (!case_.is_in_place) return memory;
+  const Problem problem = case_.problem();
+  const int rank = host_->ranks()[index];
+  const auto first = static_cast<std::size_t>(std::max(0, -in_place_block(problem, rank)));
+  const auto blocks = static_cast<std::size_t>(output_blocks(problem, rank));
+  return memory.subspan(first * block_bytes(), blocks * block_bytes());
+}
+
+InputSpec Variant::spec_of(std::size_t index) const {
+  return {.dtype = case_.dtype,
+          .op = case_.op,
+          .ranks = case_.ranks,
+          .rank = host_->ranks()[index],
+          .seed = seed_,
+          .salt = salt_};
 }
 
 void Variant::refill(std::uint64_t salt) {
   salt_ = salt;
   for (std::size_t i = 0; i < memory_.size(); ++i) {
-    const int rank = host_->ranks()[i];
     const bool is_covered = case_.is_in_place && input_of(i).size() == memory_[i].output.payload().size();
     if (!is_covered) fill_poison(memory_[i].output.payload(), salt);
-    fill_input(input_of(i),
-               {.dtype = case_.dtype, .op = case_.op, .ranks = case_.ranks, .rank = rank, .seed = seed_, .salt = salt});
+    fill_input(input_of(i), spec_of(i));
   }
 }
 
@@ -119,6 +141,19 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
   return {};
 }
 
+CheckResult Variant::verify_input(const Operation& operation, std::size_t index) const {
+  const std::span<std::byte> input = input_of(index);
+  const std::span<std::byte> output = output_of(index);
+  const int rank = host_->ranks()[index];
+  if (!case_.is_in_place || output.empty()) return verify_input_unchanged(operation, {.rank = rank, .bytes = input});
+  if (input.size() <= output.size()) return {};  // the output covers it
+  const std::size_t begin = static_cast<std::size_t>(output.data() - input.data());
+  std::vector<std::byte> rest(input.begin(), input.end());
+  fill_input(std::span(rest).subspan(begin, output.size()), spec_of(index),
+             static_cast<Count>(begin / size_of(case_.dtype)));
+  return verify_input_unchanged(operation, {.rank = rank, .bytes = rest});
+}
+
 Damage Variant::verify() const {
   Damage damage;
   const auto note = [&damage](std::int64_t wrong, std::string text) {
@@ -136,11 +171,11 @@ Damage Variant::verify() const {
     const int rank = host_->ranks()[i];
     const Memory& memory = memory_[i];
     if (has_data(case_.collective)) {
-      const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = memory.output.payload()});
+      const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = output_of(i)});
       if (!output.is_ok()) note(output.wrong, fmt::format("rank {}: output: {}", rank, output.text()));
     }
-    if (memory.input && has_data(case_.collective)) {
-      const CheckResult input = verify_input_unchanged(operation, {.rank = rank, .bytes = memory.input->payload()});
+    if (has_data(case_.collective)) {
+      const CheckResult input = verify_input(operation, i);
       if (!input.is_ok()) note(input.wrong, fmt::format("rank {}: the input was overwritten: {}", rank, input.text()));
     }
     const auto check_guards = [&](const char* name, const GuardedBuffer& buffer) {

@@ -58,11 +58,15 @@ class Variant {
  private:
   struct Memory {
     std::optional<GuardedBuffer> input;  ///< empty in place
-    GuardedBuffer output;
+    GuardedBuffer output;                ///< in place the larger of both, which holds the other
   };
   Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_(std::move(one)), seed_(seed) {}
   Status allocate(const Request& request);
   [[nodiscard]] std::span<std::byte> input_of(std::size_t index) const;
+  [[nodiscard]] std::span<std::byte> output_of(std::size_t index) const;
+  [[nodiscard]] InputSpec spec_of(std::size_t index) const;
+  /// The input of a rank, all of it or, in place, what does not belong to the output, is as it was filled.
+  [[nodiscard]] CheckResult verify_input(const Operation& operation, std::size_t index) const;
   [[nodiscard]] std::size_t block_bytes() const;
 
   Host* host_;

@@ -78,7 +78,7 @@ class Suspect {
   [[nodiscard]] std::string one_input() const {
     for (int offset = 0; offset < operation_.problem.ranks; ++offset) {
       const int rank = (rank_ + offset) % operation_.problem.ranks;  // its own first
-      if (holds_input({.every_rank = false, .rank = rank, .block = block_})) {
+      if (holds_input({.every_rank = false, .rank = rank, .block = reduced_block()})) {
         return fmt::format("holds the input of rank {}, reduced with no other", rank);
       }
     }
@@ -92,9 +92,8 @@ class Suspect {
         return fmt::format("block {} holds block {}", block_, block);
       }
     }
-    const int blocks = is_divided(operation_.problem.collective) ? ranks : 1;
     for (int rank = 0; rank < ranks; ++rank) {
-      for (int block = 0; block < blocks; ++block) {
+      for (int block = 0; block < input_blocks(operation_.problem, rank); ++block) {
         if (ranks > kMostRanksForPairs && rank != rank_ && block != block_) continue;
         if (!holds_input({.every_rank = false, .rank = rank, .block = block})) continue;
         const Origin right = origin_of(operation_.problem, rank_, block_);
@@ -124,6 +123,9 @@ class Suspect {
   }
 
  private:
+  /// The input block that is reduced to the suspect one.
+  [[nodiscard]] int reduced_block() const { return origin_of(operation_.problem, rank_, block_).block; }
+
   [[nodiscard]] std::uint64_t expected(const Operation& operation, int block, Count element) const {
     std::array<std::byte, 8> bytes;
     const std::span one = std::span(bytes).first(size_of(operation.dtype));
@@ -177,7 +179,7 @@ class Suspect {
     --previous.salt;
     std::vector<std::vector<T>> inputs(samples_.size());  // [sample][rank]
     for (std::size_t s = 0; s < samples_.size(); ++s) {
-      const Count element = block_ * operation_.count + samples_[s].index;
+      const Count element = reduced_block() * operation_.count + samples_[s].index;
       for (int rank = 0; rank < ranks; ++rank) inputs[s].push_back(value_of<T>(input(operation_, rank, element)));
     }
     std::vector<int> missing;
@@ -193,7 +195,7 @@ class Suspect {
       };
       const auto own = [&](std::size_t s) { return inputs[s][static_cast<std::size_t>(rank)]; };
       const auto old = [&](std::size_t s) {
-        return value_of<T>(input(previous, rank, block_ * operation_.count + samples_[s].index));
+        return value_of<T>(input(previous, rank, reduced_block() * operation_.count + samples_[s].index));
       };
       if (fits([](std::size_t) { return std::vector<T>{}; })) missing.push_back(rank);
       if (fits([&](std::size_t s) { return std::vector<T>{own(s), own(s)}; })) doubled.push_back(rank);

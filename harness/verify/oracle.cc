@@ -61,16 +61,16 @@ void fill_expected(std::span<std::byte> bytes, const Operation& operation, const
 std::span<const std::byte> Oracle::expect(const BlockPart& part, Count elements) {
   TUTTI_ASSERT(part.first % kChunk == 0 && elements <= kChunk, "{} elements from {}", elements, part.first);
   const std::size_t block_bytes = static_cast<std::size_t>(operation_.count) * size_of(operation_.dtype);
-  const bool is_shared = origin_of(operation_.problem, part.rank, part.block).every_rank;
-  if (is_shared && block_bytes <= kRememberedBytes) return remembered(part, elements);
+  const Origin origin = origin_of(operation_.problem, part.rank, part.block);
+  if (origin.every_rank && block_bytes <= kRememberedBytes) return remembered(part, origin.block, elements);
   chunk_.resize(static_cast<std::size_t>(elements) * size_of(operation_.dtype));
   fill_expected(chunk_, operation_, part);
   return chunk_;
 }
 
-std::span<const std::byte> Oracle::remembered(const BlockPart& part, Count elements) {
-  if (remembered_block_ != part.block) {
-    remembered_block_ = part.block;
+std::span<const std::byte> Oracle::remembered(const BlockPart& part, int input_block, Count elements) {
+  if (remembered_block_ != input_block) {
+    remembered_block_ = input_block;
     block_.resize(static_cast<std::size_t>(operation_.count) * size_of(operation_.dtype));
     is_known_.assign(static_cast<std::size_t>((operation_.count + kChunk - 1) / kChunk), false);
   }

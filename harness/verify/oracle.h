@@ -43,7 +43,7 @@ struct BlockPart {
 /// Cost: P inputs where the op reduces, else one.
 void fill_expected(std::span<std::byte> bytes, const Operation& operation, const BlockPart& part);
 
-/// fill_expected for many ranks of one process: a reduced block is the same on all of them, and is computed once while
+/// fill_expected for many ranks of one process: a block reduced for all of them is the same, and is computed once while
 /// it is at most 4 MiB. One per thread.
 class Oracle {
  public:
@@ -57,13 +57,13 @@ class Oracle {
   [[nodiscard]] std::span<const std::byte> expect(const BlockPart& part, Count elements);
 
  private:
-  std::span<const std::byte> remembered(const BlockPart& part, Count elements);
+  std::span<const std::byte> remembered(const BlockPart& part, int input_block, Count elements);
 
   Operation operation_;
   std::vector<std::byte> chunk_;
   std::vector<std::byte> block_;  // of the block that is remembered
   std::vector<bool> is_known_;    // per chunk of block_
-  int remembered_block_ = -1;
+  int remembered_block_ = -1;     // the input block that was reduced
 };
 
 }  // namespace tutti::harness

@@ -21,13 +21,26 @@ struct Meaning {
 };
 
 constexpr std::array kMeanings{
+    Meaning{
+        .id = Collective::broadcast, .name = "broadcast", .is_reducing = false, .is_rooted = true, .is_divided = false},
+    Meaning{.id = Collective::reduce, .name = "reduce", .is_reducing = true, .is_rooted = true, .is_divided = false},
     Meaning{.id = Collective::all_reduce,
             .name = "all_reduce",
             .is_reducing = true,
             .is_rooted = false,
             .is_divided = false},
-    Meaning{
-        .id = Collective::broadcast, .name = "broadcast", .is_reducing = false, .is_rooted = true, .is_divided = false},
+    Meaning{.id = Collective::gather, .name = "gather", .is_reducing = false, .is_rooted = true, .is_divided = true},
+    Meaning{.id = Collective::all_gather,
+            .name = "all_gather",
+            .is_reducing = false,
+            .is_rooted = false,
+            .is_divided = true},
+    Meaning{.id = Collective::scatter, .name = "scatter", .is_reducing = false, .is_rooted = true, .is_divided = true},
+    Meaning{.id = Collective::reduce_scatter,
+            .name = "reduce_scatter",
+            .is_reducing = true,
+            .is_rooted = false,
+            .is_divided = true},
     Meaning{.id = Collective::all_to_all,
             .name = "all_to_all",
             .is_reducing = false,
@@ -42,8 +55,11 @@ const Meaning& meaning(Collective collective) { return kMeanings.at(static_cast<
 }  // namespace
 
 std::span<const Collective> all_collectives() {
-  static constexpr std::array kAll{Collective::all_reduce, Collective::broadcast, Collective::all_to_all,
-                                   Collective::barrier};
+  static constexpr auto kAll = [] {
+    std::array<Collective, kMeanings.size()> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = kMeanings[i].id;
+    return all;
+  }();
   return kAll;
 }
 
@@ -65,10 +81,16 @@ bool is_divided(Collective collective) { return meaning(collective).is_divided; 
 
 int input_blocks(const Problem& problem, int rank) {
   switch (problem.collective) {
+    case Collective::reduce:
     case Collective::all_reduce:
+    case Collective::gather:
+    case Collective::all_gather:
       return 1;
     case Collective::broadcast:
       return rank == problem.root ? 1 : 0;
+    case Collective::scatter:
+      return rank == problem.root ? problem.ranks : 0;
+    case Collective::reduce_scatter:
     case Collective::all_to_all:
       return problem.ranks;
     case Collective::barrier:
@@ -77,11 +99,18 @@ int input_blocks(const Problem& problem, int rank) {
   return 0;
 }
 
-int output_blocks(const Problem& problem, int /*rank*/) {
+int output_blocks(const Problem& problem, int rank) {
   switch (problem.collective) {
-    case Collective::all_reduce:
     case Collective::broadcast:
+    case Collective::all_reduce:
+    case Collective::scatter:
+    case Collective::reduce_scatter:
       return 1;
+    case Collective::reduce:
+      return rank == problem.root ? 1 : 0;
+    case Collective::gather:
+      return rank == problem.root ? problem.ranks : 0;
+    case Collective::all_gather:
     case Collective::all_to_all:
       return problem.ranks;
     case Collective::barrier:
@@ -92,10 +121,18 @@ int output_blocks(const Problem& problem, int /*rank*/) {
 
 Origin origin_of(const Problem& problem, int rank, int block) {
   switch (problem.collective) {
+    case Collective::reduce:
     case Collective::all_reduce:
       return {.every_rank = true, .rank = 0, .block = block};
+    case Collective::reduce_scatter:
+      return {.every_rank = true, .rank = 0, .block = rank};
     case Collective::broadcast:
       return {.every_rank = false, .rank = problem.root, .block = block};
+    case Collective::gather:
+    case Collective::all_gather:
+      return {.every_rank = false, .rank = block, .block = 0};
+    case Collective::scatter:
+      return {.every_rank = false, .rank = problem.root, .block = rank};
     case Collective::all_to_all:
       return {.every_rank = false, .rank = block, .block = rank};
     case Collective::barrier:
@@ -104,7 +141,29 @@ Origin origin_of(const Problem& problem, int rank, int block) {
   TUTTI_ASSERT(false, "{} has no output", to_string(problem.collective));
 }
 
-int in_place_block(const Problem& /*problem*/, int /*rank*/) { return 0; }
+int in_place_block(const Problem& problem, int rank) {
+  switch (problem.collective) {
+    case Collective::gather:
+      return rank == problem.root ? rank : 0;
+    case Collective::all_gather:
+      return rank;
+    case Collective::scatter:
+      return rank == problem.root ? -rank : 0;
+    case Collective::reduce_scatter:
+      return -rank;
+    default:
+      return 0;
+  }
+}
+
+bool lies_in_place(const Problem& problem, int rank, const void* input, const void* output, std::int64_t block_bytes) {
+  const auto shift = static_cast<std::uintptr_t>(in_place_block(problem, rank) * block_bytes);
+  return reinterpret_cast<std::uintptr_t>(input) == reinterpret_cast<std::uintptr_t>(output) + shift;
+}
+
+bool has_placement_at_root_only(Collective collective) {
+  return is_rooted(collective) && collective != Collective::broadcast;
+}
 
 std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t element_bytes) {
   if (!has_data(problem.collective)) return 0;
@@ -127,7 +186,12 @@ double bus_factor(const Problem& problem) {
     case Collective::all_reduce:
       return 2.0 * (ranks - 1) / ranks;
     case Collective::broadcast:
+    case Collective::reduce:
       return 1.0;
+    case Collective::gather:
+    case Collective::all_gather:
+    case Collective::scatter:
+    case Collective::reduce_scatter:
     case Collective::all_to_all:
       return (ranks - 1) / ranks;
     case Collective::barrier:

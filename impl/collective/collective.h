@@ -15,7 +15,17 @@ namespace tutti {
 /// Elements. Signed, so that differences are safe; 64 bits everywhere.
 using Count = std::int64_t;
 
-enum class Collective : std::uint8_t { all_reduce, broadcast, all_to_all, barrier };
+enum class Collective : std::uint8_t {
+  broadcast,
+  reduce,
+  all_reduce,
+  gather,
+  all_gather,
+  scatter,
+  reduce_scatter,
+  all_to_all,
+  barrier
+};
 
 /// Every collective, in the order in which `all` runs them.
 [[nodiscard]] std::span<const Collective> all_collectives();
@@ -35,15 +45,15 @@ struct Problem {
 [[nodiscard]] bool is_reducing(Collective collective);  ///< has an op
 [[nodiscard]] bool is_rooted(Collective collective);    ///< has a root
 [[nodiscard]] bool has_data(Collective collective);     ///< false for barrier only
-/// Its buffers hold one block per rank (P blocks at most); otherwise one block.
+/// The larger of its buffers holds one block per rank; otherwise one block.
 [[nodiscard]] bool is_divided(Collective collective);
 
 /// Blocks of `count` elements in the user's input (output) of `rank`; 0 where the buffer is not read (written).
 [[nodiscard]] int input_blocks(const Problem& problem, int rank);
 [[nodiscard]] int output_blocks(const Problem& problem, int rank);
 
-/// Where output block `block` of `rank` comes from: block `block` of one rank's input, or of every rank's, reduced in
-/// rank order by the op (`every_rank`; `rank` is then unused).
+/// Where an output block comes from: block `block` of one rank's input, or of every rank's, reduced in rank order by
+/// the op (`every_rank`; `rank` is then unused).
 struct Origin {
   bool every_rank;
   int rank;
@@ -51,15 +61,21 @@ struct Origin {
 };
 [[nodiscard]] Origin origin_of(const Problem& problem, int rank, int block);
 
-/// In place, input block 0 of `rank` lies at this block of the output buffer.
+/// In place, the smaller of `rank`'s input and output is a block of the larger: input block 0 lies so many blocks after
+/// output block 0. Negative: the output lies within the input. 0 where the rank has only one of the two.
 [[nodiscard]] int in_place_block(const Problem& problem, int rank);
+/// Whether the buffers of `rank` lie as in place demands; where it has only one of the two, whether both are the same.
+[[nodiscard]] bool lies_in_place(const Problem& problem, int rank, const void* input, const void* output,
+                                 std::int64_t block_bytes);
+/// In place concerns the root's buffers alone: the other ranks have an input or an output, but not both.
+[[nodiscard]] bool has_placement_at_root_only(Collective collective);
 
 /// Bytes of the larger of one rank's input and output: nccl-tests' `size`. INT64_MAX where there are more.
 [[nodiscard]] std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t element_bytes);
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element when divided.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);
 
-/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, (P-1)/P for all_to_all, 1 for broadcast; 0 for barrier.
+/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast and reduce, 0 for barrier, (P-1)/P otherwise.
 /// Source: nccl-tests, doc/PERFORMANCE.md.
 [[nodiscard]] double bus_factor(const Problem& problem);
 

@@ -7,36 +7,91 @@ Result<bool> Work::test() { return communicator_->test(ticket_); }
 Status Work::wait(std::chrono::nanoseconds timeout) { return communicator_->wait(ticket_, timeout); }
 std::string Work::position() const { return communicator_->position(ticket_); }
 
-Status Communicator::all_reduce(const void* input, void* output, Count count, Dtype dtype, Op op, Buffers buffers) {
-  return run({.collective = Collective::all_reduce,
-              .dtype = dtype,
-              .op = op,
-              .count = count,
-              .input = input,
-              .output = output,
-              .is_in_place = input == output,
-              .buffers = buffers});
+Status Communicator::run_where_it_lies(Call call) {
+  const Problem problem{.collective = call.collective, .ranks = ranks(), .root = call.root};
+  const auto block_bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
+  call.is_in_place = lies_in_place(problem, rank(), call.input, call.output, block_bytes);
+  return run(call);
 }
 
 Status Communicator::broadcast(const void* input, void* output, Count count, Dtype dtype, int root, Buffers buffers) {
-  return run({.collective = Collective::broadcast,
-              .dtype = dtype,
-              .root = root,
-              .count = count,
-              .input = input,
-              .output = output,
-              .is_in_place = input == output,
-              .buffers = buffers});
+  return run_where_it_lies({.collective = Collective::broadcast,
+                            .dtype = dtype,
+                            .root = root,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .buffers = buffers});
+}
+
+Status Communicator::reduce(const void* input, void* output, Count count, Dtype dtype, Op op, int root,
+                            Buffers buffers) {
+  return run_where_it_lies({.collective = Collective::reduce,
+                            .dtype = dtype,
+                            .op = op,
+                            .root = root,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .buffers = buffers});
+}
+
+Status Communicator::all_reduce(const void* input, void* output, Count count, Dtype dtype, Op op, Buffers buffers) {
+  return run_where_it_lies({.collective = Collective::all_reduce,
+                            .dtype = dtype,
+                            .op = op,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .buffers = buffers});
+}
+
+Status Communicator::gather(const void* input, void* output, Count count, Dtype dtype, int root, Buffers buffers) {
+  return run_where_it_lies({.collective = Collective::gather,
+                            .dtype = dtype,
+                            .root = root,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .buffers = buffers});
+}
+
+Status Communicator::all_gather(const void* input, void* output, Count count, Dtype dtype, Buffers buffers) {
+  return run_where_it_lies({.collective = Collective::all_gather,
+                            .dtype = dtype,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .buffers = buffers});
+}
+
+Status Communicator::scatter(const void* input, void* output, Count count, Dtype dtype, int root, Buffers buffers) {
+  return run_where_it_lies({.collective = Collective::scatter,
+                            .dtype = dtype,
+                            .root = root,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .buffers = buffers});
+}
+
+Status Communicator::reduce_scatter(const void* input, void* output, Count count, Dtype dtype, Op op, Buffers buffers) {
+  return run_where_it_lies({.collective = Collective::reduce_scatter,
+                            .dtype = dtype,
+                            .op = op,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .buffers = buffers});
 }
 
 Status Communicator::all_to_all(const void* input, void* output, Count count, Dtype dtype, Buffers buffers) {
-  return run({.collective = Collective::all_to_all,
-              .dtype = dtype,
-              .count = count,
-              .input = input,
-              .output = output,
-              .is_in_place = input == output,
-              .buffers = buffers});
+  return run_where_it_lies({.collective = Collective::all_to_all,
+                            .dtype = dtype,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .buffers = buffers});
 }
 
 Status Communicator::barrier() { return run({.collective = Collective::barrier}); }

@@ -39,7 +39,8 @@ struct CommunicatorOptions {
 
 /// One collective call. The same on all ranks but for the addresses.
 /// Shapes: `input` holds input_blocks x count elements, `output` output_blocks x count (impl/collective/collective.h).
-/// In place is `input == output`; for broadcast that is one buffer on every rank. Never overlapping otherwise.
+/// In place, the smaller of input and output is a block of the larger (in_place_block); for broadcast they are one
+/// buffer on every rank. Never overlapping otherwise. A buffer that holds no block on this rank may be null.
 struct Call {
   Collective collective = Collective::barrier;
   Dtype dtype = Dtype::f32;
@@ -48,7 +49,7 @@ struct Call {
   Count count = 0;  ///< elements per block
   const void* input = nullptr;
   void* output = nullptr;
-  bool is_in_place = false;
+  bool is_in_place = false;  ///< reduce, gather, scatter: of the root; the others need not know
   Buffers buffers = Buffers::private_;
   const Schedule* schedule = nullptr;  ///< must outlive the communicator; nullptr: `auto` chooses by table
 };
@@ -99,12 +100,34 @@ class Communicator {
   /// The algorithm that `auto` chooses for `call`: a pure function of what is the same on all ranks.
   [[nodiscard]] virtual const Algorithm& choose(const Call& call) const = 0;
 
-  Status all_reduce(const void* input, void* output, Count count, Dtype dtype, Op op,
-                    Buffers buffers = Buffers::private_);
-  /// `input` is read at the root only; pass input == output on every rank for the one-buffer form.
+  // Shapes are in elements; P = ranks(), r = rank(). In place is seen by the addresses. What is "not looked at" may be
+  // null. The ranks whose output is not looked at keep what they have there.
+
+  /// The root's input[count] to every output[count]. The input of the others is not looked at; pass input == output on
+  /// every rank for the one-buffer form.
   Status broadcast(const void* input, void* output, Count count, Dtype dtype, int root,
                    Buffers buffers = Buffers::private_);
-  /// `count` elements to and from each rank.
+  /// All input[count], reduced, to the root's output[count]; the output of the others is not looked at. In place: input
+  /// == output at the root.
+  Status reduce(const void* input, void* output, Count count, Dtype dtype, Op op, int root,
+                Buffers buffers = Buffers::private_);
+  /// All input[count], reduced, to every output[count]. In place: input == output.
+  Status all_reduce(const void* input, void* output, Count count, Dtype dtype, Op op,
+                    Buffers buffers = Buffers::private_);
+  /// Rank q's input[count] to block q of the root's output[P * count]; the output of the others is not looked at. In
+  /// place: input == output + root * count at the root.
+  Status gather(const void* input, void* output, Count count, Dtype dtype, int root,
+                Buffers buffers = Buffers::private_);
+  /// Rank q's input[count] to block q of every output[P * count]. In place: input == output + r * count.
+  Status all_gather(const void* input, void* output, Count count, Dtype dtype, Buffers buffers = Buffers::private_);
+  /// Block q of the root's input[P * count] to rank q's output[count]; the input of the others is not looked at. In
+  /// place: output == input + root * count at the root.
+  Status scatter(const void* input, void* output, Count count, Dtype dtype, int root,
+                 Buffers buffers = Buffers::private_);
+  /// Block q of all input[P * count], reduced, to rank q's output[count]. In place: output == input + r * count.
+  Status reduce_scatter(const void* input, void* output, Count count, Dtype dtype, Op op,
+                        Buffers buffers = Buffers::private_);
+  /// Block q of input[P * count] to block r of rank q's output[P * count]. In place: input == output.
   Status all_to_all(const void* input, void* output, Count count, Dtype dtype, Buffers buffers = Buffers::private_);
   Status barrier();
 
@@ -114,6 +137,10 @@ class Communicator {
   virtual Result<bool> test(std::uint64_t ticket) = 0;
   virtual Status wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) = 0;
   [[nodiscard]] virtual std::string position(std::uint64_t ticket) const = 0;
+
+ private:
+  /// run, with the placement that the addresses show.
+  Status run_where_it_lies(Call call);
 };
 
 /// The row of the selection table that fits; `cores` is the number that the ranks may use together.

@@ -76,8 +76,13 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
                             .segment = options_.segment};
   TUTTI_ASSIGN_OR_RETURN(entry.call, bind(entry.schedule, request));
   entry.segments = entry.call.segments();
-  if (options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks) {
-    TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(entry.schedule, request));
+  const bool proves = options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks;
+  const bool knows_placement = !has_placement_at_root_only(call.collective) || rank_ == call.root;
+  for (const bool is_in_place : {false, true}) {
+    if (!proves || (knows_placement && is_in_place != call.is_in_place)) continue;
+    BindRequest form = request;
+    form.is_in_place = is_in_place;
+    TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(entry.schedule, form));
     if (!proof.holds()) {
       return error(Code::refuted, "{} {} on {} ranks, count {}: {}", to_string(call.collective), entry.schedule.name,
                    ranks_, call.count, to_string(proof.findings.front()));
@@ -94,9 +99,16 @@ Status Engine::check_buffers(const Call& call) const {
   const bool writes = call.count > 0 && output_blocks(problem, rank_) > 0;
   if (reads && call.input == nullptr) return error(Code::invalid_argument, "the input is a null pointer");
   if (writes && call.output == nullptr) return error(Code::invalid_argument, "the output is a null pointer");
-  if (reads && writes && call.is_in_place != (call.input == call.output)) {
-    return error(Code::invalid_argument, "is_in_place is {}, but input and output are {}", call.is_in_place,
-                 call.input == call.output ? "the same buffer" : "two buffers");
+  const auto block_bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
+  const bool is_in_place = lies_in_place(problem, rank_, call.input, call.output, block_bytes);
+  if (reads && writes && call.is_in_place != is_in_place) {
+    const int block = std::abs(in_place_block(problem, rank_));
+    return error(
+        Code::invalid_argument, "is_in_place is {}, but input and output are {}: in place {}", call.is_in_place,
+        is_in_place                 ? "the same buffer"
+        : call.input == call.output ? "not apart"
+                                    : "two buffers",
+        block == 0 ? "they are one address" : fmt::format("the smaller begins {} blocks after the larger", block));
   }
   return {};
 }

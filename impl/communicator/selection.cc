@@ -26,14 +26,20 @@ constexpr int kAnyRanks = std::numeric_limits<int>::max();
 constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
 
 constexpr std::array kTable{
+    Row{Collective::broadcast, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    // From the cost formula, as are the rows of gather, all_gather, scatter and reduce_scatter.
+    Row{Collective::reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
     Row{Collective::all_reduce, Buffers::shared, Crowding::core_each, 8, 2048, "one_shot"},
     Row{Collective::all_reduce, Buffers::private_, Crowding::core_each, 8, 2048, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 8, 4096, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 32, 2048, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "two_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "halving"},
-    Row{Collective::broadcast, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
-    Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::all_gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
     Row{Collective::all_to_all, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::all_to_all, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},

@@ -84,7 +84,7 @@ class Explanation {
   Contents<ExactLane> contents_;
 };
 
-/// Whether both hold trees of the same shape wherever rank 0's output block and this one have bytes.
+/// Whether both hold trees of the same shape, in the bytes of one output block.
 bool is_same_tree(const Runs<HashLane::Value>& a, const Runs<HashLane::Value>& b, std::int64_t begin,
                   std::int64_t end) {
   for (std::int64_t at = begin; at < end;) {
@@ -103,16 +103,21 @@ void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>&
   const Problem& problem = layout.problem();
   const bool divides = set.plans.front().header().op == Op::avg && problem.ranks > 1;
   std::optional<Explanation> explanation;
-  std::optional<HashLane::Value> same_everywhere;
+  std::optional<HashLane::Value> reduced;  // of all ranks' input block `reduced_block`
+  int reduced_block = -1;
+  std::vector<int> first_holder(static_cast<std::size_t>(problem.ranks), -1);  // of each reduced input block
   for (int rank = 0; rank < problem.ranks; ++rank) {
     const Runs<HashLane::Value>& output = contents.memory(rank, memory_output);
     for (int block = 0; block < output_blocks(problem, rank); ++block) {
       const std::int64_t begin = layout.block_begin(block);
       const std::int64_t end = begin + layout.block_bytes();
-      const bool is_reduced = origin_of(problem, rank, block).every_rank;
-      const HashLane::Value should =
-          is_reduced && same_everywhere ? *same_everywhere : expected(contents.lane(), layout, rank, block);
-      if (is_reduced) same_everywhere = should;
+      const Origin origin = origin_of(problem, rank, block);
+      const bool is_known = origin.every_rank && reduced && reduced_block == origin.block;
+      const HashLane::Value should = is_known ? *reduced : expected(contents.lane(), layout, rank, block);
+      if (origin.every_rank) {
+        reduced = should;
+        reduced_block = origin.block;
+      }
       for (std::int64_t at = begin; at < end;) {
         const auto* const run = output.find(at);
         const std::int64_t next = run != nullptr ? std::min(run->end, end) : output.gap_end(at, end);
@@ -124,8 +129,10 @@ void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>&
         }
         at = next;
       }
-      if (is_reduced)
-        labels.same_bits = labels.same_bits && is_same_tree(contents.memory(0, memory_output), output, begin, end);
+      if (!origin.every_rank) continue;
+      int& first = first_holder[static_cast<std::size_t>(origin.block)];
+      if (first < 0) first = rank;
+      labels.same_bits = labels.same_bits && is_same_tree(contents.memory(first, memory_output), output, begin, end);
     }
   }
 }

@@ -39,7 +39,7 @@ std::uint64_t key_hash(const Schedule& schedule, const BindRequest& request, Cou
       .add(segment)
       .add(to_string(request.dtype))
       .add(to_string(request.op))
-      .add(request.is_in_place ? 1 : 0)
+      .add(request.is_in_place && !has_placement_at_root_only(schedule.problem.collective) ? 1 : 0)
       .add(to_string(request.buffers))
       .value();
 }

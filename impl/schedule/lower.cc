@@ -37,7 +37,8 @@ Lowering::Lowering(const LowerRequest& lower)
   header_.scratch_bytes = layout_.bytes;
   header_.input_bytes = extent(input_blocks(schedule_.problem, rank_));
   header_.output_bytes = extent(output_blocks(schedule_.problem, rank_));
-  const std::int64_t touched = header_.output_bytes + (request_.is_in_place ? 0 : header_.input_bytes);
+  const std::int64_t touched = request_.is_in_place ? std::max(header_.input_bytes, header_.output_bytes)
+                                                    : header_.input_bytes + header_.output_bytes;
   const std::int64_t cache = request_.resources.cache_bytes;
   streams_ = !is_staged_ && cache > 0 && touched > cache / ranks_;
 }

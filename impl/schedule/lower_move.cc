@@ -115,8 +115,15 @@ bool Lowering::is_same_memory(const Located& a, const Located& b) const {
   if (a.space == Space::channel || b.space == Space::channel) return false;
   const bool is_aliased = request_.is_in_place && is_user(a.space) && is_user(b.space);
   if (a.space != b.space && !is_aliased) return false;
-  return std::equal(a.pieces.begin(), a.pieces.end(), b.pieces.begin(), b.pieces.end(),
-                    [](const Piece& x, const Piece& y) { return x.offset == y.offset && x.bytes == y.bytes; });
+  const auto shift = [&](const Located& l) {
+    return is_aliased && l.space == Space::input
+               ? in_place_block(schedule_.problem, l.ranks.first) * table_.user_stride()
+               : 0;
+  };
+  const std::int64_t shift_a = shift(a), shift_b = shift(b);
+  return std::equal(
+      a.pieces.begin(), a.pieces.end(), b.pieces.begin(), b.pieces.end(),
+      [=](const Piece& x, const Piece& y) { return x.offset + shift_a == y.offset + shift_b && x.bytes == y.bytes; });
 }
 
 void Lowering::drop_copies_onto_itself(std::vector<Located>& destinations, const std::vector<Located>& sources) const {

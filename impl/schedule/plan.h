@@ -105,7 +105,7 @@ struct PlanHeader {
   bool uses_generation = false;  ///< writes its flag line or scratch: the generation must be free
   bool uses_channels = false;
   bool synchronises = false;
-  bool is_in_place = false;  ///< input and output are the same memory
+  bool is_in_place = false;  ///< input and output lie as in_place_block says
   bool is_exchange = false;  ///< MOVE by a shortcut, SIGNAL, WAIT, MOVE by a shortcut: that and nothing else
   std::int32_t slices = 0;   ///< of the longest message; 0 without channels
   std::int64_t scratch_bytes = 0;

@@ -87,8 +87,10 @@ ScratchLayout scratch_layout(const Schedule& schedule, const BindRequest& reques
 
 int slices_of(const Schedule& schedule, const BindRequest& request, const UnitTable& table) {
   if (schedule.shape.largest_message == 0) return 0;
-  const std::int64_t bytes = std::min(schedule.shape.largest_message * table.largest_unit_bytes(),
-                                      most_blocks(schedule.problem, output_blocks) * table.segment_bytes());
+  const std::int64_t bytes =
+      std::min(schedule.shape.largest_message * table.largest_unit_bytes(),
+               std::max(most_blocks(schedule.problem, input_blocks), most_blocks(schedule.problem, output_blocks)) *
+                   table.segment_bytes());
   const std::int64_t slot = request.resources.slot_bytes;
   constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 2;  // room for `least_slots` to add to it
   return static_cast<int>(std::clamp<std::int64_t>((bytes + slot - 1) / slot, 1, kMost));

@@ -41,10 +41,19 @@ void run_case(const Probe& probe, Operation operation, bool is_in_place) {
       fmt::format("{} {} {} root {} count {} in place {} on rank {}", to_string(operation.problem.collective),
                   to_string(operation.dtype), to_string(operation.op), operation.problem.root, operation.count,
                   is_in_place, probe.rank);
-  const int blocks = std::max(1, output_blocks(operation.problem, probe.rank));
-  const std::size_t bytes = static_cast<std::size_t>(blocks * operation.count) * size_of(operation.dtype);
-  const GuardedBuffer send = buffer_of(bytes);
-  const GuardedBuffer receive = buffer_of(bytes);
+  const int inputs = input_blocks(operation.problem, probe.rank);
+  const int outputs = output_blocks(operation.problem, probe.rank);
+  const auto block_bytes = static_cast<std::size_t>(operation.count) * size_of(operation.dtype);
+  const auto bytes_of = [&](int blocks) { return static_cast<std::size_t>(blocks) * block_bytes; };
+  const GuardedBuffer send = buffer_of(bytes_of(inputs));
+  // In place it holds both; a rank without output has a block that must stay as it is.
+  const GuardedBuffer receive = buffer_of(bytes_of(is_in_place ? std::max(inputs, outputs) : std::max(1, outputs)));
+  const int shift = in_place_block(operation.problem, probe.rank);
+  const auto part = [&](int first, int blocks) {
+    return is_in_place ? receive.payload().subspan(bytes_of(std::max(0, first)), bytes_of(blocks)) : receive.payload();
+  };
+  const std::span<std::byte> input_part = is_in_place ? part(shift, inputs) : send.payload();
+  const std::span<std::byte> output_part = part(-shift, outputs);
   const std::string dtype(to_string(operation.dtype));
   const std::string op(to_string(operation.op));
   const std::string collective(to_string(operation.problem.collective));
@@ -55,8 +64,8 @@ void run_case(const Probe& probe, Operation operation, bool is_in_place) {
                               .in_place = is_in_place ? 1 : 0,
                               .count = operation.count,
                               .element_bytes = size_of(operation.dtype),
-                              .send = is_in_place ? receive.payload().data() : send.payload().data(),
-                              .recv = receive.payload().data()};
+                              .send = input_part.data(),
+                              .recv = output_part.data()};
   if (const Status supported = probe.backend.supports(call); !supported.is_ok()) {
     if (probe.rank == 0 && operation.count == 1) fmt::print("skipped: {}: {}\n", name, supported.message());
     return;
@@ -66,13 +75,13 @@ void run_case(const Probe& probe, Operation operation, bool is_in_place) {
   for (operation.salt = 1; operation.salt <= 3; ++operation.salt) {
     fill_input(send.payload(), input_of(operation, probe.rank));
     fill_poison(receive.payload(), operation.salt);
-    const bool has_input = input_blocks(operation.problem, probe.rank) > 0;
-    if (is_in_place && has_input) fill_input(receive.payload(), input_of(operation, probe.rank));
+    if (is_in_place) fill_input(input_part, input_of(operation, probe.rank));
     const Status status = probe.backend.run(handle.value());
     expect(status.is_ok(), name + ": " + status.message());
     Oracle oracle(operation);
-    const CheckResult output = verify_output(oracle, {.rank = probe.rank, .bytes = receive.payload()});
-    expect(output.is_ok() && output.checked == blocks * operation.count, name + ": " + output.text());
+    const CheckResult output = verify_output(oracle, {.rank = probe.rank, .bytes = output_part});
+    const Count written = outputs > 0 ? outputs * operation.count : is_in_place ? 0 : operation.count;
+    expect(output.is_ok() && output.checked == written, name + ": " + output.text());
     const CheckResult input = verify_input_unchanged(operation, {.rank = probe.rank, .bytes = send.payload()});
     expect(input.is_ok(), name + ": " + input.text());
     expect(!send.check_guards() && !receive.check_guards(), name + ": a guard is damaged");
@@ -92,10 +101,13 @@ void run_all(const Probe& probe) {
                     .count = count},
                    is_in_place);
         };
-        for (const Op op : all_ops()) run(Collective::all_reduce, op, 0);
-        run(Collective::broadcast, Op::none, 0);
-        run(Collective::broadcast, Op::none, probe.ranks - 1);
-        run(Collective::all_to_all, Op::none, 0);
+        for (const Collective collective : all_collectives()) {
+          if (!has_data(collective)) continue;
+          for (const Op op : is_reducing(collective) ? all_ops() : std::vector{Op::none}) {
+            run(collective, op, 0);
+            if (is_rooted(collective)) run(collective, op, probe.ranks - 1);
+          }
+        }
       }
     }
   }

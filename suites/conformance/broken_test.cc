@@ -51,6 +51,13 @@ void swap_two_blocks(Programs& programs) {
   Program& program = programs[1];
   std::swap(at(program, 3).destinations, at(program, 5).destinations);
 }
+void forget_the_last_ranks_block(Programs& programs) {
+  for (int rank = 0; rank < kRanks; ++rank)
+    at(programs[rank], 2).sources = {on({.first = 0, .n = kRanks - 1}, input(0, unit(rank)))};
+}
+void swap_two_gathered_blocks(Programs& programs) {
+  std::swap(at(programs[0], 2).destinations, at(programs[0], 5).destinations);
+}
 void write_to_the_input(Programs& programs) { programs[3].push_back(move({input(3, unit(0))}, {output(3, unit(0))})); }
 void forget_the_division(Programs& programs) {
   for (Program& program : programs.ranks) program.back().is_final = false;
@@ -71,6 +78,10 @@ const Fault kFaults[] = {
      "holds the sum: avg was not divided by 4"},
     {"all_to_all_with_two_blocks_swapped", Collective::all_to_all, "direct", Op::none, swap_two_blocks,
      "rank 1: output: "},
+    {"reduce_scatter_that_forgets_a_rank", Collective::reduce_scatter, "direct", Op::sum, forget_the_last_ranks_block,
+     "rank 3's contribution is missing"},
+    {"gather_with_two_blocks_swapped", Collective::gather, "direct", Op::none, swap_two_gathered_blocks,
+     "block 1 holds block 2"},
 };
 
 Case case_of(const Fault& fault, std::string algorithm) {

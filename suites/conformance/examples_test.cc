@@ -26,7 +26,9 @@ Example example_of(const Algorithm& algorithm) {
   if (name == "all_reduce/halving") return {.ranks = 5, .shown = {0}, .is_listed = true};
   if (name == "all_to_all/direct" || name == "all_to_all/pairwise")
     return {.ranks = 3, .shown = {0}, .is_listed = true};
-  if (name == "broadcast/direct") return {.ranks = 4, .shown = {0, 1}, .is_listed = true};
+  if (name == "broadcast/direct" || name == "scatter/direct") return {.ranks = 4, .shown = {0, 1}, .is_listed = true};
+  if (name == "gather/direct") return {.ranks = 3, .shown = {0, 1}, .is_listed = true};
+  if (name == "all_gather/direct") return {.ranks = 3, .shown = {0}, .is_listed = true};
   if (name == "broadcast/knomial") return {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false};
   return {.ranks = 4, .shown = {0}, .is_listed = true};
 }

@@ -19,6 +19,7 @@ namespace {
 /// The state of the process: there is one MPI in it.
 struct World {
   MPI_Comm communicator = MPI_COMM_NULL;
+  int rank = 0;
   bool is_initialised_here = false;
 };
 World g_world;
@@ -37,10 +38,25 @@ struct Prepared {
   MPI_Op op = MPI_OP_NULL;
 };
 
+int run_reduce(const Prepared& p) {
+  return MPI_Reduce(p.send, p.receive, p.count, p.type, p.op, p.root, g_world.communicator);
+}
 int run_all_reduce(const Prepared& p) {
   return MPI_Allreduce(p.send, p.receive, p.count, p.type, p.op, g_world.communicator);
 }
 int run_broadcast(const Prepared& p) { return MPI_Bcast(p.receive, p.count, p.type, p.root, g_world.communicator); }
+int run_gather(const Prepared& p) {
+  return MPI_Gather(p.send, p.count, p.type, p.receive, p.count, p.type, p.root, g_world.communicator);
+}
+int run_all_gather(const Prepared& p) {
+  return MPI_Allgather(p.send, p.count, p.type, p.receive, p.count, p.type, g_world.communicator);
+}
+int run_scatter(const Prepared& p) {
+  return MPI_Scatter(p.send, p.count, p.type, p.receive, p.count, p.type, p.root, g_world.communicator);
+}
+int run_reduce_scatter(const Prepared& p) {
+  return MPI_Reduce_scatter_block(p.send, p.receive, p.count, p.type, p.op, g_world.communicator);
+}
 int run_all_to_all(const Prepared& p) {
   return MPI_Alltoall(p.send, p.count, p.type, p.receive, p.count, p.type, g_world.communicator);
 }
@@ -117,21 +133,47 @@ std::string translate_op(const TuttiBackendCall& call, Prepared& prepared) {
   return {};
 }
 
+/// Who passes MPI_IN_PLACE, and in place of what.
+enum class InPlace { send, send_at_root, receive_at_root, one_buffer, refused };
+
+/// A row per collective but for barrier.
+struct Row {
+  std::string_view name;
+  Function function;
+  bool reduces;
+  InPlace in_place;
+};
+const Row kRows[] = {{"broadcast", run_broadcast, false, InPlace::one_buffer},
+                     {"reduce", run_reduce, true, InPlace::send_at_root},
+                     {"all_reduce", run_all_reduce, true, InPlace::send},
+                     {"gather", run_gather, false, InPlace::send_at_root},
+                     {"all_gather", run_all_gather, false, InPlace::send},
+                     {"scatter", run_scatter, false, InPlace::receive_at_root},
+                     {"reduce_scatter", run_reduce_scatter, true, InPlace::refused},
+                     {"all_to_all", run_all_to_all, false, InPlace::send}};
+
+std::string translate_buffers(const TuttiBackendCall& call, InPlace in_place, Prepared& prepared) {
+  prepared.send = call.send;
+  prepared.receive = call.recv;
+  if (call.in_place == 0) {
+    return in_place == InPlace::one_buffer ? "MPI_Bcast has one buffer: there is no broadcast out of place" : "";
+  }
+  const bool is_root = g_world.rank == call.root;
+  if (in_place == InPlace::send || (in_place == InPlace::send_at_root && is_root)) prepared.send = MPI_IN_PLACE;
+  if (in_place == InPlace::receive_at_root && is_root) prepared.receive = MPI_IN_PLACE;
+  if (in_place != InPlace::refused) return {};
+  return "MPI_Reduce_scatter_block in place leaves its result in block 0 of the buffer, not in the rank's own";
+}
+
 std::string translate_function(const TuttiBackendCall& call, Prepared& prepared) {
-  const std::string_view collective = call.collective;
-  if (collective == "all_reduce") {
-    prepared.function = run_all_reduce;
-    return translate_op(call, prepared);
+  for (const Row& row : kRows) {
+    if (row.name != call.collective) continue;
+    prepared.function = row.function;
+    if (std::string reason = translate_buffers(call, row.in_place, prepared); !reason.empty()) return reason;
+    return row.reduces ? translate_op(call, prepared) : "";
   }
-  if (collective == "all_to_all") {
-    prepared.function = run_all_to_all;
-    return {};
-  }
-  if (collective == "broadcast") {
-    prepared.function = run_broadcast;
-    return call.in_place != 0 ? "" : "MPI_Bcast has one buffer: there is no broadcast out of place";
-  }
-  return unknown("collective", collective, "all_reduce broadcast all_to_all barrier");
+  return unknown("collective", call.collective,
+                 "broadcast reduce all_reduce gather all_gather scatter reduce_scatter all_to_all barrier");
 }
 
 std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
@@ -149,8 +191,6 @@ std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
   }
   prepared.count = static_cast<int>(call.count) * of_each;
   prepared.root = call.root;
-  prepared.send = call.in_place != 0 ? MPI_IN_PLACE : call.send;
-  prepared.receive = call.recv;
   return {};
 }
 
@@ -173,9 +213,9 @@ int join_world(TuttiBackendMessage* message) {
 int backend_open(const TuttiBackendWorld* world, TuttiBackendMessage* message) {
   if (const int failed = join_world(message); failed != 0) return failed;
   int ranks = 0;
-  int rank = 0;
   MPI_Comm_size(g_world.communicator, &ranks);
-  MPI_Comm_rank(g_world.communicator, &rank);
+  MPI_Comm_rank(g_world.communicator, &g_world.rank);
+  const int rank = g_world.rank;
   if (ranks == world->ranks && rank == world->rank) return 0;
   const std::string hint =
       ranks == 1 && world->ranks > 1 ? ": the ranks were not started by an mpirun of this MPI" : "";

@@ -2,7 +2,11 @@
 // The numbers that are derived from a collective's meaning.
 #include "impl/collective/collective.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -21,6 +25,84 @@ TEST(BufferBytes, OfMoreThanFitStayAtTheMost) {
   EXPECT_EQ(buffer_bytes({.collective = Collective::all_reduce, .ranks = 4}, Count{1} << 62U, 4), kMost);
   EXPECT_EQ(buffer_bytes(all_to_all, Count{1} << 59U, 4), kMost);
   EXPECT_EQ(buffer_bytes(all_to_all, Count{1} << 58U, 4), Count{1} << 62U);
+}
+
+TEST(BufferBytes, IsTheLargerOfInputAndOutputAtAnyRank) {
+  for (const Collective collective : all_collectives()) {
+    if (!has_data(collective)) continue;
+    const Problem problem{.collective = collective, .ranks = 5, .root = 3};
+    int most = 0;
+    for (int rank = 0; rank < 5; ++rank) {
+      most = std::max({most, input_blocks(problem, rank), output_blocks(problem, rank)});
+    }
+    EXPECT_EQ(buffer_bytes(problem, 10, 4), most * 40) << to_string(collective);
+  }
+}
+
+TEST(Collectives, AreInTheOrderInWhichAllRunsThem) {
+  std::vector<std::string_view> names;
+  for (const Collective collective : all_collectives()) names.push_back(to_string(collective));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"broadcast", "reduce", "all_reduce", "gather", "all_gather",
+                                                  "scatter", "reduce_scatter", "all_to_all", "barrier"}));
+  for (const Collective collective : all_collectives()) {
+    EXPECT_EQ(parse_collective(to_string(collective)).value(), collective);
+  }
+}
+
+Problem on_four(Collective collective) { return {.collective = collective, .ranks = 4, .root = 2}; }
+
+TEST(Origin, OfABlockIsTheInputBlockItIsMadeOf) {
+  const Origin of_gather = origin_of(on_four(Collective::gather), 2, 3);
+  EXPECT_FALSE(of_gather.every_rank);
+  EXPECT_EQ(of_gather.rank, 3);
+  EXPECT_EQ(of_gather.block, 0);
+  const Origin of_scatter = origin_of(on_four(Collective::scatter), 1, 0);
+  EXPECT_FALSE(of_scatter.every_rank);
+  EXPECT_EQ(of_scatter.rank, 2);
+  EXPECT_EQ(of_scatter.block, 1);
+  const Origin of_reduce_scatter = origin_of(on_four(Collective::reduce_scatter), 3, 0);
+  EXPECT_TRUE(of_reduce_scatter.every_rank);
+  EXPECT_EQ(of_reduce_scatter.block, 3);
+}
+
+TEST(InPlace, TheSmallerBufferIsABlockOfTheLarger) {
+  EXPECT_EQ(in_place_block(on_four(Collective::all_gather), 3), 3);
+  EXPECT_EQ(in_place_block(on_four(Collective::reduce_scatter), 3), -3);
+  EXPECT_EQ(in_place_block(on_four(Collective::gather), 2), 2);
+  EXPECT_EQ(in_place_block(on_four(Collective::scatter), 2), -2);
+  for (const Collective same :
+       {Collective::broadcast, Collective::reduce, Collective::all_reduce, Collective::all_to_all})
+    EXPECT_EQ(in_place_block(on_four(same), 2), 0) << to_string(same);
+  for (const Collective collective : all_collectives()) {
+    for (int rank = 0; rank < 4; ++rank) {
+      const Problem problem = on_four(collective);
+      const int in = input_blocks(problem, rank), out = output_blocks(problem, rank);
+      if (in == 0 || out == 0) {
+        EXPECT_EQ(in_place_block(problem, rank), 0);
+        continue;
+      }
+      EXPECT_LE(std::abs(in_place_block(problem, rank)) + std::min(in, out), std::max(in, out));
+    }
+  }
+}
+
+TEST(InPlace, IsSeenByTheAddresses) {
+  float buffer[8];
+  const Problem all_gather = on_four(Collective::all_gather);
+  EXPECT_TRUE(lies_in_place(all_gather, 3, buffer + 6, buffer, 8));
+  EXPECT_FALSE(lies_in_place(all_gather, 3, buffer, buffer, 8));
+  EXPECT_TRUE(lies_in_place(on_four(Collective::reduce_scatter), 3, buffer, buffer + 6, 8));
+  EXPECT_FALSE(lies_in_place(on_four(Collective::reduce_scatter), 3, buffer + 6, buffer, 8));
+}
+
+TEST(BusFactor, IsThatOfNcclTests) {
+  EXPECT_EQ(bus_factor(on_four(Collective::all_reduce)), 1.5);
+  for (const Collective whole : {Collective::broadcast, Collective::reduce}) EXPECT_EQ(bus_factor(on_four(whole)), 1.0);
+  for (const Collective divided : {Collective::gather, Collective::all_gather, Collective::scatter,
+                                   Collective::reduce_scatter, Collective::all_to_all}) {
+    EXPECT_TRUE(is_divided(divided));
+    EXPECT_EQ(bus_factor(on_four(divided)), 0.75);
+  }
 }
 
 }  // namespace
