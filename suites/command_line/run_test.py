@@ -14,8 +14,10 @@ import support
 HEADER = ("case,collective,backend,algorithm,transport,buffers,ranks,dtype,op,root,placement,bytes,count,cadence,"
           "launch,launches,samples,time_median,time_ci_low,time_ci_high,time_min,time_p95,time_p99,time_max,algbw,busbw,"
           "limit_fraction,verdict,wrong,slowest_rank,line_ns").split(",")
-COLLECTIVES = ["all_reduce", "broadcast", "all_to_all", "barrier"]
-BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, "broadcast": lambda p: 1, "all_to_all": lambda p: (p - 1) / p}
+COLLECTIVES = ["broadcast", "reduce", "all_reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all",
+               "barrier"]
+BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, "broadcast": lambda p: 1, "reduce": lambda p: 1,
+              **dict.fromkeys(["gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"], lambda p: (p - 1) / p)}
 FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
 
 
