@@ -93,7 +93,7 @@ class Suspect {
       }
     }
     for (int rank = 0; rank < ranks; ++rank) {
-      for (int block = 0; block < input_blocks(operation_.problem, rank); ++block) {
+      for (int block = 0; block < std::max(1, input_blocks(operation_.problem, rank)); ++block) {
         if (ranks > kMostRanksForPairs && rank != rank_ && block != block_) continue;
         if (!holds_input({.every_rank = false, .rank = rank, .block = block})) continue;
         const Origin right = origin_of(operation_.problem, rank_, block_);

@@ -59,6 +59,7 @@ TEST_P(Examples, InTheHeadOfTheFileAreWhatTheGeneratorEmits) {
   const std::string head = head_of(algorithm);
   const Schedule schedule = schedule_of(algorithm, {.collective = algorithm.collective, .ranks = example.ranks});
   EXPECT_THAT(head, testing::HasSubstr(fmt::format("P = {}", example.ranks)));
+  std::size_t most = 0;
   for (const int rank : example.shown) {
     const std::vector<std::string> steps = texts_of(schedule, rank);
     if (!example.is_listed) {
@@ -70,9 +71,11 @@ TEST_P(Examples, InTheHeadOfTheFileAreWhatTheGeneratorEmits) {
       const std::string line = fmt::format("step {}  {}", i, steps[i]);
       EXPECT_TRUE(shows(head, line)) << line << "\nis not in\n" << head;
     }
-    EXPECT_FALSE(head.find(fmt::format("step {}  ", steps.size())) != std::string::npos) << "a step too many in\n"
-                                                                                         << head;
+    most = std::max(most, steps.size());
   }
+  EXPECT_TRUE(!example.is_listed || head.find(fmt::format("step {}  ", most)) == std::string::npos)
+      << "a step too many in\n"
+      << head;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Examples, testing::ValuesIn(all_algorithms().begin(), all_algorithms().end()),

@@ -52,17 +52,20 @@ struct Form {
 void run_and_check(Communicator& communicator, const Form& form, const Schedule& schedule, int salt) {
   const int rank = communicator.rank();
   const Problem problem = schedule.problem;
-  const int blocks = std::max(input_blocks(problem, form.root), output_blocks(problem, rank));
+  const int inputs = input_blocks(problem, rank);
+  const int blocks = std::max(inputs, output_blocks(problem, rank));
   std::vector<std::int32_t> in(static_cast<std::size_t>(blocks * form.count)), out(in.size(), -1);
-  for (std::size_t i = 0; i < in.size(); ++i) in[i] = element(rank, static_cast<Count>(i), salt);
+  const int shift = form.is_in_place ? in_place_block(problem, rank) : 0;
+  std::int32_t* const input = in.data() + std::max(0, shift) * form.count;
+  for (Count i = 0; i < inputs * form.count; ++i) input[i] = element(rank, i, salt);
   const std::vector<std::int32_t> before = in;
-  std::int32_t* output = form.is_in_place ? in.data() : out.data();
+  std::int32_t* const output = form.is_in_place ? in.data() + std::max(0, -shift) * form.count : out.data();
   const Status status = communicator.run({.collective = problem.collective,
                                           .dtype = Dtype::i32,
                                           .op = is_reducing(problem.collective) ? Op::sum : Op::none,
                                           .root = form.root,
                                           .count = form.count,
-                                          .input = in.data(),
+                                          .input = input,
                                           .output = output,
                                           .is_in_place = form.is_in_place,
                                           .buffers = form.buffers,
