@@ -54,8 +54,11 @@ void RunningJob::weigh_mpirun(const Child& mpirun) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && all_said_bye()) return;
   const std::string log = log_.text();
   MpirunVerdict verdict = parse_mpirun_verdict(log).value_or(MpirunVerdict());
-  // On its way down after a rank's death mpirun may break a pipe to that rank: what it said of the rank counts.
-  const bool died_of_a_rank = WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && verdict.rank >= 0;
+  // On its way down after a rank's death mpirun may break a pipe to that rank, or (4.1.4, a rank killed while it
+  // starts) run into a null pointer: what it said of the rank counts.
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  const bool died_of_a_rank =
+      (signal == SIGPIPE || signal == SIGSEGV) && verdict.how == Ending::killed && verdict.rank >= 0;
   if (WIFSIGNALED(status) && !died_of_a_rank) return add(from_wait_status(-1, name_of(-1, mpirun.pid), status));
   if (verdict.rank < 0) {
     constexpr int kSignalBase = 128;  // like a shell, mpirun exits with 137 for a rank that was killed by signal 9
