@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -85,7 +86,9 @@ Block measure_block(Duo& duo, const Size& size) {
   return block;
 }
 
+/// NaN where no block was kept: the machine changed in each of a few.
 double quantile(std::vector<double> values, double fraction) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(fraction * static_cast<double>(values.size() - 1) + 0.5)];
 }
