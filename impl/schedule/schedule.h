@@ -147,6 +147,11 @@ struct Step {
 [[nodiscard]] inline Step wait(RankSet ranks, int phase) {
   return {.verb = Verb::wait, .ranks = ranks, .phase = phase};
 }
+/// A SIGNAL or WAIT that only ends a read exposure.
+[[nodiscard]] inline Step closing_reads(Step step) {
+  step.only_closes_reads = true;
+  return step;
+}
 
 /// Sizes that binding needs, all functions of the problem alone.
 struct Shape {

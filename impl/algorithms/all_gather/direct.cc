@@ -26,9 +26,7 @@ Step step(const Problem& problem, int rank, int index) {
     if (index % 2 == 0) return wait(only(peer), 1);
     return move({output(rank, unit(peer))}, {input(peer, unit(0))});
   }
-  Step closing = index == 2 * ranks ? signal(others(rank, ranks), 2) : wait(others(rank, ranks), 2);
-  closing.only_closes_reads = true;
-  return closing;
+  return closing_reads(index == 2 * ranks ? signal(others(rank, ranks), 2) : wait(others(rank, ranks), 2));
 }
 
 Cost cost(const Problem& problem, int rank) {

@@ -15,11 +15,6 @@ Shape shape(const Problem& problem) { return {.units_per_block = 1, .exposes_inp
 
 int step_count(const Problem& problem, int /*rank*/) { return problem.ranks > 1 ? 3 : 1; }
 
-Step closing(Step step) {
-  step.only_closes_reads = true;
-  return step;
-}
-
 Step step(const Problem& problem, int rank, int index) {
   const int ranks = problem.ranks;
   const int root = problem.root;
@@ -31,11 +26,11 @@ Step step(const Problem& problem, int rank, int index) {
       case 1:
         return move({output(rank, all)}, {input(root, all)});
       default:
-        return closing(signal(only(root), 2));
+        return closing_reads(signal(only(root), 2));
     }
   }
   if (ranks > 1 && index == 0) return signal(others(root, ranks), 1, {.space = Space::input, .units = all});
-  if (ranks > 1 && index == 2) return closing(wait(others(root, ranks), 2));
+  if (ranks > 1 && index == 2) return closing_reads(wait(others(root, ranks), 2));
   return move({output(root, all)}, {input(root, all)});
 }
 

@@ -19,18 +19,13 @@ Shape shape(const Problem& problem) { return {.units_per_block = 1, .exposes_inp
 
 int step_count(const Problem& problem, int rank) { return rank == problem.root ? 3 * problem.ranks - 2 : 2; }
 
-Step closing(Step step) {
-  step.only_closes_reads = true;
-  return step;
-}
-
 Step step(const Problem& problem, int rank, int index) {
   const int ranks = problem.ranks;
   const int root = problem.root;
   if (rank != root) {
     const int turn = (rank - root + ranks) % ranks;
     if (index == 0) return signal(only(root), turn, {.space = Space::input, .units = unit(0)});
-    return closing(wait(only(root), turn + 1));
+    return closing_reads(wait(only(root), turn + 1));
   }
   if (index == 0) return move({output(root, unit(root))}, {input(root, unit(0))});
   const int turn = (index + 2) / 3;
@@ -41,7 +36,7 @@ Step step(const Problem& problem, int rank, int index) {
     case 2:
       return move({output(root, unit(peer))}, {input(peer, unit(0))});
     default:
-      return closing(signal(only(peer), turn + 1));
+      return closing_reads(signal(only(peer), turn + 1));
   }
 }
 

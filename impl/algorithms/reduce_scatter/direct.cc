@@ -17,11 +17,6 @@ Shape shape(const Problem& problem) { return {.units_per_block = 1, .exposes_inp
 
 int step_count(const Problem& problem, int /*rank*/) { return problem.ranks > 1 ? 5 : 1; }
 
-Step closing(Step step) {
-  step.only_closes_reads = true;
-  return step;
-}
-
 Step step(const Problem& problem, int rank, int index) {
   const int ranks = problem.ranks;
   if (ranks == 1) return final_move({output(rank, unit(0))}, {input(rank, unit(0))});
@@ -33,9 +28,9 @@ Step step(const Problem& problem, int rank, int index) {
     case 2:
       return final_move({output(rank, unit(0))}, {on(everyone(ranks), input(rank, unit(rank)))});
     case 3:
-      return closing(signal(others(rank, ranks), 2));
+      return closing_reads(signal(others(rank, ranks), 2));
     default:
-      return closing(wait(others(rank, ranks), 2));
+      return closing_reads(wait(others(rank, ranks), 2));
   }
 }
 

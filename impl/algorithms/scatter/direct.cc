@@ -15,11 +15,6 @@ Shape shape(const Problem& problem) { return {.units_per_block = 1, .exposes_inp
 
 int step_count(const Problem& problem, int /*rank*/) { return problem.ranks > 1 ? 3 : 1; }
 
-Step closing(Step step) {
-  step.only_closes_reads = true;
-  return step;
-}
-
 Step step(const Problem& problem, int rank, int index) {
   const int ranks = problem.ranks;
   const int root = problem.root;
@@ -28,7 +23,7 @@ Step step(const Problem& problem, int rank, int index) {
     if (!is_root) return wait(only(root), 1);
     return signal(others(root, ranks), 1, {.space = Space::input, .units = unit(0), .per_target = 1});
   }
-  if (ranks > 1 && index == 2) return closing(is_root ? wait(others(root, ranks), 2) : signal(only(root), 2));
+  if (ranks > 1 && index == 2) return closing_reads(is_root ? wait(others(root, ranks), 2) : signal(only(root), 2));
   return move({output(rank, unit(0))}, {input(root, unit(rank))});
 }
 
