@@ -186,28 +186,28 @@ struct NarrowFloats : Conversion<T, bytes> {
   using Wide = Arithmetic<float, static_cast<int>(sizeof(Accumulator)) / kParts>;
 
   [[gnu::always_inline]] static inline Accumulator sum(Accumulator a, Accumulator b) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kParts; ++p) a.part[p] = Wide::sum(a.part[p], b.part[p]);
-    return a;
+    return by_part<Wide::sum>(a, b);
   }
   [[gnu::always_inline]] static inline Accumulator prod(Accumulator a, Accumulator b) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kParts; ++p) a.part[p] = Wide::prod(a.part[p], b.part[p]);
-    return a;
+    return by_part<Wide::prod>(a, b);
   }
   [[gnu::always_inline]] static inline Accumulator min(Accumulator a, Accumulator b) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kParts; ++p) a.part[p] = Wide::min(a.part[p], b.part[p]);
-    return a;
+    return by_part<Wide::min>(a, b);
   }
   [[gnu::always_inline]] static inline Accumulator max(Accumulator a, Accumulator b) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kParts; ++p) a.part[p] = Wide::max(a.part[p], b.part[p]);
-    return a;
+    return by_part<Wide::max>(a, b);
   }
   [[gnu::always_inline]] static inline Accumulator divided(Accumulator a, int ranks) {
 #pragma GCC unroll 4
     for (int p = 0; p < kParts; ++p) a.part[p] = Wide::divided(a.part[p], ranks);
+    return a;
+  }
+
+ private:
+  template <auto combine>
+  [[gnu::always_inline]] static inline Accumulator by_part(Accumulator a, const Accumulator& b) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kParts; ++p) a.part[p] = combine(a.part[p], b.part[p]);
     return a;
   }
 };
