@@ -15,8 +15,6 @@ namespace {
 
 constexpr Count kAwkward = 1023;
 constexpr Count kFew = 17;  ///< elements beyond the longest call that is one segment
-/// A case whose buffers would be larger on all ranks together stays within one segment: memory is not what is checked.
-constexpr std::int64_t kMostBytes = std::int64_t{512} << 20U;
 
 /// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
@@ -43,7 +41,7 @@ Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtyp
     (segments_of(algorithm, problem, dtype, middle) > 1 ? cut : whole) = middle;
   }
   const std::int64_t bytes = 2 * problem.ranks * buffer_bytes(problem, cut + kFew, size_of(dtype));
-  return bytes <= kMostBytes ? cut + kFew : kAwkward + kFew;
+  return bytes <= kMostCaseBytes ? cut + kFew : kAwkward + kFew;
 }
 
 std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {

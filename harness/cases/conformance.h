@@ -3,6 +3,7 @@
 // segment} x placements x buffers x roots {0, P-1}, and every dtype x op that exists once per algorithm.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "harness/cases/case.h"
@@ -10,6 +11,9 @@
 #include "harness/cases/sweep.h"
 
 namespace tutti::harness {
+
+/// A case whose buffers would be larger on all ranks together stays within one segment: memory is not what is checked.
+inline constexpr std::int64_t kMostCaseBytes = std::int64_t{512} << 20U;
 
 struct Conformance {
   std::vector<Case> cases = {};

@@ -113,10 +113,9 @@ class Coverage : public testing::TestWithParam<Axis> {
   /// Whether the shortest call of two segments, up to a factor of 2, needs more memory than a case of the suite may
   /// have.
   [[nodiscard]] bool is_too_large_to_cut(const Algorithm& algorithm, Case one) const {
-    constexpr std::int64_t kMostBytes = std::int64_t{512} << 20U;
     for (one.count = 1; segments_of(algorithm, one) == 1;) one.count *= 2;
     const Problem problem{.collective = one.collective, .ranks = one.ranks, .root = one.root};
-    return 2 * one.ranks * buffer_bytes(problem, one.count / 2, size_of(one.dtype)) > kMostBytes;
+    return 2 * one.ranks * buffer_bytes(problem, one.count / 2, size_of(one.dtype)) > kMostCaseBytes;
   }
 
   Sweep sweep_;
