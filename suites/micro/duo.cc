@@ -7,23 +7,13 @@
 #include <sched.h>
 #include <vector>
 
+#include "harness/launch/allowed_cores.h"
 #include "impl/transports/local/domain.h"
 
 namespace tutti::micro {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
-  }
-  return cores;
-}
 
 void pin_to(int core) {
   cpu_set_t set;
@@ -45,7 +35,7 @@ float input_at(std::size_t index, int rank, int operation) {
 }  // namespace
 
 Result<std::unique_ptr<Duo>> Duo::create(std::size_t capacity) {
-  const std::vector<int> cores = allowed_cores();
+  const std::vector<int> cores = harness::allowed_cores();
   if (cores.size() < 2) return error(Code::unavailable, "two cores are needed, {} is allowed", cores.size());
   std::unique_ptr<Duo> duo(new Duo());
   duo->cores_ = {cores[0], cores[1]};
