@@ -11,7 +11,6 @@ namespace tutti {
 namespace {
 
 constexpr int kMostProvedRanks = 1024;
-constexpr int kPatience = 256;  // polls of one word before the wait looks around
 constexpr int kLooksBetweenChecks = 16;
 constexpr std::int64_t kLeastChosenBytes = 16 * 1024;  // of scratch; a plan with less stores plainly
 
@@ -131,7 +130,7 @@ Status Engine::prepare(const Call& call) {
   return cache_.find(key) != nullptr ? Status() : bind_call(call, key).status();
 }
 
-Status Engine::accept(const Call& call, const PlanCache::Key& key) {
+Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
   TUTTI_RETURN_IF_ERROR(failed_);
   BoundEntry* entry = cache_.find(key);
   TUTTI_RETURN_IF_ERROR(check_buffers(call));
@@ -144,22 +143,22 @@ Status Engine::accept(const Call& call, const PlanCache::Key& key) {
   if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
   const bool chooses_stores = entry->call.plan(0).header().scratch_bytes >= kLeastChosenBytes;
   last_ = {.key = key,
-           .input = call.input,
-           .output = call.output,
+           .input = static_cast<const std::byte*>(call.input),
+           .output = static_cast<std::byte*>(call.output),
            .entry = entry,
            .is_short = entry->segments == 1 && !chooses_stores};
   return {};
 }
 
-inline Status Engine::enqueue(const Call& call) {
+inline Status Engine::accept(const Call& call) {
   const PlanCache::Key key = PlanCache::key_of(call);
-  if (!is_last(call, key)) TUTTI_RETURN_IF_ERROR(accept(call, key));
+  return is_last(call, key) ? Status() : accept_new(call, key);
+}
+
+inline void Engine::enqueue() {
   if (next_ - first_ > ring_mask_) [[unlikely]]
     grow();
-  pending(next_++) = {.entry = last_.entry,
-                      .input = static_cast<const std::byte*>(call.input),
-                      .output = static_cast<std::byte*>(call.output)};
-  return {};
+  pending(next_++) = {.entry = last_.entry, .input = last_.input, .output = last_.output};
 }
 
 void Engine::grow() {
@@ -233,7 +232,8 @@ void Engine::progress(int patience) {
 }
 
 Result<Work> Engine::post(const Call& call) {
-  TUTTI_RETURN_IF_ERROR(enqueue(call));
+  TUTTI_RETURN_IF_ERROR(accept(call));
+  enqueue();
   const std::uint64_t ticket = next_ - 1;
   progress(0);
   return handle(ticket);
@@ -253,21 +253,19 @@ inline bool Engine::run_again() {
     }
   }
   is_started_ = can_start;
-  pending(next_++) = {.entry = last_.entry,
-                      .input = static_cast<const std::byte*>(last_.input),
-                      .output = static_cast<std::byte*>(const_cast<void*>(last_.output))};
+  enqueue();
   return false;
 }
 
 Status Engine::run(const Call& call) {
-  const int patience = options_.waiting == Waiting::spin ? kPatience : 0;
   if (last_.is_short && first_ == next_ && is_last(call, PlanCache::key_of(call))) [[likely]] {
-    machine_.set_patience(patience);
+    machine_.set_patience(patience());
     if (run_again()) [[likely]]
       return {};
   } else {
-    TUTTI_RETURN_IF_ERROR(enqueue(call));
-    progress(patience);
+    TUTTI_RETURN_IF_ERROR(accept(call));
+    enqueue();
+    progress(patience());
     if (first_ == next_) return {};
   }
   return wait(next_ - 1, options_.timeout);
@@ -307,20 +305,18 @@ Result<bool> Engine::test(std::uint64_t ticket) {
 Status Engine::wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) {
   if (ticket < first_) return {};
   TUTTI_RETURN_IF_ERROR(failed_);
-  const bool spins = options_.waiting == Waiting::spin;
-  const int patience = spins ? kPatience : 0;
-  progress(patience);
+  progress(patience());
   if (ticket < first_) return {};
   // The clock is first read after some polls: reading it takes as long as a small operation.
   for (std::optional<Clock::time_point> deadline;;) {
     for (int i = 0; i < kLooksBetweenChecks; ++i) {
-      if (spins) {
+      if (options_.waiting == Waiting::spin) {
         pause();
       } else {
         sched_yield();
       }
       if (is_started_ && !machine_.may_go_on()) continue;
-      progress(patience);
+      progress(patience());
       if (ticket < first_) return {};
     }
     if (!deadline) deadline = Clock::now() + timeout;

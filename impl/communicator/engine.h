@@ -34,6 +34,8 @@ class Engine final : public Communicator {
   [[nodiscard]] std::string position(std::uint64_t ticket) const override;
 
  private:
+  static constexpr int kPatience = 256;  ///< polls of one word before a spinning wait looks around
+
   /// A call on its way.
   struct Pending {
     BoundEntry* entry = nullptr;
@@ -46,8 +48,8 @@ class Engine final : public Communicator {
   /// comparison.
   struct Accepted {
     PlanCache::Key key;
-    const void* input = nullptr;
-    const void* output = nullptr;
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
     BoundEntry* entry = nullptr;  ///< nullptr: nothing was accepted yet
     bool is_short = false;        ///< one segment, no stores to choose
   };
@@ -56,21 +58,23 @@ class Engine final : public Communicator {
   Status check_buffers(const Call& call) const;
   Status check_addresses(const Call& call, const BoundEntry& entry);
   /// Makes `last_` this call. Errors: of post.
-  Status accept(const Call& call, const PlanCache::Key& key);
+  Status accept(const Call& call);
+  Status accept_new(const Call& call, const PlanCache::Key& key);
   [[nodiscard]] bool is_last(const Call& call, const PlanCache::Key& key) const {
     return key == last_.key && call.input == last_.input && call.output == last_.output && last_.entry != nullptr;
   }
   /// A short call that repeats the last one while nothing else is under way; false: it stopped at a wait and is
   /// pending.
   bool run_again();
-  /// Puts the call at the end of the ring.
-  Status enqueue(const Call& call);
+  /// Puts the last accepted call at the end of the ring.
+  void enqueue();
   [[nodiscard]] Pending& pending(std::uint64_t ticket) { return ring_[ticket & ring_mask_]; }
   [[nodiscard]] const Pending& pending(std::uint64_t ticket) const { return ring_[ticket & ring_mask_]; }
   void grow();
 
   /// Walks the oldest calls as far as they go, looking `patience` times at what a step waits for.
   void progress(int patience);
+  [[nodiscard]] int patience() const { return options_.waiting == Waiting::spin ? kPatience : 0; }
   [[nodiscard]] bool start(const Pending& call);
   [[nodiscard]] bool generation_is_free(std::uint64_t number);
   void complete_operation(const PlanHeader& header);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 namespace tutti {
+
 CpuMachine::CpuMachine(Domain& domain, int rank)
     : rank_(rank),
       ranks_(domain.shape().ranks),
