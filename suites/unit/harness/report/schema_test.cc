@@ -24,11 +24,7 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::filesystem::path project_root() {
-  std::filesystem::path root = std::filesystem::absolute(__FILE__);
-  for (int level = 0; level < 5; ++level) root = root.parent_path();  // suites/unit/harness/report/schema_test.cc
-  return root;
-}
+std::filesystem::path project_root() { return TUTTI_SOURCE_DIR; }
 
 std::filesystem::path committed_schema() { return project_root() / "harness" / "report" / "schema.json"; }
 
