@@ -54,13 +54,13 @@ decltype(auto) visit_op(Op op, F&& f) {
   TUTTI_ASSERT(false, "op {}", static_cast<int>(op));
 }
 
-/// total op value, where avg adds.
+/// total op value, where avg and premul_sum add.
 template <class T, Op op>
 typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T value) {
   using A = Accumulation<T>;
   using Type = typename A::Type;
   const Type other = A::load(value);
-  if constexpr (op == Op::sum || op == Op::avg) {
+  if constexpr (combining(op) == Op::sum) {
     return static_cast<Type>(total + other);
   } else if constexpr (op == Op::prod) {
     if constexpr (std::is_integral_v<T>) return static_cast<Type>(std::uint64_t{total} * std::uint64_t{other});
@@ -83,6 +83,13 @@ typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T v
 template <class T>
 typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T value, Op op) {
   return visit_op(op, [&]<Op known>(std::integral_constant<Op, known>) { return combine<T, known>(total, value); });
+}
+
+/// `value` times `factor`, as one of the inputs that premul_sum adds.
+template <class T>
+T scaled(T value, int factor) {
+  using A = Accumulation<T>;
+  return A::store(static_cast<typename A::Type>(A::load(value) * static_cast<typename A::Type>(factor)));
 }
 
 /// The total as the output holds it.

@@ -171,6 +171,13 @@ class Suspect {
     return bits_of(finish<T>(total, operation_.op, operation_.problem.ranks));
   }
 
+  /// What `rank` adds to an element: its input, times its factor where it has one.
+  template <class T>
+  [[nodiscard]] T contributed(const Operation& operation, int rank, Count element) const {
+    const T value = value_of<T>(input(operation, rank, element));
+    return operation.op == Op::premul_sum ? scaled(value, factor_of(rank)) : value;
+  }
+
   template <class T>
   [[nodiscard]] std::string contribution_of() const {
     const int ranks = operation_.problem.ranks;
@@ -180,7 +187,7 @@ class Suspect {
     std::vector<std::vector<T>> inputs(samples_.size());  // [sample][rank]
     for (std::size_t s = 0; s < samples_.size(); ++s) {
       const Count element = reduced_block() * operation_.count + samples_[s].index;
-      for (int rank = 0; rank < ranks; ++rank) inputs[s].push_back(value_of<T>(input(operation_, rank, element)));
+      for (int rank = 0; rank < ranks; ++rank) inputs[s].push_back(contributed<T>(operation_, rank, element));
     }
     std::vector<int> missing;
     std::vector<int> doubled;
@@ -195,7 +202,7 @@ class Suspect {
       };
       const auto own = [&](std::size_t s) { return inputs[s][static_cast<std::size_t>(rank)]; };
       const auto old = [&](std::size_t s) {
-        return value_of<T>(input(previous, rank, reduced_block() * operation_.count + samples_[s].index));
+        return contributed<T>(previous, rank, reduced_block() * operation_.count + samples_[s].index);
       };
       if (fits([](std::size_t) { return std::vector<T>{}; })) missing.push_back(rank);
       if (fits([&](std::size_t s) { return std::vector<T>{own(s), own(s)}; })) doubled.push_back(rank);

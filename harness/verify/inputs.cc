@@ -37,7 +37,7 @@ Limit limit_of(Dtype dtype, Op op) {
     } else {
       // Integers up to the significand are exact; at most 20 or 40 bits, so that those of the hash suffice.
       constexpr std::uint64_t kSignificand = std::uint64_t{1} << (Format<T>::kMantissaBits + 1);
-      if (op == Op::sum || op == Op::avg) return {kSignificand, std::uint64_t{1} << (sizeof(T) == 8 ? 40U : 20U)};
+      if (combining(op) == Op::sum) return {kSignificand, std::uint64_t{1} << (sizeof(T) == 8 ? 40U : 20U)};
       // The exponents of normal numbers; a product of a few with 2^64 stays well within those of double.
       if (op == Op::prod) return {static_cast<std::uint64_t>(bias_of<T>() - 1), 64};
       return {};
@@ -92,6 +92,22 @@ void fill_tiles(std::span<std::byte> bytes, std::uint32_t first, Element element
   }
 }
 
+/// What times this rank's factor is a summand; of integers, any but 0.
+template <class T>
+T before_factor(std::uint32_t index, const Stream& stream) {
+  const T value = summand<T, Sharing::by_role>(index, stream);
+  const int factor = factor_of(static_cast<int>(stream.rank));
+  if constexpr (std::is_integral_v<T>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return value / factor;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return value / static_cast<float>(factor);
+  } else {
+    return exactly<T>(value.to_float() / static_cast<float>(factor));
+  }
+}
+
 /// The elements of one stream. Integers of one width are filled alike.
 template <class T>
 void fill_stream(std::span<std::byte> bytes, std::uint32_t first, const Stream stream, Op op) {
@@ -107,6 +123,8 @@ void fill_stream(std::span<std::byte> bytes, std::uint32_t first, const Stream s
         return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return summand<T, Sharing::all_free>(i, stream); });
       }
       return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return summand<T, Sharing::by_role>(i, stream); });
+    case Op::premul_sum:
+      return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return before_factor<T>(i, stream); });
     case Op::prod:
       return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return factor<T>(i, stream); });
     case Op::band:
@@ -141,6 +159,20 @@ Status supports_inputs(Dtype dtype, Op op, int ranks) {
   if (ranks < 1) return error(Code::invalid_argument, "{} ranks: must be 1 or more", ranks);
   if (!op_exists(op, dtype)) return error(Code::invalid_argument, "{} has no {}", to_string(dtype), to_string(op));
   return {};
+}
+
+Factor factor_element(Dtype dtype, int rank) {
+  Factor bytes{};
+  visit_dtype(dtype, [&]<class T>(std::type_identity<T>) {
+    T value;
+    if constexpr (std::is_arithmetic_v<T>) {
+      value = static_cast<T>(factor_of(rank));
+    } else {
+      value = T::from_float(static_cast<float>(factor_of(rank)));
+    }
+    std::memcpy(bytes.data(), &value, sizeof(T));
+  });
+  return bytes;
 }
 
 void fill_input(std::span<std::byte> bytes, const InputSpec& spec, Count first) {

@@ -11,6 +11,7 @@
 //   f8e4m3, 511 of bfloat16 or 4095 of half cannot be added exactly: of so many ranks, the others have 0, in each
 //   element other ranks.
 // - sum and avg of integers: every value but 0; sums wrap. avg of 8 bits is mostly 0 where P is in the hundreds.
+// - premul_sum: every input times its rank's factor (factor_of, a power of two) is as for sum.
 // - prod of floats: powers of two other than 1 whose product is a normal number for every subset of the ranks; in each
 //   element one rank has a mantissa as well. Where there are not enough exponents for all ranks (from f8e4m3: 12, half
 //   and f8e5m2: 28, bfloat16 and float: 252), the others have -1, in each element other ranks.
@@ -27,6 +28,7 @@
 #include <span>
 
 #include "impl/collective/collective.h"
+#include "impl/reduce/scale.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 #include "impl/types/status.h"
@@ -41,6 +43,11 @@ struct InputSpec {
   std::uint64_t seed = 1;
   std::uint64_t salt = 0;  ///< number of the refill
 };
+
+/// What premul_sum multiplies `rank`'s input by: not 1, and not the same on neighbours.
+[[nodiscard]] constexpr int factor_of(int rank) { return rank % 2 == 0 ? 4 : 2; }
+/// The same as an element of `dtype`.
+[[nodiscard]] Factor factor_element(Dtype dtype, int rank);
 
 /// Errors: invalid_argument where the op does not exist for the dtype, or there are no ranks.
 [[nodiscard]] Status supports_inputs(Dtype dtype, Op op, int ranks);

@@ -22,6 +22,9 @@ void reduce_chunk(std::span<std::byte> bytes, const Operation& operation, Count 
   const Op op = operation.op;
   for (int rank = 0; rank < operation.problem.ranks; ++rank) {
     fill_input(std::as_writable_bytes(std::span(input)).first(bytes.size()), input_of(operation, rank), first);
+    if (op == Op::premul_sum) {
+      for (std::size_t i = 0; i < elements; ++i) input[i] = scaled(input[i], factor_of(rank));
+    }
     if (rank == 0) {
       for (std::size_t i = 0; i < elements; ++i) total[i] = A::load(input[i]);
     } else {

@@ -24,25 +24,28 @@ Status Communicator::broadcast(const void* input, void* output, Count count, Dty
                             .buffers = buffers});
 }
 
-Status Communicator::reduce(const void* input, void* output, Count count, Dtype dtype, Op op, int root,
+Status Communicator::reduce(const void* input, void* output, Count count, Dtype dtype, Reduction reduction, int root,
                             Buffers buffers) {
   return run_where_it_lies({.collective = Collective::reduce,
                             .dtype = dtype,
-                            .op = op,
+                            .op = reduction.op,
                             .root = root,
                             .count = count,
                             .input = input,
                             .output = output,
+                            .factor = reduction.factor,
                             .buffers = buffers});
 }
 
-Status Communicator::all_reduce(const void* input, void* output, Count count, Dtype dtype, Op op, Buffers buffers) {
+Status Communicator::all_reduce(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
+                                Buffers buffers) {
   return run_where_it_lies({.collective = Collective::all_reduce,
                             .dtype = dtype,
-                            .op = op,
+                            .op = reduction.op,
                             .count = count,
                             .input = input,
                             .output = output,
+                            .factor = reduction.factor,
                             .buffers = buffers});
 }
 
@@ -75,13 +78,15 @@ Status Communicator::scatter(const void* input, void* output, Count count, Dtype
                             .buffers = buffers});
 }
 
-Status Communicator::reduce_scatter(const void* input, void* output, Count count, Dtype dtype, Op op, Buffers buffers) {
+Status Communicator::reduce_scatter(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
+                                    Buffers buffers) {
   return run_where_it_lies({.collective = Collective::reduce_scatter,
                             .dtype = dtype,
-                            .op = op,
+                            .op = reduction.op,
                             .count = count,
                             .input = input,
                             .output = output,
+                            .factor = reduction.factor,
                             .buffers = buffers});
 }
 

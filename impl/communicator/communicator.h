@@ -49,10 +49,22 @@ struct Call {
   Count count = 0;  ///< elements per block
   const void* input = nullptr;
   void* output = nullptr;
-  bool is_in_place = false;  ///< reduce, gather, scatter: of the root; the others need not know
+  const void* factor = nullptr;  ///< premul_sum: one element, this rank's own, looked at while the call is posted
+  bool is_in_place = false;      ///< reduce, gather, scatter: of the root; the others need not know
   Buffers buffers = Buffers::private_;
   const Schedule* schedule = nullptr;  ///< must outlive the communicator; nullptr: `auto` chooses by table
 };
+
+/// How a collective reduces: an op, which converts to it, or premul_sum with this rank's factor.
+struct Reduction {
+  Op op = Op::none;
+  const void* factor = nullptr;
+
+  Reduction(Op which) : op(which) {}  // NOLINT(google-explicit-constructor): an op is all that most reductions are
+  Reduction(Op which, const void* by) : op(which), factor(by) {}
+};
+/// The sum of all inputs, each multiplied by its rank's `*factor`, one element of the call's dtype.
+[[nodiscard]] inline Reduction premul_sum(const void* factor) { return {Op::premul_sum, factor}; }
 
 class Communicator;
 
@@ -109,10 +121,10 @@ class Communicator {
                    Buffers buffers = Buffers::private_);
   /// All input[count], reduced, to the root's output[count]; the output of the others is not looked at. In place: input
   /// == output at the root.
-  Status reduce(const void* input, void* output, Count count, Dtype dtype, Op op, int root,
+  Status reduce(const void* input, void* output, Count count, Dtype dtype, Reduction reduction, int root,
                 Buffers buffers = Buffers::private_);
   /// All input[count], reduced, to every output[count]. In place: input == output.
-  Status all_reduce(const void* input, void* output, Count count, Dtype dtype, Op op,
+  Status all_reduce(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
                     Buffers buffers = Buffers::private_);
   /// Rank q's input[count] to block q of the root's output[P * count]; the output of the others is not looked at. In
   /// place: input == output + root * count at the root.
@@ -125,7 +137,7 @@ class Communicator {
   Status scatter(const void* input, void* output, Count count, Dtype dtype, int root,
                  Buffers buffers = Buffers::private_);
   /// Block q of all input[P * count], reduced, to rank q's output[count]. In place: output == input + r * count.
-  Status reduce_scatter(const void* input, void* output, Count count, Dtype dtype, Op op,
+  Status reduce_scatter(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
                         Buffers buffers = Buffers::private_);
   /// Block q of input[P * count] to block r of rank q's output[P * count]. In place: input == output.
   Status all_to_all(const void* input, void* output, Count count, Dtype dtype, Buffers buffers = Buffers::private_);

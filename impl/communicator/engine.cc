@@ -2,6 +2,7 @@
 #include "impl/communicator/engine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <sched.h>
 
@@ -89,6 +90,7 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
   }
   entry.kernel = kernel_for(call.dtype, call.op);
   if (call.op != Op::none) entry.small_kernel = small_kernel_for(call.dtype, call.op);
+  if (call.op == Op::premul_sum) entry.scale = scale_for(call.dtype);
   return cache_.insert(key, std::move(entry));
 }
 
@@ -98,6 +100,9 @@ Status Engine::check_buffers(const Call& call) const {
   const bool writes = call.count > 0 && output_blocks(problem, rank_) > 0;
   if (reads && call.input == nullptr) return error(Code::invalid_argument, "the input is a null pointer");
   if (writes && call.output == nullptr) return error(Code::invalid_argument, "the output is a null pointer");
+  if (call.op == Op::premul_sum && call.factor == nullptr) {
+    return error(Code::invalid_argument, "premul_sum without a factor: a null pointer");
+  }
   const auto block_bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
   const bool is_in_place = lies_in_place(problem, rank_, call.input, call.output, block_bytes);
   if (reads && writes && call.is_in_place != is_in_place) {
@@ -146,19 +151,21 @@ Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
            .input = static_cast<const std::byte*>(call.input),
            .output = static_cast<std::byte*>(call.output),
            .entry = entry,
-           .is_short = entry->segments == 1 && !chooses_stores};
+           .is_short = entry->segments == 1 && !chooses_stores && entry->scale == nullptr};
+  if (entry->scale != nullptr) std::memcpy(last_.factor.data(), call.factor, size_of(call.dtype));
   return {};
 }
 
 inline Status Engine::accept(const Call& call) {
   const PlanCache::Key key = PlanCache::key_of(call);
-  return is_last(call, key) ? Status() : accept_new(call, key);
+  const bool has_factor = call.op == Op::premul_sum;  // which may be another each time
+  return is_last(call, key) && !has_factor ? Status() : accept_new(call, key);
 }
 
 inline void Engine::enqueue() {
   if (next_ - first_ > ring_mask_) [[unlikely]]
     grow();
-  pending(next_++) = {.entry = last_.entry, .input = last_.input, .output = last_.output};
+  pending(next_++) = {.entry = last_.entry, .input = last_.input, .output = last_.output, .factor = last_.factor};
 }
 
 void Engine::grow() {
@@ -177,7 +184,9 @@ inline bool Engine::start(const Pending& call) {
                     .input = call.input,
                     .output = call.output,
                     .kernel = entry.kernel,
-                    .small_kernel = entry.small_kernel});
+                    .small_kernel = entry.small_kernel,
+                    .scale = entry.scale,
+                    .factor = call.factor});
   machine_.begin(number);
   if (plan.header().scratch_bytes >= kLeastChosenBytes) start_chosen(entry.stores);
   plan_ = plan;

@@ -41,6 +41,7 @@ class Engine final : public Communicator {
     BoundEntry* entry = nullptr;
     const std::byte* input = nullptr;  ///< of the segment at hand
     std::byte* output = nullptr;
+    Factor factor{};  ///< of premul_sum
     Count segment = 0;
   };
 
@@ -51,7 +52,8 @@ class Engine final : public Communicator {
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     BoundEntry* entry = nullptr;  ///< nullptr: nothing was accepted yet
-    bool is_short = false;        ///< one segment, no stores to choose
+    Factor factor{};
+    bool is_short = false;  ///< one segment, no stores to choose
   };
 
   [[nodiscard]] Result<BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);

@@ -8,6 +8,7 @@
 #include "impl/communicator/communicator.h"
 #include "impl/communicator/store_choice.h"
 #include "impl/reduce/kernels.h"
+#include "impl/reduce/scale.h"
 
 namespace tutti {
 
@@ -19,6 +20,7 @@ struct BoundEntry {
   StoreChoice stores;
   Kernel kernel = nullptr;
   SmallKernel small_kernel = nullptr;  ///< of reducing collectives
+  Scale scale = nullptr;               ///< of premul_sum
 };
 
 class PlanCache {

@@ -143,7 +143,33 @@ inline bool CpuMachine::is_resolved(const PlanOp& op) const {
   return true;
 }
 
+void CpuMachine::move_scaled(const PlanOp& op, const PlanOperand* operand) {
+  resolve_all(op, operand);
+  resolved_ = {};  // the pointers move on, piece by piece
+  const std::byte** scaled = sources_.data();
+  for (const PlanOperand* source = operand + op.destinations; !(source->is_mine && source->space == Space::input);
+       ++source) {
+    scaled += source->is_mine ? 1 : source->ranks.n;
+  }
+  alignas(kCacheLine) std::array<std::byte, 8 * 1024> piece;
+  arguments_.is_final = false;
+  arguments_.streamed = 0;
+  for (std::size_t rest = static_cast<std::size_t>(op.bytes); rest > 0; rest -= arguments_.bytes) {
+    arguments_.bytes = std::min(rest, piece.size());
+    const std::byte* const unscaled = *scaled;
+    scale_(piece.data(), unscaled, arguments_.bytes, factor_);
+    *scaled = piece.data();
+    kernel_(arguments_);
+    *scaled = unscaled;
+    for (int i = 0; i < arguments_.source_count; ++i) sources_[static_cast<std::size_t>(i)] += arguments_.bytes;
+    for (int i = 0; i < arguments_.destination_count; ++i)
+      destinations_[static_cast<std::size_t>(i)] += arguments_.bytes;
+  }
+}
+
 void CpuMachine::move_by_kernel(const PlanOp& op, const PlanOperand* operand) {
+  if ((op.marks & mark_scales) != 0) [[unlikely]]
+    return move_scaled(op, operand);
   if (!is_resolved(op)) resolve_all(op, operand);
   arguments_.bytes = static_cast<std::size_t>(op.bytes);
   arguments_.is_final = (op.marks & mark_final) != 0;

@@ -11,6 +11,7 @@
 
 #include "impl/execute/step.h"
 #include "impl/reduce/kernels.h"
+#include "impl/reduce/scale.h"
 #include "impl/transports/domain.h"
 
 namespace tutti {
@@ -51,10 +52,14 @@ class CpuMachine {
     std::byte* output = nullptr;
     Kernel kernel = nullptr;
     SmallKernel small_kernel = nullptr;  ///< where the op is not none
+    Scale scale = nullptr;               ///< where the op is premul_sum
+    Factor factor{};
   };
   void prepare(const Work& work) {
     kernel_ = work.kernel;
     small_kernel_ = work.small_kernel;
+    scale_ = work.scale;
+    factor_ = work.factor;
     hash_ = work.plan.header().hash;
     mine_[static_cast<std::size_t>(Space::input)] = const_cast<std::byte*>(work.input);
     mine_[static_cast<std::size_t>(Space::output)] = work.output;
@@ -187,6 +192,8 @@ class CpuMachine {
   /// Bit i: address i of the destinations is in scratch. (Beyond 64 none is.)
   [[nodiscard]] static std::uint64_t scratch_destinations(const PlanOp& op, const PlanOperand* operand);
   void move_by_kernel(const PlanOp& op, const PlanOperand* operand);
+  /// As move_by_kernel where a source is to be multiplied by the factor first.
+  void move_scaled(const PlanOp& op, const PlanOperand* operand);
   /// Appends the addresses of `operands` on all ranks of their sets; `ends` are those of their direction.
   template <class Pointer>
   Pointer* resolve(std::span<const PlanOperand> operands, const std::vector<ChannelEnd>& ends, const PlanOp& op,
@@ -229,6 +236,8 @@ class CpuMachine {
   // Of the work and the operation at hand.
   Kernel kernel_ = nullptr;
   SmallKernel small_kernel_ = nullptr;
+  Scale scale_ = nullptr;
+  Factor factor_{};
   std::uint64_t flag_base_ = 0;  // its flag at phase 0
   std::uint64_t hash_ = 0;
   std::size_t line_offset_ = 0;     // of its generation among a rank's lines

@@ -61,6 +61,7 @@ class Contents {
     std::int64_t begin;
     int owner;  ///< -1 for a channel's slot
     Memory memory;
+    bool is_scaled = false;  ///< a source that is multiplied by the factor of its owner, who reads it
   };
 
   /// The first destination of the current MOVE in one memory, while `serial` is the current one.
@@ -144,12 +145,14 @@ bool Contents<Lane>::reduce(int rank, const PlanOp& op, std::int64_t done, std::
     length = std::min(length, run->end - from.begin - done);
     if (is_first) {
       value = run->value;
+      if (from.is_scaled) lane_.scale(value);
       lane_.shift(value, from.begin - frame);
       is_first = false;
-    } else if (from.begin == frame) {
+    } else if (from.begin == frame && !from.is_scaled) {
       lane_.combine(value, run->value);
     } else {
       Value shifted = run->value;
+      if (from.is_scaled) lane_.scale(shifted);
       lane_.shift(shifted, from.begin - frame);
       lane_.combine(value, shifted);
     }
@@ -189,8 +192,12 @@ bool Contents<Lane>::locate(int rank, std::uint32_t index, const PlanOperand& op
     } else {
       is_right = races_.remote(access) && is_right;
     }
-    places.push_back(
-        {.runs = &memory(owner, interval.memory), .begin = interval.begin, .owner = owner, .memory = interval.memory});
+    const bool is_scaled = operand.space == Space::input && owner == rank && (op.marks & mark_scales) != 0;
+    places.push_back({.runs = &memory(owner, interval.memory),
+                      .begin = interval.begin,
+                      .owner = owner,
+                      .memory = interval.memory,
+                      .is_scaled = is_scaled});
   }
   return is_right;
 }

@@ -10,10 +10,15 @@ namespace {
 
 /// What every byte of output block `block` of `rank` should hold.
 template <class Lane>
-typename Lane::Value expected(const Lane& lane, const Layout& layout, int rank, int block) {
+typename Lane::Value expected(const Lane& lane, const Layout& layout, Op op, int rank, int block) {
   const Origin origin = origin_of(layout.problem(), rank, block);
   typename Lane::Value value = lane.contribution(origin.every_rank ? 0 : origin.rank);
-  for (int r = 1; origin.every_rank && r < layout.ranks(); ++r) lane.combine(value, lane.contribution(r));
+  if (op == Op::premul_sum) lane.scale(value);
+  for (int r = 1; origin.every_rank && r < layout.ranks(); ++r) {
+    typename Lane::Value other = lane.contribution(r);
+    if (op == Op::premul_sum) lane.scale(other);
+    lane.combine(value, other);
+  }
   lane.shift(value, layout.block_begin(origin.block) - layout.block_begin(block));
   return value;
 }
@@ -22,7 +27,10 @@ typename Lane::Value expected(const Lane& lane, const Layout& layout, int rank, 
 class Explanation {
  public:
   Explanation(const PlanSet& set, const Layout& layout)
-      : layout_(layout), races_(set, layout, ignored_), contents_(set, layout, races_, ignored_) {
+      : layout_(layout),
+        op_(set.plans.front().header().op),
+        races_(set, layout, ignored_),
+        contents_(set, layout, races_, ignored_) {
     Walk<Contents<ExactLane>>(set, contents_, ignored_).run();
   }
 
@@ -31,7 +39,7 @@ class Explanation {
                                   ? fmt::format("{} (block {})", Layout::describe(wrong), block)
                                   : Layout::describe(wrong);
     const auto* const run = contents_.memory(rank, memory_output).find(wrong.begin);
-    const ExactLane::Value should = expected(contents_.lane(), layout_, rank, block);
+    const ExactLane::Value should = expected(contents_.lane(), layout_, op_, rank, block);
     if (run == nullptr) {
       findings.add(rank, -1, "{} are never written", place);
     } else if (run->value.terms == should.terms) {
@@ -44,11 +52,14 @@ class Explanation {
  private:
   using Terms = std::vector<ExactLane::Term>;
 
-  [[nodiscard]] static int count_of(const Terms& terms, int rank, std::int64_t delta) {
+  /// The term of these bytes, however often scaled; nullptr: none.
+  [[nodiscard]] static const ExactLane::Term* find(const Terms& terms, const ExactLane::Term& like) {
+    const ExactLane::Term* found = nullptr;
     for (const ExactLane::Term& term : terms) {
-      if (term.rank == rank && term.delta == delta) return term.count;
+      if (term.rank != like.rank || term.delta != like.delta) continue;
+      if (found == nullptr || term.scales == like.scales) found = &term;
     }
-    return 0;
+    return found;
   }
 
   /// `lack the contribution of rank 5; hold rank 1's contribution 2 times`
@@ -56,16 +67,18 @@ class Explanation {
     constexpr std::size_t kMost = 3;
     std::vector<std::string> parts;
     for (const ExactLane::Term& term : should) {
-      if (count_of(is, term.rank, term.delta) == 0)
-        parts.push_back(fmt::format("lack the contribution of rank {}", term.rank));
+      if (find(is, term) == nullptr) parts.push_back(fmt::format("lack the contribution of rank {}", term.rank));
     }
     const std::size_t missing = parts.size();
     for (const ExactLane::Term& term : is) {
-      const int right = count_of(should, term.rank, term.delta);
-      if (right == 0) {
+      const ExactLane::Term* const right = find(should, term);
+      if (right == nullptr) {
         parts.push_back(fmt::format("hold bytes [{}, {}) of rank {}'s input, which do not belong there",
                                     at.begin + term.delta, at.end + term.delta, term.rank));
-      } else if (term.count != right) {
+      } else if (term.scales != right->scales) {
+        parts.push_back(fmt::format("hold the contribution of rank {} multiplied by {} factors instead of {}",
+                                    term.rank, term.scales, right->scales));
+      } else if (term.count != right->count) {
         parts.push_back(fmt::format("hold the contribution of rank {} {} times", term.rank, term.count));
       }
     }
@@ -79,6 +92,7 @@ class Explanation {
   }
 
   const Layout& layout_;
+  Op op_;
   Findings ignored_;
   Races races_;
   Contents<ExactLane> contents_;
@@ -101,7 +115,8 @@ bool is_same_tree(const Runs<HashLane::Value>& a, const Runs<HashLane::Value>& b
 void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>& contents, Labels& labels,
                    Findings& findings) {
   const Problem& problem = layout.problem();
-  const bool divides = set.plans.front().header().op == Op::avg && problem.ranks > 1;
+  const Op op = set.plans.front().header().op;
+  const bool divides = op == Op::avg && problem.ranks > 1;
   std::optional<Explanation> explanation;
   std::optional<HashLane::Value> reduced;  // of all ranks' input block `reduced_block`
   int reduced_block = -1;
@@ -113,7 +128,7 @@ void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>&
       const std::int64_t end = begin + layout.block_bytes();
       const Origin origin = origin_of(problem, rank, block);
       const bool is_known = origin.every_rank && reduced && reduced_block == origin.block;
-      const HashLane::Value should = is_known ? *reduced : expected(contents.lane(), layout, rank, block);
+      const HashLane::Value should = is_known ? *reduced : expected(contents.lane(), layout, op, rank, block);
       if (origin.every_rank) {
         reduced = should;
         reduced_block = origin.block;

@@ -16,13 +16,15 @@ struct Form {
   int slices;  ///< slots per unit; 0: one element per block
   bool is_in_place;
   Buffers buffers;
+  Op op = Op::avg;  ///< where the collective reduces
 };
 
 std::string describe(const Schedule& schedule, const Form& form) {
-  return fmt::format("{} {} on {} ranks, root {}, {} place, {} buffers, {}", to_string(schedule.problem.collective),
+  return fmt::format("{} {} on {} ranks, root {}, {} place, {} buffers, {}{}", to_string(schedule.problem.collective),
                      schedule.name, schedule.problem.ranks, schedule.problem.root, form.is_in_place ? "in" : "out of",
                      to_string(form.buffers),
-                     form.slices == 0 ? "1 element per block" : fmt::format("{} slices per unit", form.slices));
+                     form.slices == 0 ? "1 element per block" : fmt::format("{} slices per unit", form.slices),
+                     form.op == Op::premul_sum ? ", premul_sum" : "");
 }
 
 Status refuted(const std::string& subject, const std::vector<Finding>& findings) {
@@ -39,7 +41,7 @@ BindRequest request_for(const Schedule& schedule, const Form& form) {
   const int longest = schedule.shape.largest_message * std::max(1, form.slices);
   return {.count = count,
           .dtype = Dtype::f32,
-          .op = is_reducing(schedule.problem.collective) ? Op::avg : Op::none,
+          .op = is_reducing(schedule.problem.collective) ? form.op : Op::none,
           .is_in_place = form.is_in_place,
           .buffers = form.buffers,
           .resources = {.slots = longest == 0 ? 1 : schedule.least_slots(longest),
@@ -142,6 +144,12 @@ Result<ScheduleProof> prove_schedule(const Schedule& schedule) {
         TUTTI_ASSIGN_OR_RETURN(labels, prove_form(schedule, private_, staged, false));
         result.labels.synchronises = result.labels.synchronises && labels.synchronises;
       }
+      ++result.proofs;
+
+      if (slices != 1 || !is_reducing(schedule.problem.collective)) continue;
+      const Form scaled{.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::shared, .op = Op::premul_sum};
+      TUTTI_ASSIGN_OR_RETURN(const auto scaling, bind_form(schedule, request_for(schedule, scaled)));
+      TUTTI_ASSIGN_OR_RETURN(labels, prove_form(schedule, scaled, scaling, false));
       ++result.proofs;
     }
   }

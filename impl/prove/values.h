@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 namespace tutti {
@@ -78,7 +79,7 @@ class Powers {
   Table down_;
 };
 
-/// The lane that proves. Every lane has these five operations on its Value.
+/// The lane that proves. Every lane has these six operations on its Value.
 class HashLane {
  public:
   struct Value {
@@ -100,6 +101,11 @@ class HashLane {
             .tree = scramble(3 * seed + 2),
             .finals = 0};
   }
+  /// premul_sum: multiplied by the factor of the rank that reads it.
+  void scale(Value& value) const {
+    value.sum = multiply_mod(value.sum, kFactor);
+    value.tree = scramble(value.tree + 3);
+  }
   /// The same run `-delta` bytes further on.
   void shift(Value& value, std::int64_t delta) const {
     if (delta != 0) value.sum = multiply_mod(value.sum, powers().of(delta));
@@ -120,6 +126,7 @@ class HashLane {
 
  private:
   static constexpr std::uint64_t kOrderBase = 0x123456789abcdefU;
+  static constexpr std::uint64_t kFactor = 0xfedcba987654321U;
   [[nodiscard]] static const Powers& powers() {
     static const Powers kPowers;
     return kPowers;
@@ -129,31 +136,35 @@ class HashLane {
 /// The lane that explains.
 class ExactLane {
  public:
-  /// `count` times the contribution of `rank`'s input byte y + delta at byte y.
+  /// `count` times the contribution of `rank`'s input byte y + delta at byte y, multiplied by a factor `scales` times.
   struct Term {
     int rank;
     std::int64_t delta;
     int count;
+    int scales = 0;
 
     bool operator==(const Term&) const = default;
   };
   struct Value {
-    std::vector<Term> terms;  ///< sorted by rank and delta
+    std::vector<Term> terms;  ///< sorted by rank, delta and scales
     int finals = 0;
 
     bool operator==(const Value&) const = default;
   };
 
   [[nodiscard]] Value contribution(int rank) const { return {.terms = {{.rank = rank, .delta = 0, .count = 1}}}; }
+  void scale(Value& value) const {
+    for (Term& term : value.terms) ++term.scales;
+  }
   void shift(Value& value, std::int64_t delta) const {
     for (Term& term : value.terms) term.delta += delta;
   }
   void combine(Value& left, const Value& right) const {
     for (const Term& term : right.terms) {
       const auto at = std::lower_bound(left.terms.begin(), left.terms.end(), term, [](const Term& a, const Term& b) {
-        return a.rank != b.rank ? a.rank < b.rank : a.delta < b.delta;
+        return std::tie(a.rank, a.delta, a.scales) < std::tie(b.rank, b.delta, b.scales);
       });
-      if (at != left.terms.end() && at->rank == term.rank && at->delta == term.delta) {
+      if (at != left.terms.end() && at->rank == term.rank && at->delta == term.delta && at->scales == term.scales) {
         at->count += term.count;
       } else {
         left.terms.insert(at, term);

@@ -19,10 +19,11 @@
 
 namespace tutti::TUTTI_ISA {
 
-/// `a op b`. avg is a sum that the final MOVE divides.
-template <class A, Op op>
+/// `a op b`, as `combining` says.
+template <class A, Op op_>
 [[gnu::always_inline]] inline typename A::Accumulator combined(typename A::Accumulator a, typename A::Accumulator b) {
-  if constexpr (op == Op::sum || op == Op::avg) {
+  constexpr Op op = combining(op_);
+  if constexpr (op == Op::sum) {
     return A::sum(a, b);
   } else if constexpr (op == Op::prod) {
     return A::prod(a, b);

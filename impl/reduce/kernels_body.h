@@ -281,7 +281,7 @@ void reduce_kernel(const KernelArguments& a) {
     if (a.is_final) return move<T, Op::avg, true>(a);
   }
   if (a.source_count == 1) return copy_kernel(a);
-  constexpr Op kOp = op == Op::avg ? Op::sum : op;
+  constexpr Op kOp = combining(op);
   move<typename decltype(reduced_as<T, kOp>())::type, kOp, false>(a);
 }
 
@@ -298,7 +298,7 @@ template <class R>
 
 template <class T, Op op>
 void reduce_small(std::byte* destination, const std::byte* const* source_list, int source_count, std::size_t bytes) {
-  constexpr Op kOp = op == Op::avg ? Op::sum : op;
+  constexpr Op kOp = combining(op);
   // One source alone keeps every bit, which widening and narrowing does not.
   if (!std::is_arithmetic_v<T> && source_count == 1) {
     return move_small<Rule<Raw, Op::none, false>>(destination, source_list, source_count, bytes);

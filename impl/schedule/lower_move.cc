@@ -126,8 +126,13 @@ bool Lowering::is_same_memory(const Located& a, const Located& b) const {
       [=](const Piece& x, const Piece& y) { return x.offset + shift_a == y.offset + shift_b && x.bytes == y.bytes; });
 }
 
+bool Lowering::scales(const std::vector<Located>& sources) const {
+  return request_.op == Op::premul_sum &&
+         std::any_of(sources.begin(), sources.end(), [](const Located& s) { return s.space == Space::input; });
+}
+
 void Lowering::drop_copies_onto_itself(std::vector<Located>& destinations, const std::vector<Located>& sources) const {
-  if (sources.size() != 1 || sources[0].ranks.n != 1) return;
+  if (sources.size() != 1 || sources[0].ranks.n != 1 || scales(sources)) return;
   std::erase_if(destinations, [&](const Located& destination) { return is_same_memory(destination, sources[0]); });
 }
 
@@ -153,6 +158,7 @@ void Lowering::emit(const std::vector<Located>& destinations, const std::vector<
   const bool has_channel = has_channels(destinations) || has_channels(sources);
   header_.uses_channels |= has_channel;
   if (streams_ && writes_output(destinations)) marks |= mark_streams;
+  if (scales(sources)) marks |= mark_scales;
   const bool writes_scratch =
       std::any_of(destinations.begin(), destinations.end(), [](const Located& d) { return d.space == Space::scratch; });
   std::vector<Cursor> to(destinations.begin(), destinations.end());

@@ -73,6 +73,8 @@ class Lowering {
   /// Appends the operand; where it is staged, peers' parts of a set move to their mirrors and mine stays, in set order.
   void locate(const Operand& operand, std::vector<Located>& list) const;
   [[nodiscard]] bool is_same_memory(const Located& a, const Located& b) const;
+  /// Whether a MOVE with these sources multiplies one of them by this rank's factor.
+  [[nodiscard]] bool scales(const std::vector<Located>& sources) const;
   void drop_copies_onto_itself(std::vector<Located>& destinations, const std::vector<Located>& sources) const;
   /// Where one op ends and the next begins: at the ends of pieces and of slices.
   [[nodiscard]] const std::vector<std::int64_t>& cuts_of(std::initializer_list<const std::vector<Located>*> lists,

@@ -6,8 +6,8 @@
 namespace tutti {
 
 Shortcut shortcut_of(const PlanOp& op, std::span<const PlanOperand> operands, Op reduction) {
-  const bool divides = reduction == Op::avg && (op.marks & mark_final) != 0;
-  if (op.bytes > kLineBytes || op.destinations != 1 || !operands[0].is_mine || divides) return Shortcut::none;
+  const bool computes = (reduction == Op::avg && (op.marks & mark_final) != 0) || (op.marks & mark_scales) != 0;
+  if (op.bytes > kLineBytes || op.destinations != 1 || !operands[0].is_mine || computes) return Shortcut::none;
   const auto sources = operands.subspan(1, op.sources);
   if (sources.size() == 1 && sources[0].is_mine) return Shortcut::copy;
   int count = 0;

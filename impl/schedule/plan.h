@@ -53,6 +53,7 @@ enum Mark : std::uint8_t {
   mark_exposes = 16,     ///< SIGNAL: publishes references to my input and output first
   mark_identifies = 32,  ///< SIGNAL: the first of the plan, publishes the hash of its key
   mark_stages = 64,      ///< MOVE: writes scratch that another rank reads next
+  mark_scales = 128,     ///< MOVE: its source in my input is multiplied by my factor first (premul_sum)
 };
 
 struct PlanOp {

@@ -62,7 +62,8 @@ Status explain(const Schedule& schedule, const BindRequest& request, Count segme
 }  // namespace
 
 bool is_staged(const Schedule& schedule, const BindRequest& request) {
-  return request.buffers == Buffers::private_ || (request.is_in_place && schedule.stages_in_place);
+  return request.buffers == Buffers::private_ || (request.is_in_place && schedule.stages_in_place) ||
+         request.op == Op::premul_sum;
 }
 
 ScratchLayout scratch_layout(const Schedule& schedule, const BindRequest& request, const UnitTable& table) {

@@ -23,7 +23,8 @@ enum class OpDomain : std::uint8_t { numbers, integers };
   X(avg, "avg", numbers)    \
   X(band, "band", integers) \
   X(bor, "bor", integers)   \
-  X(bxor, "bxor", integers)
+  X(bxor, "bxor", integers) \
+  X(premul_sum, "premul_sum", numbers)
 
 /// `none` stands where a collective does not reduce; it is not a row of the table and cannot be asked for by name.
 enum class Op : std::uint8_t {
@@ -50,6 +51,10 @@ enum class Op : std::uint8_t {
 [[nodiscard]] constexpr bool op_exists(Op op, Dtype dtype) {
   return domain_of(op) == OpDomain::numbers || is_integer(dtype);
 }
+
+/// By what two elements are combined: avg is a sum that is divided at its end, premul_sum one of inputs that were each
+/// multiplied by their rank's factor first.
+[[nodiscard]] constexpr Op combining(Op op) { return op == Op::avg || op == Op::premul_sum ? Op::sum : op; }
 
 [[nodiscard]] std::string_view to_string(Op op);
 /// In the order of the table.

@@ -82,6 +82,46 @@ TEST_P(Arithmetic, AvgOfIntegersIsTruncatedTowardsZero) {
   expect_all_reduced<std::uint64_t>(Op::avg, {kMost<std::uint64_t>, 0, 0}, 6148914691236517205U);
 }
 
+TEST_P(Arithmetic, PremulSumMultipliesEveryInputByItsRanksFactorOnce) {
+  const std::vector<float> values{1, 10, 100, 1000}, factors{2, 3, 5, 7};
+  on_every_algorithm({.collective = Collective::all_reduce, .ranks = 4},
+                     [&](Communicator& communicator, const Schedule& schedule) {
+                       const auto rank = static_cast<std::size_t>(communicator.rank());
+                       EXPECT_EQ(all_reduced<float>(communicator, schedule, premul_sum(&factors[rank]), values),
+                                 2 * 1 + 3 * 10 + 5 * 100 + 7 * 1000.0F);
+                       // Another factor in the next call of the same kind.
+                       const float other = static_cast<float>(rank);
+                       EXPECT_EQ(all_reduced<float>(communicator, schedule, premul_sum(&other), values), 3210.0F);
+                     });
+}
+
+TEST_P(Arithmetic, PremulSumRoundsTheProductBeforeItAdds) {
+  // 129/128 * 3/2 = 1.51171875 lies between 1.5078125 and 1.515625: to even, 1.515625 (0x3fc2).
+  const BFloat16 value{0x3f81}, factor{0x3fc0}, zero{0};
+  on_every_algorithm({.collective = Collective::all_reduce, .ranks = 2},
+                     [&](Communicator& communicator, const Schedule& schedule) {
+                       const Reduction reduction = premul_sum(&factor);
+                       EXPECT_EQ(all_reduced<BFloat16>(communicator, schedule, reduction, {value, zero}).bits, 0x3fc2);
+                     });
+}
+
+TEST_P(Arithmetic, PremulSumWithoutAFactorIsRefused) {
+  on_ranks(GetParam(), 2, [](Communicator& communicator) {
+    float in = 1, out = 0;
+    const Status status = communicator.all_reduce(&in, &out, 1, Dtype::f32, Op::premul_sum);
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    EXPECT_THAT(status.message(), testing::HasSubstr("without a factor"));
+  });
+}
+
+TEST_P(Arithmetic, PremulSumOfOneRankMultipliesToo) {
+  const std::int32_t factor = 7;
+  on_every_algorithm({.collective = Collective::all_reduce, .ranks = 1},
+                     [&](Communicator& communicator, const Schedule& schedule) {
+                       EXPECT_EQ(all_reduced<std::int32_t>(communicator, schedule, premul_sum(&factor), {6}), 42);
+                     });
+}
+
 TEST_P(Arithmetic, AvgOfIntegersDividesTheWrappedSum) {
   expect_all_reduced<std::int32_t>(Op::avg, {kMost<std::int32_t>, 1, 0, 0}, kLeast<std::int32_t> / 4);
   expect_all_reduced<std::int8_t>(Op::avg, {100, 100, 100, 100}, -28);

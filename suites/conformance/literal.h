@@ -50,15 +50,17 @@ class Literal : public testing::TestWithParam<Kind> {
   /// The result on this rank of an all_reduce in which rank r gives `values[r]`, checked to be the same out of and in
   /// place.
   template <class T>
-  static T all_reduced(Communicator& communicator, const Schedule& schedule, Op op, const std::vector<T>& values) {
+  static T all_reduced(Communicator& communicator, const Schedule& schedule, Reduction reduction,
+                       const std::vector<T>& values) {
     const T mine = values[static_cast<std::size_t>(communicator.rank())];
     T in = mine, out{}, both = mine;
     Call call{.collective = Collective::all_reduce,
               .dtype = dtype_of<T>(),
-              .op = op,
+              .op = reduction.op,
               .count = 1,
               .input = &in,
               .output = &out,
+              .factor = reduction.factor,
               .schedule = &schedule};
     Status status = communicator.run(call);
     EXPECT_TRUE(status.is_ok()) << status.message();

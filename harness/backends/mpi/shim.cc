@@ -115,7 +115,7 @@ std::string translate_type(const TuttiBackendCall& call, Prepared& prepared) {
 
 std::string translate_op(const TuttiBackendCall& call, Prepared& prepared) {
   const std::string_view op = call.op;
-  if (op == "avg") return "MPI has no avg";
+  if (op == "avg" || op == "premul_sum") return "MPI has no " + std::string(op);
   for (const Operator& row : kOperators) {
     if (row.name == op) prepared.op = row.op;
   }

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/verify/inputs.h"
 #include "impl/reduce/kernels.h"
 
 namespace tutti::harness {
@@ -26,12 +27,14 @@ class PreparedCalls final : public Prepared {
   struct Seat {
     Communicator* communicator;
     Call call;
+    Factor factor;  ///< of premul_sum
     std::optional<Work> work;
   };
   explicit PreparedCalls(std::vector<Seat> seats) : seats_(std::move(seats)) {}
 
   Status post(std::size_t index) override {
     Seat& seat = seats_[index];
+    seat.call.factor = seat.factor.data();
     TUTTI_ASSIGN_OR_RETURN(seat.work, seat.communicator->post(seat.call));
     return {};
   }
@@ -96,7 +99,10 @@ Result<std::unique_ptr<Prepared>> TuttiBackend::prepare(const Case& one, std::sp
   TUTTI_ASSIGN_OR_RETURN(const Schedule* schedule, schedule_for(one));
   std::vector<PreparedCalls::Seat> seats;
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
-    seats.push_back({.communicator = communicators_[i].get(), .call = call_for(one, buffers[i], schedule), .work = {}});
+    seats.push_back({.communicator = communicators_[i].get(),
+                     .call = call_for(one, buffers[i], schedule),
+                     .factor = factor_element(one.dtype, communicators_[i]->rank()),
+                     .work = {}});
     TUTTI_RETURN_IF_ERROR(communicators_[i]->prepare(seats.back().call));
   }
   return std::unique_ptr<Prepared>(new PreparedCalls(std::move(seats)));

@@ -73,12 +73,13 @@ T weighted_element(const std::vector<T>& column, Op op, int suspect, int weight)
   std::vector<Wide> values;
   for (std::size_t rank = 0; rank < column.size(); ++rank) {
     const int times = static_cast<int>(rank) == suspect ? weight : 1;
-    for (int i = 0; i < times; ++i) values.push_back(wide(column[rank]));
+    const auto factor = static_cast<Wide>(op == Op::premul_sum ? factor_of(static_cast<int>(rank)) : 1);
+    for (int i = 0; i < times; ++i) values.push_back(wide(column[rank]) * factor);
   }
   Wide total = values[0];
   for (std::size_t i = 1; i < values.size(); ++i) {
     const Wide value = values[i];
-    if (op == Op::sum || op == Op::avg) total += value;
+    if (combining(op) == Op::sum) total += value;
     if (op == Op::prod) total *= value;
     if (op == Op::min) total = less(value, total) ? value : total;
     if (op == Op::max) total = less(total, value) ? value : total;
@@ -162,7 +163,7 @@ TEST(VerifyOutput, OfNoElementsChecksNone) {
 TEST(VerifyOutput, NamesTheRankWhoseContributionIsMissing) {
   for (const Operation& operation : every_all_reduce()) {
     const CheckResult result = verify(operation, 1, weighted(operation, 3, 0));
-    const bool is_added = operation.op == Op::sum || operation.op == Op::avg || operation.op == Op::prod;
+    const bool is_added = combining(operation.op) == Op::sum || operation.op == Op::prod;
     const Count least = !is_added ? 1000 : is_coarse(operation) && operation.op == Op::avg ? 5000 : 9000;
     EXPECT_GT(result.wrong, least) << name_of(operation);
     EXPECT_EQ(result.diagnosis, "rank 3's contribution is missing") << name_of(operation);

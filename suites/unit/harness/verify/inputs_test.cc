@@ -180,6 +180,23 @@ TEST(Inputs, OfSumsHaveSubsetSumsWithinWhatIsExact) {
   }
 }
 
+TEST(Inputs, OfPremulSumTimesTheFactorAreThoseOfSum) {
+  for (const Dtype dtype : all_dtypes()) {
+    if (is_integer(dtype)) continue;
+    visit_dtype(dtype, [dtype]<class T>(std::type_identity<T>) {
+      for (const int ranks : {1, 2, 7, 600}) {
+        const InputSpec sum{.dtype = dtype, .op = Op::sum, .ranks = ranks, .rank = ranks - 1, .salt = 3};
+        InputSpec premul = sum;
+        premul.op = Op::premul_sum;
+        const auto expected = input<T>(sum, 1000), unscaled = input<T>(premul, 1000);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          ASSERT_EQ(number(unscaled[i]) * factor_of(ranks - 1), number(expected[i])) << to_string(dtype) << " " << i;
+        }
+      }
+    });
+  }
+}
+
 /// So that a result that is not computed at all cannot be right.
 TEST(Inputs, OfSumsHaveManySums) {
   const auto sums_of = []<class T>(std::type_identity<T>, Dtype dtype, int ranks) {

@@ -52,6 +52,10 @@ TEST(Accumulation, ReducesLiterals) {
   EXPECT_EQ((reduced<Float8E4M3>({Float8E4M3{0x7e}, Float8E4M3{0x7e}}, Op::avg).bits), 0x7e);
   EXPECT_EQ((reduced<Float8E4M3>({Float8E4M3{0x7e}, Float8E4M3{0x7e}}, Op::sum).bits), 0x7e);
   EXPECT_EQ((reduced<Float8E5M2>({Float8E5M2{0x3c}, Float8E5M2{0xc0}}, Op::min).to_float()), -2.0F);
+  EXPECT_EQ(reduced<float>({1, -5, 3}, Op::premul_sum), -1.0F);  // of what was multiplied already
+  EXPECT_EQ(scaled(1.5F, 2), 3.0F);
+  EXPECT_EQ(scaled(std::int8_t{100}, 2), -56);
+  EXPECT_EQ(scaled(bf16(-1.25F), 4).to_float(), -5.0F);
   // 1/3 in bfloat16 is 0x3eab: rounded to nearest, not truncated (0x3eaa).
   EXPECT_EQ(reduced<BFloat16>({bf16(1), bf16(2), bf16(-2)}, Op::avg).bits, 0x3eab);
 }

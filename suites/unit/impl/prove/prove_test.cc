@@ -70,7 +70,24 @@ TEST(ProveSchedule, ProvesEveryFormWithBothKindsOfBuffers) {
   for (const Algorithm* algorithm : all_algorithms()) {
     const auto proof = prove_schedule(schedule_of(*algorithm, {.collective = algorithm->collective, .ranks = 3}));
     ASSERT_TRUE(proof.is_ok()) << proof.status().message();
-    EXPECT_EQ(proof.value().proofs, 3 * 2 * 2) << algorithm->name;
+    const int with_factors = is_reducing(algorithm->collective) ? 2 : 0;
+    EXPECT_EQ(proof.value().proofs, 3 * 2 * 2 + with_factors) << algorithm->name;
+  }
+}
+
+TEST(ProvePlans, CountTheFactorsOfPremulSum) {
+  for (const char* name : {"ring", "one_shot", "two_shot"}) {
+    const Schedule schedule = schedule_for(Collective::all_reduce, name, 3);
+    BindRequest request = request_for(schedule);
+    request.op = Op::premul_sum;
+    std::vector<Plan> plans = bind_all(schedule, request);
+    EXPECT_EQ(text_of(set_of(schedule, plans, request, 64)), "") << name;
+    OpenPlan open(plans[1]);
+    for (PlanOp& op : open.ops) op.marks &= static_cast<std::uint8_t>(~mark_scales);
+    plans[1] = open.closed();
+    EXPECT_THAT(text_of(set_of(schedule, plans, request, 64)),
+                testing::HasSubstr("hold the contribution of rank 1 multiplied by 0 factors instead of 1"))
+        << name;
   }
 }
 
@@ -350,8 +367,7 @@ TEST_F(BrokenPlan, OperandsThatAreNone) {
   expect("an operand of rank 2 is marked as this rank's own",
          [](OpenPlan& plan) { plan.operands[plan.ops[1].first_operand + 2].ranks.first = 2; });
   expect("moves -4 bytes", [](OpenPlan& plan) { plan.ops[1].bytes = -4; });
-  expect("is marked for a shortcut that it cannot take",
-         [](OpenPlan& plan) { plan.ops[1].shortcut = Shortcut::copy; });
+  expect("is marked for a shortcut that it cannot take", [](OpenPlan& plan) { plan.ops[1].shortcut = Shortcut::copy; });
 }
 
 TEST_F(BrokenPlan, PlansOfTwoCalls) {

@@ -23,6 +23,7 @@ Number reference_combined(Op op, Number a, Number b) {
   switch (op) {
     case Op::sum:
     case Op::avg:
+    case Op::premul_sum:
       return a + b;
     case Op::prod:
       return a * b;
@@ -47,7 +48,7 @@ T reference_reduced(Op op, bool divides, const std::vector<T>& column) {
   const auto ranks = static_cast<int>(column.size());
   if constexpr (std::is_integral_v<T>) {
     // Sums and products modulo 2^64 are cut down to those modulo 2^32 and 2^8.
-    const bool wraps = op == Op::sum || op == Op::avg || op == Op::prod;
+    const bool wraps = combining(op) == Op::sum || op == Op::prod;
     T result = column[0];
     for (std::size_t s = 1; s < column.size(); ++s) {
       if (wraps) {

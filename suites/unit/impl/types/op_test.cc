@@ -27,15 +27,17 @@ TEST(Dtypes, AreTheTwelve) {
   for (const Dtype dtype : all_dtypes()) EXPECT_EQ(parse_dtype(to_string(dtype)).value(), dtype);
 }
 
-TEST(Ops, AreTheEight) {
-  EXPECT_THAT(names(all_ops()), testing::ElementsAre("sum", "prod", "min", "max", "avg", "band", "bor", "bxor"));
+TEST(Ops, AreTheNine) {
+  EXPECT_THAT(names(all_ops()),
+              testing::ElementsAre("sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "premul_sum"));
   for (const Op op : all_ops()) EXPECT_EQ(parse_op(to_string(op)).value(), op);
 }
 
 TEST(Ops, OnBitsExistForIntegersOnly) {
   std::vector<std::string> integers;
   for (const Dtype dtype : all_dtypes()) {
-    for (const Op op : {Op::sum, Op::prod, Op::min, Op::max, Op::avg, Op::none}) EXPECT_TRUE(op_exists(op, dtype));
+    for (const Op op : {Op::sum, Op::prod, Op::min, Op::max, Op::avg, Op::premul_sum, Op::none})
+      EXPECT_TRUE(op_exists(op, dtype));
     for (const Op op : {Op::band, Op::bor, Op::bxor}) EXPECT_EQ(op_exists(op, dtype), is_integer(dtype));
     if (is_integer(dtype)) integers.emplace_back(to_string(dtype));
   }
