@@ -6,7 +6,7 @@
 
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
-#include "impl/schedule/bind.h"
+#include "impl/schedule/segment.h"
 #include "impl/transports/local/domain.h"
 #include "impl/types/names.h"
 
@@ -19,14 +19,14 @@ constexpr Count kFew = 17;  ///< elements beyond the longest call that is one se
 /// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
   const DomainShape shape = local::shape_for(problem.ranks);
-  const auto bound = bind(schedule_of(algorithm, problem),
-                          {.count = count,
-                           .dtype = dtype,
-                           .op = is_reducing(problem.collective) ? Op::sum : Op::none,
-                           .resources = {.slots = shape.slots,
-                                         .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
-                                         .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
-  return bound.is_ok() ? bound.value().segments() : 0;
+  const auto segment = choose_segment(schedule_of(algorithm, problem),
+                                      {.count = count,
+                                       .dtype = dtype,
+                                       .op = is_reducing(problem.collective) ? Op::sum : Op::none,
+                                       .resources = {.slots = shape.slots,
+                                                     .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
+                                                     .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+  return segment.is_ok() ? (count + segment.value() - 1) / segment.value() : 0;
 }
 
 /// Elements per block with which every form of the algorithm has a full segment and a tail. The segment of a

@@ -46,6 +46,7 @@ Result<const Algorithm*> find_algorithm(Collective collective, std::string_view 
 }
 
 int slots_of_whole_message(const Problem& problem, int slices) { return problem.ranks > 1 ? slices : 0; }
+int one_slot(const Problem& problem, int /*slices*/) { return problem.ranks > 1 ? 1 : 0; }
 
 Schedule schedule_of(const Algorithm& algorithm, const Problem& problem) {
   return {.problem = problem,

@@ -23,6 +23,9 @@ struct Algorithm {
   int (*least_slots)(const Problem&, int slices) = nullptr;  ///< nullptr: no channels
   bool synchronises = false;                                 ///< as Schedule::synchronises; checked by the prover
   bool stages_in_place = false;
+  /// Right for blocks of different lengths, bound in one segment: nothing is exposed, nothing lies in scratch, and the
+  /// slots needed do not depend on the slices.
+  bool takes_counts = false;
 };
 
 /// Every algorithm, sorted by collective and name.
@@ -33,6 +36,9 @@ struct Algorithm {
 
 /// For `least_slots`, where two ranks send to each other before they receive: the channel must hold a whole message.
 [[nodiscard]] int slots_of_whole_message(const Problem& problem, int slices);
+/// For `least_slots`, where no slot waits for another one of the same message: messages flow in one direction only, or
+/// a send and a receive take turns.
+[[nodiscard]] int one_slot(const Problem& problem, int slices);
 
 [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, const Problem& problem);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost from the steps themselves: every rank's program run in units, with a clock that counts MOVEs and transfers.
+// Cost from the steps themselves: every rank's program run in units, with a clock that counts MOVEs and transfers. A
+// message is one slice here, so MOVEs that take turns come one after the other, as their first slices do.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -115,7 +116,7 @@ class CostWalk {
     int remote = 0;
     const auto look_at = [&](const Operand& operand) {
       if (operand.space == Space::channel) return;
-      length = std::max<std::int64_t>(length, static_cast<std::int64_t>(operand.units.length) * operand.units.repeat);
+      length = std::max<std::int64_t>(length, count_of(operand.units));
       remote += operand.ranks.n - (contains(operand.ranks, rank, ranks_) ? 1 : 0);
     };
     for (const Operand& to : step.destinations) look_at(to);

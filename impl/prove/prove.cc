@@ -32,10 +32,13 @@ std::string to_string(const Finding& finding) {
 std::vector<Finding> find_flaws(const Schedule& schedule) {
   Findings findings;
   for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
-    for (int i = 0; i < schedule.step_count(rank); ++i) {
-      if (const std::string flaw = flaw_of(schedule, schedule.step(rank, i)); !flaw.empty()) {
-        findings.add(rank, i, "{}", flaw);
-      }
+    const int count = schedule.step_count(rank);
+    Place place;
+    for (int i = 0; i < count; ++i) {
+      const Step step = schedule.step(rank, i);
+      place.is_last = i + 1 == count;
+      if (const std::string flaw = flaw_of(schedule, step, place); !flaw.empty()) findings.add(rank, i, "{}", flaw);
+      place.is_in_turn_with_previous = step.in_turn_with_next;
     }
   }
   return findings.take();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/schedule/check.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -49,7 +50,56 @@ std::string flaw_of_channels(const Operands<4>& list) {
   return {};
 }
 
-std::string flaw_of_move(const Step& step, int ranks) {
+bool is_user(const Operand& operand) { return operand.space == Space::input || operand.space == Space::output; }
+bool is_scratch(const Operand& operand) { return operand.space == Space::scratch; }
+bool is_channel(const Operand& operand) { return operand.space == Space::channel; }
+
+bool any_of(const Step& step, bool (*condition)(const Operand&)) {
+  return std::any_of(step.destinations.begin(), step.destinations.end(), condition) ||
+         std::any_of(step.sources.begin(), step.sources.end(), condition);
+}
+
+/// Scratch holds whole units, so that more than one of them is as long as other operands only where a block is a unit.
+std::string flaw_of_scratch(const Schedule& schedule, const Step& step) {
+  const int per_block = schedule.shape.units_per_block;
+  std::int64_t all = -1;
+  for (const Operands<4>* list : {&step.destinations, &step.sources}) {
+    for (const Operand& operand : *list) {
+      if (is_channel(operand)) continue;
+      const std::int64_t one = count_of(operand.units);
+      if (all >= 0 && one != all && per_block == 1) return fmt::format("a MOVE of {} units to or from {}", one, all);
+      all = one;
+      if (is_user(operand) || one == 1 || per_block == 1) continue;
+      return fmt::format("{} units of scratch, though a block has {}: one, or blocks of one unit", one, per_block);
+    }
+  }
+  return any_of(step, is_user) || per_block == 1
+             ? std::string()
+             : fmt::format("a MOVE of scratch alone, though a block has {} units, has no length", per_block);
+}
+
+/// A MOVE is as long as its operands in memory; one that has none says whose length it has.
+std::string flaw_of_length(const Schedule& schedule, const Step& step) {
+  const bool states_length = step.as_long_as.units.length > 0;
+  const bool has_scratch = any_of(step, is_scratch);
+  if (has_scratch || any_of(step, is_user)) {
+    if (states_length) return "a MOVE of memory states another length";
+    return has_scratch ? flaw_of_scratch(schedule, step) : std::string();
+  }
+  if (!states_length) return "a MOVE without memory has no length";
+  if (!is_user(step.as_long_as)) return "a MOVE as long as something that is neither input nor output";
+  return flaw_of_operand(step.as_long_as, "length", schedule.problem.ranks);
+}
+
+std::string flaw_of_turn(const Step& step, Place place) {
+  if (!step.in_turn_with_next && !place.is_in_turn_with_previous) return {};
+  if (step.verb != Verb::move || !any_of(step, is_channel))
+    return "takes turns with another step, but is no MOVE through a channel";
+  return step.in_turn_with_next && place.is_last ? "takes turns with the next step, but is the last" : std::string();
+}
+
+std::string flaw_of_move(const Schedule& schedule, const Step& step) {
+  const int ranks = schedule.problem.ranks;
   if (step.destinations.size == 0 || step.sources.size == 0) return "a MOVE needs a destination and a source";
   for (const Operand& operand : step.destinations) {
     if (std::string flaw = flaw_of_operand(operand, "destination", ranks); !flaw.empty()) return flaw;
@@ -57,6 +107,7 @@ std::string flaw_of_move(const Step& step, int ranks) {
   for (const Operand& operand : step.sources) {
     if (std::string flaw = flaw_of_operand(operand, "source", ranks); !flaw.empty()) return flaw;
   }
+  if (std::string flaw = flaw_of_length(schedule, step); !flaw.empty()) return flaw;
   std::string flaw = flaw_of_channels(step.destinations);
   return flaw.empty() ? flaw_of_channels(step.sources) : flaw;
 }
@@ -89,9 +140,10 @@ std::string describe_range(const RankSet& set, int ranks) {
                      set.first, set.stride, set.n, ranks, ranks - 1, ranks);
 }
 
-std::string flaw_of(const Schedule& schedule, const Step& step) {
+std::string flaw_of(const Schedule& schedule, const Step& step, Place place) {
   const int ranks = schedule.problem.ranks;
-  if (step.verb == Verb::move) return flaw_of_move(step, ranks);
+  if (std::string flaw = flaw_of_turn(step, place); !flaw.empty()) return flaw;
+  if (step.verb == Verb::move) return flaw_of_move(schedule, step);
   if (!is_in_range(step.ranks, ranks)) {
     return fmt::format("{} {}", step.verb == Verb::signal ? "SIGNAL to" : "WAIT for",
                        describe_range(step.ranks, ranks));

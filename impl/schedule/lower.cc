@@ -47,9 +47,11 @@ Result<Plan> Lowering::run() {
   const int count = schedule_.step_count(rank_);
   ops_.reserve(static_cast<std::size_t>(count));
   operands_.reserve(3 * static_cast<std::size_t>(count));
+  Place place;
   for (index_ = 0; index_ < count; ++index_) {
     const Step step = schedule_.step(rank_, index_);
-    if (const std::string flaw = flaw_of(schedule_, step); !flaw.empty()) {
+    place.is_last = index_ + 1 == count;
+    if (const std::string flaw = flaw_of(schedule_, step, place); !flaw.empty()) {
       return error(Code::invalid_argument, "{} {} on {} ranks: rank {} step {}: {}",
                    to_string(schedule_.problem.collective), schedule_.name, ranks_, rank_, index_, flaw);
     }
@@ -61,9 +63,12 @@ Result<Plan> Lowering::run() {
         lower_wait(step);
         break;
       case Verb::move:
+        if (step.in_turn_with_next || place.is_in_turn_with_previous) chain_.push_back(ops_.size());
         lower_move(step);
         break;
     }
+    if (place.is_in_turn_with_previous && !step.in_turn_with_next) take_turns();
+    place.is_in_turn_with_previous = step.in_turn_with_next;
   }
   header_.is_exchange = is_exchange(ops_);
   return Plan(header_, ops_, operands_, exposures_);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // MOVE: operands get their places in bytes, in the mirror where a peer's buffer is staged; copies onto themselves are
 // dropped; and the rest is cut into ops, one per piece that is contiguous in every operand and lies in one slice.
-// Operands are streams of equally many bytes, so that the cuts are the ends of all their pieces.
+// Operands are streams of equally many bytes, so that the cuts are the ends of all their pieces. MOVEs that take turns
+// are lowered one after the other and then dealt out, a slice of each at a time.
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "impl/schedule/lowering.h"
@@ -57,23 +57,48 @@ void Lowering::lower_move(const Step& step) {
   if (!destinations.empty()) emit(destinations, sources, step.is_final ? mark_final : 0);
 }
 
+void Lowering::take_turns() {
+  struct Rest {
+    std::size_t next;
+    std::size_t end;
+  };
+  std::vector<Rest> rests;
+  for (std::size_t i = 0; i < chain_.size(); ++i) {
+    rests.push_back({.next = chain_[i], .end = i + 1 < chain_.size() ? chain_[i + 1] : ops_.size()});
+  }
+  const auto begin = static_cast<std::ptrdiff_t>(chain_.front());
+  std::vector<PlanOp> in_turn;
+  in_turn.reserve(ops_.size() - chain_.front());
+  while (!rests.empty()) {
+    for (Rest& rest : rests) {
+      do {
+        in_turn.push_back(ops_[rest.next]);
+      } while ((ops_[rest.next++].marks & mark_closes) == 0);
+    }
+    std::erase_if(rests, [](const Rest& rest) { return rest.next == rest.end; });
+  }
+  std::copy(in_turn.begin(), in_turn.end(), ops_.begin() + begin);
+  chain_.clear();
+}
+
 void Lowering::copy_local(const Located& destination, const Located& source) {
   move_bytes_ = total_bytes(source.pieces);
   if (move_bytes_ > 0) emit({destination}, {source}, 0);
 }
 
 std::int64_t Lowering::length_of(const Step& step) const {
-  const auto length = [this](const Operands<4>& list) -> std::optional<std::int64_t> {
-    for (const Operand& operand : list) {
-      if (is_user(operand.space)) return table_.bytes(operand.units, blocks_of(operand.space, operand.ranks.first));
-    }
-    return std::nullopt;
+  const auto bytes_of = [this](const Operand& operand) {
+    return table_.bytes(operand.units, blocks_of(operand.space, operand.ranks.first));
   };
-  const auto destination = length(step.destinations);
-  const auto bytes = destination ? destination : length(step.sources);
-  TUTTI_ASSERT(bytes.has_value(), "{} rank {} step {}: a MOVE without user memory has no length", schedule_.name, rank_,
-               index_);
-  return *bytes;
+  if (step.as_long_as.units.length > 0) return bytes_of(step.as_long_as);
+  std::int64_t scratch_bytes = 0;
+  for (const Operands<4>* list : {&step.destinations, &step.sources}) {
+    for (const Operand& operand : *list) {
+      if (is_user(operand.space)) return bytes_of(operand);
+      if (operand.space == Space::scratch) scratch_bytes = count_of(operand.units) * table_.largest_unit_bytes();
+    }
+  }
+  return scratch_bytes;
 }
 
 Located Lowering::locate_memory(const Operand& operand, bool in_mirror) const {
@@ -82,8 +107,16 @@ Located Lowering::locate_memory(const Operand& operand, bool in_mirror) const {
     if (in_mirror) return {Space::scratch, operand.ranks, mirror_pieces(operand.space, owner, operand.units)};
     return {operand.space, operand.ranks, user_pieces(operand.space, owner, operand.units)};
   }
+  const UnitSet& set = operand.units;
+  const std::int64_t bytes = count_of(set) == 1 ? move_bytes_ : table_.largest_unit_bytes();
+  const int total = std::max(schedule_.shape.scratch_units, 1);
   std::vector<Piece> pieces;
-  UnitTable::append(pieces, {.offset = operand.units.start * layout_.unit_stride, .bytes = move_bytes_});
+  for (int j = 0; j < set.repeat; ++j) {
+    for (int i = 0; i < set.length; ++i) {
+      const int index = (set.start + j * set.stride + i) % total;
+      UnitTable::append(pieces, {.offset = index * layout_.unit_stride, .bytes = bytes});
+    }
+  }
   return {layout_.is_in_line ? Space::line : Space::scratch, operand.ranks, pieces};
 }
 

@@ -64,6 +64,8 @@ class Lowering {
   // ---- MOVE: lower_move.cc
 
   void lower_move(const Step& step);
+  /// Puts the ops of the chain's MOVEs in the order of their turns.
+  void take_turns();
   /// A MOVE within my memory, for staging; nothing where it is empty.
   void copy_local(const Located& destination, const Located& source);
   /// Every MOVE has an operand in the user's memory; its length is the others'.
@@ -96,6 +98,7 @@ class Lowering {
   int index_ = 0;                                ///< of the step being lowered
   std::int64_t move_bytes_ = 0;                  ///< of the MOVE, copy or exposure being lowered
   std::vector<std::int64_t> cuts_;               ///< of it; kept for its memory
+  std::vector<std::size_t> chain_;               ///< where the ops of each MOVE of the present chain begin
   std::vector<std::vector<Incoming>> incoming_;  ///< by peer; empty before the first one
   PlanHeader header_;
   std::vector<PlanOp> ops_;

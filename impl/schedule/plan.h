@@ -5,7 +5,8 @@
 //   block: | PlanHeader | PlanOp x ops | PlanOperand x operands | PlanExposure x exposures |
 //
 // A MOVE of the schedule becomes one PlanOp per contiguous piece and per channel slice. `marks` say which of them opens
-// and which closes its slice. Empty pieces are absent, but for one empty token where a channel is involved.
+// and which closes its slice; the pieces of a slice stay together, also where MOVEs take turns. Empty pieces are
+// absent, but for one empty token where a channel is involved.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,9 @@
 // themselves: a MOVE into a channel is complete when its source may be overwritten.
 //
 // Units. A block of the user's buffer is cut into `Shape::units_per_block` units; unit u of the input or output is part
-// u mod units_per_block of block u / units_per_block. Scratch has `Shape::scratch_units` units of the largest unit's
-// size.
+// u mod units_per_block of block u / units_per_block. Scratch has `Shape::scratch_units` units, each with
+// room for the largest: one of them is as long as its MOVE's other operands, and where a block is one unit a MOVE may
+// have several.
 #pragma once
 
 #include <array>
@@ -58,6 +59,10 @@ struct UnitSet {
   bool operator==(const UnitSet&) const = default;
 };
 
+/// How many units `set` has.
+[[nodiscard]] inline std::int64_t count_of(const UnitSet& set) {
+  return static_cast<std::int64_t>(set.length) * set.repeat;
+}
 [[nodiscard]] inline UnitSet unit(int index) { return {.start = index, .length = 1}; }
 [[nodiscard]] inline UnitSet units(int start, int length) { return {.start = start, .length = length}; }
 
@@ -122,10 +127,16 @@ struct Step {
   Operands<4> destinations;  ///< MOVE
   Operands<4> sources;       ///< MOVE; reduced in the order written, a set in its own order
   bool is_final = false;  ///< MOVE: completes its output units (avg divides here); exactly one per reduced output unit
-  RankSet ranks;          ///< SIGNAL, WAIT: whom
-  int phase = 0;          ///< SIGNAL, WAIT: >= 1, rising in program order
-  Exposure read;          ///< SIGNAL
-  Exposure write;         ///< SIGNAL
+  /// MOVE through a channel: takes turns with the next step, which is one too. Of such a chain the first slice of every
+  /// MOVE is done, then the second of every MOVE, and so on; a MOVE that has run out of slices is passed over. A send
+  /// and a receive in turn need one slot each, however long they are.
+  bool in_turn_with_next = false;
+  /// MOVE from channels to channels alone: whose length it has, without touching it; empty for all other steps.
+  Operand as_long_as;
+  RankSet ranks;   ///< SIGNAL, WAIT: whom
+  int phase = 0;   ///< SIGNAL, WAIT: >= 1, rising in program order
+  Exposure read;   ///< SIGNAL
+  Exposure write;  ///< SIGNAL
   /// SIGNAL, WAIT: only ends a read exposure. Where binding stages that exposure (a copy in scratch, protected by its
   /// generation), both ends drop the step.
   bool only_closes_reads = false;
@@ -139,6 +150,16 @@ struct Step {
 [[nodiscard]] inline Step final_move(Operands<4> destinations, Operands<4> sources) {
   Step step = move(destinations, sources);
   step.is_final = true;
+  return step;
+}
+[[nodiscard]] inline Step in_turn(Step step) {
+  step.in_turn_with_next = true;
+  return step;
+}
+/// Sends on to rank `to` what arrives from rank `from`, a message as long as `as_long_as`, without keeping it.
+[[nodiscard]] inline Step relay(int to, int from, Operand as_long_as) {
+  Step step = move({channel(to)}, {channel(from)});
+  step.as_long_as = as_long_as;
   return step;
 }
 [[nodiscard]] inline Step signal(RankSet ranks, int phase, Exposure read = {}, Exposure write = {}) {

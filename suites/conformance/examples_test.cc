@@ -2,6 +2,7 @@
 // The worked example in the head of every algorithm's file is what its generator emits. The test reads the comment, so
 // neither can change without the other.
 #include <fstream>
+#include <map>
 #include <regex>
 #include <string>
 
@@ -22,15 +23,25 @@ struct Example {
 
 /// The examples by collective and name; an algorithm that is not here is expected to show rank 0 of 4.
 Example example_of(const Algorithm& algorithm) {
-  const std::string name = fmt::format("{}/{}", to_string(algorithm.collective), algorithm.name);
-  if (name == "all_reduce/halving") return {.ranks = 5, .shown = {0}, .is_listed = true};
-  if (name == "all_to_all/direct" || name == "all_to_all/pairwise")
-    return {.ranks = 3, .shown = {0}, .is_listed = true};
-  if (name == "broadcast/direct" || name == "scatter/direct") return {.ranks = 4, .shown = {0, 1}, .is_listed = true};
-  if (name == "gather/direct") return {.ranks = 3, .shown = {0, 1}, .is_listed = true};
-  if (name == "all_gather/direct") return {.ranks = 3, .shown = {0}, .is_listed = true};
-  if (name == "broadcast/knomial") return {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false};
-  return {.ranks = 4, .shown = {0}, .is_listed = true};
+  static const std::map<std::string, Example> kOthers{
+      {"all_reduce/halving", {.ranks = 5, .shown = {0}, .is_listed = true}},
+      {"all_to_all/direct", {.ranks = 3, .shown = {0}, .is_listed = true}},
+      {"all_to_all/linear", {.ranks = 3, .shown = {0}, .is_listed = true}},
+      {"all_to_all/pairwise", {.ranks = 3, .shown = {0}, .is_listed = true}},
+      {"all_gather/direct", {.ranks = 3, .shown = {0}, .is_listed = true}},
+      {"broadcast/chain", {.ranks = 4, .shown = {0, 1, 3}, .is_listed = true}},
+      {"broadcast/direct", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
+      {"broadcast/knomial", {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false}},
+      {"gather/direct", {.ranks = 3, .shown = {0, 1}, .is_listed = true}},
+      {"gather/knomial", {.ranks = 6, .shown = {0, 4, 1}, .is_listed = true}},
+      {"gather/linear", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
+      {"reduce/knomial", {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false}},
+      {"scatter/direct", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
+      {"scatter/knomial", {.ranks = 6, .shown = {0, 4, 1}, .is_listed = true}},
+      {"scatter/linear", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
+  };
+  const auto other = kOthers.find(fmt::format("{}/{}", to_string(algorithm.collective), algorithm.name));
+  return other != kOthers.end() ? other->second : Example{.ranks = 4, .shown = {0}, .is_listed = true};
 }
 
 /// The comment at the head of the algorithm's file.

@@ -20,6 +20,7 @@
 #include "harness/measure/session.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/communicator/communicator.h"
+#include "impl/schedule/segment.h"
 
 namespace tutti::harness {
 namespace {
@@ -93,21 +94,22 @@ class Coverage : public testing::TestWithParam<Axis> {
   [[nodiscard]] std::set<int> roots_of(const Algorithm& algorithm) const {
     return is_rooted(algorithm.collective) ? std::set<int>{0, GetParam().ranks - 1} : std::set<int>{0};
   }
-  /// The segments of `one`, bound as a session of this kind of ranks binds it.
+  /// The segments of `one` in a session of this kind of ranks.
   [[nodiscard]] Count segments_of(const Algorithm& algorithm, const Case& one) const {
     const DomainShape shape = domain_shape({.ranks = GetParam().ranks, .ranks_as = GetParam().ranks_as});
-    const auto bound = bind(schedule_of(algorithm, one.problem()),
-                            {.rank = one.root,
-                             .count = one.count,
-                             .dtype = one.dtype,
-                             .op = one.op,
-                             .is_in_place = one.is_in_place,
-                             .buffers = one.buffers,
-                             .resources = {.slots = shape.slots,
-                                           .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
-                                           .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
-    EXPECT_TRUE(bound.is_ok()) << bound.status().message();
-    return bound.is_ok() ? bound.value().segments() : 0;
+    const auto segment =
+        choose_segment(schedule_of(algorithm, one.problem()),
+                       {.rank = one.root,
+                        .count = one.count,
+                        .dtype = one.dtype,
+                        .op = one.op,
+                        .is_in_place = one.is_in_place,
+                        .buffers = one.buffers,
+                        .resources = {.slots = shape.slots,
+                                      .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
+                                      .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+    EXPECT_TRUE(segment.is_ok()) << segment.status().message();
+    return segment.is_ok() ? (one.count + segment.value() - 1) / segment.value() : 0;
   }
 
   /// Whether the shortest call of two segments, up to a factor of 2, needs more memory than a case of the suite may

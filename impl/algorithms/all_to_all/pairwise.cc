@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairwise all_to_all: in round i = 0..P-1 rank r exchanges one block with rank (i - r) mod P, and copies its own block
 // in the round in which that is itself. The pairing is its own inverse, so block q leaves for rank q in the same round
-// in which rank q's block takes its place: safe in place, for every P.
+// in which rank q's block takes its place. The two take turns: slice k leaves before slice k arrives, so that one slot
+// is enough and the exchange is safe in place, for every P.
 //
 // P = 3, rank 0:
-//   step 0  OUT[0] <- IN[0]    step 1  CH(1) <- IN[1]    step 3  CH(2) <- IN[2]
-//                              step 2  OUT[1] <- CH(1)   step 4  OUT[2] <- CH(2)
+//   step 0  OUT[0] <- IN[0]    step 1  CH(1) <- IN[1], in turn    step 3  CH(2) <- IN[2], in turn
+//                              step 2  OUT[1] <- CH(1)            step 4  OUT[2] <- CH(2)
 #include "impl/algorithms/algorithm.h"
 
 namespace tutti {
@@ -21,7 +22,7 @@ Step step(const Problem& problem, int rank, int index) {
   if (index == 2 * own_round) return move({output(rank, unit(rank))}, {input(rank, unit(rank))});
   if (index > 2 * own_round) ++index;  // the round with itself has one step, not two
   const int peer = (index / 2 + ranks - rank) % ranks;
-  if (index % 2 == 0) return move({channel(peer)}, {input(rank, unit(peer))});
+  if (index % 2 == 0) return in_turn(move({channel(peer)}, {input(rank, unit(peer))}));
   return move({output(rank, unit(peer))}, {channel(peer)});
 }
 
@@ -45,8 +46,9 @@ const Algorithm k_all_to_all_pairwise{
     .step_count = step_count,
     .step = step,
     .cost = cost,
-    .least_slots = slots_of_whole_message,
+    .least_slots = one_slot,
     .synchronises = true,
+    .takes_counts = true,
 };
 
 }  // namespace tutti

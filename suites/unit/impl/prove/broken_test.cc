@@ -76,7 +76,7 @@ TEST(BrokenSchedule, SwappedReadAndClosingSignalReadsWhatMayBeClosed) {
 
 TEST(BrokenSchedule, MisaddressedUnitGivesTheWrongBytes) {
   Programs pairwise = programs_of(Collective::all_to_all, "pairwise", 3);
-  ASSERT_EQ(at(pairwise[0], 3), move({channel(2)}, {input(0, unit(2))}));
+  ASSERT_EQ(at(pairwise[0], 3), in_turn(move({channel(2)}, {input(0, unit(2))})));
   at(pairwise[0], 3).sources = {input(0, unit(1))};
   EXPECT_EQ(findings_of(pairwise),
             "rank 2: output bytes [0, 64) (block 0) lack the contribution of rank 0; hold bytes [64, 128) of rank 0's "
@@ -257,6 +257,66 @@ TEST(BrokenSchedule, PartialOverlapOfSourceAndDestination) {
   Programs halving = programs_of(Collective::all_reduce, "halving", 4);
   halving[0].push_back(move({output(0, units(1, 2))}, {output(0, units(0, 2))}));
   EXPECT_THAT(findings_of(halving), StartsWith("rank 0 step 8: a destination overlaps a source partly"));
+}
+
+// What takes turns for: with whole messages, both ends fill the one slot and wait.
+TEST(BrokenSchedule, ExchangeThatDoesNotTakeTurnsNeedsASlotForEverySlice) {
+  Programs pairwise = programs_of(Collective::all_to_all, "pairwise", 3);
+  for (Program& program : pairwise.ranks) {
+    for (Step& step : program) step.in_turn_with_next = false;
+  }
+  EXPECT_THAT(prove_schedule(pairwise.schedule()).status().message(),
+              HasSubstr("4 slices per unit:\n  rank 0 step 1: deadlock: with 1 slot per channel, none becomes free to "
+                        "rank 1"));
+}
+
+// In place, slice k of a block would be overwritten before it has left.
+TEST(BrokenSchedule, ReceiveBeforeItsSendInATurnIsWrongInPlace) {
+  Programs linear = programs_of(Collective::all_to_all, "linear", 2);
+  linear.original.least_slots = [](int slices) { return slices; };
+  EXPECT_EQ(findings_of(linear, Buffers::shared, true), "");
+  linear[0] = {at(linear[0], 0), at(linear[0], 2), at(linear[0], 1)};
+  at(linear[0], 1).in_turn_with_next = true;
+  at(linear[0], 2).in_turn_with_next = false;
+  EXPECT_EQ(findings_of(linear), "");
+  EXPECT_THAT(findings_of(linear, Buffers::shared, true), HasSubstr("rank 1: output bytes [0, 64) (block 0) "));
+}
+
+TEST(BrokenSchedule, TurnsOfStepsThatCannotTakeThem) {
+  Programs copies = programs_of(Collective::all_to_all, "pairwise", 2);
+  at(copies[0], 0).in_turn_with_next = true;
+  EXPECT_THAT(findings_of(copies),
+              StartsWith("rank 0 step 0: takes turns with another step, but is no MOVE through a channel"));
+  Programs signals = programs_of(Collective::all_to_all, "direct", 2);
+  signals[1].insert(signals[1].begin(), in_turn(move({channel(0)}, {input(1, unit(0))})));
+  EXPECT_THAT(findings_of(signals),
+              StartsWith("rank 1 step 1: takes turns with another step, but is no MOVE through a channel"));
+  Programs last = programs_of(Collective::all_to_all, "pairwise", 2);
+  at(last[1], 2).in_turn_with_next = true;
+  EXPECT_THAT(findings_of(last), StartsWith("rank 1 step 2: takes turns with the next step, but is the last"));
+}
+
+TEST(BrokenSchedule, MovesWithoutALengthOrWithTwo) {
+  const auto finding_of = [](const Step& step, int units_per_block = 1) {
+    Programs made = programs_of(Collective::all_to_all, "pairwise", 2);
+    made.original.shape.units_per_block = units_per_block;
+    made.original.shape.scratch_units = 4;
+    made[1][0] = step;
+    return findings_of(made);
+  };
+  EXPECT_THAT(finding_of(move({channel(0)}, {channel(0)})),
+              StartsWith("rank 1 step 0: a MOVE without memory has no length"));
+  EXPECT_THAT(finding_of(relay(0, 0, scratch(1, unit(0)))),
+              StartsWith("rank 1 step 0: a MOVE as long as something that is neither input nor output"));
+  Step two = move({output(1, unit(0))}, {input(1, unit(0))});
+  two.as_long_as = output(0, unit(0));
+  EXPECT_THAT(finding_of(two), StartsWith("rank 1 step 0: a MOVE of memory states another length"));
+  EXPECT_THAT(finding_of(move({scratch(1, units(0, 2))}, {input(1, unit(0))})),
+              StartsWith("rank 1 step 0: a MOVE of 1 units to or from 2"));
+  EXPECT_THAT(finding_of(move({scratch(1, units(0, 2))}, {input(1, units(0, 2))}), 3),
+              StartsWith("rank 1 step 0: 2 units of scratch, though a block has 3: one, or blocks of one unit"));
+  EXPECT_THAT(finding_of(move({channel(0)}, {scratch(1, unit(0))}), 3),
+              StartsWith("rank 1 step 0: a MOVE of scratch alone, though a block has 3 units, has no length"));
 }
 
 TEST(BrokenSchedule, WriteIntoAnInput) {

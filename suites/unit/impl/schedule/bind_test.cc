@@ -190,10 +190,10 @@ TEST(Bind, AMoveThatIsNoneIsRefused) {
             where + "a destination is a channel to 2 ranks: it leads to one");
   EXPECT_EQ(refusal_of(move({on(only(1), {.space = Space::line})}, {input(1, unit(0))})),
             where + "a destination lies in the flag line, where only binding places scratch");
-  EXPECT_EQ(
-      refusal_of(move({output(1, unit(-1))}, {input(1, unit(0))})),
-      where +
-          "a destination has the units {start -1, length 1, stride 0, repeat 1}: none is below 0, nor repeat below 1, nor the last unit beyond 2^31");
+  EXPECT_EQ(refusal_of(move({output(1, unit(-1))}, {input(1, unit(0))})),
+            where +
+                "a destination has the units {start -1, length 1, stride 0, repeat 1}: none is below 0, nor repeat "
+                "below 1, nor the last unit beyond 2^31");
 }
 
 TEST(Bind, APhaseThatAFlagCannotHoldIsRefused) {

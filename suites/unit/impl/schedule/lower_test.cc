@@ -166,6 +166,78 @@ TEST(Lower, ASliceOfSeveralPiecesOpensAtTheFirstAndClosesAtTheLast) {
                                                                 "CH(0)+64 <- IN+0, 64 bytes, closes, slice 128"));
 }
 
+TEST(Lower, MovesThatTakeTurnsAreDealtOutSliceBySlice) {
+  EXPECT_THAT(texts_of(plan_of(schedule_for(Collective::all_to_all, "pairwise", 2), request_for(0, 40))),
+              ElementsAre("OUT+0 <- IN+0, 160 bytes",  //
+                          "CH(1)+0 <- IN+160, 64 bytes, opens, closes, slice 64",
+                          "OUT+160 <- CH(1)+0, 64 bytes, opens, closes, slice 64",
+                          "CH(1)+0 <- IN+224, 64 bytes, opens, closes, slice 64",
+                          "OUT+224 <- CH(1)+0, 64 bytes, opens, closes, slice 64",
+                          "CH(1)+0 <- IN+288, 32 bytes, opens, closes, slice 32",
+                          "OUT+288 <- CH(1)+0, 32 bytes, opens, closes, slice 32"));
+}
+
+TEST(Lower, ATurnKeepsTheSlicesPiecesTogetherAndAMoveWithoutAnotherSliceIsPassedOver) {
+  const auto step_of = [](int /*rank*/, int index) {
+    const std::array<Step, 4> steps{in_turn(move({channel(1)}, {input(0, unit(0))})),
+                                    in_turn(move({output(0, units(2, 3))}, {channel(2)})),
+                                    move({channel(2)}, {input(0, units(0, 3))}),  // the chain ends here
+                                    move({output(0, unit(1))}, {output(0, unit(2))})};
+    return steps[static_cast<std::size_t>(index)];
+  };
+  const Schedule schedule{.problem = {.collective = Collective::all_to_all, .ranks = 3},
+                          .name = "takes turns",
+                          .shape = {.units_per_block = 1, .largest_message = 3},
+                          .step_count = [](int) { return 4; },
+                          .step = step_of,
+                          .cost = {},
+                          .least_slots = [](int /*slices*/) { return 1; }};
+  BindRequest request = request_for(0, 16);
+  request.resources.slot_bytes = 128;
+  EXPECT_THAT(
+      texts_of(plan_of(schedule, request)),
+      ElementsAre("CH(1)+0 <- IN+0, 64 bytes, opens, closes, slice 64",  //
+                  "OUT+128 <- CH(2)+0, 64 bytes, opens, slice 128", "OUT+0 <- CH(2)+64, 64 bytes, closes, slice 128",
+                  "CH(2)+0 <- IN+0, 128 bytes, opens, closes, slice 128",
+                  "OUT+64 <- CH(2)+0, 64 bytes, opens, closes, slice 64",
+                  "CH(2)+0 <- IN+128, 64 bytes, opens, closes, slice 64",  //
+                  "OUT+64 <- OUT+128, 64 bytes"));
+}
+
+TEST(Lower, ARelayIsAsLongAsTheBlockThatItPassesOn) {
+  const Schedule schedule{.problem = {.collective = Collective::gather, .ranks = 3},
+                          .name = "relays",
+                          .shape = {.units_per_block = 1, .largest_message = 1},
+                          .step_count = [](int) { return 1; },
+                          .step = [](int, int) { return relay(0, 2, output(0, unit(2))); },
+                          .cost = {},
+                          .least_slots = [](int /*slices*/) { return 1; }};
+  EXPECT_THAT(texts_of(plan_of(schedule, request_for(1, 20))),
+              ElementsAre("CH(0)+0 <- CH(2)+0, 64 bytes, opens, closes, slice 64",
+                          "CH(0)+0 <- CH(2)+0, 16 bytes, opens, closes, slice 16"));
+}
+
+TEST(Lower, SeveralUnitsOfScratchLieALineApartAndWrapAround) {
+  const Schedule schedule{.problem = {.collective = Collective::all_to_all, .ranks = 3},
+                          .name = "keeps blocks",
+                          .shape = {.units_per_block = 1, .scratch_units = 3, .largest_message = 2},
+                          .step_count = [](int) { return 2; },
+                          .step =
+                              [](int, int index) {
+                                const UnitSet two{.start = 2, .length = 1, .stride = 2, .repeat = 2};  // 2 and 1
+                                if (index == 0) return move({scratch(0, two)}, {input(0, units(0, 2))});
+                                return move({channel(1)}, {scratch(0, units(1, 2))});
+                              },
+                          .cost = {},
+                          .least_slots = [](int slices) { return slices; }};
+  BindRequest request = request_for(0, 20);
+  request.resources.slot_bytes = 256;
+  EXPECT_THAT(texts_of(plan_of(schedule, request)),
+              ElementsAre("SCR+256 <- IN+0, 80 bytes", "SCR+128 <- IN+80, 80 bytes",
+                          "CH(1)+0 <- SCR+128, 80 bytes, opens, slice 160",
+                          "CH(1)+80 <- SCR+256, 80 bytes, closes, slice 160"));
+}
+
 TEST(Lower, OneRankAloneWithNothingToDoHasNoOps) {
   EXPECT_THAT(texts_of(plan_of(schedule_for(Collective::barrier, "dissemination", 1), request_for(0, 0))), IsEmpty());
 }

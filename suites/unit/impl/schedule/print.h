@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps and plans as text, so that a test can say literally what it expects:
-//   step  OUT[0,2) <- CH(2) op IN[0,2)      SIGNAL {1,2} phase 1, read IN[t]      WAIT {1} phase 1
+//   step  OUT[0,2) <- CH(2) op IN[0,2), in turn   SIGNAL {1,2} phase 1, read IN[t]      WAIT {1} phase 1
 //   plan  OUT+0 <- CH(2)+0 op IN+0, 128 bytes, opens, closes, slice 128           SIGNAL {1} phase 1, exposes
 #pragma once
 
@@ -64,7 +64,8 @@ inline std::string text_of(const Step& step, int rank, int ranks) {
   std::vector<std::string> destinations, sources;
   for (const Operand& operand : step.destinations) destinations.push_back(text_of(operand, rank, ranks, ", "));
   for (const Operand& operand : step.sources) sources.push_back(text_of(operand, rank, ranks, " op "));
-  return fmt::format("{} <- {}", fmt::join(destinations, ", "), fmt::join(sources, " op "));
+  return fmt::format("{} <- {}{}", fmt::join(destinations, ", "), fmt::join(sources, " op "),
+                     step.in_turn_with_next ? ", in turn" : "");
 }
 
 /// The steps of one rank.

@@ -49,6 +49,11 @@ TEST(Segment, OfALongMessageSharesTheSlots) {
   EXPECT_EQ(segment_of(schedule_for(Collective::all_reduce, "halving", 4), request_for(100'000)), 4 * 64);
 }
 
+// Where a send and a receive take turns, one slot carries any length.
+TEST(Segment, OfAnExchangeInTurnIsTheWholeCall) {
+  EXPECT_EQ(segment_of(schedule_for(Collective::all_to_all, "pairwise", 4), request_for(100'000)), 100'000);
+}
+
 TEST(Segment, OfAStagedCallFitsTheScratch) {
   const Schedule direct = schedule_for(Collective::all_to_all, "direct", 4);
   EXPECT_EQ(segment_of(direct, request_for(100'000)), 100'000);
