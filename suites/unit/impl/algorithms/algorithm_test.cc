@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/algorithms/algorithm.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti {
+namespace {
+
+std::string name_of(const Algorithm& algorithm) {
+  return std::string(to_string(algorithm.collective)) + "/" + std::string(algorithm.name);
+}
+
+TEST(Algorithms, ThatTakeCountsExposeNothingHaveNoScratchAndNeedTheSameSlotsForAnyLength) {
+  int found = 0;
+  for (const Algorithm* algorithm : all_algorithms()) {
+    if (!algorithm->takes_counts) continue;
+    ++found;
+    for (const int ranks : {1, 2, 3, 5, 8, 64, 130}) {
+      const Problem problem{.collective = algorithm->collective, .ranks = ranks};
+      const Shape shape = algorithm->shape(problem);
+      EXPECT_EQ(shape.units_per_block, 1) << name_of(*algorithm);
+      EXPECT_EQ(shape.scratch_units, 0) << name_of(*algorithm);
+      EXPECT_FALSE(shape.exposes_input || shape.exposes_output) << name_of(*algorithm);
+      EXPECT_EQ(algorithm->least_slots(problem, 1), algorithm->least_slots(problem, 1 << 20)) << name_of(*algorithm);
+    }
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST(Algorithms, EveryDividedCollectiveHasOneThatTakesCounts) {
+  for (const Collective collective : {Collective::gather, Collective::all_gather, Collective::scatter,
+                                      Collective::reduce_scatter, Collective::all_to_all}) {
+    bool takes_counts = false;
+    for (const Algorithm* algorithm : algorithms_of(collective)) takes_counts |= algorithm->takes_counts;
+    EXPECT_TRUE(takes_counts) << to_string(collective);
+  }
+}
+
+}  // namespace
+}  // namespace tutti
