@@ -24,11 +24,16 @@ struct Example {
 /// The examples by collective and name; an algorithm that is not here is expected to show rank 0 of 4.
 Example example_of(const Algorithm& algorithm) {
   static const std::map<std::string, Example> kOthers{
+      {"all_reduce/circulant", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"all_reduce/halving", {.ranks = 5, .shown = {0}, .is_listed = true}},
+      {"all_reduce/recursive_doubling", {.ranks = 5, .shown = {0, 1, 2}, .is_listed = true}},
+      {"all_to_all/bruck", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"all_to_all/direct", {.ranks = 3, .shown = {0}, .is_listed = true}},
       {"all_to_all/linear", {.ranks = 3, .shown = {0}, .is_listed = true}},
       {"all_to_all/pairwise", {.ranks = 3, .shown = {0}, .is_listed = true}},
+      {"all_gather/circulant", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"all_gather/direct", {.ranks = 3, .shown = {0}, .is_listed = true}},
+      {"all_gather/halving", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"broadcast/chain", {.ranks = 4, .shown = {0, 1, 3}, .is_listed = true}},
       {"broadcast/direct", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
       {"broadcast/knomial", {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false}},
@@ -36,6 +41,8 @@ Example example_of(const Algorithm& algorithm) {
       {"gather/knomial", {.ranks = 6, .shown = {0, 4, 1}, .is_listed = true}},
       {"gather/linear", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
       {"reduce/knomial", {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false}},
+      {"reduce_scatter/circulant", {.ranks = 5, .shown = {0}, .is_listed = true}},
+      {"reduce_scatter/halving", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"scatter/direct", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
       {"scatter/knomial", {.ranks = 6, .shown = {0, 4, 1}, .is_listed = true}},
       {"scatter/linear", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},

@@ -103,7 +103,7 @@ TEST(ProveSchedule, DerivesTheLabels) {
        {.least_slots = 2, .keeps_order = false, .same_bits = true, .synchronises = true, .sends_are_stable = true}},
       {Collective::all_reduce,
        "halving",
-       {.least_slots = 3, .keeps_order = false, .same_bits = true, .synchronises = true, .sends_are_stable = false}},
+       {.least_slots = 1, .keeps_order = false, .same_bits = true, .synchronises = true, .sends_are_stable = false}},
       {Collective::all_reduce,
        "one_shot",
        {.least_slots = 0, .keeps_order = true, .same_bits = true, .synchronises = true, .sends_are_stable = true}},
@@ -221,8 +221,7 @@ TEST(Prove, HoldsForHalvingOnManyRanks) {
     request.resources = {.slots = 8, .slot_bytes = 256, .scratch_bytes = 4096};
     const auto call = bind(halving, request);
     ASSERT_TRUE(call.is_ok()) << call.status().message();
-    EXPECT_EQ(call.value().segment_bytes, 8 * 256);
-    EXPECT_EQ(call.value().segments(), 2);
+    EXPECT_EQ(call.value().segments(), 1);  // a round's messages take turns
     EXPECT_EQ(findings_of(halving, request), "");
   }
 }

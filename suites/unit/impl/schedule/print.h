@@ -39,10 +39,19 @@ inline std::string on_ranks(const std::string& where, const RankSet& set, int ra
 inline std::string text_of(const UnitSet& set) {
   return set.length == 1 ? fmt::format("[{}]", set.start) : fmt::format("[{},{})", set.start, set.start + set.length);
 }
+/// `[4]+[3]+[2]`: the runs of a set that has several, of one-unit blocks on so many ranks.
+inline std::string text_of(const UnitSet& set, int ranks) {
+  std::vector<std::string> runs;
+  for (int j = 0; j < set.repeat; ++j) {
+    const int start = set.start + j * set.stride;
+    runs.push_back(text_of(units(set.repeat == 1 ? start : start % ranks, set.length)));
+  }
+  return fmt::format("{}", fmt::join(runs, "+"));
+}
 
 inline std::string text_of(const Operand& operand, int rank, int ranks, std::string_view separator) {
   if (operand.space == Space::channel) return fmt::format("CH({})", operand.ranks.first);
-  const std::string where = fmt::format("{}{}", name_of(operand.space), text_of(operand.units));
+  const std::string where = fmt::format("{}{}", name_of(operand.space), text_of(operand.units, ranks));
   if (separator == ", " && operand.ranks.n > 1) {
     return fmt::format("{}@{{{}..{}}}", where, operand.ranks.first, operand.ranks.at(operand.ranks.n - 1, ranks));
   }

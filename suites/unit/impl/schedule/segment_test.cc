@@ -14,6 +14,17 @@ Schedule schedule_for(Collective collective, std::string_view name, int ranks) {
   return schedule_of(*find_algorithm(collective, name).value(), {.collective = collective, .ranks = ranks});
 }
 
+/// Messages of half a block, which a channel must hold as a whole.
+Schedule halves(int ranks) {
+  return {.problem = {.collective = Collective::all_reduce, .ranks = ranks},
+          .name = "halves",
+          .shape = {.units_per_block = ranks, .largest_message = ranks / 2},
+          .step_count = {},
+          .step = {},
+          .cost = {},
+          .least_slots = [](int slices) { return slices; }};
+}
+
 BindRequest request_for(Count count, Buffers buffers = Buffers::shared) {
   return {.count = count,
           .op = Op::sum,
@@ -45,9 +56,7 @@ TEST(Segment, OfARingLeavesOneSlotFree) {
 }
 
 // A message of two units in four slots: one slot's worth of slices for each half.
-TEST(Segment, OfALongMessageSharesTheSlots) {
-  EXPECT_EQ(segment_of(schedule_for(Collective::all_reduce, "halving", 4), request_for(100'000)), 4 * 64);
-}
+TEST(Segment, OfALongMessageSharesTheSlots) { EXPECT_EQ(segment_of(halves(4), request_for(100'000)), 4 * 64); }
 
 // Where a send and a receive take turns, one slot carries any length.
 TEST(Segment, OfAnExchangeInTurnIsTheWholeCall) {
@@ -76,10 +85,10 @@ TEST(Segment, OfMoreRanksThanFitIsRefused) {
 // A message never holds more than the segment: where a line for each unit is too long, the first units get one each and
 // the others are empty.
 TEST(Segment, BelowALinePerUnitIsWholeLinesThatFit) {
-  const Schedule halving = schedule_for(Collective::all_reduce, "halving", 32);  // messages of 16 units
-  EXPECT_EQ(segment_of(halving, request_for(100'000)), 8 * 16) << "four slots of 128 bytes are eight lines";
-  EXPECT_EQ(segment_of(halving, request_for(128)), 128);
-  EXPECT_EQ(segment_of(halving, request_for(129)), 128);
+  const Schedule long_messages = halves(32);  // messages of 16 units
+  EXPECT_EQ(segment_of(long_messages, request_for(100'000)), 8 * 16) << "four slots of 128 bytes are eight lines";
+  EXPECT_EQ(segment_of(long_messages, request_for(128)), 128);
+  EXPECT_EQ(segment_of(long_messages, request_for(129)), 128);
   const Schedule two_shot = schedule_for(Collective::all_reduce, "two_shot", 32);
   EXPECT_EQ(segment_of(two_shot, request_for(100'000, Buffers::private_)), 8 * 16) << "two mirrors in 1024 bytes";
 }
