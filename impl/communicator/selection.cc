@@ -23,24 +23,38 @@ struct Row {
 };
 
 constexpr int kAnyRanks = std::numeric_limits<int>::max();
+constexpr int kLinesOfScratch = 4096;
 constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
 
 constexpr std::array kTable{
     Row{Collective::broadcast, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
-    // From the cost formula, as are the rows of gather, all_gather, scatter and reduce_scatter.
-    Row{Collective::reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    // From the cost formula: the rows of reduce, and those of more than 128 ranks, where a rank that waits for all
+    // others costs more than a tree's rounds.
+    Row{Collective::reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
     Row{Collective::all_reduce, Buffers::shared, Crowding::core_each, 8, 2048, "one_shot"},
     Row{Collective::all_reduce, Buffers::private_, Crowding::core_each, 8, 2048, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 8, 4096, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 32, 2048, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "two_shot"},
-    Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "halving"},
-    Row{Collective::gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
-    Row{Collective::all_gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
-    Row{Collective::scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
-    Row{Collective::reduce_scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 2048, "recursive_doubling"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 65536, "halving"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "ring"},
+    // From the cost formula, to the last row of all_to_all. bruck and circulant reduce_scatter keep blocks in scratch,
+    // which has a line for each of so many ranks at most.
+    Row{Collective::gather, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::all_gather, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::all_gather, std::nullopt, Crowding::any, kAnyRanks, 65536, "circulant"},
+    Row{Collective::all_gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "ring"},
+    Row{Collective::scatter, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::any, kLinesOfScratch, 65536, "circulant"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "ring"},
     Row{Collective::all_to_all, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::all_to_all, std::nullopt, Crowding::any, kLinesOfScratch, 65536, "bruck"},
     Row{Collective::all_to_all, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},
 };
