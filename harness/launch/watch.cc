@@ -91,7 +91,7 @@ std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::
     return blame;
   }
   blame.rank = guilty->rank;
-  blame.how = is_stopped(*guilty) ? Ending::stopped : Ending::hung;
+  blame.how = is_stopped(*guilty) ? Ending::stopped : is_gone(*guilty) ? Ending::exited : Ending::hung;
   const std::string state = is_gone(*guilty) ? "dead" : describe_state(guilty->state);
   const std::string own_wait =
       is_waiting(*guilty) ? fmt::format(" for {:.1f} s", seconds(guilty->waited)) : std::string();

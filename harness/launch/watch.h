@@ -29,7 +29,7 @@ struct RankView {
 };
 
 struct Blame {
-  Ending how = Ending::hung;  ///< or stopped
+  Ending how = Ending::hung;  ///< or stopped; or exited, of a rank that is gone: whoever waits for it knows why
   int rank = -1;              ///< -1: all ranks stand in the same operation
   std::string text;
 };

@@ -117,6 +117,8 @@ void RunningJob::weigh_board() {
   finding.rank = blame->rank;
   finding.code = Code::timeout;
   finding.text = blame->text;
+  // One of several that mpirun ends when the first has died may be seen before mpirun has said which that was.
+  finding.is_certain = blame->how != Ending::exited;
   add(std::move(finding));
 }
 

@@ -53,10 +53,11 @@ TEST(Watch, StoppedRankIsToBlameEvenIfAnotherIsFurtherBehind) {
             "operation 3 (case 4)");
 }
 
-TEST(Watch, RankThatIsGoneIsToBlame) {
+TEST(Watch, RankThatIsGoneIsToBlameButDoesNotHang) {
   std::vector ranks = {waiting(0, 2, 3s), waiting(1, 3, 3s)};
   ranks[1].state = 'Z';
   EXPECT_EQ(find_culprit(ranks, 2s, case_name)->rank, 1);
+  EXPECT_EQ(find_culprit(ranks, 2s, case_name)->how, Ending::exited);
 }
 
 TEST(Watch, RankWithFewestOperationsIsToBlame) {
