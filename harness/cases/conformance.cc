@@ -81,6 +81,9 @@ class Builder {
       }
       if (root == 0) add_types(base(algorithm, problem, ranks + 1));
     }
+    for (int root = 1; root < ranks - 1 && is_rooted(collective); ++root) {  // every other root once
+      add(base(algorithm, {.collective = collective, .ranks = ranks, .root = root}, ranks + 1));
+    }
   }
   [[nodiscard]] Conformance take() { return {.cases = std::move(cases_), .left_out = std::move(left_out_)}; }
 
