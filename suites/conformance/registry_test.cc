@@ -91,6 +91,7 @@ class Coverage : public testing::TestWithParam<Axis> {
     }
     return mine;
   }
+  /// Those at which every count and form is checked.
   [[nodiscard]] std::set<int> roots_of(const Algorithm& algorithm) const {
     return is_rooted(algorithm.collective) ? std::set<int>{0, GetParam().ranks - 1} : std::set<int>{0};
   }
@@ -154,6 +155,15 @@ TEST_P(Coverage, EveryAlgorithmHasACaseAtEveryCountPlacementBufferKindAndRoot) {
   }
 }
 
+TEST_P(Coverage, EveryRootHasACase) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    std::set<int> roots;
+    for (const Case& one : cases_of(*algorithm)) roots.insert(one.root);
+    const int expected = is_rooted(algorithm->collective) ? GetParam().ranks : 1;
+    EXPECT_EQ(std::ssize(roots), expected) << name_of(algorithm->collective, algorithm->name);
+  }
+}
+
 TEST_P(Coverage, WhatCanBeCutIntoSegmentsIs) {
   constexpr Count kLong = Count{1} << 26;
   for (const Algorithm* algorithm : all_algorithms()) {
@@ -165,6 +175,7 @@ TEST_P(Coverage, WhatCanBeCutIntoSegmentsIs) {
       if (one.count > most.count) most = one;
     }
     for (const auto& [form, one] : longest) {
+      if (!roots_of(*algorithm).contains(form.root)) continue;
       Case endless = one;
       endless.count = kLong;
       if (segments_of(*algorithm, endless) == 1) continue;  // no channels and no scratch: never more than one
