@@ -5,6 +5,7 @@ namespace tutti {
 
 Result<bool> Work::test() { return communicator_->test(ticket_); }
 Status Work::wait(std::chrono::nanoseconds timeout) { return communicator_->wait(ticket_, timeout); }
+Status Work::wait() { return communicator_->wait(ticket_, communicator_->timeout()); }
 std::string Work::position() const { return communicator_->position(ticket_); }
 
 Status Communicator::run_where_it_lies(Call call) {
@@ -97,6 +98,28 @@ Status Communicator::all_to_all(const void* input, void* output, Count count, Dt
                             .input = input,
                             .output = output,
                             .buffers = buffers});
+}
+
+Status Communicator::send(const void* buffer, Count count, Dtype dtype, int peer) {
+  TUTTI_ASSIGN_OR_RETURN(Work work, post_send(buffer, count, dtype, peer));
+  return work.wait();
+}
+
+Status Communicator::recv(void* buffer, Count count, Dtype dtype, int peer) {
+  TUTTI_ASSIGN_OR_RETURN(Work work, post_recv(buffer, count, dtype, peer));
+  return work.wait();
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {
+  TUTTI_ASSIGN_OR_RETURN(const auto formation, post_split(colour, key));
+  TUTTI_RETURN_IF_ERROR(formation->wait(timeout()));
+  return formation->take();
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::new_group(std::span<const int> ranks) {
+  TUTTI_ASSIGN_OR_RETURN(const auto formation, post_new_group(ranks));
+  TUTTI_RETURN_IF_ERROR(formation->wait(timeout()));
+  return formation->take();
 }
 
 Status Communicator::barrier() { return run({.collective = Collective::barrier}); }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public API: a communicator is one rank's seat in a group of ranks; a call on it is an asynchronous operation, and
-// a blocking call is that operation waited for.
+// a blocking call is that operation waited for. README.md: operations in flight, sends and receives, groups.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "impl/algorithms/algorithm.h"
@@ -67,33 +68,49 @@ struct Reduction {
 [[nodiscard]] inline Reduction premul_sum(const void* factor) { return {Op::premul_sum, factor}; }
 
 class Communicator;
+class GroupFormation;
 
-/// A posted operation. Copyable; valid as long as its communicator.
+/// A posted operation. Copyable; valid as long as its communicator. Its buffers may be touched again when it is
+/// complete. Handles are tested and waited for in any order, each as often as one likes; doing so makes progress with
+/// all that this rank has posted, on this communicator and on all others of its world.
 class Work {
  public:
   /// Makes progress once; true when complete. Errors: as wait, but for timeout.
   [[nodiscard]] Result<bool> test();
   /// Errors: timeout naming the ranks waited for, aborted naming the rank that failed, mismatch naming the peer.
   Status wait(std::chrono::nanoseconds timeout);
+  /// With the communicator's timeout.
+  Status wait();
   /// Where the operation stands, for reports: "step 3 of 7: waits for phase 1 of rank 2".
   [[nodiscard]] std::string position() const;
 
  private:
   friend class Communicator;
-  Work(Communicator* communicator, std::uint64_t ticket) : communicator_(communicator), ticket_(ticket) {}
+  /// What a communicator knows an operation by.
+  struct Ticket {
+    enum class Kind : std::uint8_t { collective, send, receive };
+    std::uint64_t number = 0;  ///< of the calls; of the sends to `peer`, or the receives from it
+    std::int32_t peer = 0;
+    Kind kind = Kind::collective;
+  };
+  Work(Communicator* communicator, Ticket ticket) : communicator_(communicator), ticket_(ticket) {}
   Communicator* communicator_;
-  std::uint64_t ticket_;
+  Ticket ticket_;
 };
 
+/// Belongs to one thread, and so do all others of the rank: its world, and the groups made of it. Destroyed before its
+/// operations are complete, it aborts them on all ranks.
 class Communicator {
  public:
-  /// Rank `rank` of the world of `domain` (all its ranks). The domain must outlive the communicator.
+  /// Rank `rank` of the world of `domain` (all its ranks). The domain must outlive the communicator and all groups.
   [[nodiscard]] static Result<std::unique_ptr<Communicator>> create(Domain& domain, int rank,
                                                                     CommunicatorOptions options);
   virtual ~Communicator() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
+  /// The number in the world of a rank of this communicator.
+  [[nodiscard]] virtual int world_rank(int rank) const = 0;
 
   /// Binds `call` ahead of time, whatever its addresses; post then finds its plan. Each rank by itself: where one rank
   /// is refused and another is not, the caller must see to it that none posts. Errors: as post, but for addresses.
@@ -104,6 +121,30 @@ class Communicator {
   [[nodiscard]] virtual Result<Work> post(const Call& call) = 0;
   /// post and wait with the communicator's timeout, through the same path.
   virtual Status run(const Call& call) = 0;
+
+  /// Post a send of buffer[count] to rank `peer`, a receive of buffer[count] from it. The sends from one rank to
+  /// another are matched with the receives there in the order in which each were posted; count and dtype are the same
+  /// at both ends. A rank may send to itself. Complete is a send when its buffer may be written, maybe before the
+  /// receive is posted. Several posted before any is waited for are what others call a group of sends and receives.
+  /// Errors: invalid_argument (a value out of range).
+  [[nodiscard]] virtual Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer) = 0;
+  [[nodiscard]] virtual Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer) = 0;
+  /// Post and wait. Two ranks that both send first, then receive, wait for each other when the message is longer than
+  /// the channel: post both.
+  Status send(const void* buffer, Count count, Dtype dtype, int peer);
+  Status recv(void* buffer, Count count, Dtype dtype, int peer);
+
+  /// A communicator for each colour, of the ranks that pass it, ordered by key, then by rank; null for a colour below
+  /// 0. Collective over this communicator. Errors: resource with the numbers, on all ranks alike, where one has no
+  /// memory for its group; those of wait.
+  [[nodiscard]] Result<std::unique_ptr<Communicator>> split(int colour, int key);
+  /// A communicator of `ranks` of this one, in that order; null on a rank that is not among them. Called by all ranks
+  /// of this communicator with the same list. Errors: as split; invalid_argument (a number out of range, or twice),
+  /// mismatch where the lists differ.
+  [[nodiscard]] Result<std::unique_ptr<Communicator>> new_group(std::span<const int> ranks);
+  /// The same without waiting. Until the formation is complete, this communicator takes no other collective.
+  [[nodiscard]] virtual Result<std::unique_ptr<GroupFormation>> post_split(int colour, int key) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<GroupFormation>> post_new_group(std::span<const int> ranks) = 0;
 
   /// `bytes` that every rank of the node can address, 64-byte aligned. Errors: resource with the numbers.
   [[nodiscard]] virtual Result<void*> alloc_shared(std::size_t bytes) = 0;
@@ -145,14 +186,28 @@ class Communicator {
 
  protected:
   friend class Work;
-  [[nodiscard]] Work handle(std::uint64_t ticket) { return Work(this, ticket); }
-  virtual Result<bool> test(std::uint64_t ticket) = 0;
-  virtual Status wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) = 0;
-  [[nodiscard]] virtual std::string position(std::uint64_t ticket) const = 0;
+  using Ticket = Work::Ticket;
+  [[nodiscard]] Work handle(const Ticket& ticket) { return Work(this, ticket); }
+  virtual Result<bool> test(const Ticket& ticket) = 0;
+  virtual Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) = 0;
+  [[nodiscard]] virtual std::string position(const Ticket& ticket) const = 0;
+  [[nodiscard]] virtual std::chrono::nanoseconds timeout() const = 0;
 
  private:
   /// run, with the placement that the addresses show.
   Status run_where_it_lies(Call call);
+};
+
+/// A group on its way: split and new_group as an operation. Valid as long as the communicator that it is formed of.
+class GroupFormation {
+ public:
+  virtual ~GroupFormation() = default;
+  /// Makes progress; true when complete. Errors: those of split and new_group.
+  [[nodiscard]] virtual Result<bool> test() = 0;
+  /// Errors: also timeout.
+  virtual Status wait(std::chrono::nanoseconds timeout) = 0;
+  /// The group, once complete; null where this rank is in none.
+  [[nodiscard]] virtual std::unique_ptr<Communicator> take() = 0;
 };
 
 /// The row of the selection table that fits; `cores` is the number that the ranks may use together.

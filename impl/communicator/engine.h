@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communicator of a CPU rank: posted calls wait in a ring and are walked in post order, segment by segment. Each
-// segment is an operation with a number of its own and the generation number mod K.
+// The communicator of a CPU rank. Posted calls wait in a ring and start in post order, segment by segment; each segment
+// is an operation with a number of its own and the generation number mod K. Several operations are under way at once,
+// each a lane, where they have generations to themselves (impl/execute/README.md); sends and receives beside them.
 #pragma once
 
 #include <string>
@@ -9,18 +10,33 @@
 #include "impl/communicator/communicator.h"
 #include "impl/communicator/plan_cache.h"
 #include "impl/execute/cpu_machine.h"
+#include "impl/execute/transfers.h"
 
 namespace tutti {
 
+class Engine;
+/// The communicators of one rank: who waits for one makes progress on all.
+using Company = std::vector<Engine*>;
+
 class Engine final : public Communicator {
  public:
-  Engine(Domain& domain, int rank, CommunicatorOptions options);
+  Engine(Domain& domain, int rank, CommunicatorOptions options, std::shared_ptr<Company> company);
+  /// Of a group, whose domain is its own.
+  Engine(std::unique_ptr<Domain> domain, int rank, CommunicatorOptions options, std::shared_ptr<Company> company);
+  ~Engine() override;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
+  [[nodiscard]] int world_rank(int rank) const override { return domain_.world_rank(rank); }
   Status prepare(const Call& call) override;
   [[nodiscard]] Result<Work> post(const Call& call) override;
   Status run(const Call& call) override;
+  [[nodiscard]] Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer) override;
+  [[nodiscard]] Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer) override;
+  [[nodiscard]] Result<std::unique_ptr<GroupFormation>> post_split(int colour, int key) override;
+  [[nodiscard]] Result<std::unique_ptr<GroupFormation>> post_new_group(std::span<const int> ranks) override;
   [[nodiscard]] Result<void*> alloc_shared(std::size_t bytes) override { return domain_.alloc_shared(rank_, bytes); }
   void free_shared(void* pointer) override {
     last_ = {};
@@ -29,11 +45,14 @@ class Engine final : public Communicator {
   [[nodiscard]] const Algorithm& choose(const Call& call) const override;
 
  protected:
-  Result<bool> test(std::uint64_t ticket) override;
-  Status wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) override;
-  [[nodiscard]] std::string position(std::uint64_t ticket) const override;
+  Result<bool> test(const Ticket& ticket) override;
+  Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) override;
+  [[nodiscard]] std::string position(const Ticket& ticket) const override;
+  [[nodiscard]] std::chrono::nanoseconds timeout() const override { return options_.timeout; }
 
  private:
+  friend class Formation;
+  static constexpr std::int64_t kLeastChosenBytes = 16 * 1024;  ///< of scratch; a plan with less stores plainly
   static constexpr int kPatience = 256;  ///< polls of one word before a spinning wait looks around
 
   /// A call on its way.
@@ -43,6 +62,19 @@ class Engine final : public Communicator {
     std::byte* output = nullptr;
     Factor factor{};  ///< of premul_sum
     Count segment = 0;
+    bool is_walking = false;  ///< the segment at hand has started
+    bool is_complete = false;
+  };
+
+  /// A segment under way.
+  struct Operation {
+    std::uint64_t number = 0;
+    std::uint64_t ticket = 0;  ///< of its call
+    PlanView plan;
+    Lane lane;
+    bool is_complete = false;
+    bool streams_staging = false;
+    Clock::time_point start;  ///< where the store choice wants it
   };
 
   /// A call that was found valid, and its plans. A loop repeats its calls: for those, looking up and checking is this
@@ -54,6 +86,8 @@ class Engine final : public Communicator {
     BoundEntry* entry = nullptr;  ///< nullptr: nothing was accepted yet
     Factor factor{};
     bool is_short = false;  ///< one segment, no stores to choose
+    bool is_ready = false;  ///< and what `machine_` is prepared for
+    PlanView plan;          ///< of the first segment
   };
 
   [[nodiscard]] Result<BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
@@ -65,8 +99,7 @@ class Engine final : public Communicator {
   [[nodiscard]] bool is_last(const Call& call, const PlanCache::Key& key) const {
     return key == last_.key && call.input == last_.input && call.output == last_.output && last_.entry != nullptr;
   }
-  /// A short call that repeats the last one while nothing else is under way; false: it stopped at a wait and is
-  /// pending.
+  /// A short call that repeats the last one while no other is under way; false: it stopped at a wait and is pending.
   bool run_again();
   /// Puts the last accepted call at the end of the ring.
   void enqueue();
@@ -74,41 +107,64 @@ class Engine final : public Communicator {
   [[nodiscard]] const Pending& pending(std::uint64_t ticket) const { return ring_[ticket & ring_mask_]; }
   void grow();
 
-  /// Walks the oldest calls as far as they go, looking `patience` times at what a step waits for.
+  /// Walks and starts what it can, looking `patience` times at what a step waits for where there is but one thing to
+  /// do.
   void progress(int patience);
+  /// progress, and that of all other communicators of the rank.
+  void progress_all();
   [[nodiscard]] int patience() const { return options_.waiting == Waiting::spin ? kPatience : 0; }
-  [[nodiscard]] bool start(const Pending& call);
+  [[nodiscard]] Operation& operation(std::uint64_t number) { return operations_[number & (generations_ - 1)]; }
+  [[nodiscard]] const Operation& operation(std::uint64_t number) const {
+    return operations_[number & (generations_ - 1)];
+  }
+  /// Starts the next segment; false where there is none or it may not start yet.
+  [[nodiscard]] bool start_next();
+  [[nodiscard]] bool may_start(const PlanHeader& header, std::uint64_t number);
   [[nodiscard]] bool generation_is_free(std::uint64_t number);
-  void complete_operation(const PlanHeader& header);
+  void prepare_machine(const Operation& operation);
+  /// Walks an operation as far as it goes; true when it is complete.
+  bool walk(Operation& operation);
+  void finish(Operation& operation);
   void finish_segment(Pending& call);
-  /// Around a segment whose stores to scratch are chosen by trial.
-  void start_chosen(const StoreChoice& stores);
-  void finish_chosen(StoreChoice& stores);
+  void finish_chosen(const Operation& operation, StoreChoice& stores);
+  [[nodiscard]] bool is_complete(std::uint64_t ticket) const { return ticket < first_ || pending(ticket).is_complete; }
+  [[nodiscard]] bool is_complete(const Ticket& ticket) const;
+  [[nodiscard]] bool is_busy() const { return failed_.is_ok() && (first_ != next_ || !transfers_.is_idle()); }
+  /// Whether the word that the machine stopped at is all that this rank waits for, and has not changed.
+  [[nodiscard]] bool is_nothing_new() const;
+  [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count);
   /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
-  Status check(Clock::time_point deadline);
+  Status check(const Ticket& ticket, Clock::time_point deadline);
+  Status check_own_failures();
   Status fail(Status status);
-  [[nodiscard]] std::string describe_wait() const;
+  [[nodiscard]] std::string describe(const Operation& operation) const;
+  [[nodiscard]] std::string describe_call(const Pending& call) const;
 
+  std::unique_ptr<Domain> own_domain_;
   Domain& domain_;
   int rank_;
   int ranks_;
   std::uint64_t generations_;
   CommunicatorOptions options_;
+  std::shared_ptr<Company> company_;
   CpuMachine machine_;
+  Transfers transfers_;
   PlanCache cache_;
   std::vector<CompletionLine*> lines_;  // [rank]
   std::vector<Pending> ring_;           // a power of two
   std::uint64_t ring_mask_ = 0;
-  std::uint64_t first_ = 0;  // ticket of the oldest call under way
-  std::uint64_t next_ = 0;   // ticket of the next call
+  std::uint64_t first_ = 0;     // ticket of the oldest call that is not complete
+  std::uint64_t starting_ = 0;  // ticket of the oldest call that has segments to start
+  std::uint64_t next_ = 0;      // ticket of the next call
   Accepted last_;
-  Lane lane_;
-  PlanView plan_;  // of the segment that is walked
-  bool is_started_ = false;
-  Clock::time_point segment_start_;   // where the store choice wants it
-  std::uint64_t completed_ = 0;       // operations complete here
-  std::uint64_t known_complete_ = 0;  // every rank has completed at least so many
-  Status failed_;                     // first error; sticky; nothing is accepted after it
+  std::vector<Operation> operations_;    // of the numbers in (completed_, completed_ + in_flight_], by number mod K
+  const Operation* prepared_ = nullptr;  // what machine_ is prepared for, where something is in flight
+  std::uint64_t completed_ = 0;          // all operations up to this number are complete here
+  std::uint64_t in_flight_ = 0;          // started after that, complete or not
+  std::uint64_t free_until_;             // number of the last operation whose generation is known to be free
+  bool channels_are_taken_ = false;      // by an operation in flight
+  bool is_forming_ = false;              // a group: see GroupFormation
+  Status failed_;                        // first error; sticky; nothing is accepted after it
 };
 
 }  // namespace tutti

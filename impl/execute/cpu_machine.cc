@@ -6,7 +6,8 @@
 namespace tutti {
 
 CpuMachine::CpuMachine(Domain& domain, int rank)
-    : rank_(rank),
+    : domain_(domain),
+      rank_(rank),
       ranks_(domain.shape().ranks),
       generation_mask_(static_cast<std::uint64_t>(domain.shape().generations) - 1),
       slots_(static_cast<std::uint64_t>(domain.shape().slots)),
@@ -208,11 +209,10 @@ void CpuMachine::compare_plans() {
 }
 
 void CpuMachine::fail_on_mismatch(int peer) {
-  failure_ = error(
-      Code::mismatch,
-      "rank {} and rank {} do not agree on operation {}: collective, algorithm, root, count, dtype, op, placement "
-      "and buffer kind must be the same on all ranks",
-      rank_, peer, flag_base_ >> 16U);
+  failure_ = error(Code::mismatch,
+                   "{} and {} do not agree on operation {}: collective, algorithm, root, count, dtype, op, placement "
+                   "and buffer kind must be the same on all ranks",
+                   domain_.name_of(rank_), domain_.name_of(peer), flag_base_ >> 16U);
 }
 
 }  // namespace tutti

@@ -205,6 +205,7 @@ class CpuMachine {
   [[nodiscard]] bool is_full(const ChannelEnd& end, int peer, const PlanOp& op);
   void fail_on_mismatch(int peer);
 
+  const Domain& domain_;
   int rank_;
   int ranks_;
   std::uint64_t generation_mask_;

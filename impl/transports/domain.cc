@@ -11,7 +11,8 @@ constexpr std::size_t kPage = 4096;
 std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
 /// Where each part of a domain begins:
-///   | abort line | control of each rank | scratch of each rank | channels, [from][to] | heaps |
+///   | abort line, doorbell | control of each rank | scratch of each rank | channels, [from][to] | pair channels |
+///   heaps |
 struct Layout {
   explicit Layout(const DomainShape& shape)
       : ranks(static_cast<std::size_t>(shape.ranks)),
@@ -19,26 +20,32 @@ struct Layout {
         control_stride((generations + 1) * sizeof(FlagLine)),
         scratch_stride(round_up(generations * shape.scratch_bytes, kPage)),
         channel_stride(kCacheLine + static_cast<std::size_t>(shape.slots) * (sizeof(SlotHeader) + shape.slot_bytes)),
+        pair_stride(kCacheLine +
+                    static_cast<std::size_t>(shape.pair_slots) * (sizeof(SlotHeader) + shape.pair_slot_bytes)),
         heap_stride(round_up(shape.heap_bytes, kPage)),
-        control(sizeof(FlagLine)),
+        control(sizeof(FlagLine)),  // of which the abort line and the doorbell take the first two lines
         scratch(round_up(control + ranks * control_stride, kPage)),
         channels(scratch + ranks * scratch_stride),
-        heaps(round_up(channels + ranks * ranks * channel_stride, kPage)),
+        pairs(channels + ranks * ranks * channel_stride),
+        heaps(round_up(pairs + ranks * ranks * pair_stride, kPage)),
         total(heaps + ranks * heap_stride) {}
 
   std::size_t ranks, generations;
-  std::size_t control_stride, scratch_stride, channel_stride, heap_stride;
-  std::size_t control, scratch, channels, heaps, total;
+  std::size_t control_stride, scratch_stride, channel_stride, pair_stride, heap_stride;
+  std::size_t control, scratch, channels, pairs, heaps, total;
 };
 
 }  // namespace
 
 DomainShape default_shape(int ranks, std::size_t heap_bytes, std::size_t channel_budget) {
   DomainShape shape{.ranks = ranks, .heap_bytes = heap_bytes};
-  const std::size_t slots =
-      static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks) * static_cast<std::size_t>(shape.slots);
-  const std::size_t share = channel_budget / slots / kCacheLine * kCacheLine;
-  shape.slot_bytes = std::clamp(share, 4 * kCacheLine, shape.slot_bytes);
+  const std::size_t pairs = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
+  const auto share = [pairs](std::size_t budget, int slots, std::size_t most) {
+    const std::size_t each = budget / (pairs * static_cast<std::size_t>(slots)) / kCacheLine * kCacheLine;
+    return std::clamp(each, 4 * kCacheLine, most);
+  };
+  shape.slot_bytes = share(channel_budget, shape.slots, shape.slot_bytes);
+  shape.pair_slot_bytes = share(channel_budget / 4, shape.pair_slots, shape.pair_slot_bytes);
   return shape;
 }
 
@@ -56,7 +63,13 @@ Seat Domain::seat(int rank) const {
   return {.lines = reinterpret_cast<FlagLine*>(control),
           .completion = reinterpret_cast<CompletionLine*>(control + layout.generations * sizeof(FlagLine)),
           .scratch = base_ + layout.scratch + r * layout.scratch_stride,
-          .heap = shape_.heap_bytes > 0 ? base_ + layout.heaps + r * layout.heap_stride : nullptr};
+          .heap = heap(rank)};
+}
+
+std::byte* Domain::heap(int rank) const {
+  const Layout layout(shape_);
+  if (shape_.heap_bytes == 0) return nullptr;
+  return base_ + layout.heaps + static_cast<std::size_t>(rank) * layout.heap_stride;
 }
 
 ChannelMemory Domain::channel(int from, int to) const {
@@ -66,6 +79,17 @@ ChannelMemory Domain::channel(int from, int to) const {
   return {.consumed = reinterpret_cast<std::atomic<std::uint64_t>*>(begin), .slots = begin + kCacheLine};
 }
 
+ChannelMemory Domain::pair_channel(int from, int to) const {
+  const Layout layout(shape_);
+  const std::size_t index = static_cast<std::size_t>(from) * layout.ranks + static_cast<std::size_t>(to);
+  std::byte* begin = base_ + layout.pairs + index * layout.pair_stride;
+  return {.consumed = reinterpret_cast<std::atomic<std::uint64_t>*>(begin), .slots = begin + kCacheLine};
+}
+
 AbortLine& Domain::abort_line() const { return *reinterpret_cast<AbortLine*>(base_); }
+
+Doorbell& Domain::doorbell() const { return *reinterpret_cast<Doorbell*>(base_ + sizeof(AbortLine)); }
+
+std::string Domain::name_of(int rank) const { return fmt::format("rank {}", rank); }
 
 }  // namespace tutti

@@ -12,6 +12,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "impl/types/status.h"
 
@@ -58,17 +60,25 @@ struct alignas(kCacheLine) AbortLine {
   std::atomic<std::uint64_t> word;
 };
 
+/// Where ranks that have waited for long sleep, and who rings there (impl/execute/README.md, Parking).
+struct alignas(kCacheLine) Doorbell {
+  std::atomic<std::uint32_t> rings;     ///< the futex
+  std::atomic<std::uint32_t> sleepers;  ///< 0: nobody to wake
+};
+
 /// What a domain holds, the same for all who share it.
 struct DomainShape {
   int ranks = 1;
-  int generations = 4;                     ///< K: a power of two
-  std::size_t scratch_bytes = 256 * 1024;  ///< per rank and generation
-  int slots = 8;                           ///< per channel
-  std::size_t slot_bytes = 16 * 1024;      ///< a multiple of 64
-  std::size_t heap_bytes = 0;              ///< per rank, for alloc_shared; shm only
+  int generations = 4;                      ///< K: a power of two
+  std::size_t scratch_bytes = 256 * 1024;   ///< per rank and generation
+  int slots = 8;                            ///< per channel
+  std::size_t slot_bytes = 16 * 1024;       ///< a multiple of 64
+  std::size_t heap_bytes = 0;               ///< per rank, for alloc_shared; shm only
+  int pair_slots = 4;                       ///< per pair channel: those of sends and receives
+  std::size_t pair_slot_bytes = 16 * 1024;  ///< a multiple of 64
 };
 /// Default shape for so many ranks: slots shrink as the P^2 channels grow, so that all channels stay within
-/// `channel_budget` bytes (a slot has at least 256).
+/// `channel_budget` bytes and all pair channels within a quarter of it (a slot has at least 256).
 [[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes,
                                         std::size_t channel_budget = std::size_t{64} << 20U);
 
@@ -86,6 +96,27 @@ struct ChannelMemory {
   std::byte* slots = nullptr;                      ///< [slots][sizeof(SlotHeader) + slot_bytes]
 };
 
+/// Memory of a group of a domain's ranks. Nobody else has it, and it is gone when the last of them has let go of it or
+/// is dead.
+class GroupMemory {
+ public:
+  /// How the others get at it; plain data, to be handed over by a collective of the ranks.
+  struct Offer {
+    std::array<std::uint64_t, 2> words{};
+  };
+  virtual ~GroupMemory() = default;
+  [[nodiscard]] std::byte* base() const { return base_; }
+  /// By the rank that made it: for the others to take. Once they have, or will not, it is to be withdrawn.
+  [[nodiscard]] virtual Offer offer() const = 0;
+  virtual void withdraw() {}
+
+ protected:
+  explicit GroupMemory(std::byte* base) : base_(base) {}
+
+ private:
+  std::byte* base_;
+};
+
 class Domain {
  public:
   virtual ~Domain();
@@ -96,7 +127,17 @@ class Domain {
   [[nodiscard]] const char* transport() const { return transport_; }  ///< "local" or "shm"
   [[nodiscard]] Seat seat(int rank) const;
   [[nodiscard]] ChannelMemory channel(int from, int to) const;
+  /// The channel of sends from one rank to another: pair_slots slots of pair_slot_bytes.
+  [[nodiscard]] ChannelMemory pair_channel(int from, int to) const;
   [[nodiscard]] AbortLine& abort_line() const;
+  /// One for the world and all its groups: a rank that sleeps may wait for any of them.
+  [[nodiscard]] virtual Doorbell& doorbell() const;
+
+  /// The domain that this one is a group of; itself where it is none.
+  [[nodiscard]] virtual Domain& world() { return *this; }
+  [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
+  /// For messages: "rank 3", "rank 1 of the group (rank 3 of the world)".
+  [[nodiscard]] virtual std::string name_of(int rank) const;
 
   /// From the heap of `rank`, which must be one of this process. Not thread-safe for one rank. Errors: resource.
   [[nodiscard]] virtual Result<void*> alloc_shared(int rank, std::size_t bytes) = 0;
@@ -105,9 +146,17 @@ class Domain {
   /// Whether [pointer, pointer + bytes) is from alloc_shared of `rank`.
   [[nodiscard]] virtual bool is_shared(int rank, const void* pointer, std::size_t bytes) const = 0;
 
+  /// Zeroed memory for a group. Errors: resource with the numbers.
+  [[nodiscard]] virtual Result<std::shared_ptr<GroupMemory>> make_group_memory(std::size_t bytes) = 0;
+  /// That of another rank, while it offers it. Errors: resource, io.
+  [[nodiscard]] virtual Result<std::shared_ptr<GroupMemory>> take_group_memory(const GroupMemory::Offer& offer,
+                                                                               std::size_t bytes) = 0;
+
  protected:
   Domain(DomainShape shape, const char* transport, std::byte* base);
   [[nodiscard]] std::byte* base() const { return base_; }
+  /// Where the heap of `rank` begins; nullptr where references are addresses.
+  [[nodiscard]] virtual std::byte* heap(int rank) const;
 
  private:
   DomainShape shape_;

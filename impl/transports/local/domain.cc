@@ -13,6 +13,26 @@
 namespace tutti::local {
 namespace {
 
+/// Reserved, not committed. Errors: resource with the numbers.
+Result<std::byte*> reserve(std::size_t bytes) {
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) {
+    return error(Code::resource, "cannot reserve {} bytes of memory: {}", bytes, std::strerror(errno));
+  }
+  return static_cast<std::byte*>(base);
+}
+
+/// The others take a share of the same object.
+class LocalGroupMemory final : public GroupMemory, public std::enable_shared_from_this<LocalGroupMemory> {
+ public:
+  LocalGroupMemory(std::byte* base, std::size_t bytes) : GroupMemory(base), bytes_(bytes) {}
+  ~LocalGroupMemory() override { munmap(base(), bytes_); }
+  [[nodiscard]] Offer offer() const override { return {.words = {reinterpret_cast<std::uintptr_t>(this), 0}}; }
+
+ private:
+  std::size_t bytes_;
+};
+
 class LocalDomain final : public Domain {
  public:
   LocalDomain(const DomainShape& shape, std::byte* base)
@@ -34,6 +54,15 @@ class LocalDomain final : public Domain {
   [[nodiscard]] bool is_shared(int /*rank*/, const void* pointer, std::size_t bytes) const override {
     return bytes <= std::numeric_limits<std::uintptr_t>::max() - reinterpret_cast<std::uintptr_t>(pointer);
   }
+  Result<std::shared_ptr<GroupMemory>> make_group_memory(std::size_t bytes) override {
+    TUTTI_ASSIGN_OR_RETURN(std::byte* const base, reserve(bytes));
+    return std::shared_ptr<GroupMemory>(std::make_shared<LocalGroupMemory>(base, bytes));
+  }
+  Result<std::shared_ptr<GroupMemory>> take_group_memory(const GroupMemory::Offer& offer,
+                                                         std::size_t /*bytes*/) override {
+    return std::shared_ptr<GroupMemory>(
+        reinterpret_cast<LocalGroupMemory*>(static_cast<std::uintptr_t>(offer.words[0]))->shared_from_this());
+  }
 
  private:
   static constexpr std::align_val_t kAlignment{kCacheLine};
@@ -52,11 +81,9 @@ Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape) {
   DomainShape without_heap = shape;
   without_heap.heap_bytes = 0;
   const std::size_t bytes = domain_bytes(without_heap);
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) {
-    return error(Code::resource, "cannot reserve {} bytes for {} ranks: {}", bytes, shape.ranks, std::strerror(errno));
-  }
-  return std::unique_ptr<Domain>(new LocalDomain(without_heap, static_cast<std::byte*>(base)));
+  const Result<std::byte*> base = reserve(bytes);
+  if (!base.is_ok()) return error(Code::resource, "{} ranks: {}", shape.ranks, base.status().message());
+  return std::unique_ptr<Domain>(new LocalDomain(without_heap, base.value()));
 }
 
 }  // namespace tutti::local

@@ -2,9 +2,12 @@
 #include "impl/transports/shm/domain.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <limits>
 #include <map>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -69,6 +72,49 @@ class Heap {
   std::map<std::size_t, std::size_t> used_;
 };
 
+/// Memory that can be had without swapping; no limit where the system does not say.
+std::size_t available_bytes() {
+  std::size_t kilobytes = 0;
+  std::FILE* const file = std::fopen("/proc/meminfo", "re");
+  if (file == nullptr) return std::numeric_limits<std::size_t>::max();
+  std::array<char, 128> line{};
+  while (kilobytes == 0 && std::fgets(line.data(), line.size(), file) != nullptr) {
+    if (std::sscanf(line.data(), "MemAvailable: %zu kB", &kilobytes) != 1) kilobytes = 0;
+  }
+  std::fclose(file);
+  return kilobytes > 0 ? kilobytes * 1024 : std::numeric_limits<std::size_t>::max();
+}
+
+Result<std::byte*> map(int fd, std::size_t bytes) {
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED)
+    return error(Code::resource, "cannot map {} bytes of shared memory: {}", bytes, std::strerror(errno));
+  return static_cast<std::byte*>(base);
+}
+
+/// A memfd of its own. The rank that makes it keeps the descriptor until the others have opened it through /proc: they
+/// are processes of one user, so there is no socket to listen at, no name to collide and nothing to clean up. A pool in
+/// the job's segment would have to be as large as all groups that may ever exist at once.
+class ShmGroupMemory final : public GroupMemory {
+ public:
+  ShmGroupMemory(std::byte* base, std::size_t bytes, int fd) : GroupMemory(base), bytes_(bytes), fd_(fd) {}
+  ~ShmGroupMemory() override {
+    withdraw();
+    munmap(base(), bytes_);
+  }
+  [[nodiscard]] Offer offer() const override {
+    return {.words = {static_cast<std::uint64_t>(getpid()), static_cast<std::uint64_t>(fd_)}};
+  }
+  void withdraw() override {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  std::size_t bytes_;
+  int fd_;
+};
+
 class ShmDomain final : public Domain {
  public:
   ShmDomain(const DomainShape& shape, std::byte* base)
@@ -84,6 +130,25 @@ class ShmDomain final : public Domain {
   [[nodiscard]] bool is_shared(int rank, const void* pointer, std::size_t bytes) const override {
     const std::size_t offset = offset_of(rank, pointer);
     return offset < shape().heap_bytes && heaps_[static_cast<std::size_t>(rank)].holds(offset, bytes);
+  }
+
+  Result<std::shared_ptr<GroupMemory>> make_group_memory(std::size_t bytes) override {
+    TUTTI_ASSIGN_OR_RETURN(const int fd, create_memory("tutti-group", bytes));
+    const Result<std::byte*> base = map(fd, bytes);
+    if (!base.is_ok()) {
+      close(fd);
+      return base.status();
+    }
+    return std::shared_ptr<GroupMemory>(std::make_shared<ShmGroupMemory>(base.value(), bytes, fd));
+  }
+  Result<std::shared_ptr<GroupMemory>> take_group_memory(const GroupMemory::Offer& offer, std::size_t bytes) override {
+    const std::string path = fmt::format("/proc/{}/fd/{}", offer.words[0], offer.words[1]);
+    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) return error(Code::io, "cannot open the group's memory {}: {}", path, std::strerror(errno));
+    const Result<std::byte*> base = map(fd, bytes);
+    close(fd);
+    TUTTI_RETURN_IF_ERROR(base.status());
+    return std::shared_ptr<GroupMemory>(std::make_shared<ShmGroupMemory>(base.value(), bytes, -1));
   }
 
  private:
@@ -107,13 +172,16 @@ Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd) {
     return error(Code::invalid_argument, "the job's shared memory has {} bytes; {} ranks need {}", status.st_size,
                  shape.ranks, bytes);
   }
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (base == MAP_FAILED)
-    return error(Code::resource, "cannot map {} bytes of shared memory: {}", bytes, std::strerror(errno));
-  return std::unique_ptr<Domain>(new ShmDomain(shape, static_cast<std::byte*>(base)));
+  TUTTI_ASSIGN_OR_RETURN(std::byte* const base, map(fd, bytes));
+  return std::unique_ptr<Domain>(new ShmDomain(shape, base));
 }
 
 Result<int> create_memory(const std::string& name, std::size_t bytes) {
+  // The system would allocate page by page and kill somebody when there are no more.
+  if (const std::size_t available = available_bytes(); bytes > available) {
+    return error(Code::resource, "cannot allocate {} bytes of shared memory '{}': {} are available", bytes, name,
+                 available);
+  }
   const int fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return error(Code::resource, "cannot create shared memory '{}': {}", name, std::strerror(errno));
   int failure = 0;

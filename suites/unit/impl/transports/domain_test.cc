@@ -28,7 +28,8 @@ struct Extent {
 std::vector<Extent> extents_of(const Domain& domain) {
   const DomainShape& shape = domain.shape();
   const auto bytes_of = [](const auto* pointer) { return reinterpret_cast<const std::byte*>(pointer); };
-  std::vector<Extent> list{{bytes_of(&domain.abort_line()), sizeof(AbortLine)}};
+  std::vector<Extent> list{{bytes_of(&domain.abort_line()), sizeof(AbortLine)},
+                           {bytes_of(&domain.doorbell()), sizeof(Doorbell)}};
   for (int rank = 0; rank < shape.ranks; ++rank) {
     const Seat seat = domain.seat(rank);
     list.push_back({bytes_of(seat.lines), static_cast<std::size_t>(shape.generations) * sizeof(FlagLine)});
@@ -39,6 +40,10 @@ std::vector<Extent> extents_of(const Domain& domain) {
       const ChannelMemory channel = domain.channel(rank, peer);
       list.push_back({bytes_of(channel.consumed), kCacheLine});
       list.push_back({channel.slots, static_cast<std::size_t>(shape.slots) * (sizeof(SlotHeader) + shape.slot_bytes)});
+      const ChannelMemory pair = domain.pair_channel(rank, peer);
+      list.push_back({bytes_of(pair.consumed), kCacheLine});
+      list.push_back(
+          {pair.slots, static_cast<std::size_t>(shape.pair_slots) * (sizeof(SlotHeader) + shape.pair_slot_bytes)});
     }
   }
   return list;
@@ -46,7 +51,7 @@ std::vector<Extent> extents_of(const Domain& domain) {
 
 void expect_apart(const Domain& domain, std::size_t heaps) {
   std::vector<Extent> list = extents_of(domain);
-  EXPECT_EQ(list.size(), 1 + 3 * (3 + heaps + 2 * 3));
+  EXPECT_EQ(list.size(), 2 + 3 * (3 + heaps + 4 * 3));
   std::sort(list.begin(), list.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
   for (std::size_t i = 0; i < list.size(); ++i) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(list[i].begin) % kCacheLine, 0U) << i;
@@ -156,10 +161,53 @@ TEST(ShmDomain, MemoryThatIsTooSmallIsRefusedWithTheNumbers) {
 
 TEST(ShmDomain, ADescriptorThatIsNoneIsAnError) { EXPECT_EQ(shm::open_domain(kShape, -1).status().code(), Code::io); }
 
+// What the maker writes, the taker sees; the descriptor is closed when it is withdrawn, the memory goes with the last.
+void expect_one_memory(Domain& maker, Domain& taker) {
+  auto made = maker.make_group_memory(8192);
+  ASSERT_TRUE(made.is_ok()) << made.status().message();
+  auto taken = taker.take_group_memory(made.value()->offer(), 8192);
+  ASSERT_TRUE(taken.is_ok()) << taken.status().message();
+  made.value()->withdraw();
+  made.value()->base()[8191] = std::byte{7};
+  EXPECT_EQ(taken.value()->base()[8191], std::byte{7});
+  made = Status(Code::unavailable, "let go of");
+  EXPECT_EQ(taken.value()->base()[8191], std::byte{7});
+  EXPECT_EQ(taken.value()->base()[0], std::byte{0});
+}
+
+TEST(LocalDomain, GroupMemoryIsSharedUntilTheLastLetsGo) {
+  const auto domain = local::open_domain(kShape).value();
+  expect_one_memory(*domain, *domain);
+}
+
+TEST(ShmDomain, GroupMemoryIsSharedUntilTheLastLetsGo) {
+  const Memory memory(kShape);
+  const auto here = shm::open_domain(kShape, memory.fd()).value();
+  const auto there = shm::open_domain(kShape, memory.fd()).value();
+  expect_one_memory(*here, *there);
+}
+
+TEST(ShmDomain, GroupMemoryThatIsWithdrawnOrTooLargeIsAnError) {
+  const Memory memory(kShape);
+  const auto domain = shm::open_domain(kShape, memory.fd()).value();
+  const auto made = domain->make_group_memory(4096).value();
+  const GroupMemory::Offer offer = made->offer();
+  made->withdraw();
+  const auto taken = domain->take_group_memory(offer, 4096);
+  EXPECT_EQ(taken.status().code(), Code::io) << taken.status().message();
+  const auto huge = domain->make_group_memory(std::size_t{1} << 50U);
+  EXPECT_EQ(huge.status().code(), Code::resource);
+  EXPECT_NE(huge.status().message().find("cannot allocate 1125899906842624 bytes"), std::string::npos)
+      << huge.status().message();
+}
+
 TEST(DefaultShape, SlotsShrinkAsThePairsGrowButNotBelow256) {
   EXPECT_EQ(default_shape(2, 0).slot_bytes, 16U * 1024);
   EXPECT_EQ(default_shape(64, 0).slot_bytes, 2048U);
   EXPECT_EQ(default_shape(256, 0).slot_bytes, 256U);
+  EXPECT_EQ(default_shape(2, 0).pair_slot_bytes, 16U * 1024);
+  EXPECT_EQ(default_shape(64, 0).pair_slot_bytes, 1024U);
+  EXPECT_EQ(default_shape(256, 0).pair_slot_bytes, 256U);
   EXPECT_EQ(default_shape(3, 12345).heap_bytes, 12345U);
 }
 

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// How calls are posted, started and walked.
+#include <algorithm>
+
+#include "impl/communicator/engine.h"
+
+namespace tutti {
+namespace {
+
+void tell_costs(CompletionLine& line, std::uint64_t plan, const StoreCosts& costs) {
+  for (std::size_t way = 0; way < costs.size(); ++way) line.costs[way].store(costs[way], std::memory_order_relaxed);
+  line.trial.store(plan, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Engine::Engine(Domain& domain, int rank, CommunicatorOptions options, std::shared_ptr<Company> company)
+    : domain_(domain),
+      rank_(rank),
+      ranks_(domain.shape().ranks),
+      generations_(static_cast<std::uint64_t>(domain.shape().generations)),
+      options_(options),
+      company_(std::move(company)),
+      machine_(domain, rank),
+      transfers_(domain, rank),
+      ring_(16),
+      ring_mask_(ring_.size() - 1),
+      operations_(generations_),
+      free_until_(generations_) {
+  TUTTI_ASSERT(generations_ >= 2, "{} generations: at least 2", generations_);
+  for (int peer = 0; peer < ranks_; ++peer) lines_.push_back(domain.seat(peer).completion);
+  company_->push_back(this);
+}
+
+Engine::Engine(std::unique_ptr<Domain> domain, int rank, CommunicatorOptions options, std::shared_ptr<Company> company)
+    : Engine(*domain, rank, options, std::move(company)) {
+  own_domain_ = std::move(domain);
+}
+
+Engine::~Engine() {
+  std::erase(*company_, this);
+  if (is_busy()) (void)fail(error(Code::aborted, "{} has left", domain_.name_of(rank_)));
+}
+
+inline Status Engine::accept(const Call& call) {
+  const PlanCache::Key key = PlanCache::key_of(call);
+  const bool has_factor = call.op == Op::premul_sum;  // which may be another each time
+  return is_last(call, key) && !has_factor ? Status() : accept_new(call, key);
+}
+
+inline void Engine::enqueue() {
+  if (next_ - first_ > ring_mask_) [[unlikely]]
+    grow();
+  pending(next_++) = {.entry = last_.entry, .input = last_.input, .output = last_.output, .factor = last_.factor};
+}
+
+void Engine::grow() {
+  std::vector<Pending> wider(2 * ring_.size());
+  for (std::uint64_t ticket = first_; ticket < next_; ++ticket) wider[ticket & (wider.size() - 1)] = pending(ticket);
+  ring_ = std::move(wider);
+  ring_mask_ = ring_.size() - 1;
+}
+
+/// Operation s may write generation s mod K once every rank has completed s - K. The least that the ranks have said is
+/// remembered and read anew only when it is too old, about once in K operations.
+inline bool Engine::generation_is_free(std::uint64_t number) {
+  if (number <= free_until_) [[likely]]
+    return true;
+  std::uint64_t least = completed_;
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (peer != rank_)
+      least = std::min(least, lines_[static_cast<std::size_t>(peer)]->operation.load(std::memory_order_acquire));
+  }
+  free_until_ = std::max(free_until_, least + generations_);
+  return number <= free_until_;
+}
+
+/// An operation that waits for everybody starts when the one K/2 before it is complete here. So to have heard everybody
+/// in operation s is to know that s - K/2 is complete everywhere, and s + K/2 has its generation: such operations tell
+/// nobody that they are complete, and read nothing.
+bool Engine::may_start(const PlanHeader& header, std::uint64_t number) {
+  if (in_flight_ > 0) {
+    const std::uint64_t depth = header.synchronises ? generations_ / 2 : generations_;
+    if (number > completed_ + depth) return false;
+    if (header.uses_channels && channels_are_taken_) return false;
+  }
+  return !header.uses_generation || generation_is_free(number);
+}
+
+bool Engine::start_next() {
+  if (starting_ == next_) return false;
+  Pending& call = pending(starting_);
+  if (call.is_walking) return false;
+  BoundEntry& entry = *call.entry;
+  const PlanView plan = entry.call.plan(call.segment).view();
+  const std::uint64_t number = completed_ + in_flight_ + 1;
+  if (!may_start(plan.header(), number)) return false;
+  const bool chooses_stores = plan.header().scratch_bytes >= kLeastChosenBytes;
+  Operation& started = operation(number);
+  started = {.number = number,
+             .ticket = starting_,
+             .plan = plan,
+             .streams_staging = chooses_stores && entry.stores.streams(),
+             .start = chooses_stores && entry.stores.is_trial() ? Clock::now() : Clock::time_point()};
+  channels_are_taken_ |= plan.header().uses_channels;
+  ++in_flight_;
+  call.is_walking = true;
+  prepare_machine(started);
+  if (call.segment + 1 == entry.segments) ++starting_;
+  return true;
+}
+
+void Engine::prepare_machine(const Operation& operation) {
+  const Pending& call = pending(operation.ticket);
+  machine_.prepare({.plan = operation.plan,
+                    .input = call.input,
+                    .output = call.output,
+                    .kernel = call.entry->kernel,
+                    .small_kernel = call.entry->small_kernel,
+                    .scale = call.entry->scale,
+                    .factor = call.factor});
+  machine_.begin(operation.number);
+  machine_.set_streams_staging(operation.streams_staging);
+  prepared_ = &operation;
+  last_.is_ready = last_.is_short && operation.ticket + 1 == next_;
+}
+
+bool Engine::walk(Operation& operation) {
+  if (prepared_ != &operation) prepare_machine(operation);
+  if (!advance(operation.lane, operation.plan, machine_)) return false;
+  finish(operation);
+  return true;
+}
+
+void Engine::finish(Operation& finished) {
+  const PlanHeader& header = finished.plan.header();
+  finished.is_complete = true;
+  if (header.uses_channels) channels_are_taken_ = false;
+  if (header.synchronises) free_until_ = std::max(free_until_, finished.number + generations_ / 2);
+  bool is_to_be_told = false;
+  for (; in_flight_ > 0 && operation(completed_ + 1).is_complete; --in_flight_) {
+    is_to_be_told |= !operation(++completed_).plan.header().synchronises;
+  }
+  if (is_to_be_told) lines_[static_cast<std::size_t>(rank_)]->operation.store(completed_, std::memory_order_release);
+  Pending& call = pending(finished.ticket);
+  if (header.scratch_bytes >= kLeastChosenBytes) finish_chosen(finished, call.entry->stores);
+  finish_segment(call);
+}
+
+void Engine::finish_segment(Pending& call) {
+  const BoundEntry& entry = *call.entry;
+  call.is_walking = false;
+  if (++call.segment == entry.segments) {
+    call.is_complete = true;
+    while (first_ != next_ && pending(first_).is_complete) ++first_;
+    return;
+  }
+  if (call.input != nullptr) call.input += entry.call.segment_bytes;
+  if (call.output != nullptr) call.output += entry.call.segment_bytes;
+}
+
+void Engine::finish_chosen(const Operation& operation, StoreChoice& stores) {
+  const PlanHeader& header = operation.plan.header();
+  const auto elapsed = stores.is_trial() ? Clock::now() - operation.start : Clock::duration();
+  stores.finish(static_cast<float>(elapsed.count()) / static_cast<float>(header.scratch_bytes));
+  if (stores.is_to_be_told()) tell_costs(*lines_[static_cast<std::size_t>(rank_)], header.hash, stores.costs());
+  if (!stores.is_due()) return;
+  StoreCosts worst = stores.costs();
+  for (const CompletionLine* line : lines_) {
+    if (line->trial.load(std::memory_order_relaxed) != header.hash) continue;  // it tries another call already
+    for (std::size_t way = 0; way < worst.size(); ++way) {
+      worst[way] = std::max(worst[way], line->costs[way].load(std::memory_order_relaxed));
+    }
+  }
+  stores.decide(worst);
+}
+
+void Engine::progress(int patience) {
+  if (!transfers_.is_idle()) {
+    transfers_.progress();
+    patience = 0;
+  }
+  machine_.set_patience(in_flight_ <= 1 ? patience : 0);
+  const std::uint64_t newest = completed_ + in_flight_;
+  for (std::uint64_t number = completed_ + 1; number <= newest; ++number) {
+    if (!operation(number).is_complete) walk(operation(number));
+  }
+  while (start_next()) {
+    machine_.set_patience(in_flight_ <= 1 ? patience : 0);
+    walk(operation(completed_ + in_flight_));
+  }
+}
+
+void Engine::progress_all() {
+  bool is_alone = true;
+  for (Engine* const other : *company_) {
+    if (other == this || !other->is_busy()) continue;
+    other->progress(0);
+    is_alone = false;
+  }
+  progress(is_alone ? patience() : 0);
+}
+
+Result<Work> Engine::post(const Call& call) {
+  TUTTI_RETURN_IF_ERROR(accept(call));
+  enqueue();
+  const std::uint64_t ticket = next_ - 1;
+  progress(0);
+  return handle({.number = ticket});
+}
+
+/// What start_next, walk and finish do, without what is known of a short call: the machine is prepared for it already.
+inline bool Engine::run_again() {
+  const PlanHeader& header = last_.plan.header();
+  const std::uint64_t number = completed_ + 1;
+  if (header.uses_generation && !generation_is_free(number)) [[unlikely]] {
+    enqueue();
+    return false;
+  }
+  machine_.begin(number);
+  Lane lane;
+  if (advance(lane, last_.plan, machine_)) [[likely]] {
+    completed_ = number;
+    if (header.synchronises) {
+      free_until_ = number + generations_ / 2;
+    } else {
+      lines_[static_cast<std::size_t>(rank_)]->operation.store(number, std::memory_order_release);
+    }
+    return true;
+  }
+  operation(number) = {.number = number, .ticket = next_, .plan = last_.plan, .lane = lane};
+  prepared_ = &operation(number);
+  in_flight_ = 1;
+  channels_are_taken_ = header.uses_channels;
+  enqueue();
+  pending(next_ - 1).is_walking = true;
+  starting_ = next_;
+  return false;
+}
+
+Status Engine::run(const Call& call) {
+  if (last_.is_ready && first_ == next_ && is_last(call, PlanCache::key_of(call))) [[likely]] {
+    machine_.set_patience(patience());
+    if (run_again()) [[likely]]
+      return {};
+  } else {
+    TUTTI_RETURN_IF_ERROR(accept(call));
+    enqueue();
+    progress(patience());
+    if (first_ == next_) return {};
+  }
+  return wait({.number = next_ - 1}, options_.timeout);
+}
+
+Result<Work> Engine::post_transfer(const Transfers::Request& request, Count count) {
+  TUTTI_RETURN_IF_ERROR(failed_);
+  const char* const what = request.direction == Direction::send ? "send to" : "receive from";
+  if (request.peer < 0 || request.peer >= ranks_) {
+    return error(Code::invalid_argument, "{} rank {}, which is out of range: 0 to {}", what, request.peer, ranks_ - 1);
+  }
+  std::int64_t bytes = 0;
+  if (count < 0 || __builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(request.dtype)), &bytes)) {
+    return error(Code::invalid_argument, "{} rank {}: count {} is out of range: 0 to 2^63 bytes", what, request.peer,
+                 count);
+  }
+  if (bytes > 0 && request.buffer == nullptr) {
+    return error(Code::invalid_argument, "{} rank {}: the buffer is a null pointer", what, request.peer);
+  }
+  Transfers::Request whole = request;
+  whole.bytes = bytes;
+  const std::uint64_t number = transfers_.post(whole);
+  transfers_.progress();
+  return handle({.number = number,
+                 .peer = request.peer,
+                 .kind = request.direction == Direction::send ? Ticket::Kind::send : Ticket::Kind::receive});
+}
+
+Result<Work> Engine::post_send(const void* buffer, Count count, Dtype dtype, int peer) {
+  auto* const bytes = const_cast<std::byte*>(static_cast<const std::byte*>(buffer));  // is not written
+  return post_transfer({.direction = Direction::send, .peer = peer, .buffer = bytes, .dtype = dtype}, count);
+}
+
+Result<Work> Engine::post_recv(void* buffer, Count count, Dtype dtype, int peer) {
+  auto* const bytes = static_cast<std::byte*>(buffer);
+  return post_transfer({.direction = Direction::receive, .peer = peer, .buffer = bytes, .dtype = dtype}, count);
+}
+
+}  // namespace tutti

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/execute/transfers.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tutti {
+namespace {
+
+std::byte* payload(SlotHeader& header, std::int64_t bytes) {
+  if (bytes <= static_cast<std::int64_t>(SlotHeader::kInline)) return header.payload.data();
+  return reinterpret_cast<std::byte*>(&header + 1);
+}
+
+std::string amount(std::int64_t bytes, Dtype dtype) {
+  return fmt::format("{} {}", bytes / static_cast<std::int64_t>(size_of(dtype)), to_string(dtype));
+}
+
+}  // namespace
+
+Transfers::Transfers(const Domain& domain, int rank)
+    : domain_(domain),
+      rank_(rank),
+      slots_(static_cast<std::uint64_t>(domain.shape().pair_slots)),
+      slot_bytes_(static_cast<std::int64_t>(domain.shape().pair_slot_bytes)) {}
+
+Transfers::End& Transfers::end_of(Direction direction, int peer) {
+  End& end = ends_[{direction, peer}];
+  if (end.memory.slots == nullptr) {
+    end.direction = direction;
+    end.peer = peer;
+    end.memory = direction == Direction::send ? domain_.pair_channel(rank_, peer) : domain_.pair_channel(peer, rank_);
+  }
+  return end;
+}
+
+std::uint64_t Transfers::post(const Request& request) {
+  End& end = end_of(request.direction, request.peer);
+  if (end.queue.empty()) busy_.push_back(&end);
+  end.queue.push_back({.buffer = request.buffer, .bytes = request.bytes, .done = 0, .dtype = request.dtype});
+  return end.completed + end.queue.size() - 1;
+}
+
+bool Transfers::is_complete(Direction direction, int peer, std::uint64_t number) const {
+  return number < ends_.at({direction, peer}).completed;
+}
+
+bool Transfers::progress() {
+  bool has_moved = false;
+  for (std::size_t i = 0; i < busy_.size() && failure_.is_ok();) {
+    has_moved |= progress(*busy_[i]);
+    if (busy_[i]->queue.empty()) {
+      busy_[i] = busy_.back();
+      busy_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  return has_moved;
+}
+
+bool Transfers::progress(End& end) {
+  bool has_moved = false;
+  for (std::uint64_t i = 0; i < slots_ && !end.queue.empty(); ++i) {
+    Transfer& transfer = end.queue.front();
+    if (!(end.direction == Direction::send ? send_slice(end, transfer) : receive_slice(end, transfer))) break;
+    ++end.slices;
+    has_moved = true;
+    if (transfer.done < transfer.bytes) continue;
+    end.queue.pop_front();
+    ++end.completed;
+  }
+  return has_moved;
+}
+
+SlotHeader& Transfers::slot(const End& end) const {
+  const std::uint64_t stride = sizeof(SlotHeader) + static_cast<std::uint64_t>(slot_bytes_);
+  return *reinterpret_cast<SlotHeader*>(end.memory.slots + end.slices % slots_ * stride);
+}
+
+bool Transfers::send_slice(End& end, Transfer& transfer) {
+  if (end.slices - end.consumed_seen >= slots_) {
+    end.consumed_seen = end.memory.consumed->load(std::memory_order_acquire);
+    if (end.slices - end.consumed_seen >= slots_) return false;
+  }
+  SlotHeader& header = slot(end);
+  const std::int64_t bytes = std::min(slot_bytes_, transfer.bytes - transfer.done);
+  if (bytes > 0) std::memcpy(payload(header, bytes), transfer.buffer + transfer.done, static_cast<std::size_t>(bytes));
+  transfer.done += bytes;
+  header.bytes = static_cast<std::uint64_t>(transfer.bytes);
+  header.hash = static_cast<std::uint32_t>(transfer.dtype);
+  header.message.store(end.slices + 1, std::memory_order_release);
+  return true;
+}
+
+bool Transfers::receive_slice(End& end, Transfer& transfer) {
+  SlotHeader& header = slot(end);
+  if (header.message.load(std::memory_order_acquire) != end.slices + 1) return false;
+  if (header.bytes != static_cast<std::uint64_t>(transfer.bytes) ||
+      header.hash != static_cast<std::uint32_t>(transfer.dtype)) {
+    fail_on_mismatch(end, transfer, header);
+    return false;
+  }
+  const std::int64_t bytes = std::min(slot_bytes_, transfer.bytes - transfer.done);
+  if (bytes > 0) std::memcpy(transfer.buffer + transfer.done, payload(header, bytes), static_cast<std::size_t>(bytes));
+  transfer.done += bytes;
+  end.memory.consumed->store(end.slices + 1, std::memory_order_release);
+  return true;
+}
+
+void Transfers::fail_on_mismatch(const End& end, const Transfer& transfer, const SlotHeader& header) {
+  failure_ = error(Code::mismatch,
+                   "message {} from {} to {}: {} is sent, {} expected; count and dtype must be the same at both ends",
+                   end.completed + 1, domain_.name_of(end.peer), domain_.name_of(rank_),
+                   amount(static_cast<std::int64_t>(header.bytes), static_cast<Dtype>(header.hash)),
+                   amount(transfer.bytes, transfer.dtype));
+}
+
+std::string Transfers::describe(Direction direction, int peer, std::uint64_t number) const {
+  const End& end = ends_.at({direction, peer});
+  const Transfer& transfer = end.queue[static_cast<std::size_t>(number - end.completed)];
+  const bool is_send = direction == Direction::send;
+  const std::string what =
+      fmt::format("{} {} ({}, {} of {} bytes done)", is_send ? "send to" : "receive from", domain_.name_of(peer),
+                  amount(transfer.bytes, transfer.dtype), transfer.done, transfer.bytes);
+  if (number > end.completed) return fmt::format("{}: {} before it are not complete", what, number - end.completed);
+  return fmt::format("{}: waits for {} {}", what, is_send ? "room at" : "data from", domain_.name_of(peer));
+}
+
+}  // namespace tutti

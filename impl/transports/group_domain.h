@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The domain of a group of a world's ranks: lines, scratch and channels in memory of its own, heaps and doorbell those
+// of the world, so that what a rank has from alloc_shared of any of its communicators is shared in all of them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "impl/transports/domain.h"
+
+namespace tutti {
+
+/// The shape of a group of `ranks` in a domain of shape `of`.
+[[nodiscard]] DomainShape group_shape(const DomainShape& of, int ranks);
+
+class GroupDomain final : public Domain {
+ public:
+  /// `memory` has domain_bytes(shape). `world_ranks` are the members, by rank in the group. `world` must outlive this.
+  GroupDomain(Domain& world, std::vector<int> world_ranks, const DomainShape& shape,
+              std::shared_ptr<GroupMemory> memory);
+
+  [[nodiscard]] Doorbell& doorbell() const override { return world_.doorbell(); }
+  [[nodiscard]] Domain& world() override { return world_; }
+  [[nodiscard]] int world_rank(int rank) const override { return world_ranks_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] std::string name_of(int rank) const override;
+
+  [[nodiscard]] Result<void*> alloc_shared(int rank, std::size_t bytes) override {
+    return world_.alloc_shared(world_rank(rank), bytes);
+  }
+  void free_shared(int rank, void* pointer) override { world_.free_shared(world_rank(rank), pointer); }
+  [[nodiscard]] bool is_shared(int rank, const void* pointer, std::size_t bytes) const override {
+    return world_.is_shared(world_rank(rank), pointer, bytes);
+  }
+  [[nodiscard]] Result<std::shared_ptr<GroupMemory>> make_group_memory(std::size_t bytes) override {
+    return world_.make_group_memory(bytes);
+  }
+  [[nodiscard]] Result<std::shared_ptr<GroupMemory>> take_group_memory(const GroupMemory::Offer& offer,
+                                                                       std::size_t bytes) override {
+    return world_.take_group_memory(offer, bytes);
+  }
+
+ protected:
+  [[nodiscard]] std::byte* heap(int rank) const override { return world_.seat(world_rank(rank)).heap; }
+
+ private:
+  Domain& world_;
+  std::vector<int> world_ranks_;
+  std::shared_ptr<GroupMemory> memory_;
+};
+
+}  // namespace tutti
