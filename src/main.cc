@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   add_run(program, action);
   add_check(program, action);
   add_prove(program, action);
+  add_explain(program, action);
   add_list(program, action);
   add_rank(program, action);
   program.set_version_flag("--version", version_text(), "version, commit, and what was built in");

@@ -50,6 +50,7 @@ using Action = std::function<int()>;
 void add_run(CLI::App& program, Action& action);
 void add_check(CLI::App& program, Action& action);
 void add_prove(CLI::App& program, Action& action);
+void add_explain(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);
 void add_rank(CLI::App& program, Action& action);  ///< hidden: what the launcher starts
 

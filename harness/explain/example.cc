@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/explain/example.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace tutti::harness {
+namespace {
+
+/// Numbers of one block that the examples of torch have, and that make sense for the collective.
+int least_shown(const Problem& problem) {
+  switch (problem.collective) {
+    case Collective::broadcast:
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return 2;
+    case Collective::all_reduce:
+      return problem.ranks;  // reduce_scatter gives each rank a part of it
+    default:
+      return 1;
+  }
+}
+
+double number_at(const Example& example, int rank, int index) {
+  const int size = input_blocks(example.problem, rank) * example.shown;
+  switch (example.problem.collective) {
+    case Collective::reduce:
+      return 1;
+    case Collective::all_to_all:
+      return index + size * rank;
+    case Collective::broadcast:
+    case Collective::scatter:
+      return index + 1;
+    case Collective::reduce_scatter: {
+      constexpr int kMostPower = 3;  // or eight ranks would have numbers of ten digits
+      const int power = std::min(index / example.shown + 1, kMostPower);
+      return std::pow((rank + 1) * (index % example.shown + 1), power);
+    }
+    default:
+      return index + 1 + size * rank;
+  }
+}
+
+/// The largest n such that every whole number up to n has a value of its own in the dtype.
+double largest_exact(Dtype dtype) {
+  return visit_dtype(dtype, []<class T>(std::type_identity<T>) -> double {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<double>(std::numeric_limits<T>::max());
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return std::ldexp(1.0, std::numeric_limits<T>::digits);
+    } else if constexpr (requires { T::kMantissaBits; }) {
+      return std::ldexp(1.0, T::kMantissaBits + 1);
+    } else {
+      constexpr int kBfloat16Digits = 8;
+      return std::ldexp(1.0, kBfloat16Digits);
+    }
+  });
+}
+
+/// No partial result is larger than this, in whatever order ranks reduce.
+double largest_result(const Example& example) {
+  double largest = 0;
+  for (std::size_t i = 0; i < example.input.front().size() || i == 0; ++i) {
+    double total = example.op == Op::prod ? 1 : 0;
+    for (const Numbers& input : example.input) {
+      const double number = i < input.size() ? *input[i] : 0;
+      if (combining(example.op) == Op::sum) {
+        total += example.factors.empty() ? number : number * example.factors.back();
+      } else {
+        total = example.op == Op::prod ? total * number : std::max(total, number);
+      }
+    }
+    largest = std::max(largest, total);
+  }
+  return largest;
+}
+
+Status check_exact(const Example& example) {
+  double largest = largest_result(example);
+  for (const Numbers& input : example.input) {
+    for (const auto& number : input) largest = std::max(largest, *number);
+  }
+  if (largest <= largest_exact(example.dtype)) return {};
+  return error(Code::invalid_argument,
+               "the example of {}{}{} on {} ranks goes up to {:.0f}, and {} holds whole numbers up to {:.0f} only: did "
+               "you mean 'double', or fewer ranks?",
+               to_string(example.problem.collective), example.op == Op::none ? "" : " with ",
+               example.op == Op::none ? "" : to_string(example.op), example.problem.ranks, largest,
+               to_string(example.dtype), largest_exact(example.dtype));
+}
+
+}  // namespace
+
+int units_of(const Example& example) {
+  int blocks = 0;
+  for (int rank = 0; rank < example.problem.ranks; ++rank) {
+    blocks = std::max({blocks, input_blocks(example.problem, rank), output_blocks(example.problem, rank)});
+  }
+  return blocks * example.units;
+}
+
+std::string_view meaning_of(Collective collective) {
+  switch (collective) {
+    case Collective::broadcast:
+      return "One rank, the root, has a list of numbers. Afterwards every rank has it.";
+    case Collective::reduce:
+      return "Every rank gives a list of numbers. The lists are combined, number by number, and the root gets the "
+             "result.";
+    case Collective::all_reduce:
+      return "Every rank gives a list of numbers. The lists are combined, number by number, and every rank gets the "
+             "result.";
+    case Collective::gather:
+      return "Every rank gives a block of numbers. The root gets all blocks, in the order of the ranks.";
+    case Collective::all_gather:
+      return "Every rank gives a block of numbers. Every rank gets all blocks, in the order of the ranks.";
+    case Collective::scatter:
+      return "The root has one block of numbers for each rank. Afterwards each rank has its own.";
+    case Collective::reduce_scatter:
+      return "Every rank gives one block of numbers for each rank. The blocks for one rank are combined, number by "
+             "number, and that rank gets the result.";
+    case Collective::all_to_all:
+      return "Every rank gives one block of numbers for each rank. Each rank gets the blocks meant for it, in the "
+             "order of the ranks that gave them: rows become columns.";
+    case Collective::barrier:
+      return "No data. Every rank waits until all have come: nobody leaves before the last one has entered.";
+  }
+  return "";
+}
+
+Result<Example> example_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Op op) {
+  TUTTI_ASSERT(has_data(problem.collective), "an example of {}", to_string(problem.collective));
+  Example example{.problem = problem, .dtype = dtype, .op = op};
+  example.units = algorithm.shape(problem).units_per_block;
+  example.shown = std::lcm(least_shown(problem), example.units);
+  if (example.units > 1) example.scale = 64 / static_cast<Count>(size_of(dtype));
+  for (int rank = 0; rank < problem.ranks; ++rank) {
+    if (op == Op::premul_sum) example.factors.push_back(rank + 1);
+    Numbers& input = example.input.emplace_back();
+    for (int i = 0; i < input_blocks(problem, rank) * example.shown; ++i) {
+      input.emplace_back(number_at(example, rank, i));
+    }
+  }
+  TUTTI_RETURN_IF_ERROR(check_exact(example));
+  return example;
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/explain/real_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "harness/verify/accumulation.h"
+#include "impl/communicator/communicator.h"
+#include "impl/transports/local/domain.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::byte kUnwritten{0xa5};
+constexpr std::chrono::seconds kDeadline{20};
+
+using Bytes = std::vector<std::byte>;
+
+template <class T>
+T element_of(double number) {
+  if constexpr (std::is_arithmetic_v<T>) return static_cast<T>(number);
+  if constexpr (!std::is_arithmetic_v<T>) return T::from_float(static_cast<float>(number));
+}
+template <class T>
+double number_of(T element) {
+  if constexpr (std::is_arithmetic_v<T>) return static_cast<double>(element);
+  if constexpr (!std::is_arithmetic_v<T>) return element.to_float();
+}
+
+Bytes bytes_of(const Numbers& numbers, const Example& example) {
+  return visit_dtype(example.dtype, [&]<class T>(std::type_identity<T>) {
+    Bytes bytes(numbers.size() * static_cast<std::size_t>(example.scale) * sizeof(T));
+    for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+      const T element = element_of<T>(*numbers[i / static_cast<std::size_t>(example.scale)]);
+      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
+    }
+    return bytes;
+  });
+}
+
+Numbers numbers_of(const Bytes& bytes, const Example& example) {
+  return visit_dtype(example.dtype, [&]<class T>(std::type_identity<T>) {
+    const std::size_t line = static_cast<std::size_t>(example.scale) * sizeof(T);
+    Numbers numbers;
+    for (std::size_t at = 0; at < bytes.size(); at += line) {
+      const auto* first = bytes.data() + at;
+      T element;
+      std::memcpy(&element, first, sizeof(T));
+      const bool is_unwritten = std::all_of(first, first + line, [](std::byte byte) { return byte == kUnwritten; });
+      numbers.push_back(is_unwritten ? std::nullopt : std::optional(number_of(element)));
+    }
+    return numbers;
+  });
+}
+
+/// What must stand at element `at` of output block `block` of `rank`.
+template <class T>
+T expected_at(const Example& example, const std::vector<Bytes>& inputs, int rank, int block, Count at) {
+  const Origin origin = origin_of(example.problem, rank, block);
+  const auto load = [&](int from) {
+    T element;
+    const auto index = static_cast<std::size_t>(origin.block * example.count() + at);
+    std::memcpy(&element, inputs[static_cast<std::size_t>(from)].data() + index * sizeof(T), sizeof(T));
+    return element;
+  };
+  if (!origin.every_rank) return load(origin.rank);
+  const auto term = [&](int from) {
+    return example.factors.empty() ? load(from) : scaled(load(from), example.factors[static_cast<std::size_t>(from)]);
+  };
+  auto total = Accumulation<T>::load(term(0));
+  for (int from = 1; from < example.problem.ranks; ++from) total = combine<T>(total, term(from), example.op);
+  return finish<T>(total, example.op, example.problem.ranks);
+}
+
+void compare(RealRun& run, const Example& example, const std::vector<Bytes>& inputs, const Bytes& output, int rank) {
+  visit_dtype(example.dtype, [&]<class T>(std::type_identity<T>) {
+    const Count count = example.count();
+    for (Count i = 0; i < static_cast<Count>(output.size() / sizeof(T)); ++i) {
+      T actual;
+      std::memcpy(&actual, output.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+      const T expected = expected_at<T>(example, inputs, rank, static_cast<int>(i / count), i % count);
+      ++run.checked;
+      if (std::memcmp(&actual, &expected, sizeof(T)) == 0) continue;
+      ++run.wrong;
+      if (!run.first_wrong.empty()) continue;
+      run.first_wrong = fmt::format("element {} of rank {}'s output is {}, and should be {}", i, rank,
+                                    number_of(actual), number_of(expected));
+    }
+  });
+}
+
+/// Runs `body` on every rank, as threads. Errors: the first that explains more than "another rank failed".
+Status on_threads(int ranks, bool proves, const std::function<Status(Communicator&)>& body) {
+  TUTTI_ASSIGN_OR_RETURN(const auto domain, local::open_domain(local::shape_for(ranks)));
+  std::mutex mutex;
+  Status first;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto communicator = Communicator::create(
+          *domain, rank, {.waiting = Waiting::yield, .cores = ranks, .timeout = kDeadline, .prove_plans = proves});
+      const Status status = communicator.is_ok() ? body(*communicator.value()) : communicator.status();
+      const std::lock_guard lock(mutex);
+      if (!status.is_ok() && (first.is_ok() || first.code() == Code::aborted)) first = status;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return first;
+}
+
+}  // namespace
+
+Result<RealRun> run_example(const Example& example, const Schedule& schedule, bool proves) {
+  const Problem& problem = example.problem;
+  const auto element_bytes = static_cast<std::size_t>(example.count()) * size_of(example.dtype);
+  std::vector<Bytes> inputs, outputs;
+  RealRun run;
+  for (int rank = 0; rank < problem.ranks; ++rank) {
+    inputs.push_back(bytes_of(example.input[static_cast<std::size_t>(rank)], example));
+    outputs.emplace_back(static_cast<std::size_t>(output_blocks(problem, rank)) * element_bytes, kUnwritten);
+    run.before.push_back({numbers_of(inputs.back(), example), numbers_of(outputs.back(), example)});
+  }
+  const std::vector<Bytes> given = inputs;
+  const Status ran = on_threads(problem.ranks, proves, [&](Communicator& communicator) {
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    Bytes factor;
+    if (!example.factors.empty()) factor = bytes_of({example.factors[rank]}, example);
+    return communicator.run({.collective = problem.collective,
+                             .dtype = example.dtype,
+                             .op = example.op,
+                             .root = problem.root,
+                             .count = example.count(),
+                             .input = inputs[rank].data(),
+                             .output = outputs[rank].data(),
+                             .factor = factor.data(),
+                             .buffers = Buffers::shared,
+                             .schedule = &schedule});
+  });
+  TUTTI_RETURN_IF_ERROR(ran);
+  for (int rank = 0; rank < problem.ranks; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    run.after.push_back({numbers_of(inputs[at], example), numbers_of(outputs[at], example)});
+    compare(run, example, given, outputs[at], rank);
+    if (inputs[at] == given[at]) continue;
+    ++run.wrong;
+    if (run.first_wrong.empty()) run.first_wrong = fmt::format("the input of rank {} was written", rank);
+  }
+  return run;
+}
+
+Result<BarrierRun> run_barrier(const Schedule& schedule, std::chrono::nanoseconds nap) {
+  const auto ranks = static_cast<std::size_t>(schedule.problem.ranks);
+  BarrierRun run{.enters_ns = std::vector<std::int64_t>(ranks), .leaves_ns = std::vector<std::int64_t>(ranks)};
+  Clock::time_point begin;
+  const Status ran = on_threads(schedule.problem.ranks, true, [&](Communicator& communicator) -> Status {
+    const Call call{.collective = Collective::barrier, .schedule = &schedule};
+    TUTTI_RETURN_IF_ERROR(communicator.run(call));  // all threads are there, the plan is bound and proved
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    if (rank == 0) begin = Clock::now();
+    TUTTI_RETURN_IF_ERROR(communicator.run(call));
+    std::this_thread::sleep_until(begin + static_cast<int>(rank) * nap);
+    const auto entered = Clock::now();
+    const Status status = communicator.run(call);
+    const auto left = Clock::now();
+    run.enters_ns[rank] = std::chrono::nanoseconds(entered - begin).count();
+    run.leaves_ns[rank] = std::chrono::nanoseconds(left - begin).count();
+    return status;
+  });
+  TUTTI_RETURN_IF_ERROR(ran);
+  return run;
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti explain`: a small real run of one collective, told to somebody who has never seen it.
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "harness/explain/page.h"
+#include "harness/explain/text.h"
+#include "harness/verify/check.h"
+#include "impl/communicator/communicator.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Example;
+using harness::kMostExplained;
+using harness::RealRun;
+
+struct Request {
+  std::string collective;
+  std::string ranks = "4";
+  std::string algorithm = "auto";
+  std::string root = "0";
+  std::string dtype = "float";
+  std::string op = "sum";
+};
+
+/// What is explained, as values.
+struct Subject {
+  Problem problem;
+  Dtype dtype = Dtype::f32;
+  Op op = Op::none;
+  const Algorithm* algorithm = nullptr;
+};
+
+Result<int> parse_number(std::string_view flag, const std::string& text, int least, int most) {
+  int value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure == std::errc() && *end == '\0' && value >= least && value <= most) return value;
+  return error(Code::invalid_argument, "{}: '{}' is not a whole number from {} to {}: did you mean '{}'?", flag, text,
+               least, most, failure == std::errc() && value > most ? most : least);
+}
+
+template <class T>
+Result<T> of_flag(std::string_view flag, Result<T> parsed) {
+  if (parsed.is_ok()) return parsed;
+  return error(parsed.status().code(), "{}: {}", flag, parsed.status().message());
+}
+
+/// As `auto` does for a few bytes where every rank has a core and all buffers can be addressed: the same everywhere.
+const Algorithm& usual_algorithm(const Problem& problem) {
+  constexpr std::int64_t kFewBytes = 64;
+  return choose_algorithm(problem, Buffers::shared, problem.ranks, kFewBytes);
+}
+
+Result<Subject> subject_of(const Request& request, const CLI::App& command) {
+  TUTTI_ASSIGN_OR_RETURN(const Collective collective, parse_collective(request.collective));
+  if (harness::meaning_of(collective).empty()) {
+    return error(Code::unavailable, "explain has no example of {}", to_string(collective));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const int ranks, parse_number("--ranks", request.ranks, 1, kMostExplained));
+  TUTTI_ASSIGN_OR_RETURN(const int root, parse_number("--root", request.root, 0, ranks - 1));
+  for (const auto& [flag, applies] : {std::pair("--root", is_rooted(collective)),
+                                      {"--op", is_reducing(collective)},
+                                      {"--dtype", has_data(collective)}}) {
+    if (applies || command.count(flag) == 0) continue;
+    return error(Code::invalid_argument, "{0}: {1} has no {2}; leave {0} out", flag, to_string(collective),
+                 std::string_view(flag).substr(2));
+  }
+  Subject subject{.problem = {.collective = collective, .ranks = ranks, .root = root}};
+  TUTTI_ASSIGN_OR_RETURN(subject.dtype, of_flag("--dtype", parse_dtype(request.dtype)));
+  TUTTI_ASSIGN_OR_RETURN(const Op op, of_flag("--op", parse_op(request.op)));
+  if (is_reducing(collective)) subject.op = op;
+  if (!op_exists(subject.op, subject.dtype)) {
+    return error(Code::invalid_argument, "--op: {} exists for integers only, not for {}: did you mean --dtype int32?",
+                 to_string(op), to_string(subject.dtype));
+  }
+  subject.algorithm = &usual_algorithm(subject.problem);
+  if (request.algorithm != "auto") {
+    TUTTI_ASSIGN_OR_RETURN(subject.algorithm, of_flag("--algorithm", find_algorithm(collective, request.algorithm)));
+  }
+  return subject;
+}
+
+/// reduce_scatter of the all_reduce's inputs, and all_gather of what it gave.
+Result<harness::Halves> run_halves(const Example& whole, const RealRun& all_reduce) {
+  const int ranks = whole.problem.ranks;
+  Example half = whole;
+  half.shown = whole.shown / ranks;
+  half.problem = {.collective = Collective::reduce_scatter, .ranks = ranks};
+  harness::Halves halves;
+  const Schedule scatter = schedule_of(usual_algorithm(half.problem), half.problem);
+  TUTTI_ASSIGN_OR_RETURN(halves.reduce_scatter, run_example(half, scatter));
+  for (std::size_t rank = 0; rank < half.input.size(); ++rank) {
+    half.input[rank] = halves.reduce_scatter.after[rank].output;
+  }
+  half.problem.collective = Collective::all_gather;
+  half.op = Op::none;
+  half.factors.clear();
+  const Schedule gather = schedule_of(usual_algorithm(half.problem), half.problem);
+  TUTTI_ASSIGN_OR_RETURN(halves.all_gather, run_example(half, gather));
+  halves.are_equal = halves.reduce_scatter.wrong == 0 && halves.all_gather.wrong == 0;
+  for (std::size_t rank = 0; rank < half.input.size(); ++rank) {
+    halves.are_equal &= halves.all_gather.after[rank].output == all_reduce.after[rank].output;
+  }
+  return halves;
+}
+
+int verdict(Count checked, Count wrong, const std::string& first_wrong) {
+  if (wrong == 0) {
+    fmt::print(
+        "\nverified: all {} elements of the outputs are what the oracle says, a straight loop over the inputs in rank "
+        "order; ok\n",
+        checked);
+    return exit_ok;
+  }
+  fmt::print("\nWRONG: {} of {} elements; {}\n", wrong, checked, first_wrong);
+  return exit_wrong;
+}
+
+int explain_data(const Subject& subject) {
+  const auto example = harness::example_of(*subject.algorithm, subject.problem, subject.dtype, subject.op);
+  if (!example.is_ok()) return complain(example.status());
+  const Schedule schedule = schedule_of(*subject.algorithm, subject.problem);
+  const auto told = harness::replay(schedule, example.value());
+  if (!told.is_ok()) return complain(told.status());
+  auto run = harness::run_example(example.value(), schedule);
+  if (!run.is_ok()) return complain(run.status());
+  RealRun& real = run.value();
+  fmt::print("{}{}{}", introduction(example.value(), real),
+             steps_page(*subject.algorithm, schedule, example.value(), told.value()),
+             result_page(example.value(), real));
+  for (std::size_t rank = 0; rank < real.after.size(); ++rank) {
+    if (told.value().output[rank] == real.after[rank].output) continue;
+    ++real.wrong;
+    real.first_wrong = fmt::format("the steps above give rank {} another output", rank);
+  }
+  if (subject.problem.collective == Collective::all_reduce) {
+    const auto halves = run_halves(example.value(), real);
+    if (!halves.is_ok()) return complain(halves.status());
+    fmt::print("{}", halves_page(halves.value()));
+    if (!halves.value().are_equal) {
+      ++real.wrong;
+      real.first_wrong = "reduce_scatter and all_gather give something else";
+    }
+  }
+  return verdict(real.checked, real.wrong, real.first_wrong);
+}
+
+int explain_barrier(const Subject& subject) {
+  using namespace std::chrono_literals;
+  const Schedule schedule = schedule_of(*subject.algorithm, subject.problem);
+  const Example nothing{.problem = subject.problem};
+  const auto told = harness::replay(schedule, nothing);
+  if (!told.is_ok()) return complain(told.status());
+  fmt::print("barrier on {} ranks\n\n  {}", subject.problem.ranks,
+             harness::wrapped(harness::meaning_of(Collective::barrier), 2));
+  fmt::print("{}\nRank r sleeps r tenths of a second, then it enters:\n",
+             steps_page(*subject.algorithm, schedule, nothing, told.value()));
+  std::fflush(stdout);
+  const auto run = harness::run_barrier(schedule, 100ms);
+  if (!run.is_ok()) return complain(run.status());
+  fmt::print("{}", harness::barrier_page(run.value()));
+  const harness::CheckResult check = harness::check_barrier({.first_leave_ns = std::ranges::min(run.value().leaves_ns),
+                                                             .last_enter_ns = std::ranges::max(run.value().enters_ns)});
+  if (!check.is_ok()) {
+    fmt::print("\nWRONG: {}\n", check.diagnosis);
+    return exit_wrong;
+  }
+  fmt::print("\nverified: the first rank left after the last one had entered; ok\n");
+  return exit_ok;
+}
+
+int explain(const Request& request, const CLI::App& command) {
+  const auto subject = subject_of(request, command);
+  if (!subject.is_ok()) return complain(subject.status());
+  return has_data(subject.value().problem.collective) ? explain_data(subject.value())
+                                                      : explain_barrier(subject.value());
+}
+
+}  // namespace
+
+void add_explain(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("explain", "one collective, step by step: a small real run");
+  command->footer("Example: tutti explain all_reduce --ranks 4");
+  auto request = std::make_shared<Request>();
+  command->add_option("COLLECTIVE", request->collective, "what is explained")->type_name("")->required();
+  const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help) {
+    command->add_option(flag, value, help)->type_name(type)->default_str(value);
+  };
+  add("--ranks", request->ranks, "N", fmt::format("number of ranks, at most {}", kMostExplained));
+  add("--algorithm", request->algorithm, "NAME", "an own algorithm by name, or auto");
+  add("--root", request->root, "RANK", "where the collective has one");
+  add("--dtype", request->dtype, "NAME", "type of an element");
+  add("--op", request->op, "NAME", "reduction, where the collective reduces");
+  command->callback(
+      [&action, request, command] { action = [request, command] { return explain(*request, *command); }; });
+}
+
+}  // namespace tutti::program
