@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   add_prove(program, action);
   add_explain(program, action);
   add_list(program, action);
+  add_doctor(program, action);
   add_rank(program, action);
   program.set_version_flag("--version", version_text(), "version, commit, and what was built in");
   program.require_subcommand(1);

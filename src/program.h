@@ -52,6 +52,7 @@ void add_check(CLI::App& program, Action& action);
 void add_prove(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);
+void add_doctor(CLI::App& program, Action& action);
 void add_rank(CLI::App& program, Action& action);  ///< hidden: what the launcher starts
 
 }  // namespace tutti::program

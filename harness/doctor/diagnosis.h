@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine's condition and its findings, as text and as JSON.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "harness/doctor/findings.h"
+
+namespace tutti::harness {
+
+[[nodiscard]] std::string diagnosis_text(const Condition& condition, std::span<const Finding> findings);
+/// {"machine": {...}, "findings": [{"name", "severity", "what", "why", "advice"}]}; what is not known is null.
+[[nodiscard]] std::string diagnosis_json(const Condition& condition, std::span<const Finding> findings);
+
+}  // namespace tutti::harness
