@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installed tree works where it was moved to, and so does a bundle on a machine that has nothing: neither looks
+back at the build."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+BUILD = pathlib.Path(os.environ["TUTTI_BUILD"]).resolve()
+CMAKE = os.environ["TUTTI_CMAKE"]
+BACKENDS = "tutti,openmpi" if support.HAS_OPENMPI else "tutti"
+
+
+def maps_of(pid):
+    """The files that are mapped into the process."""
+    lines = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {pathlib.Path(words[5]) for words in (line.split(maxsplit=5) for line in lines) if len(words) > 5}
+
+
+class Moved(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="tutti-installed-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name).resolve()
+        first = cls.folder / "first"
+        subprocess.run([CMAKE, "--install", BUILD, "--prefix", first], check=True, stdout=subprocess.DEVNULL)
+        cls.tree = cls.folder / "elsewhere" / "tutti here"
+        cls.tree.parent.mkdir()
+        first.rename(cls.tree)
+        cls.program = cls.tree / "bin" / "tutti"
+
+    def test_its_files_are_there(self):
+        for name in ["bin/tutti", "share/doc/tutti/LICENSE", "share/doc/tutti/README.md", "share/tutti/schema.json"]:
+            self.assertTrue((self.tree / name).is_file(), name)
+        self.assertEqual(json.loads((self.tree / "share/tutti/schema.json").read_text()), support.SCHEMA)
+
+    def test_no_file_knows_the_build(self):
+        for path in (self.tree / "bin").iterdir():
+            self.assertNotIn(str(BUILD / "bin").encode(), path.read_bytes(), path)
+
+    def test_list_finds_the_backends_beside_the_program(self):
+        result = support.run("list", "--json", program=self.program)
+        self.assertEqual(result.code, 0, result)
+        for backend in json.loads(result.out)["backends"]:
+            if backend["name"] == "openmpi" and support.HAS_OPENMPI:
+                self.assertTrue(backend["note"].startswith(str(self.tree)), backend)
+
+    def test_check(self):
+        result = support.run("check", "all_reduce", "barrier", "--ranks", "2", program=self.program)
+        self.assertEqual(result.code, 0, result)
+        self.assertRegex(result.out, r"# check: \d+ cases as processes, \d+ ok, 0 wrong")
+
+    def test_run_with_all_backends_maps_nothing_of_the_build(self):
+        arguments = ["run", "all_reduce", "--backends", BACKENDS, "--ranks", "2", "--sizes", "8,4K", "--budget", "3s",
+                     "--csv", "{folder}/rows.csv"]
+        with support.Run(*arguments, program=self.program) as one:
+            one.wait_for_ranks(2)
+            mapped = set()
+            while one.process.poll() is None:
+                for pid in one.ranks().values():
+                    try:
+                        mapped |= maps_of(pid)
+                    except (FileNotFoundError, ProcessLookupError):
+                        continue  # it has ended
+                if len([path for path in mapped if path.is_relative_to(self.tree)]) == len(BACKENDS.split(",")):
+                    break
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            _, rows = one.rows()
+            self.assertEqual({row["backend"] for row in rows}, set(BACKENDS.split(",")))
+            self.assertEqual({row["verdict"] for row in rows}, {"ok"})
+            self.assertIn(self.program, mapped)
+            if support.HAS_OPENMPI:
+                self.assertIn(self.tree / "bin/libtutti_backend_openmpi.so", mapped)
+            self.assertEqual([path for path in mapped if path.is_relative_to(BUILD)], [])
+
+    @support.needs_openmpi
+    def test_it_can_build_the_backend_of_another_mpi(self):
+        output = self.folder / "backends"
+        built = subprocess.run([self.tree / "share/tutti/scripts/build-backend", "mpi", "--mpicc", "mpicc", "--name",
+                                "other", "--output", output], stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(built.stdout.strip(), str(output / "libtutti_backend_other.so"))
+        result = support.run("list", "--json", program=self.program, environment={"TUTTI_BACKENDS": str(output)})
+        available = {item["name"]: item["available"] for item in json.loads(result.out)["backends"]}
+        self.assertEqual(available["other"], True, result)
+
+
+class Bundled(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="tutti-bundle-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name).resolve()
+        made = subprocess.run([support.SOURCE / "scripts/bundle", "--build", BUILD, "--output", cls.folder / "made"],
+                              stdout=subprocess.PIPE, text=True, check=True)
+        cls.said = made.stdout
+        packed, = (cls.folder / "made").iterdir()
+        subprocess.run(["tar", "xf", packed, "-C", cls.folder], check=True)
+        cls.tree, = (path for path in cls.folder.glob("tutti-*") if path.is_dir())
+        cls.program = cls.tree / "tutti"
+
+    def bare(self, *arguments):
+        """Run with next to no environment."""
+        environment = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": ""}
+        return subprocess.run([self.program, *arguments], env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=support.patience(60), check=False)
+
+    def test_it_says_what_is_in_it_and_what_is_not(self):
+        self.assertRegex(self.said, r"(?m)^bundle: with .*\blibfmt\.so")
+        self.assertRegex(self.said, r"(?m)^bundle: needs glibc \d+\.\d+")
+        libraries = {path.name.split(".so")[0] for path in (self.tree / "lib").iterdir()}
+        self.assertIn("libstdc++", libraries)
+        self.assertEqual(libraries & {"libc", "libm", "libmpi", "ld-linux-x86-64"}, set())
+        if support.HAS_OPENMPI:
+            self.assertRegex(self.said, r"(?m)^bundle: without libmpi\.so\S*, for libtutti_backend_openmpi\.so")
+
+    def test_it_runs_with_its_own_libraries(self):
+        result = self.bare("run", "all", "--backends", "tutti", "--ranks", "2", "--sizes", "8", "--budget", "2s")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn(", 0 wrong", result.stdout)
+        loaded = subprocess.run(["ldd", self.tree / "bin/tutti"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        for library in (self.tree / "lib").iterdir():
+            self.assertIn(f"{library.name} => {self.tree}/bin/../lib/{library.name}", loaded)
+
+    def test_it_starts_through_a_link(self):
+        link = self.folder / "link"
+        link.symlink_to(self.program)
+        result = subprocess.run([link, "--version"], stdout=subprocess.PIPE, text=True, check=True)
+        self.assertTrue(result.stdout.startswith("tutti "), result)
+
+    def test_mistakes_are_named(self):
+        for arguments, code, name in [(["--outptu", "x"], 2, "'--outptu'"), (["--build"], 2, "needs a value"),
+                                      (["--build", "/nowhere"], 3, "/nowhere/bin/tutti")]:
+            result = subprocess.run([support.SOURCE / "scripts/bundle", *arguments], stderr=subprocess.PIPE, text=True,
+                                    stdout=subprocess.DEVNULL, check=False)
+            self.assertEqual(result.returncode, code, result)
+            self.assertIn(name, result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
