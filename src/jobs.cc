@@ -2,6 +2,7 @@
 #include "src/jobs.h"
 
 #include <algorithm>
+#include <random>
 #include <span>
 
 #include <fmt/format.h>
@@ -125,29 +126,40 @@ std::vector<std::vector<Case>> resolved(std::span<const std::vector<Case>> cells
   return result;
 }
 
-/// The cells of one job: those from `first` on that have as many ranks.
-std::span<const std::vector<Case>> cells_of_job(const std::vector<std::vector<Case>>& cells, std::size_t first) {
-  const auto begin = cells.begin() + static_cast<std::ptrdiff_t>(first);
-  const int ranks = begin->front().ranks;
-  const auto end = std::find_if(begin, cells.end(), [&](const auto& cell) { return cell.front().ranks != ranks; });
-  return {begin, end};
+using Cells = std::vector<std::vector<Case>>;
+
+/// What each start of the ranks runs: per launch, the cells of each number of ranks.
+std::vector<Cells> jobs_of(const JobsRequest& request) {
+  std::vector<Cells> jobs;
+  for (int launch = 0; launch < request.launches; ++launch) {
+    const std::size_t before = jobs.size();
+    for (const std::vector<Case>& cell : request.cells) {
+      const bool is_next = jobs.size() == before || jobs.back().front().front().ranks != cell.front().ranks;
+      if (is_next) jobs.emplace_back();
+      jobs.back().push_back(cell);
+    }
+    if (request.launches == 1) continue;
+    std::mt19937_64 random(request.spec.seed + static_cast<std::uint64_t>(launch));
+    for (std::size_t i = before; i < jobs.size(); ++i) std::ranges::shuffle(jobs[i], random);
+  }
+  return jobs;
 }
 
 }  // namespace
 
 int run_jobs(const JobsRequest& request, const JobsListener& listener) {
-  const std::size_t all = request.cells.size();
-  int launches = 0;
-  for (std::size_t first = 0; first < all; first += cells_of_job(request.cells, first).size()) ++launches;
-  std::size_t first = 0;
-  for (int launch = 1; first < all; ++launch) {
-    const auto cells = cells_of_job(request.cells, first);
+  const std::vector<Cells> jobs = jobs_of(request);
+  std::size_t all = 0, first = 0;
+  for (const Cells& cells : jobs) all += cells.size();
+  int start = 1;
+  for (const Cells& cells : jobs) {
     SessionSpec spec = request.spec;
     spec.ranks = cells.front().front().ranks;
     spec.cells = resolved(cells, spec.ranks_as);
     spec.cells_after = static_cast<int>(all - first - cells.size());
     spec.heap_bytes = harness::heap_bytes_for(spec.cells);
-    Messages messages(spec, listener, {.first = first, .of = all, .launch = launch, .launches = launches});
+    Messages messages(spec, listener,
+                      {.first = first, .of = all, .launch = start++, .launches = static_cast<int>(jobs.size())});
     if (const int code = run_job(spec, messages); code != exit_ok) return code;
     first += cells.size();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running cells: one job per number of ranks, one after the other; rows are handed on as they finish.
+// Running cells: one job per launch and number of ranks, one after the other; rows are handed on as they finish.
 #pragma once
 
 #include <functional>
@@ -15,6 +15,7 @@ namespace tutti::program {
 struct JobsRequest {
   harness::SessionSpec spec;                      ///< what all jobs have in common; cells and ranks are set per job
   std::vector<std::vector<harness::Case>> cells;  ///< sorted by ranks
+  int launches = 1;                               ///< of all cells; from two on, each in another seeded order
 };
 
 /// Whom the jobs tell.

@@ -102,6 +102,12 @@ const std::array kOptions{
            TUTTI_SETS(parse_duration, sweep.budget)},
     Option{"--timeout", "TIME", "60s", "deadline of an operation; then the late rank is named",
            TUTTI_SETS(parse_duration, sweep.timeout)},
+    Option{"--launches", "N", "1", "times that everything is started afresh, cells in another seeded order each time",
+           TUTTI_SETS(parse_launches, sweep.launches)},
+    Option{"--bind", "KIND", "",
+           "core: rank r to the r-th allowed core; numa: ranks in equal shares to the nodes; none (default: core where "
+           "every rank has one)",
+           TUTTI_SETS(parse_bind, sweep.bind)},
     Option{"--seed", "N", "1", "of inputs and of the order of samples",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              const char* end = text.data() + text.size();

@@ -2,6 +2,8 @@
 // `tutti run`: sweep, verify, measure, report.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,9 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/expand.h"
+#include "harness/launch/binding.h"
 #include "harness/report/csv.h"
 #include "harness/report/file.h"
 #include "harness/report/json.h"
+#include "harness/report/launches.h"
 #include "harness/report/machine.h"
 #include "harness/report/table.h"
 #include "src/jobs.h"
@@ -29,9 +33,20 @@ using harness::Verdict;
 /// Where rows go: the table on stdout, and the files that were asked for.
 class Reports {
  public:
-  static Result<Reports> open(const Settings& settings, std::vector<harness::LeftOut> left_out) {
+  static Result<Reports> open(const Settings& settings, const harness::Expansion& expansion) {
     Reports reports;
-    reports.left_out_ = std::move(left_out);
+    reports.left_out_ = expansion.left_out;
+    if (settings.sweep.launches > 1) {
+      std::vector<std::string> cells;
+      for (const harness::Cell& cell : expansion.cells) {
+        Case one;
+        static_cast<harness::Cell&>(one) = cell;
+        cells.push_back(harness::cell_of_case(harness::case_id(one)));
+      }
+      reports.launches_ = std::make_shared<harness::Launches>(std::move(cells));
+      reports.table_ = harness::Table(
+          [launches = reports.launches_](const Row& ours, const Row& theirs) { return launches->ratio(ours, theirs); });
+    }
     // A mistake in one file's name does not cost what the other held.
     if (!settings.csv.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(settings.csv));
     if (!settings.json.empty()) {
@@ -51,8 +66,12 @@ class Reports {
 
   Status add(const std::vector<Row>& rows) {
     has_rows_ = true;
-    fmt::print("{}", table_.cell(rows));
-    std::fflush(stdout);
+    if (launches_ == nullptr) {
+      fmt::print("{}", table_.cell(rows));
+      std::fflush(stdout);
+    } else {
+      launches_->add(rows);
+    }
     for (const Row& row : rows) {
       if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
     }
@@ -65,9 +84,11 @@ class Reports {
     if (!facts.is_object()) return;
     if (facts.contains("floor_ns") && facts["floor_ns"].is_number()) {
       const double floor_us = facts["floor_ns"].get<double>() * 1e-3;
-      floors_.push_back(fmt::format("{:.3f} us (P={})", floor_us, ranks));
+      floors_[ranks] = fmt::format("{:.3f} us (P={})", floor_us, ranks);
       if (json_) note(json_->set_measurement(fmt::format("floor_us.P{}", ranks), floor_us));
     }
+    const nlohmann::json bound = facts.value("bound", nlohmann::json());
+    if (json_ && bound.is_array()) note(json_->set_bound(fmt::format("P{}", ranks), bound.dump()));
     const nlohmann::json backends = facts.value("backends", nlohmann::json::object());
     for (const auto& [name, what] : backends.items()) {
       if (json_) note(json_->set_version(name, what.dump()));
@@ -76,9 +97,16 @@ class Reports {
 
   [[nodiscard]] bool has_rows() const { return has_rows_; }
 
-  void print_footer() const {
+  /// What is told at the end: of several launches, the table too.
+  void print_end() {
+    if (launches_ != nullptr) {
+      for (const std::vector<Row>& rows : launches_->cells()) fmt::print("{}", table_.cell(rows));
+    }
     fmt::print("{}", table_.footer(left_out_));
-    if (!floors_.empty()) fmt::print("# floor: a sample in which nothing is done takes {}\n", fmt::join(floors_, ", "));
+    if (launches_ != nullptr) fmt::print("{}", launches_->spread());
+    std::vector<std::string> floors;
+    for (const auto& [_, text] : floors_) floors.push_back(text);
+    if (!floors.empty()) fmt::print("# floor: a sample in which nothing is done takes {}\n", fmt::join(floors, ", "));
   }
 
   [[nodiscard]] int exit_code(bool requires_a_result) const {
@@ -95,11 +123,12 @@ class Reports {
   }
 
   bool has_rows_ = false;
+  std::shared_ptr<harness::Launches> launches_;  ///< of several launches; their table is printed at the end
   harness::Table table_;
   std::vector<harness::LeftOut> left_out_;
   std::optional<harness::CsvFile> csv_;
   std::optional<harness::JsonFile> json_;
-  std::vector<std::string> floors_;  ///< one per number of ranks
+  std::map<int, std::string> floors_;  ///< by number of ranks; the last launch's
   Status failure_;
 };
 
@@ -122,13 +151,21 @@ int run(const SweepOptions& options) {
   if (sweep.backends.empty()) sweep.backends = known;
   const auto expansion = expand(settings);
   if (!expansion.is_ok()) return complain(expansion.status());
-  auto reports = Reports::open(settings, expansion.value().left_out);
+  const harness::Places places = harness::places_here();
+  for (const harness::Cell& cell : expansion.value().cells) {
+    const int hosts = sweep.ranks_as == harness::RanksAs::tasks ? 1 : cell.ranks;
+    const auto masks = harness::masks_for(sweep.bind, hosts, places);
+    if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
+  }
+  auto reports = Reports::open(settings, expansion.value());
   if (!reports.is_ok()) return complain(reports.status());
 
   JobsRequest request;
   for (const harness::Cell& cell : expansion.value().cells) request.cells.push_back(harness::cases_of(cell, sweep));
   std::erase_if(request.cells, [](const std::vector<Case>& cell) { return cell.empty(); });
+  request.launches = sweep.launches;
   request.spec.ranks_as = sweep.ranks_as;
+  request.spec.bind = sweep.bind;
   request.spec.seed = sweep.seed;
   request.spec.timeout = sweep.timeout;
   request.spec.backend_directories = backend_directories();
@@ -148,7 +185,7 @@ int run(const SweepOptions& options) {
                     },
                 .on_facts = [&](int ranks, const std::string& facts) { reports.value().add_facts(ranks, facts); }});
   progress.clear();
-  if (code == exit_ok || reports.value().has_rows()) reports.value().print_footer();
+  if (code == exit_ok || reports.value().has_rows()) reports.value().print_end();
   return code != exit_ok ? code : reports.value().exit_code(settings.requires_a_result);
 }
 

@@ -70,6 +70,27 @@ Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
                                             [&](std::string_view name) { return one_of("algorithm", name, names); }));
 }
 
+std::string_view to_string(Bind bind) {
+  switch (bind) {
+    case Bind::core:
+      return "core";
+    case Bind::numa:
+      return "numa";
+    case Bind::none:
+      return "none";
+  }
+  return "unknown";
+}
+
+Result<Bind> parse_bind(std::string_view text) {
+  std::vector<std::string> names;
+  for (const Bind bind : {Bind::core, Bind::numa, Bind::none}) {
+    if (to_string(bind) == text) return bind;
+    names.emplace_back(to_string(bind));
+  }
+  return unknown_name("binding", text, names);
+}
+
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
   return values_of(parse_names<std::string>("backends", text, known,
                                             [&](std::string_view name) { return one_of("backend", name, known); }));

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/cases/bind.h"
 #include "harness/cases/case.h"
 
 namespace tutti::harness {
@@ -44,10 +45,13 @@ struct Sweep {
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of one cell
   std::optional<std::chrono::nanoseconds> budget = {};          ///< of the whole sweep
+  std::optional<Bind> bind = {};                                ///< empty: core where every rank has one, else none
+  int launches = 1;                                             ///< times that the whole sweep is started afresh
 };
 
 inline constexpr std::string_view kDefaultSizes = "8:64M:x4";
 inline constexpr std::size_t kMaxSizes = 4096;
+inline constexpr int kMaxLaunches = 1000;
 
 /// Bytes: `4096`, `64K`, `1M`, `2G`, `1T` (binary, either case).
 [[nodiscard]] Result<std::int64_t> parse_bytes(std::string_view text);
@@ -68,6 +72,11 @@ inline constexpr std::size_t kMaxSizes = 4096;
 /// Names among `known`, or `all`.
 [[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,
                                                               const std::vector<std::string>& known);
+
+[[nodiscard]] std::string_view to_string(Bind bind);
+[[nodiscard]] Result<Bind> parse_bind(std::string_view text);
+/// A whole number from 1 to kMaxLaunches.
+[[nodiscard]] Result<int> parse_launches(std::string_view text);
 
 /// `500ms`, `60s`, `4m`, `1h`: a whole number above 0 and its unit.
 [[nodiscard]] Result<std::chrono::nanoseconds> parse_duration(std::string_view text);

@@ -110,14 +110,16 @@ struct Bounds {
   std::string_view kind;  ///< singular
   int least;
   int most;
+  bool is_list = true;
 };
 
 Result<int> parse_bounded(std::string_view text, const Bounds& bounds) {
   std::int64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure == std::errc::invalid_argument || end != text.data() + text.size()) {
-    return error(Code::invalid_argument, "{} '{}' is not a whole number: allowed are {} to {}, such as '2' or '{}:4'",
-                 bounds.kind, text, bounds.least, bounds.most, bounds.least);
+    const std::string range = bounds.is_list ? fmt::format(" or '{}:4'", bounds.least) : std::string();
+    return error(Code::invalid_argument, "{} '{}' is not a whole number: allowed are {} to {}, such as '2'{}",
+                 bounds.kind, text, bounds.least, bounds.most, range);
   }
   if (failure == std::errc::result_out_of_range) value = text.starts_with('-') ? bounds.least - 1 : bounds.most + 1;
   if (value >= bounds.least && value <= bounds.most) return static_cast<int>(value);
@@ -191,6 +193,10 @@ Result<std::vector<int>> parse_ranks(std::string_view text) {
     TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "ranks", .least = 1, .most = kMaxRanks}, ranks));
   }
   return ranks;
+}
+
+Result<int> parse_launches(std::string_view text) {
+  return parse_bounded(text, {.kind = "number of launches", .least = 1, .most = kMaxLaunches, .is_list = false});
 }
 
 Result<Choice<int>> parse_roots(std::string_view text) {

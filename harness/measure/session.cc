@@ -8,8 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
-#include <pthread.h>
-#include <sched.h>
 #include <thread>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/backend.h"
 #include "harness/launch/allowed_cores.h"
+#include "harness/launch/binding.h"
 #include "harness/measure/cell.h"
 #include "harness/measure/check.h"
 #include "harness/measure/host.h"
@@ -32,12 +31,25 @@ namespace {
 constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
 constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
 
-void pin_this_thread(int core) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  CPU_SET(core, &mask);
-  pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);  // a refusal leaves the thread where it may run
-}
+/// The cores that a host may run on, as they are exchanged.
+struct BoundTo {
+  std::array<bool, 1024> cores{};
+
+  [[nodiscard]] static BoundTo here() {
+    BoundTo bound;
+    for (const int core : allowed_cores()) {
+      if (static_cast<std::size_t>(core) < bound.cores.size()) bound.cores[static_cast<std::size_t>(core)] = true;
+    }
+    return bound;
+  }
+  [[nodiscard]] std::vector<int> list() const {
+    std::vector<int> numbers;
+    for (std::size_t core = 0; core < cores.size(); ++core) {
+      if (cores[core]) numbers.push_back(static_cast<int>(core));
+    }
+    return numbers;
+  }
+};
 
 std::int64_t last_level_cache_bytes() {
   const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -127,7 +139,10 @@ class Walk {
 
   Status report_facts() {
     TUTTI_ASSIGN_OR_RETURN(const double floor_ns, measure_floor(host_));
-    nlohmann::json facts{{"floor_ns", floor_ns}, {"backends", nlohmann::json::object()}};
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, host_.exchange(BoundTo::here()));
+    nlohmann::json facts{
+        {"floor_ns", floor_ns}, {"bound", nlohmann::json::array()}, {"backends", nlohmann::json::object()}};
+    for (const BoundTo& host : bound) facts["bound"].push_back(host.list());
     for (const auto& [name, backend] : backends_) {
       facts["backends"][name] = nlohmann::json::parse(backend->describe(), nullptr, false);
     }
@@ -197,23 +212,23 @@ class Walk {
   std::map<std::string, Backend*> backends_;
 };
 
-HostOptions host_options(const SessionSpec& spec, int host, int cores) {
+int hosts_of(const SessionSpec& spec) { return spec.ranks_as == RanksAs::tasks ? 1 : spec.ranks; }
+
+HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
   HostOptions options{
-      .host = host, .hosts = spec.ranks, .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
+      .host = host, .hosts = hosts_of(spec), .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
   if (spec.ranks_as == RanksAs::tasks) {
-    options.hosts = 1;
     options.ranks.resize(static_cast<std::size_t>(spec.ranks));
     std::iota(options.ranks.begin(), options.ranks.end(), 0);
   }
-  options.yields = options.hosts > cores;
+  options.yields = is_crowded;
   return options;
 }
 
 }  // namespace
 
 Status run_session(const SessionSpec& spec, const SessionPlace& place) {
-  const std::vector<int> core_list = allowed_cores();
-  const auto cores = static_cast<int>(core_list.size());
+  TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(spec.bind, hosts_of(spec), places_here()));
   const int together = cores_together(spec.ranks_as);  // before threads are pinned
   const DomainShape shape = domain_shape(spec);
   const bool is_process = spec.ranks_as == RanksAs::processes;
@@ -221,9 +236,12 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
                          is_process ? shm::open_domain(shape, place.domain_fd) : local::open_domain(shape));
 
   const auto run_host = [&](int index) -> Status {
-    const HostOptions options = host_options(spec, index, cores);
-    if (options.hosts <= cores) pin_this_thread(core_list[static_cast<std::size_t>(index)]);
-    Host host(place.board, options);
+    const Status bound = bind_this_thread(masks[static_cast<std::size_t>(index)]);
+    if (!bound.is_ok() && spec.bind) {  // where nobody asked for it, the thread stays where it may run
+      place.board.abort_flag().store(1, std::memory_order_release);
+      return bound;
+    }
+    Host host(place.board, host_options(spec, index, is_crowded(masks)));
     Walk walk(spec, {.host = host, .domain = *domain, .send = place.send, .cores = together});
     Status status = walk.run();
     if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);

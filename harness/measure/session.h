@@ -5,10 +5,12 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/cases/bind.h"
 #include "harness/cases/case.h"
 #include "harness/launch/board.h"
 #include "impl/transports/domain.h"
@@ -30,6 +32,7 @@ struct SessionSpec {
   std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
   int cells_after = 0;      ///< cells of jobs after this one, which share the budget
   std::size_t heap_bytes = 0;
+  std::optional<Bind> bind;  ///< see masks_for
 };
 
 [[nodiscard]] std::string to_json(const SessionSpec& spec);
@@ -51,7 +54,7 @@ struct SessionSpec {
 /// Messages to the launcher, by type:
 ///   begin  index of the cell that host 0 begins, in decimal
 ///   cell   its rows, one JSON object per line
-///   facts  JSON object: floor_ns, and what each backend says of itself
+///   facts  JSON object: floor_ns, bound (the cores that each host may run on), and what each backend says of itself
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 
 struct SessionPlace {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/cases/sweep.h"
 #include "harness/launch/allowed_cores.h"
 #include "harness/measure/session.h"
 #include "impl/transports/local/domain.h"
@@ -30,6 +31,7 @@ std::string to_json(const SessionSpec& spec) {
       {"end_ns", spec.end_ns},
       {"cells_after", spec.cells_after},
       {"heap_bytes", spec.heap_bytes},
+      {"bind", spec.bind ? to_string(*spec.bind) : ""},
   }
       .dump();
 }
@@ -48,6 +50,9 @@ Result<SessionSpec> session_from_json(std::string_view text) {
   spec.end_ns = json.value("end_ns", std::int64_t{0});
   spec.cells_after = json.value("cells_after", 0);
   spec.heap_bytes = json.value("heap_bytes", std::size_t{0});
+  if (const std::string bind = json.value("bind", ""); !bind.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(spec.bind, parse_bind(bind));
+  }
   for (const nlohmann::json& ids : json.value("cells", nlohmann::json::array())) {
     std::vector<Case>& cell = spec.cells.emplace_back();
     for (const nlohmann::json& id : ids) {

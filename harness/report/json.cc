@@ -104,16 +104,23 @@ Status JsonFile::set_version(const std::string& key, const std::string& text) {
   return replace_file(Code::io, path_, document());
 }
 
+Status JsonFile::set_bound(const std::string& key, const std::string& json_text) {
+  info_.bound[key] = json_text;
+  return replace_file(Code::io, path_, document());
+}
+
 std::string JsonFile::document() const {
   Json left_out = Json::array();
   for (const LeftOut& item : info_.left_out) left_out.push_back({{"cells", item.cells}, {"reason", item.reason}});
   const Json machine = Json::parse(info_.machine_json, nullptr, false);
   TUTTI_ASSERT(machine.is_object(), "the machine is not a JSON object: {}", info_.machine_json);
+  Json bound = Json::object();
+  for (const auto& [ranks, cores] : info_.bound) bound[ranks] = Json::parse(cores, nullptr, false);
   return fmt::format(
       "{{\n  \"schema_version\": {},\n  \"machine\": {},\n  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
-      "  \"started\": {},\n  \"measurement\": {},\n  \"left_out\": {},\n  \"rows\": [{}\n  ]\n}}\n",
+      "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"left_out\": {},\n  \"rows\": [{}\n  ]\n}}\n",
       kSchemaVersion, dump(machine), dump(info_.versions), dump(info_.command), info_.seed, dump(info_.started),
-      dump(info_.measurement), dump(left_out), rows_);
+      dump(info_.measurement), dump(bound), dump(left_out), rows_);
 }
 
 }  // namespace tutti::harness

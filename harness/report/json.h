@@ -34,6 +34,7 @@ struct RunInfo {
   std::string started = {};                        ///< UTC, ISO 8601
   std::map<std::string, double> measurement = {};  ///< facts of the instrument, such as `floor_us.P2`
   std::vector<LeftOut> left_out = {};
+  std::map<std::string, std::string> bound = {};  ///< by `P2`: for each rank the cores that it may run on, as JSON text
 };
 
 /// Now, as `2025-01-31T12:00:00Z`.
@@ -51,6 +52,8 @@ class JsonFile {
   Status set_measurement(const std::string& key, double value);
   /// Adds or changes one entry of `versions` and replaces the document. Errors: as write.
   Status set_version(const std::string& key, const std::string& text);
+  /// Adds or changes one entry of `bound` and replaces the document. Errors: as write.
+  Status set_bound(const std::string& key, const std::string& json_text);
 
  private:
   JsonFile(std::string path, RunInfo info) : path_(std::move(path)), info_(std::move(info)) {}

@@ -70,6 +70,11 @@ std::string schema_json() {
        {"left_out", {{"description", "cells asked for and not run"}, {"type", "array"}, {"items", left_out}}},
        {"rows", {{"type", "array"}, {"items", row_schema()}}}},
       true);
+  // Appended later: documents without it are older, and valid.
+  document["properties"]["bound"] = {
+      {"description", "the cores that each rank may run on, by number of ranks"},
+      {"type", "object"},
+      {"additionalProperties", {{"type", "array"}, {"items", {{"type", "array"}, {"items", whole}}}}}};
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "tutti results"},
               {"description", "An empty field is null: not measured. Generated from the columns in record.cc."}};

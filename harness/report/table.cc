@@ -37,16 +37,6 @@ const Row* reference_of(std::span<const Row> rows) {
   return &*std::ranges::find_if(rows, is_reference);
 }
 
-/// Only results that are right, of one launch, are compared.
-std::optional<double> ratio(const Row& ours, const Row& theirs) {
-  const auto counts = [](const Row& row) {
-    const bool is_usable = row.verdict == Verdict::ok || row.verdict == Verdict::unchecked;
-    return is_usable && row.time_median && *row.time_median > 0;
-  };
-  if (!counts(ours) || !counts(theirs) || ours.launch != theirs.launch) return {};
-  return *ours.time_median / *theirs.time_median;
-}
-
 std::string ratio_text(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : std::string(kMissing);
 }
@@ -115,7 +105,7 @@ std::string heading_of(std::span<const Row> rows) {
   return title + (is_side_by_side(rows) ? heading_side_by_side(rows) : heading_stacked());
 }
 
-std::string lines_stacked(std::span<const Row> rows) {
+std::string lines_stacked(std::span<const Row> rows, const RatioOf& ratio) {
   const Row* reference = reference_of(rows);
   std::string lines;
   for (const Row& row : rows) {
@@ -130,12 +120,21 @@ std::string lines_stacked(std::span<const Row> rows) {
 
 }  // namespace
 
+std::optional<double> ratio_within_a_launch(const Row& ours, const Row& theirs) {
+  const auto counts = [](const Row& row) {
+    const bool is_usable = row.verdict == Verdict::ok || row.verdict == Verdict::unchecked;
+    return is_usable && row.time_median && *row.time_median > 0;
+  };
+  if (!counts(ours) || !counts(theirs) || ours.launch != theirs.launch) return {};
+  return *ours.time_median / *theirs.time_median;
+}
+
 std::string Table::line_side_by_side(std::span<const Row> rows) const {
   std::string line = fmt::format(" {:>10}{:>12}", rows[0].bytes, rows[0].count);
   for (const Row& row : rows) line += algorithm_cell(row, row.algorithm) + measures(row);
   if (const Row* reference = reference_of(rows)) {
     const Row& ours = reference == &rows[0] ? rows[1] : rows[0];
-    line += fmt::format("{:>7}", ratio_text(ratio(ours, *reference)));
+    line += fmt::format("{:>7}", ratio_text(ratio_(ours, *reference)));
   }
   return without_trailing_spaces(line);
 }
@@ -161,7 +160,7 @@ void Table::count(std::span<const Row> rows) {
       const auto same = std::ranges::find(skipped_, why, &std::pair<std::string, std::int64_t>::first);
       same != skipped_.end() ? static_cast<void>(++same->second) : skipped_.push_back({why, 1});
     }
-    const auto value = reference != nullptr && is_own(row) ? ratio(row, *reference) : std::nullopt;
+    const auto value = reference != nullptr && is_own(row) ? ratio_(row, *reference) : std::nullopt;
     const bool is_empty_call = row.bytes == 0 && row.collective != to_string(Collective::barrier);
     if (!value || is_empty_call) continue;
     Ratios& sum = ratios_[reference->backend];
@@ -179,7 +178,7 @@ std::string Table::cell(std::span<const Row> rows) {
     heading_ = std::move(heading);
     told_.clear();
   }
-  text += is_side_by_side(rows) ? line_side_by_side(rows) : lines_stacked(rows);
+  text += is_side_by_side(rows) ? line_side_by_side(rows) : lines_stacked(rows, ratio_);
   text += reasons(rows);
   count(rows);
   return text;

@@ -10,7 +10,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -22,8 +24,15 @@
 
 namespace tutti::harness {
 
+/// Our time / their time, where the two can be compared.
+using RatioOf = std::function<std::optional<double>(const Row& ours, const Row& theirs)>;
+/// That of two results that are right, of one launch.
+[[nodiscard]] std::optional<double> ratio_within_a_launch(const Row& ours, const Row& theirs);
+
 class Table {
  public:
+  explicit Table(RatioOf ratio = ratio_within_a_launch) : ratio_(std::move(ratio)) {}
+
   /// The lines of one finished cell (all its rows, at least one), with a block's heading where a new one begins.
   /// Whatever is not ok says why on a line of its own, each reason once per block.
   [[nodiscard]] std::string cell(std::span<const Row> rows);
@@ -46,6 +55,7 @@ class Table {
   [[nodiscard]] std::string reasons(std::span<const Row> rows);
   void count(std::span<const Row> rows);
 
+  RatioOf ratio_;
   std::string heading_;         ///< of the block that is open
   std::set<std::string> told_;  ///< reasons given in it
   std::int64_t cells_ = 0;

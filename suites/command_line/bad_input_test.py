@@ -73,6 +73,12 @@ class Values(BadInput):
         self.refused("run", "broadcast", "--roots", "7", "--ranks", "2,3", names=["'7'", "0 to 2"])
         self.refused("run", "--roots", "-1", names=["--roots", "'-1'", "'0'"])
 
+    def test_launches_and_bindings(self):
+        self.refused("run", "--launches", "0", names=["--launches", "'0'", "1 to 1000"])
+        self.refused("run", "--launches", "many", names=["--launches", "'many'", "1 to 1000"])
+        self.refused("run", "--bind", "cores", names=["--bind", "'cores'", "'core'"])
+        self.refused("run", "barrier", "--ranks", "1,4000", "--bind", "core", names=["--bind", "4000 ranks", "'none'"])
+
     def test_seeds_and_durations(self):
         for command in ["run", "check"]:
             self.refused(command, "--seed", "x", names=["--seed", "'x'", "0 to 2^64-1"])

@@ -169,6 +169,51 @@ class Options(Sweep):
         for ranks in [1, 2, 3]:
             self.assertRegex(result.out, rf"(?m)^# floor: .*\d us \(P={ranks}\)")
 
+    def test_launches_repeat_the_sweep_in_other_orders(self):
+        arguments = ["all_reduce", "barrier", "--backends", "tutti", "--ranks", "1,2", "--sizes", "8,64,512,4K",
+                     "--launches", "3", "--budget", "3s"]
+        result, rows = self.sweep(*arguments)
+        self.assert_all_ok(rows, result)
+        self.assertEqual({row["launches"] for row in rows}, {"6"})  # of each number of ranks three
+        cases = {}
+        for row in rows:
+            cases.setdefault(row["case"], []).append(int(row["launch"]))
+        self.assertEqual(len(cases), 10)
+        for case, launches in cases.items():
+            self.assertEqual(launches, [1, 3, 5] if "/P1." in case else [2, 4, 6], case)
+        orders = {tuple(row["case"] for row in rows if row["launch"] == launch) for launch in "246"}
+        self.assertEqual(len(orders), 3, "seed 1 has three orders of five cells")
+        self.assertEqual([order for order in orders if sorted(order) != sorted(min(orders))], [])
+        self.assertEqual(len(table_lines(result.out)), 10)
+        self.assertIn("an interval over launches needs at least 6", result.out)
+        for case in cases:
+            collective, _, rest = case.split("/", 2)
+            self.assertRegex(result.out, rf"(?m)^#   {re.escape(f'{collective}/{rest}')}: tutti\.\S+ [\d.]+ / [\d.-]+$")
+        again = self.sweep(*arguments)[1]
+        self.assertEqual([row["case"] for row in again], [row["case"] for row in rows])
+
+    def test_what_ranks_are_bound_to_is_recorded(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        for ranks_as in ["processes", "threads"]:
+            for bind, expected in [("core", [[allowed[0]]]), ("none", [allowed]), (None, [[allowed[0]]])]:
+                with support.Run("run", "barrier", "--backends", "tutti", "--ranks", "1", "--ranks-as", ranks_as,
+                                 "--budget", "200ms", "--json", "{folder}/record.json",
+                                 *(["--bind", bind] if bind else [])) as one:
+                    result = one.wait(30)
+                    self.assertEqual(result.code, 0, result)
+                    bound = support.read_json(one.path / "record.json")["bound"]
+                    self.assertEqual(bound, {"P1": [[str(core) for core in mask] for mask in expected]})
+
+    @unittest.skipUnless(os.path.exists("/sys/devices/system/node/node0/cpulist"), "the kernel shows no NUMA nodes")
+    @support.needs_openmpi
+    def test_ranks_are_bound_to_nodes_under_mpirun_too(self):
+        with support.Run("run", "barrier", "--backends", "tutti,openmpi", "--ranks", "2", "--bind", "numa", "--budget",
+                         "1s", "--json", "{folder}/record.json") as one:
+            self.assertEqual(one.wait(30).code, 0)
+            masks = support.read_json(one.path / "record.json")["bound"]["P2"]
+            self.assertEqual(len(masks), 2)
+            self.assertEqual(masks[0][0], str(min(os.sched_getaffinity(0))))
+
     def test_a_cell_that_does_not_fit_the_memory_is_skipped_and_the_others_run(self):
         for buffers in ["private", "shared"]:
             result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64T",
@@ -380,6 +425,9 @@ class Interrupted(unittest.TestCase):
 
     def test_terminated(self):
         self.interrupted("all_reduce", "--backends", "tutti", signal_number=signal.SIGTERM)
+
+    def test_several_launches(self):
+        self.interrupted("all_reduce", "--backends", "tutti", "--launches", "5")
 
     @support.needs_openmpi
     def test_mpirun(self):

@@ -169,6 +169,19 @@ TEST(ParseBackends, AllIsAllThatAreKnown) {
   EXPECT_THAT(parse_backends("openmpi", {"tutti", "openmpi"}).value(), ElementsAre("openmpi"));
 }
 
+TEST(ParseBind, NamesTheNearestRightOne) {
+  for (const Bind bind : {Bind::core, Bind::numa, Bind::none}) EXPECT_EQ(parse_bind(to_string(bind)).value(), bind);
+  EXPECT_THAT(mistake(parse_bind("nuna"), "nuna"), HasSubstr("did you mean 'numa'?"));
+}
+
+TEST(ParseLaunches, IsAWholeNumberFromOne) {
+  EXPECT_EQ(parse_launches("1").value(), 1);
+  EXPECT_EQ(parse_launches("30").value(), 30);
+  EXPECT_THAT(mistake(parse_launches("0"), "0"), HasSubstr("allowed are 1 to 1000"));
+  EXPECT_THAT(mistake(parse_launches("1001"), "1001"), HasSubstr("did you mean '1000'?"));
+  for (const char* text : {"", "x", "-1", "1.5", "1:4"}) mistake(parse_launches(text), text);
+}
+
 TEST(ParseDuration, NeedsANumberAndAUnit) {
   EXPECT_EQ(parse_duration("60s").value(), std::chrono::seconds(60));
   EXPECT_EQ(parse_duration("4m").value(), std::chrono::minutes(4));

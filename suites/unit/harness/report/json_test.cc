@@ -117,6 +117,9 @@ TEST_F(JsonFileTest, IsValidBeforeTheFirstRowAndAfterEach) {
   EXPECT_EQ(document()["rows"][0]["time_min"], 0.1 + 0.2);
   EXPECT_EQ(document()["rows"][2]["verdict"], "skipped");
   EXPECT_EQ(document()["measurement"]["floor_us"], 0.05);
+  EXPECT_EQ(document()["bound"], nlohmann::json::object());
+  ASSERT_TRUE(file.value().set_bound("P2", "[[0],[1,3]]").is_ok());
+  EXPECT_EQ(document()["bound"]["P2"], nlohmann::json({{0}, {1, 3}}));
   EXPECT_FALSE(std::filesystem::exists(path_ + ".part"));
 }
 

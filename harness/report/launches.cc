@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/launches.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/measure/statistics.h"
+
+namespace tutti::harness {
+namespace {
+
+bool is_usable(const Row& row) {
+  const bool is_right = row.verdict == Verdict::ok || row.verdict == Verdict::unchecked;
+  return is_right && row.time_median && *row.time_median > 0;
+}
+
+std::vector<double> medians_of(const std::vector<Row>& launches) {
+  std::vector<double> medians;
+  for (const Row& row : launches) {
+    if (is_usable(row)) medians.push_back(*row.time_median);
+  }
+  return medians;
+}
+
+/// The one that says most: a wrong result is not outvoted by right ones.
+int weight(const Row& row) {
+  switch (row.verdict) {
+    case Verdict::ok:
+      return 0;
+    case Verdict::unchecked:
+      return 1;
+    case Verdict::skipped:
+      return 2;
+    case Verdict::error:
+      return 3;
+    case Verdict::wrong:
+      return 4;
+  }
+  return 4;
+}
+
+std::string percent(const std::optional<double>& part, const std::optional<double>& whole) {
+  return part && whole && *whole > 0 ? fmt::format("{:.1f}", 100 * *part / *whole) : "-";
+}
+
+}  // namespace
+
+std::string cell_of_case(std::string_view case_id) {
+  const std::size_t first = std::min(case_id.find('/'), case_id.size());
+  const std::size_t second = std::min(case_id.find('/', first + 1), case_id.size());
+  return std::string(case_id.substr(0, first)) + std::string(case_id.substr(second));
+}
+
+void Launches::add(std::span<const Row> rows) {
+  for (const Row& row : rows) {
+    std::vector<Row>& launches = rows_[row.case_id];
+    if (launches.empty()) cases_[cell_of_case(row.case_id)].push_back(row.case_id);
+    launches.push_back(row);
+  }
+}
+
+const std::vector<Row>& Launches::launches_of(const std::string& case_id) const { return rows_.at(case_id); }
+
+Row Launches::joined(const std::vector<Row>& launches) const {
+  Row row = *std::ranges::max_element(launches, {}, weight);
+  row.time_median = row.time_ci_low = row.time_ci_high = row.time_min = row.time_max = {};
+  row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = {};
+  row.samples = 0;
+  for (const Row& one : launches) row.samples += one.samples;
+  const std::vector<double> medians = medians_of(launches);
+  if (medians.empty()) return row;
+  const Summary summary = summarise(medians);
+  row.time_median = summary.median;
+  row.time_ci_low = summary.ci_low;
+  row.time_ci_high = summary.ci_high;
+  row.time_min = summary.min;
+  row.time_max = summary.max;
+  const auto with_bandwidth = std::ranges::find_if(launches, [](const Row& one) { return one.algbw && one.busbw; });
+  if (with_bandwidth == launches.end() || *with_bandwidth->algbw <= 0) return row;
+  constexpr double kBytesPerMicrosecond = 1e-3;  // 1e9 bytes/s
+  row.algbw = static_cast<double>(row.bytes) / *row.time_median * kBytesPerMicrosecond;
+  row.busbw = *row.algbw * *with_bandwidth->busbw / *with_bandwidth->algbw;
+  return row;
+}
+
+std::vector<std::vector<Row>> Launches::cells() const {
+  std::vector<std::vector<Row>> list;
+  for (const std::string& cell : order_) {
+    const auto cases = cases_.find(cell);
+    if (cases == cases_.end()) continue;
+    std::vector<Row>& rows = list.emplace_back();
+    for (const std::string& one : cases->second) rows.push_back(joined(launches_of(one)));
+  }
+  return list;
+}
+
+std::optional<double> Launches::ratio(const Row& ours, const Row& theirs) const {
+  std::vector<double> ratios;
+  for (const Row& mine : launches_of(ours.case_id)) {
+    for (const Row& other : launches_of(theirs.case_id)) {
+      if (mine.launch != other.launch || !is_usable(mine) || !is_usable(other)) continue;
+      ratios.push_back(*mine.time_median / *other.time_median);
+    }
+  }
+  return ratios.empty() ? std::nullopt : summarise(ratios).median;
+}
+
+std::string Launches::spread() const {
+  std::string text;
+  std::size_t most = 0, rows = 0;
+  for (const std::string& cell : order_) {
+    const auto cases = cases_.find(cell);
+    if (cases == cases_.end()) continue;
+    std::vector<std::string> parts;
+    for (const std::string& one : cases->second) {
+      const std::vector<Row>& launches = launches_of(one);
+      const Summary medians = summarise(medians_of(launches));
+      most = std::max(most, launches.size());
+      rows += launches.size();
+      std::vector<double> halves;
+      for (const Row& row : launches) {
+        if (is_usable(row) && row.time_ci_low && row.time_ci_high) {
+          halves.push_back((*row.time_ci_high - *row.time_ci_low) / 2);
+        }
+      }
+      const auto between = medians.samples > 1 ? std::optional((*medians.max - *medians.min) / 2) : std::nullopt;
+      const Row& row = launches.front();
+      parts.push_back(fmt::format("{}{} {} / {}", row.backend, row.algorithm == kNone ? "" : "." + row.algorithm,
+                                  percent(between, medians.median), percent(summarise(halves).median, medians.median)));
+    }
+    text += fmt::format("#   {}: {}\n", cell, fmt::join(parts, ", "));
+  }
+  if (text.empty()) return text;
+  const bool has_intervals = static_cast<std::int64_t>(most) >= kLeastSamplesForInterval;
+  return fmt::format(
+      "# {} launches, {} rows in all: time is the median of their medians, ratio that of their ratios; {}\n"
+      "# spread in % of the time: between launches (half of the range of their medians) / within one (half of its "
+      "interval)\n{}",
+      most, rows,
+      has_intervals ? "ci is the 95 % interval over launches"
+                    : fmt::format("an interval over launches needs at least {}", kLeastSamplesForInterval),
+      text);
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/launches.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/report/table.h"
+
+namespace tutti::harness {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Row row_of_launch(const std::string& backend, std::int64_t launch, double median, double half,
+                  std::int64_t bytes = 64) {
+  Case one;
+  one.collective = Collective::all_reduce;
+  one.op = Op::sum;
+  one.ranks = 2;
+  one.bytes = bytes;
+  one.count = bytes / 4;
+  one.backend = backend;
+  one.algorithm = backend == kOwnBackend ? "ring" : kNone;
+  Row row = row_of(one);
+  set_times(row,
+            {.samples = 30,
+             .median = median,
+             .ci_low = median - half,
+             .ci_high = median + half,
+             .min = median,
+             .max = median},
+            one.problem());
+  row.launch = launch;
+  row.verdict = Verdict::ok;
+  return row;
+}
+
+const std::string kCell = "all_reduce/shm/float/sum/P2.processes/none/64B/out/private/isolated";
+
+/// `medians` of ours, and theirs twice as long, one launch each.
+Launches launches_of(const std::vector<double>& medians) {
+  Launches launches({kCell});
+  std::int64_t launch = 0;
+  for (const double median : medians) {
+    ++launch;
+    launches.add(
+        std::vector{row_of_launch("tutti", launch, median, 0.1), row_of_launch("openmpi", launch, 2 * median, 0.2)});
+  }
+  return launches;
+}
+
+TEST(Launches, CellOfACaseHasNoBackend) {
+  EXPECT_EQ(cell_of_case("all_reduce/tutti.ring/shm/float"), "all_reduce/shm/float");
+  EXPECT_EQ(cell_of_case(row_of_launch("openmpi", 1, 1, 0).case_id), kCell);
+}
+
+TEST(Launches, TimeIsTheMedianOfTheirMediansWithoutAnIntervalBelowSix) {
+  const Row row = launches_of({5, 1, 3}).cells().at(0).at(0);
+  EXPECT_EQ(row.time_median, 3);
+  EXPECT_EQ(row.time_ci_low, std::nullopt);
+  EXPECT_EQ(row.time_min, 1);
+  EXPECT_EQ(row.time_max, 5);
+  EXPECT_EQ(row.samples, 90);
+  EXPECT_DOUBLE_EQ(*row.algbw, 64 / 3.0 * 1e-3);
+  EXPECT_DOUBLE_EQ(*row.busbw, *row.algbw);  // two ranks
+}
+
+TEST(Launches, SixHaveAnInterval) {
+  const Row row = launches_of({1, 2, 3, 4, 5, 6}).cells().at(0).at(0);
+  EXPECT_EQ(row.time_median, 3.5);
+  EXPECT_EQ(row.time_ci_low, 1);
+  EXPECT_EQ(row.time_ci_high, 6);
+  EXPECT_THAT(launches_of({1, 2, 3, 4, 5, 6}).spread(), HasSubstr("ci is the 95 % interval over launches"));
+}
+
+TEST(Launches, SpreadIsTheirsAndThatWithinOne) {
+  const std::string text = launches_of({9, 10, 12}).spread();
+  EXPECT_THAT(text, HasSubstr("# 3 launches, 6 rows in all: time is the median of their medians"));
+  EXPECT_THAT(text, HasSubstr("an interval over launches needs at least 6"));
+  EXPECT_THAT(text, HasSubstr("#   " + kCell + ": tutti.ring 15.0 / 1.0, openmpi 15.0 / 1.0\n"));
+  EXPECT_THAT(launches_of({9}).spread(), HasSubstr("tutti.ring - / 1.1"));
+  EXPECT_EQ(Launches({kCell}).spread(), "");
+}
+
+TEST(Launches, RatioIsTakenWithinEach) {
+  Launches launches({kCell});
+  launches.add(std::vector{row_of_launch("tutti", 1, 10, 1), row_of_launch("openmpi", 1, 40, 1)});
+  launches.add(std::vector{row_of_launch("tutti", 2, 30, 1), row_of_launch("openmpi", 2, 100, 1)});
+  launches.add(std::vector{row_of_launch("tutti", 3, 20, 1)});  // theirs is not there
+  const auto cells = launches.cells();
+  EXPECT_DOUBLE_EQ(*launches.ratio(cells.at(0).at(0), cells.at(0).at(1)), (0.25 + 0.3) / 2);
+  Table table([&](const Row& ours, const Row& theirs) { return launches.ratio(ours, theirs); });
+  EXPECT_THAT(table.cell(cells.at(0)), HasSubstr("   0.28\n"));
+}
+
+TEST(Launches, AWrongResultIsNotOutvoted) {
+  Launches launches({kCell});
+  Row wrong = row_of_launch("tutti", 2, 1, 0.1);
+  wrong.verdict = Verdict::wrong;
+  wrong.reason = "bits";
+  launches.add(std::vector{row_of_launch("tutti", 1, 8, 0.1)});
+  launches.add(std::vector{wrong});
+  launches.add(std::vector{row_of_launch("tutti", 3, 8, 0.1)});
+  const Row row = launches.cells().at(0).at(0);
+  EXPECT_EQ(row.verdict, Verdict::wrong);
+  EXPECT_EQ(row.reason, "bits");
+  EXPECT_EQ(row.time_median, 8);  // of those that are right
+}
+
+TEST(Launches, CellsAreToldInTheOrderOfTheSweepAsFarAsTheyRan) {
+  const std::string large = "all_reduce/shm/float/sum/P2.processes/none/128B/out/private/isolated";
+  Launches launches({kCell, "not run", large});
+  launches.add(std::vector{row_of_launch("tutti", 1, 1, 0.1, 128)});
+  launches.add(std::vector{row_of_launch("tutti", 1, 1, 0.1, 64)});
+  const auto cells = launches.cells();
+  ASSERT_EQ(cells.size(), 2U);
+  EXPECT_EQ(cells[0][0].bytes, 64);
+  EXPECT_EQ(cells[1][0].bytes, 128);
+  EXPECT_THAT(launches.spread(), Not(HasSubstr("not run")));
+}
+
+}  // namespace
+}  // namespace tutti::harness
