@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command of ours on the page "coming from nccl-tests, OSU or IMB" does what it says."""
+import re
+import shlex
+import unittest
+
+import support
+
+PAGE = (support.SOURCE / "suites/perf/coming-from.md").read_text()
+
+
+class ComingFrom(unittest.TestCase):
+    def test_every_command_runs(self):
+        commands = re.findall(r"`tutti ([^`]+)`", PAGE)
+        self.assertGreaterEqual(len(commands), 18)
+        for command in commands:
+            if "openmpi" in command and not support.HAS_OPENMPI:
+                continue
+            words = ["{folder}/" + word if word.startswith("out.") else word for word in shlex.split(command)]
+            if words[0] == "run":
+                words += ["--budget", "1s"]  # so that all of them take a minute
+            with self.subTest(command), support.Run(*words) as one:
+                result = one.wait(support.patience(60))
+                self.assertEqual(result.code, 0, result)
+                if words[0] == "run":
+                    self.assertRegex(result.out, r"# \d+ rows in \d+ cells: [1-9]\d* ok, 0 wrong, 0 unchecked, "
+                                                 r"\d+ skipped, 0 error")
+
+    def test_options_in_the_text_exist(self):
+        text = support.run("run", "--help").out
+        for option in re.findall(r"`(--[a-z-]+)", PAGE):
+            if option != "--bind-to":
+                self.assertRegex(text, rf"(?m)^\s+{option}\b")
+
+    def test_names_are_those_of_the_program(self):
+        names = re.findall(r"(?m)^\| `([a-z_]+)` \|", PAGE.split("## The names")[1])
+        self.assertEqual(len(names), 9)
+        for name in names:
+            self.assertEqual(support.run("prove", name, "--ranks", "2").code, 0, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
