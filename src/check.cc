@@ -110,9 +110,11 @@ int check(const SweepOptions& options, const CLI::App& command) {
 void add_check(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("check", "correctness only: the conformance cases");
   command->footer("Example: tutti check all --ranks 1,2,3,5,8,16 --ranks-as threads");
-  auto options = std::make_shared<SweepOptions>(
-      *command, std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes", "--ops", "--timeout",
-                                              "--seed", "--case", "--csv"});
+  auto options =
+      std::make_shared<SweepOptions>(*command,
+                                     std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes",
+                                                                   "--ops", "--timeout", "--seed", "--case", "--csv"},
+                                     every_collective());
   for (const char* name : {"--dtypes", "--ops"}) command->get_option(name)->default_str("all");
   command->callback([&action, options, command] { action = [options, command] { return check(*options, *command); }; });
 }

@@ -49,7 +49,7 @@ json everything() {
                           {"summary", algorithm->summary},
                           {"source", algorithm->source}});
   }
-  return {{"collectives", names_of(all_collectives())},
+  return {{"collectives", names_of(every_collective())},
           {"algorithms", std::move(algorithms)},
           {"transports", json::array({{{"name", "local"}, {"note", "ranks of one process: threads, tasks"}},
                                       {{"name", "shm"}, {"note", "processes of one node"}}})},

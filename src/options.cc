@@ -145,8 +145,14 @@ bool is_wanted(const std::vector<std::string_view>& names, std::string_view name
 
 }  // namespace
 
-SweepOptions::SweepOptions(CLI::App& command, std::vector<std::string_view> names) {
-  command.add_option("COLLECTIVE", collectives_, "collectives, or all (default: all)")->type_name("");
+SweepOptions::SweepOptions(CLI::App& command, std::vector<std::string_view> names,
+                           std::span<const Collective> otherwise)
+    : otherwise_(otherwise) {
+  std::string help = "collectives, or all (default: all";
+  for (const Collective collective : otherwise.subspan(all_collectives().size())) {
+    help += fmt::format(" and {}", to_string(collective));
+  }
+  command.add_option("COLLECTIVE", collectives_, help + ")")->type_name("");
   for (const Option& option : kOptions) {
     if (!is_wanted(names, option.name)) continue;
     const std::string name(option.name);
@@ -163,8 +169,11 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<std::string_view> name
 Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const {
   Settings settings;
   settings.requires_a_result = requires_;
-  const std::string collectives = collectives_.empty() ? "all" : fmt::format("{}", fmt::join(collectives_, ","));
-  TUTTI_ASSIGN_OR_RETURN(settings.sweep.collectives, harness::parse_collectives(collectives));
+  settings.sweep.collectives = {otherwise_.begin(), otherwise_.end()};
+  if (!collectives_.empty()) {
+    const std::string collectives = fmt::format("{}", fmt::join(collectives_, ","));
+    TUTTI_ASSIGN_OR_RETURN(settings.sweep.collectives, harness::parse_collectives(collectives));
+  }
   for (const Option& option : kOptions) {
     const auto given = texts_.find(std::string(option.name));
     if (given == texts_.end()) continue;

@@ -35,13 +35,16 @@ struct Surroundings {
 /// Registers the named options (all of the table where `names` is empty) and the positional collectives on `command`.
 class SweepOptions {
  public:
-  SweepOptions(CLI::App& command, std::vector<std::string_view> names);
+  /// `otherwise` are the collectives where the command line names none.
+  SweepOptions(CLI::App& command, std::vector<std::string_view> names,
+               std::span<const Collective> otherwise = all_collectives());
 
   /// The settings, from what was parsed. Errors: invalid_argument, the message begins with the option.
   [[nodiscard]] Result<Settings> settings(const Surroundings& surroundings) const;
 
  private:
   std::vector<std::string> collectives_;
+  std::span<const Collective> otherwise_;
   std::map<std::string, std::string> texts_;  // by option name; empty where not given
   bool requires_ = false;
 };

@@ -18,6 +18,7 @@ struct Meaning {
   bool is_reducing;
   bool is_rooted;
   bool is_divided;
+  bool is_in_all = true;
 };
 
 constexpr std::array kMeanings{
@@ -48,19 +49,37 @@ constexpr std::array kMeanings{
             .is_divided = true},
     Meaning{
         .id = Collective::barrier, .name = "barrier", .is_reducing = false, .is_rooted = false, .is_divided = false},
+    Meaning{
+        .id = Collective::sendrecv, .name = "sendrecv", .is_reducing = false, .is_rooted = false, .is_divided = false},
+    Meaning{.id = Collective::pingpong,
+            .name = "pingpong",
+            .is_reducing = false,
+            .is_rooted = false,
+            .is_divided = false,
+            .is_in_all = false},
 };
+
+/// Of a pair in pingpong, who begins; the last of an odd number of ranks has nobody to play with.
+bool begins(int rank) { return rank % 2 == 0; }
 
 const Meaning& meaning(Collective collective) { return kMeanings.at(static_cast<std::size_t>(collective)); }
 
 }  // namespace
 
-std::span<const Collective> all_collectives() {
-  static constexpr auto kAll = [] {
-    std::array<Collective, kMeanings.size()> all{};
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = kMeanings[i].id;
-    return all;
+std::span<const Collective> every_collective() {
+  static constexpr auto kEvery = [] {
+    std::array<Collective, kMeanings.size()> every{};
+    for (std::size_t i = 0; i < every.size(); ++i) every[i] = kMeanings[i].id;
+    return every;
   }();
-  return kAll;
+  return kEvery;
+}
+
+std::span<const Collective> all_collectives() {
+  static constexpr auto kIsInAll = [](const Meaning& row) { return row.is_in_all; };
+  static_assert(std::ranges::is_partitioned(kMeanings, kIsInAll));
+  static constexpr auto kCount = static_cast<std::size_t>(std::ranges::count_if(kMeanings, kIsInAll));
+  return every_collective().first(kCount);
 }
 
 std::string_view to_string(Collective collective) { return meaning(collective).name; }
@@ -85,7 +104,10 @@ int input_blocks(const Problem& problem, int rank) {
     case Collective::all_reduce:
     case Collective::gather:
     case Collective::all_gather:
+    case Collective::sendrecv:
       return 1;
+    case Collective::pingpong:
+      return begins(rank) ? 1 : 0;
     case Collective::broadcast:
       return rank == problem.root ? 1 : 0;
     case Collective::scatter:
@@ -105,6 +127,8 @@ int output_blocks(const Problem& problem, int rank) {
     case Collective::all_reduce:
     case Collective::scatter:
     case Collective::reduce_scatter:
+    case Collective::sendrecv:
+    case Collective::pingpong:
       return 1;
     case Collective::reduce:
       return rank == problem.root ? 1 : 0;
@@ -135,6 +159,10 @@ Origin origin_of(const Problem& problem, int rank, int block) {
       return {.every_rank = false, .rank = problem.root, .block = rank};
     case Collective::all_to_all:
       return {.every_rank = false, .rank = block, .block = rank};
+    case Collective::sendrecv:
+      return {.every_rank = false, .rank = (rank + problem.ranks - 1) % problem.ranks, .block = block};
+    case Collective::pingpong:
+      return {.every_rank = false, .rank = begins(rank) ? rank : rank - 1, .block = block};
     case Collective::barrier:
       break;
   }
@@ -187,7 +215,10 @@ double bus_factor(const Problem& problem) {
       return 2.0 * (ranks - 1) / ranks;
     case Collective::broadcast:
     case Collective::reduce:
+    case Collective::sendrecv:
       return 1.0;
+    case Collective::pingpong:
+      return 2.0;
     case Collective::gather:
     case Collective::all_gather:
     case Collective::scatter:

@@ -24,11 +24,15 @@ enum class Collective : std::uint8_t {
   scatter,
   reduce_scatter,
   all_to_all,
-  barrier
+  barrier,
+  sendrecv,
+  pingpong
 };
 
-/// Every collective, in the order in which `all` runs them.
+/// The collectives of `all`, in the order in which it runs them.
 [[nodiscard]] std::span<const Collective> all_collectives();
+/// Those, and then those that run only by name.
+[[nodiscard]] std::span<const Collective> every_collective();
 [[nodiscard]] std::string_view to_string(Collective collective);
 /// Errors: invalid_argument naming the value and the nearest right name.
 [[nodiscard]] Result<Collective> parse_collective(std::string_view name);
@@ -75,8 +79,8 @@ struct Origin {
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element when divided.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);
 
-/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast and reduce, 0 for barrier, (P-1)/P otherwise.
-/// Source: nccl-tests, doc/PERFORMANCE.md.
+/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast, reduce and sendrecv, 2 for pingpong, whose
+/// bytes cross twice, 0 for barrier, (P-1)/P otherwise. Source: nccl-tests, doc/PERFORMANCE.md; it has no pingpong.
 [[nodiscard]] double bus_factor(const Problem& problem);
 
 }  // namespace tutti

@@ -41,7 +41,7 @@ constexpr std::array kTable{
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 2048, "recursive_doubling"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 65536, "halving"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "ring"},
-    // From the cost formula, to the last row of all_to_all. bruck and circulant reduce_scatter keep blocks in scratch,
+    // From the cost formula, to the row of pingpong. bruck and circulant reduce_scatter keep blocks in scratch,
     // which has a line for each of so many ranks at most.
     Row{Collective::gather, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
@@ -56,6 +56,8 @@ constexpr std::array kTable{
     Row{Collective::all_to_all, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::all_to_all, std::nullopt, Crowding::any, kLinesOfScratch, 65536, "bruck"},
     Row{Collective::all_to_all, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
+    Row{Collective::sendrecv, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::pingpong, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},
 };
 

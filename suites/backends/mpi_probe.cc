@@ -101,7 +101,7 @@ void run_all(const Probe& probe) {
                     .count = count},
                    is_in_place);
         };
-        for (const Collective collective : all_collectives()) {
+        for (const Collective collective : every_collective()) {
           if (!has_data(collective)) continue;
           for (const Op op : is_reducing(collective) ? all_ops() : std::vector{Op::none}) {
             run(collective, op, 0);

@@ -15,8 +15,8 @@ HEADER = ("case,collective,backend,algorithm,transport,buffers,ranks,dtype,op,ro
           "launch,launches,samples,time_median,time_ci_low,time_ci_high,time_min,time_p95,time_p99,time_max,algbw,busbw,"
           "limit_fraction,verdict,wrong,slowest_rank,line_ns").split(",")
 COLLECTIVES = ["broadcast", "reduce", "all_reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all",
-               "barrier"]
-BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, "broadcast": lambda p: 1, "reduce": lambda p: 1,
+               "barrier", "sendrecv"]
+BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, **dict.fromkeys(["broadcast", "reduce", "sendrecv"], lambda p: 1),
               **dict.fromkeys(["gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"], lambda p: (p - 1) / p)}
 FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
 
@@ -262,8 +262,8 @@ class Options(Sweep):
         self.assertEqual([row["buffers"] for row in rows].count("private"), 2 * len(BUS_FACTOR))
 
     def test_all_algorithms(self):
-        result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--algorithms", "all",
-                                  "--budget", "3s")
+        result, rows = self.sweep("all,pingpong", "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--algorithms",
+                                  "all", "--budget", "4s")
         self.assert_all_ok(rows, result)
         listed = json.loads(support.run("list", "--json").out)["algorithms"]
         self.assertEqual(sorted((row["collective"], row["algorithm"]) for row in rows),

@@ -40,6 +40,8 @@ Example example_of(const Algorithm& algorithm) {
       {"gather/direct", {.ranks = 3, .shown = {0, 1}, .is_listed = true}},
       {"gather/knomial", {.ranks = 6, .shown = {0, 4, 1}, .is_listed = true}},
       {"gather/linear", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
+      {"pingpong/channel", {.ranks = 3, .shown = {0, 1, 2}, .is_listed = true}},
+      {"pingpong/direct", {.ranks = 3, .shown = {0, 1, 2}, .is_listed = true}},
       {"reduce/knomial", {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false}},
       {"reduce_scatter/circulant", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"reduce_scatter/halving", {.ranks = 5, .shown = {0}, .is_listed = true}},

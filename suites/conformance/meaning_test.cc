@@ -58,6 +58,54 @@ TEST_P(Meaning, BroadcastInPlaceIsOneBufferOnEveryRank) {
                      });
 }
 
+// ---- sendrecv and pingpong
+
+TEST_P(Meaning, SendrecvGivesTheNextRankMyBlock) {
+  for (const int ranks : {1, 2, 4}) {
+    on_every_algorithm({.collective = Collective::sendrecv, .ranks = ranks},
+                       [&](Communicator& communicator, const Schedule& schedule) {
+                         const int r = communicator.rank();
+                         const int previous = (r + ranks - 1) % ranks;
+                         const std::array<std::int32_t, 2> mine{10 * r, 10 * r + 1};
+                         std::array<std::int32_t, 2> in = mine, out{kUntouched, kUntouched};
+                         Call call{.collective = Collective::sendrecv,
+                                   .dtype = Dtype::i32,
+                                   .count = 2,
+                                   .input = in.data(),
+                                   .output = out.data(),
+                                   .schedule = &schedule};
+                         ASSERT_TRUE(communicator.run(call).is_ok());
+                         EXPECT_THAT(out, ElementsAre(10 * previous, 10 * previous + 1));
+                         EXPECT_EQ(in, mine) << "the input was written";
+                         call.input = call.output = in.data();
+                         call.is_in_place = true;
+                         ASSERT_TRUE(communicator.run(call).is_ok());
+                         EXPECT_EQ(in, out) << "in place differs from out of place";
+                       });
+  }
+}
+
+TEST_P(Meaning, PingpongBringsTheEvenRanksInputToTheOddOneAndBack) {
+  on_every_algorithm({.collective = Collective::pingpong, .ranks = 5},
+                     [](Communicator& communicator, const Schedule& schedule) {
+                       const int r = communicator.rank();
+                       const bool begins = r % 2 == 0;  // rank 4 has nobody to play with
+                       std::array<float, 2> in{10.0F + static_cast<float>(r), 0.5F}, out{-1, -1};
+                       Call call{.collective = Collective::pingpong,
+                                 .count = 2,
+                                 .input = begins ? in.data() : nullptr,
+                                 .output = out.data(),
+                                 .schedule = &schedule};
+                       ASSERT_TRUE(communicator.run(call).is_ok());
+                       EXPECT_THAT(out, ElementsAre(10.0F + static_cast<float>(r / 2 * 2), 0.5F));
+                       out = begins ? in : std::array<float, 2>{-1, -1};
+                       call.input = call.output = out.data();
+                       call.is_in_place = true;
+                       ASSERT_TRUE(communicator.run(call).is_ok());
+                       EXPECT_THAT(out, ElementsAre(10.0F + static_cast<float>(r / 2 * 2), 0.5F));
+                     });
+}
+
 // ---- all_to_all
 
 TEST_P(Meaning, AllToAllMakesRowsColumns) {
@@ -183,6 +231,7 @@ TEST_P(Meaning, OneRankAloneCopies) {
                          [&](Communicator& communicator, const Schedule& schedule) {
                            const std::array<std::int32_t, 2> in{-7, 8};
                            std::array<std::int32_t, 2> out{};
+                           const std::int32_t factor = 1;  // of premul_sum
                            ASSERT_TRUE(communicator
                                            .run({.collective = collective,
                                                  .dtype = Dtype::i32,
@@ -190,6 +239,7 @@ TEST_P(Meaning, OneRankAloneCopies) {
                                                  .count = 2,
                                                  .input = in.data(),
                                                  .output = out.data(),
+                                                 .factor = &factor,
                                                  .schedule = &schedule})
                                            .is_ok());
                            EXPECT_EQ(out, in);

@@ -51,7 +51,7 @@ TEST(Registry, EveryFileDefinesTheAlgorithmOfItsName) {
 }
 
 TEST(Registry, EveryCollectiveHasAnAlgorithmThatAutoMayChoose) {
-  for (const Collective collective : all_collectives()) {
+  for (const Collective collective : every_collective()) {
     EXPECT_FALSE(algorithms_of(collective).empty()) << to_string(collective);
     for (const int ranks : {1, 2, 17, 4096}) {
       const Algorithm& chosen = choose_algorithm({.collective = collective, .ranks = ranks}, Buffers::private_, 2, 64);
@@ -71,7 +71,7 @@ void PrintTo(const Axis& axis, std::ostream* out) { *out << axis.ranks << " as "
 class Coverage : public testing::TestWithParam<Axis> {
  protected:
   Coverage() {
-    const auto collectives = all_collectives();
+    const auto collectives = every_collective();
     sweep_.collectives = {collectives.begin(), collectives.end()};
     sweep_.algorithms = {"all"};
     sweep_.dtypes = {all_dtypes(), true};
@@ -209,7 +209,7 @@ TEST_P(Coverage, NoCaseIsThereTwice) {
 TEST(Registry, TheProgramChecksEveryDtypeAndOpOfEveryAlgorithm) {
   const std::string csv = testing::TempDir() + fmt::format("tutti_registry_test_{}.csv", getpid());
   const std::string command =
-      fmt::format("{} check all --ranks 3 --ranks-as tasks --csv {} > /dev/null", TUTTI_PROGRAM, csv);
+      fmt::format("{} check --ranks 3 --ranks-as tasks --csv {} > /dev/null", TUTTI_PROGRAM, csv);
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   Names found;
   std::ifstream file(csv);

@@ -20,6 +20,7 @@ namespace {
 struct World {
   MPI_Comm communicator = MPI_COMM_NULL;
   int rank = 0;
+  int ranks = 1;
   bool is_initialised_here = false;
 };
 World g_world;
@@ -59,6 +60,33 @@ int run_reduce_scatter(const Prepared& p) {
 }
 int run_all_to_all(const Prepared& p) {
   return MPI_Alltoall(p.send, p.count, p.type, p.receive, p.count, p.type, g_world.communicator);
+}
+int run_sendrecv(const Prepared& p) {
+  const int next = (g_world.rank + 1) % g_world.ranks;
+  const int previous = (g_world.rank + g_world.ranks - 1) % g_world.ranks;
+  return MPI_Sendrecv(p.send, p.count, p.type, next, 0, p.receive, p.count, p.type, previous, 0, g_world.communicator,
+                      MPI_STATUS_IGNORE);
+}
+int run_sendrecv_in_place(const Prepared& p) {
+  const int next = (g_world.rank + 1) % g_world.ranks;
+  const int previous = (g_world.rank + g_world.ranks - 1) % g_world.ranks;
+  return MPI_Sendrecv_replace(p.receive, p.count, p.type, next, 0, previous, 0, g_world.communicator,
+                              MPI_STATUS_IGNORE);
+}
+/// Even ranks with the next one; the last of an odd number with itself, so that its input is copied too.
+int run_pingpong(const Prepared& p) {
+  const int rank = g_world.rank;
+  const MPI_Comm all = g_world.communicator;
+  if (rank % 2 == 0 && rank + 1 == g_world.ranks) {
+    if (p.send == p.receive) return MPI_SUCCESS;
+    return MPI_Sendrecv(p.send, p.count, p.type, rank, 0, p.receive, p.count, p.type, rank, 0, all, MPI_STATUS_IGNORE);
+  }
+  if (rank % 2 == 0) {
+    const int code = MPI_Send(p.send, p.count, p.type, rank + 1, 0, all);
+    return code != MPI_SUCCESS ? code : MPI_Recv(p.receive, p.count, p.type, rank + 1, 0, all, MPI_STATUS_IGNORE);
+  }
+  const int code = MPI_Recv(p.receive, p.count, p.type, rank - 1, 0, all, MPI_STATUS_IGNORE);
+  return code != MPI_SUCCESS ? code : MPI_Send(p.receive, p.count, p.type, rank - 1, 0, all);
 }
 int run_barrier(const Prepared& /*p*/) { return MPI_Barrier(g_world.communicator); }
 
@@ -133,8 +161,8 @@ std::string translate_op(const TuttiBackendCall& call, Prepared& prepared) {
   return {};
 }
 
-/// Who passes MPI_IN_PLACE, and in place of what.
-enum class InPlace { send, send_at_root, receive_at_root, one_buffer, refused };
+/// Who passes MPI_IN_PLACE, and in place of what; with `same_buffer` nobody does.
+enum class InPlace { send, send_at_root, receive_at_root, one_buffer, same_buffer, refused };
 
 /// A row per collective but for barrier.
 struct Row {
@@ -150,7 +178,9 @@ const Row kRows[] = {{"broadcast", run_broadcast, false, InPlace::one_buffer},
                      {"all_gather", run_all_gather, false, InPlace::send},
                      {"scatter", run_scatter, false, InPlace::receive_at_root},
                      {"reduce_scatter", run_reduce_scatter, true, InPlace::refused},
-                     {"all_to_all", run_all_to_all, false, InPlace::send}};
+                     {"all_to_all", run_all_to_all, false, InPlace::send},
+                     {"sendrecv", run_sendrecv, false, InPlace::same_buffer},
+                     {"pingpong", run_pingpong, false, InPlace::same_buffer}};
 
 std::string translate_buffers(const TuttiBackendCall& call, InPlace in_place, Prepared& prepared) {
   prepared.send = call.send;
@@ -170,10 +200,13 @@ std::string translate_function(const TuttiBackendCall& call, Prepared& prepared)
     if (row.name != call.collective) continue;
     prepared.function = row.function;
     if (std::string reason = translate_buffers(call, row.in_place, prepared); !reason.empty()) return reason;
+    // One buffer for both is a function of its own, as it is not allowed to overlap in the other.
+    if (row.function == run_sendrecv && call.in_place != 0) prepared.function = run_sendrecv_in_place;
     return row.reduces ? translate_op(call, prepared) : "";
   }
   return unknown("collective", call.collective,
-                 "broadcast reduce all_reduce gather all_gather scatter reduce_scatter all_to_all barrier");
+                 "broadcast reduce all_reduce gather all_gather scatter reduce_scatter all_to_all sendrecv pingpong "
+                 "barrier");
 }
 
 std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
@@ -214,6 +247,7 @@ int backend_open(const TuttiBackendWorld* world, TuttiBackendMessage* message) {
   if (const int failed = join_world(message); failed != 0) return failed;
   int ranks = 0;
   MPI_Comm_size(g_world.communicator, &ranks);
+  g_world.ranks = ranks;
   MPI_Comm_rank(g_world.communicator, &g_world.rank);
   const int rank = g_world.rank;
   if (ranks == world->ranks && rank == world->rank) return 0;

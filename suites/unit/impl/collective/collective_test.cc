@@ -28,7 +28,7 @@ TEST(BufferBytes, OfMoreThanFitStayAtTheMost) {
 }
 
 TEST(BufferBytes, IsTheLargerOfInputAndOutputAtAnyRank) {
-  for (const Collective collective : all_collectives()) {
+  for (const Collective collective : every_collective()) {
     if (!has_data(collective)) continue;
     const Problem problem{.collective = collective, .ranks = 5, .root = 3};
     int most = 0;
@@ -43,8 +43,11 @@ TEST(Collectives, AreInTheOrderInWhichAllRunsThem) {
   std::vector<std::string_view> names;
   for (const Collective collective : all_collectives()) names.push_back(to_string(collective));
   EXPECT_EQ(names, (std::vector<std::string_view>{"broadcast", "reduce", "all_reduce", "gather", "all_gather",
-                                                  "scatter", "reduce_scatter", "all_to_all", "barrier"}));
-  for (const Collective collective : all_collectives()) {
+                                                  "scatter", "reduce_scatter", "all_to_all", "barrier", "sendrecv"}));
+  EXPECT_EQ(every_collective().size(), names.size() + 1);
+  EXPECT_EQ(every_collective().back(), Collective::pingpong);
+  EXPECT_EQ(every_collective().data(), all_collectives().data());
+  for (const Collective collective : every_collective()) {
     EXPECT_EQ(parse_collective(to_string(collective)).value(), collective);
   }
 }
@@ -63,6 +66,16 @@ TEST(Origin, OfABlockIsTheInputBlockItIsMadeOf) {
   const Origin of_reduce_scatter = origin_of(on_four(Collective::reduce_scatter), 3, 0);
   EXPECT_TRUE(of_reduce_scatter.every_rank);
   EXPECT_EQ(of_reduce_scatter.block, 3);
+  EXPECT_EQ(origin_of(on_four(Collective::sendrecv), 3, 0).rank, 2);
+  EXPECT_EQ(origin_of(on_four(Collective::sendrecv), 0, 0).rank, 3);
+  for (const int rank : {0, 1, 2, 3}) EXPECT_EQ(origin_of(on_four(Collective::pingpong), rank, 0).rank, rank / 2 * 2);
+}
+
+TEST(Blocks, OfPingpongAreGivenByTheEvenRanksAlone) {
+  for (const int rank : {0, 1, 2, 3}) {
+    EXPECT_EQ(input_blocks(on_four(Collective::pingpong), rank), 1 - rank % 2);
+    EXPECT_EQ(output_blocks(on_four(Collective::pingpong), rank), 1);
+  }
 }
 
 TEST(InPlace, TheSmallerBufferIsABlockOfTheLarger) {
@@ -73,7 +86,7 @@ TEST(InPlace, TheSmallerBufferIsABlockOfTheLarger) {
   for (const Collective same :
        {Collective::broadcast, Collective::reduce, Collective::all_reduce, Collective::all_to_all})
     EXPECT_EQ(in_place_block(on_four(same), 2), 0) << to_string(same);
-  for (const Collective collective : all_collectives()) {
+  for (const Collective collective : every_collective()) {
     for (int rank = 0; rank < 4; ++rank) {
       const Problem problem = on_four(collective);
       const int in = input_blocks(problem, rank), out = output_blocks(problem, rank);
@@ -97,7 +110,10 @@ TEST(InPlace, IsSeenByTheAddresses) {
 
 TEST(BusFactor, IsThatOfNcclTests) {
   EXPECT_EQ(bus_factor(on_four(Collective::all_reduce)), 1.5);
-  for (const Collective whole : {Collective::broadcast, Collective::reduce}) EXPECT_EQ(bus_factor(on_four(whole)), 1.0);
+  for (const Collective whole : {Collective::broadcast, Collective::reduce, Collective::sendrecv}) {
+    EXPECT_EQ(bus_factor(on_four(whole)), 1.0);
+  }
+  EXPECT_EQ(bus_factor(on_four(Collective::pingpong)), 2.0) << "the bytes cross twice";
   for (const Collective divided : {Collective::gather, Collective::all_gather, Collective::scatter,
                                    Collective::reduce_scatter, Collective::all_to_all}) {
     EXPECT_TRUE(is_divided(divided));

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// `auto`: what the table says in a few places, and that whatever it says can be bound.
+#include <gtest/gtest.h>
+
+#include "impl/communicator/communicator.h"
+#include "impl/schedule/segment.h"
+
+namespace tutti {
+namespace {
+
+constexpr int kCores = 2;
+
+std::string_view chosen(Collective collective, int ranks, std::int64_t bytes) {
+  return choose_algorithm({.collective = collective, .ranks = ranks}, Buffers::private_, kCores, bytes).name;
+}
+
+TEST(Selection, ManyRanksTakeTreesAndRings) {
+  EXPECT_EQ(chosen(Collective::all_reduce, 128, 1 << 20), "two_shot");
+  EXPECT_EQ(chosen(Collective::all_reduce, 129, 8), "recursive_doubling");
+  EXPECT_EQ(chosen(Collective::all_reduce, 129, 1 << 20), "ring");
+  EXPECT_EQ(chosen(Collective::reduce, 129, 8), "knomial");
+  EXPECT_EQ(chosen(Collective::all_to_all, 129, 8), "bruck");
+  EXPECT_EQ(chosen(Collective::all_to_all, 129, 1 << 20), "pairwise");
+}
+
+// The shape that a job of so many ranks gets, between processes: 8 slots whose size shrinks to 256 bytes.
+TEST(Selection, WhatIsChosenCanBeBound) {
+  for (const Collective collective : every_collective()) {
+    for (const int ranks : {1, 2, 3, 128, 129, 4096, 4097, 100'000}) {
+      const Problem problem{.collective = collective, .ranks = ranks};
+      for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{8}, std::int64_t{65536}, std::int64_t{1} << 30U}) {
+        for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
+          const Algorithm& algorithm = choose_algorithm(problem, buffers, kCores, bytes);
+          const auto segment =
+              choose_segment(schedule_of(algorithm, problem),
+                             {.count = count_for_bytes(problem, bytes, sizeof(float)),
+                              .op = is_reducing(collective) ? Op::sum : Op::none,
+                              .buffers = buffers,
+                              .resources = {.slots = 8, .slot_bytes = 256, .scratch_bytes = 256 * 1024}});
+          EXPECT_TRUE(segment.is_ok()) << segment.status().message();
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti
