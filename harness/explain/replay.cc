@@ -22,6 +22,7 @@ struct Said {
 };
 struct RankState {
   Numbers input, output, scratch;
+  std::vector<std::vector<int>> in_scratch;  ///< [unit of scratch]: the units that it holds, by name
   int next = 0;
   int time = 0;  ///< rounds that this rank has behind it
   std::vector<Said> said;
@@ -60,6 +61,7 @@ class Follower {
       if (has_data(schedule.problem.collective)) state.input = example.input[static_cast<std::size_t>(rank)];
       state.output.resize(static_cast<std::size_t>(output_blocks(schedule.problem, rank) * example.shown));
       state.scratch.resize(static_cast<std::size_t>(schedule.shape.scratch_units) * per_unit());
+      state.in_scratch.resize(static_cast<std::size_t>(schedule.shape.scratch_units));
     }
   }
 
@@ -181,7 +183,7 @@ class Follower {
   }
 
   /// The larger of input and output names the units. Where only the smaller one is touched, it is the rank's block of
-  /// the larger; where neither is, what came in a channel knows.
+  /// the larger; where neither is, what came in a channel knows, or what lies in scratch.
   std::vector<int> units_of(const Told& told, const std::vector<int>& travelled) {
     const bool is_output = most_numbers(Space::output) >= most_numbers(Space::input);
     const Space larger = is_output ? Space::output : Space::input;
@@ -200,7 +202,16 @@ class Follower {
         }
       }
     }
-    return travelled;
+    if (!travelled.empty()) return travelled;
+    std::vector<int> units;
+    for (const Operand& source : told.step.sources) {
+      if (source.space != Space::scratch) continue;
+      for (const int member : members(source.units, state(source.ranks.first).in_scratch.size())) {
+        const auto& held = state(source.ranks.first).in_scratch[static_cast<std::size_t>(member)];
+        units.insert(units.end(), held.begin(), held.end());
+      }
+    }
+    return units;
   }
 
   void move(Told& told) {
@@ -235,9 +246,20 @@ class Follower {
       return;
     }
     for (int i = 0; i < destination.ranks.n; ++i) {
+      if (destination.space == Space::scratch) remember(told, destination, destination.ranks.at(i, ranks_));
       std::size_t next = 0;
       for_each(numbers_of(destination.space, destination.ranks.at(i, ranks_)), destination.units,
                [&](std::optional<double>& number) { number = told.result[next++]; });
+    }
+  }
+
+  /// Which units lie in scratch now: one each, or all of them in one.
+  void remember(const Told& told, const Operand& destination, int owner) {
+    auto& held = state(owner).in_scratch;
+    const std::vector<int> places = members(destination.units, held.size());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const bool is_one_each = places.size() == told.units.size();
+      held[static_cast<std::size_t>(places[i])] = is_one_each ? std::vector{told.units[i]} : told.units;
     }
   }
 

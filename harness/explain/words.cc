@@ -186,20 +186,27 @@ std::vector<std::string> Words::destinations(const Told& told, std::string_view 
 
 std::string Words::move(const Told& told) const {
   std::vector<std::string> clauses, parts;
+  std::vector<int> senders;
   const bool is_several = told.units.size() > 1;
   for (const Operand& source : told.step.sources) {
     if (source.space != Space::channel) {
       parts.push_back(what(source, told.rank));
     } else {
-      clauses.push_back(fmt::format("receives {} from rank {}", units_text(told.units), source.ranks.first));
+      senders.push_back(source.ranks.first);
     }
+  }
+  const bool is_from_several = senders.size() > 1;
+  if (!senders.empty()) {
+    clauses.push_back(fmt::format("receives {} from {}{}", units_text(told.units), is_from_several ? "each of " : "",
+                                  rank_list(senders)));
   }
   const auto and_then = [&](std::string_view thing) {
     for (std::string& clause : destinations(told, thing)) clauses.push_back(std::move(clause));
     return in_order(clauses);
   };
   if (told.sources.size() > 1) {
-    if (!parts.empty()) clauses.push_back(fmt::format("{} {}", combines(example_.op), joined(parts)));
+    if (is_from_several) parts.insert(parts.begin(), "them");
+    clauses.push_back(fmt::format("{} {}", combines(example_.op), joined(parts)));
     return and_then("the result");
   }
   if (parts.empty()) return and_then(is_several ? "them" : "it");

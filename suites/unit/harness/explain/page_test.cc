@@ -78,6 +78,23 @@ TEST(Words, TellAListThatIsNotDividedAsAWhole) {
                           "reads rank 1's input and stores it as its output", "tells rank 1: \"I am done\""));
 }
 
+TEST(Words, TellSeveralSendersAtOnce) {
+  EXPECT_THAT(
+      sentences_of(story_of(Collective::reduce, "knomial", 4), 0),
+      ElementsAre("receives the list from each of ranks 1, 2 and 3, adds them and its input, and stores the result "
+                  "as its output: 1 + 1 + 1 + 1 = 4"));
+}
+
+TEST(Words, NameWhatTravelsThroughScratch) {
+  const Story story = story_of(Collective::all_to_all, "bruck", 4);
+  EXPECT_THAT(sentences_of(story, 0),
+              testing::Contains("receives blocks a and c from rank 3, and stores them as units a "
+                                "and c of its scratch"));
+  const Words words(story.schedule, story.example);
+  for (const Told& told : story.told.steps[0])
+    EXPECT_EQ(told.round != 0, words.cell(told).size() > 2) << words.cell(told);
+}
+
 TEST(Words, TellABarrierByItsRounds) {
   EXPECT_THAT(sentences_of(story_of(Collective::barrier, "dissemination", 4), 0),
               ElementsAre("tells rank 1: \"I am here (round 1)\"", "waits for rank 3 to say \"I am here (round 1)\"",
