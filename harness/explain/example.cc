@@ -125,6 +125,14 @@ std::string_view meaning_of(Collective collective) {
              "order of the ranks that gave them: rows become columns.";
     case Collective::barrier:
       return "No data. Every rank waits until all have come: nobody leaves before the last one has entered.";
+    case Collective::sendrecv:
+      return "Every rank gives a list of numbers to the next rank, the last one to the first, and gets that of the "
+             "rank "
+             "before.";
+    case Collective::pingpong:
+      return "Ranks 0 and 1, 2 and 3, and so on are pairs. The even rank's list goes to the odd one, and from there "
+             "back; "
+             "a rank without a partner copies its own.";
   }
   return "";
 }
