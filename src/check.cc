@@ -116,7 +116,10 @@ void add_check(CLI::App& program, Action& action) {
                                                                    "--ops", "--timeout", "--seed", "--case", "--csv"},
                                      every_collective());
   for (const char* name : {"--dtypes", "--ops"}) command->get_option(name)->default_str("all");
-  command->callback([&action, options, command] { action = [options, command] { return check(*options, *command); }; });
+  add_soak(*command, action);
+  command->callback([&action, options, command] {
+    if (command->get_subcommands().empty()) action = [options, command] { return check(*options, *command); };
+  });
 }
 
 }  // namespace tutti::program

@@ -22,6 +22,7 @@
 #include "harness/measure/check.h"
 #include "harness/measure/host.h"
 #include "harness/report/json.h"
+#include "harness/soak/soak.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
 
@@ -83,6 +84,16 @@ Row refused_row(const Case& one, const Refusal& refusal) {
   return row;
 }
 
+CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores) {
+  CommunicatorOptions options;
+  options.waiting = host.yields() ? Waiting::yield : Waiting::spin;
+  options.cores = cores;
+  options.timeout = host.timeout();
+  options.cache_bytes = last_level_cache_bytes();
+  options.prove_plans |= spec.mode == SessionSpec::Mode::check;
+  return options;
+}
+
 /// One host's walk through the session.
 class Walk {
  public:
@@ -117,12 +128,7 @@ class Walk {
   }
 
   Status open_backends() {
-    CommunicatorOptions options;
-    options.waiting = host_.yields() ? Waiting::yield : Waiting::spin;
-    options.cores = cores_;
-    options.timeout = host_.timeout();
-    options.cache_bytes = last_level_cache_bytes();
-    options.prove_plans |= spec_.mode == SessionSpec::Mode::check;
+    const CommunicatorOptions options = communicator_options(spec_, host_, cores_);
     TUTTI_ASSIGN_OR_RETURN(own_, TuttiBackend::create(domain_, host_.ranks(), options));
     backends_[own_->name()] = own_.get();
     for (const std::string& name : spec_.references) {
@@ -214,6 +220,14 @@ class Walk {
 
 int hosts_of(const SessionSpec& spec) { return spec.ranks_as == RanksAs::tasks ? 1 : spec.ranks; }
 
+Status soak(const SessionSpec& spec, const Walk::Place& place) {
+  TUTTI_ASSIGN_OR_RETURN(const SoakResult result,
+                         run_soak(spec, {.host = place.host,
+                                         .domain = place.domain,
+                                         .options = communicator_options(spec, place.host, place.cores)}));
+  return place.host.index() == 0 ? place.send("soak", to_json(result)) : Status();
+}
+
 HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
   HostOptions options{
       .host = host, .hosts = hosts_of(spec), .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
@@ -242,8 +256,8 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
       return bound;
     }
     Host host(place.board, host_options(spec, index, is_crowded(masks)));
-    Walk walk(spec, {.host = host, .domain = *domain, .send = place.send, .cores = together});
-    Status status = walk.run();
+    const Walk::Place here{.host = host, .domain = *domain, .send = place.send, .cores = together};
+    Status status = spec.mode == SessionSpec::Mode::soak ? soak(spec, here) : Walk(spec, here).run();
     if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);
     return status;
   };

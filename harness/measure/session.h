@@ -19,7 +19,7 @@
 namespace tutti::harness {
 
 struct SessionSpec {
-  enum class Mode : std::uint8_t { measure, check };
+  enum class Mode : std::uint8_t { measure, check, soak };
 
   Mode mode = Mode::measure;
   int ranks = 1;
@@ -32,7 +32,8 @@ struct SessionSpec {
   std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
   int cells_after = 0;      ///< cells of jobs after this one, which share the budget
   std::size_t heap_bytes = 0;
-  std::optional<Bind> bind;  ///< see masks_for
+  std::optional<Bind> bind;     ///< see masks_for
+  std::int64_t operations = 0;  ///< of a soak, which has no cells
 };
 
 [[nodiscard]] std::string to_json(const SessionSpec& spec);
@@ -55,6 +56,7 @@ struct SessionSpec {
 ///   begin  index of the cell that host 0 begins, in decimal
 ///   cell   its rows, one JSON object per line
 ///   facts  JSON object: floor_ns, bound (the cores that each host may run on), and what each backend says of itself
+///   soak   what a soak found (harness/soak/soak.h)
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 
 struct SessionPlace {

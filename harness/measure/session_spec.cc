@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The specification of a session as text, and the memory that follows from it.
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +13,11 @@
 #include "impl/transports/local/domain.h"
 
 namespace tutti::harness {
+namespace {
+
+constexpr std::array<std::string_view, 3> kModes{"measure", "check", "soak"};  // [Mode]
+
+}  // namespace
 
 std::string to_json(const SessionSpec& spec) {
   nlohmann::json cells = nlohmann::json::array();
@@ -20,7 +27,7 @@ std::string to_json(const SessionSpec& spec) {
     cells.push_back(std::move(ids));
   }
   return nlohmann::json{
-      {"mode", spec.mode == SessionSpec::Mode::check ? "check" : "measure"},
+      {"mode", kModes[static_cast<std::size_t>(spec.mode)]},
       {"ranks", spec.ranks},
       {"ranks_as", to_string(spec.ranks_as)},
       {"cells", std::move(cells)},
@@ -32,6 +39,7 @@ std::string to_json(const SessionSpec& spec) {
       {"cells_after", spec.cells_after},
       {"heap_bytes", spec.heap_bytes},
       {"bind", spec.bind ? to_string(*spec.bind) : ""},
+      {"operations", spec.operations},
   }
       .dump();
 }
@@ -41,7 +49,8 @@ Result<SessionSpec> session_from_json(std::string_view text) {
   if (!json.is_object()) return error(Code::invalid_argument, "the job's specification is not a JSON object");
   SessionSpec spec;
   TUTTI_ASSIGN_OR_RETURN(spec.ranks_as, parse_ranks_as(json.value("ranks_as", "")));
-  spec.mode = json.value("mode", "") == "check" ? SessionSpec::Mode::check : SessionSpec::Mode::measure;
+  const auto mode = std::ranges::find(kModes, json.value("mode", ""));
+  if (mode != kModes.end()) spec.mode = static_cast<SessionSpec::Mode>(mode - kModes.begin());
   spec.ranks = json.value("ranks", 1);
   spec.references = json.value("references", std::vector<std::string>());
   spec.backend_directories = json.value("backend_directories", std::vector<std::string>());
@@ -53,6 +62,7 @@ Result<SessionSpec> session_from_json(std::string_view text) {
   if (const std::string bind = json.value("bind", ""); !bind.empty()) {
     TUTTI_ASSIGN_OR_RETURN(spec.bind, parse_bind(bind));
   }
+  spec.operations = json.value("operations", std::int64_t{0});
   for (const nlohmann::json& ids : json.value("cells", nlohmann::json::array())) {
     std::vector<Case>& cell = spec.cells.emplace_back();
     for (const nlohmann::json& id : ids) {

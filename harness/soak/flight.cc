@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/soak/flight.h"
+
+#include <algorithm>
+
+#include "harness/verify/check.h"
+#include "harness/verify/inputs.h"
+
+namespace tutti::harness {
+namespace {
+
+const Schedule* schedule_for(const SoakOperation& operation, SoakSchedules& schedules) {
+  if (operation.algorithm == 0) return nullptr;
+  const Problem& problem = operation.what.problem;
+  const auto algorithms = algorithms_of(problem.collective);
+  const Algorithm* const algorithm = algorithms[operation.algorithm % algorithms.size()];
+  auto& schedule = schedules[{algorithm, problem.ranks, problem.root}];
+  if (schedule == nullptr) schedule = std::make_unique<Schedule>(schedule_of(*algorithm, problem));
+  return schedule.get();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Flight>> Flight::post(Communicator& communicator, const SoakOperation& operation,
+                                             SoakSchedules& schedules) {
+  std::unique_ptr<Flight> flight(new Flight(communicator, operation));
+  TUTTI_RETURN_IF_ERROR(operation.is_exchange ? flight->post_exchange() : flight->post_collective(schedules));
+  return flight;
+}
+
+Result<GuardedBuffer> Flight::buffer_of(std::size_t bytes, std::uint64_t salt) const {
+  Communicator& communicator = communicator_;
+  const Allocator shared{.allocate = [&communicator](std::size_t size) { return communicator.alloc_shared(size); },
+                         .release = [&communicator](void* pointer) { communicator.free_shared(pointer); }};
+  const std::size_t element = size_of(operation_.what.dtype);
+  return GuardedBuffer::create({.bytes = bytes,
+                                .guard_bytes = 256,
+                                .misalignment = salt % 2 == 0 ? 0 : element,
+                                .allocator = operation_.buffers == Buffers::shared ? shared : plain_memory()});
+}
+
+Status Flight::post_collective(SoakSchedules& schedules) {
+  const Operation& what = operation_.what;
+  const int rank = communicator_.rank();
+  const std::size_t block = static_cast<std::size_t>(what.count) * size_of(what.dtype);
+  const auto inputs = static_cast<std::size_t>(input_blocks(what.problem, rank));
+  const auto outputs = static_cast<std::size_t>(output_blocks(what.problem, rank));
+  const bool is_in_place = operation_.is_in_place;
+  TUTTI_ASSIGN_OR_RETURN(output_, buffer_of((is_in_place ? std::max(inputs, outputs) : outputs) * block, what.salt));
+  out_ = in_ = output_->payload();
+  if (is_in_place) {
+    const int shift = in_place_block(what.problem, rank);
+    in_ = in_.subspan(static_cast<std::size_t>(std::max(0, shift)) * block, inputs * block);
+    out_ = out_.subspan(static_cast<std::size_t>(std::max(0, -shift)) * block, outputs * block);
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(input_, buffer_of(inputs * block, what.salt / 2));
+    in_ = input_->payload();
+  }
+  fill_poison(output_->payload(), what.salt);
+  fill_input(in_, input_of(what, rank));
+  const Factor factor = factor_element(what.dtype, rank);
+  TUTTI_ASSIGN_OR_RETURN(Work work, communicator_.post({.collective = what.problem.collective,
+                                                        .dtype = what.dtype,
+                                                        .op = what.op,
+                                                        .root = what.problem.root,
+                                                        .count = what.count,
+                                                        .input = in_.data(),
+                                                        .output = out_.data(),
+                                                        .factor = factor.data(),
+                                                        .is_in_place = is_in_place,
+                                                        .buffers = operation_.buffers,
+                                                        .schedule = schedule_for(operation_, schedules)}));
+  works_.push_back(work);
+  return {};
+}
+
+int Flight::sends_to() const { return (communicator_.rank() + operation_.shift) % communicator_.ranks(); }
+int Flight::receives_from() const {
+  return (communicator_.rank() + communicator_.ranks() - operation_.shift) % communicator_.ranks();
+}
+
+Status Flight::post_exchange() {
+  const Operation& what = operation_.what;
+  const int rank = communicator_.rank();
+  const Count sent = exchanged(operation_, rank, sends_to()), received = exchanged(operation_, receives_from(), rank);
+  const std::size_t element = size_of(what.dtype);
+  TUTTI_ASSIGN_OR_RETURN(input_, buffer_of(static_cast<std::size_t>(sent) * element, what.salt / 2));
+  TUTTI_ASSIGN_OR_RETURN(output_, buffer_of(static_cast<std::size_t>(received) * element, what.salt));
+  in_ = input_->payload();
+  out_ = output_->payload();
+  fill_poison(out_, what.salt);
+  fill_input(in_, input_of(what, rank));
+  TUTTI_ASSIGN_OR_RETURN(Work send, communicator_.post_send(in_.data(), sent, what.dtype, sends_to()));
+  works_.push_back(send);
+  TUTTI_ASSIGN_OR_RETURN(Work receive, communicator_.post_recv(out_.data(), received, what.dtype, receives_from()));
+  works_.push_back(receive);
+  return {};
+}
+
+Result<bool> Flight::test() {
+  while (!works_.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const bool is_done, works_.back().test());
+    if (!is_done) return false;
+    works_.pop_back();
+  }
+  return true;
+}
+
+Status Flight::wait(std::chrono::nanoseconds timeout) {
+  for (; !works_.empty(); works_.pop_back()) TUTTI_RETURN_IF_ERROR(works_.back().wait(timeout));
+  return {};
+}
+
+std::string Flight::verify() const {
+  std::string damage = operation_.is_exchange ? verify_exchange() : verify_collective();
+  for (const auto* const buffer : {&input_, &output_}) {
+    if (!damage.empty() || !*buffer) continue;
+    if (const auto guard = (*buffer)->check_guards()) damage = guard->text((*buffer)->payload().size());
+  }
+  return damage;
+}
+
+std::string Flight::verify_collective() const {
+  const Operation& what = operation_.what;
+  if (!has_data(what.problem.collective)) return {};
+  const int rank = communicator_.rank();
+  Oracle oracle(what);
+  const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = out_});
+  if (!output.is_ok()) return fmt::format("output: {}", output.text());
+  if (operation_.is_in_place && !out_.empty()) {
+    if (in_.size() <= out_.size()) return {};
+    std::vector<std::byte> rest(in_.begin(), in_.end());
+    const auto begin = static_cast<std::size_t>(out_.data() - in_.data());
+    fill_input(std::span(rest).subspan(begin, out_.size()), input_of(what, rank),
+               static_cast<Count>(begin / size_of(what.dtype)));
+    const CheckResult input = verify_input_unchanged(what, {.rank = rank, .bytes = rest});
+    return input.is_ok() ? "" : fmt::format("the input was overwritten: {}", input.text());
+  }
+  const CheckResult input = verify_input_unchanged(what, {.rank = rank, .bytes = in_});
+  return input.is_ok() ? "" : fmt::format("the input was overwritten: {}", input.text());
+}
+
+std::string Flight::verify_exchange() const {
+  const Operation& what = operation_.what;
+  const auto compare = [&](const char* name, std::span<const std::byte> bytes, int source) -> std::string {
+    std::vector<std::byte> expected(bytes.size());
+    fill_input(expected, input_of(what, source));
+    const auto wrong = std::ranges::mismatch(bytes, expected).in1;
+    if (wrong == bytes.end()) return {};
+    return fmt::format("{}: byte {} of {} is wrong, a message of rank {}", name, wrong - bytes.begin(), bytes.size(),
+                       source);
+  };
+  std::string damage = compare("received", out_, receives_from());
+  return damage.empty() ? compare("the sent buffer was overwritten", in_, communicator_.rank()) : damage;
+}
+
+std::string Flight::name() const {
+  const Operation& what = operation_.what;
+  const std::string on = fmt::format("on communicator {} of {} ranks", operation_.communicator, what.problem.ranks);
+  if (operation_.is_exchange) {
+    return fmt::format("operation {} (send and receive {} of {} by {}, {})", what.salt - 1, what.count,
+                       to_string(what.dtype), operation_.shift, on);
+  }
+  return fmt::format("operation {} ({} {} {} of {}, root {}, {}, {}, {})", what.salt - 1,
+                     to_string(what.problem.collective), to_string(what.dtype), to_string(what.op), what.count,
+                     what.problem.root, operation_.is_in_place ? "in place" : "out of place",
+                     to_string(operation_.buffers), on);
+}
+
+}  // namespace tutti::harness

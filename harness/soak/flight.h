@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// One operation of a soak on one rank, from the filling of its buffers to their verification.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "harness/soak/mix.h"
+#include "harness/verify/buffers.h"
+#include "impl/communicator/communicator.h"
+
+namespace tutti::harness {
+
+/// Schedules that calls of a rank use; they outlive its communicators.
+using SoakSchedules = std::map<std::tuple<const Algorithm*, int, int>, std::unique_ptr<Schedule>>;
+
+class Flight {
+ public:
+  /// Fills the buffers and posts. Errors: those of memory and of post.
+  [[nodiscard]] static Result<std::unique_ptr<Flight>> post(Communicator& communicator, const SoakOperation& operation,
+                                                            SoakSchedules& schedules);
+
+  /// One look at one of its handles.
+  [[nodiscard]] Result<bool> test();
+  Status wait(std::chrono::nanoseconds timeout);
+  /// What is wrong with outputs, inputs or guards; empty: nothing.
+  [[nodiscard]] std::string verify() const;
+  /// For messages: "operation 17 (all_reduce int8 sum of 64 on 3 ranks, root 0, out, private)".
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::string position() const { return works_.front().position(); }
+
+ private:
+  Flight(Communicator& communicator, const SoakOperation& operation)
+      : communicator_(communicator), operation_(operation) {}
+  Status post_collective(SoakSchedules& schedules);
+  Status post_exchange();
+  [[nodiscard]] Result<GuardedBuffer> buffer_of(std::size_t bytes, std::uint64_t salt) const;
+  [[nodiscard]] std::string verify_collective() const;
+  [[nodiscard]] std::string verify_exchange() const;
+  [[nodiscard]] int receives_from() const;
+  [[nodiscard]] int sends_to() const;
+
+  Communicator& communicator_;
+  SoakOperation operation_;
+  std::optional<GuardedBuffer> input_;   // empty in place
+  std::optional<GuardedBuffer> output_;  // in place the larger of both, which holds the other
+  std::span<std::byte> in_, out_;        // what the call was given
+  std::vector<Work> works_;              // those that are not complete
+};
+
+}  // namespace tutti::harness

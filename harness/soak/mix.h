@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mix of a soak: which operations in which order, and on which groups. A pure function of the seed, so that every
+// rank, whatever it is run as, makes the same calls, and a seed that fails can be run again.
+//
+// A soak is cut into epochs. In each there are the world and three groups that overlap: the ranks of one parity, in
+// reverse (a split); all ranks but one, rotated; and some ranks, shuffled. Between epochs nothing is in flight and the
+// groups are made anew.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/verify/oracle.h"
+#include "impl/schedule/bind.h"
+
+namespace tutti::harness {
+
+inline constexpr int kSoakEpochs = 4;
+inline constexpr int kSoakCommunicators = 4;                ///< the world and three groups
+inline constexpr std::int64_t kMostSoakBytes = 128 * 1024;  ///< of one buffer
+
+/// One operation, on all ranks of a group.
+struct SoakOperation {
+  int communicator = 0;  ///< 0: the world
+  bool is_exchange =
+      false;  ///< each rank sends to the one `shift` after it and receives from the one `shift` before it
+  int shift = 0;
+  Operation what;  ///< of an exchange: collective, root and op do not count, and the lengths are those of exchanged()
+  bool is_in_place = false;
+  Buffers buffers = Buffers::private_;
+  std::uint64_t algorithm = 0;  ///< which of the collective's, counted round; 0: auto
+};
+
+class Mix {
+ public:
+  Mix(std::uint64_t seed, int ranks, std::int64_t operations) : seed_(seed), ranks_(ranks), operations_(operations) {}
+
+  [[nodiscard]] std::int64_t operations() const { return operations_; }
+  /// Operations of the epoch: [first, second).
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> epoch(int epoch) const {
+    return {operations_ * epoch / kSoakEpochs, operations_ * (epoch + 1) / kSoakEpochs};
+  }
+  /// Ranks of the world that are in `communicator`, by rank in it; of the split one, those of `rank`'s parity.
+  [[nodiscard]] std::vector<int> members(int epoch, int communicator, int rank) const;
+  /// Operation `index` on a communicator of so many ranks. Its communicator is the same for any.
+  [[nodiscard]] SoakOperation at(std::int64_t index, int group_ranks) const;
+  /// Of all operations and groups.
+  [[nodiscard]] std::uint64_t hash() const;
+
+ private:
+  /// A number below `below`, the `field`th of operation `index`.
+  [[nodiscard]] std::uint64_t draw(std::int64_t index, std::uint64_t field, std::uint64_t below) const;
+
+  std::uint64_t seed_;
+  int ranks_;
+  std::int64_t operations_;
+};
+
+/// Elements that rank `from` sends to rank `to` in an exchange: one count for each pair, some of them 0.
+[[nodiscard]] Count exchanged(const SoakOperation& operation, int from, int to);
+
+}  // namespace tutti::harness

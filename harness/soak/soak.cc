@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/soak/soak.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/soak/flight.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr int kTurnsBetweenChecks = 256;
+constexpr unsigned kPauses = 200;       // one turn in so many is a pause
+constexpr unsigned kBlockingWaits = 8;  // and of those that look at a handle, one in so many waits for it
+constexpr std::int64_t kMostPauseUs = 2000;
+
+std::int64_t descriptors() {
+  std::int64_t count = 0;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", ignored), end; at != end; at.increment(ignored)) ++count;
+  return count;
+}
+
+std::int64_t group_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::int64_t count = 0;
+  for (std::string line; std::getline(maps, line);)
+    count += line.find("memfd:tutti-group") != std::string::npos ? 1 : 0;
+  return count;
+}
+
+/// What one host tells the others at the end.
+struct Report {
+  std::int64_t verified = 0;
+  std::int64_t wrong = 0;
+  std::int64_t descriptors = 0;
+  std::int64_t mappings = 0;
+  std::array<char, 1024> first_wrong{};
+};
+
+/// One rank's part.
+class Seat {
+ public:
+  Seat(std::unique_ptr<Communicator> world, const Mix& mix, std::uint64_t seed)
+      : world_(std::move(world)), mix_(mix), random_(seed * 7919 + static_cast<std::uint64_t>(world_->rank())) {}
+
+  [[nodiscard]] Communicator& world() { return *world_; }
+  void begin_epoch(int epoch) {
+    epoch_ = epoch;
+    std::tie(next_, end_) = mix_.epoch(epoch);
+  }
+  void end_epoch() { groups_ = {}; }
+  /// Posts the formation of `communicator`; then true once it is there.
+  Status form(int communicator);
+  [[nodiscard]] Result<bool> is_formed(int communicator);
+  /// One thing to do; false when the epoch is done. `may_block`: where no other rank of this host waits for its turn.
+  [[nodiscard]] Result<bool> turn(bool may_block, std::chrono::nanoseconds timeout);
+  /// Errors: timeout where nothing has been completed for so long; it names what is waited for.
+  [[nodiscard]] Status check(std::chrono::nanoseconds timeout) const;
+  Report report;
+
+ private:
+  [[nodiscard]] Communicator* communicator(int index) {
+    return index == 0 ? world_.get() : groups_[static_cast<std::size_t>(index)].get();
+  }
+  Status post_next();
+  Status land(std::size_t index);
+  [[nodiscard]] bool draws(unsigned one_in) { return random_() % one_in == 0; }
+
+  SoakSchedules schedules_;
+  std::unique_ptr<Communicator> world_;
+  const Mix& mix_;
+  std::mt19937_64 random_;
+  int epoch_ = 0;
+  std::int64_t next_ = 0, end_ = 0;
+  std::size_t depth_ = 1;
+  std::unique_ptr<GroupFormation> formation_;
+  std::array<std::unique_ptr<Communicator>, kSoakCommunicators> groups_;
+  std::vector<std::unique_ptr<Flight>> flights_;
+  std::int64_t last_landed_ns_ = monotonic_ns();
+};
+
+Status Seat::form(int communicator) {
+  const std::vector<int> members = mix_.members(epoch_, communicator, world_->rank());
+  auto posted =
+      communicator == 1 ? world_->post_split(world_->rank() % 2, -world_->rank()) : world_->post_new_group(members);
+  TUTTI_ASSIGN_OR_RETURN(formation_, std::move(posted));
+  return {};
+}
+
+Result<bool> Seat::is_formed(int communicator) {
+  TUTTI_ASSIGN_OR_RETURN(const bool is_done, formation_->test());
+  if (is_done) groups_[static_cast<std::size_t>(communicator)] = formation_->take();
+  return is_done;
+}
+
+Result<bool> Seat::turn(bool may_block, std::chrono::nanoseconds timeout) {
+  const bool is_full = flights_.size() >= depth_;
+  if (next_ < end_ && !is_full) {
+    TUTTI_RETURN_IF_ERROR(post_next());
+    return true;
+  }
+  if (flights_.empty()) return next_ < end_;
+  if (may_block && draws(kPauses)) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random_() % kMostPauseUs));
+  }
+  const std::size_t chosen = random_() % flights_.size();
+  bool is_done = may_block && draws(kBlockingWaits);
+  if (is_done) {
+    TUTTI_RETURN_IF_ERROR(flights_[chosen]->wait(timeout));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(is_done, flights_[chosen]->test());
+  }
+  if (is_done) TUTTI_RETURN_IF_ERROR(land(chosen));
+  return true;
+}
+
+Status Seat::post_next() {
+  Communicator* const on = communicator(mix_.at(next_, 1).communicator);
+  if (on != nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(auto flight, Flight::post(*on, mix_.at(next_, on->ranks()), schedules_));
+    flights_.push_back(std::move(flight));
+  }
+  ++next_;
+  return {};
+}
+
+Status Seat::land(std::size_t index) {
+  const std::string damage = flights_[index]->verify();
+  ++report.verified;
+  last_landed_ns_ = monotonic_ns();
+  if (!damage.empty() && report.wrong++ == 0) {
+    const std::string text = fmt::format("rank {}: {}: {}", world_->rank(), flights_[index]->name(), damage);
+    std::strncpy(report.first_wrong.data(), text.c_str(), report.first_wrong.size() - 1);
+  }
+  std::swap(flights_[index], flights_.back());
+  flights_.pop_back();
+  depth_ = 1 + random_() % kSoakDepth;
+  return {};
+}
+
+Status Seat::check(std::chrono::nanoseconds timeout) const {
+  if (flights_.empty() || monotonic_ns() - last_landed_ns_ < timeout.count()) return {};
+  return error(Code::timeout, "rank {} has completed nothing for {} s; {}: {}", world_->rank(),
+               timeout.count() / 1000000000, flights_.front()->name(), flights_.front()->position());
+}
+
+/// Calls `turn` for every seat until it says true.
+template <class Turn>
+Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, Turn turn) {
+  std::vector<bool> is_done(seats.size());
+  std::size_t pending = seats.size();
+  for (int turns = 1; pending > 0; ++turns) {
+    for (std::size_t i = 0; i < seats.size(); ++i) {
+      if (is_done[i]) continue;
+      TUTTI_ASSIGN_OR_RETURN(is_done[i], turn(*seats[i]));
+      if (is_done[i]) --pending;
+    }
+    host.relax();
+    if (turns % kTurnsBetweenChecks != 0) continue;
+    TUTTI_RETURN_IF_ERROR(host.check_abort());
+    // A little before the launcher, which knows the rank but not the operation.
+    for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->check(host.timeout() * 9 / 10));
+  }
+  return {};
+}
+
+Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_ptr<Seat>>& seats, int epoch) {
+  for (const auto& seat : seats) seat->begin_epoch(epoch);
+  for (int group = 1; group < kSoakCommunicators; ++group) {
+    host.announce(Activity::operation);
+    for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->form(group));
+    TUTTI_RETURN_IF_ERROR(drive(host, seats, [&](Seat& seat) { return seat.is_formed(group); }));
+    host.settle();
+  }
+  std::int64_t verified = -1;
+  const bool may_block = seats.size() == 1;
+  TUTTI_RETURN_IF_ERROR(drive(host, seats, [&](Seat& seat) -> Result<bool> {
+    TUTTI_ASSIGN_OR_RETURN(const bool goes_on, seat.turn(may_block, spec.timeout));
+    // The launcher's deadline is that of one operation.
+    if (seat.report.verified != verified) host.announce(Activity::operation);
+    verified = seat.report.verified;
+    return !goes_on;
+  }));
+  host.settle();
+  for (const auto& seat : seats) seat->end_epoch();
+  return {};
+}
+
+/// What all hosts found, the first wrong operation first.
+Result<SoakResult> conclude(Host& host, const Report& mine) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Report> all, host.exchange(mine));
+  SoakResult result;
+  for (const Report& report : all) {
+    if (report.wrong > 0 && result.wrong == 0) result.first_wrong = report.first_wrong.data();
+    result.verified += report.verified;
+    result.wrong += report.wrong;
+    result.leaked_descriptors += report.descriptors;
+    result.leaked_mappings += report.mappings;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string to_json(const SoakResult& result) {
+  return nlohmann::json{{"verified", result.verified},
+                        {"wrong", result.wrong},
+                        {"first_wrong", result.first_wrong},
+                        {"leaked_descriptors", result.leaked_descriptors},
+                        {"leaked_mappings", result.leaked_mappings}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<SoakResult> soak_from_json(std::string_view text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return error(Code::io, "a soak's result is not a JSON object");
+  return SoakResult{.verified = json.value("verified", std::int64_t{0}),
+                    .wrong = json.value("wrong", std::int64_t{0}),
+                    .first_wrong = json.value("first_wrong", ""),
+                    .leaked_descriptors = json.value("leaked_descriptors", std::int64_t{0}),
+                    .leaked_mappings = json.value("leaked_mappings", std::int64_t{0})};
+}
+
+Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
+  const Mix mix(spec.seed, spec.ranks, spec.operations);
+  Host& host = place.host;
+  const bool is_own_process = spec.ranks_as == RanksAs::processes;
+  // Threads share their process: only between two exchanges, in which all stand still, is a count one's own.
+  struct Nothing {};
+  TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
+  const bool counts = is_own_process || host.index() == 0;
+  const std::int64_t descriptors_before = counts ? descriptors() : 0;
+  TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
+  Report mine;
+  {
+    std::vector<std::unique_ptr<Seat>> seats;
+    for (const int rank : host.ranks()) {
+      TUTTI_ASSIGN_OR_RETURN(auto world, Communicator::create(place.domain, rank, place.options));
+      seats.push_back(std::make_unique<Seat>(std::move(world), mix, spec.seed));
+    }
+    for (int epoch = 0; epoch < kSoakEpochs; ++epoch) TUTTI_RETURN_IF_ERROR(run_epoch(spec, host, seats, epoch));
+    for (const auto& seat : seats) {
+      if (mine.wrong == 0) mine.first_wrong = seat->report.first_wrong;
+      mine.verified += seat->report.verified;
+      mine.wrong += seat->report.wrong;
+    }
+  }
+  TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
+  if (counts) {
+    mine.descriptors = descriptors() - descriptors_before;
+    mine.mappings = group_mappings();
+  }
+  return conclude(host, mine);
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A soak: a host drives its ranks through a mix of operations, up to 32 in flight on each, completes them in any order
+// and verifies every one. Each rank draws its own depth, pauses and order; what is called is the mix's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "harness/measure/host.h"
+#include "harness/measure/session.h"
+#include "impl/communicator/communicator.h"
+
+namespace tutti::harness {
+
+inline constexpr int kSoakDepth = 32;
+/// Of each rank, for shared buffers of all that is in flight.
+inline constexpr std::size_t kSoakHeapBytes = std::size_t{48} << 20U;
+
+/// What all ranks found, as the message `soak` tells it.
+struct SoakResult {
+  std::int64_t verified = 0;  ///< operations, on each rank that took part
+  std::int64_t wrong = 0;
+  std::string first_wrong;
+  std::int64_t leaked_descriptors = 0;
+  std::int64_t leaked_mappings = 0;  ///< of memory of groups
+};
+[[nodiscard]] std::string to_json(const SoakResult& result);
+[[nodiscard]] Result<SoakResult> soak_from_json(std::string_view text);
+
+struct SoakPlace {
+  Host& host;
+  Domain& domain;
+  CommunicatorOptions options;
+};
+/// Host 0's is the result of all hosts. Errors: those of operations and of the host; the job is then over.
+[[nodiscard]] Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place);
+
+}  // namespace tutti::harness
