@@ -162,7 +162,7 @@ std::string_view to_string(RanksAs ranks_as) {
 }
 
 std::string_view to_string(Placement where) { return where == Placement::in ? "in" : "out"; }
-std::string_view to_string(Cadence /*isolated*/) { return "isolated"; }
+std::string_view to_string(Cadence cadence) { return cadence == Cadence::streaming ? "streaming" : "isolated"; }
 
 Result<RanksAs> parse_ranks_as(std::string_view name) {
   return parse_name("ranks-as", name, std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks});
@@ -174,7 +174,7 @@ Result<Buffers> parse_buffers(std::string_view name) {
   return parse_name("buffers", name, std::array{Buffers::private_, Buffers::shared});
 }
 Result<Cadence> parse_cadence(std::string_view name) {
-  return parse_name("cadence", name, std::array{Cadence::isolated});
+  return parse_name("cadence", name, std::array{Cadence::isolated, Cadence::streaming});
 }
 
 std::string_view dtype_name(const Cell& cell) { return has_data(cell.collective) ? to_string(cell.dtype) : kNone; }

@@ -30,8 +30,9 @@ inline constexpr std::string_view kNone = "none";         ///< stands where a pa
 inline constexpr std::string_view kOwnBackend = "tutti";  ///< every other backend is a reference
 
 enum class Placement : std::uint8_t { out, in };
-/// `isolated`: the ranks synchronise before every sample.
-enum class Cadence : std::uint8_t { isolated };
+/// `isolated`: the ranks synchronise before every sample. `streaming`: a sample is a loop of operations back to back,
+/// and the ranks synchronise before the loop only.
+enum class Cadence : std::uint8_t { isolated, streaming };
 
 [[nodiscard]] std::string_view to_string(RanksAs ranks_as);
 [[nodiscard]] std::string_view to_string(Placement placement);

@@ -56,15 +56,16 @@ class Calls {
   Calls(Host& host, Variant& variant, BlockRecord& record) : host_(host), variant_(variant), record_(record) {}
 
   Status run(const BlockOptions& options) {
+    const bool is_further = checks_further(variant_.instance());
     variant_.refill(options.salt);
     for (int i = -options.discarded; i < options.samples; ++i) {
       if (variant_.instance().is_in_place) variant_.refill(options.salt);  // the last result is no input
-      TUTTI_RETURN_IF_ERROR(call());
+      TUTTI_RETURN_IF_ERROR(call(options.operations));
       if (i >= 0) keep(samples_++);
-      if (is_time_up(options.end_ns)) break;
+      if (is_time_up(options.end_ns) && (samples_ > 0 || !is_further)) break;
     }
     variant_.refill(options.salt + 1);
-    TUTTI_RETURN_IF_ERROR(call());
+    TUTTI_RETURN_IF_ERROR(call(is_further ? 1 : options.operations));
     keep(samples_);
     return {};
   }
@@ -74,10 +75,11 @@ class Calls {
   [[nodiscard]] std::int64_t last_instant_ns() const { return instant_ns_; }
 
  private:
-  Status call() {
+  Status call(int operations) {
     host_.announce(Activity::operation);
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, host_.start_together());
-    TUTTI_RETURN_IF_ERROR(variant_.run(times_));
+    TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_)
+                                          : variant_.run_loop(times_, {.operations = operations}));
     host_.settle();
     if (instant_ns_ != 0) period_ns_ = instant_ns - instant_ns_;
     instant_ns_ = instant_ns;
@@ -104,6 +106,10 @@ void judge_barrier(const SampleRecord& sample, std::size_t index, BlockResult& r
 }
 
 }  // namespace
+
+bool checks_further(const Case& one) {
+  return one.cadence == Cadence::streaming && (one.is_in_place || one.collective == Collective::barrier);
+}
 
 bool is_same_state(double line_ns, double other_line_ns) {
   return std::max(line_ns, other_line_ns) <= kSameState * std::min(line_ns, other_line_ns);
@@ -135,7 +141,8 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     for (const BlockRecord& record : all) sample = merge(sample, record.samples[i]);
     if (variant.instance().collective == Collective::barrier) judge_barrier(sample, i, result);
     if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
-    result.times_us.push_back(static_cast<double>(sample.last_leave - sample.first_enter) * 1e-3);
+    const auto loop_ns = static_cast<double>(sample.last_leave - sample.first_enter);
+    result.times_us.push_back(loop_ns * 1e-3 / options.operations);
     result.slowest.push_back(sample.last_rank);
   }
   return result;

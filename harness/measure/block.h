@@ -14,6 +14,10 @@
 // the same reason the last call, the only one on freshly written buffers, does not count as a sample. In place the last
 // result would be the next input: there every call is preceded by a refill, outside the timed part.
 //
+// In cadence `streaming` a sample is a loop of operations, and what was said of a call holds of a loop. Only in place,
+// and for barrier, the last call is a single operation and never a sample: a loop in place feeds on its own results,
+// and whether a barrier held is seen on one barrier. (checks_further)
+//
 // A block is over in time: after every call, discarded ones included, all hosts look at the instant at which it began,
 // which is the same for all, and where there is no time for a sample and the last call, the last call is next. The
 // least block is one discarded call and the last one, which then counts as the only sample there is.
@@ -36,6 +40,7 @@ struct BlockOptions {
   std::uint64_t salt = 0;              ///< of the first refill; that before the last call has the next one
   int samples = kMostSamplesPerBlock;  ///< at most kMostSamplesPerBlock
   int discarded = 2;                   ///< calls before the first sample
+  int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
 };
 
@@ -52,6 +57,9 @@ struct BlockResult {
   /// Whether the machine was in one state from beginning to end.
   [[nodiscard]] bool is_steady() const;
 };
+
+/// Whether what is verified is one more operation after a refill, and not a call like the timed ones.
+[[nodiscard]] bool checks_further(const Case& one);
 
 /// Ratio beyond which two round trips of a line are two states of the machine.
 inline constexpr double kSameState = 1.5;

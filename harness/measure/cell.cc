@@ -21,6 +21,11 @@ constexpr double kNarrowBelow50us = 0.02;
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
 constexpr int kRepeatsOfUnsteadyBlock = 3;
+// A streaming sample: long enough that neither the start nor the clock counts, short enough for some hundreds of them.
+constexpr int kFirstLoop = 10;    ///< operations, before it is known how long one takes
+constexpr int kShortestLoop = 4;  ///< fewer are no stream
+constexpr int kLongestLoop = 2000;
+constexpr double kLoopUs = 200;
 
 struct Block {
   std::vector<double> times_us;
@@ -34,7 +39,16 @@ struct Series {
   std::int64_t wrong = 0;
   std::string reason;
   int samples_per_block = kMostSamplesPerBlock;
+  int operations = 1;    ///< in a sample
+  bool is_tuned = true;  ///< false: the first block of a stream tells how long its loops should be
 };
+
+Series series_for(const Case& one) {
+  Series series;
+  series.is_tuned = one.cadence != Cadence::streaming;
+  series.operations = series.is_tuned ? 1 : kFirstLoop;
+  return series;
+}
 
 double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -105,6 +119,8 @@ Row row_for(const Variant& variant, const Series& series) {
   set_times(row, summarise(times_of(series)), variant.instance().problem());
   row.slowest_rank = slowest_of(series);
   row.line_ns = line_of(series);
+  row.operations = series.operations;
+  row.checked_on = checks_further(variant.instance()) ? "further" : "timed";
   row.wrong = series.wrong;
   row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
   row.reason = series.reason;
@@ -126,18 +142,26 @@ struct Source {
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
 Status add_block(Host& host, Variant& variant, Series& series, Source& source, std::int64_t end_ns) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
-    TUTTI_ASSIGN_OR_RETURN(
-        BlockResult result,
-        run_block(host, variant,
-                  {.salt = source.salt + 1, .samples = source.samples(series.samples_per_block), .end_ns = end_ns}));
+    TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(host, variant,
+                                                         {.salt = source.salt + 1,
+                                                          .samples = source.samples(series.samples_per_block),
+                                                          .operations = series.operations,
+                                                          .end_ns = end_ns}));
     source.salt += 2;  // a block has two refills
     if (series.wrong == 0) series.reason = result.reason;
     series.wrong += result.wrong;
     const bool has_time = result.last_instant_ns < end_ns;
     if (!result.is_steady() && has_time && repeat < kRepeatsOfUnsteadyBlock) continue;
-    const double each = median_of(result.times_us);
-    series.samples_per_block =
-        std::clamp(static_cast<int>(kBlockUs / std::max(each, 1e-3)), kLeastSamplesPerBlock, kMostSamplesPerBlock);
+    const double each = std::max(median_of(result.times_us), 1e-3);
+    if (!series.is_tuned) {
+      series.is_tuned = true;
+      const int before = series.operations;
+      const int longer = std::clamp(static_cast<int>(kLoopUs / each), kShortestLoop, kLongestLoop);
+      if (has_time) series.operations = longer;
+      if (series.operations != before) continue;  // loops of one length only
+    }
+    series.samples_per_block = std::clamp(static_cast<int>(kBlockUs / (each * series.operations)),
+                                          kLeastSamplesPerBlock, kMostSamplesPerBlock);
     series.blocks.push_back({.times_us = std::move(result.times_us),
                              .slowest = std::move(result.slowest),
                              .line_ns = result.line_after_ns});
@@ -172,7 +196,8 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
 }  // namespace
 
 Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options) {
-  std::vector<Series> all(variants.size());
+  std::vector<Series> all;
+  for (const Variant& variant : variants) all.push_back(series_for(variant.instance()));
   TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, options));
   keep_one_state(all);
   std::vector<Row> rows;

@@ -40,8 +40,11 @@ Status Variant::allocate(const Request& request) {
   for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
     const int rank = host_->ranks()[i];
     const auto create = [&](Side side, int blocks) {
+      constexpr std::size_t kLine = 64, kPage = 4096;
+      const std::size_t shift = request.misaligns ? misalignment_of(case_, seed_, rank, side) : request.misalignment;
       return GuardedBuffer::create({.bytes = static_cast<std::size_t>(blocks) * block_bytes(),
-                                    .misalignment = request.misaligns ? misalignment_of(case_, seed_, rank, side) : 0,
+                                    .alignment = shift < kLine ? kLine : kPage,
+                                    .misalignment = shift,
                                     .allocator = request.memory(case_, i)});
     };
     // Out of place, a rank without output has a block of poison, which must stay what it is.
@@ -95,6 +98,20 @@ void Variant::refill(std::uint64_t salt) {
   }
 }
 
+void Variant::poison_outputs() {
+  for (const Memory& memory : memory_) {
+    if (memory.input) fill_poison(memory.output.payload(), salt_);
+  }
+}
+
+std::int64_t Variant::buffer_bytes_here() const {
+  std::size_t bytes = 0;
+  for (const Memory& memory : memory_) {
+    bytes += memory.output.payload().size() + (memory.input ? memory.input->payload().size() : 0);
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
 Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late_ns) {
   const std::size_t count = memory_.size();
   times.enter_ns.assign(count, 0);
@@ -113,7 +130,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
       TUTTI_RETURN_IF_ERROR(post(i));
     }
   }
-  const std::int64_t deadline = begin + host_->timeout().count() + kGraceNs;
+  const std::int64_t deadline = deadline_after(begin);
   for (int turn = 1; pending > 0; ++turn) {
     for (std::size_t i = 0; i < count; ++i) {
       if (times.leave_ns[i] != 0) continue;
@@ -131,14 +148,20 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     if (unposted == 0) host_->relax();
     if (turn % kTurnsBetweenChecks != 0) continue;
     TUTTI_RETURN_IF_ERROR(host_->check_abort());
-    if (monotonic_ns() < deadline) continue;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (times.leave_ns[i] != 0) continue;
-      return error(Code::timeout, "rank {} does not end {}: {}", host_->ranks()[i], case_id(case_),
-                   prepared_->position(i));
-    }
+    if (monotonic_ns() >= deadline) return overdue(times);
   }
   return {};
+}
+
+std::int64_t Variant::deadline_after(std::int64_t begin_ns) const {
+  return begin_ns + host_->timeout().count() + kGraceNs;
+}
+
+Status Variant::overdue(const RankTimes& times) const {
+  const auto late = std::find(times.leave_ns.begin(), times.leave_ns.end(), 0);
+  const auto index = static_cast<std::size_t>(late - times.leave_ns.begin());
+  return error(Code::timeout, "rank {} does not end {}: {}", host_->ranks()[index], case_id(case_),
+               prepared_->position(index));
 }
 
 CheckResult Variant::verify_input(const Operation& operation, std::size_t index) const {

@@ -3,6 +3,7 @@
 // refilled, run once, and verified.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,14 @@ namespace tutti::harness {
 struct RankTimes {
   std::vector<std::int64_t> enter_ns;
   std::vector<std::int64_t> leave_ns;
+};
+
+/// Operations of one case back to back on each rank: a rank begins the next one as soon as it has ended the last.
+struct Loop {
+  int operations = 1;
+  std::function<Status()> between = {};  ///< after each operation but the last, within the time; one rank per host
+  /// Where not null: gets, for each rank of the host, when it left each operation.
+  std::vector<std::vector<std::int64_t>>* leaves_ns = nullptr;
 };
 
 /// What verification on this host found.
@@ -40,18 +49,25 @@ class Variant {
     MemorySource memory;
     const Case& instance;
     std::uint64_t seed = 1;
-    bool misaligns = false;  ///< buffers start by misalignment_of, not all at a cache line
+    bool misaligns = false;        ///< buffers start by misalignment_of, not all at a cache line
+    std::size_t misalignment = 0;  ///< otherwise: bytes by which all of them start after one, or after a page
   };
   /// Errors: those of memory and of the backend.
   [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
 
   [[nodiscard]] const Case& instance() const { return case_; }
 
+  /// Bytes that all ranks of the host have for this case, without guards.
+  [[nodiscard]] std::int64_t buffer_bytes_here() const;
+  /// Writes the poison of the last refill again, out of place: an output that is right was written since.
+  void poison_outputs();
   /// Inputs of `salt`, outputs poisoned with it. In place the input lies over the poison.
   void refill(std::uint64_t salt);
   /// Posts on all ranks of the host and polls until all are done. A rank named by `late` posts `late_ns` after the
   /// others.
   Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);
+  /// The same for a loop: `times` are those of its first entry and its last leave. The deadline is each operation's.
+  Status run_loop(RankTimes& times, const Loop& loop);
   /// Checks outputs, inputs and guards of all ranks of the host against the last refill.
   [[nodiscard]] Damage verify() const;
 
@@ -62,6 +78,11 @@ class Variant {
   };
   Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_(std::move(one)), seed_(seed) {}
   Status allocate(const Request& request);
+  class LoopOnHost;
+  /// The error of the first rank that has not left.
+  [[nodiscard]] Status overdue(const RankTimes& times) const;
+  /// That of an operation which began at `begin_ns`.
+  [[nodiscard]] std::int64_t deadline_after(std::int64_t begin_ns) const;
   [[nodiscard]] std::span<std::byte> input_of(std::size_t index) const;
   [[nodiscard]] std::span<std::byte> output_of(std::size_t index) const;
   [[nodiscard]] InputSpec spec_of(std::size_t index) const;

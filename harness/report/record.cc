@@ -25,7 +25,8 @@ const std::array kColumns{
     Column{"placement", "", "out (of place) or in (place)", &Row::placement},
     Column{"bytes", "bytes", "the larger of one rank's input and output", &Row::bytes},
     Column{"count", "elements", "nccl-tests' count: elements of one block", &Row::count},
-    Column{"cadence", "", "isolated: the ranks synchronise before every sample", &Row::cadence},
+    Column{"cadence", "", "isolated: the ranks synchronise before every sample; streaming: before a loop of operations",
+           &Row::cadence},
     Column{"launch", "", "which start of the ranks; ratios are taken only within one", &Row::launch},
     Column{"launches", "", "how many starts there were", &Row::launches},
     Column{"samples", "", "timed operations that count", &Row::samples},
@@ -46,6 +47,11 @@ const std::array kColumns{
     Column{"line_ns", "ns", "round trip of a cache line between the ranks while this was measured", &Row::line_ns},
     Column{"reason", "", "why the verdict is not ok; where wrong, the diagnosis", &Row::reason},
     Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
+    Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},
+    Column{"checked_on", "",
+           "timed: the timed buffers, after a timed call; further: one more operation after a refill, since a loop in "
+           "place feeds on its own results; empty: nothing was checked",
+           &Row::checked_on},
 };
 
 /// A field as text, by its type.

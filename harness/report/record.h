@@ -58,6 +58,8 @@ struct Row {
   std::optional<double> line_ns = {};
   std::string reason = {};
   std::string ranks_as = {};
+  std::int64_t operations = 1;
+  std::string checked_on = {};
 
   bool operator==(const Row&) const = default;
 };

@@ -67,6 +67,7 @@ TEST(CaseId, ReadsBackWhatItWrote) {
                          "all_reduce/tutti.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated",
                          "barrier/openmpi.none/shm/none/none/P4096.threads/none/0B/none/none/isolated",
                          "all_to_all/tutti.one_shot/shm/int32/none/P5.processes/none/20B/out/private/isolated",
+                         "all_reduce/tutti.ring/shm/float/sum/P2.processes/none/8B/out/private/streaming",
                          "broadcast/tutti.direct/shm/float/none/P1.processes/root0/0B/in/private/isolated"}) {
     const Result<Case> one = parse_case_id(id);
     ASSERT_TRUE(one.is_ok()) << one.status().message();
@@ -114,8 +115,8 @@ TEST(CaseId, NamesTheWrongPart) {
               HasSubstr("unknown placement 'inn': did you mean 'in'?"));
   EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8B/out/privat/isolated"),
               HasSubstr("unknown buffers 'privat': did you mean 'private'?"));
-  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8B/out/private/streaming"),
-              HasSubstr("unknown cadence 'streaming': did you mean 'isolated'?"));
+  EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8B/out/private/streamin"),
+              HasSubstr("unknown cadence 'streamin': did you mean 'streaming'?"));
 }
 
 TEST(CaseId, RefusesWhatIsNotWrittenAsItWouldWriteIt) {

@@ -34,6 +34,7 @@ class Block : public testing::TestWithParam<bool> {
     one.count = 100;
     one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
     one.is_in_place = GetParam();
+    one.cadence = cadence_;
     const BoardMemory memory(kRanks);
     Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
     auto variant = Variant::create(
@@ -46,6 +47,19 @@ class Block : public testing::TestWithParam<bool> {
   }
   BlockResult run(Works works) { return run(std::move(works), {.salt = 7, .samples = kSamples}); }
   int calls_ = 0;
+  Cadence cadence_ = Cadence::isolated;
+};
+
+constexpr int kOperations = 4;
+
+/// The same with loops of kOperations.
+class StreamingBlock : public Block {
+ protected:
+  StreamingBlock() { cadence_ = Cadence::streaming; }
+  BlockResult stream(Works works) {
+    return run(std::move(works), {.salt = 7, .samples = kSamples, .operations = kOperations});
+  }
+  [[nodiscard]] static bool is_in_place() { return GetParam(); }
 };
 
 TEST_P(Block, PassesASystemThatWorksInEveryCall) {
@@ -93,6 +107,28 @@ TEST_P(Block, LooksAtTheClockAfterEveryCall) {
   EXPECT_LE(calls_, 3) << "after two calls there is no time for two more";
   EXPECT_EQ(result.times_us.size(), 1U);
 }
+
+TEST_P(StreamingBlock, HasLoopsOfOperationsAndInPlaceOneFurtherOperation) {
+  const BlockResult result = stream([](int) { return true; });
+  EXPECT_EQ(result.wrong, 0) << result.reason;
+  EXPECT_EQ(result.times_us.size(), static_cast<std::size_t>(kSamples));
+  EXPECT_EQ(calls_, (kDiscarded + kSamples) * kOperations + (is_in_place() ? 1 : kOperations));
+}
+
+TEST_P(StreamingBlock, CatchesASystemThatWorksBeforeTheLastCallOnly) {
+  EXPECT_GT(stream([](int number) { return number < (kDiscarded + kSamples) * kOperations; }).wrong, 0);
+}
+
+TEST_P(StreamingBlock, HasASampleThatIsALoopAlsoWhereTheTimeIsOver) {
+  const BlockResult result =
+      run([](int) { return true; }, {.salt = 7, .samples = kSamples, .operations = kOperations, .end_ns = 1});
+  EXPECT_EQ(result.times_us.size(), 1U);
+  // In place the further operation is no loop, so a loop must have been a sample before it.
+  EXPECT_EQ(calls_, is_in_place() ? (kDiscarded + 1) * kOperations + 1 : 2 * kOperations);
+}
+
+INSTANTIATE_TEST_SUITE_P(Placements, StreamingBlock, testing::Bool(),
+                         [](const auto& instance) { return instance.param ? "in_place" : "out_of_place"; });
 
 INSTANTIATE_TEST_SUITE_P(Placements, Block, testing::Bool(),
                          [](const auto& instance) { return instance.param ? "in_place" : "out_of_place"; });

@@ -74,6 +74,30 @@ TEST(Cell, ASystemThatCountsCannotTellWhichCallIsVerified) {
   EXPECT_EQ(row.verdict, Verdict::wrong);
 }
 
+TEST(Cell, AStreamSaysHowManyOperationsASampleHasAndWhatWasChecked) {
+  const BoardMemory memory(kRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+  for (const bool is_in_place : {false, true}) {
+    LazyBackend backend([](int) { return true; });
+    Case one = case_of(backend);
+    one.cadence = Cadence::streaming;
+    one.is_in_place = is_in_place;
+    std::vector<Variant> variants;
+    variants.push_back(Variant::create(host, {.backend = backend,
+                                              .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                              .instance = one})
+                           .value());
+    const auto rows = measure_cell(host, variants, {.most_time = std::chrono::milliseconds(50)});
+    ASSERT_TRUE(rows.is_ok()) << rows.status().message();
+    const Row& row = rows.value().front();
+    EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;
+    EXPECT_EQ(row.cadence, "streaming");
+    EXPECT_EQ(row.checked_on, is_in_place ? "further" : "timed");
+    EXPECT_GE(row.operations, 4);
+    EXPECT_GE(backend.calls(), row.operations * row.samples);
+  }
+}
+
 TEST(Cell, EveryVariantHasASampleAlsoWhereThereIsNoTime) {
   const auto always = [](int) { return true; };
   LazyBackend one(always), other(always);

@@ -32,7 +32,8 @@ TEST(JsonRow, IsOneLineWithEveryColumn) {
             R"("cadence":"isolated","launch":1,"launches":1,"samples":0,"time_median":null,"time_ci_low":null,)"
             R"("time_ci_high":null,"time_min":null,"time_p95":null,"time_p99":null,"time_max":null,"algbw":null,)"
             R"("busbw":null,"limit_fraction":null,"verdict":"skipped","wrong":null,"slowest_rank":null,)"
-            R"("line_ns":null,"reason":"no out-of-place broadcast","ranks_as":"processes"})");
+            R"("line_ns":null,"reason":"no out-of-place broadcast","ranks_as":"processes","operations":1,)"
+            R"("checked_on":""})");
 }
 
 TEST(JsonRow, ReadsBackBitForBit) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops of operations: Variant::run_loop.
+#include <algorithm>
+
+#include "harness/measure/variant.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr int kTurnsBetweenChecks = 256;
+/// The launcher's deadline is that of what is announced. Announcing takes some 50 ns, so short operations are announced
+/// together.
+constexpr std::int64_t kLongBytes = 65536;
+constexpr int kShortOperationsTogether = 64;
+
+}  // namespace
+
+/// One loop on the ranks of this host.
+class Variant::LoopOnHost {
+ public:
+  LoopOnHost(Variant& variant, RankTimes& times, const Loop& loop)
+      : variant_(variant),
+        host_(*variant.host_),
+        times_(times),
+        loop_(loop),
+        together_(variant.case_.bytes >= kLongBytes ? 1 : kShortOperationsTogether),
+        ended_(variant.memory_.size(), 0) {}
+
+  Status run() {
+    const std::size_t count = ended_.size();
+    times_.enter_ns.assign(count, 0);
+    times_.leave_ns.assign(count, 0);
+    if (loop_.leaves_ns != nullptr) loop_.leaves_ns->assign(count, {});
+    for (std::size_t i = 0; i < count; ++i) {
+      times_.enter_ns[i] = monotonic_ns();
+      TUTTI_RETURN_IF_ERROR(variant_.prepared_->post(i));
+    }
+    deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
+    for (int turn = 1; left_ > 0; ++turn) {
+      TUTTI_ASSIGN_OR_RETURN(const bool has_moved, progress());
+      if (!has_moved) host_.relax();
+      if (turn % kTurnsBetweenChecks == 0) TUTTI_RETURN_IF_ERROR(look_around());
+    }
+    return {};
+  }
+
+ private:
+  /// Tests every rank once; whether an operation ended.
+  Result<bool> progress() {
+    bool has_moved = false;
+    for (std::size_t i = 0; i < ended_.size(); ++i) {
+      if (times_.leave_ns[i] != 0) continue;
+      TUTTI_ASSIGN_OR_RETURN(const bool is_done, variant_.prepared_->test(i));
+      if (!is_done) continue;
+      has_moved = true;
+      TUTTI_RETURN_IF_ERROR(end(i));
+    }
+    return has_moved;
+  }
+
+  /// An operation of a rank has ended: the next one, if there is one.
+  Status end(std::size_t index) {
+    const int number = ++ended_[index];
+    if (loop_.leaves_ns != nullptr) (*loop_.leaves_ns)[index].push_back(monotonic_ns());
+    if (number == loop_.operations) {
+      times_.leave_ns[index] = monotonic_ns();
+      --left_;
+      return {};
+    }
+    if (loop_.between) TUTTI_RETURN_IF_ERROR(loop_.between());
+    if (index == 0 && (number % together_ == 0 || loop_.between)) host_.announce(Activity::operation);
+    return variant_.prepared_->post(index);
+  }
+
+  /// The slow part of waiting: the deadline begins anew whenever an operation has ended.
+  Status look_around() {
+    TUTTI_RETURN_IF_ERROR(host_.check_abort());
+    const std::int64_t now = monotonic_ns();
+    if (ended_ != ended_before_) {
+      ended_before_ = ended_;
+      deadline_ns_ = variant_.deadline_after(now);
+    }
+    return now < deadline_ns_ ? Status() : variant_.overdue(times_);
+  }
+
+  Variant& variant_;
+  Host& host_;
+  RankTimes& times_;
+  const Loop& loop_;
+  int together_;
+  std::vector<int> ended_;  ///< operations, by index of the rank
+  std::vector<int> ended_before_;
+  std::size_t left_ = ended_.size();  ///< ranks that have not ended the loop
+  std::int64_t deadline_ns_ = 0;
+};
+
+Status Variant::run_loop(RankTimes& times, const Loop& loop) { return LoopOnHost(*this, times, loop).run(); }
+
+}  // namespace tutti::harness

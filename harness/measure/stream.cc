@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/stream.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+namespace tutti::harness {
+namespace {
+
+constexpr double kMicroseconds = 1e-3;  // of nanoseconds
+constexpr std::size_t kTimesPerExchange = 240;
+static_assert(kTimesPerExchange * sizeof(double) <= Host::kMostBytes);
+
+/// What one host found in one round.
+struct Finding {
+  std::int64_t wrong = 0;
+  std::array<char, 1024> reason{};
+};
+
+/// One host's part of the times.
+struct Part {
+  double first_us = 0;
+  double sum_us = 0;
+  double least_us = std::numeric_limits<double>::max();
+  double most_us = 0;
+};
+
+class Stream {
+ public:
+  Stream(Host& host, Variant& variant, const StreamOptions& options)
+      : host_(host), variant_(variant), options_(options) {}
+
+  Result<StreamResult> run() {
+    variant_.refill(options_.salt);
+    TUTTI_RETURN_IF_ERROR(untimed());
+    if (options_.checks > 0) variant_.poison_outputs();
+    host_.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(options_.blocking == Blocking::barrier_untimed ? run_apart() : run_together());
+    host_.settle();
+    TUTTI_RETURN_IF_ERROR(gather_times());
+    if (options_.times_each) TUTTI_RETURN_IF_ERROR(gather_each());
+    TUTTI_RETURN_IF_ERROR(check());
+    return std::move(result_);
+  }
+
+ private:
+  Status untimed() {
+    host_.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(variant_.run(times_));
+    host_.settle();
+    return {};
+  }
+
+  Status run_together() {
+    Loop loop{.operations = options_.operations};
+    if (options_.blocking == Blocking::barrier_timed) {
+      loop.between = [this] { return host_.exchange(char{}).status(); };
+    }
+    std::vector<std::vector<std::int64_t>> leaves;
+    if (options_.times_each) loop.leaves_ns = &leaves;
+    TUTTI_RETURN_IF_ERROR(host_.start_together().status());
+    TUTTI_RETURN_IF_ERROR(variant_.run_loop(times_, loop));
+    for (std::size_t i = 0; i < times_.enter_ns.size(); ++i) {
+      total_ns_.push_back(times_.leave_ns[i] - times_.enter_ns[i]);
+    }
+    if (!options_.times_each) return {};
+    each_ns_.assign(static_cast<std::size_t>(options_.operations), 0);
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      std::int64_t before = times_.enter_ns[i];
+      for (std::size_t k = 0; k < each_ns_.size(); ++k) {
+        each_ns_[k] = std::max(each_ns_[k], leaves[i][k] - before);
+        before = leaves[i][k];
+      }
+    }
+    return {};
+  }
+
+  Status run_apart() {
+    total_ns_.assign(host_.ranks().size(), 0);
+    for (int k = 0; k < options_.operations; ++k) {
+      if (k > 0) host_.announce(Activity::operation);
+      TUTTI_RETURN_IF_ERROR(host_.start_together().status());
+      TUTTI_RETURN_IF_ERROR(variant_.run(times_));
+      std::int64_t longest = 0;
+      for (std::size_t i = 0; i < total_ns_.size(); ++i) {
+        const std::int64_t took = times_.leave_ns[i] - times_.enter_ns[i];
+        total_ns_[i] += took;
+        longest = std::max(longest, took);
+      }
+      each_ns_.push_back(longest);
+    }
+    return {};
+  }
+
+  Status gather_times() {
+    Part mine;
+    for (const std::int64_t total : total_ns_) {
+      const double us = static_cast<double>(total) * kMicroseconds / options_.operations;
+      mine.sum_us += us;
+      mine.least_us = std::min(mine.least_us, us);
+      mine.most_us = std::max(mine.most_us, us);
+    }
+    mine.first_us = static_cast<double>(total_ns_.front()) * kMicroseconds / options_.operations;
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Part> all, host_.exchange(mine));
+    Part sum = all.front();
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      sum.sum_us += all[i].sum_us;
+      sum.least_us = std::min(sum.least_us, all[i].least_us);
+      sum.most_us = std::max(sum.most_us, all[i].most_us);
+    }
+    result_.rank0_us = sum.first_us;
+    result_.mean_us = sum.sum_us / host_.job_ranks();
+    result_.least_us = sum.least_us;
+    result_.most_us = sum.most_us;
+    return {};
+  }
+
+  Status gather_each() {
+    using Times = std::array<double, kTimesPerExchange>;
+    for (std::size_t first = 0; first < each_ns_.size(); first += kTimesPerExchange) {
+      const std::size_t count = std::min(kTimesPerExchange, each_ns_.size() - first);
+      Times mine{};
+      for (std::size_t k = 0; k < count; ++k) mine[k] = static_cast<double>(each_ns_[first + k]) * kMicroseconds;
+      TUTTI_ASSIGN_OR_RETURN(const std::vector<Times> all, host_.exchange(mine));
+      for (std::size_t k = 0; k < count; ++k) {
+        double most = 0;
+        for (const Times& one : all) most = std::max(most, one[k]);
+        result_.each_us.push_back(most);
+      }
+    }
+    return {};
+  }
+
+  /// Rounds until one is bad.
+  Status check() {
+    for (int round = 0; round < options_.checks && result_.wrong == 0; ++round) {
+      if (round > 0 || variant_.instance().is_in_place) {
+        variant_.refill(options_.salt + 1 + static_cast<std::uint64_t>(round));
+        TUTTI_RETURN_IF_ERROR(untimed());
+      }
+      const Damage damage = variant_.verify();
+      Finding mine{.wrong = damage.wrong};
+      std::strncpy(mine.reason.data(), damage.text.c_str(), mine.reason.size() - 1);
+      TUTTI_ASSIGN_OR_RETURN(const std::vector<Finding> all, host_.exchange(mine));
+      for (const Finding& one : all) {
+        if (one.wrong == 0) continue;
+        if (result_.wrong == 0) result_.reason = one.reason.data();
+        result_.wrong += one.wrong;
+        ++result_.failed_checks;
+      }
+    }
+    return {};
+  }
+
+  Host& host_;
+  Variant& variant_;
+  const StreamOptions& options_;
+  RankTimes times_;
+  std::vector<std::int64_t> total_ns_;  ///< of the loop, by index of the rank
+  std::vector<std::int64_t> each_ns_;   ///< each operation, on this host's slowest rank for it
+  StreamResult result_;
+};
+
+}  // namespace
+
+Result<StreamResult> measure_stream(Host& host, Variant& variant, const StreamOptions& options) {
+  return Stream(host, variant, options).run();
+}
+
+Status warm_up(Host& host, Variant& variant, int operations) {
+  if (operations < 1) return {};
+  RankTimes times;
+  host.announce(Activity::operation);
+  TUTTI_RETURN_IF_ERROR(variant.run_loop(times, {.operations = operations}));
+  host.settle();
+  return {};
+}
+
+}  // namespace tutti::harness

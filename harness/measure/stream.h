@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring as nccl-tests does: one untimed operation, one loop back to back on every rank, the loop's mean.
+//
+//   refill | an untimed operation | poison | loop, timed | verify | (refill, other data | operation | verify) ...
+//
+// Out of place the first check is that of the loop's own result: its outputs were poisoned just before. In place the
+// loop feeds on its own results, so every check there is of a further operation after a refill.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/measure/host.h"
+#include "harness/measure/variant.h"
+
+namespace tutti::harness {
+
+/// What the ranks do between the operations of a loop.
+enum class Blocking : std::uint8_t {
+  none,            ///< each rank begins the next operation as soon as its last one has ended
+  barrier_timed,   ///< they wait for each other after every operation, within the time
+  barrier_untimed  ///< they wait for each other before every operation, outside the time
+};
+
+struct StreamOptions {
+  int operations = 20;
+  Blocking blocking = Blocking::none;
+  bool times_each = false;  ///< the clock is read after every operation, which takes some 30 ns
+  int checks = 1;           ///< rounds; 0: nothing is checked
+  std::uint64_t salt = 0;   ///< of the first refill; `checks` + 1 numbers are used
+};
+
+/// What all hosts know afterwards.
+struct StreamResult {
+  double rank0_us = 0;  ///< an operation's mean time on rank 0
+  double mean_us = 0;   ///< and over the ranks: the mean, the least and the most of the ranks' means
+  double least_us = 0;
+  double most_us = 0;
+  std::vector<double> each_us;     ///< each operation on the rank that took longest for it; with times_each
+  std::int64_t wrong = 0;          ///< elements, on all hosts and in all rounds
+  std::int64_t failed_checks = 0;  ///< rounds x hosts
+  std::string reason;              ///< the first host's that has one
+};
+
+/// Errors: those of the host and of the variant.
+[[nodiscard]] Result<StreamResult> measure_stream(Host& host, Variant& variant, const StreamOptions& options);
+
+/// Operations of which nothing is kept.
+[[nodiscard]] Status warm_up(Host& host, Variant& variant, int operations);
+
+}  // namespace tutti::harness
