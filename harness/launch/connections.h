@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "harness/launch/control.h"
+#include "impl/communicator/control.h"
 
 namespace tutti::harness {
 

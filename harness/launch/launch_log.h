@@ -6,7 +6,7 @@
 #include <string>
 #include <sys/types.h>
 
-#include "harness/launch/descriptor.h"
+#include "impl/communicator/descriptor.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness {

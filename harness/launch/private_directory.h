@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-#include "harness/launch/descriptor.h"
+#include "impl/communicator/descriptor.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness {

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/launch/descriptor.h"
+#include "impl/communicator/descriptor.h"
 
 namespace tutti::harness {
 namespace {

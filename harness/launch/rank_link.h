@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "harness/launch/board.h"
-#include "harness/launch/control.h"
+#include "impl/communicator/control.h"
 #include "harness/launch/segment.h"
 
 namespace tutti::harness {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/launch/descriptor.h"
+#include "impl/communicator/descriptor.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness {

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/launch/descriptor.h"
+#include "impl/communicator/descriptor.h"
 
 extern char** environ;
 

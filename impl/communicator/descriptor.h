@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace tutti::harness {
+namespace tutti {
 
 class Descriptor {
  public:
@@ -28,4 +28,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames on the wire: magic, bytes of the type, bytes of the text (three 32-bit words of this machine), type, text.
-#include "harness/launch/control.h"
+#include "impl/communicator/control.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-namespace tutti::harness {
+namespace tutti {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x74757401;  // "tut", version 1
@@ -75,7 +75,8 @@ Result<Descriptor> listen_at(std::string_view name, int backlog) {
   if (!socket.is_open()) return system_error("cannot make a control socket");
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0 ||
       ::listen(socket.get(), backlog) != 0) {
-    return system_error(fmt::format("cannot listen at the abstract socket '{}'", name));
+    return error(errno == EADDRINUSE ? Code::unavailable : Code::io, "cannot listen at the abstract socket '{}': {}",
+                 name, std::strerror(errno));
   }
   return socket;
 }
@@ -86,7 +87,7 @@ Result<Descriptor> connect_to(std::string_view name) {
   if (!socket.is_open()) return system_error("cannot make a control socket");
   while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0) {
     if (errno == EINTR) continue;
-    return error(errno == ECONNREFUSED ? Code::unavailable : Code::io, "no launcher at the abstract socket '{}': {}",
+    return error(errno == ECONNREFUSED ? Code::unavailable : Code::io, "nobody listens at the abstract socket '{}': {}",
                  name, std::strerror(errno));
   }
   return socket;
@@ -151,4 +152,4 @@ Result<Frame> receive_frame(int socket, FrameReader& reader, std::vector<Descrip
   }
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control connection between the launcher and a rank: an abstract Unix stream socket (a name without a file, so
-// nothing can be left behind) that carries frames {type, text}, and descriptors beside them.
+// A control connection between processes of one host, the launcher and a rank or the processes of a meeting: an
+// abstract Unix stream socket (a name without a file, so nothing can be left behind) that carries frames {type, text},
+// and descriptors beside them.
 //
 // Reserved types: `hello` (rank -> launcher: its rank), `welcome` (launcher -> rank, with the descriptors), `bye` (the
-// rank has nothing more to say), `error` (the rank gives up: code and message). All others belong to the users of the
-// link.
+// sender has nothing more to say), `error` (it gives up: code and message). All others belong to the users of the link.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/launch/descriptor.h"
+#include "impl/communicator/descriptor.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti {
 
 inline constexpr std::size_t kMaxTypeBytes = 256;
 inline constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
@@ -40,7 +40,8 @@ class FrameReader {
   std::size_t start_ = 0;
 };
 
-/// Listens at the abstract name `name`, without blocking. Errors: io.
+/// Listens at the abstract name `name`, without blocking. Errors: io, unavailable if
+/// somebody does already.
 [[nodiscard]] Result<Descriptor> listen_at(std::string_view name, int backlog);
 /// Errors: io, unavailable if nobody listens there.
 [[nodiscard]] Result<Descriptor> connect_to(std::string_view name);
@@ -52,4 +53,4 @@ Status send_frame(int socket, const Frame& frame, std::span<const int> descripto
 /// Waits for one frame and the descriptors sent with it. Errors: io, aborted at the end of the stream.
 [[nodiscard]] Result<Frame> receive_frame(int socket, FrameReader& reader, std::vector<Descriptor>& descriptors);
 
-}  // namespace tutti::harness
+}  // namespace tutti

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes belong together, as whoever started them says in their environment (`env://`): torchrun and scripts
+// by RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT; mpirun by OMPI_COMM_WORLD_*, PMIX_* or PMI_*; srun by
+// SLURM_*. This is the only place in impl that reads the environment; where they then meet is in meeting.h.
+//
+// What several of them say must agree; only srun is not asked where another one speaks, since it may have started that
+// one. What is said in part, or contradicts itself, is an error that names the variables: guessing here is how three
+// ranks become three jobs of one rank.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "impl/types/status.h"
+
+namespace tutti {
+
+struct World {
+  int process = 0;
+  int processes = 1;
+  int local_process = 0;  ///< among those of this host
+  /// Abstract socket at which the processes meet: the user id and, as far as they are set, TUTTI_LAUNCH,
+  /// PMIX_NAMESPACE, SLURM_JOB_ID and SLURM_STEP_ID, MASTER_ADDR and MASTER_PORT. Empty for a world of one.
+  std::string meeting = {};
+  std::string started_by = {};  ///< "mpirun (OMPI_COMM_WORLD_RANK)"; empty: nobody, a world of one
+};
+
+/// The value of a variable; nothing where it is not set or empty.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// Errors: invalid_argument (partial, contradictory or senseless variables), unavailable (the job spans several hosts).
+[[nodiscard]] Result<World> world_from(const Environment& environment);
+/// The same of this process's environment.
+[[nodiscard]] Result<World> world_from_environment();
+
+}  // namespace tutti
