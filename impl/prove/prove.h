@@ -91,10 +91,10 @@ struct ScheduleProof {
   int proofs = 0;
 };
 
-/// Proves `schedule` out of and in place, with shared and private buffers, with units of one slot, of four slots, and
-/// with a block of a single element, and where it reduces also with a factor on each rank (plans that are the same with
-/// both kinds of buffers are walked once); and that its cost formula, `least_slots` and `synchronises` say what is
-/// derived. Errors: refuted with the case and the first findings; those of bind.
+/// Proves `schedule` out of and in place, with shared and private buffers, with units of one slot, of four slots (of
+/// two on more than 32 ranks), and with a block of a single element, and where it reduces also with a factor on each
+/// rank (plans that are the same with both kinds of buffers are walked once); and that its cost formula, `least_slots`
+/// and `synchronises` say what is derived. Errors: refuted with the case and the first findings; those of bind.
 [[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
 
 }  // namespace tutti
