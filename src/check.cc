@@ -55,6 +55,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
   if (!parsed.value().case_id.empty()) {
     auto one = harness::parse_case_id(parsed.value().case_id);
     if (!one.is_ok()) return complain(one.status());
+    if (const Status known = complete_counts(one.value(), sweep.counts); !known.is_ok()) return complain(known);
     if (one.value().backend != harness::kOwnBackend) {
       return complain(error(Code::invalid_argument, "--case: check runs '{}' only, not '{}': did you mean `tutti run`?",
                             harness::kOwnBackend, one.value().backend));
@@ -110,11 +111,11 @@ int check(const SweepOptions& options, const CLI::App& command) {
 void add_check(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("check", "correctness only: the conformance cases");
   command->footer("Example: tutti check all --ranks 1,2,3,5,8,16 --ranks-as threads");
-  auto options =
-      std::make_shared<SweepOptions>(*command,
-                                     std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes",
-                                                                   "--ops", "--timeout", "--seed", "--case", "--csv"},
-                                     every_collective());
+  auto options = std::make_shared<SweepOptions>(
+      *command,
+      std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes", "--ops", "--timeout",
+                                    "--counts", "--seed", "--case", "--csv"},
+      all_but_v_forms());
   for (const char* name : {"--dtypes", "--ops"}) command->get_option(name)->default_str("all");
   add_soak(*command, action);
   command->callback([&action, options, command] {

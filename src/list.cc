@@ -46,6 +46,7 @@ json everything() {
   for (const Algorithm* algorithm : all_algorithms()) {
     algorithms.push_back({{"collective", to_string(algorithm->collective)},
                           {"name", algorithm->name},
+                          {"takes_counts", algorithm->takes_counts},
                           {"summary", algorithm->summary},
                           {"source", algorithm->source}});
   }
@@ -71,6 +72,13 @@ int list(bool as_json) {
     return exit_ok;
   }
   print_names("collectives", all["collectives"]);
+  for (const Collective form : every_collective()) {
+    if (!has_counts(form)) continue;
+    std::string names;
+    for (const Algorithm* algorithm : algorithms_of(form)) names += fmt::format(" {}", algorithm->name);
+    fmt::print("  {:<16} on the algorithms of {} that take counts:{}\n", to_string(form), to_string(base_of(form)),
+               names);
+  }
   print_names("dtypes", all["dtypes"]);
   print_names("ops", all["ops"]);
   fmt::print("algorithms:\n");

@@ -96,6 +96,10 @@ const std::array kOptions{
            TUTTI_SETS(parse_placements, sweep.placements)},
     Option{"--buffers", "LIST", "private", "private, or shared: memory that every rank of the node can address",
            TUTTI_SETS(parse_buffer_kinds, sweep.buffers)},
+    Option{"--counts", "LIST", "equal",
+           "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, or a FILE of P counts (P x P for "
+           "all_to_all_v)",
+           TUTTI_SETS(parse_counts_list, sweep.counts)},
     Option{"--cadence", "KIND", "isolated",
            "isolated: ranks synchronise before every sample; streaming: a sample is a loop of operations",
            TUTTI_SETS(parse_cadence, sweep.cadence)},
@@ -145,6 +149,12 @@ bool is_wanted(const std::vector<std::string_view>& names, std::string_view name
 }
 
 }  // namespace
+
+std::span<const Collective> all_but_v_forms() {
+  const auto every = every_collective();
+  const auto count = std::ranges::count_if(every, [](Collective collective) { return !has_counts(collective); });
+  return every.first(static_cast<std::size_t>(count));
+}
 
 SweepOptions::SweepOptions(CLI::App& command, std::vector<std::string_view> names,
                            std::span<const Collective> otherwise)

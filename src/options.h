@@ -32,6 +32,9 @@ struct Surroundings {
   std::vector<std::string> known_backends;  ///< tutti and the references found
 };
 
+/// Every collective that has blocks of one length: the v forms are those with others, and run where they are named.
+[[nodiscard]] std::span<const Collective> all_but_v_forms();
+
 /// Registers the named options (all of the table where `names` is empty) and the positional collectives on `command`.
 class SweepOptions {
  public:

@@ -176,7 +176,7 @@ void add_prove(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("prove", "prove schedules: contributions, races, deadlock, slots, cost");
   command->footer("Example: tutti prove all --ranks 1:128");
   auto options = std::make_shared<SweepOptions>(
-      *command, std::vector<std::string_view>{"--ranks", "--algorithms", "--seed"}, every_collective());
+      *command, std::vector<std::string_view>{"--ranks", "--algorithms", "--seed"}, all_but_v_forms());
   command->callback([&action, options] { action = [options] { return prove(*options); }; });
 }
 

@@ -134,7 +134,8 @@ class Reports {
 
 Result<harness::Expansion> expand(Settings& settings) {
   if (settings.case_id.empty()) return harness::expand(settings.sweep);
-  TUTTI_ASSIGN_OR_RETURN(const Case one, harness::parse_case_id(settings.case_id));
+  TUTTI_ASSIGN_OR_RETURN(Case one, harness::parse_case_id(settings.case_id));
+  TUTTI_RETURN_IF_ERROR(complete_counts(one, settings.sweep.counts));
   settings.sweep.backends = {one.backend};
   settings.sweep.algorithms = {one.algorithm};
   settings.sweep.ranks_as = one.ranks_as;

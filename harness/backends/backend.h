@@ -24,7 +24,7 @@ extern "C" {
 
 /* Changes whenever anything in this file changes its layout or its meaning. An object with another number is refused.
  */
-#define TUTTI_BACKEND_ABI 1
+#define TUTTI_BACKEND_ABI 2
 
 /* Where a function writes text: `size` bytes at `text`, terminated by 0, cut off where it does not fit. */
 typedef struct TuttiBackendMessage {
@@ -38,9 +38,10 @@ typedef struct TuttiBackendWorld {
   int32_t rank;
 } TuttiBackendWorld;
 
-/* One collective call, the same on all ranks but for the addresses. Names are those of `tutti list`. */
+/* One collective call, the same on all ranks but for the addresses, and of a v form for what follows them. Names are
+ * those of `tutti list`. */
 typedef struct TuttiBackendCall {
-  const char* collective; /* one of `tutti list`: "all_reduce", "reduce_scatter", ... */
+  const char* collective; /* one of `tutti list`: "all_reduce", "reduce_scatter", "all_to_all_v", ... */
   const char* dtype;      /* "float", "int32", "bfloat16", ...; any for barrier */
   const char* op;         /* "sum", "max", "avg", ...; "none" where nothing is reduced */
   int32_t root;           /* 0 where there is no root */
@@ -49,6 +50,18 @@ typedef struct TuttiBackendCall {
   uint64_t element_bytes;
   const void* send; /* ignored by supports; so is recv */
   void* recv;
+
+  /* v forms (gather_v, all_gather_v, scatter_v, reduce_scatter_v, all_to_all_v); 0 and null for all others. Block b of
+   * an input that is divided has send_counts[b] elements and begins send_displacements[b] elements after `send`; of an
+   * output, recv_counts and recv_displacements after `recv`. `blocks` is the length of each array, the number of ranks.
+   * The arrays of a buffer that is not divided are null: it is block `rank` of the other one, of `count` elements.
+   * Where only the root has the divided buffer, the others are given its counts and displacements too. The arrays need
+   * not outlive the function. In place, all_to_all_v has the same arrays for both. */
+  int32_t blocks;
+  const int64_t* send_counts;
+  const int64_t* send_displacements;
+  const int64_t* recv_counts;
+  const int64_t* recv_displacements;
 } TuttiBackendCall;
 
 typedef struct TuttiBackend {

@@ -25,7 +25,8 @@ class ReferenceBackend final : public Backend {
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] Status supports(const Case& one) const override;
   [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
-  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one, std::span<const RankBuffers> buffers) override;
+  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
+                                                          std::span<const RankBuffers> buffers) override;
 
  private:
   explicit ReferenceBackend(LoadedBackend library) : library_(std::move(library)), name_(library_.name()) {}
@@ -33,6 +34,7 @@ class ReferenceBackend final : public Backend {
   LoadedBackend library_;
   std::string name_;
   bool is_open_ = false;
+  int rank_ = 0;
 };
 
 }  // namespace tutti::harness

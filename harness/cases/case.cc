@@ -43,6 +43,12 @@ std::optional<std::int64_t> number_in(std::string_view text, std::string_view pr
   return value;
 }
 
+/// `1048576B`, or `1048576B.ramp`.
+std::string bytes_part(const Cell& cell) {
+  const bool is_plain = cell.counts.pattern == Pattern::equal;
+  return fmt::format("{}B{}{}", cell.bytes, is_plain ? "" : ".", is_plain ? "" : cell.counts.name);
+}
+
 bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -134,13 +140,23 @@ class IdReader {
   }
 
   Status read_bytes() {
-    const auto number = number_in(parts_[Part::bytes], "", "B");
+    const std::string_view text = parts_[Part::bytes];
+    const std::size_t dot = text.find('.');
+    const auto number = number_in(text.substr(0, dot), "", "B");
     if (!number) return wrong(Part::bytes, "a number of bytes, such as '1048576B'");
-    const std::size_t element_bytes = size_of(case_.dtype);
-    case_.count = count_for_bytes(case_.problem(), *number, element_bytes);
-    case_.bytes = buffer_bytes(case_.problem(), case_.count, element_bytes);
+    if (dot != text.npos) TUTTI_RETURN_IF_ERROR(read_counts(text.substr(dot + 1)));
+    set_bytes(case_, *number);
     if (case_.bytes == *number) return {};
-    return wrong(Part::bytes, fmt::format("whole elements in every block: '{}B' is the nearest", case_.bytes));
+    return wrong(Part::bytes, fmt::format("whole elements in every block: '{}' is the nearest", bytes_part(case_)));
+  }
+
+  Status read_counts(std::string_view name) {
+    if (!has_counts(case_.collective)) return wrong(Part::bytes, "a number of bytes, such as '1048576B'");
+    Result<Counts> counts = counts_of_name(name);
+    if (!counts.is_ok()) return error(Code::invalid_argument, "case id: {}", counts.status().message());
+    case_.counts = std::move(counts).value();
+    if (case_.counts.pattern != Pattern::equal) return {};
+    return wrong(Part::bytes, "without '.equal', which is not named");
   }
 
   std::vector<std::string_view> parts_;
@@ -184,11 +200,61 @@ std::string_view placement_name(const Cell& cell) {
 }
 std::string_view buffers_name(const Cell& cell) { return has_data(cell.collective) ? to_string(cell.buffers) : kNone; }
 
+std::string_view counts_name(const Cell& cell) { return has_counts(cell.collective) ? cell.counts.name : kNone; }
+
 std::string case_id(const Case& one) {
   const std::string root_part = is_rooted(one.collective) ? fmt::format("root{}", one.root) : std::string(kNone);
-  return fmt::format("{}/{}.{}/{}/{}/{}/P{}.{}/{}/{}B/{}/{}/{}", to_string(one.collective), one.backend, one.algorithm,
+  return fmt::format("{}/{}.{}/{}/{}/{}/P{}.{}/{}/{}/{}/{}/{}", to_string(one.collective), one.backend, one.algorithm,
                      one.transport, dtype_name(one), to_string(one.op), one.ranks, to_string(one.ranks_as), root_part,
-                     one.bytes, placement_name(one), buffers_name(one), to_string(one.cadence));
+                     bytes_part(one), placement_name(one), buffers_name(one), to_string(one.cadence));
+}
+
+CellBlocks blocks_of(const Cell& cell) {
+  return {cell.problem(), cell.counts, cell.bytes / static_cast<std::int64_t>(size_of(cell.dtype))};
+}
+
+void set_bytes(Cell& cell, std::int64_t bytes) {
+  const auto element_bytes = static_cast<std::int64_t>(size_of(cell.dtype));
+  cell.bytes = bytes;
+  if (cell.counts.pattern == Pattern::equal) {
+    cell.count = count_for_bytes(cell.problem(), bytes, size_of(cell.dtype));
+    cell.bytes = buffer_bytes(cell.problem(), cell.count, size_of(cell.dtype));
+  } else if (cell.counts.pattern != Pattern::file) {
+    cell.bytes = std::max<std::int64_t>(bytes / element_bytes, bytes > 0 ? 1 : 0) * element_bytes;
+    cell.count = blocks_of(cell).largest();
+  } else if (!cell.counts.numbers.empty()) {
+    const CellBlocks blocks = blocks_of(cell);
+    cell.bytes = blocks.most_elements() * element_bytes;
+    cell.count = blocks.largest();
+  }
+}
+
+std::int64_t largest_buffer_bytes(const Cell& cell) {
+  if (cell.counts.pattern != Pattern::random) return cell.bytes;
+  const CellBlocks blocks = blocks_of(cell);
+  Count most = 0;
+  for (int rank = 0; rank < cell.ranks; ++rank) {
+    most = std::max({most, blocks.input_elements(rank), blocks.output_elements(rank)});
+  }
+  return most * static_cast<std::int64_t>(size_of(cell.dtype));
+}
+
+Status complete_counts(Case& one, const std::vector<Counts>& known) {
+  if (one.counts.pattern != Pattern::file) return {};
+  const auto found = std::ranges::find(known, one.counts.name, &Counts::name);
+  if (found == known.end()) {
+    return error(Code::invalid_argument, "case id '{}': its counts are those of a file: name it with --counts FILE",
+                 case_id(one));
+  }
+  if (!fits(*found, one.problem())) {
+    return error(Code::invalid_argument, "case id '{}': the file has {} counts, which is not one for each of {} ranks",
+                 case_id(one), found->numbers.size(), one.ranks);
+  }
+  const std::int64_t bytes = one.bytes;
+  one.counts = *found;
+  set_bytes(one, bytes);
+  if (one.bytes == bytes) return {};
+  return error(Code::invalid_argument, "case id: the counts of its file are {} bytes, not {}", one.bytes, bytes);
 }
 
 Result<Case> parse_case_id(std::string_view id) {

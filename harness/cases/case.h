@@ -7,6 +7,8 @@
 //   <collective>/<backend>.<algorithm>/<transport>/<dtype>/<op>/P<ranks>.<ranks as>/root<root>/<bytes>B/<placement>/
 //   <buffers>/<cadence>
 //
+// The bytes of a v form whose blocks are not all the same name their pattern: 1048576B.ramp.
+//
 // Parts that do not apply are `none`: the op of a collective that does not reduce, the root of one that has none,
 // dtype, placement and buffers of one without data, the algorithm of a reference (it chooses for itself and does not
 // tell).
@@ -15,7 +17,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "harness/cases/counts.h"
 #include "harness/cases/ranks_as.h"
 #include "impl/collective/collective.h"
 #include "impl/schedule/bind.h"
@@ -53,7 +57,8 @@ struct Cell {
   RanksAs ranks_as = RanksAs::processes;
   int root = 0;
   std::int64_t bytes = 0;  ///< the larger of one rank's input and output, as really moved
-  Count count = 0;         ///< elements per block
+  Count count = 0;         ///< elements per block; of a v form those of the largest
+  Counts counts = {};      ///< of a v form
   bool is_in_place = false;
   Buffers buffers = Buffers::private_;
   Cadence cadence = Cadence::isolated;
@@ -61,6 +66,14 @@ struct Cell {
   bool operator==(const Cell&) const = default;
   [[nodiscard]] Problem problem() const { return {.collective = collective, .ranks = ranks, .root = root}; }
 };
+
+/// Sets bytes and count of a cell whose other fields are set, from the bytes asked for: those really moved. Where the
+/// counts are those of a file they alone decide; without its numbers the bytes are taken as they are.
+void set_bytes(Cell& cell, std::int64_t bytes);
+/// The blocks of a v form. Requires: the numbers of a file are known.
+[[nodiscard]] CellBlocks blocks_of(const Cell& cell);
+/// Bytes of the larger of one rank's buffers, gaps between blocks included.
+[[nodiscard]] std::int64_t largest_buffer_bytes(const Cell& cell);
 
 struct Case : Cell {
   std::string backend = std::string(kOwnBackend);
@@ -74,11 +87,18 @@ struct Case : Cell {
 [[nodiscard]] std::string_view placement_name(const Cell& cell);
 [[nodiscard]] std::string_view buffers_name(const Cell& cell);
 
+/// `none` but for a v form.
+[[nodiscard]] std::string_view counts_name(const Cell& cell);
+
 [[nodiscard]] std::string case_id(const Case& one);
 
 /// The case whose id this is: case_id(parse_case_id(id)) == id. Backend, algorithm and transport are taken as names;
 /// who runs the case knows which there are. Errors: invalid_argument naming the part that is wrong, what it holds and
 /// the nearest right one.
 [[nodiscard]] Result<Case> parse_case_id(std::string_view id);
+
+/// Gives a case that was read from its id the numbers of its file, which is among `known`.
+/// Errors: invalid_argument where it is not, or does not fit the case.
+[[nodiscard]] Status complete_counts(Case& one, const std::vector<Counts>& known);
 
 }  // namespace tutti::harness

@@ -14,7 +14,8 @@ namespace tutti::harness {
 namespace {
 
 constexpr Count kAwkward = 1023;
-constexpr Count kFew = 17;  ///< elements beyond the longest call that is one segment
+constexpr Count kManySlices = 123567;  ///< elements of all blocks together: of floats 30 slots
+constexpr Count kFew = 17;             ///< elements beyond the longest call that is one segment
 
 /// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
@@ -58,7 +59,12 @@ std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem
 
 class Builder {
  public:
-  explicit Builder(const Sweep& sweep) : sweep_(sweep) {
+  explicit Builder(const Sweep& sweep) : sweep_(sweep), counts_(sweep.counts) {
+    if (counts_ == std::vector{Counts()}) {
+      for (const char* name : {"equal", "ramp", "one-heavy", "zeros", "random"}) {
+        append_new(counts_, counts_of_name(name).value());
+      }
+    }
     base_op_ = sweep.ops.values.front();
     base_dtype_ = sweep.dtypes.values.front();
     for (const Dtype dtype : sweep.dtypes.values) {
@@ -71,18 +77,25 @@ class Builder {
     }
   }
 
-  void add_algorithm(const Algorithm& algorithm, int ranks) {
-    const Collective collective = algorithm.collective;
+  void add_algorithm(Collective collective, const Algorithm& algorithm, int ranks) {
     const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};
     for (const int root : roots) {
       const Problem problem{.collective = collective, .ranks = ranks, .root = root};
+      if (has_counts(collective)) {
+        add_v_forms(base(algorithm, problem, 0));
+        continue;
+      }
       for (const Count count : counts_for(algorithm, problem, base_dtype_)) {
         add_forms(base(algorithm, problem, count));
       }
       if (root == 0) add_types(base(algorithm, problem, ranks + 1));
     }
     for (int root = 1; root < ranks - 1 && is_rooted(collective); ++root) {  // every other root once
-      add(base(algorithm, {.collective = collective, .ranks = ranks, .root = root}, ranks + 1));
+      Case one = base(algorithm, {.collective = collective, .ranks = ranks, .root = root}, ranks + 1);
+      if (has_counts(collective)) one.counts = counts_.back();
+      if (!fits(one.counts, one.problem())) continue;
+      set_count(one, ranks + 1);
+      add(one);
     }
   }
   [[nodiscard]] Conformance take() { return {.cases = std::move(cases_), .left_out = std::move(left_out_)}; }
@@ -101,7 +114,41 @@ class Builder {
     one.algorithm = std::string(algorithm.name);
     return one;
   }
+  void add_v_forms(Case one) {
+    for (const Counts& counts : counts_) {
+      one.counts = counts;
+      if (!fits(counts, one.problem())) {
+        leave_out(left_out_, fmt::format("a file of {} counts on {} ranks", counts.numbers.size(), one.ranks));
+        continue;
+      }
+      for (const Count elements : elements_of(one)) {
+        set_bytes(one, elements * static_cast<std::int64_t>(size_of(one.dtype)));
+        add_placements(one);
+      }
+      // Every pattern has its types; those of the first rank are enough.
+      if (one.root == 0 && counts == counts_.back()) add_types(one);
+    }
+  }
+  /// A file says how many there are.
+  static std::set<Count> elements_of(const Case& one) {
+    if (one.counts.pattern == Pattern::file) return {0};
+    return {0, 1, one.ranks + 1, kAwkward, kManySlices};
+  }
+  void add_placements(Case one) {
+    for (const bool is_in_place : {false, true}) {
+      const bool needs_same = is_in_place && one.counts.pattern == Pattern::file;
+      if (needs_same && !blocks_of(one).is_same_both_ways()) continue;
+      one.is_in_place = is_in_place;
+      add(one);
+    }
+    one.is_in_place = false;
+    one.buffers = Buffers::shared;
+    add(one);
+  }
+
   static void set_count(Case& one, Count count) {
+    if (has_counts(one.collective)) return set_bytes(one, count * static_cast<std::int64_t>(size_of(one.dtype)));
+
     one.count = has_data(one.collective) ? count : 0;
     one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
   }
@@ -139,6 +186,7 @@ class Builder {
   }
 
   const Sweep& sweep_;
+  std::vector<Counts> counts_;
   Dtype base_dtype_{};
   Op base_op_{};
   std::vector<Case> cases_;
@@ -161,7 +209,7 @@ Result<Conformance> conformance_cases(const Sweep& sweep) {
         append_new(names, std::string(algorithm->name));
         const bool is_wanted = wanted.contains(std::string(algorithm->name));
         if (is_wanted) used.emplace(algorithm->name);
-        if (is_all || is_wanted) builder.add_algorithm(*algorithm, ranks);
+        if (is_all || is_wanted) builder.add_algorithm(collective, *algorithm, ranks);
       }
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of `tutti check`, made from the registries: every algorithm x counts {0, 1, P-1, P, P+1, 1023, above one
-// segment} x placements x buffers x roots {0, P-1}, and every dtype x op that exists once per algorithm.
+// segment} x placements x buffers x roots {0, P-1}, and every dtype x op that exists once per algorithm. Of v forms:
+// every algorithm that takes counts x patterns x elements of all blocks together {0, 1, P+1, 1023, many slices} x
+// placements x roots {0, P-1}, and again every dtype x op.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,8 @@ struct Conformance {
   std::vector<LeftOut> left_out = {};  ///< pairs of dtype and op from `all` that do not exist
 };
 
-/// Of the sweep count: collectives, algorithms, dtypes, ops, ranks, ranks_as. Sorted by ranks. Counts, placements,
+/// Of the sweep count: collectives, algorithms, dtypes, ops, ranks, ranks_as, and counts where they are not `equal`
+/// alone: without them, all patterns. Sorted by ranks. Counts, placements,
 /// buffers and roots are those of the first dtype and op that exist together.
 /// Errors: invalid_argument when a named algorithm is none of the collectives', or a named pair of dtype and op does
 /// not exist.

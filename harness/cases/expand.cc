@@ -41,6 +41,29 @@ Status check_algorithms(const Sweep& sweep) {
   return {};
 }
 
+/// `gather_v on 3 ranks needs 3`
+std::string needs_of(const Problem& problem) {
+  const bool takes_matrix = problem.collective == Collective::all_to_all_v;
+  const std::string matrix = takes_matrix ? fmt::format(" or {}", problem.ranks * problem.ranks) : std::string();
+  return fmt::format("{} on {} ranks needs {}{}", to_string(problem.collective), problem.ranks, problem.ranks, matrix);
+}
+
+/// A file fits some v form on some number of ranks.
+Status check_counts(const Sweep& sweep) {
+  std::vector<Problem> problems;
+  for (const Collective collective : sweep.collectives) {
+    if (!has_counts(collective)) continue;
+    for (const int ranks : sweep.ranks) problems.push_back({.collective = collective, .ranks = ranks});
+  }
+  for (const Counts& counts : sweep.counts) {
+    const auto fits_here = [&](const Problem& problem) { return fits(counts, problem); };
+    if (problems.empty() || std::ranges::any_of(problems, fits_here)) continue;
+    return error(Code::invalid_argument, "counts: a file of {} fits none of the rank counts: {}", counts.numbers.size(),
+                 needs_of(problems.back()));
+  }
+  return {};
+}
+
 Status check(const Sweep& sweep, PairExists exists) {
   const bool is_complete = !sweep.collectives.empty() && !sweep.sizes.empty() && !sweep.ranks.empty() &&
                            !sweep.dtypes.values.empty() && !sweep.ops.values.empty() && !sweep.buffers.empty();
@@ -48,6 +71,7 @@ Status check(const Sweep& sweep, PairExists exists) {
     return error(Code::invalid_argument, "a sweep needs a collective, a size, a rank count, a dtype and an op");
   TUTTI_RETURN_IF_ERROR(check_pairs(sweep, exists));
   TUTTI_RETURN_IF_ERROR(check_roots(sweep));
+  TUTTI_RETURN_IF_ERROR(check_counts(sweep));
   return check_algorithms(sweep);
 }
 
@@ -104,9 +128,22 @@ class Expander {
       for (const Buffers buffers : sweep_.buffers) {
         cell_.is_in_place = placement == Placement::in;
         cell_.buffers = buffers;
+        expand_counts();
+      }
+    }
+  }
+
+  /// A file's counts are not scaled: they are one cell, whatever the sizes.
+  void expand_counts() {
+    for (const Counts& counts : has_counts(cell_.collective) ? sweep_.counts : std::vector{Counts()}) {
+      cell_.counts = counts;
+      if (counts.pattern == Pattern::file) {
+        finish(0);
+      } else {
         for (const std::int64_t size : sweep_.sizes) finish(size);
       }
     }
+    cell_.counts = {};
   }
 
   /// The cell with `size` bytes: added, merged or left out.
@@ -125,8 +162,14 @@ class Expander {
       }
     }
     if (!has_any) return;
-    cell_.count = count_for_bytes(cell_.problem(), size, size_of(cell_.dtype));
-    cell_.bytes = buffer_bytes(cell_.problem(), cell_.count, size_of(cell_.dtype));
+    if (!fits(cell_.counts, cell_.problem())) {
+      return leave_out(expansion_.left_out,
+                       fmt::format("a file of {} counts: {}", cell_.counts.numbers.size(), needs_of(cell_.problem())));
+    }
+    set_bytes(cell_, size);
+    if (cell_.is_in_place && cell_.counts.pattern == Pattern::file && !blocks_of(cell_).is_same_both_ways()) {
+      return leave_out(expansion_.left_out, "in place all_to_all_v sends what it receives: the file's counts do not");
+    }
     Case key;
     static_cast<Cell&>(key) = cell_;
     if (seen_.insert(case_id(key)).second) expansion_.cells.push_back(cell_);

@@ -63,6 +63,16 @@ Result<std::vector<Buffers>> parse_buffer_kinds(std::string_view text) {
   return values_of(parse_names<Buffers>("buffers", text, {Buffers::private_, Buffers::shared}, parse_buffers));
 }
 
+Result<std::vector<Counts>> parse_counts_list(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("counts", text));
+  std::vector<Counts> list;
+  for (const std::string_view item : items) {
+    TUTTI_ASSIGN_OR_RETURN(Counts counts, parse_counts(item));
+    append_new(list, std::move(counts));
+  }
+  return list;
+}
+
 Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
   std::vector<std::string> names{"auto", std::string(kAll)};
   for (const Algorithm* algorithm : all_algorithms()) append_new(names, std::string(algorithm->name));

@@ -41,6 +41,7 @@ struct Sweep {
   std::string transport = {};                             ///< of every cell; empty: the best there is
   std::optional<std::vector<Placement>> placements = {};  ///< empty: the default of each collective
   std::vector<Buffers> buffers = {Buffers::private_};
+  std::vector<Counts> counts = {Counts()};  ///< of the v forms
   Cadence cadence = Cadence::isolated;
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of one cell
@@ -67,6 +68,8 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<Choice<Op>> parse_ops(std::string_view text);
 [[nodiscard]] Result<std::vector<Placement>> parse_placements(std::string_view text);
 [[nodiscard]] Result<std::vector<Buffers>> parse_buffer_kinds(std::string_view text);
+/// Patterns and files, see parse_counts.
+[[nodiscard]] Result<std::vector<Counts>> parse_counts_list(std::string_view text);
 /// `auto`, `all`, or names of algorithms of any collective.
 [[nodiscard]] Result<std::vector<std::string>> parse_algorithms(std::string_view text);
 /// Names among `known`, or `all`.

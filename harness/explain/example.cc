@@ -133,6 +133,12 @@ std::string_view meaning_of(Collective collective) {
       return "Ranks 0 and 1, 2 and 3, and so on are pairs. The even rank's list goes to the odd one, and from there "
              "back; "
              "a rank without a partner copies its own.";
+    case Collective::gather_v:
+    case Collective::all_gather_v:
+    case Collective::scatter_v:
+    case Collective::reduce_scatter_v:
+    case Collective::all_to_all_v:
+      break;  // as their base, with blocks of different lengths
   }
   return "";
 }

@@ -26,11 +26,18 @@ std::string to_json(const SessionSpec& spec) {
     for (const Case& one : cell) ids.push_back(case_id(one));
     cells.push_back(std::move(ids));
   }
+  nlohmann::json files = nlohmann::json::object();
+  for (const std::vector<Case>& cell : spec.cells) {
+    for (const Case& one : cell) {
+      if (one.counts.pattern == Pattern::file) files[one.counts.name] = one.counts.numbers;
+    }
+  }
   return nlohmann::json{
       {"mode", kModes[static_cast<std::size_t>(spec.mode)]},
       {"ranks", spec.ranks},
       {"ranks_as", to_string(spec.ranks_as)},
       {"cells", std::move(cells)},
+      {"counts", std::move(files)},
       {"references", spec.references},
       {"backend_directories", spec.backend_directories},
       {"seed", spec.seed},
@@ -63,10 +70,16 @@ Result<SessionSpec> session_from_json(std::string_view text) {
     TUTTI_ASSIGN_OR_RETURN(spec.bind, parse_bind(bind));
   }
   spec.operations = json.value("operations", std::int64_t{0});
+  std::vector<Counts> files;
+  const nlohmann::json counts = json.value("counts", nlohmann::json::object());
+  for (const auto& [name, numbers] : counts.items()) {
+    files.push_back({.pattern = Pattern::file, .name = name, .numbers = numbers.get<std::vector<Count>>()});
+  }
   for (const nlohmann::json& ids : json.value("cells", nlohmann::json::array())) {
     std::vector<Case>& cell = spec.cells.emplace_back();
     for (const nlohmann::json& id : ids) {
       TUTTI_ASSIGN_OR_RETURN(Case one, parse_case_id(id.get<std::string>()));
+      TUTTI_RETURN_IF_ERROR(complete_counts(one, files));
       cell.push_back(std::move(one));
     }
   }
@@ -85,7 +98,9 @@ int cores_together(RanksAs ranks_as) {
 Status fits_memory(const std::vector<Case>& cell) {
   constexpr double kShare = 0.7;  // of the machine's memory, for the buffers of one cell
   double bytes = 0;
-  for (const Case& one : cell) bytes += static_cast<double>(one.bytes) * (one.is_in_place ? 1 : 2) * one.ranks;
+  for (const Case& one : cell) {
+    bytes += static_cast<double>(largest_buffer_bytes(one)) * (one.is_in_place ? 1 : 2) * one.ranks;
+  }
   const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (bytes <= kShare * has) return {};
   return error(Code::unavailable, "the buffers of this cell take {:.1f} GiB; the machine has {:.1f} GiB",
@@ -99,7 +114,7 @@ std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells) {
     if (!fits_memory(cell).is_ok()) continue;  // its ranks skip it
     std::size_t bytes = 0;
     for (const Case& one : cell) {
-      const auto buffer = static_cast<std::size_t>(one.bytes) + kGuardsAndRounding;
+      const auto buffer = static_cast<std::size_t>(largest_buffer_bytes(one)) + kGuardsAndRounding;
       if (one.buffers == Buffers::shared) bytes += one.is_in_place ? buffer : 2 * buffer;
     }
     most = std::max(most, bytes);

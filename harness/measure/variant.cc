@@ -33,24 +33,40 @@ Result<Variant> Variant::create(Host& host, const Request& request) {
   return variant;
 }
 
-std::size_t Variant::block_bytes() const { return static_cast<std::size_t>(case_.count) * size_of(case_.dtype); }
+Variant::Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_(std::move(one)), seed_(seed) {
+  shape_ = {.problem = case_.problem(), .dtype = case_.dtype, .op = case_.op, .count = case_.count, .seed = seed_};
+  if (has_counts(case_.collective)) shape_.blocks = std::make_shared<const CellBlocks>(blocks_of(case_));
+}
+
+Count Variant::shift_of(int rank) const {
+  const Problem problem = case_.problem();
+  if (input_blocks(problem, rank) == 0 || output_blocks(problem, rank) == 0) return 0;
+  const int block = in_place_block(problem, rank);
+  return shape_.output_place(rank, std::max(0, block)).first - shape_.input_place(rank, std::max(0, -block)).first;
+}
+
+std::span<std::byte> Variant::part_of(std::size_t index, Count first, Count elements) const {
+  const std::size_t element = size_of(case_.dtype);
+  return memory_[index].output.payload().subspan(static_cast<std::size_t>(first) * element,
+                                                 static_cast<std::size_t>(elements) * element);
+}
 
 Status Variant::allocate(const Request& request) {
-  const Problem problem = case_.problem();
   for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
     const int rank = host_->ranks()[i];
-    const auto create = [&](Side side, int blocks) {
+    const auto create = [&](Side side, Count elements) {
       constexpr std::size_t kLine = 64, kPage = 4096;
       const std::size_t shift = request.misaligns ? misalignment_of(case_, seed_, rank, side) : request.misalignment;
-      return GuardedBuffer::create({.bytes = static_cast<std::size_t>(blocks) * block_bytes(),
+      return GuardedBuffer::create({.bytes = static_cast<std::size_t>(elements) * size_of(case_.dtype),
                                     .alignment = shift < kLine ? kLine : kPage,
                                     .misalignment = shift,
                                     .allocator = request.memory(case_, i)});
     };
     // Out of place, a rank without output has a block of poison, which must stay what it is.
-    const int inputs = input_blocks(problem, rank);
-    const int outputs = output_blocks(problem, rank);
-    const int largest = case_.is_in_place ? std::max(inputs, outputs) : std::max(1, outputs);
+    const Count inputs = shape_.input_elements(rank);
+    const Count outputs = shape_.output_elements(rank);
+    const Count spare = output_blocks(case_.problem(), rank) == 0 ? case_.count : outputs;
+    const Count largest = case_.is_in_place ? std::max(inputs, outputs) : spare;
     TUTTI_ASSIGN_OR_RETURN(GuardedBuffer output, create(Side::output, has_data(case_.collective) ? largest : 0));
     Memory memory{.input = std::nullopt, .output = std::move(output)};
     if (!case_.is_in_place) {
@@ -63,21 +79,15 @@ Status Variant::allocate(const Request& request) {
 
 std::span<std::byte> Variant::input_of(std::size_t index) const {
   if (!case_.is_in_place) return memory_[index].input->payload();
-  const Problem problem = case_.problem();
   const int rank = host_->ranks()[index];
-  const auto first = static_cast<std::size_t>(std::max(0, in_place_block(problem, rank)));
-  const auto blocks = static_cast<std::size_t>(input_blocks(problem, rank));
-  return memory_[index].output.payload().subspan(first * block_bytes(), blocks * block_bytes());
+  return part_of(index, std::max<Count>(0, shift_of(rank)), shape_.input_elements(rank));
 }
 
 std::span<std::byte> Variant::output_of(std::size_t index) const {
   const std::span<std::byte> memory = memory_[index].output.payload();
   if (!case_.is_in_place) return memory;
-  const Problem problem = case_.problem();
   const int rank = host_->ranks()[index];
-  const auto first = static_cast<std::size_t>(std::max(0, -in_place_block(problem, rank)));
-  const auto blocks = static_cast<std::size_t>(output_blocks(problem, rank));
-  return memory.subspan(first * block_bytes(), blocks * block_bytes());
+  return part_of(index, std::max<Count>(0, -shift_of(rank)), shape_.output_elements(rank));
 }
 
 InputSpec Variant::spec_of(std::size_t index) const {
@@ -89,11 +99,14 @@ InputSpec Variant::spec_of(std::size_t index) const {
           .salt = salt_};
 }
 
+bool Variant::is_covered(std::size_t index) const {
+  return case_.is_in_place && input_of(index).size() == memory_[index].output.payload().size();
+}
+
 void Variant::refill(std::uint64_t salt) {
   salt_ = salt;
   for (std::size_t i = 0; i < memory_.size(); ++i) {
-    const bool is_covered = case_.is_in_place && input_of(i).size() == memory_[i].output.payload().size();
-    if (!is_covered) fill_poison(memory_[i].output.payload(), salt);
+    if (!is_covered(i)) fill_poison(memory_[i].output.payload(), salt);
     fill_input(input_of(i), spec_of(i));
   }
 }
@@ -183,12 +196,8 @@ Damage Variant::verify() const {
     if (damage.wrong == 0) damage.text = std::move(text);
     damage.wrong += wrong;
   };
-  Operation operation{.problem = case_.problem(),
-                      .dtype = case_.dtype,
-                      .op = case_.op,
-                      .count = case_.count,
-                      .seed = seed_,
-                      .salt = salt_};
+  Operation operation = shape_;
+  operation.salt = salt_;
   Oracle oracle(operation);
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const int rank = host_->ranks()[i];
@@ -196,6 +205,10 @@ Damage Variant::verify() const {
     if (has_data(case_.collective)) {
       const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = output_of(i)});
       if (!output.is_ok()) note(output.wrong, fmt::format("rank {}: output: {}", rank, output.text()));
+    }
+    if (operation.blocks != nullptr && output_blocks(operation.problem, rank) > 0) {
+      const CheckResult gaps = verify_gaps(operation, {.rank = rank, .bytes = output_of(i)}, is_covered(i));
+      if (!gaps.is_ok()) note(gaps.wrong, fmt::format("rank {}: output: {}", rank, gaps.text()));
     }
     if (has_data(case_.collective)) {
       const CheckResult input = verify_input(operation, i);

@@ -76,7 +76,7 @@ class Variant {
     std::optional<GuardedBuffer> input;  ///< empty in place
     GuardedBuffer output;                ///< in place the larger of both, which holds the other
   };
-  Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_(std::move(one)), seed_(seed) {}
+  Variant(Host& host, Case one, std::uint64_t seed);
   Status allocate(const Request& request);
   class LoopOnHost;
   /// The error of the first rank that has not left.
@@ -85,15 +85,21 @@ class Variant {
   [[nodiscard]] std::int64_t deadline_after(std::int64_t begin_ns) const;
   [[nodiscard]] std::span<std::byte> input_of(std::size_t index) const;
   [[nodiscard]] std::span<std::byte> output_of(std::size_t index) const;
+  /// Whether the input is all of the memory: in place, where it is no smaller than the output.
+  [[nodiscard]] bool is_covered(std::size_t index) const;
   [[nodiscard]] InputSpec spec_of(std::size_t index) const;
   /// The input of a rank, all of it or, in place, what does not belong to the output, is as it was filled.
   [[nodiscard]] CheckResult verify_input(const Operation& operation, std::size_t index) const;
-  [[nodiscard]] std::size_t block_bytes() const;
+  /// Elements from the larger of a rank's buffers to the smaller one, in place: the input's first less the output's.
+  [[nodiscard]] Count shift_of(int rank) const;
+  /// `elements` from `first` on of the memory that holds both buffers in place.
+  [[nodiscard]] std::span<std::byte> part_of(std::size_t index, Count first, Count elements) const;
 
   Host* host_;
   Case case_;
   std::uint64_t seed_;
   std::uint64_t salt_ = 0;
+  Operation shape_;  ///< the case as the oracle sees it, of salt 0
   std::vector<Memory> memory_;
   std::unique_ptr<Prepared> prepared_;
 };

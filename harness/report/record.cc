@@ -24,7 +24,7 @@ const std::array kColumns{
     Column{"root", "", "root's rank; empty where the collective has none", &Row::root},
     Column{"placement", "", "out (of place) or in (place)", &Row::placement},
     Column{"bytes", "bytes", "the larger of one rank's input and output", &Row::bytes},
-    Column{"count", "elements", "nccl-tests' count: elements of one block", &Row::count},
+    Column{"count", "elements", "nccl-tests' count: elements of one block, of a v form the largest", &Row::count},
     Column{"cadence", "", "isolated: the ranks synchronise before every sample; streaming: before a loop of operations",
            &Row::cadence},
     Column{"launch", "", "which start of the ranks; ratios are taken only within one", &Row::launch},
@@ -52,6 +52,7 @@ const std::array kColumns{
            "timed: the timed buffers, after a timed call; further: one more operation after a refill, since a loop in "
            "place feeds on its own results; empty: nothing was checked",
            &Row::checked_on},
+    Column{"counts", "", "how a v form's elements are shared out among its blocks; none for all others", &Row::counts},
 };
 
 /// A field as text, by its type.
@@ -130,6 +131,7 @@ Row row_of(const Case& one) {
   row.bytes = one.bytes;
   row.count = one.count;
   row.cadence = to_string(one.cadence);
+  row.counts = counts_name(one);
   return row;
 }
 

@@ -60,6 +60,7 @@ struct Row {
   std::string ranks_as = {};
   std::int64_t operations = 1;
   std::string checked_on = {};
+  std::string counts = {};
 
   bool operator==(const Row&) const = default;
 };

@@ -67,6 +67,7 @@ std::string title_of(const Row& row) {
   title += fmt::format(", P={} {} over {}", row.ranks, row.ranks_as, row.transport);
   if (row.placement != kNone) title += fmt::format(", {} place", row.placement == "in" ? "in" : "out of");
   if (row.buffers != kNone) title += fmt::format(", {} buffers", row.buffers);
+  if (!row.counts.empty() && row.counts != kNone) title += fmt::format(", {} counts", row.counts);
   return title + ", " + row.cadence;
 }
 

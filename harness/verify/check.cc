@@ -62,6 +62,22 @@ CheckResult verify_untouched(const Operation& operation, std::span<const std::by
   return comparison.result();
 }
 
+/// What no block of the output of `rank` holds, up to the end of the last one.
+std::vector<Place> gaps_of(const Operation& operation, int rank) {
+  std::vector<Place> blocks;
+  for (int block = 0; block < output_blocks(operation.problem, rank); ++block) {
+    blocks.push_back(operation.output_place(rank, block));
+  }
+  std::ranges::sort(blocks, {}, &Place::first);
+  std::vector<Place> gaps;
+  Count end = 0;  // of the blocks so far
+  for (const Place& block : blocks) {
+    if (block.first > end) gaps.push_back({.first = end, .count = block.first - end});
+    end = std::max(end, block.first + block.count);
+  }
+  return gaps;
+}
+
 }  // namespace
 
 std::string CheckResult::text() const {
@@ -76,14 +92,16 @@ CheckResult verify_output(Oracle& oracle, const RankBuffer& output) {
   const std::size_t element_bytes = size_of(operation.dtype);
   const int blocks = output_blocks(operation.problem, output.rank);
   if (blocks == 0) return verify_untouched(operation, output.bytes);
-  TUTTI_ASSERT(output.bytes.size() == static_cast<std::size_t>(blocks * operation.count) * element_bytes,
-               "{} bytes for {} blocks of {}", output.bytes.size(), blocks, operation.count);
+  const Count whole = operation.output_elements(output.rank);
+  TUTTI_ASSERT(output.bytes.size() == static_cast<std::size_t>(whole) * element_bytes, "{} bytes for {} elements",
+               output.bytes.size(), whole);
 
   Comparison comparison(operation.dtype, operation.salt);
   for (int block = 0; block < blocks; ++block) {
-    for (Count first = 0; first < operation.count; first += Oracle::kChunk) {
-      const Count elements = std::min(Oracle::kChunk, operation.count - first);
-      const Count index = block * operation.count + first;
+    const Place place = operation.output_place(output.rank, block);
+    for (Count first = 0; first < place.count; first += Oracle::kChunk) {
+      const Count elements = std::min(Oracle::kChunk, place.count - first);
+      const Count index = place.first + first;
       comparison.compare(index, oracle.expect({.rank = output.rank, .block = block, .first = first}, elements),
                          output.bytes.subspan(static_cast<std::size_t>(index) * element_bytes,
                                               static_cast<std::size_t>(elements) * element_bytes));
@@ -93,6 +111,27 @@ CheckResult verify_output(Oracle& oracle, const RankBuffer& output) {
     comparison.result().diagnosis = diagnose(operation, output.rank, comparison.evidence());
   }
   return comparison.result();
+}
+
+CheckResult verify_gaps(const Operation& operation, const RankBuffer& output, bool hold_input) {
+  const std::vector<Place> gaps = gaps_of(operation, output.rank);
+  if (gaps.empty()) return {};
+  const std::size_t element_bytes = size_of(operation.dtype);
+  std::vector<std::byte> before(output.bytes.size());
+  if (hold_input) {
+    fill_input(before, input_of(operation, output.rank));
+  } else {
+    fill_poison(before, operation.salt);
+  }
+  Comparison comparison(operation.dtype, operation.salt);
+  for (const Place& gap : gaps) {
+    const auto at = static_cast<std::size_t>(gap.first) * element_bytes;
+    const auto bytes = static_cast<std::size_t>(gap.count) * element_bytes;
+    comparison.compare(gap.first, std::span(before).subspan(at, bytes), output.bytes.subspan(at, bytes));
+  }
+  CheckResult& result = comparison.result();
+  if (!result.is_ok()) result.diagnosis = "the gaps between blocks are not to be written";
+  return result;
 }
 
 CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& input) {

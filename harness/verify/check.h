@@ -38,8 +38,12 @@ struct RankBuffer {
 
 /// Compares every element of the output of `output.rank` with the oracle. Where the collective leaves the output alone
 /// (no output blocks), it must still hold the poison of the operation's salt.
-/// Requires: output_blocks x count elements, or any number where there are no output blocks.
+/// Requires: as many elements as the operation's output has, or any number where there are no output blocks.
 [[nodiscard]] CheckResult verify_output(Oracle& oracle, const RankBuffer& output);
+
+/// Compares what lies between the blocks of a v form's output with what was there before: the poison, or the rank's
+/// input where that is one with the output.
+[[nodiscard]] CheckResult verify_gaps(const Operation& operation, const RankBuffer& output, bool hold_input);
 
 /// Compares the input of `input.rank` with what fill_input wrote; for operations out of place.
 [[nodiscard]] CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& input);

@@ -34,11 +34,13 @@ std::uint64_t bits_of(T value) {
 /// The wrong elements of one output block, and what else could have been there.
 class Suspect {
  public:
-  Suspect(const Operation& operation, int rank, const Evidence& evidence)
-      : operation_(operation), rank_(rank), block_(static_cast<int>(evidence.wrong.front().index / operation.count)) {
+  Suspect(const Operation& operation, int rank, const Evidence& evidence) : operation_(operation), rank_(rank) {
+    const Count first = evidence.wrong.front().index;
+    const auto holds = [&](Count index) { return index >= place_.first && index - place_.first < place_.count; };
+    for (place_ = operation.output_place(rank, 0); !holds(first);) place_ = operation.output_place(rank, ++block_);
     for (const WrongElement& element : evidence.wrong) {
-      if (element.index / operation.count != block_) break;
-      samples_.push_back({element.index % operation.count, element.expected, element.actual});
+      if (!holds(element.index)) break;
+      samples_.push_back({element.index - place_.first, element.expected, element.actual});
     }
   }
 
@@ -57,8 +59,7 @@ class Suspect {
     if (is_explained_by([&](Count i) { return expected(previous, block_, i); })) {
       return fmt::format("holds previous data: the result of salt {} instead of {}", previous.salt, operation_.salt);
     }
-    const Count start = block_ * operation_.count;
-    if (is_explained_by([&](Count i) { return poison_bits(operation_.dtype, previous.salt, start + i); })) {
+    if (is_explained_by([&](Count i) { return poison_bits(operation_.dtype, previous.salt, place_.first + i); })) {
       return fmt::format("holds previous poison, of salt {}: neither refilled nor written", previous.salt);
     }
     return {};
@@ -133,6 +134,11 @@ class Suspect {
     return element_bits(one, operation.dtype);
   }
 
+  /// Where element `i` of an input block of `rank` lies in its buffer.
+  [[nodiscard]] Count element_of(int rank, int block, Count i) const {
+    return operation_.input_place(rank, block).first + i;
+  }
+
   [[nodiscard]] std::uint64_t input(const Operation& operation, int rank, Count element) const {
     std::array<std::byte, 8> bytes;
     const std::span one = std::span(bytes).first(size_of(operation.dtype));
@@ -144,7 +150,7 @@ class Suspect {
     int fitting = 0;
     for (const WrongElement& sample : samples_) {
       const Count from = sample.index + shift;
-      if (from < 0 || from >= operation_.count) continue;  // came from outside the block: anything
+      if (from < 0 || from >= place_.count) continue;  // came from outside the block: anything
       if (expected(operation_, block_, from) != sample.actual) return false;
       ++fitting;
     }
@@ -153,7 +159,7 @@ class Suspect {
 
   [[nodiscard]] bool holds_input(const Origin& origin) const {
     return is_explained_by(
-        [&](Count i) { return input(operation_, origin.rank, origin.block * operation_.count + i); });
+        [&](Count i) { return input(operation_, origin.rank, element_of(origin.rank, origin.block, i)); });
   }
 
   /// The result of sample i if `suspect` had contributed `instead` (possibly nothing) in place of its input.
@@ -186,8 +192,10 @@ class Suspect {
     --previous.salt;
     std::vector<std::vector<T>> inputs(samples_.size());  // [sample][rank]
     for (std::size_t s = 0; s < samples_.size(); ++s) {
-      const Count element = reduced_block() * operation_.count + samples_[s].index;
-      for (int rank = 0; rank < ranks; ++rank) inputs[s].push_back(contributed<T>(operation_, rank, element));
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Count element = element_of(rank, reduced_block(), samples_[s].index);
+        inputs[s].push_back(contributed<T>(operation_, rank, element));
+      }
     }
     std::vector<int> missing;
     std::vector<int> doubled;
@@ -202,7 +210,7 @@ class Suspect {
       };
       const auto own = [&](std::size_t s) { return inputs[s][static_cast<std::size_t>(rank)]; };
       const auto old = [&](std::size_t s) {
-        return contributed<T>(previous, rank, reduced_block() * operation_.count + samples_[s].index);
+        return contributed<T>(previous, rank, element_of(rank, reduced_block(), samples_[s].index));
       };
       if (fits([](std::size_t) { return std::vector<T>{}; })) missing.push_back(rank);
       if (fits([&](std::size_t s) { return std::vector<T>{own(s), own(s)}; })) doubled.push_back(rank);
@@ -219,7 +227,8 @@ class Suspect {
 
   const Operation& operation_;
   int rank_;
-  int block_;
+  int block_ = 0;
+  Place place_;                        // of the block
   std::vector<WrongElement> samples_;  // indices within the block
 };
 

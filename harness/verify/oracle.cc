@@ -12,16 +12,17 @@ namespace {
 
 constexpr std::size_t kRememberedBytes = std::size_t{4} << 20U;
 
-/// One chunk of a reduced block; `first` counts in the input buffers.
+/// One chunk of a reduced block, from element `first` of input block `block` on.
 template <class T>
-void reduce_chunk(std::span<std::byte> bytes, const Operation& operation, Count first) {
+void reduce_chunk(std::span<std::byte> bytes, const Operation& operation, int block, Count first) {
   using A = Accumulation<T>;
   const std::size_t elements = bytes.size() / sizeof(T);
   std::array<T, Oracle::kChunk> input;
   std::array<typename A::Type, Oracle::kChunk> total;
   const Op op = operation.op;
   for (int rank = 0; rank < operation.problem.ranks; ++rank) {
-    fill_input(std::as_writable_bytes(std::span(input)).first(bytes.size()), input_of(operation, rank), first);
+    fill_input(std::as_writable_bytes(std::span(input)).first(bytes.size()), input_of(operation, rank),
+               operation.input_place(rank, block).first + first);
     if (op == Op::premul_sum) {
       for (std::size_t i = 0; i < elements; ++i) input[i] = scaled(input[i], factor_of(rank));
     }
@@ -50,12 +51,16 @@ InputSpec input_of(const Operation& operation, int rank) {
 
 void fill_expected(std::span<std::byte> bytes, const Operation& operation, const BlockPart& part) {
   const Origin origin = origin_of(operation.problem, part.rank, part.block);
-  Count first = origin.block * operation.count + part.first;
-  if (!origin.every_rank) return fill_input(bytes, input_of(operation, origin.rank), first);
+  Count first = part.first;
+  if (!origin.every_rank) {
+    const Place place = operation.input_place(origin.rank, origin.block);
+    return fill_input(bytes, input_of(operation, origin.rank), place.first + first);
+  }
   const std::size_t chunk_bytes = Oracle::kChunk * size_of(operation.dtype);
   while (!bytes.empty()) {
     const std::span<std::byte> chunk = bytes.first(std::min(bytes.size(), chunk_bytes));
-    visit_dtype(operation.dtype, [&]<class T>(std::type_identity<T>) { reduce_chunk<T>(chunk, operation, first); });
+    visit_dtype(operation.dtype,
+                [&]<class T>(std::type_identity<T>) { reduce_chunk<T>(chunk, operation, origin.block, first); });
     bytes = bytes.subspan(chunk.size());
     first += Oracle::kChunk;
   }
@@ -63,7 +68,8 @@ void fill_expected(std::span<std::byte> bytes, const Operation& operation, const
 
 std::span<const std::byte> Oracle::expect(const BlockPart& part, Count elements) {
   TUTTI_ASSERT(part.first % kChunk == 0 && elements <= kChunk, "{} elements from {}", elements, part.first);
-  const std::size_t block_bytes = static_cast<std::size_t>(operation_.count) * size_of(operation_.dtype);
+  const Count count = operation_.output_place(part.rank, part.block).count;
+  const std::size_t block_bytes = static_cast<std::size_t>(count) * size_of(operation_.dtype);
   const Origin origin = origin_of(operation_.problem, part.rank, part.block);
   if (origin.every_rank && block_bytes <= kRememberedBytes) return remembered(part, origin.block, elements);
   chunk_.resize(static_cast<std::size_t>(elements) * size_of(operation_.dtype));
@@ -74,8 +80,9 @@ std::span<const std::byte> Oracle::expect(const BlockPart& part, Count elements)
 std::span<const std::byte> Oracle::remembered(const BlockPart& part, int input_block, Count elements) {
   if (remembered_block_ != input_block) {
     remembered_block_ = input_block;
-    block_.resize(static_cast<std::size_t>(operation_.count) * size_of(operation_.dtype));
-    is_known_.assign(static_cast<std::size_t>((operation_.count + kChunk - 1) / kChunk), false);
+    const Count count = operation_.output_place(part.rank, part.block).count;
+    block_.resize(static_cast<std::size_t>(count) * size_of(operation_.dtype));
+    is_known_.assign(static_cast<std::size_t>((count + kChunk - 1) / kChunk), false);
   }
   const std::size_t element_bytes = size_of(operation_.dtype);
   const auto chunk = static_cast<std::size_t>(part.first / kChunk);

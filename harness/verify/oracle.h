@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "harness/cases/counts.h"
 #include "harness/verify/inputs.h"
 #include "impl/collective/collective.h"
 #include "impl/types/dtype.h"
@@ -24,9 +26,25 @@ struct Operation {
   Problem problem;
   Dtype dtype = Dtype::f32;
   Op op = Op::none;
-  Count count = 0;  ///< elements per block
+  Count count = 0;  ///< elements per block; unused in a v form
   std::uint64_t seed = 1;
   std::uint64_t salt = 0;
+  std::shared_ptr<const CellBlocks> blocks = nullptr;  ///< of a v form
+
+  /// Where a block of the input (output) of `rank` lies in its buffer.
+  [[nodiscard]] Place input_place(int rank, int block) const {
+    return blocks != nullptr ? blocks->input(rank, block) : Place{.first = block * count, .count = count};
+  }
+  [[nodiscard]] Place output_place(int rank, int block) const {
+    return blocks != nullptr ? blocks->output(rank, block) : Place{.first = block * count, .count = count};
+  }
+  /// Elements of the whole buffer, gaps included.
+  [[nodiscard]] Count input_elements(int rank) const {
+    return blocks != nullptr ? blocks->input_elements(rank) : input_blocks(problem, rank) * count;
+  }
+  [[nodiscard]] Count output_elements(int rank) const {
+    return blocks != nullptr ? blocks->output_elements(rank) : output_blocks(problem, rank) * count;
+  }
 };
 
 /// The input of `rank`, whose element index counts from the start of its input buffer.
@@ -49,7 +67,7 @@ class Oracle {
  public:
   static constexpr Count kChunk = 4096;  ///< elements
 
-  explicit Oracle(Operation operation) : operation_(operation) {}
+  explicit Oracle(Operation operation) : operation_(std::move(operation)) {}
 
   [[nodiscard]] const Operation& operation() const { return operation_; }
   /// The expected elements of [part.first, part.first + elements), valid until the next call.

@@ -2,6 +2,7 @@
 #include "impl/algorithms/algorithm.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,19 @@ std::span<const Algorithm* const> all_algorithms() {
 }
 
 std::span<const Algorithm* const> algorithms_of(Collective collective) {
+  if (has_counts(collective)) {
+    static const auto lists = [] {
+      std::map<Collective, std::vector<const Algorithm*>> of;
+      for (const Collective form : every_collective()) {
+        for (const Algorithm* algorithm : algorithms_of(base_of(form))) {
+          if (has_counts(form) && algorithm->takes_counts) of[form].push_back(algorithm);
+        }
+      }
+      return of;
+    }();
+    const auto found = lists.find(collective);
+    return found == lists.end() ? std::span<const Algorithm* const>() : found->second;
+  }
   const auto all = all_algorithms();
   const auto is_of = [collective](const Algorithm* algorithm) { return algorithm->collective == collective; };
   const auto first = std::find_if(all.begin(), all.end(), is_of);
@@ -60,7 +74,8 @@ Schedule schedule_of(const Algorithm& algorithm, const Problem& problem) {
                 return algorithm.least_slots == nullptr ? 0 : algorithm.least_slots(problem, slices);
               },
           .synchronises = algorithm.synchronises,
-          .stages_in_place = algorithm.stages_in_place};
+          .stages_in_place = algorithm.stages_in_place,
+          .takes_counts = algorithm.takes_counts};
 }
 
 }  // namespace tutti

@@ -30,6 +30,7 @@ struct Algorithm {
 
 /// Every algorithm, sorted by collective and name.
 [[nodiscard]] std::span<const Algorithm* const> all_algorithms();
+/// Of a v form: those of its base that take counts.
 [[nodiscard]] std::span<const Algorithm* const> algorithms_of(Collective collective);
 /// Errors: invalid_argument naming the value and the nearest right name.
 [[nodiscard]] Result<const Algorithm*> find_algorithm(Collective collective, std::string_view name);

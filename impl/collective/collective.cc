@@ -19,6 +19,7 @@ struct Meaning {
   bool is_rooted;
   bool is_divided;
   bool is_in_all = true;
+  Collective base = id;
 };
 
 constexpr std::array kMeanings{
@@ -57,6 +58,41 @@ constexpr std::array kMeanings{
             .is_rooted = false,
             .is_divided = false,
             .is_in_all = false},
+    Meaning{.id = Collective::gather_v,
+            .name = "gather_v",
+            .is_reducing = false,
+            .is_rooted = true,
+            .is_divided = true,
+            .is_in_all = false,
+            .base = Collective::gather},
+    Meaning{.id = Collective::all_gather_v,
+            .name = "all_gather_v",
+            .is_reducing = false,
+            .is_rooted = false,
+            .is_divided = true,
+            .is_in_all = false,
+            .base = Collective::all_gather},
+    Meaning{.id = Collective::scatter_v,
+            .name = "scatter_v",
+            .is_reducing = false,
+            .is_rooted = true,
+            .is_divided = true,
+            .is_in_all = false,
+            .base = Collective::scatter},
+    Meaning{.id = Collective::reduce_scatter_v,
+            .name = "reduce_scatter_v",
+            .is_reducing = true,
+            .is_rooted = false,
+            .is_divided = true,
+            .is_in_all = false,
+            .base = Collective::reduce_scatter},
+    Meaning{.id = Collective::all_to_all_v,
+            .name = "all_to_all_v",
+            .is_reducing = false,
+            .is_rooted = false,
+            .is_divided = true,
+            .is_in_all = false,
+            .base = Collective::all_to_all},
 };
 
 /// Of a pair in pingpong, who begins; the last of an odd number of ranks has nobody to play with.
@@ -82,6 +118,9 @@ std::span<const Collective> all_collectives() {
   return every_collective().first(kCount);
 }
 
+Collective base_of(Collective collective) { return meaning(collective).base; }
+bool has_counts(Collective collective) { return base_of(collective) != collective; }
+
 std::string_view to_string(Collective collective) { return meaning(collective).name; }
 
 Result<Collective> parse_collective(std::string_view name) {
@@ -103,17 +142,22 @@ int input_blocks(const Problem& problem, int rank) {
     case Collective::reduce:
     case Collective::all_reduce:
     case Collective::gather:
+    case Collective::gather_v:
     case Collective::all_gather:
     case Collective::sendrecv:
+    case Collective::all_gather_v:
       return 1;
     case Collective::pingpong:
       return begins(rank) ? 1 : 0;
     case Collective::broadcast:
       return rank == problem.root ? 1 : 0;
     case Collective::scatter:
+    case Collective::scatter_v:
       return rank == problem.root ? problem.ranks : 0;
     case Collective::reduce_scatter:
+    case Collective::reduce_scatter_v:
     case Collective::all_to_all:
+    case Collective::all_to_all_v:
       return problem.ranks;
     case Collective::barrier:
       return 0;
@@ -126,16 +170,21 @@ int output_blocks(const Problem& problem, int rank) {
     case Collective::broadcast:
     case Collective::all_reduce:
     case Collective::scatter:
+    case Collective::scatter_v:
     case Collective::reduce_scatter:
     case Collective::sendrecv:
     case Collective::pingpong:
+    case Collective::reduce_scatter_v:
       return 1;
     case Collective::reduce:
       return rank == problem.root ? 1 : 0;
     case Collective::gather:
+    case Collective::gather_v:
       return rank == problem.root ? problem.ranks : 0;
     case Collective::all_gather:
+    case Collective::all_gather_v:
     case Collective::all_to_all:
+    case Collective::all_to_all_v:
       return problem.ranks;
     case Collective::barrier:
       return 0;
@@ -149,15 +198,20 @@ Origin origin_of(const Problem& problem, int rank, int block) {
     case Collective::all_reduce:
       return {.every_rank = true, .rank = 0, .block = block};
     case Collective::reduce_scatter:
+    case Collective::reduce_scatter_v:
       return {.every_rank = true, .rank = 0, .block = rank};
     case Collective::broadcast:
       return {.every_rank = false, .rank = problem.root, .block = block};
     case Collective::gather:
+    case Collective::gather_v:
     case Collective::all_gather:
+    case Collective::all_gather_v:
       return {.every_rank = false, .rank = block, .block = 0};
     case Collective::scatter:
+    case Collective::scatter_v:
       return {.every_rank = false, .rank = problem.root, .block = rank};
     case Collective::all_to_all:
+    case Collective::all_to_all_v:
       return {.every_rank = false, .rank = block, .block = rank};
     case Collective::sendrecv:
       return {.every_rank = false, .rank = (rank + problem.ranks - 1) % problem.ranks, .block = block};
@@ -172,12 +226,16 @@ Origin origin_of(const Problem& problem, int rank, int block) {
 int in_place_block(const Problem& problem, int rank) {
   switch (problem.collective) {
     case Collective::gather:
+    case Collective::gather_v:
       return rank == problem.root ? rank : 0;
     case Collective::all_gather:
+    case Collective::all_gather_v:
       return rank;
     case Collective::scatter:
+    case Collective::scatter_v:
       return rank == problem.root ? -rank : 0;
     case Collective::reduce_scatter:
+    case Collective::reduce_scatter_v:
       return -rank;
     default:
       return 0;
@@ -220,10 +278,15 @@ double bus_factor(const Problem& problem) {
     case Collective::pingpong:
       return 2.0;
     case Collective::gather:
+    case Collective::gather_v:
     case Collective::all_gather:
+    case Collective::all_gather_v:
     case Collective::scatter:
+    case Collective::scatter_v:
     case Collective::reduce_scatter:
+    case Collective::reduce_scatter_v:
     case Collective::all_to_all:
+    case Collective::all_to_all_v:
       return (ranks - 1) / ranks;
     case Collective::barrier:
       return 0.0;

@@ -26,13 +26,22 @@ enum class Collective : std::uint8_t {
   all_to_all,
   barrier,
   sendrecv,
-  pingpong
+  pingpong,
+  gather_v,
+  all_gather_v,
+  scatter_v,
+  reduce_scatter_v,
+  all_to_all_v
 };
 
 /// The collectives of `all`, in the order in which it runs them.
 [[nodiscard]] std::span<const Collective> all_collectives();
-/// Those, and then those that run only by name.
+/// Those, and then those that run only by name: pingpong and the v forms.
 [[nodiscard]] std::span<const Collective> every_collective();
+/// The collective with equal blocks that a v form is of; any other is its own base.
+[[nodiscard]] Collective base_of(Collective collective);
+/// A v form: every block has a length and a place of its own (blocks.h). All else is its base's.
+[[nodiscard]] bool has_counts(Collective collective);
 [[nodiscard]] std::string_view to_string(Collective collective);
 /// Errors: invalid_argument naming the value and the nearest right name.
 [[nodiscard]] Result<Collective> parse_collective(std::string_view name);
@@ -74,7 +83,8 @@ struct Origin {
 /// In place concerns the root's buffers alone: the other ranks have an input or an output, but not both.
 [[nodiscard]] bool has_placement_at_root_only(Collective collective);
 
-/// Bytes of the larger of one rank's input and output: nccl-tests' `size`. INT64_MAX where there are more.
+/// Bytes of the larger of one rank's input and output, of equal blocks: nccl-tests' `size`. INT64_MAX where there are
+/// more.
 [[nodiscard]] std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t element_bytes);
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element when divided.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "impl/algorithms/algorithm.h"
+#include "impl/collective/blocks.h"
 #include "impl/collective/collective.h"
 #include "impl/schedule/bind.h"
 #include "impl/transports/domain.h"
@@ -47,13 +48,26 @@ struct Call {
   Dtype dtype = Dtype::f32;
   Op op = Op::none;
   int root = 0;
-  Count count = 0;  ///< elements per block
+  Count count = 0;  ///< elements per block; unused in a v form
   const void* input = nullptr;
   void* output = nullptr;
   const void* factor = nullptr;  ///< premul_sum: one element, this rank's own, looked at while the call is posted
   bool is_in_place = false;      ///< reduce, gather, scatter: of the root; the others need not know
   Buffers buffers = Buffers::private_;
   const Schedule* schedule = nullptr;  ///< must outlive the communicator; nullptr: `auto` chooses by table
+  /// v forms: where this rank's blocks lie, looked at until post or prepare returns. Whether a rank is in place is then
+  /// its own affair.
+  const BlockTable* blocks = nullptr;
+};
+
+/// A block of an operand that is a list of blocks, wherever they lie, as torch's list arguments are.
+struct ConstPart {
+  const void* address = nullptr;  ///< may be null where count is 0
+  Count count = 0;
+};
+struct Part {
+  void* address = nullptr;
+  Count count = 0;
 };
 
 /// How a collective reduces: an op, which converts to it, or premul_sum with this rank's factor.
@@ -184,6 +198,49 @@ class Communicator {
   Status all_to_all(const void* input, void* output, Count count, Dtype dtype, Buffers buffers = Buffers::private_);
   Status barrier();
 
+  // v forms: block b of a divided buffer is counts[b] elements from displacements[b] on; without displacements each
+  // block follows the one before it. Blocks may be empty and lie in any order; the gaps between them are neither read
+  // nor written. The blocks of an output do not overlap. All ranks pass the same counts; displacements are looked at
+  // only where the divided buffer is, and are each rank's own. A buffer whose blocks are all empty may be null.
+  // Errors: invalid_argument (a negative count or displacement, too many bytes, blocks that overlap: naming them).
+
+  /// Rank q's input[counts[q]] to block q of the root's output. In place: the root's input is its block of the output.
+  Status gather_v(const void* input, void* output, const Division& division, Dtype dtype, int root,
+                  Buffers buffers = Buffers::private_);
+  /// Rank q's input[counts[q]] to block q of every output. In place: input is block r of output.
+  Status all_gather_v(const void* input, void* output, const Division& division, Dtype dtype,
+                      Buffers buffers = Buffers::private_);
+  /// Block q of the root's input to rank q's output[counts[q]]. In place: the root's output is its block of the input.
+  Status scatter_v(const void* input, void* output, const Division& division, Dtype dtype, int root,
+                   Buffers buffers = Buffers::private_);
+  /// Block q of all inputs, reduced, to rank q's output[counts[q]]. In place: output is block r of input.
+  Status reduce_scatter_v(const void* input, void* output, const Division& division, Dtype dtype, Reduction reduction,
+                          Buffers buffers = Buffers::private_);
+  /// Block q of input, divided as `send` says, to block r of rank q's output, divided as rank q's `receive` says: both
+  /// counts are the same, else the receiver ends with `mismatch` naming the peer and both lengths. In place: input ==
+  /// output, and send and receive are the same.
+  Status all_to_all_v(const void* input, const Division& send, void* output, const Division& receive, Dtype dtype,
+                      Buffers buffers = Buffers::private_);
+
+  // The same with lists of P blocks in place of divided buffers. All ranks pass the same counts; addresses are looked
+  // at only where the divided buffer is, elsewhere they may be null. In place: one buffer's address is that of the
+  // block.
+
+  /// Rank q's input[output[q].count] to the root's output[q].
+  Status gather(const void* input, std::span<const Part> output, Dtype dtype, int root,
+                Buffers buffers = Buffers::private_);
+  /// Rank q's input[output[q].count] to every output[q].
+  Status all_gather(const void* input, std::span<const Part> output, Dtype dtype, Buffers buffers = Buffers::private_);
+  /// The root's input[q] to rank q's output[input[q].count].
+  Status scatter(std::span<const ConstPart> input, void* output, Dtype dtype, int root,
+                 Buffers buffers = Buffers::private_);
+  /// All input[q], reduced, to rank q's output[input[q].count].
+  Status reduce_scatter(std::span<const ConstPart> input, void* output, Dtype dtype, Reduction reduction,
+                        Buffers buffers = Buffers::private_);
+  /// input[q] to rank q's output[r]; counts as for all_to_all_v. In place: both lists are the same.
+  Status all_to_all(std::span<const ConstPart> input, std::span<const Part> output, Dtype dtype,
+                    Buffers buffers = Buffers::private_);
+
  protected:
   friend class Work;
   using Ticket = Work::Ticket;
@@ -196,6 +253,10 @@ class Communicator {
  private:
   /// run, with the placement that the addresses show.
   Status run_where_it_lies(Call call);
+  Status run_v(Call call, const BlockTable& blocks);
+  Status run_divided(const Call& call, const Division& division);
+  /// One of the two is the list, as the collective has it; the other is empty.
+  Status run_list(Call call, std::span<const ConstPart> input, std::span<const Part> output);
 };
 
 /// A group on its way: split and new_group as an operation. Valid as long as the communicator that it is formed of.
@@ -210,7 +271,8 @@ class GroupFormation {
   [[nodiscard]] virtual std::unique_ptr<Communicator> take() = 0;
 };
 
-/// The row of the selection table that fits; `cores` is the number that the ranks may use together.
+/// The row of the selection table that fits; `cores` is the number that the ranks may use together. Of a v form `bytes`
+/// does not count, for a rank of all_to_all_v knows its own only.
 [[nodiscard]] const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes);
 
 }  // namespace tutti

@@ -25,8 +25,12 @@ const Algorithm& Engine::choose(const Call& call) const {
                           buffer_bytes(problem, call.count, size_of(call.dtype)));
 }
 
-Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& key) {
-  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+BoundEntry* Engine::find(const Call& call, PlanCache::Key& key) {
+  if (call.blocks != nullptr) key = PlanCache::key_of(call, *call.blocks);
+  return cache_.find(key, call.blocks);
+}
+
+Status Engine::check_call(const Call& call) const {
   if (call.root < 0 || call.root >= ranks_) {
     return error(Code::invalid_argument, "root {} is out of range: 0 to {}", call.root, ranks_ - 1);
   }
@@ -34,8 +38,20 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
     return error(Code::invalid_argument, "{} with op {}: {}", to_string(call.collective), to_string(call.op),
                  is_reducing(call.collective) ? "it needs one" : "it has none");
   }
+  if (has_counts(call.collective) != (call.blocks != nullptr)) {
+    return error(Code::invalid_argument, "{} {} blocks of their own lengths", to_string(call.collective),
+                 call.blocks == nullptr ? "without" : "has no");
+  }
+  if (call.blocks == nullptr) return {};
+  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+  return check_blocks(problem, rank_, *call.blocks, call.is_in_place);
+}
+
+Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& key) {
+  const Problem problem{.collective = base_of(call.collective), .ranks = ranks_, .root = call.root};
   const DomainShape& shape = domain_.shape();
   BoundEntry entry{.schedule = call.schedule != nullptr ? *call.schedule : schedule_of(choose(call), problem)};
+  if (call.blocks != nullptr) entry.blocks = *call.blocks;
   if (entry.schedule.problem != problem) {
     return error(Code::invalid_argument, "schedule {} is for another problem ({} on {} ranks, root {})",
                  entry.schedule.name, to_string(entry.schedule.problem.collective), entry.schedule.problem.ranks,
@@ -51,38 +67,50 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
                                           .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
                                           .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes),
                                           .cache_bytes = options_.cache_bytes},
-                            .segment = options_.segment};
+                            .segment = call.blocks == nullptr ? options_.segment : 0,
+                            .blocks = call.blocks};
   TUTTI_ASSIGN_OR_RETURN(entry.call, bind(entry.schedule, request));
   entry.segments = entry.call.segments();
   const bool proves = options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks;
-  const bool knows_placement = !has_placement_at_root_only(call.collective) || rank_ == call.root;
-  for (const bool is_in_place : {false, true}) {
-    if (!proves || (knows_placement && is_in_place != call.is_in_place)) continue;
-    BindRequest form = request;
-    form.is_in_place = is_in_place;
-    TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(entry.schedule, form));
-    if (!proof.holds()) {
-      return error(Code::refuted, "{} {} on {} ranks, count {}: {}", to_string(call.collective), entry.schedule.name,
-                   ranks_, call.count, to_string(proof.findings.front()));
-    }
-  }
+  if (proves) TUTTI_RETURN_IF_ERROR(prove_call(call, entry.schedule, request));
   entry.kernel = kernel_for(call.dtype, call.op);
   if (call.op != Op::none) entry.small_kernel = small_kernel_for(call.dtype, call.op);
   if (call.op == Op::premul_sum) entry.scale = scale_for(call.dtype);
   return cache_.insert(key, std::move(entry));
 }
 
+Status Engine::prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const {
+  const bool knows_placement = !has_placement_at_root_only(call.collective) || rank_ == call.root;
+  for (const bool is_in_place : {false, true}) {
+    if (knows_placement && is_in_place != call.is_in_place) continue;
+    BindRequest form = request;
+    form.is_in_place = is_in_place;
+    TUTTI_ASSIGN_OR_RETURN(const Proof proof,
+                           call.blocks == nullptr
+                               ? prove(schedule, form)
+                               : prove(schedule, form, blocks_around(schedule.problem, rank_, *call.blocks)));
+    if (proof.holds()) continue;
+    return error(Code::refuted, "{} {} on {} ranks, {}: {}", to_string(call.collective), schedule.name, ranks_,
+                 call.blocks == nullptr ? fmt::format("count {}", call.count) : "with counts",
+                 to_string(proof.findings.front()));
+  }
+  return {};
+}
+
 Status Engine::check_buffers(const Call& call) const {
   const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
-  const bool reads = call.count > 0 && input_blocks(problem, rank_) > 0;
-  const bool writes = call.count > 0 && output_blocks(problem, rank_) > 0;
+  const bool has_blocks = call.blocks != nullptr;
+  const bool reads = has_blocks ? total_of(call.blocks->input) > 0 : call.count > 0 && input_blocks(problem, rank_) > 0;
+  const bool writes =
+      has_blocks ? total_of(call.blocks->output) > 0 : call.count > 0 && output_blocks(problem, rank_) > 0;
   if (reads && call.input == nullptr) return error(Code::invalid_argument, "the input is a null pointer");
   if (writes && call.output == nullptr) return error(Code::invalid_argument, "the output is a null pointer");
   if (call.op == Op::premul_sum && call.factor == nullptr) {
     return error(Code::invalid_argument, "premul_sum without a factor: a null pointer");
   }
-  const auto block_bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
-  const bool is_in_place = lies_in_place(problem, rank_, call.input, call.output, block_bytes);
+  const bool is_in_place = has_blocks ? lies_in_place(problem, rank_, call.input, call.output, *call.blocks)
+                                      : lies_in_place(problem, rank_, call.input, call.output,
+                                                      call.count * static_cast<std::int64_t>(size_of(call.dtype)));
   if (reads && writes && call.is_in_place != is_in_place) {
     const int block = std::abs(in_place_block(problem, rank_));
     return error(
@@ -97,11 +125,25 @@ Status Engine::check_buffers(const Call& call) const {
 
 Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
   const std::size_t block = static_cast<std::size_t>(call.count) * size_of(call.dtype);
-  const auto check = [&](const char* name, const void* pointer, int blocks) -> Status {
-    const std::size_t bytes = static_cast<std::size_t>(blocks) * block;
+  const auto check_bytes = [&](const char* name, const void* pointer, std::size_t bytes) -> Status {
     if (bytes == 0 || domain_.is_shared(rank_, pointer, bytes)) return {};
     return error(Code::invalid_argument, "{} of {} bytes at {} is not from alloc_shared: pass Buffers::private_", name,
                  bytes, pointer);
+  };
+  if (call.blocks != nullptr) {
+    const auto check_each = [&](const char* name, const void* base, const std::vector<Block>& blocks) -> Status {
+      for (const Block& one : blocks) {
+        if (one.bytes == 0) continue;  // it may have no address
+        const auto* const at = static_cast<const std::byte*>(base) + one.offset;
+        TUTTI_RETURN_IF_ERROR(check_bytes(name, at, static_cast<std::size_t>(one.bytes)));
+      }
+      return {};
+    };
+    TUTTI_RETURN_IF_ERROR(check_each("a block of the input", call.input, call.blocks->input));
+    return check_each("a block of the output", call.output, call.blocks->output);
+  }
+  const auto check = [&](const char* name, const void* pointer, int blocks) {
+    return check_bytes(name, pointer, static_cast<std::size_t>(blocks) * block);
   };
   TUTTI_RETURN_IF_ERROR(check("the input", call.input, input_blocks(entry.schedule.problem, rank_)));
   return check("the output", call.output, output_blocks(entry.schedule.problem, rank_));
@@ -109,8 +151,10 @@ Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
 
 Status Engine::prepare(const Call& call) {
   if (!failed_.is_ok()) return failed_;
-  const PlanCache::Key key = PlanCache::key_of(call);
-  return cache_.find(key) != nullptr ? Status() : bind_call(call, key).status();
+  PlanCache::Key key = PlanCache::key_of(call);
+  if (find(call, key) != nullptr) return {};
+  TUTTI_RETURN_IF_ERROR(check_call(call));
+  return bind_call(call, key).status();
 }
 
 Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
@@ -119,10 +163,16 @@ Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
     return error(Code::invalid_argument, "{} while a group is being formed of this communicator: wait for it first",
                  to_string(call.collective));
   }
-  BoundEntry* entry = cache_.find(key);
+  PlanCache::Key whole_key = key;
+  BoundEntry* entry = find(call, whole_key);
+  if (entry == nullptr) TUTTI_RETURN_IF_ERROR(check_call(call));
   TUTTI_RETURN_IF_ERROR(check_buffers(call));
   if (entry == nullptr) {
-    const Result<BoundEntry*> bound = bind_call(call, key);
+    if (cache_.is_full() && first_ == next_) {
+      cache_.forget_v_forms();
+      machine_.forget_plans();
+    }
+    const Result<BoundEntry*> bound = bind_call(call, whole_key);
     // Only rank 0 proves, so the others may be on their way already.
     if (bound.status().code() == Code::refuted) return fail(bound.status());
     TUTTI_ASSIGN_OR_RETURN(entry, bound);
@@ -130,7 +180,8 @@ Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
   if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
   const PlanView plan = entry->call.plan(0).view();
   const bool chooses_stores = plan.header().scratch_bytes >= kLeastChosenBytes;
-  last_ = {.key = key,
+  // A v form is looked up every time: the key that calls are compared by does not hold its blocks.
+  last_ = {.key = call.blocks == nullptr ? key : PlanCache::key_of_none(),
            .input = static_cast<const std::byte*>(call.input),
            .output = static_cast<std::byte*>(call.output),
            .entry = entry,

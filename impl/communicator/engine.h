@@ -91,6 +91,10 @@ class Engine final : public Communicator {
   };
 
   [[nodiscard]] Result<BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
+  /// The bound call where there is one already. `key` becomes the whole key where the call is of a v form.
+  [[nodiscard]] BoundEntry* find(const Call& call, PlanCache::Key& key);
+  Status check_call(const Call& call) const;
+  Status prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const;
   Status check_buffers(const Call& call) const;
   Status check_addresses(const Call& call, const BoundEntry& entry);
   /// Makes `last_` this call. Errors: of post.

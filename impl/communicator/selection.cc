@@ -58,6 +58,14 @@ constexpr std::array kTable{
     Row{Collective::all_to_all, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::all_to_all, std::nullopt, Crowding::any, kLinesOfScratch, 65536, "bruck"},
     Row{Collective::all_to_all, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
+    // From the cost formula.
+    Row{Collective::gather_v, std::nullopt, Crowding::any, 64, kAnyBytes, "linear"},
+    Row{Collective::gather_v, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::all_gather_v, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "halving"},
+    Row{Collective::scatter_v, std::nullopt, Crowding::any, 64, kAnyBytes, "linear"},
+    Row{Collective::scatter_v, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::reduce_scatter_v, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
+    Row{Collective::all_to_all_v, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
     Row{Collective::sendrecv, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
     Row{Collective::pingpong, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},
@@ -66,6 +74,7 @@ constexpr std::array kTable{
 }  // namespace
 
 const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes) {
+  if (has_counts(problem.collective)) bytes = 0;
   const Crowding crowding = problem.ranks > cores ? Crowding::oversubscribed : Crowding::core_each;
   for (const Row& row : kTable) {
     const bool fits = row.collective == problem.collective && row.buffers.value_or(buffers) == buffers &&

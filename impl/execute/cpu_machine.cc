@@ -40,8 +40,11 @@ bool CpuMachine::is_full(const ChannelEnd& end, int peer, const PlanOp& op) {
   const std::uint64_t wanted = end.slices + 1;
   if (header.message.load(std::memory_order_acquire) < wanted && !await(header.message, wanted)) return false;
   const bool is_as_planned =
-      header.bytes == static_cast<std::uint64_t>(op.slice_bytes) && header.hash == static_cast<std::uint32_t>(hash_);
-  if (!is_as_planned) fail_on_mismatch(peer);
+      header.bytes == static_cast<std::uint64_t>(op.rest_bytes) && header.hash == static_cast<std::uint32_t>(hash_);
+  if (!is_as_planned) [[unlikely]] {
+    header.hash == static_cast<std::uint32_t>(hash_) ? fail_on_length(peer, header.bytes, op.rest_bytes)
+                                                     : fail_on_mismatch(peer);
+  }
   return is_as_planned;
 }
 
@@ -85,7 +88,7 @@ template <class Pointer>
     case Space::line:
       return on_each([this](std::size_t rank) { return line_of(seats_[rank]).payload.data(); });
     case Space::channel:
-      return on_each([&](std::size_t rank) { return payload(ends[rank], op.slice_bytes); });
+      return on_each([&](std::size_t rank) { return payload(ends[rank], op.rest_bytes); });
   }
   return out;
 }
@@ -186,7 +189,7 @@ void CpuMachine::close_channels(const PlanOp& op, const PlanOperand* operand) {
     if (i < op.destinations) {
       ChannelEnd& end = senders_[peer];
       SlotHeader& header = slot(end);
-      header.bytes = static_cast<std::uint64_t>(op.slice_bytes);
+      header.bytes = static_cast<std::uint64_t>(op.rest_bytes);
       header.hash = static_cast<std::uint32_t>(hash_);
       header.message.store(end.slices + 1, std::memory_order_release);
       pass(end);
@@ -206,6 +209,12 @@ void CpuMachine::compare_plans() {
       return fail_on_mismatch(peer);
     }
   }
+}
+
+void CpuMachine::fail_on_length(int peer, std::uint64_t sent, std::int64_t expected) {
+  failure_ = error(Code::mismatch,
+                   "rank {} and rank {} do not agree on operation {}: rank {} sends {} bytes, rank {} receives {}",
+                   rank_, peer, flag_base_ >> 16U, peer, sent, rank_, expected);
 }
 
 void CpuMachine::fail_on_mismatch(int peer) {

@@ -89,6 +89,9 @@ class CpuMachine {
   /// Whether MOVEs into scratch use non-temporal stores.
   void set_streams_staging(bool streams) { streams_staging_ = streams; }
 
+  /// Plans that this machine has walked are no more.
+  void forget_plans() { resolved_ = {}; }
+
   /// Empty, or why the operation cannot go on (mismatch naming the peer).
   [[nodiscard]] const Status& failure() const { return failure_; }
 
@@ -161,9 +164,9 @@ class CpuMachine {
   [[nodiscard]] SlotHeader& slot(const ChannelEnd& end) const {
     return *reinterpret_cast<SlotHeader*>(end.memory.slots + end.slot * slot_stride_);
   }
-  [[nodiscard]] std::byte* payload(const ChannelEnd& end, std::int64_t slice_bytes) const {
+  [[nodiscard]] std::byte* payload(const ChannelEnd& end, std::int64_t rest_bytes) const {
     SlotHeader& header = slot(end);
-    if (slice_bytes <= static_cast<std::int64_t>(SlotHeader::kInline)) return header.payload.data();
+    if (rest_bytes <= static_cast<std::int64_t>(SlotHeader::kInline)) return header.payload.data();
     return reinterpret_cast<std::byte*>(&header + 1);
   }
   void pass(ChannelEnd& end) const {
@@ -204,6 +207,7 @@ class CpuMachine {
   [[nodiscard]] bool is_free(ChannelEnd& end);
   [[nodiscard]] bool is_full(const ChannelEnd& end, int peer, const PlanOp& op);
   void fail_on_mismatch(int peer);
+  void fail_on_length(int peer, std::uint64_t sent, std::int64_t expected);
 
   const Domain& domain_;
   int rank_;

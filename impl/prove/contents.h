@@ -31,9 +31,11 @@ class Contents {
     for (int rank = 0; rank < layout_.ranks(); ++rank) {
       Value value = lane_.contribution(rank);
       lane_.shift(value, -layout_.input_shift(rank));
-      for (int block = 0; block < input_blocks(layout_.problem(), rank) && layout_.block_bytes() > 0; ++block) {
-        const std::int64_t begin = layout_.block_begin(block) + layout_.input_shift(rank);
-        memory(rank, layout_.input_memory()).write(begin, begin + layout_.block_bytes(), value);
+      for (int index = 0; index < input_blocks(layout_.problem(), rank); ++index) {
+        const Block block = layout_.input_block(rank, index);
+        if (block.bytes == 0) continue;
+        const std::int64_t begin = block.offset + layout_.input_shift(rank);
+        memory(rank, layout_.input_memory()).write(begin, begin + block.bytes, value);
       }
     }
   }
@@ -208,9 +210,10 @@ bool Contents<Lane>::locate_slot(int rank, const PlanOp& op, const PlanOperand& 
   Slice* const slice = *slices++;
   const bool is_destination = &places == &destinations_;
   if (is_destination && (op.marks & mark_opens) != 0) slice->clear();
-  if (operand.offset < 0 || operand.offset + op.bytes > op.slice_bytes || op.slice_bytes > set_.slot_bytes) {
-    findings_.add(rank, op.step, "bytes [{}, {}) of a slice of {} bytes in a slot of {}", operand.offset,
-                  operand.offset + op.bytes, op.slice_bytes, set_.slot_bytes);
+  const std::int64_t slice_bytes = std::min(op.rest_bytes, set_.slot_bytes);
+  if (operand.offset < 0 || operand.offset + op.bytes > slice_bytes) {
+    findings_.add(rank, op.step, "bytes [{}, {}) of a slice of {} bytes", operand.offset, operand.offset + op.bytes,
+                  slice_bytes);
     return false;
   }
   if (!plan_of(rank).header().uses_channels) findings_.add(rank, op.step, "a channel in a plan that uses no channels");

@@ -12,14 +12,19 @@ namespace {
 template <class Lane>
 typename Lane::Value expected(const Lane& lane, const Layout& layout, Op op, int rank, int block) {
   const Origin origin = origin_of(layout.problem(), rank, block);
-  typename Lane::Value value = lane.contribution(origin.every_rank ? 0 : origin.rank);
-  if (op == Op::premul_sum) lane.scale(value);
-  for (int r = 1; origin.every_rank && r < layout.ranks(); ++r) {
-    typename Lane::Value other = lane.contribution(r);
-    if (op == Op::premul_sum) lane.scale(other);
-    lane.combine(value, other);
-  }
-  lane.shift(value, layout.block_begin(origin.block) - layout.block_begin(block));
+  const int first = origin.every_rank ? 0 : origin.rank;
+  const auto distance = [&](int from) {
+    return layout.input_block(from, origin.block).offset - layout.output_block(rank, block).offset;
+  };
+  const auto contribution = [&](int from) {
+    typename Lane::Value value = lane.contribution(from);
+    if (op == Op::premul_sum) lane.scale(value);
+    if (!layout.has_equal_blocks()) lane.shift(value, distance(from));
+    return value;
+  };
+  typename Lane::Value value = contribution(first);
+  for (int r = 1; origin.every_rank && r < layout.ranks(); ++r) lane.combine(value, contribution(r));
+  if (layout.has_equal_blocks()) lane.shift(value, distance(first));  // the same for all
   return value;
 }
 
@@ -124,8 +129,10 @@ void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>&
   for (int rank = 0; rank < problem.ranks; ++rank) {
     const Runs<HashLane::Value>& output = contents.memory(rank, memory_output);
     for (int block = 0; block < output_blocks(problem, rank); ++block) {
-      const std::int64_t begin = layout.block_begin(block);
-      const std::int64_t end = begin + layout.block_bytes();
+      const Block place = layout.output_block(rank, block);
+      if (place.bytes == 0) continue;
+      const std::int64_t begin = place.offset;
+      const std::int64_t end = begin + place.bytes;
       const Origin origin = origin_of(problem, rank, block);
       const bool is_known = origin.every_rank && reduced && reduced_block == origin.block;
       const HashLane::Value should = is_known ? *reduced : expected(contents.lane(), layout, op, rank, block);

@@ -62,6 +62,22 @@ Proof prove_plans(const PlanSet& set) {
   return proof;
 }
 
+Result<Proof> prove(const Schedule& schedule, BindRequest request, std::span<const BlockTable> blocks) {
+  if (Proof proof{.findings = find_flaws(schedule), .labels = {}}; !proof.holds()) return proof;
+  request.keep_exposures = true;
+  std::vector<Plan> plans;
+  for (request.rank = 0; request.rank < schedule.problem.ranks; ++request.rank) {
+    request.blocks = &blocks[static_cast<std::size_t>(request.rank)];
+    TUTTI_ASSIGN_OR_RETURN(BoundCall call, bind(schedule, request));
+    plans.push_back(std::move(call.tail));
+  }
+  return prove_plans({.schedule = &schedule,
+                      .plans = plans,
+                      .slots = request.resources.slots,
+                      .slot_bytes = request.resources.slot_bytes,
+                      .blocks = blocks});
+}
+
 Result<Proof> prove(const Schedule& schedule, BindRequest request) {
   if (Proof proof{.findings = find_flaws(schedule), .labels = {}}; !proof.holds()) return proof;
   request.keep_exposures = true;

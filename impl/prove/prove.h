@@ -62,6 +62,8 @@ struct PlanSet {
   std::int64_t slot_bytes = 0;
   std::int64_t block_bytes = 0;   ///< of one block in this segment
   std::int64_t block_stride = 0;  ///< distance of two blocks in a user's buffer
+  /// Of a v form, blocks[r] are rank r's; the two fields above are then unused.
+  std::span<const BlockTable> blocks = {};
 };
 
 /// What makes steps of any rank none (flaw_of); `prove` and `derive_cost` begin with it.
@@ -77,6 +79,12 @@ struct PlanSet {
 /// Binds all ranks as `request` says (its rank and keep_exposures do not count) and proves the full and the tail
 /// segment. Errors: those of bind.
 [[nodiscard]] Result<Proof> prove(const Schedule& schedule, BindRequest request);
+/// The same of a v form; blocks[r] are rank r's (BindRequest::blocks does not count).
+[[nodiscard]] Result<Proof> prove(const Schedule& schedule, BindRequest request, std::span<const BlockTable> blocks);
+
+/// Blocks of all ranks among which those of `rank` are `table`, for a proof by a rank that knows its own only: what all
+/// ranks know is as it is, what the others alone know is made up.
+[[nodiscard]] std::vector<BlockTable> blocks_around(const Problem& problem, int rank, const BlockTable& table);
 
 /// Cost derived from the steps of all ranks; empty and a finding where the steps cannot be run to their end.
 struct DerivedCost {
@@ -93,8 +101,9 @@ struct ScheduleProof {
 
 /// Proves `schedule` out of and in place, with shared and private buffers, with units of one slot, of four slots (of
 /// two on more than 32 ranks), and with a block of a single element, and where it reduces also with a factor on each
-/// rank (plans that are the same with both kinds of buffers are walked once); and that its cost formula, `least_slots`
-/// and `synchronises` say what is derived. Errors: refuted with the case and the first findings; those of bind.
+/// rank (plans that are the same with both kinds of buffers are walked once); where it takes counts, also with blocks of
+/// different lengths, some of them empty, in any order and with gaps; and that its cost formula, `least_slots` and
+/// `synchronises` say what is derived. Errors: refuted with the case and the first findings; those of bind.
 [[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
 
 }  // namespace tutti

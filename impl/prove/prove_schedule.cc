@@ -126,6 +126,43 @@ Result<Labels> prove_form(const Schedule& schedule, const Form& form, std::span<
   return proof.labels;
 }
 
+/// Elements of block `index`, some blocks empty, others of several slices.
+Count uneven_count(int index) { return index % 3 == 1 ? 0 : (Count{7} * index * index + 3 * index + 5) % 41; }
+
+/// One rank's blocks of a v form: from the last to the first, a gap before each, another one on each rank.
+Result<BlockTable> uneven_blocks(const Problem& problem, int rank) {
+  const auto place = [rank](const std::vector<Count>& counts) {
+    std::vector<Count> displacements(counts.size());
+    Count next = 2 * rank;
+    for (std::size_t i = counts.size(); i-- > 0; next += counts[i] + 3) displacements[i] = next;
+    return displacements;
+  };
+  const bool has_own = base_of(problem.collective) == Collective::all_to_all;
+  std::vector<Count> counts;
+  for (int block = 0; block < problem.ranks; ++block) counts.push_back(uneven_count(has_own ? rank + block : block));
+  const std::vector<Count> displacements = place(counts);
+  const Division division{.counts = counts, .displacements = displacements};
+  return has_own ? blocks_of(problem, division, division, size_of(Dtype::f32))
+                 : blocks_of(problem, rank, division, size_of(Dtype::f32));
+}
+
+/// The v form of a schedule that takes counts.
+Status prove_uneven(const Schedule& schedule, bool is_in_place, ScheduleProof& result) {
+  std::vector<BlockTable> blocks;
+  for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
+    TUTTI_ASSIGN_OR_RETURN(BlockTable table, uneven_blocks(schedule.problem, rank));
+    blocks.push_back(std::move(table));
+  }
+  BindRequest request = request_for(schedule, {.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::private_});
+  TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(schedule, request, blocks));
+  ++result.proofs;
+  if (proof.holds()) return {};
+  return refuted(
+      fmt::format("{}_v {} on {} ranks, root {}, {} place", to_string(schedule.problem.collective), schedule.name,
+                  schedule.problem.ranks, schedule.problem.root, is_in_place ? "in" : "out of"),
+      proof.findings);
+}
+
 }  // namespace
 
 Result<ScheduleProof> prove_schedule(const Schedule& schedule) {
@@ -156,6 +193,9 @@ Result<ScheduleProof> prove_schedule(const Schedule& schedule) {
       TUTTI_ASSIGN_OR_RETURN(labels, prove_form(schedule, scaled, scaling, false));
       ++result.proofs;
     }
+  }
+  for (const bool is_in_place : {false, true}) {
+    if (schedule.takes_counts) TUTTI_RETURN_IF_ERROR(prove_uneven(schedule, is_in_place, result));
   }
   return result;
 }

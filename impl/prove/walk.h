@@ -67,7 +67,7 @@ class Walk {
 
   struct Node {
     Slice slice;
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0;  ///< PlanOp::rest_bytes
     std::uint32_t step = 0;  ///< of the sender
     Node* next = nullptr;
   };
@@ -193,9 +193,10 @@ class Walk {
     --from.full;
     me.full_nodes[n] = node;
     me.full[n] = &node->slice;
-    if (node->bytes != op.slice_bytes) {
-      findings_.add(rank, op.step, "receives a slice of {} bytes from rank {}, which sends {} bytes in its step {}",
-                    op.slice_bytes, peer, node->bytes, node->step);
+    if (node->bytes != op.rest_bytes) {
+      findings_.add(rank, op.step,
+                    "receives the last {} bytes of a message from rank {}, which sends the last {} in its step {}",
+                    op.rest_bytes, peer, node->bytes, node->step);
     }
   }
 
@@ -209,7 +210,7 @@ class Walk {
     for_channels(plan(rank).destinations(op), [&](int peer) {
       Channel& to = channel(rank, peer);
       Node* const node = me.empty_nodes[n++];
-      node->bytes = op.slice_bytes;
+      node->bytes = op.rest_bytes;
       node->step = op.step;
       node->next = nullptr;
       (to.full == 0 ? to.head : to.tail->next) = node;

@@ -29,7 +29,24 @@ class KeyHash {
   std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
+/// Of a v form: what all ranks know of it. Where blocks lie, and whether a rank is in place, is its own affair, for a
+/// message is as long whatever the answer.
+std::uint64_t v_key_hash(const Schedule& schedule, const BindRequest& request) {
+  KeyHash hash;
+  hash.add("v")
+      .add(to_string(schedule.problem.collective))
+      .add(schedule.name)
+      .add(schedule.problem.ranks)
+      .add(schedule.problem.root)
+      .add(to_string(request.dtype))
+      .add(to_string(request.op))
+      .add(to_string(request.buffers));
+  for (const std::int64_t bytes : request.blocks->shared) hash.add(bytes);
+  return hash.value();
+}
+
 std::uint64_t key_hash(const Schedule& schedule, const BindRequest& request, Count segment) {
+  if (request.blocks != nullptr) return v_key_hash(schedule, request);
   return KeyHash()
       .add(to_string(schedule.problem.collective))
       .add(schedule.name)
@@ -65,6 +82,14 @@ Status validate_count(const Schedule& schedule, const BindRequest& request) {
                request.count, most, element, schedule.problem.ranks);
 }
 
+Status validate_blocks(const Schedule& schedule, const BindRequest& request) {
+  if (!schedule.takes_counts) {
+    return error(Code::invalid_argument, "{} {} takes no counts: its blocks are of one length",
+                 to_string(schedule.problem.collective), schedule.name);
+  }
+  return check_blocks(schedule.problem, request.rank, *request.blocks, request.is_in_place);
+}
+
 Status validate(const Schedule& schedule, const BindRequest& request) {
   const int ranks = schedule.problem.ranks;
   if (request.rank < 0 || request.rank >= ranks) {
@@ -74,7 +99,8 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
     return error(Code::invalid_argument, "root {} is out of range: 0 to {}", schedule.problem.root, ranks - 1);
   }
   TUTTI_RETURN_IF_ERROR(validate_shape(schedule));
-  TUTTI_RETURN_IF_ERROR(validate_count(schedule, request));
+  TUTTI_RETURN_IF_ERROR(request.blocks == nullptr ? validate_count(schedule, request)
+                                                  : validate_blocks(schedule, request));
   if (!op_exists(request.op, request.dtype)) {
     return error(Code::invalid_argument, "op {} does not exist for {}: integers only", to_string(request.op),
                  to_string(request.dtype));
@@ -98,8 +124,14 @@ std::string_view to_string(Buffers buffers) { return buffers == Buffers::shared 
 
 Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request) {
   TUTTI_RETURN_IF_ERROR(validate(schedule, request));
-  TUTTI_ASSIGN_OR_RETURN(const Count segment, choose_segment(schedule, request));
   BoundCall call;
+  if (request.blocks != nullptr) {
+    TUTTI_RETURN_IF_ERROR(check_slots(schedule, request));
+    call.has_tail = true;
+    TUTTI_ASSIGN_OR_RETURN(call.tail, plan_for(schedule, request, 0));
+    return call;
+  }
+  TUTTI_ASSIGN_OR_RETURN(const Count segment, choose_segment(schedule, request));
   call.segment_bytes = segment * static_cast<std::int64_t>(size_of(request.dtype));
   call.full_segments = request.count / segment;
   call.has_tail = request.count % segment > 0 || request.count == 0;

@@ -7,6 +7,7 @@
 // the same lengths because they derive them from the same table of units.
 #pragma once
 
+#include "impl/collective/blocks.h"
 #include "impl/schedule/plan.h"
 #include "impl/schedule/schedule.h"
 #include "impl/types/dtype.h"
@@ -29,7 +30,7 @@ struct Resources {
 
 struct BindRequest {
   int rank = 0;
-  Count count = 0;  ///< elements per block
+  Count count = 0;  ///< elements per block; unused in a v form
   Dtype dtype = Dtype::f32;
   Op op = Op::none;
   bool is_in_place = false;
@@ -37,6 +38,8 @@ struct BindRequest {
   Resources resources;
   Count segment = 0;            ///< elements per block and segment; 0: the largest that fits
   bool keep_exposures = false;  ///< for the prover
+  /// A v form of the schedule's collective: this rank's blocks, as long as `bind` runs. It is one segment.
+  const BlockTable* blocks = nullptr;
 };
 
 /// A call as a sequence of segments: `full` plans one after the other, then the tail where there is one. Segment i
@@ -52,9 +55,10 @@ struct BoundCall {
   [[nodiscard]] const Plan& plan(Count segment) const { return segment < full_segments ? full : tail; }
 };
 
-/// Errors: invalid_argument (rank, count, segment or shape out of range; a step of this rank that is none, see
-/// check.h), resource with the numbers (a plan whose messages need more slots than the channel has, or whose smallest
-/// segment needs more scratch than there is).
+/// Errors: invalid_argument (rank, count, segment or shape out of range; blocks that are none, see check_blocks, or of
+/// a schedule that does not take counts; a step of this rank that is none, see check.h), resource with the numbers (a
+/// plan whose messages need more slots than the channel has, or whose smallest segment needs more scratch than there
+/// is).
 [[nodiscard]] Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request);
 
 }  // namespace tutti

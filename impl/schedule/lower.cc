@@ -35,8 +35,8 @@ Lowering::Lowering(const LowerRequest& lower)
   header_.synchronises = schedule_.synchronises;
   header_.slices = slices_of(schedule_, request_, table_);
   header_.scratch_bytes = layout_.bytes;
-  header_.input_bytes = extent(input_blocks(schedule_.problem, rank_));
-  header_.output_bytes = extent(output_blocks(schedule_.problem, rank_));
+  header_.input_bytes = extent(Space::input);
+  header_.output_bytes = extent(Space::output);
   const std::int64_t touched = request_.is_in_place ? std::max(header_.input_bytes, header_.output_bytes)
                                                     : header_.input_bytes + header_.output_bytes;
   const std::int64_t cache = request_.resources.cache_bytes;
@@ -74,11 +74,28 @@ Result<Plan> Lowering::run() {
   return Plan(header_, ops_, operands_, exposures_);
 }
 
-std::int64_t Lowering::extent(int blocks) const {
+std::int64_t Lowering::extent(Space space) const {
+  if (request_.blocks != nullptr) {
+    return extent_of(space == Space::input ? request_.blocks->input : request_.blocks->output);
+  }
+  const int blocks = blocks_of(space, rank_);
   return blocks == 0 ? 0 : (blocks - 1) * table_.user_stride() + table_.segment_bytes();
 }
 
+std::int64_t Lowering::user_bytes(Space space, int rank, const UnitSet& set) const {
+  const int blocks = blocks_of(space, rank);
+  if (request_.blocks == nullptr) return table_.bytes(set, blocks);
+  const BlockTable& table = *request_.blocks;
+  return table_.bytes(set, blocks, [&](int block) {
+    if (rank != rank_) return table.shared.at(static_cast<std::size_t>(blocks == 1 ? rank : block));
+    return (space == Space::input ? table.input : table.output)[static_cast<std::size_t>(block)].bytes;
+  });
+}
+
 std::vector<Piece> Lowering::user_pieces(Space space, int rank, const UnitSet& set) const {
+  if (request_.blocks != nullptr) {
+    return table_.pieces(set, space == Space::input ? request_.blocks->input : request_.blocks->output);
+  }
   return table_.pieces(set, blocks_of(space, rank), table_.user_stride());
 }
 

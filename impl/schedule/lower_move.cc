@@ -88,7 +88,7 @@ void Lowering::copy_local(const Located& destination, const Located& source) {
 
 std::int64_t Lowering::length_of(const Step& step) const {
   const auto bytes_of = [this](const Operand& operand) {
-    return table_.bytes(operand.units, blocks_of(operand.space, operand.ranks.first));
+    return user_bytes(operand.space, operand.ranks.first, operand.units);
   };
   if (step.as_long_as.units.length > 0) return bytes_of(step.as_long_as);
   std::int64_t scratch_bytes = 0;
@@ -143,15 +143,18 @@ void Lowering::locate(const Operand& operand, std::vector<Located>& list) const 
   append_part(mine + 1, operand.ranks.n, false);
 }
 
+std::int64_t Lowering::input_shift(int rank) const {
+  if (request_.blocks != nullptr) return in_place_shift(schedule_.problem, rank, *request_.blocks);
+  return in_place_block(schedule_.problem, rank) * table_.user_stride();
+}
+
 bool Lowering::is_same_memory(const Located& a, const Located& b) const {
   if (a.ranks.n != 1 || b.ranks.n != 1 || a.ranks.first != b.ranks.first) return false;
   if (a.space == Space::channel || b.space == Space::channel) return false;
   const bool is_aliased = request_.is_in_place && is_user(a.space) && is_user(b.space);
   if (a.space != b.space && !is_aliased) return false;
   const auto shift = [&](const Located& l) {
-    return is_aliased && l.space == Space::input
-               ? in_place_block(schedule_.problem, l.ranks.first) * table_.user_stride()
-               : 0;
+    return is_aliased && l.space == Space::input ? input_shift(l.ranks.first) : 0;
   };
   const std::int64_t shift_a = shift(a), shift_b = shift(b);
   return std::equal(
@@ -209,7 +212,7 @@ void Lowering::emit(const std::vector<Located>& destinations, const std::vector<
     op.sources = append_operands(from, cuts[i], slice_begin);
     if (has_channel) {
       op.has_channel = 1;
-      op.slice_bytes = slice_end - slice_begin;
+      op.rest_bytes = move_bytes_ - slice_begin;
       if (cuts[i] == slice_begin) op.marks |= mark_opens;
       if (cuts[i + 1] == slice_end) op.marks |= mark_closes;
     }

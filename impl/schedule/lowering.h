@@ -28,7 +28,9 @@ class Lowering {
   Result<Plan> run();
 
  private:
-  [[nodiscard]] std::int64_t extent(int blocks) const;
+  [[nodiscard]] std::int64_t extent(Space space) const;
+  /// Bytes of `set` in the user's buffer of `rank`: in a v form also of a rank whose blocks' places are not known here.
+  [[nodiscard]] std::int64_t user_bytes(Space space, int rank, const UnitSet& set) const;
   [[nodiscard]] int blocks_of(Space space, int rank) const {
     return space == Space::input ? input_blocks(schedule_.problem, rank) : output_blocks(schedule_.problem, rank);
   }
@@ -74,6 +76,8 @@ class Lowering {
   [[nodiscard]] Located locate_memory(const Operand& operand, bool in_mirror) const;
   /// Appends the operand; where it is staged, peers' parts of a set move to their mirrors and mine stays, in set order.
   void locate(const Operand& operand, std::vector<Located>& list) const;
+  /// In place, the bytes from the output of `rank` to its input.
+  [[nodiscard]] std::int64_t input_shift(int rank) const;
   [[nodiscard]] bool is_same_memory(const Located& a, const Located& b) const;
   /// Whether a MOVE with these sources multiplies one of them by this rank's factor.
   [[nodiscard]] bool scales(const std::vector<Located>& sources) const;

@@ -69,8 +69,9 @@ struct PlanOp {
   std::uint32_t step =
       0;  ///< index of the schedule's step, for messages; staging copies carry their SIGNAL's or WAIT's
   std::int64_t bytes = 0;  ///< MOVE: length of this piece
-  std::int64_t slice_bytes =
-      0;  ///< MOVE with channels: length of the whole slice (the message's length at the receiver)
+  /// MOVE with channels: what is left of the message, this slice included. The receiver compares it, so that the first
+  /// slice shows whether both ends mean the same message.
+  std::int64_t rest_bytes = 0;
 
   bool operator==(const PlanOp&) const = default;
 };

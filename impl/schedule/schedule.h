@@ -205,6 +205,7 @@ struct Schedule {
   std::function<int(int slices)> least_slots;  ///< channel slots needed when a message is cut into so many slices
   bool synchronises = false;                   ///< no rank finishes before every rank has started
   bool stages_in_place = false;                ///< in place, exposed inputs are staged as if buffers were private
+  bool takes_counts = false;                   ///< right for blocks of different lengths: carries the v form as well
 };
 
 }  // namespace tutti

@@ -18,6 +18,30 @@ UnitTable table_for(const Schedule& schedule, const BindRequest& request, Count 
                     .element_bytes = static_cast<std::int64_t>(size_of(request.dtype))});
 }
 
+/// Bytes of all blocks that this rank knows of, and of the longest.
+struct Lengths {
+  std::int64_t total = 0;
+  std::int64_t longest = 0;
+};
+Lengths lengths_of(const BlockTable& table) {
+  Lengths lengths;
+  for (const std::int64_t bytes : table.shared) {
+    lengths.total += bytes;
+    lengths.longest = std::max(lengths.longest, bytes);
+  }
+  for (const std::vector<Block>* list : {&table.input, &table.output}) {
+    lengths.total = std::max(lengths.total, total_of(*list));
+    for (const Block& block : *list) lengths.longest = std::max(lengths.longest, block.bytes);
+  }
+  return lengths;
+}
+
+/// Of the longest message of a v form, or of more: its blocks are not looked at.
+std::int64_t longest_message_of(const Schedule& schedule, const BlockTable& table) {
+  const Lengths lengths = lengths_of(table);
+  return std::min(lengths.total, schedule.shape.largest_message * lengths.longest);
+}
+
 /// What a segment takes of the resources.
 struct Needs {
   int slices = 0;  ///< of the longest message
@@ -88,13 +112,32 @@ ScratchLayout scratch_layout(const Schedule& schedule, const BindRequest& reques
 
 int slices_of(const Schedule& schedule, const BindRequest& request, const UnitTable& table) {
   if (schedule.shape.largest_message == 0) return 0;
-  const std::int64_t bytes =
-      std::min(schedule.shape.largest_message * table.largest_unit_bytes(),
-               std::max(most_blocks(schedule.problem, input_blocks), most_blocks(schedule.problem, output_blocks)) *
-                   table.segment_bytes());
+  const std::int64_t bytes = request.blocks != nullptr
+                                 ? longest_message_of(schedule, *request.blocks)
+                                 : std::min(schedule.shape.largest_message * table.largest_unit_bytes(),
+                                            std::max(most_blocks(schedule.problem, input_blocks),
+                                                     most_blocks(schedule.problem, output_blocks)) *
+                                                table.segment_bytes());
   const std::int64_t slot = request.resources.slot_bytes;
   constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 2;  // room for `least_slots` to add to it
   return static_cast<int>(std::clamp<std::int64_t>((bytes + slot - 1) / slot, 1, kMost));
+}
+
+Status check_slots(const Schedule& schedule, const BindRequest& request) {
+  // A plan has an op for each slice.
+  constexpr std::int64_t kMostSlices = std::int64_t{1} << 26U;
+  const std::int64_t total = lengths_of(*request.blocks).total;
+  if (const std::int64_t most = kMostSlices * request.resources.slot_bytes; total > most) {
+    return error(Code::resource, "{}_v {} on {} ranks: {} bytes in one call; slots of {} bytes carry at most {}",
+                 to_string(schedule.problem.collective), schedule.name, schedule.problem.ranks, total,
+                 request.resources.slot_bytes, most);
+  }
+  const Needs needs = needs_of(schedule, request, 0);
+  if (needs.slots <= request.resources.slots) return {};
+  return error(Code::resource,
+               "{}_v {} on {} ranks: messages of {} slices need {} slots of {} bytes; the channel has {}",
+               to_string(schedule.problem.collective), schedule.name, schedule.problem.ranks, needs.slices, needs.slots,
+               request.resources.slot_bytes, request.resources.slots);
 }
 
 Result<Count> choose_segment(const Schedule& schedule, const BindRequest& request) {

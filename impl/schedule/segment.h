@@ -26,6 +26,10 @@ struct ScratchLayout {
 /// Slices of the longest message of any rank; 0 without channels.
 [[nodiscard]] int slices_of(const Schedule& schedule, const BindRequest& request, const UnitTable& table);
 
+/// Whether the channels carry a v form, which is one segment whatever its lengths.
+/// Errors: resource with the numbers, also where a plan would have more than 2^26 slices.
+[[nodiscard]] Status check_slots(const Schedule& schedule, const BindRequest& request);
+
 /// Elements per block and segment: all of them if they fit; else as many lines per unit as fit; where one line per unit
 /// does not, as many lines as fit: the first units get one each and the others are empty.
 /// Errors: resource with the numbers when not even one line fits, or when a segment that was asked for

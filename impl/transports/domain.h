@@ -48,7 +48,7 @@ struct alignas(kCacheLine) CompletionLine {
 struct alignas(kCacheLine) SlotHeader {
   static constexpr std::size_t kInline = 40;
   std::atomic<std::uint64_t> message;  ///< number of the slice that the slot holds, from 1
-  std::uint64_t bytes;
+  std::uint64_t bytes;  ///< what is left of the message, this slice included
   std::uint32_t hash;
   std::uint32_t reserved;
   std::array<std::byte, kInline> payload;

@@ -113,6 +113,59 @@ TEST_F(MpiShim, RefusesCountsBeyondAnIntWithTheNumber) {
   EXPECT_THAT(refusal(call_), AllOf(HasSubstr("2147483648"), HasSubstr("to 2147483647")));
 }
 
+class MpiShimV : public MpiShim {
+ protected:
+  MpiShimV() {
+    call_.op = "none";
+    call_.count = 3;
+    call_.blocks = 2;
+  }
+  const std::int64_t counts_[2] = {3, 1};
+  const std::int64_t displacements_[2] = {0, 3};
+  const std::int64_t with_gap_[2] = {0, 4};
+};
+
+TEST_F(MpiShimV, AcceptsVForms) {
+  call_.collective = "gather_v";
+  call_.recv_counts = counts_;
+  call_.recv_displacements = with_gap_;
+  EXPECT_EQ(refusal(call_), "");
+  call_.collective = "all_gather_v";
+  EXPECT_EQ(refusal(call_), "");
+  call_.send_counts = counts_;
+  call_.send_displacements = with_gap_;
+  call_.collective = "all_to_all_v";
+  EXPECT_EQ(refusal(call_), "");
+  call_.recv_counts = call_.recv_displacements = nullptr;
+  call_.collective = "scatter_v";
+  EXPECT_EQ(refusal(call_), "");
+}
+
+TEST_F(MpiShimV, ReduceScatterHasNoDisplacements) {
+  call_.collective = "reduce_scatter_v";
+  call_.op = "sum";
+  call_.send_counts = counts_;
+  call_.send_displacements = displacements_;
+  EXPECT_EQ(refusal(call_), "");
+  call_.send_displacements = with_gap_;
+  EXPECT_EQ(refusal(call_), "MPI_Reduce_scatter has no displacements: each block follows the one before it");
+  call_.send_displacements = displacements_;
+  call_.in_place = 1;
+  EXPECT_THAT(refusal(call_), HasSubstr("MPI_Reduce_scatter in place leaves its result in block 0"));
+}
+
+TEST_F(MpiShimV, CountsAndDisplacementsFitAnIntOfMpisElements) {
+  call_.collective = "all_gather_v";
+  call_.dtype = "half";
+  call_.element_bytes = 2;
+  const std::int64_t large[2] = {1073741823, 1073741824};
+  call_.recv_counts = counts_;
+  call_.recv_displacements = large;
+  EXPECT_EQ(refusal(call_), "displacement 1073741824 of block 1 does not fit one MPI call: it takes 0 to 1073741823");
+  call_.recv_counts = large;
+  EXPECT_EQ(refusal(call_), "count 1073741824 of block 1 does not fit one MPI call: it takes 0 to 1073741823");
+}
+
 TEST_F(MpiShim, RefusesNamesThatItDoesNotKnow) {
   call_.collective = "gossip";
   EXPECT_THAT(refusal(call_), HasSubstr("collective 'gossip'"));

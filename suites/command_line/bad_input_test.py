@@ -44,6 +44,18 @@ class Values(BadInput):
         self.refused("run", "--buffers", "shard", names=["--buffers", "'shard'", "'shared'"])
         self.refused("run", "--cadence", "isolatde", names=["--cadence", "'isolatde'", "'isolated'"])
 
+    def test_counts(self):
+        for command in ["run", "check"]:
+            self.refused(command, "gather_v", "--counts", "rampp", names=["--counts", "'rampp'", "'ramp'"])
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "counts.txt"
+                path.write_text("1 2\n3 four\n")
+                self.refused(command, "gather_v", "--counts", path, names=["line 2", "'four'"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "counts.txt"
+            path.write_text("1 2 3 4 5\n")
+            self.refused("run", "gather_v", "--ranks", "2,3", "--counts", path, names=["5", "gather_v on 3 ranks needs 3"])
+
     def test_pairs_that_do_not_exist(self):
         for command in ["run", "check"]:
             self.refused(command, "all_reduce", "--dtypes", "float", "--ops", "band",

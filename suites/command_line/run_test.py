@@ -3,9 +3,11 @@
 import json
 import math
 import os
+import pathlib
 import re
 import shlex
 import signal
+import tempfile
 import time
 import unittest
 
@@ -16,6 +18,7 @@ HEADER = ("case,collective,backend,algorithm,transport,buffers,ranks,dtype,op,ro
           "limit_fraction,verdict,wrong,slowest_rank,line_ns").split(",")
 COLLECTIVES = ["broadcast", "reduce", "all_reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all",
                "barrier", "sendrecv"]
+V_FORMS = ["gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v", "all_to_all_v"]
 BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, **dict.fromkeys(["broadcast", "reduce", "sendrecv"], lambda p: 1),
               **dict.fromkeys(["gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"], lambda p: (p - 1) / p)}
 FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
@@ -145,6 +148,46 @@ class Interleaved(unittest.TestCase):
                 result = support.run("check", "--case", identifier)
                 self.assertEqual(result.code, 0, result)
                 self.assertIn("1 cases as processes, 1 ok", result.out)
+
+
+class VForms(Sweep):
+    @support.needs_openmpi
+    def test_own_and_open_mpi_with_uneven_counts(self):
+        result, rows = self.sweep(*V_FORMS, "--backends", "tutti,openmpi", "--ranks", "3", "--counts", "ramp",
+                                  "--sizes", "48,6000", "--budget", "10s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual({(row["collective"], row["backend"], row["bytes"], row["count"], row["counts"]) for row in rows},
+                         {(form, backend, str(size), str(size // 4 // 2), "ramp")
+                          for form in V_FORMS for backend in ["tutti", "openmpi"] for size in [48, 6000]})
+        for row in rows:
+            self.assertIn(f"/{row['bytes']}B.ramp/", row["case"])
+        self.assertIn("ramp counts", result.out)
+
+    def test_all_leaves_them_out_and_equal_counts_are_not_named(self):
+        result, rows = self.sweep("all_gather_v", "--backends", "tutti", "--ranks", "2", "--sizes", "64",
+                                  "--counts", "equal,zeros", "--budget", "1s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual([row["case"].split("/")[7] for row in rows], ["64B", "64B.zeros"])
+        self.assertEqual([row["counts"] for row in rows], ["equal", "zeros"])
+
+    def test_counts_of_a_file_and_the_case_it_makes(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        counts = pathlib.Path(folder.name) / "counts.txt"
+        counts.write_text("1 2\n3 4\n")
+        with support.Run("run", "all_to_all_v", "gather_v", "--backends", "tutti", "--ranks", "2", "--counts", counts,
+                         "--budget", "1s", *FILES) as one:
+            result = one.wait(60)
+            self.assertEqual(result.code, 0, result)
+            _, rows = one.rows()
+            self.assertEqual([(row["collective"], row["bytes"], row["count"], row["verdict"]) for row in rows],
+                             [("all_to_all_v", "28", "4", "ok")])
+            self.assertIn("# left out: 1 x a file of 4 counts: gather_v on 2 ranks needs 2", result.out)
+            again = support.run("check", "--case", rows[0]["case"], "--counts", counts)
+            self.assertEqual(again.code, 0, again)
+            without = support.run("check", "--case", rows[0]["case"])
+            self.assertEqual(without.code, 2, without)
+            self.assertIn("--counts FILE", without.err)
 
 
 class Options(Sweep):
@@ -347,7 +390,7 @@ class Others(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         everything = json.loads(result.out)
         self.assertEqual(sorted((item["collective"], item["name"]) for item in everything["algorithms"]), files)
-        self.assertEqual(everything["collectives"], COLLECTIVES)
+        self.assertEqual(everything["collectives"], COLLECTIVES + ["pingpong"] + V_FORMS)
         self.assertEqual({item["name"]: item["available"] for item in everything["backends"]},
                          {"tutti": True, "openmpi": support.HAS_OPENMPI})
         text = support.run("list").out

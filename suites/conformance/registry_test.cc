@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -55,7 +56,8 @@ TEST(Registry, EveryCollectiveHasAnAlgorithmThatAutoMayChoose) {
     EXPECT_FALSE(algorithms_of(collective).empty()) << to_string(collective);
     for (const int ranks : {1, 2, 17, 4096}) {
       const Algorithm& chosen = choose_algorithm({.collective = collective, .ranks = ranks}, Buffers::private_, 2, 64);
-      EXPECT_EQ(chosen.collective, collective);
+      EXPECT_EQ(chosen.collective, base_of(collective));
+      if (has_counts(collective)) EXPECT_TRUE(chosen.takes_counts) << chosen.name;
     }
   }
 }
@@ -195,6 +197,47 @@ TEST_P(Coverage, EveryAlgorithmHasACaseOfEveryDtypeAndOp) {
       for (const Op op : ops) {
         EXPECT_EQ(found.contains({dtype, op}), op_exists(op, dtype))
             << name_of(algorithm->collective, algorithm->name) << " " << to_string(dtype) << " " << to_string(op);
+      }
+    }
+  }
+}
+
+// Every pattern, with no element, one, few, and several slices in a block, in both places, at both roots; every type.
+TEST_P(Coverage, EveryAlgorithmThatTakesCountsHasACaseOfEveryPatternAndType) {
+  const std::set<std::string> patterns{"equal", "ramp", "one-heavy", "zeros", "random"};
+  const int ranks = GetParam().ranks;
+  for (const Collective form : every_collective()) {
+    if (!has_counts(form)) continue;
+    sweep_.collectives = {form};
+    const std::vector<Case> cases = conformance_cases(sweep_).value().cases;
+    Names ids;
+    for (const Case& one : cases) EXPECT_TRUE(ids.insert(case_id(one)).second) << case_id(one);
+    for (const Algorithm* algorithm : algorithms_of(form)) {
+      SCOPED_TRACE(name_of(form, algorithm->name));
+      std::set<std::tuple<std::string, int, bool, std::int64_t>> found;
+      std::set<std::pair<Dtype, Op>> types;
+      for (const Case& one : cases) {
+        if (one.algorithm != algorithm->name) continue;
+        found.insert({one.counts.name, one.root, one.is_in_place, one.bytes});
+        types.insert({one.dtype, one.op});
+      }
+      for (const std::string& pattern : patterns) {
+        for (const int root : is_rooted(form) ? std::set{0, ranks - 1} : std::set{0}) {
+          for (const bool is_in_place : {false, true}) {
+            for (const Count elements : {0, 1, ranks + 1, 1023, 123567}) {
+              Cell cell{.collective = form, .dtype = GetParam().first, .ranks = ranks, .root = root};
+              cell.counts = counts_of_name(pattern).value();
+              set_bytes(cell, elements * static_cast<std::int64_t>(size_of(cell.dtype)));
+              EXPECT_TRUE(found.contains({pattern, root, is_in_place, cell.bytes}))
+                  << pattern << ", root " << root << ", in place " << is_in_place << ", " << elements << " elements";
+            }
+          }
+        }
+      }
+      for (const Dtype dtype : all_dtypes()) {
+        for (const Op op : is_reducing(form) ? all_ops() : std::vector{Op::none}) {
+          EXPECT_EQ(types.contains({dtype, op}), op_exists(op, dtype)) << to_string(dtype) << " " << to_string(op);
+        }
       }
     }
   }

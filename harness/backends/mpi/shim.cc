@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <climits>
 #include <mpi.h>
@@ -37,6 +38,8 @@ struct Prepared {
   int root = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
+  // v forms
+  std::vector<int> send_counts, send_displacements, receive_counts, receive_displacements;
 };
 
 int run_reduce(const Prepared& p) {
@@ -87,6 +90,25 @@ int run_pingpong(const Prepared& p) {
   }
   const int code = MPI_Recv(p.receive, p.count, p.type, rank - 1, 0, all, MPI_STATUS_IGNORE);
   return code != MPI_SUCCESS ? code : MPI_Send(p.receive, p.count, p.type, rank - 1, 0, all);
+}
+int run_gather_v(const Prepared& p) {
+  return MPI_Gatherv(p.send, p.count, p.type, p.receive, p.receive_counts.data(), p.receive_displacements.data(),
+                     p.type, p.root, g_world.communicator);
+}
+int run_all_gather_v(const Prepared& p) {
+  return MPI_Allgatherv(p.send, p.count, p.type, p.receive, p.receive_counts.data(), p.receive_displacements.data(),
+                        p.type, g_world.communicator);
+}
+int run_scatter_v(const Prepared& p) {
+  return MPI_Scatterv(p.send, p.send_counts.data(), p.send_displacements.data(), p.type, p.receive, p.count, p.type,
+                      p.root, g_world.communicator);
+}
+int run_reduce_scatter_v(const Prepared& p) {
+  return MPI_Reduce_scatter(p.send, p.receive, p.send_counts.data(), p.type, p.op, g_world.communicator);
+}
+int run_all_to_all_v(const Prepared& p) {
+  return MPI_Alltoallv(p.send, p.send_counts.data(), p.send_displacements.data(), p.type, p.receive,
+                       p.receive_counts.data(), p.receive_displacements.data(), p.type, g_world.communicator);
 }
 int run_barrier(const Prepared& /*p*/) { return MPI_Barrier(g_world.communicator); }
 
@@ -180,7 +202,15 @@ const Row kRows[] = {{"broadcast", run_broadcast, false, InPlace::one_buffer},
                      {"reduce_scatter", run_reduce_scatter, true, InPlace::refused},
                      {"all_to_all", run_all_to_all, false, InPlace::send},
                      {"sendrecv", run_sendrecv, false, InPlace::same_buffer},
-                     {"pingpong", run_pingpong, false, InPlace::same_buffer}};
+                     {"pingpong", run_pingpong, false, InPlace::same_buffer},
+                     {"gather_v", run_gather_v, false, InPlace::send_at_root},
+                     {"all_gather_v", run_all_gather_v, false, InPlace::send},
+                     {"scatter_v", run_scatter_v, false, InPlace::receive_at_root},
+                     {"reduce_scatter_v", run_reduce_scatter_v, true, InPlace::refused},
+                     {"all_to_all_v", run_all_to_all_v, false, InPlace::send}};
+constexpr const char* kCollectiveNames =
+    "broadcast reduce all_reduce gather all_gather scatter reduce_scatter all_to_all sendrecv pingpong "
+    "barrier gather_v all_gather_v scatter_v reduce_scatter_v all_to_all_v";
 
 std::string translate_buffers(const TuttiBackendCall& call, InPlace in_place, Prepared& prepared) {
   prepared.send = call.send;
@@ -192,7 +222,8 @@ std::string translate_buffers(const TuttiBackendCall& call, InPlace in_place, Pr
   if (in_place == InPlace::send || (in_place == InPlace::send_at_root && is_root)) prepared.send = MPI_IN_PLACE;
   if (in_place == InPlace::receive_at_root && is_root) prepared.receive = MPI_IN_PLACE;
   if (in_place != InPlace::refused) return {};
-  return "MPI_Reduce_scatter_block in place leaves its result in block 0 of the buffer, not in the rank's own";
+  const char* const function = call.blocks > 0 ? "MPI_Reduce_scatter" : "MPI_Reduce_scatter_block";
+  return std::string(function) + " in place leaves its result in block 0 of the buffer, not in the rank's own";
 }
 
 std::string translate_function(const TuttiBackendCall& call, Prepared& prepared) {
@@ -204,9 +235,52 @@ std::string translate_function(const TuttiBackendCall& call, Prepared& prepared)
     if (row.function == run_sendrecv && call.in_place != 0) prepared.function = run_sendrecv_in_place;
     return row.reduces ? translate_op(call, prepared) : "";
   }
-  return unknown("collective", call.collective,
-                 "broadcast reduce all_reduce gather all_gather scatter reduce_scatter all_to_all sendrecv pingpong "
-                 "barrier");
+  return unknown("collective", call.collective, kCollectiveNames);
+}
+
+/// MPI's counts and displacements are ints, of elements of its type: `of_each` for each of ours.
+std::string translate_array(const char* what, const int64_t* values, int32_t blocks, int of_each,
+                            std::vector<int>& array) {
+  const int most = INT_MAX / of_each;
+  for (int32_t block = 0; values != nullptr && block < blocks; ++block) {
+    if (values[block] < 0 || values[block] > most) {
+      return std::string(what) + " " + std::to_string(values[block]) + " of block " + std::to_string(block) +
+             " does not fit one MPI call: it takes 0 to " + std::to_string(most);
+    }
+    array.push_back(static_cast<int>(values[block]) * of_each);
+  }
+  return {};
+}
+
+/// MPI_Reduce_scatter takes no displacements.
+std::string check_dense(const TuttiBackendCall& call) {
+  int64_t next = 0;
+  for (int32_t block = 0; block < call.blocks; ++block) {
+    if (call.send_counts[block] > 0 && call.send_displacements[block] != next) {
+      return "MPI_Reduce_scatter has no displacements: each block follows the one before it";
+    }
+    next += call.send_counts[block];
+  }
+  return {};
+}
+
+std::string translate_blocks(const TuttiBackendCall& call, int of_each, Prepared& prepared) {
+  if (std::string_view(call.collective) == "reduce_scatter_v") {
+    if (std::string reason = check_dense(call); !reason.empty()) return reason;
+  }
+  struct Array {
+    const char* what;
+    const int64_t* values;
+    std::vector<int>& target;
+  };
+  for (const Array& array : {Array{"count", call.send_counts, prepared.send_counts},
+                             Array{"displacement", call.send_displacements, prepared.send_displacements},
+                             Array{"count", call.recv_counts, prepared.receive_counts},
+                             Array{"displacement", call.recv_displacements, prepared.receive_displacements}}) {
+    std::string reason = translate_array(array.what, array.values, call.blocks, of_each, array.target);
+    if (!reason.empty()) return reason;
+  }
+  return {};
 }
 
 std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
@@ -224,7 +298,7 @@ std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
   }
   prepared.count = static_cast<int>(call.count) * of_each;
   prepared.root = call.root;
-  return {};
+  return translate_blocks(call, of_each, prepared);
 }
 
 /// Errors come back as codes from here on: the default would end the process.

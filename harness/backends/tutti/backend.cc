@@ -27,7 +27,8 @@ class PreparedCalls final : public Prepared {
   struct Seat {
     Communicator* communicator;
     Call call;
-    Factor factor;  ///< of premul_sum
+    Factor factor;                             ///< of premul_sum
+    std::unique_ptr<const BlockTable> blocks;  ///< those of the call
     std::optional<Work> work;
   };
   explicit PreparedCalls(std::vector<Seat> seats) : seats_(std::move(seats)) {}
@@ -89,7 +90,9 @@ Result<const Schedule*> TuttiBackend::schedule_for(const Case& one) {
   std::optional<Schedule> made = substitute_ ? substitute_(one) : std::nullopt;
   if (!made) {
     TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, algorithm_of(one)));
-    made = schedule_of(*algorithm, one.problem());
+    Problem problem = one.problem();
+    problem.collective = base_of(problem.collective);
+    made = schedule_of(*algorithm, problem);
   }
   schedule = std::make_unique<Schedule>(std::move(*made));
   return static_cast<const Schedule*>(schedule.get());
@@ -99,10 +102,15 @@ Result<std::unique_ptr<Prepared>> TuttiBackend::prepare(const Case& one, std::sp
   TUTTI_ASSIGN_OR_RETURN(const Schedule* schedule, schedule_for(one));
   std::vector<PreparedCalls::Seat> seats;
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
-    seats.push_back({.communicator = communicators_[i].get(),
-                     .call = call_for(one, buffers[i], schedule),
-                     .factor = factor_element(one.dtype, communicators_[i]->rank()),
-                     .work = {}});
+    const int rank = communicators_[i]->rank();
+    PreparedCalls::Seat seat{.communicator = communicators_[i].get(),
+                             .call = call_for(one, buffers[i], schedule),
+                             .factor = factor_element(one.dtype, rank)};
+    if (has_counts(one.collective)) {
+      seat.blocks = std::make_unique<const BlockTable>(blocks_of(one).table(rank, size_of(one.dtype)));
+      seat.call.blocks = seat.blocks.get();
+    }
+    seats.push_back(std::move(seat));
     TUTTI_RETURN_IF_ERROR(communicators_[i]->prepare(seats.back().call));
   }
   return std::unique_ptr<Prepared>(new PreparedCalls(std::move(seats)));

@@ -63,12 +63,15 @@ TEST(CaseId, OfAReferenceHasNoAlgorithm) {
 }
 
 TEST(CaseId, ReadsBackWhatItWrote) {
-  for (const char* id : {"broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated",
-                         "all_reduce/tutti.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated",
-                         "barrier/openmpi.none/shm/none/none/P4096.threads/none/0B/none/none/isolated",
-                         "all_to_all/tutti.one_shot/shm/int32/none/P5.processes/none/20B/out/private/isolated",
-                         "all_reduce/tutti.ring/shm/float/sum/P2.processes/none/8B/out/private/streaming",
-                         "broadcast/tutti.direct/shm/float/none/P1.processes/root0/0B/in/private/isolated"}) {
+  for (const char* id :
+       {"broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated",
+        "all_reduce/tutti.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated",
+        "barrier/openmpi.none/shm/none/none/P4096.threads/none/0B/none/none/isolated",
+        "all_to_all/tutti.one_shot/shm/int32/none/P5.processes/none/20B/out/private/isolated",
+        "broadcast/tutti.direct/shm/float/none/P1.processes/root0/0B/in/private/isolated",
+        "all_gather_v/tutti.ring/shm/double/none/P3.threads/none/24B.ramp/out/private/isolated",
+        "gather_v/tutti.linear/shm/float/none/P3.threads/root2/24B/in/private/isolated",
+        "all_to_all_v/openmpi.none/shm/float/none/P3.processes/none/36B.file-0a1b2c3d/out/private/isolated"}) {
     const Result<Case> one = parse_case_id(id);
     ASSERT_TRUE(one.is_ok()) << one.status().message();
     EXPECT_EQ(case_id(one.value()), id);
@@ -117,6 +120,38 @@ TEST(CaseId, NamesTheWrongPart) {
               HasSubstr("unknown buffers 'privat': did you mean 'private'?"));
   EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8B/out/private/streamin"),
               HasSubstr("unknown cadence 'streamin': did you mean 'streaming'?"));
+}
+
+TEST(CaseId, OfAVFormNamesItsCountsUnlessTheyAreEqual) {
+  const Case one =
+      parse_case_id("scatter_v/tutti.linear/shm/float/none/P4.tasks/root0/400B.ramp/out/private/isolated").value();
+  EXPECT_EQ(one.counts.pattern, Pattern::ramp);
+  EXPECT_EQ(one.count, 40) << "of the largest block";
+  EXPECT_EQ(one.bytes, 400);
+  EXPECT_THAT(message_for("scatter_v/tutti.linear/shm/float/none/P4.tasks/root0/400B.rampp/out/private/isolated"),
+              HasSubstr("unknown counts 'rampp': did you mean 'ramp'?"));
+  EXPECT_THAT(message_for("scatter_v/tutti.linear/shm/float/none/P4.tasks/root0/402B.ramp/out/private/isolated"),
+              HasSubstr("'400B.ramp' is the nearest"));
+  EXPECT_THAT(message_for("scatter_v/tutti.linear/shm/float/none/P4.tasks/root0/400B.equal/out/private/isolated"),
+              HasSubstr("without '.equal'"));
+  EXPECT_THAT(message_for("scatter/tutti.linear/shm/float/none/P4.tasks/root0/400B.ramp/out/private/isolated"),
+              HasSubstr("bytes '400B.ramp' must be a number of bytes"));
+}
+
+TEST(CaseId, OfAFilesCountsNeedsTheFile) {
+  Case one = parse_case_id("gather_v/tutti.linear/shm/float/none/P2.tasks/root0/20B.file-01234567/out/private/isolated")
+                 .value();
+  EXPECT_THAT(complete_counts(one, {}).message(), HasSubstr("name it with --counts FILE"));
+  const Counts file{.pattern = Pattern::file, .name = "file-01234567", .numbers = {3, 2}};
+  Case same = one;
+  EXPECT_TRUE(complete_counts(same, {file}).is_ok());
+  EXPECT_EQ(same.counts.numbers, file.numbers);
+  EXPECT_EQ(same.count, 3);
+  EXPECT_THAT(
+      complete_counts(one, {{.pattern = Pattern::file, .name = "file-01234567", .numbers = {3, 2, 1}}}).message(),
+      HasSubstr("the file has 3 counts"));
+  EXPECT_THAT(complete_counts(one, {{.pattern = Pattern::file, .name = "file-01234567", .numbers = {3, 3}}}).message(),
+              HasSubstr("are 24 bytes, not 20"));
 }
 
 TEST(CaseId, RefusesWhatIsNotWrittenAsItWouldWriteIt) {

@@ -211,6 +211,43 @@ TEST(Expand, AnAlgorithmThatNoneOfTheCollectivesHasIsAUsageError) {
   EXPECT_THAT(status.message(), HasSubstr("unknown broadcast algorithm 'ring'"));
 }
 
+Counts file_of(std::vector<Count> numbers) {
+  return {.pattern = Pattern::file, .name = "file-00000000", .numbers = std::move(numbers)};
+}
+
+TEST(Expand, CountsMultiplyVFormsOnlyAndAFileIsOneCell) {
+  Sweep sweep = sweep_of({Collective::all_to_all, Collective::all_to_all_v});
+  sweep.counts = {counts_of_name("equal").value(), counts_of_name("ramp").value(), file_of({1, 2, 3, 4})};
+  EXPECT_THAT(
+      ids(expand(sweep).value()),
+      ElementsAre("all_to_all/tutti.none/shm/float/none/P2.processes/none/8B/out/private/isolated",
+                  "all_to_all/tutti.none/shm/float/none/P2.processes/none/1024B/out/private/isolated",
+                  "all_to_all_v/tutti.none/shm/float/none/P2.processes/none/8B/out/private/isolated",
+                  "all_to_all_v/tutti.none/shm/float/none/P2.processes/none/1024B/out/private/isolated",
+                  "all_to_all_v/tutti.none/shm/float/none/P2.processes/none/8B.ramp/out/private/isolated",
+                  "all_to_all_v/tutti.none/shm/float/none/P2.processes/none/1024B.ramp/out/private/isolated",
+                  "all_to_all_v/tutti.none/shm/float/none/P2.processes/none/28B.file-00000000/out/private/isolated"));
+}
+
+TEST(Expand, AFileThatFitsSomewhereIsLeftOutElsewhereAndCounted) {
+  Sweep sweep = sweep_of({Collective::all_to_all_v});
+  sweep.ranks = {2, 3, 4};
+  sweep.counts = {file_of({1, 2, 3, 4})};
+  sweep.placements = {{Placement::out, Placement::in}};
+  const Expansion expansion = expand(sweep).value();
+  EXPECT_EQ(expansion.cells.size(), 3U) << "a matrix of 2 out of place, 4 counts in both";
+  EXPECT_THAT(expansion.left_out,
+              ElementsAre(LeftOut{1, "in place all_to_all_v sends what it receives: the file's counts do not"},
+                          LeftOut{2, "a file of 4 counts: all_to_all_v on 3 ranks needs 3 or 9"}));
+}
+
+TEST(Expand, AFileThatFitsNowhereIsAUsageError) {
+  Sweep sweep = sweep_of({Collective::all_gather_v});
+  sweep.counts = {file_of({1, 2, 3, 4})};
+  EXPECT_THAT(expand(sweep).status().message(),
+              HasSubstr("a file of 4 fits none of the rank counts: all_gather_v on 2 ranks needs 2"));
+}
+
 TEST(CasesOf, ReferencesHaveNoAlgorithmAndTheOwnBackendOneCaseEach) {
   Sweep sweep = sweep_of({Collective::broadcast, Collective::all_reduce});
   sweep.backends = {"tutti", "openmpi"};

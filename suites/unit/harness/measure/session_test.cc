@@ -62,6 +62,19 @@ TEST(SessionSpec, SurvivesItsText) {
   EXPECT_EQ(session_from_json(to_json(spec)).value().mode, SessionSpec::Mode::measure);
 }
 
+TEST(SessionSpec, CarriesTheCountsOfFiles) {
+  SessionSpec spec{.ranks = 3, .ranks_as = RanksAs::threads};
+  Case one = case_of("all_gather_v/tutti.ring/local/float/none/P3.threads/none/24B.file-01234567/out/private/isolated");
+  one.counts.numbers = {1, 0, 5};
+  set_bytes(one, 0);
+  Case ramp = case_of("all_gather_v/tutti.ring/local/float/none/P3.threads/none/24B.ramp/out/private/isolated");
+  spec.cells = {{one}, {ramp}};
+  const auto read = session_from_json(to_json(spec));
+  ASSERT_TRUE(read.is_ok()) << read.status().message();
+  EXPECT_EQ(read.value().cells, spec.cells);
+  EXPECT_THAT(read.value().cells[0][0].counts.numbers, ElementsAre(1, 0, 5));
+}
+
 TEST(SessionSpec, TextThatIsNoneIsRefused) {
   EXPECT_EQ(session_from_json("not json").status().code(), Code::invalid_argument);
   EXPECT_EQ(session_from_json("[1]").status().code(), Code::invalid_argument);

@@ -44,8 +44,9 @@ TEST(Collectives, AreInTheOrderInWhichAllRunsThem) {
   for (const Collective collective : all_collectives()) names.push_back(to_string(collective));
   EXPECT_EQ(names, (std::vector<std::string_view>{"broadcast", "reduce", "all_reduce", "gather", "all_gather",
                                                   "scatter", "reduce_scatter", "all_to_all", "barrier", "sendrecv"}));
-  EXPECT_EQ(every_collective().size(), names.size() + 1);
-  EXPECT_EQ(every_collective().back(), Collective::pingpong);
+  EXPECT_EQ(every_collective().size(), names.size() + 6);
+  EXPECT_EQ(every_collective()[names.size()], Collective::pingpong);
+  EXPECT_EQ(every_collective().back(), Collective::all_to_all_v);
   EXPECT_EQ(every_collective().data(), all_collectives().data());
   for (const Collective collective : every_collective()) {
     EXPECT_EQ(parse_collective(to_string(collective)).value(), collective);
@@ -106,6 +107,34 @@ TEST(InPlace, IsSeenByTheAddresses) {
   EXPECT_FALSE(lies_in_place(all_gather, 3, buffer, buffer, 8));
   EXPECT_TRUE(lies_in_place(on_four(Collective::reduce_scatter), 3, buffer, buffer + 6, 8));
   EXPECT_FALSE(lies_in_place(on_four(Collective::reduce_scatter), 3, buffer + 6, buffer, 8));
+}
+
+TEST(VForms, AreNamedButNotOfAllAndMeanWhatTheirBaseMeans) {
+  std::vector<std::string_view> names;
+  for (const Collective collective : every_collective()) {
+    EXPECT_EQ(parse_collective(to_string(collective)).value(), collective);
+    if (!has_counts(collective)) continue;
+    names.push_back(to_string(collective));
+    const Collective base = base_of(collective);
+    EXPECT_EQ(std::string(to_string(base)) + "_v", to_string(collective));
+    EXPECT_EQ(is_reducing(collective), is_reducing(base));
+    EXPECT_EQ(is_rooted(collective), is_rooted(base));
+    EXPECT_TRUE(is_divided(collective) && has_data(collective));
+    EXPECT_EQ(bus_factor(on_four(collective)), bus_factor(on_four(base)));
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(input_blocks(on_four(collective), rank), input_blocks(on_four(base), rank));
+      EXPECT_EQ(output_blocks(on_four(collective), rank), output_blocks(on_four(base), rank));
+      EXPECT_EQ(in_place_block(on_four(collective), rank), in_place_block(on_four(base), rank));
+      if (output_blocks(on_four(base), rank) == 0) continue;
+      const Origin origin = origin_of(on_four(collective), rank, 0), of_base = origin_of(on_four(base), rank, 0);
+      EXPECT_EQ(origin.every_rank, of_base.every_rank);
+      EXPECT_EQ(origin.rank, of_base.rank);
+      EXPECT_EQ(origin.block, of_base.block);
+    }
+  }
+  EXPECT_EQ(names, (std::vector<std::string_view>{"gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v",
+                                                  "all_to_all_v"}));
+  for (const Collective collective : all_collectives()) EXPECT_FALSE(has_counts(collective));
 }
 
 TEST(BusFactor, IsThatOfNcclTests) {

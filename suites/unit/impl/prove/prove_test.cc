@@ -266,11 +266,12 @@ TEST_F(BrokenPlan, SliceLengthsThatDiffer) {
   use(Collective::all_reduce, "ring", 3);
   OpenPlan plan(plans_[1]);
   plan.ops[1].bytes = 32;
-  plan.ops[1].slice_bytes = 32;
+  plan.ops[1].rest_bytes = 32;
   plans_[1] = plan.closed();
   EXPECT_THAT(
       findings(),
-      StartsWith("rank 1 step 1: receives a slice of 32 bytes from rank 0, which sends 64 bytes in its step 0"));
+      StartsWith(
+          "rank 1 step 1: receives the last 32 bytes of a message from rank 0, which sends the last 64 in its step 0"));
 }
 
 TEST_F(BrokenPlan, SliceThatIsNeverClosed) {

@@ -42,6 +42,87 @@ TEST(Bind, BlocksOfASegmentKeepTheirDistanceInTheUsersBuffer) {
                           "OUT+160 <- CH(1)+0, 64 bytes, opens, closes, slice 64"));
 }
 
+// ---- v forms
+
+BlockTable all_to_all_blocks(const std::vector<Count>& send, const std::vector<Count>& receive,
+                             const std::vector<Count>& displacements) {
+  const Problem problem{.collective = Collective::all_to_all_v, .ranks = static_cast<int>(send.size())};
+  return blocks_of(problem, {.counts = send}, {.counts = receive, .displacements = displacements}, sizeof(float))
+      .value();
+}
+
+// Rank 0 sends 20 floats to rank 1, in slices of 16, and gets 5; its own block of 2 lies behind them.
+TEST(Bind, BlocksOfTheirOwnAreOneSegmentWhateverTheirLengths) {
+  BindRequest request = request_for(0, 0);
+  request.op = Op::none;
+  const BlockTable blocks = all_to_all_blocks({2, 20}, {2, 5}, {9, 1});
+  request.blocks = &blocks;
+  const BoundCall call = bound(schedule_for(Collective::all_to_all, "pairwise", 2), request);
+  EXPECT_EQ(call.segments(), 1);
+  EXPECT_THAT(texts_of(call.plan(0)),
+              ElementsAre("OUT+36 <- IN+0, 8 bytes", "CH(1)+0 <- IN+8, 64 bytes, opens, closes, slice 64",
+                          "OUT+4 <- CH(1)+0, 20 bytes, opens, closes, slice 20",
+                          "CH(1)+0 <- IN+72, 16 bytes, opens, closes, slice 16"));
+  EXPECT_EQ(call.plan(0).header().input_bytes, 88);
+  EXPECT_EQ(call.plan(0).header().output_bytes, 44);
+}
+
+TEST(Bind, AnEmptyBlockIsATokenToAPeerAndNothingToOneself) {
+  BindRequest request = request_for(0, 0);
+  request.op = Op::none;
+  const BlockTable blocks = all_to_all_blocks({0, 0}, {0, 3}, {0, 0});
+  request.blocks = &blocks;
+  EXPECT_THAT(texts_of(plan_of(schedule_for(Collective::all_to_all, "pairwise", 2), request)),
+              ElementsAre("CH(1)+0 <- IN+0, 0 bytes, opens, closes, slice 0",
+                          "OUT+0 <- CH(1)+0, 12 bytes, opens, closes, slice 12"));
+}
+
+// What a message has left tells both ends whether they mean the same one, from its first slice on.
+TEST(Bind, EverySliceSaysWhatIsLeftOfItsMessage) {
+  BindRequest request = request_for(0, 0);
+  request.op = Op::none;
+  const BlockTable blocks = all_to_all_blocks({0, 40}, {0, 0}, {0, 0});
+  request.blocks = &blocks;
+  const Plan plan = plan_of(schedule_for(Collective::all_to_all, "pairwise", 2), request);
+  std::vector<std::int64_t> rest;
+  for (const PlanOp& op : plan.ops()) rest.push_back(op.rest_bytes);
+  EXPECT_THAT(rest, ElementsAre(160, 0, 96, 32));
+}
+
+TEST(Bind, AVFormsHashHoldsWhatAllRanksKnow) {
+  const Schedule schedule = schedule_for(Collective::all_to_all, "pairwise", 2);
+  const auto hash = [&](const BlockTable& blocks) {
+    BindRequest request = request_for(0, 0);
+    request.op = Op::none;
+    request.blocks = &blocks;
+    return plan_of(schedule, request).header().hash;
+  };
+  const std::uint64_t one = hash(all_to_all_blocks({1, 2}, {1, 2}, {0, 1}));
+  EXPECT_EQ(one, hash(all_to_all_blocks({3, 0}, {3, 9}, {9, 0}))) << "no rank knows another's blocks";
+  EXPECT_NE(one, plan_of(schedule, request_for(0, 2)).header().hash)
+      << "the collective of equal blocks is another call";
+}
+
+TEST(Bind, RefusesBlocksWhereTheScheduleTakesNone) {
+  BindRequest request = request_for(0, 0);
+  const BlockTable blocks = all_to_all_blocks({1, 2}, {1, 2}, {0, 1});
+  request.blocks = &blocks;
+  const Status status = bind(schedule_for(Collective::all_to_all, "direct", 2), request).status();
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_THAT(status.message(), HasSubstr("all_to_all direct takes no counts"));
+}
+
+TEST(Bind, RefusesBlocksBeyondWhatAPlanHolds) {
+  BindRequest request = request_for(0, 0);
+  request.op = Op::none;
+  const BlockTable blocks = all_to_all_blocks({0, Count{1} << 40}, {0, 0}, {0, 0});
+  request.blocks = &blocks;
+  const Status status = bind(schedule_for(Collective::all_to_all, "pairwise", 2), request).status();
+  EXPECT_EQ(status.code(), Code::resource);
+  EXPECT_THAT(status.message(),
+              HasSubstr("4398046511104 bytes in one call; slots of 64 bytes carry at most 4294967296"));
+}
+
 // ---- the key
 
 TEST(Bind, TheHashIsTheSameOnAllRanksAndOtherForEveryOtherCall) {

@@ -98,8 +98,15 @@ inline std::vector<std::string> texts_of(const Plan& plan) {
     }
     return fmt::format("{}", fmt::join(texts, separator));
   };
+  const auto slice_bytes = [&](std::size_t index) {
+    while ((plan.ops()[index].marks & mark_opens) == 0) --index;
+    std::int64_t bytes = plan.ops()[index].bytes;
+    while ((plan.ops()[index].marks & mark_closes) == 0) bytes += plan.ops()[++index].bytes;
+    return bytes;
+  };
   std::vector<std::string> list;
-  for (const PlanOp& op : plan.ops()) {
+  for (std::size_t index = 0; index < plan.ops().size(); ++index) {
+    const PlanOp& op = plan.ops()[index];
     std::string text;
     if (op.verb == Verb::move) {
       text = fmt::format("{} <- {}, {} bytes", operands(plan.destinations(op), ", "),
@@ -113,7 +120,7 @@ inline std::vector<std::string> texts_of(const Plan& plan) {
     if ((op.marks & mark_streams) != 0) text += ", streams";
     if ((op.marks & mark_opens) != 0) text += ", opens";
     if ((op.marks & mark_closes) != 0) text += ", closes";
-    if (op.has_channel != 0) text += fmt::format(", slice {}", op.slice_bytes);
+    if (op.has_channel != 0) text += fmt::format(", slice {}", slice_bytes(index));
     list.push_back(std::move(text));
   }
   return list;

@@ -75,6 +75,20 @@ TEST(UnitTable, BlocksLieAStrideApart) {
   EXPECT_THAT(pairs(segment.pieces(units(1, 2), 3, segment.mirror_stride())), ElementsAre(Pair(64, 128)));
 }
 
+// Block 0 has 40 elements, block 1 none and block 2 is the first in memory.
+TEST(UnitTable, BlocksOfTheirOwnAreCutEachByItself) {
+  const std::vector<Block> blocks{
+      {.offset = 600, .bytes = 160}, {.offset = 0, .bytes = 0}, {.offset = 8, .bytes = 100}};
+  const UnitTable whole = table_of(1, 0);
+  EXPECT_THAT(pairs(whole.pieces(units(0, 3), blocks)), ElementsAre(Pair(600, 160), Pair(8, 100)));
+  EXPECT_THAT(pairs(whole.pieces(units(2, 2), blocks)), ElementsAre(Pair(8, 100), Pair(600, 160)));
+  const UnitTable cut = table_of(3, 0);
+  EXPECT_THAT(pairs(cut.pieces(units(1, 2), blocks)), ElementsAre(Pair(664, 96)));
+  EXPECT_THAT(pairs(cut.pieces(units(6, 2), blocks)), ElementsAre(Pair(8, 100)));
+  EXPECT_EQ(cut.bytes(units(1, 6), 3, [&](int block) { return blocks[static_cast<std::size_t>(block)].bytes; }),
+            64 + 32 + 64);
+}
+
 TEST(UnitTable, ASpaceWithoutBlocksHasNoPieces) {
   EXPECT_THAT(pairs(table_of(1, 16).pieces(unit(0), 0, 64)), IsEmpty());
 }

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/counts.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "impl/types/names.h"
+
+namespace tutti::harness {
+namespace {
+
+struct Named {
+  Pattern pattern;
+  std::string_view name;
+};
+constexpr std::array kPatterns{Named{Pattern::equal, "equal"}, Named{Pattern::ramp, "ramp"},
+                               Named{Pattern::one_heavy, "one-heavy"}, Named{Pattern::zeros, "zeros"},
+                               Named{Pattern::random, "random"}};
+constexpr std::string_view kFilePrefix = "file-";
+constexpr std::size_t kHashDigits = 8;
+
+std::vector<std::string> pattern_names() {
+  std::vector<std::string> names;
+  for (const Named& row : kPatterns) names.emplace_back(row.name);
+  return names;
+}
+
+const Named* find_pattern(std::string_view name) {
+  const auto* const row = std::ranges::find(kPatterns, name, &Named::name);
+  return row == kPatterns.end() ? nullptr : row;
+}
+
+/// The same everywhere: splitmix64's finaliser.
+std::uint64_t scramble(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31U);
+}
+
+std::string name_of_file(const std::vector<Count>& numbers) {
+  std::uint64_t hash = numbers.size();
+  for (const Count number : numbers) hash = scramble(hash ^ static_cast<std::uint64_t>(number));
+  return fmt::format("{}{:08x}", kFilePrefix, hash >> 32U);
+}
+
+/// The numbers of one line.
+Status append_line(std::string_view file, std::size_t line, const std::string& text, std::vector<Count>& numbers) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    Count number = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, failure] = std::from_chars(word.data(), end, number);
+    if (failure == std::errc() && stop == end && number >= 0 && number <= kMostCount) {
+      numbers.push_back(number);
+      continue;
+    }
+    return error(Code::invalid_argument, "counts '{}', line {}: '{}' is not a count: whole numbers from 0 to {}", file,
+                 line, word, kMostCount);
+  }
+  return {};
+}
+
+std::uint64_t weight_of(Pattern pattern, int block, int ranks, Count elements) {
+  const auto index = static_cast<std::uint64_t>(block);
+  switch (pattern) {
+    case Pattern::ramp:
+      return index + 1;
+    case Pattern::one_heavy:
+      return block == ranks / 2 ? static_cast<std::uint64_t>(std::max(1, 3 * (ranks - 1))) : 1;
+    case Pattern::zeros:
+      return index % 2 == 0 ? 1 : 0;
+    case Pattern::random: {
+      const std::uint64_t draw = scramble(scramble(static_cast<std::uint64_t>(elements)) + index);
+      return block > 0 && draw % 4 == 0 ? 0 : 1 + draw / 4 % 16;
+    }
+    case Pattern::equal:
+    case Pattern::file:
+      break;
+  }
+  return 1;
+}
+
+}  // namespace
+
+Result<Counts> parse_counts(std::string_view text) {
+  if (const Named* row = find_pattern(text)) return Counts{.pattern = row->pattern, .name = std::string(row->name)};
+  std::ifstream file{std::string(text)};
+  if (!file) {
+    return error(Code::invalid_argument,
+                 "counts '{}' are neither a pattern (equal ramp one-heavy zeros random) nor a "
+                 "file that can be read: did you mean '{}'?",
+                 text, nearest_name(std::string(text), pattern_names()));
+  }
+  Counts counts{.pattern = Pattern::file, .name = {}, .numbers = {}};
+  std::size_t number = 1;
+  for (std::string line; std::getline(file, line); ++number) {
+    TUTTI_RETURN_IF_ERROR(append_line(text, number, line, counts.numbers));
+  }
+  if (counts.numbers.empty() || file.bad()) {
+    return error(Code::invalid_argument,
+                 "counts '{}': there are none in the file: P numbers, or P x P for all_to_all_v", text);
+  }
+  counts.name = name_of_file(counts.numbers);
+  return counts;
+}
+
+Result<Counts> counts_of_name(std::string_view name) {
+  if (const Named* row = find_pattern(name)) return Counts{.pattern = row->pattern, .name = std::string(name)};
+  const bool is_file = name.starts_with(kFilePrefix) && name.size() == kFilePrefix.size() + kHashDigits &&
+                       name.substr(kFilePrefix.size()).find_first_not_of("0123456789abcdef") == name.npos;
+  if (is_file) return Counts{.pattern = Pattern::file, .name = std::string(name), .numbers = {}};
+  return unknown_name("counts", name, pattern_names());
+}
+
+bool fits(const Counts& counts, const Problem& problem) {
+  if (counts.pattern != Pattern::file) return true;
+  const auto ranks = static_cast<std::size_t>(problem.ranks);
+  const bool may_be_matrix = problem.collective == Collective::all_to_all_v;
+  return counts.numbers.size() == ranks || (may_be_matrix && counts.numbers.size() == ranks * ranks);
+}
+
+CellBlocks::CellBlocks(const Problem& problem, const Counts& counts, Count elements) : problem_(problem) {
+  TUTTI_ASSERT(fits(counts, problem), "{} counts for {} ranks", counts.numbers.size(), problem.ranks);
+  const auto ranks = static_cast<std::size_t>(problem.ranks);
+  if (counts.pattern == Pattern::file) {
+    counts_ = counts.numbers;
+    is_matrix_ = counts_.size() != ranks;
+  } else {
+    share(counts, elements);
+  }
+  if (!is_matrix_) total_ = extent_ = std::accumulate(counts_.begin(), counts_.end(), Count{0});
+  add_up();
+  if (counts.pattern == Pattern::random) scatter_places(elements);
+}
+
+/// Block b has what lies between the shares of the blocks before it and of those up to it, so that all elements are
+/// given out.
+void CellBlocks::share(const Counts& counts, Count elements) {
+  const int ranks = problem_.ranks;
+  if (counts.pattern == Pattern::equal) {
+    counts_.assign(static_cast<std::size_t>(ranks), elements / ranks);
+    return;
+  }
+  std::uint64_t all = 0;
+  for (int block = 0; block < ranks; ++block) all += weight_of(counts.pattern, block, ranks, elements);
+  __extension__ using Wide = unsigned __int128;
+  std::uint64_t weight = 0;
+  Count given = 0;
+  for (int block = 0; block < ranks; ++block) {
+    weight += weight_of(counts.pattern, block, ranks, elements);
+    const auto share = static_cast<Count>(static_cast<Wide>(elements) * weight / all);
+    counts_.push_back(share - given);
+    given = share;
+  }
+}
+
+void CellBlocks::add_up() {
+  const int rows = is_matrix_ ? problem_.ranks : 1;
+  firsts_.resize(counts_.size());
+  if (is_matrix_) column_firsts_.resize(counts_.size());
+  for (int row = 0; row < rows; ++row) {
+    Count in_row = 0, in_column = 0;
+    for (int i = 0; i < problem_.ranks; ++i) {
+      firsts_[at(row, i)] = in_row;
+      in_row += counts_[at(row, i)];
+      if (!is_matrix_) continue;
+      column_firsts_[at(row, i)] = in_column;
+      in_column += counts_[at(i, row)];
+    }
+  }
+}
+
+/// Another order, and a gap of up to 8 elements before each block.
+void CellBlocks::scatter_places(Count elements) {
+  const auto draw = [&](std::size_t index) {
+    return scramble(scramble(~static_cast<std::uint64_t>(elements)) + index);
+  };
+  std::vector<std::size_t> order(counts_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, draw);
+  Count next = 0;
+  for (const std::size_t block : order) {
+    next += static_cast<Count>(draw(block) % 9);
+    firsts_[block] = next;
+    next += counts_[block];
+  }
+  extent_ = next;
+  is_scattered_ = true;
+}
+
+Place CellBlocks::divided(int rank, int block, bool is_output) const {
+  const auto index = static_cast<std::size_t>(block);
+  if (is_matrix_) {
+    return is_output ? Place{.first = column_firsts_[at(rank, block)], .count = counts_[at(block, rank)]}
+                     : Place{.first = firsts_[at(rank, block)], .count = counts_[at(rank, block)]};
+  }
+  if (!has_own_lengths()) return {.first = firsts_[index], .count = counts_[index]};
+  // Rank r has the P blocks from number r on, once around.
+  const int number = (rank + block) % problem_.ranks;
+  const auto which = static_cast<std::size_t>(number);
+  Count first = firsts_[which];
+  if (!is_scattered_) {
+    first -= firsts_[static_cast<std::size_t>(rank)];
+    if (number < rank) first += total_;
+  }
+  return {.first = first, .count = counts_[which]};
+}
+
+Place CellBlocks::input(int rank, int block) const {
+  if (divides_input(problem_.collective)) return divided(rank, block, false);
+  return {.first = 0, .count = own_count(rank)};
+}
+
+Place CellBlocks::output(int rank, int block) const {
+  if (divides_output(problem_.collective)) return divided(rank, block, true);
+  return {.first = 0, .count = own_count(rank)};
+}
+
+Count CellBlocks::input_elements(int rank) const {
+  const int blocks = input_blocks(problem_, rank);
+  if (blocks == 0) return 0;
+  if (!divides_input(problem_.collective)) return own_count(rank);
+  if (!is_matrix_) return extent_;
+  const Place last = divided(rank, blocks - 1, false);
+  return last.first + last.count;
+}
+
+Count CellBlocks::output_elements(int rank) const {
+  const int blocks = output_blocks(problem_, rank);
+  if (blocks == 0) return 0;
+  if (!divides_output(problem_.collective)) return own_count(rank);
+  if (!is_matrix_) return extent_;
+  const Place last = divided(rank, blocks - 1, true);
+  return last.first + last.count;
+}
+
+Count CellBlocks::largest() const { return std::ranges::max(counts_); }
+
+bool CellBlocks::is_same_both_ways() const {
+  for (int row = 0; is_matrix_ && row < problem_.ranks; ++row) {
+    for (int column = 0; column < row; ++column) {
+      if (counts_[at(row, column)] != counts_[at(column, row)]) return false;
+    }
+  }
+  return true;
+}
+
+Count CellBlocks::most_elements() const {
+  if (!is_matrix_) return total_;
+  Count most = 0;
+  for (int rank = 0; rank < problem_.ranks; ++rank) {
+    most = std::max({most, input_elements(rank), output_elements(rank)});
+  }
+  return most;
+}
+
+BlockTable CellBlocks::table(int rank, std::size_t element_bytes) const {
+  const auto element = static_cast<std::int64_t>(element_bytes);
+  const auto block_at = [element](const Place& place) {
+    return Block{.offset = place.first * element, .bytes = place.count * element};
+  };
+  BlockTable table;
+  for (int i = 0; i < input_blocks(problem_, rank); ++i) table.input.push_back(block_at(input(rank, i)));
+  for (int i = 0; i < output_blocks(problem_, rank); ++i) table.output.push_back(block_at(output(rank, i)));
+  if (has_own_lengths()) return table;
+  for (const Count count : counts_) table.shared.push_back(count * element);
+  return table;
+}
+
+}  // namespace tutti::harness

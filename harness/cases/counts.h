@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// --counts: how long the blocks of a v form are. A pattern shares a number of elements out among P blocks; a file says
+// the elements of each block itself.
+//
+// Block b of gather_v, all_gather_v, scatter_v and reduce_scatter_v has counts[b] elements. Rank i of all_to_all_v
+// sends counts[(i + j) mod P] to rank j, so that every rank sends and receives the same number of elements, and as much
+// to each peer as it gets from it; or, where a file has P x P numbers, number j of row i.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/collective/blocks.h"
+#include "impl/collective/collective.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+enum class Pattern : std::uint8_t {
+  equal,      ///< all the same
+  ramp,       ///< block b is as long as b + 1
+  one_heavy,  ///< three quarters in block P/2; the others share the rest
+  zeros,      ///< those of odd numbers are empty; the others are the same
+  random,     ///< any length, some empty, in any order, with gaps between them
+  file,       ///< as a file says
+};
+
+struct Counts {
+  Pattern pattern = Pattern::equal;
+  std::string name = "equal";       ///< in ids and rows; of a file: file-<hash of its numbers>
+  std::vector<Count> numbers = {};  ///< of a file; empty where only its name is known
+
+  bool operator==(const Counts&) const = default;
+};
+
+inline constexpr Count kMostCount = Count{1} << 38U;  ///< of one block in a file
+
+/// The name of a pattern, or a file of numbers between blanks. Errors: invalid_argument: a file that cannot be read,
+/// naming the nearest pattern; a line that is not made of counts, with its number.
+[[nodiscard]] Result<Counts> parse_counts(std::string_view text);
+/// The name in an id: of a pattern, or of a file whose numbers are then not known.
+/// Errors: invalid_argument naming the nearest right one.
+[[nodiscard]] Result<Counts> counts_of_name(std::string_view name);
+/// Whether a file's numbers are as many as the problem needs: P, or P x P for all_to_all_v.
+[[nodiscard]] bool fits(const Counts& counts, const Problem& problem);
+
+/// A block of a buffer, in elements.
+struct Place {
+  Count first = 0;
+  Count count = 0;
+  bool operator==(const Place&) const = default;
+};
+
+/// Where the blocks of all ranks lie.
+class CellBlocks {
+ public:
+  /// `elements`: what the pattern shares out; unused with a file. Requires: fits.
+  CellBlocks(const Problem& problem, const Counts& counts, Count elements);
+
+  /// Block `block` of the input (output) of `rank`, which has it.
+  [[nodiscard]] Place input(int rank, int block) const;
+  [[nodiscard]] Place output(int rank, int block) const;
+  /// Elements from the first to the last, gaps included.
+  [[nodiscard]] Count input_elements(int rank) const;
+  [[nodiscard]] Count output_elements(int rank) const;
+  /// Elements of the undivided buffer of `rank`.
+  [[nodiscard]] Count own_count(int rank) const { return counts_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] Count largest() const;
+  /// Whether every rank of all_to_all_v sends to each peer what it gets from it, as in place demands.
+  [[nodiscard]] bool is_same_both_ways() const;
+  /// Elements that the larger of one rank's buffers moves, the most of all ranks.
+  [[nodiscard]] Count most_elements() const;
+
+  /// In elements of so many bytes.
+  [[nodiscard]] BlockTable table(int rank, std::size_t element_bytes) const;
+
+ private:
+  [[nodiscard]] bool has_own_lengths() const { return base_of(problem_.collective) == Collective::all_to_all; }
+  [[nodiscard]] std::size_t at(int row, int column) const {
+    return static_cast<std::size_t>(row) * static_cast<std::size_t>(problem_.ranks) + static_cast<std::size_t>(column);
+  }
+  [[nodiscard]] Place divided(int rank, int block, bool is_output) const;
+  void share(const Counts& counts, Count elements);
+  void scatter_places(Count elements);
+  void add_up();
+
+  Problem problem_;
+  bool is_matrix_ = false;
+  std::vector<Count> counts_;         ///< of the P blocks; [from][to] of a matrix
+  std::vector<Count> firsts_;         ///< of the P blocks; of a matrix: in its row
+  std::vector<Count> column_firsts_;  ///< of a matrix
+  Count total_ = 0;                   ///< of the P blocks
+  Count extent_ = 0;                  ///< with the gaps between them
+  bool is_scattered_ = false;
+};
+
+}  // namespace tutti::harness

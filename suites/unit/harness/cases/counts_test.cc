@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// How elements are shared out among blocks, where the blocks lie, and what a file of counts may hold.
+#include "harness/cases/counts.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Counts named(std::string_view name) { return counts_of_name(name).value(); }
+
+std::vector<Count> counts_of(std::string_view name, int ranks, Count elements) {
+  const CellBlocks blocks({.collective = Collective::all_gather_v, .ranks = ranks}, named(name), elements);
+  std::vector<Count> counts;
+  for (int block = 0; block < ranks; ++block) counts.push_back(blocks.output(0, block).count);
+  return counts;
+}
+
+std::string text_of(const CellBlocks& blocks, int rank, int ranks, bool is_output) {
+  std::string text;
+  for (int block = 0; block < ranks; ++block) {
+    const Place place = is_output ? blocks.output(rank, block) : blocks.input(rank, block);
+    text += fmt::format("{}+{} ", place.first, place.count);
+  }
+  return text;
+}
+
+TEST(Counts, OfThePatternsShareOutAllElements) {
+  EXPECT_THAT(counts_of("equal", 4, 40), ElementsAre(10, 10, 10, 10));
+  EXPECT_THAT(counts_of("ramp", 4, 100), ElementsAre(10, 20, 30, 40));
+  EXPECT_THAT(counts_of("one-heavy", 4, 120), ElementsAre(10, 10, 90, 10));
+  EXPECT_THAT(counts_of("zeros", 5, 30), ElementsAre(10, 0, 10, 0, 10));
+  for (const char* name : {"ramp", "one-heavy", "zeros", "random"}) {
+    for (const int ranks : {1, 2, 3, 16}) {
+      for (const Count elements : {0, 1, 7, 1023}) {
+        const std::vector<Count> counts = counts_of(name, ranks, elements);
+        EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), Count{0}), elements) << name << " " << ranks;
+        for (const Count count : counts) EXPECT_GE(count, 0);
+      }
+    }
+  }
+}
+
+TEST(CellBlocks, FollowOneAnotherAndTheOtherBufferIsTheRanksOwn) {
+  const CellBlocks blocks({.collective = Collective::scatter_v, .ranks = 4, .root = 1}, named("ramp"), 100);
+  EXPECT_EQ(text_of(blocks, 1, 4, false), "0+10 10+20 30+30 60+40 ");
+  EXPECT_EQ(blocks.input_elements(1), 100);
+  EXPECT_EQ(blocks.input_elements(0), 0);
+  EXPECT_EQ(blocks.output(3, 0), (Place{.first = 0, .count = 40}));
+  EXPECT_EQ(blocks.output_elements(2), 30);
+  EXPECT_EQ(blocks.largest(), 40);
+  EXPECT_EQ(blocks.most_elements(), 100);
+}
+
+// Rank i sends to rank j what it gets from it.
+TEST(CellBlocks, OfAllToAllAreTheSameBothWays) {
+  const CellBlocks blocks({.collective = Collective::all_to_all_v, .ranks = 3}, named("ramp"), 60);
+  EXPECT_EQ(text_of(blocks, 0, 3, false), "0+10 10+20 30+30 ");
+  EXPECT_EQ(text_of(blocks, 1, 3, false), "0+20 20+30 50+10 ");
+  EXPECT_EQ(text_of(blocks, 2, 3, true), "0+30 30+10 40+20 ");
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(blocks.input_elements(rank), 60);
+  EXPECT_TRUE(blocks.is_same_both_ways());
+}
+
+TEST(CellBlocks, OfAFilesMatrixAreItsRowsAndColumns) {
+  const Counts matrix{.pattern = Pattern::file, .name = "file-0", .numbers = {1, 2, 3, 4}};
+  const CellBlocks blocks({.collective = Collective::all_to_all_v, .ranks = 2}, matrix, 0);
+  EXPECT_EQ(text_of(blocks, 0, 2, false), "0+1 1+2 ");
+  EXPECT_EQ(text_of(blocks, 1, 2, false), "0+3 3+4 ");
+  EXPECT_EQ(text_of(blocks, 0, 2, true), "0+1 1+3 ");
+  EXPECT_EQ(text_of(blocks, 1, 2, true), "0+2 2+4 ");
+  EXPECT_EQ(blocks.input_elements(1), 7);
+  EXPECT_EQ(blocks.output_elements(1), 6);
+  EXPECT_EQ(blocks.most_elements(), 7);
+  EXPECT_FALSE(blocks.is_same_both_ways());
+}
+
+TEST(CellBlocks, RandomOnesHaveGapsAndAnotherOrderButNoOverlap) {
+  bool has_other_order = false, has_empty = false;
+  Count gaps = 0;
+  for (const Collective form : {Collective::gather_v, Collective::all_to_all_v}) {
+    for (int ranks = 1; ranks <= 16; ++ranks) {
+      const CellBlocks blocks({.collective = form, .ranks = ranks}, named("random"), 1000);
+      std::vector<bool> is_taken(static_cast<std::size_t>(blocks.output_elements(0)));
+      for (int block = 0; block < ranks; ++block) {
+        const Place place = blocks.output(0, block);
+        has_empty |= place.count == 0;
+        has_other_order |= block > 0 && place.first < blocks.output(0, block - 1).first;
+        for (Count i = place.first; i < place.first + place.count; ++i) {
+          ASSERT_FALSE(is_taken.at(static_cast<std::size_t>(i)));
+          is_taken[static_cast<std::size_t>(i)] = true;
+        }
+      }
+      gaps += std::count(is_taken.begin(), is_taken.end(), false);
+      EXPECT_EQ(std::count(is_taken.begin(), is_taken.end(), true), 1000);
+    }
+  }
+  EXPECT_TRUE(has_other_order && has_empty);
+  EXPECT_GT(gaps, 0);
+}
+
+TEST(CellBlocks, AreTablesInBytes) {
+  const CellBlocks blocks({.collective = Collective::all_gather_v, .ranks = 3}, named("ramp"), 6);
+  const BlockTable table = blocks.table(1, 8);
+  EXPECT_THAT(table.shared, ElementsAre(8, 16, 24));
+  EXPECT_THAT(table.output, ElementsAre(Block{0, 8}, Block{8, 16}, Block{24, 24}));
+  EXPECT_THAT(table.input, ElementsAre(Block{0, 16}));
+}
+
+// ---- the option
+
+class CountsFile : public testing::Test {
+ protected:
+  Result<Counts> parse(const std::string& content) {
+    std::ofstream(path_) << content;
+    return parse_counts(path_);
+  }
+  ~CountsFile() override { std::remove(path_.c_str()); }
+  const std::string path_ = testing::TempDir() + fmt::format("tutti_counts_{}.txt", getpid());
+};
+
+TEST_F(CountsFile, HoldsNumbersBetweenBlanks) {
+  const Counts counts = parse("3 0\n\t5\n").value();
+  EXPECT_EQ(counts.pattern, Pattern::file);
+  EXPECT_THAT(counts.numbers, ElementsAre(3, 0, 5));
+  EXPECT_THAT(counts.name, testing::MatchesRegex("file-[0-9a-f]{8}"));
+  EXPECT_EQ(counts_of_name(counts.name).value().name, counts.name);
+  EXPECT_NE(parse("3 0 6").value().name, counts.name);
+  EXPECT_TRUE(fits(counts, {.collective = Collective::gather_v, .ranks = 3}));
+  EXPECT_FALSE(fits(counts, {.collective = Collective::gather_v, .ranks = 2}));
+}
+
+TEST_F(CountsFile, OfPTimesPIsForAllToAllOnly) {
+  const Counts matrix = parse("1 2\n3 4\n").value();
+  EXPECT_TRUE(fits(matrix, {.collective = Collective::all_to_all_v, .ranks = 2}));
+  EXPECT_FALSE(fits(matrix, {.collective = Collective::gather_v, .ranks = 2}));
+  EXPECT_TRUE(fits(matrix, {.collective = Collective::gather_v, .ranks = 4}));
+}
+
+TEST_F(CountsFile, NamesTheLineThatIsWrong) {
+  EXPECT_THAT(parse("1 2\n3 four\n").status().message(), AllOf(HasSubstr("line 2: 'four' is not a count")));
+  EXPECT_THAT(parse("1\n\n-2\n").status().message(), HasSubstr("line 3: '-2' is not a count"));
+  EXPECT_THAT(parse("1.5").status().message(), HasSubstr("line 1: '1.5' is not a count"));
+  EXPECT_THAT(parse("274877906945").status().message(), HasSubstr("whole numbers from 0 to 274877906944"));
+  EXPECT_THAT(parse(" \n").status().message(), HasSubstr("there are none in the file"));
+}
+
+TEST(ParseCounts, OfAPatternIsItsName) {
+  EXPECT_EQ(parse_counts("one-heavy").value().pattern, Pattern::one_heavy);
+  EXPECT_THAT(parse_counts("rampp").status().message(), AllOf(HasSubstr("'rampp'"), HasSubstr("did you mean 'ramp'?")));
+  EXPECT_THAT(counts_of_name("file-12").status().message(), HasSubstr("file-12"));
+}
+
+}  // namespace
+}  // namespace tutti::harness
