@@ -33,6 +33,7 @@ Example example_of(const Algorithm& algorithm) {
       {"all_to_all/pairwise", {.ranks = 3, .shown = {0}, .is_listed = true}},
       {"all_gather/circulant", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"all_gather/direct", {.ranks = 3, .shown = {0}, .is_listed = true}},
+      {"all_gather/recursive_doubling", {.ranks = 3, .shown = {0, 1}, .is_listed = true}},
       {"all_gather/halving", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"broadcast/chain", {.ranks = 4, .shown = {0, 1, 3}, .is_listed = true}},
       {"broadcast/direct", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
