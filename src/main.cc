@@ -4,9 +4,32 @@
 
 #include <fmt/format.h>
 
+#include "impl/communicator/rendezvous.h"
 #include "impl/types/names.h"
 #include "src/program.h"
 #include "src/usage.h"
+
+namespace tutti::program {
+namespace {
+
+/// The commands that start ranks start them themselves: one that somebody starts once per rank would run as many sweeps
+/// at once, each in the others' way. The exit code, 0 where nobody has; the first of all alike says so.
+int refuse_job(const CLI::App& program) {
+  bool starts_ranks = false;
+  for (const char* command : {"run", "check", "explain"}) starts_ranks |= program.got_subcommand(command);
+  const auto world = world_from_environment();
+  if (!starts_ranks || !world.is_ok()) return exit_ok;
+  const bool is_under_mpirun = world.value().started_by.starts_with("mpirun");  // which starts no mpirun again
+  if (world.value().processes == 1 && !is_under_mpirun) return exit_ok;
+  if (world.value().process > 0) return exit_usage;
+  return complain(error(Code::invalid_argument,
+                        "`tutti` joins no job, and {} has started {} of it: start it once and by itself, its ranks it "
+                        "starts itself (--ranks {})",
+                        world.value().started_by, world.value().processes, world.value().processes));
+}
+
+}  // namespace
+}  // namespace tutti::program
 
 int main(int argc, char** argv) {
   using namespace tutti::program;
@@ -24,7 +47,8 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   try {
     program.parse(argc, argv);
-    return action();
+    const int refused = refuse_job(program);
+    return refused == exit_ok ? action() : refused;
   } catch (const CLI::Success& success) {  // --help, --version
     return program.exit(success);
   } catch (const CLI::ParseError& failure) {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "harness/doctor/condition.h"
-#include "harness/launch/descriptor.h"
+#include "impl/communicator/descriptor.h"
 
 namespace tutti::harness {
 

@@ -331,6 +331,18 @@ class Options(Sweep):
         wanted |= {("broadcast", dtype, "none") for dtype in everything["dtypes"]}
         self.assertEqual({(row["collective"], row["dtype"], row["op"]) for row in rows}, wanted)
 
+    def test_streaming_samples_are_loops_of_every_backend(self):
+        _, rows = self.sweep("all_reduce", "barrier", "--ranks", "2", "--sizes", "8,4K", "--placement", "out,in",
+                             "--cadence", "streaming", "--budget", "4s")
+        for row in rows:
+            self.assertEqual((row["cadence"], row["verdict"]), ("streaming", "ok"), row)
+            self.assertTrue(row["case"].endswith("/streaming"), row)
+            self.assertGreaterEqual(int(row["operations"]), 4, row)
+            self.assertEqual(row["checked_on"], "timed" if row["placement"] == "out" else "further", row)
+        self.assertEqual(len({row["backend"] for row in rows}), 2 if support.HAS_OPENMPI else 1)
+        _, again = self.sweep("--case", rows[0]["case"], "--budget", "1s")
+        self.assertEqual([row["case"] for row in again], [rows[0]["case"]])
+
     def test_all_roots(self):
         result, rows = self.sweep("broadcast", "--backends", "tutti", "--ranks", "2,3", "--roots", "all",
                                   "--sizes", "8", "--budget", "1s")

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/joined_job.h"
+
+#include <algorithm>
+#include <array>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/launch/allowed_cores.h"
+#include "impl/transports/local/domain.h"
+#include "impl/transports/shm/domain.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr int kTickMs = 100;  // of the look at the board
+/// By how much a process other than 0 is later to judge the board: process 0 tells it, unless it is the one that
+/// stands.
+constexpr auto kPatienceWithProcess0 = std::chrono::seconds(2);
+
+std::string hostname() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+}  // namespace
+
+DomainShape JoinedJob::shape() const { return is_alone() ? local::shape_for(ranks()) : default_shape(ranks(), 0); }
+
+// A process alone needs the board only; its domain is in its own memory.
+std::size_t JoinedJob::board_offset() const {
+  return is_alone() ? 0 : (domain_bytes(shape()) + kPage - 1) / kPage * kPage;
+}
+
+Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.data()) + board_offset(), ranks()); }
+
+Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
+  return is_alone() ? local::open_domain(shape()) : shm::open_domain(shape(), memory_.get());
+}
+
+Status JoinedJob::introduce(const std::vector<Introduction>& all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto said = nlohmann::json::parse(all[i].text, nullptr, false);
+    if (!said.is_object()) return error(Code::mismatch, "rank {} (pid {}) is another program", i, all[i].pid);
+    const std::string arguments = said.value("arguments", "");
+    if (arguments != request_.arguments) {
+      return error(Code::mismatch, "rank {} (pid {}) was started with '{}', rank 0 with '{}'", i, all[i].pid, arguments,
+                   request_.arguments);
+    }
+    participants_.push_back(
+        {.pid = all[i].pid, .hostname = said.value("hostname", ""), .cores = said.value("cores", std::vector<int>())});
+  }
+  return {};
+}
+
+Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
+  std::unique_ptr<JoinedJob> job(new JoinedJob(request));
+  const std::string text =
+      nlohmann::json{{"arguments", request.arguments}, {"hostname", hostname()}, {"cores", allowed_cores()}}.dump();
+  const std::size_t bytes = job->board_offset() + Board::bytes(job->ranks());
+  if (job->is_alone()) {
+    TUTTI_RETURN_IF_ERROR(job->introduce({{.pid = ::getpid(), .text = text}}));
+    TUTTI_ASSIGN_OR_RETURN(job->memory_, make_segment("tutti-job", bytes));
+  } else {
+    const auto agree = [&](std::span<const Introduction> all) -> Result<std::size_t> {
+      TUTTI_RETURN_IF_ERROR(job->introduce({all.begin(), all.end()}));
+      return bytes;
+    };
+    TUTTI_ASSIGN_OR_RETURN(
+        Meeting meeting,
+        meet({.world = request.world, .text = text, .timeout = request.timeout, .memory_bytes = agree}));
+    if (job->process() != 0) TUTTI_RETURN_IF_ERROR(job->introduce(meeting.all));
+    job->memory_ = std::move(meeting.memory);
+    for (std::size_t i = 0; i < meeting.links.size(); ++i) {
+      if (meeting.links[i].is_open()) job->links_.push_back({.socket = std::move(meeting.links[i]), .process = i});
+    }
+  }
+  TUTTI_ASSIGN_OR_RETURN(job->mapping_, Mapping::map(job->memory_.get(), bytes));
+  return job;
+}
+
+JoinedJob::~JoinedJob() { finish(); }
+
+std::vector<int> JoinedJob::cores() const {
+  std::vector<int> all;
+  for (const Participant& one : participants_) all.insert(all.end(), one.cores.begin(), one.cores.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+bool JoinedJob::shares_cores() const {
+  return std::all_of(participants_.begin(), participants_.end(),
+                     [&](const Participant& one) { return one.cores == participants_.front().cores; });
+}
+
+void JoinedJob::watch(CaseName case_name, OnLost on_lost) {
+  case_name_ = std::move(case_name);
+  on_lost_ = std::move(on_lost);
+  stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+  watcher_ = std::thread([this] { watch_until_stopped(); });
+}
+
+void JoinedJob::watch_until_stopped() {
+  for (;;) {
+    std::vector<pollfd> set = {{stop_.get(), POLLIN, 0}};
+    for (const Link& link : links_) {
+      if (link.socket.is_open()) set.push_back({link.socket.get(), POLLIN, 0});
+    }
+    ::poll(set.data(), set.size(), kTickMs);
+    if ((set.front().revents & POLLIN) != 0) return;
+    Status why = listen_to_all();
+    if (why.is_ok()) why = look_at_board();
+    if (why.is_ok()) continue;
+    board().abort_flag().store(1, std::memory_order_release);
+    tell_all({"error", error_text(why)});
+    on_lost_(why);
+    return;
+  }
+}
+
+Status JoinedJob::listen_to_all() {
+  for (Link& link : links_) {
+    std::array<char, 4096> bytes;
+    while (link.socket.is_open()) {
+      const ssize_t n = ::recv(link.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (n < 0) break;
+      if (n == 0) {
+        link.socket.close();
+        if (link.has_said_bye) break;
+        return error(Code::aborted, "{} ended without a word: killed, or crashed", name_of(link.process));
+      }
+      link.reader.append(std::string_view(bytes.data(), static_cast<std::size_t>(n)));
+      for (;;) {
+        TUTTI_ASSIGN_OR_RETURN(const std::optional<Frame> frame, link.reader.next());
+        if (!frame) break;
+        link.has_said_bye |= frame->type == "bye";
+        if (frame->type == "error") return hear(link.process, *frame);
+      }
+    }
+  }
+  return {};
+}
+
+/// What process 0 passes on names whom it concerns; what a process says of itself is put under its name.
+Status JoinedJob::hear(std::size_t process, const Frame& frame) {
+  const Status why = error_from(frame.text);
+  return process == 0 ? why : Status(why.code(), fmt::format("{}: {}", name_of(process), why.message()));
+}
+
+Status JoinedJob::look_at_board() const {
+  const std::int64_t now = monotonic_ns();
+  const auto timeout = process() == 0 ? request_.timeout : request_.timeout + kPatienceWithProcess0;
+  if (longest_wait(board(), now) <= timeout) return {};
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    pids.push_back(participants_[static_cast<std::size_t>(rank / ranks_here())].pid);
+  }
+  const auto blame = find_culprit(view_ranks(board(), pids, now), timeout, case_name_);
+  return blame ? Status(Code::timeout, blame->text) : Status();
+}
+
+std::string JoinedJob::name_of(std::size_t process) const {
+  const int first = static_cast<int>(process) * ranks_here();
+  const pid_t pid = participants_[process].pid;
+  if (ranks_here() == 1) return fmt::format("rank {} (pid {})", first, pid);
+  return fmt::format("the process of ranks {} to {} (pid {})", first, first + ranks_here() - 1, pid);
+}
+
+void JoinedJob::tell_all(const Frame& frame) {
+  const std::lock_guard lock(sending_);
+  for (const Link& link : links_) {
+    // Who is gone need not hear it.
+    if (link.socket.is_open()) static_cast<void>(send_frame(link.socket.get(), frame).is_ok());
+  }
+}
+
+void JoinedJob::finish() {
+  if (!watcher_.joinable()) return;
+  tell_all({"bye", ""});
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(stop_.get(), &one, sizeof(one)) == sizeof(one));
+  watcher_.join();
+}
+
+void JoinedJob::fail(const Status& why) {
+  tell_all({"error", error_text(why)});
+  finish();
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job that nobody of ours has started: the processes that mpirun, srun, torchrun or a script has started find each
+// other (impl/communicator/meeting.h), share one memory for board and domain, and watch each other. A process alone is
+// such a job too.
+//
+// There is no launcher, so each process has a thread that sleeps on the connections and looks at the board now and
+// then: a process that ends without a word, and an operation beyond its deadline, end the job for everybody, by name.
+// Process 0 hears of it first and tells the others.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/launch/board.h"
+#include "harness/launch/segment.h"
+#include "harness/launch/watch.h"
+#include "impl/communicator/meeting.h"
+#include "impl/transports/domain.h"
+
+namespace tutti::harness {
+
+struct JoinRequest {
+  World world;
+  int ranks_here = 1;     ///< ranks of every process
+  std::string arguments;  ///< what the job is to do; processes that were told otherwise are no job
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of the meeting and of each operation
+};
+
+struct Participant {
+  pid_t pid = 0;
+  std::string hostname = {};
+  std::vector<int> cores = {};  ///< that it may use
+};
+
+class JoinedJob {
+ public:
+  /// Errors: those of meet; mismatch where the processes' arguments or numbers of ranks differ.
+  [[nodiscard]] static Result<std::unique_ptr<JoinedJob>> join(const JoinRequest& request);
+  ~JoinedJob();
+  JoinedJob(const JoinedJob&) = delete;
+  JoinedJob& operator=(const JoinedJob&) = delete;
+
+  [[nodiscard]] int process() const { return request_.world.process; }
+  [[nodiscard]] const std::vector<Participant>& participants() const { return participants_; }
+  [[nodiscard]] int ranks() const { return request_.world.processes * request_.ranks_here; }
+  [[nodiscard]] int ranks_here() const { return request_.ranks_here; }
+  [[nodiscard]] int first_rank() const { return process() * request_.ranks_here; }  ///< of this process
+  [[nodiscard]] Board board() const;
+  /// The domain of all ranks as this process sees it: `local` for a process alone, else `shm`.
+  [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain() const;
+
+  /// All cores that the processes may use, rising; and whether each may use all of them.
+  [[nodiscard]] std::vector<int> cores() const;
+  [[nodiscard]] bool shares_cores() const;
+
+  /// Called once, in a thread of its own, when the job is lost: it should print and exit, for the ranks of this process
+  /// may never come back.
+  using OnLost = std::function<void(const Status& why)>;
+  /// Begins to watch.
+  void watch(CaseName case_name, OnLost on_lost);
+  /// The last word of a process whose ranks are done, or that gives up: the others then end with its reason. Ends the
+  /// watch.
+  void finish();
+  void fail(const Status& why);
+
+ private:
+  explicit JoinedJob(const JoinRequest& request) : request_(request) {}
+  [[nodiscard]] bool is_alone() const { return request_.world.processes == 1; }
+  [[nodiscard]] DomainShape shape() const;
+  [[nodiscard]] std::size_t board_offset() const;
+  Status make_memory();
+  Status introduce(const std::vector<Introduction>& all);
+
+  void watch_until_stopped();
+  /// What has come over the connections; the first reason to end the job.
+  Status listen_to_all();
+  Status hear(std::size_t process, const Frame& frame);
+  [[nodiscard]] Status look_at_board() const;
+  void tell_all(const Frame& frame);
+  [[nodiscard]] std::string name_of(std::size_t process) const;
+
+  struct Link {
+    Descriptor socket;
+    std::size_t process = 0;  ///< at the other end
+    FrameReader reader = {};
+    bool has_said_bye = false;
+  };
+
+  JoinRequest request_;
+  std::vector<Participant> participants_;
+  Descriptor memory_;
+  Mapping mapping_;
+  std::vector<Link> links_;
+  CaseName case_name_;
+  OnLost on_lost_;
+  std::mutex sending_;
+  Descriptor stop_;  ///< an eventfd: readable when the watch is to end
+  std::thread watcher_;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,473 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The drop-in programs: the table of nccl-tests to the column, the flags, the scripts that read it, and the ways in
+which other people's launchers start ranks."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+import uuid
+
+import support
+
+FOLDER = support.PROGRAM.parent
+FOREIGN = re.compile(r"^(RANK|WORLD_SIZE|LOCAL_|MASTER_|OMPI_|PMIX|PMI_|SLURM_|NCCL_TESTS_|TUTTI_LAUNCH)")
+CLEAN = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+needs_mpirun = unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+
+PROGRAMS = ["all_reduce_perf", "all_gather_perf", "broadcast_perf", "reduce_perf", "reduce_scatter_perf",
+            "alltoall_perf", "gather_perf", "scatter_perf", "sendrecv_perf"]
+WHOLE = ["all_reduce_perf", "broadcast_perf", "reduce_perf", "sendrecv_perf"]
+SHOWING_OPS = ["all_reduce_perf", "reduce_perf", "reduce_scatter_perf", "sendrecv_perf"]
+ROOTED = ["broadcast_perf", "reduce_perf", "gather_perf", "scatter_perf"]
+SWEEP = ["-b", "8", "-e", "1M", "-f", "4", "-c", "1", "-n", "3"]
+# (size, count) of SWEEP in float, by hand: what is not divided, and blocks of a multiple of 16 bytes on 2 and 3 ranks.
+WHOLE_SIZES = [(8, 2), (32, 8), (128, 32), (512, 128), (2048, 512), (8192, 2048), (32768, 8192), (131072, 32768),
+               (524288, 131072)]
+DIVIDED_SIZES = {
+    2: [(0, 0), (32, 4), (128, 16), (512, 64), (2048, 256), (8192, 1024), (32768, 4096), (131072, 16384),
+        (524288, 65536)],
+    3: [(0, 0), (0, 0), (96, 8), (480, 40), (2016, 168), (8160, 680), (32736, 2728), (131040, 10920),
+        (524256, 43688)],
+}
+# By hand from the contract; times and bandwidths are masked, `~` stands for the rest of a line of the machine's own.
+GOLDEN = """\
+# tutti ~
+# Collective test starting: reduce_scatter_perf
+# nThread 1 nGpus 3 minBytes 64 maxBytes 1024 step: 4(factor) warmup iters: 1 iters: 2 agg iters: 1 validation: 1 graph: 0 unalign: 0
+# Backend: tutti, ~
+#
+# Using devices
+#  Rank  0 Group  0 Pid ~
+#  Rank  1 Group  0 Pid ~
+#  Rank  2 Group  0 Pid ~
+#
+#                                                              out-of-place                       in-place          
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong 
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)         
+          48             4     float     max      -1  .......  ......  ......       0  .......  ......  ......       0
+         240            20     float     max      -1  .......  ......  ......       0  .......  ......  ......       0
+        1008            84     float     max      -1  .......  ......  ......       0  .......  ......  ......       0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : ~
+#
+# Collective test concluded: reduce_scatter_perf
+#
+
+"""
+NUMBERS = [slice(54, 61), slice(63, 69), slice(71, 77), slice(87, 94), slice(96, 102), slice(104, 110)]
+
+
+def perf(program, *words, limit=60, environment=None):
+    """The Result of a run without a foreign launcher's variables."""
+    begin = time.monotonic()
+    done = subprocess.run([str(FOLDER / program), *words], env={**CLEAN, **(environment or {})}, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=support.patience(limit))
+    return support.Result(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
+
+
+def under_mpirun(ranks, program, *words, limit=60):
+    done = subprocess.run([*MPIRUN, "-np", str(ranks), str(FOLDER / program), *words], env=CLEAN, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=support.patience(limit))
+    return support.Result(done.returncode, done.stdout, done.stderr, 0)
+
+
+def rows(text):
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def masked(text):
+    """Numbers that are measured as dots, right where the contract has them; the machine's own words as ~."""
+    lines = []
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            for at in NUMBERS:
+                if not re.fullmatch(r" *[0-9.e+-]+", line[at]):
+                    return f"{line!r} has no number at {at}"
+                line = line[:at.start] + "." * (at.stop - at.start) + line[at.stop:]
+        line = re.sub(r"^(# tutti |# Backend: tutti, |#  Rank  \d Group  0 Pid |# Avg bus bandwidth    : ).*", r"\1~", line)
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+class Job:
+    """Ranks that a script starts as torchrun would: a process each, with RANK, WORLD_SIZE and a meeting of its own."""
+
+    def __init__(self, ranks, *words, program="all_reduce_perf", port=None, missing=(), **variables):
+        port = port or str(uuid.uuid4())
+        self.processes = {}
+        for rank in set(range(ranks)) - set(missing):
+            own = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1",
+                   "MASTER_PORT": port, **variables}
+            self.processes[rank] = subprocess.Popen(
+                [str(FOLDER / program), *words], env={**CLEAN, **{name: str(value) for name, value in own.items()}},
+                text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def results(self, limit=60):
+        """By rank; whoever does not end in time is killed and reported as such."""
+        end = time.monotonic() + support.patience(limit)
+        found = {}
+        for rank, process in self.processes.items():
+            try:
+                out, err = process.communicate(timeout=max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                out, err = process.communicate()
+                err += f"\nrank {rank} did not end"
+            found[rank] = support.Result(process.returncode, out, err, 0)
+        return found
+
+    def wait_for_rows(self, number=3):
+        """Until rank 0 has printed so many rows."""
+        text = ""
+        while text.count("\n ") < number:
+            line = self.processes[0].stdout.readline()
+            if not line:
+                raise AssertionError(f"rank 0 ended early: {text}{self.processes[0].stderr.read()}")
+            text += line
+
+
+class Table(unittest.TestCase):
+    def test_is_the_contracts_to_the_column(self):
+        done = perf("reduce_scatter_perf", "-b", "64", "-e", "1K", "-f", "4", "-n", "2", "-o", "max", "-g", "3")
+        self.assertEqual(done.code, 0, done)
+        self.assertEqual(masked(done.out), GOLDEN)
+        self.assertEqual(done.err, "")
+
+    def test_every_program_has_the_contracts_sizes_and_counts(self):
+        for program in PROGRAMS:
+            for ranks in (2, 3):
+                with self.subTest(program=program, ranks=ranks):
+                    done = perf(program, *SWEEP, "-g", str(ranks))
+                    self.assertEqual(done.code, 0, done)
+                    table = rows(done.out)
+                    expected = WHOLE_SIZES if program in WHOLE else DIVIDED_SIZES[ranks]
+                    self.assertEqual([(int(row[0]), int(row[1])) for row in table], expected)
+                    for row in table:
+                        self.assertEqual(len(row), 13, row)
+                        self.assertEqual(row[2:5], ["float", "sum" if program in SHOWING_OPS else "none",
+                                                    "0" if program in ROOTED else "-1"])
+                        self.assertEqual((row[8], row[12]), ("0", "0"), row)
+                    for line in done.out.splitlines():
+                        if line and not line.startswith("#"):
+                            self.assertEqual(len(line), 118, line)
+
+    def test_hypercube_has_no_redop_and_counts_what_a_rank_receives(self):
+        done = perf("hypercube_perf", *SWEEP, "-g", "4")
+        self.assertEqual(done.code, 0, done)
+        table = rows(done.out)
+        self.assertEqual([(int(row[0]), int(row[1])) for row in table][-1], (524288, 32768))
+        for row in table:
+            self.assertEqual(len(row), 12, row)
+            self.assertEqual((row[3], row[7], row[11]), ("-1", "0", "0"))
+        size, took, algbw, busbw = int(table[-1][0]), *map(float, table[-1][4:7])
+        self.assertAlmostEqual(algbw, size * 3 / 4 / took / 1e3, delta=0.02 + algbw * 0.02)
+        self.assertEqual(algbw, busbw)
+
+    def test_hypercube_has_no_row_where_ranks_are_no_power_of_two(self):
+        done = perf("hypercube_perf", *SWEEP, "-g", "3")
+        self.assertEqual((done.code, rows(done.out)), (0, []), done)
+        self.assertRegex(done.out, r"(?m)^# hypercube needs a power of two")
+        self.assertRegex(done.out, r"(?m)^# Avg bus bandwidth    : -?nan $")
+
+    def test_not_checked_is_said_one_column_short(self):
+        done = perf("all_reduce_perf", "-b", "8", "-e", "8", "-c", "0", "-n", "2")
+        self.assertEqual([(row[8], row[12]) for row in rows(done.out)], [("N/A", "N/A")], done)
+        self.assertEqual(len(next(line for line in done.out.splitlines() if line.startswith(" "))), 116)
+
+    def test_bandwidths_follow_from_size_and_time(self):
+        factor = {"all_reduce_perf": 4 / 3, "broadcast_perf": 1, "reduce_perf": 1, "sendrecv_perf": 1}
+        for program in PROGRAMS:
+            for row in rows(perf(program, "-b", "1M", "-e", "1M", "-g", "3", "-n", "2").out):
+                size, took, algbw, busbw = int(row[0]), float(row[5]), float(row[6]), float(row[7])
+                self.assertAlmostEqual(algbw, size / took / 1e3, delta=0.02 + algbw * 0.02, msg=(program, row))
+                self.assertAlmostEqual(busbw, algbw * factor.get(program, 2 / 3), delta=0.02, msg=(program, row))
+
+    def test_all_dtypes_and_ops(self):
+        done = perf("all_reduce_perf", "-b", "1K", "-e", "1K", "-d", "all", "-o", "all", "-n", "2", "-g", "2")
+        pairs = {(row[2], row[3]) for row in rows(done.out)}
+        dtypes = "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2".split()
+        self.assertLessEqual({(dtype, op) for dtype in dtypes for op in "sum prod max min avg".split()}, pairs, done)
+        self.assertTrue(all(row[8] == row[12] == "0" for row in rows(done.out)), done)
+
+    def test_roots(self):
+        for root in ("-1", "all"):
+            table = rows(perf("broadcast_perf", "-b", "64", "-e", "64", "-g", "3", "-n", "2", "-r", root).out)
+            self.assertEqual([row[4] for row in table], ["0", "1", "2"])
+        self.assertEqual(rows(perf("gather_perf", "-b", "64", "-e", "64", "-g", "3", "-r", "2").out)[0][4], "2")
+
+    def test_more_columns_where_asked_for(self):
+        stamped = perf("all_reduce_perf", "-b", "8", "-e", "8", "-S", "1", "-n", "2")
+        self.assertRegex(stamped.out, r"\n {11}8.{106}  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n")
+        each = perf("all_reduce_perf", "-b", "8", "-e", "8", "-I", "1", "-K", "1", "-n", "5", "-g", "2")
+        self.assertEqual(len(rows(each.out)[0]), 21, each)
+        self.assertIn("i_min    i_max    i_p99    i_cv%", each.out)
+        self.assertIn("cputime", perf("all_reduce_perf", "-b", "8", "-e", "8", "-C", "1").out)
+
+    def test_every_way_to_wait_and_to_average(self):
+        for flags in (["-z", "1"], ["-z", "2"], ["-z", "3"], ["-a", "0"], ["-a", "2"], ["-a", "3"], ["-m", "3"],
+                      ["-u", "1"], ["-w", "0"], ["-c", "3"], ["-i", "512", "-f", "1"], ["-p", "1", "-t", "2", "-g", "1"]):
+            done = perf("alltoall_perf", "-b", "512", "-e", "1K", "-f", "2", "-g", "2", "-n", "3", *flags)
+            self.assertEqual([row[8] for row in rows(done.out)], ["0", "0"], (flags, done))
+
+    def test_cycles_repeat_the_sweep(self):
+        done = perf("all_reduce_perf", "-b", "8", "-e", "16", "-f", "2", "-N", "3", "-n", "2")
+        self.assertEqual([row[0] for row in rows(done.out)], ["8", "16"] * 3)
+
+
+class Flags(unittest.TestCase):
+    def refused(self, *words, names, program="all_reduce_perf"):
+        done = perf(program, *words, limit=10)
+        self.assertEqual((done.code, done.out), (2, ""), done)
+        self.assertEqual(len(done.err.splitlines()), 1, done)
+        for name in names:
+            self.assertIn(name, done.err)
+
+    def test_what_is_wrong_is_one_error_that_names_the_right_one(self):
+        self.refused("-o", "sun", names=["-o", "'sun'", "'sum'"])
+        self.refused("-d", "hafl", names=["-d", "'hafl'", "'half'"])
+        self.refused("--qq", names=["'--qq'"])
+        self.refused("-q", "1", names=["'-q'"])
+        self.refused("--minbyts", "8", names=["'--minbyts'", "'--minbytes'"])
+        self.refused("-b", "1T", names=["-b", "'1T'", "'1024G'"])
+        self.refused("-b", "8x", names=["-b", "'8x'"])
+        self.refused("-f", "1.5", names=["-f", "'1.5'", "'2'"])
+        self.refused("-b", "4M", "-e", "1M", names=["-b", "-e"])
+        self.refused("-b", "0", "-e", "8", "-f", "2", names=["-b 0", "-f 2"])
+        self.refused("-n", "0", names=["-n", "'0'"])
+        self.refused("-n", names=["-n"])
+        self.refused("-z", "4", names=["-z", "0 to 3"])
+        self.refused("-J", "x.txt", names=["-J", "x.txt.json"])
+        self.refused("stray", names=["'stray'"])
+        self.refused("-r", "3", "-g", "3", names=["-r", "0 to 2"], program="broadcast_perf")
+        self.refused("--csv", "/nowhere/x.csv", names=["/nowhere/x.csv"])
+
+    def test_long_names_and_fractions_of_units(self):
+        done = perf("all_reduce_perf", "--minbytes=0.5K", "--maxbytes", "1k", "--stepfactor", "2", "--iters", "2")
+        self.assertEqual([row[0] for row in rows(done.out)], ["512", "1024"], done)
+
+    def test_flags_of_gpus_are_left_aside_with_a_line(self):
+        words = [word for letter in "GRDVxyp" for word in (f"-{letter}", "1")]
+        done = perf("all_reduce_perf", "-b", "8", "-e", "8", *words)
+        self.assertEqual(done.code, 0, done)
+        for letter in "GRDVxyp":
+            self.assertRegex(done.out, rf"(?m)^# -{letter} 1 has no meaning")
+
+    def test_help_names_all_flags(self):
+        done = perf("all_reduce_perf", "--help")
+        self.assertEqual(done.code, 0, done)
+        for letter in "befigtnwcdormazGCNTJSRMuIK":
+            self.assertIn(f"  -{letter}, --", done.out)
+
+    def test_least_bandwidth_has_a_slack_of_a_tenth(self):
+        words = ["-b", "1M", "-e", "1M", "-g", "2", "-n", "2"]
+        for least, code, word in (("1e9", 7, "FAILED"), ("0", 0, "OK"), ("1e-9", 0, "OK")):
+            done = perf("all_reduce_perf", *words, environment={"NCCL_TESTS_MIN_BW": least})
+            self.assertEqual(done.code, code, done)
+            self.assertRegex(done.out, rf"(?m)^# Avg bus bandwidth    : [0-9.e+-]+ {word}$")
+        done = perf("all_reduce_perf", *words, environment={"NCCL_TESTS_MIN_BW": "fast"})
+        self.assertEqual(done.code, 2, done)
+
+    def test_files(self):
+        with support.tempfile.TemporaryDirectory() as folder:
+            words = ["-b", "64", "-e", "1K", "-f", "4", "-g", "2", "-n", "6", "-I", "1"]
+            files = [f"{folder}/x.csv", f"{folder}/x.json", f"{folder}/nccl.json"]
+            for _ in range(2):
+                done = perf("all_reduce_perf", *words, "--csv", files[0], "--json", files[1], "-J", files[2])
+                self.assertEqual(done.code, 0, done)
+            _, found = support.read_csv(files[0])
+            self.assertEqual(support.differences(found, support.read_json(files[1])["rows"]), [])
+            self.assertEqual([(row["bytes"], row["placement"], row["checked_on"]) for row in found],
+                             [(size, placement, on) for size in ("64", "256", "1024")
+                              for placement, on in (("out", "timed"), ("in", "further"))])
+            self.assertTrue(all(row["samples"] == "6" and row["cadence"] == "streaming" for row in found), found)
+            self.assertTrue(pathlib.Path(files[2] + ".0").exists(), "an existing file is kept")
+            record = json.loads(pathlib.Path(files[2]).read_text())
+            self.assertEqual(record["version"], 3)
+            self.assertEqual(len(record["config"]["devices"]), 2)
+            self.assertEqual([row["size"] for row in record["results"]], [64, 256, 1024])
+            self.assertEqual(record["results"][0]["root"], "    -1")
+            self.assertEqual(len(record["results"][0]["in_place_per_iter"]["times_us"]), 6)
+            self.assertEqual(record["out_of_bounds"], {"count": 0, "okay": "true"})
+            self.assertEqual(record["average_bus_bandwidth"]["okay"], "unchecked")
+
+
+class Readers(unittest.TestCase):
+    """What scripts in the field do with the text, in a few lines each."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.done = perf("all_reduce_perf", "-b", "1K", "-e", "4M", "-f", "4", "-g", "2")
+        cls.lines = cls.done.out.splitlines()
+
+    def test_by_header_tokens_from_the_right(self):
+        begin = max(i for i, line in enumerate(self.lines) if "out-of-place" in line)
+        end = max(i for i, line in enumerate(self.lines) if "Out of bounds values" in line)
+        header = next(line for line in self.lines[begin:end] if "time" in line and "busbw" in line).split()
+        data = [line.split() for line in self.lines[begin:end] if line.strip()[0].isdigit()]
+        self.assertEqual(len(data), 7)
+        for name in ("size", "time", "algbw", "busbw"):
+            at = header.index(name) - len(header)
+            self.assertTrue(all(float(row[at]) >= 0 for row in data))
+        self.assertEqual([int(row[header.index("size") - len(header)]) for row in data][0], 1024)
+
+    def test_by_the_first_line_with_the_word(self):
+        first = next(line for line in self.lines if "bandwidth" in line)
+        float(first.split()[5])
+        self.assertFalse([line for line in self.lines if "FAILED" in line])
+
+    def test_by_thirteen_tokens_and_float(self):
+        data = [line.split() for line in self.lines]
+        data = [row for row in data if len(row) == 13 and row[2] == "float"]
+        self.assertEqual(len(data), 7)
+        self.assertTrue(all(float(row[9]) > 0 and float(row[11]) >= 0 for row in data))
+        self.assertTrue(all(row[12] == "N/A" or int(row[12]) == 0 for row in data))
+
+    def test_by_the_average_line(self):
+        line = next(line for line in self.lines if "# Avg bus bandwidth" in line)
+        value = float(line.split(":")[1].split()[0])
+        self.assertTrue(re.search(r"# Avg bus bandwidth\s*:\s*(\d+)", line))
+        self.assertEqual(float(line.split()[-1]), value)
+        mean = [float(row[at]) for row in rows(self.done.out) for at in (7, 11)]
+        self.assertAlmostEqual(value, sum(mean) / len(mean), delta=0.02)
+
+    def test_by_one_expression_over_the_row(self):
+        number = r"([0-9]+(?:\.[0-9]+)?)"
+        row = re.compile(r"^\s*(\d+)\s+(\d+)\s+(float|double|int|half)\s+(sum|prod|max|min|none)\s+(-?\d+)"
+                         + (rf"\s+{number}" * 3 + r"\s+(\d+|N/A)") * 2 + r"\s*$")
+        self.assertEqual(sum(1 for line in self.lines if row.match(line)), 7)
+        self.assertTrue(re.search("out-of-place.*in-place", self.done.out))
+        self.assertTrue(re.search("size.*count.*type.*redop", self.done.out))
+
+    def test_by_nodes_devices_and_literals(self):
+        devices = [line for line in self.lines if "Rank" in line and "device" in line]
+        self.assertEqual(len(devices), 2)
+        self.assertEqual({line.split(" on ")[1].split()[0] for line in devices}, {os.uname().nodename})
+        self.assertTrue(all(re.search(r"device +\d+ \[0000:00:00\] \S", line) for line in devices))
+        self.assertIn("float     sum", self.done.out)
+        self.assertFalse(re.search("Test NCCL failure|Test failure", self.done.out))
+        self.assertEqual([line for line in self.lines if re.match(r"^\s+[0-9]", line)][0].split()[-1], "0")
+
+
+class Launch(unittest.TestCase):
+    def check_silent(self, results):
+        for rank, result in results.items():
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual(result.err, "")
+            if rank != 0:
+                self.assertEqual(result.out, "", "rank 0 reports, the others print nothing")
+
+    @needs_mpirun
+    def test_devices_threads_and_processes_agree_on_the_sizes(self):
+        for program in ("all_reduce_perf", "all_gather_perf"):
+            tables = [perf(program, *SWEEP, "-g", "3"), perf(program, *SWEEP, "-t", "3"),
+                      under_mpirun(3, program, *SWEEP)]
+            for done in tables:
+                self.assertEqual(done.code, 0, done)
+                self.assertEqual([row[:5] for row in rows(done.out)], [row[:5] for row in rows(tables[0].out)])
+                self.assertEqual(done.out.count("#  Rank"), 3, "one run of three ranks")
+                self.assertTrue(all(row[8] == row[12] == "0" for row in rows(done.out)), done)
+
+    @needs_mpirun
+    def test_threads_and_devices_multiply_under_mpirun(self):
+        done = under_mpirun(2, "alltoall_perf", "-b", "1K", "-e", "1K", "-t", "2", "-g", "2", "-n", "2")
+        self.assertEqual(done.code, 0, done)
+        self.assertEqual(done.out.count("#  Rank"), 8, done)
+        self.assertIn("8 ranks in 2 processes over shm", done.out)
+
+    @needs_mpirun
+    def test_a_mistake_is_told_once(self):
+        done = under_mpirun(3, "all_reduce_perf", "-o", "sun")
+        self.assertEqual(done.code, 2, done)
+        self.assertEqual(done.err.count("unknown op 'sun'"), 1, done)
+
+    @needs_mpirun
+    def test_tutti_itself_joins_no_job(self):
+        done = under_mpirun(3, "tutti", "run", "all_reduce", "--sizes", "8")
+        self.assertEqual(done.code, 2, done)
+        self.assertIn("joins no job", done.err)
+        self.assertEqual(done.out, "")
+
+    def test_as_torchrun_would(self):
+        self.check_silent(Job(3, "-b", "8", "-e", "64K", "-f", "8", "-n", "3").results())
+
+    def test_two_jobs_at_once_do_not_meet(self):
+        jobs = [Job(2, "-b", "8", "-e", "8", "-n", "2"), Job(3, "-b", "8", "-e", "8", "-n", "2")]
+        for job, ranks in zip(jobs, (2, 3)):
+            results = job.results()
+            self.check_silent(results)
+            pids = {process.pid for process in job.processes.values()}
+            shown = {int(pid) for pid in re.findall(r"Pid +(\d+)", results[0].out)}
+            self.assertEqual((shown, len(shown)), (pids, ranks))
+
+    def test_as_srun_would(self):
+        job = Job(0)
+        step = {"SLURM_JOB_ID": uuid.uuid4(), "SLURM_STEP_ID": 0, "SLURM_STEP_NUM_TASKS": 2, "SLURM_STEP_NUM_NODES": 1}
+        for rank in range(2):
+            own = {**CLEAN, **{name: str(value) for name, value in step.items()}, "SLURM_PROCID": str(rank)}
+            job.processes[rank] = subprocess.Popen([str(FOLDER / "broadcast_perf"), "-b", "8", "-e", "8"], env=own,
+                                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.check_silent(job.results())
+
+    def test_contradictions_and_parts_are_errors(self):
+        for variables, names in (({"RANK": "1"}, ["RANK", "WORLD_SIZE"]),
+                                 ({"WORLD_SIZE": "3"}, ["RANK", "WORLD_SIZE"]),
+                                 ({"RANK": "3", "WORLD_SIZE": "3"}, ["RANK is 3", "0 to 2"]),
+                                 ({"RANK": "-1", "WORLD_SIZE": "3"}, ["RANK is '-1'"]),
+                                 ({"RANK": "0", "WORLD_SIZE": "3"}, ["MASTER_ADDR"]),
+                                 ({"RANK": "0", "WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1",
+                                   "OMPI_COMM_WORLD_SIZE": "2"}, ["RANK is 0", "OMPI_COMM_WORLD_RANK is 1"])):
+            done = perf("all_reduce_perf", environment=variables, limit=10)
+            self.assertEqual((done.code, done.out), (2, ""), done)
+            for name in names:
+                self.assertIn(name, done.err)
+
+    def test_a_rank_that_never_comes_is_named_at_the_deadline(self):
+        for missing, word in (((1,), "rank 1 of 3 did not come"), ((0,), "rank 0 of 3 did not come")):
+            for rank, result in Job(3, "-T", "1", missing=missing).results(30).items():
+                self.assertEqual(result.code, 5, result)
+                self.assertIn(word, result.err, rank)
+
+    def test_ranks_that_were_told_otherwise_are_no_job(self):
+        port = str(uuid.uuid4())
+        jobs = [Job(2, "-b", "8", "-e", "8", port=port, missing=(1,)),
+                Job(2, "-b", "16", "-e", "16", port=port, missing=(0,))]
+        for job in jobs:
+            for result in job.results(30).values():
+                self.assertEqual(result.code, 2, result)
+                self.assertIn("rank 1", result.err)
+
+    def test_whoever_is_killed_is_named_by_the_others(self):
+        for victim in range(3):
+            job = Job(3, "-b", "8", "-e", "64K", "-f", "8", "-N", "0")
+            job.wait_for_rows()
+            job.processes[victim].kill()
+            results = job.results(20)
+            for rank in set(range(3)) - {victim}:
+                self.assertEqual(results[rank].code, 5, results[rank])
+                self.assertIn(f"rank {victim} (pid {job.processes[victim].pid})", results[rank].err)
+
+    def test_whoever_is_stopped_is_named_at_the_deadline(self):
+        job = Job(2, "-b", "8", "-e", "64K", "-f", "8", "-N", "0", "-T", "1")
+        job.wait_for_rows()
+        os.kill(job.processes[1].pid, signal.SIGSTOP)
+        out, err = job.processes[0].communicate(timeout=support.patience(20))
+        os.kill(job.processes[1].pid, signal.SIGCONT)
+        self.assertEqual(job.processes[0].returncode, 5, err)
+        self.assertIn(f"rank 1 (pid {job.processes[1].pid}) is stopped", err)
+        self.assertEqual(job.results(20)[1].code, 5)
+
+    def test_nothing_is_left(self):
+        before = support.shared_memory()
+        self.check_silent(Job(3, "-b", "8", "-e", "8", "-n", "2").results())
+        self.assertEqual(support.abandoned_shared_memory(before), set())
+        self.assertNotIn("tutti-meeting", pathlib.Path("/proc/net/unix").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

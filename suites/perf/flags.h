@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-tests' flags, one table row each: letters, long names, abbreviations and meanings are theirs; what they take in
+// silence (an unknown flag, type or op, a factor of 1.5, a size of 1T) is an error here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/measure/stream.h"
+#include "impl/types/dtype.h"
+#include "impl/types/op.h"
+#include "suites/perf/programs.h"
+
+namespace tutti::perf {
+
+struct Settings {
+  int threads = 1;
+  int devices = 1;  ///< per thread; here ranks, each a thread of its own
+  std::int64_t min_bytes = std::int64_t{32} << 20U;
+  std::int64_t max_bytes = std::int64_t{32} << 20U;
+  std::int64_t step_bytes = std::int64_t{1} << 20U;
+  int factor = 1;  ///< 1: sizes rise by step_bytes
+  int iterations = 20;
+  int warm_up = 1;
+  int aggregated = 1;
+  int cycles = 1;  ///< 0: for ever
+  int checks = 1;
+  std::vector<Op> ops = {Op::sum};
+  std::vector<Dtype> dtypes = {Dtype::f32};
+  int root = 0;  ///< -1: every rank
+  int blocking = 0;
+  int timeout_s = 60;
+  int average = 1;  ///< 0 rank 0, 1 mean, 2 min, 3 max
+  bool reports_cputime = false;
+  bool reports_timestamps = false;
+  bool reports_memory = false;
+  int unaligned = 0;  ///< elements by which buffers are shifted
+  bool times_each = false;
+  int skipped = 0;              ///< of the times of each operation
+  std::string compatible_json;  ///< -J
+  std::string csv;
+  std::string json;
+  bool wants_help = false;
+  bool wants_version = false;
+  std::vector<std::string> notes;  ///< on what was asked for and has no meaning here
+
+  [[nodiscard]] int ranks_here() const { return threads * devices; }
+  [[nodiscard]] std::int64_t next_size(std::int64_t size) const {
+    return factor > 1 ? size * factor : size + step_bytes;
+  }
+};
+
+/// Errors: invalid_argument that names the flag, the value and the nearest right one.
+[[nodiscard]] Result<Settings> parse_flags(int argc, char** argv);
+/// What of the settings needs the number of ranks. Errors: invalid_argument.
+[[nodiscard]] Status check_for(const Settings& settings, const Program& program, int ranks);
+
+[[nodiscard]] std::string help_text(const Program& program);
+
+/// The name of an op as nccl-tests writes it.
+[[nodiscard]] std::string_view op_name(Op op);
+
+}  // namespace tutti::perf

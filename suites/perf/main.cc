@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The drop-in programs: read the name, the flags and the environment, meet the other processes, run a thread per rank,
+// report. Whatever goes wrong in one process ends all of them.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <pthread.h>
+#include <sched.h>
+#include <thread>
+#include <unistd.h>
+
+#include "harness/launch/joined_job.h"
+#include "harness/report/machine.h"
+#include "suites/perf/flags.h"
+#include "suites/perf/reports.h"
+#include "suites/perf/walk.h"
+#include "tutti_version.h"
+
+namespace tutti::perf {
+namespace {
+
+/// As those of `tutti`, but 7 for wrong data and for too little bandwidth, as in nccl-tests.
+enum Exit : int { exit_ok = 0, exit_usage = 2, exit_environment = 3, exit_crash = 5, exit_wrong = 7 };
+
+int exit_code_of(const Status& status) {
+  switch (status.code()) {
+    case Code::ok:
+      return exit_ok;
+    case Code::invalid_argument:
+    case Code::mismatch:  // processes that were started differently
+      return exit_usage;
+    case Code::unavailable:
+    case Code::resource:
+    case Code::io:
+      return exit_environment;
+    case Code::refuted:
+      return exit_wrong;
+    case Code::timeout:
+    case Code::aborted:
+      return exit_crash;
+  }
+  return exit_crash;
+}
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+int complain(const char* program, const Status& status) {
+  fmt::print(stderr, "{}: {}\n", base_name(program), status.message());
+  return exit_code_of(status);
+}
+
+/// The words, one per line.
+std::string words(int first, int argc, char** argv) {
+  std::string text;
+  for (int i = first; i < argc; ++i) text += (i > first ? "\n" : "") + std::string(argv[i]);
+  return text;
+}
+
+std::string version() { return fmt::format("tutti {} (commit {})", TUTTI_VERSION, TUTTI_COMMIT); }
+
+/// Of NCCL_TESTS_MIN_BW, in 1e9 bytes/s. Errors: invalid_argument.
+Result<std::optional<double>> least_bandwidth() {
+  if (std::getenv("NCCL_TESTS_SPLIT") != nullptr || std::getenv("NCCL_TESTS_SPLIT_MASK") != nullptr) {
+    return error(Code::invalid_argument,
+                 "NCCL_TESTS_SPLIT is set: splitting is not offered; unset it to run all ranks");
+  }
+  const char* text = std::getenv("NCCL_TESTS_MIN_BW");
+  if (text == nullptr) return std::optional<double>();
+  char* end = nullptr;
+  const double value = std::strtod(text, &end);
+  if (end != text && *end == '\0' && std::isfinite(value)) return std::optional(value);
+  return error(Code::invalid_argument, "NCCL_TESTS_MIN_BW is '{}': it must be a number, such as 12.5", text);
+}
+
+void pin_this_thread(int core) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CPU_SET(core, &mask);
+  pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);  // a refusal leaves the thread where it may run
+}
+
+/// By how much a rank is later than the watch to complain of another: the watch knows more.
+constexpr std::chrono::seconds kPatienceWithWatch(5);
+
+/// The ranks of this process, a thread each.
+class Ranks {
+ public:
+  Ranks(const Program& program, const Settings& settings, harness::JoinedJob& job, Domain& domain)
+      : program_(program), settings_(settings), job_(job), domain_(domain), cores_(job.cores()) {}
+
+  Result<WalkResult> run(const OnRow& on_row) {
+    std::vector<Result<WalkResult>> results(static_cast<std::size_t>(job_.ranks_here()), WalkResult());
+    std::vector<std::thread> threads;
+    for (int index = 0; index < job_.ranks_here(); ++index) {
+      threads.emplace_back([&, index] {
+        auto& result = results[static_cast<std::size_t>(index)];
+        result = run_rank(job_.first_rank() + index, on_row);
+        if (!result.is_ok()) job_.board().abort_flag().store(1, std::memory_order_release);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const Result<WalkResult>* first = &results.front();
+    for (const auto& result : results) {  // whoever was only told to stop explains less
+      const bool explains_more = first->is_ok() || first->status().code() == Code::aborted;
+      if (!result.is_ok() && explains_more) first = &result;
+    }
+    return *first;
+  }
+
+ private:
+  Result<WalkResult> run_rank(int rank, const OnRow& on_row) {
+    const bool has_core_each = job_.ranks() <= static_cast<int>(cores_.size());
+    // Where the processes may use different cores, whoever started them has placed them.
+    if (has_core_each && job_.shares_cores()) pin_this_thread(cores_[static_cast<std::size_t>(rank)]);
+    harness::Host host(job_.board(), {.host = rank,
+                                      .hosts = job_.ranks(),
+                                      .job_ranks = job_.ranks(),
+                                      .ranks = {rank},
+                                      .yields = !has_core_each,
+                                      .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
+    return walk(program_, settings_,
+                {.host = host, .domain = domain_, .cores = cores_, .has_processes = job_.participants().size() > 1},
+                on_row);
+  }
+
+  const Program& program_;
+  const Settings& settings_;
+  harness::JoinedJob& job_;
+  Domain& domain_;
+  std::vector<int> cores_;
+};
+
+RunFacts facts_of(const harness::JoinedJob& job, const Domain& domain, std::string command) {
+  RunFacts facts{.command = std::move(command),
+                 .cpu_model = harness::describe_machine().cpu_model,
+                 .version = version(),
+                 .backend = fmt::format(
+                     "tutti, {} over {}",
+                     fmt::format("{} {} in {} {}", job.ranks(), job.ranks() == 1 ? "rank" : "ranks",
+                                 job.participants().size(), job.participants().size() == 1 ? "process" : "processes"),
+                     domain.transport()),
+                 .domain_bytes = static_cast<std::int64_t>(domain_bytes(domain.shape()))};
+  for (int rank = 0; rank < job.ranks(); ++rank) {
+    const auto& one = job.participants()[static_cast<std::size_t>(rank / job.ranks_here())];
+    facts.devices.push_back({.rank = rank, .pid = one.pid, .hostname = one.hostname});
+  }
+  return facts;
+}
+
+/// What rank 0 says at the end, and the job's exit code.
+int conclude(Reports& reports, const WalkResult& result, std::optional<double> least) {
+  constexpr double kSlack = 0.9;
+  Trailer trailer{.failed_checks = result.failed_checks, .average = result.average()};
+  if (least) trailer.is_enough = !(trailer.average < kSlack * *least);
+  const Status written = reports.conclude(trailer, result.most_buffer_bytes);
+  if (!written.is_ok()) {
+    fmt::print(stderr, "{}\n", written.message());
+    return exit_environment;
+  }
+  return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : exit_ok;
+}
+
+Result<int> run(const Program& program, Settings settings, const World& world, int argc, char** argv) {
+  TUTTI_ASSIGN_OR_RETURN(const std::optional<double> least, least_bandwidth());
+  TUTTI_RETURN_IF_ERROR(check_for(settings, program, world.processes * settings.ranks_here()));
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<harness::JoinedJob> job,
+                         harness::JoinedJob::join({.world = world,
+                                                   .ranks_here = settings.ranks_here(),
+                                                   .arguments = std::string(program.name) + "\n" + words(1, argc, argv),
+                                                   .timeout = std::chrono::seconds(settings.timeout_s)}));
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain, job->open_domain());
+  const std::int64_t asked = settings.max_bytes;
+  settings.max_bytes = most_bytes_that_fit(settings, job->ranks());
+  settings.min_bytes = std::min(settings.min_bytes, settings.max_bytes);
+  const bool is_reporter = job->process() == 0;
+  std::optional<Reports> reports;
+  Status status;
+  if (is_reporter) {
+    auto opened = Reports::open(program, settings, facts_of(*job, *domain, words(0, argc, argv)));
+    status = opened.status();
+    if (status.is_ok()) reports.emplace(std::move(opened).value());
+  }
+  job->watch([&](std::uint32_t) { return std::string(program.name); },
+             [&](const Status& why) {
+               ::_exit(complain(argv[0], why));  // ranks that wait for the lost one cannot be joined
+             });
+  if (is_reporter && status.is_ok()) {
+    reports->print_opening(settings.max_bytes < asked ? std::optional(settings.max_bytes) : std::nullopt);
+  }
+  Result<WalkResult> result = status;
+  if (status.is_ok()) {
+    result = Ranks(program, settings, *job, *domain).run([&](const Report& report) { return reports->add(report); });
+  }
+  if (!result.is_ok()) {
+    // Whose rank was only told to stop leaves the word to the watch, which knows why.
+    if (result.status().code() == Code::aborted) ::sleep(3);
+    job->fail(result.status());
+    return result.status();
+  }
+  int code = result.value().failed_checks > 0 ? exit_wrong : exit_ok;
+  if (is_reporter) code = conclude(*reports, result.value(), least);
+  job->finish();
+  return code;
+}
+
+int main_of(int argc, char** argv) {
+  const auto program = find_program(argv[0]);
+  if (!program.is_ok()) return complain(argv[0], program.status());
+  const auto world = world_from_environment();
+  if (!world.is_ok()) return complain(argv[0], world.status());
+  const bool is_first = world.value().process == 0;
+  auto settings = parse_flags(argc, argv);
+  // One of all that were started alike says what is wrong.
+  if (!settings.is_ok()) return is_first ? complain(argv[0], settings.status()) : exit_code_of(settings.status());
+  if (settings.value().wants_help || settings.value().wants_version) {
+    if (!is_first) return exit_ok;
+    fmt::print("{}", settings.value().wants_help ? help_text(program.value()) : version() + "\n");
+    return exit_ok;
+  }
+  const auto code = run(program.value(), std::move(settings).value(), world.value(), argc, argv);
+  return code.is_ok() ? code.value() : complain(argv[0], code.status());
+}
+
+}  // namespace
+}  // namespace tutti::perf
+
+int main(int argc, char** argv) {
+  try {
+    return tutti::perf::main_of(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return tutti::perf::complain(argv[0], tutti::error(tutti::Code::resource, "out of memory"));
+  }
+}

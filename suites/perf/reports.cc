@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suites/perf/reports.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "harness/report/file.h"
+#include "harness/report/machine.h"
+
+extern char** environ;
+
+namespace tutti::perf {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kCompatibleVersion = 3;
+
+std::string local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &local);
+  return text.data();
+}
+
+/// `x.json`, or the first of `x.json.0`, `x.json.1` ... that is not there.
+std::string free_path(const std::string& path) {
+  if (!std::filesystem::exists(path)) return path;
+  for (int i = 0;; ++i) {
+    std::string other = fmt::format("{}.{}", path, i);
+    if (!std::filesystem::exists(other)) return other;
+  }
+}
+
+/// Variables that change what runs. The rest of an environment holds secrets.
+Json environment() {
+  Json list = Json::array();
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    for (const std::string_view prefix : {"NCCL_TESTS_", "TUTTI_"}) {
+      if (text.starts_with(prefix)) list.push_back(text);
+    }
+  }
+  return list;
+}
+
+Json words_of(const std::string& command) {
+  Json words = Json::array();
+  for (std::size_t start = 0; start < command.size();) {
+    const std::size_t end = std::min(command.find('\n', start), command.size());
+    words.push_back(command.substr(start, end - start));
+    start = end + 1;
+  }
+  return words;
+}
+
+const char* truth(bool value) { return value ? "true" : "false"; }
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json placement(const Measurement& one, const Settings& settings) {
+  return {{settings.reports_cputime ? "cpu_time" : "time", number(one.time_us)},
+          {"alg_bw", number(one.bandwidths.algorithm)},
+          {"bus_bw", number(one.bandwidths.bus)},
+          {"nwrong", one.wrong ? Json(static_cast<double>(*one.wrong)) : Json(nullptr)}};
+}
+
+Json each_iteration(const std::vector<double>& times, int skipped) {
+  const EachSummary each = summary_of(times);
+  return {{"skipped_iterations", skipped},
+          {"min_us", each.least},
+          {"max_us", each.most},
+          {"avg_us", each.mean},
+          {"p50_us", each.p50},
+          {"p95_us", each.p95},
+          {"p99_us", each.p99},
+          {"stdev_us", each.deviation},
+          {"cv_pct", each.variation},
+          {"times_us", times}};
+}
+
+}  // namespace
+
+Result<Reports> Reports::open(const Program& program, const Settings& settings, RunFacts facts) {
+  Reports reports(program, settings, std::move(facts));
+  if (!settings.csv.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(settings.csv));
+  if (!settings.json.empty()) {
+    std::string command = reports.facts_.command;
+    std::replace(command.begin(), command.end(), '\n', ' ');
+    TUTTI_ASSIGN_OR_RETURN(
+        reports.json_,
+        harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(harness::describe_machine()),
+                                                .versions = {{"tutti", reports.facts_.version}},
+                                                .command = std::move(command),
+                                                .started = harness::utc_now()}));
+  }
+  if (!settings.csv.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
+  }
+  if (!settings.compatible_json.empty()) {
+    reports.compatible_path_ = free_path(settings.compatible_json);
+    reports.compatible_ = reports.compatible_head();
+    TUTTI_RETURN_IF_ERROR(harness::check_writable(reports.compatible_path_));
+  }
+  return reports;
+}
+
+void Reports::print_opening(std::optional<std::int64_t> reduced_to) const {
+  std::string text = opening(program_, settings_, facts_.version, facts_.backend);
+  for (const Device& device : facts_.devices) text += device_line(device, facts_.cpu_model);
+  if (reduced_to) text += reduced_line(*reduced_to);
+  const bool has_rows = !program_.is_hypercube || (facts_.devices.size() & (facts_.devices.size() - 1)) == 0;
+  if (!has_rows) {
+    text += fmt::format("#\n# hypercube needs a power of two of ranks, these are {}: no row\n", facts_.devices.size());
+  }
+  fmt::print("{}{}", text, table_header(settings_));
+  std::fflush(stdout);
+}
+
+Status Reports::add(const Report& report) {
+  fmt::print("{}", row_text(report.row, settings_, settings_.reports_timestamps ? local_time() : std::string()));
+  std::fflush(stdout);
+  for (const std::string& diagnosis : report.diagnoses) fmt::print(stderr, "{}: {}\n", program_.name, diagnosis);
+  for (const harness::Row& row : report.records) {
+    if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
+  }
+  if (json_) TUTTI_RETURN_IF_ERROR(json_->write(report.records));
+  if (compatible_path_.empty()) return {};
+  Json row{{"size", report.row.size.bytes},
+           {"count", report.row.size.count},
+           {"type", report.row.dtype},
+           {"redop", report.row.op},
+           {"root", fmt::format("{:>6}", report.row.root)},
+           {"out_of_place", placement(report.row.out, settings_)}};
+  if (settings_.times_each) row["out_of_place_per_iter"] = each_iteration(report.row.out.each_us, settings_.skipped);
+  row["in_place"] = placement(report.row.in, settings_);
+  if (settings_.times_each) row["in_place_per_iter"] = each_iteration(report.row.in.each_us, settings_.skipped);
+  row["actual_iterations"] = settings_.iterations;
+  row["experiment_name"] = "";
+  compatible_["results"].push_back(std::move(row));
+  return write_compatible();
+}
+
+Status Reports::conclude(const Trailer& trailer, std::int64_t buffer_bytes) {
+  fmt::print(
+      "{}{}", trailer_text(trailer),
+      closing(program_, settings_.reports_memory ? std::optional(buffer_bytes) : std::nullopt, facts_.domain_bytes));
+  std::fflush(stdout);
+  if (compatible_path_.empty()) return {};
+  compatible_["out_of_bounds"] = {{"count", trailer.failed_checks}, {"okay", truth(trailer.failed_checks == 0)}};
+  compatible_["average_bus_bandwidth"] = {{"bandwidth", number(trailer.average)},
+                                          {"okay", trailer.is_enough ? truth(*trailer.is_enough) : "unchecked"}};
+  compatible_["errors"] = Json::array();
+  compatible_["end_time"] = local_time();
+  return write_compatible();
+}
+
+Json Reports::compatible_head() const {
+  Json devices = Json::array();
+  for (const Device& device : facts_.devices) {
+    devices.push_back({{"rank", device.rank},
+                       {"group", 0},
+                       {"pid", device.pid},
+                       {"hostname", device.hostname},
+                       {"device", device.rank},
+                       {"device_hex", "0000:00:00"},
+                       {"device_info", facts_.cpu_model}});
+  }
+  Json config{{"nthreads", settings_.threads},
+              {"ngpus", settings_.devices},
+              {"minimum_bytes", settings_.min_bytes},
+              {"maximum_bytes", settings_.max_bytes}};
+  if (settings_.factor > 1) config["step_factor"] = settings_.factor;
+  if (settings_.factor == 1) config["step_bytes"] = settings_.step_bytes;
+  config.update({{"warmup_iters", settings_.warm_up},
+                 {"iterations", settings_.iterations},
+                 {"aggregated_iterations", settings_.aggregated},
+                 {"validation", settings_.checks},
+                 {"graph", 0},
+                 {"blocking_collectives", truth(settings_.blocking != 0)},
+                 {"per_iter_timing", truth(settings_.times_each)},
+                 {"per_iter_skip", settings_.skipped},
+                 {"parallel_init", "false"},
+                 {"devices", std::move(devices)}});
+  return {{"version", kCompatibleVersion}, {"start_time", local_time()}, {"args", words_of(facts_.command)},
+          {"env", environment()},          {"nccl_version", 0},          {"config", std::move(config)},
+          {"results", Json::array()}};
+}
+
+Status Reports::write_compatible() {
+  return harness::replace_file(Code::io, compatible_path_,
+                               compatible_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace tutti::perf

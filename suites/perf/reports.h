@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where rank 0 writes: the table on stdout, tutti's rows to --csv and --json, nccl-tests' JSON to -J.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/report/csv.h"
+#include "harness/report/json.h"
+#include "suites/perf/walk.h"
+
+namespace tutti::perf {
+
+struct RunFacts {
+  std::string command;
+  std::string cpu_model;
+  std::string version;
+  std::string backend;
+  std::vector<Device> devices;
+  std::int64_t domain_bytes = 0;
+};
+
+class Reports {
+ public:
+  /// Creates the files that were asked for. Errors: invalid_argument naming the file.
+  [[nodiscard]] static Result<Reports> open(const Program& program, const Settings& settings, RunFacts facts);
+
+  /// Everything before the first row; `max_bytes_asked` where -e was cut.
+  void print_opening(std::optional<std::int64_t> reduced_to) const;
+  Status add(const Report& report);
+  /// The trailer. Errors: io.
+  Status conclude(const Trailer& trailer, std::int64_t buffer_bytes);
+
+ private:
+  Reports(const Program& program, const Settings& settings, RunFacts facts)
+      : program_(program), settings_(settings), facts_(std::move(facts)) {}
+  [[nodiscard]] nlohmann::ordered_json compatible_head() const;
+  Status write_compatible();
+
+  const Program& program_;
+  const Settings& settings_;
+  RunFacts facts_;
+  std::optional<harness::CsvFile> csv_;
+  std::optional<harness::JsonFile> json_;
+  std::string compatible_path_;
+  nlohmann::ordered_json compatible_;
+};
+
+}  // namespace tutti::perf

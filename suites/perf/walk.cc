@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suites/perf/walk.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <unistd.h>
+
+#include "harness/measure/stream.h"
+#include "harness/measure/variant.h"
+
+namespace tutti::perf {
+namespace {
+
+using harness::Blocking;
+using harness::Case;
+using harness::StreamResult;
+using harness::Variant;
+
+Blocking blocking_of(const Settings& settings) {
+  if (settings.blocking == 1) return Blocking::barrier_timed;
+  return settings.blocking == 3 ? Blocking::barrier_untimed : Blocking::none;
+}
+
+double reported_us(const StreamResult& result, int average) {
+  switch (average) {
+    case 0:
+      return result.rank0_us;
+    case 2:
+      return result.least_us;
+    case 3:
+      return result.most_us;
+    default:
+      return result.mean_us;
+  }
+}
+
+class Walk {
+ public:
+  Walk(const Program& program, const Settings& settings, const WalkPlace& place, const OnRow& on_row)
+      : program_(program), settings_(settings), place_(place), on_row_(on_row) {}
+
+  Result<WalkResult> run() {
+    TUTTI_RETURN_IF_ERROR(open_backend());
+    const bool has_rows = !program_.is_hypercube || std::has_single_bit(static_cast<unsigned>(ranks()));
+    for (int cycle = 0; has_rows && (settings_.cycles == 0 || cycle < settings_.cycles); ++cycle) {
+      for (const Dtype dtype : settings_.dtypes) {
+        for (const Op op : ops()) {
+          if (!op_exists(op, dtype)) continue;
+          for (const int root : roots()) TUTTI_RETURN_IF_ERROR(sweep(dtype, op, root));
+        }
+      }
+    }
+    return result_;
+  }
+
+ private:
+  [[nodiscard]] int ranks() const { return place_.host.job_ranks(); }
+  [[nodiscard]] std::vector<Op> ops() const {
+    const bool has_ops = is_reducing(program_.collective) || program_.repeats_for_ops;
+    return has_ops ? settings_.ops : std::vector{Op::none};
+  }
+  [[nodiscard]] std::vector<int> roots() const {
+    if (!is_rooted(program_.collective)) return {0};
+    if (settings_.root >= 0) return {settings_.root};
+    std::vector<int> all(static_cast<std::size_t>(ranks()));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+
+  Status open_backend() {
+    CommunicatorOptions options;
+    options.waiting = place_.host.yields() ? Waiting::yield : Waiting::spin;
+    options.cores = static_cast<int>(place_.cores.size());
+    options.timeout = place_.host.timeout();
+    options.cache_bytes = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+    TUTTI_ASSIGN_OR_RETURN(backend_, harness::TuttiBackend::create(place_.domain, place_.host.ranks(), options));
+    return {};
+  }
+
+  [[nodiscard]] Case case_of(Dtype dtype, Op op, int root, const Size& size, bool is_in_place) const {
+    Case one;
+    one.collective = program_.collective;
+    one.transport = place_.domain.transport();
+    one.dtype = dtype;
+    one.op = is_reducing(program_.collective) ? op : Op::none;
+    one.ranks = ranks();
+    one.ranks_as = place_.has_processes ? harness::RanksAs::processes : harness::RanksAs::threads;
+    one.root = root;
+    one.bytes = size.bytes;
+    one.count = size.count;
+    one.is_in_place = is_in_place;
+    one.cadence = harness::Cadence::streaming;
+    one.algorithm = std::string(program_.algorithm);
+    one.algorithm = backend_->algorithm_of(one);
+    return one;
+  }
+
+  /// Ready on all ranks, or an error on all.
+  Result<Variant> make(const Case& one) {
+    TUTTI_RETURN_IF_ERROR(backend_->supports(one));
+    auto variant = Variant::create(
+        place_.host,
+        {.backend = *backend_,
+         .memory = [this](const Case& which, std::size_t rank) { return backend_->allocator(which, rank); },
+         .instance = one,
+         .misalignment = static_cast<std::size_t>(settings_.unaligned) * size_of(one.dtype)});
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Code> codes, place_.host.exchange(variant.status().code()));
+    const auto bad = std::find_if(codes.begin(), codes.end(), [](Code code) { return code != Code::ok; });
+    if (!variant.is_ok() || bad == codes.end()) return variant;
+    return error(*bad, "rank {} cannot run {}", bad - codes.begin(), case_id(one));
+  }
+
+  /// All sizes, after the untimed operations of every doubling.
+  Status sweep(Dtype dtype, Op op, int root) {
+    for (std::int64_t bytes = settings_.min_bytes; settings_.warm_up > 0; bytes *= 2) {
+      TUTTI_ASSIGN_OR_RETURN(Variant variant,
+                             make(case_of(dtype, op, root, size_for(program_, bytes, dtype, ranks()), false)));
+      variant.refill(0);
+      TUTTI_RETURN_IF_ERROR(harness::warm_up(place_.host, variant, settings_.warm_up));
+      if (bytes == 0 || bytes > settings_.max_bytes / 2) break;
+    }
+    for (std::int64_t bytes = settings_.min_bytes; bytes <= settings_.max_bytes; bytes = settings_.next_size(bytes)) {
+      TUTTI_RETURN_IF_ERROR(measure_row(dtype, op, root, size_for(program_, bytes, dtype, ranks())));
+      if (settings_.min_bytes == settings_.max_bytes) break;
+    }
+    return {};
+  }
+
+  Status measure_row(Dtype dtype, Op op, int root, const Size& size) {
+    Report report;
+    report.row = {.size = size,
+                  .dtype = to_string(dtype),
+                  .op = program_.is_hypercube ? ""
+                        : op == Op::none      ? "none"
+                                              : op_name(op),
+                  .root = is_rooted(program_.collective) ? root : -1};
+    for (const bool is_in_place : {false, true}) {
+      const Case one = case_of(dtype, op, root, size, is_in_place);
+      TUTTI_ASSIGN_OR_RETURN(Measurement measured, measure(one, size, report));
+      (is_in_place ? report.row.in : report.row.out) = std::move(measured);
+    }
+    return place_.host.index() == 0 ? on_row_(report) : Status();
+  }
+
+  Result<Measurement> measure(const Case& one, const Size& size, Report& report) {
+    TUTTI_ASSIGN_OR_RETURN(Variant variant, make(one));
+    const bool has_records = !settings_.csv.empty() || !settings_.json.empty();
+    TUTTI_ASSIGN_OR_RETURN(const StreamResult result,
+                           harness::measure_stream(place_.host, variant,
+                                                   {.operations = settings_.iterations * settings_.aggregated,
+                                                    .blocking = blocking_of(settings_),
+                                                    .times_each = settings_.times_each || has_records,
+                                                    .checks = settings_.checks,
+                                                    .salt = salt_}));
+    salt_ += static_cast<std::uint64_t>(settings_.checks) + 1;
+    result_.most_buffer_bytes = std::max(result_.most_buffer_bytes, variant.buffer_bytes_here() * ranks());
+    const double time_us = reported_us(result, settings_.average);
+    Measurement measured;
+    measured.time_us = settings_.reports_cputime ? result.rank0_us : time_us;
+    measured.bandwidths = bandwidths_of(program_, size, one.dtype, one.problem(), time_us);
+    if (settings_.checks > 0) measured.wrong = result.wrong;
+    const auto skipped = std::min<std::ptrdiff_t>(settings_.skipped, std::ssize(result.each_us));
+    measured.each_us.assign(result.each_us.begin() + skipped, result.each_us.end());
+    result_.failed_checks += result.failed_checks;
+    result_.bus_sum += measured.bandwidths.bus;
+    ++result_.placements;
+    report.records.push_back(record_of(one, result));
+    if (result.wrong > 0) report.diagnoses.push_back(fmt::format("{}: {}", case_id(one), result.reason));
+    return measured;
+  }
+
+  [[nodiscard]] harness::Row record_of(const Case& one, const StreamResult& result) const {
+    harness::Row row = harness::row_of(one);
+    harness::set_times(row, harness::summarise(result.each_us), one.problem());
+    if (settings_.checks == 0) return row;
+    row.wrong = result.wrong;
+    row.verdict = result.wrong == 0 ? harness::Verdict::ok : harness::Verdict::wrong;
+    row.reason = result.reason;
+    row.checked_on = one.is_in_place ? "further" : "timed";
+    return row;
+  }
+
+  const Program& program_;
+  const Settings& settings_;
+  const WalkPlace& place_;
+  const OnRow& on_row_;
+  std::unique_ptr<harness::TuttiBackend> backend_;
+  WalkResult result_;
+  std::uint64_t salt_ = 1;
+};
+
+}  // namespace
+
+double WalkResult::average() const {
+  return placements == 0 ? std::numeric_limits<double>::quiet_NaN() : bus_sum / static_cast<double>(placements);
+}
+
+Result<WalkResult> walk(const Program& program, const Settings& settings, const WalkPlace& place, const OnRow& on_row) {
+  return Walk(program, settings, place, on_row).run();
+}
+
+std::int64_t most_bytes_that_fit(const Settings& settings, int ranks) {
+  constexpr double kShare = 0.7;  // of the machine's memory, as for a cell of `tutti run`
+  const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double most = kShare * has / (2.0 * ranks);
+  return static_cast<double>(settings.max_bytes) <= most ? settings.max_bytes : static_cast<std::int64_t>(most);
+}
+
+}  // namespace tutti::perf

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank's thread does from start to end: the walk over cycles, dtypes, ops, roots and sizes, the same on all
+// ranks. Every rank knows all results; rank 0 hands them on.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/backends/tutti/backend.h"
+#include "harness/measure/host.h"
+#include "harness/report/record.h"
+#include "suites/perf/flags.h"
+#include "suites/perf/programs.h"
+#include "suites/perf/text.h"
+
+namespace tutti::perf {
+
+/// What a finished row is to those who report it.
+struct Report {
+  TableRow row;
+  std::vector<harness::Row> records;   ///< tutti's own, one per placement
+  std::vector<std::string> diagnoses;  ///< why a check failed, one per placement that did
+};
+
+struct WalkPlace {
+  harness::Host& host;
+  Domain& domain;
+  std::vector<int> cores;      ///< that all ranks use together
+  bool has_processes = false;  ///< ranks are in several processes
+};
+
+/// What all ranks know at the end.
+struct WalkResult {
+  std::int64_t failed_checks = 0;
+  double bus_sum = 0;
+  std::int64_t placements = 0;
+  std::int64_t most_buffer_bytes = 0;  ///< of all ranks at one time
+
+  [[nodiscard]] double average() const;  ///< NaN where there was no row
+};
+
+/// Called by rank 0 only. An error ends the job.
+using OnRow = std::function<Status(const Report&)>;
+
+[[nodiscard]] Result<WalkResult> walk(const Program& program, const Settings& settings, const WalkPlace& place,
+                                      const OnRow& on_row);
+
+/// The largest size not above -e of which the buffers of all ranks fit this machine.
+[[nodiscard]] std::int64_t most_bytes_that_fit(const Settings& settings, int ranks);
+
+}  // namespace tutti::perf
