@@ -110,8 +110,10 @@ Result<harness::Halves> run_halves(const Example& whole, const RealRun& all_redu
 
 int verdict(Count checked, Count wrong, const std::string& first_wrong) {
   if (wrong == 0) {
-    fmt::print("\nverified: {} element{} of the outputs, bit for bit what a straight loop in rank order gives; ok\n",
-               checked, checked == 1 ? "" : "s");
+    fmt::print(
+        "\nverified: {} element{} of the outputs, bit for bit what the oracle says (a straight loop in rank order); "
+        "ok\n",
+        checked, checked == 1 ? "" : "s");
     return exit_ok;
   }
   fmt::print("\nWRONG: {} of {} elements; {}\n", wrong, checked, first_wrong);
