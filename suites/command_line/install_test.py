@@ -124,7 +124,9 @@ class Bundled(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result)
         self.assertIn(", 0 wrong", result.stdout)
         loaded = subprocess.run(["ldd", self.tree / "bin/tutti"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        for library in (self.tree / "lib").iterdir():
+        libraries = list((self.tree / "lib").iterdir())
+        self.assertTrue(libraries)
+        for library in libraries:
             self.assertIn(f"{library.name} => {self.tree}/bin/../lib/{library.name}", loaded)
 
     def test_it_starts_through_a_link(self):

@@ -55,9 +55,11 @@ TEST_F(Doctor, FindsNothingOnAQuietServer) {
 TEST_F(Doctor, FindsTheQuotaOfAContainer) {
   server({.sockets = 1, .per_socket = 4}, "fpu hypervisor sse");
   root_.write("proc/self/cgroup", "0::/system.slice/docker-1.scope");
-  root_.write("sys/fs/cgroup/system.slice/docker-1.scope/cpu.max", "max 100000");
-  root_.write("sys/fs/cgroup/system.slice/cpu.max", "150000 100000");  // the parent's holds too
-  root_.write("sys/fs/cgroup/system.slice/docker-1.scope/memory.max", "536870912");
+  root_.write("sys/fs/cgroup/system.slice/docker-1.scope/cpu.max", "150000 100000");
+  root_.write("sys/fs/cgroup/system.slice/cpu.max", "300000 100000");
+  root_.write("sys/fs/cgroup/system.slice/docker-1.scope/memory.max", "1073741824");
+  root_.write("sys/fs/cgroup/system.slice/memory.max", "536870912");  // the parent's holds too
+  root_.write("sys/fs/cgroup/memory.max", "max");
   root_.write(".dockerenv", "");
   root_.write("sys/class/dmi/id/sys_vendor", "QEMU");
   Probes probes = good_probes();

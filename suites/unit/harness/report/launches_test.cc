@@ -86,12 +86,12 @@ TEST(Launches, SpreadIsTheirsAndThatWithinOne) {
 TEST(Launches, RatioIsTakenWithinEach) {
   Launches launches({kCell});
   launches.add(std::vector{row_of_launch("tutti", 1, 10, 1), row_of_launch("openmpi", 1, 40, 1)});
-  launches.add(std::vector{row_of_launch("tutti", 2, 30, 1), row_of_launch("openmpi", 2, 100, 1)});
+  launches.add(std::vector{row_of_launch("tutti", 2, 30, 1), row_of_launch("openmpi", 2, 60, 1)});
   launches.add(std::vector{row_of_launch("tutti", 3, 20, 1)});  // theirs is not there
   const auto cells = launches.cells();
-  EXPECT_DOUBLE_EQ(*launches.ratio(cells.at(0).at(0), cells.at(0).at(1)), (0.25 + 0.3) / 2);
+  EXPECT_DOUBLE_EQ(*launches.ratio(cells.at(0).at(0), cells.at(0).at(1)), (0.25 + 0.5) / 2);
   Table table([&](const Row& ours, const Row& theirs) { return launches.ratio(ours, theirs); });
-  EXPECT_THAT(table.cell(cells.at(0)), HasSubstr("   0.28\n"));
+  EXPECT_THAT(table.cell(cells.at(0)), HasSubstr("   0.38\n"));
 }
 
 TEST(Launches, AWrongResultIsNotOutvoted) {
