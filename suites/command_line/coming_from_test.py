@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command of ours on the page "coming from nccl-tests, OSU or IMB" does what it says."""
+import json
 import re
 import shlex
 import unittest
@@ -34,9 +35,8 @@ class ComingFrom(unittest.TestCase):
 
     def test_names_are_those_of_the_program(self):
         names = re.findall(r"(?m)^\| `([a-z_]+)` \|", PAGE.split("## The names")[1])
-        self.assertEqual(len(names), 9)
-        for name in names:
-            self.assertEqual(support.run("prove", name, "--ranks", "2").code, 0, name)
+        known = json.loads(support.run("list", "--json").out)["collectives"]
+        self.assertEqual(names, [name for name in known if not name.endswith("_v")])
 
 
 if __name__ == "__main__":
