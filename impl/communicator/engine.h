@@ -136,6 +136,10 @@ class Engine final : public Communicator {
   [[nodiscard]] bool is_busy() const { return failed_.is_ok() && (first_ != next_ || !transfers_.is_idle()); }
   /// Whether the word that the machine stopped at is all that this rank waits for, and has not changed.
   [[nodiscard]] bool is_nothing_new() const;
+  /// Wakes the ranks that sleep, where there are any: something may have happened that they wait for.
+  void ring();
+  /// Sleeps until somebody rings, for a tick at most; not where there is something to do.
+  void park();
   [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count);
   /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
   Status check(const Ticket& ticket, Clock::time_point deadline);
@@ -167,6 +171,7 @@ class Engine final : public Communicator {
   std::uint64_t in_flight_ = 0;          // started after that, complete or not
   std::uint64_t free_until_;             // number of the last operation whose generation is known to be free
   bool channels_are_taken_ = false;      // by an operation in flight
+  std::uint64_t moves_ = 0;              // walks that went on: where it stands still, nothing happens
   bool is_forming_ = false;              // a group: see GroupFormation
   Status failed_;                        // first error; sticky; nothing is accepted after it
 };

@@ -122,14 +122,17 @@ void Engine::prepare_machine(const Operation& operation) {
   machine_.begin(operation.number);
   machine_.set_streams_staging(operation.streams_staging);
   prepared_ = &operation;
-  last_.is_ready = last_.is_short && operation.ticket + 1 == next_;
+  // Who may have sleepers to wake takes the long way.
+  last_.is_ready = last_.is_short && operation.ticket + 1 == next_ && options_.waiting == Waiting::spin;
 }
 
 bool Engine::walk(Operation& operation) {
   if (prepared_ != &operation) prepare_machine(operation);
-  if (!advance(operation.lane, operation.plan, machine_)) return false;
-  finish(operation);
-  return true;
+  const Lane before = operation.lane;
+  const bool is_complete = advance(operation.lane, operation.plan, machine_);
+  if (is_complete || operation.lane.at != before.at || operation.lane.cursor != before.cursor) ++moves_;
+  if (is_complete) finish(operation);
+  return is_complete;
 }
 
 void Engine::finish(Operation& finished) {
@@ -176,8 +179,9 @@ void Engine::finish_chosen(const Operation& operation, StoreChoice& stores) {
 }
 
 void Engine::progress(int patience) {
+  const std::uint64_t moves_before = moves_;
   if (!transfers_.is_idle()) {
-    transfers_.progress();
+    if (transfers_.progress()) ++moves_;
     patience = 0;
   }
   machine_.set_patience(in_flight_ <= 1 ? patience : 0);
@@ -189,6 +193,7 @@ void Engine::progress(int patience) {
     machine_.set_patience(in_flight_ <= 1 ? patience : 0);
     walk(operation(completed_ + in_flight_));
   }
+  if (options_.waiting == Waiting::yield && moves_ != moves_before) ring();
 }
 
 void Engine::progress_all() {
@@ -269,7 +274,7 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
   Transfers::Request whole = request;
   whole.bytes = bytes;
   const std::uint64_t number = transfers_.post(whole);
-  transfers_.progress();
+  if (transfers_.progress()) ring();
   return handle({.number = number,
                  .peer = request.peer,
                  .kind = request.direction == Direction::send ? Ticket::Kind::send : Ticket::Kind::receive});

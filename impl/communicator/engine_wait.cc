@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a rank waits: what it looks at, when it gives up, and what it then says.
 #include <algorithm>
+#include <ctime>
+#include <limits>
+#include <linux/futex.h>
 #include <optional>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "impl/communicator/engine.h"
 
@@ -10,6 +15,14 @@ namespace tutti {
 namespace {
 
 constexpr int kLooksBetweenChecks = 16;
+constexpr int kYieldsBeforeParking = 200;
+constexpr timespec kTick{.tv_sec = 0, .tv_nsec = 1'000'000};
+
+/// Shared between processes.
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
+  static_assert(sizeof word == 4 && std::atomic<std::uint32_t>::is_always_lock_free);
+  syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
+}
 
 }  // namespace
 
@@ -38,6 +51,8 @@ Status Engine::wait(const Ticket& ticket, std::chrono::nanoseconds timeout) {
   TUTTI_RETURN_IF_ERROR(failed_);
   progress_all();
   if (is_complete(ticket)) return {};
+  std::uint64_t moves_before = moves_;
+  int idle_looks = 0;
   // The clock is first read after some polls: reading it takes as long as a small operation.
   for (std::optional<Clock::time_point> deadline;;) {
     for (int i = 0; i < kLooksBetweenChecks; ++i) {
@@ -52,7 +67,30 @@ Status Engine::wait(const Ticket& ticket, std::chrono::nanoseconds timeout) {
     }
     if (!deadline) deadline = Clock::now() + timeout;
     TUTTI_RETURN_IF_ERROR(check(ticket, *deadline));
+    if (options_.waiting == Waiting::spin) continue;
+    idle_looks = moves_ == moves_before ? idle_looks + kLooksBetweenChecks : 0;
+    moves_before = moves_;
+    if (idle_looks >= kYieldsBeforeParking) park();
   }
+}
+
+/// No fence orders the waker's announcement and its look at the sleepers: it may miss one, who then sleeps for a tick.
+/// That is cheaper than a barrier in every operation.
+void Engine::ring() {
+  Doorbell& bell = domain_.doorbell();
+  if (bell.sleepers.load(std::memory_order_relaxed) == 0) return;
+  bell.rings.fetch_add(1, std::memory_order_release);
+  futex(bell.rings, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
+}
+
+void Engine::park() {
+  Doorbell& bell = domain_.doorbell();
+  const std::uint32_t rings = bell.rings.load(std::memory_order_acquire);
+  bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint64_t moves_before = moves_;
+  progress_all();
+  if (moves_ == moves_before) futex(bell.rings, FUTEX_WAIT, rings, &kTick);
+  bell.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Status Engine::check(const Ticket& ticket, Clock::time_point deadline) {
