@@ -175,7 +175,7 @@ TEST(Expand, APairThatIsNamedAndDoesNotExistIsAUsageError) {
   sweep.ops = {{Op::max}, false};
   const Status status = expand(sweep, only_integers_have_max).status();
   EXPECT_EQ(status.code(), Code::invalid_argument);
-  EXPECT_EQ(status.message(), "op 'max' does not exist for dtype 'float': allowed are sum prod min avg band bor bxor");
+  EXPECT_EQ(status.message(), "op 'max' does not exist for dtype 'float': allowed are sum prod min avg band bor bxor premul_sum");
   sweep.collectives = {Collective::broadcast};
   EXPECT_TRUE(expand(sweep, only_integers_have_max).is_ok()) << "nothing reduces, so the pair is never run";
 }
@@ -184,7 +184,7 @@ TEST(Expand, BitsOfFloatsAreAUsageErrorWhereTheyAreNamedAndLeftOutOtherwise) {
   Sweep sweep = sweep_of({Collective::all_reduce});
   sweep.ops = {{Op::band}, false};
   EXPECT_EQ(expand(sweep).status().message(),
-            "op 'band' does not exist for dtype 'float': allowed are sum prod min max avg");
+            "op 'band' does not exist for dtype 'float': allowed are sum prod min max avg premul_sum");
   sweep.dtypes = {all_dtypes(), true};
   const Expansion expansion = expand(sweep).value();
   std::set<Dtype> dtypes;
@@ -256,7 +256,7 @@ TEST(CasesOf, ReferencesHaveNoAlgorithmAndTheOwnBackendOneCaseEach) {
   const Cell cell = expand(sweep).value().cells.front();
   std::vector<std::string> systems;
   for (const Case& one : cases_of(cell, sweep)) systems.push_back(one.backend + "." + one.algorithm);
-  EXPECT_THAT(systems, ElementsAre("tutti.knomial", "tutti.direct", "openmpi.none"));
+  EXPECT_THAT(systems, ElementsAre("tutti.knomial", "tutti.chain", "tutti.direct", "openmpi.none"));
 }
 
 TEST(CasesOf, AutoStaysAuto) {
