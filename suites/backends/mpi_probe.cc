@@ -163,7 +163,7 @@ void run_all(const Probe& probe) {
                    is_in_place);
         };
         for (const Collective collective : every_collective()) {
-          if (!has_data(collective)) continue;
+          if (!has_data(collective) || has_counts(collective)) continue;
           for (const Op op : is_reducing(collective) ? all_ops() : std::vector{Op::none}) {
             run(collective, op, 0);
             if (is_rooted(collective)) run(collective, op, probe.ranks - 1);
