@@ -41,7 +41,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// One that other subcommands take is no slip of the finger.
+/// One that other subcommands take is no slip of the finger, but where it is the singular or the plural of an own one.
 Status unknown_flag(const CLI::App& program, const CLI::App& command, const std::string& flag) {
   std::vector<std::string> takers;
   for (const std::string& name : subcommands_of(program)) {
@@ -49,7 +49,9 @@ Status unknown_flag(const CLI::App& program, const CLI::App& command, const std:
   }
   const std::vector<std::string> flags = flags_of(command);
   const std::string name = command.get_parent() != nullptr ? "tutti " + command.get_name() : "tutti";
-  if (!takers.empty()) {
+  const bool is_slip =
+      contains(flags, flag + "s") || (flag.ends_with('s') && contains(flags, flag.substr(0, flag.size() - 1)));
+  if (!takers.empty() && !is_slip) {
     return error(Code::invalid_argument, "`{}` has no option '{}', only `tutti {}` has; its own are {}", name, flag,
                  fmt::join(takers, "` and `tutti "), fmt::join(flags, " "));
   }

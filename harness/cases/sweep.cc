@@ -3,6 +3,7 @@
 #include "harness/cases/sweep.h"
 
 #include <functional>
+#include <utility>
 
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::string_view kAll = "all";
 
-/// A list of what `parse` reads; an item `all` makes it every value of `everything`, in that order.
+/// A list of what `parse` reads; an item `all` makes it every value of `everything`, in that order, and after them
+/// those that are named beside it: `all,pingpong`.
 template <class T>
 Result<Choice<T>> parse_names(std::string_view kind, std::string_view text, const std::vector<T>& everything,
                               const std::function<Result<T>(std::string_view)>& parse) {
@@ -27,7 +29,10 @@ Result<Choice<T>> parse_names(std::string_view kind, std::string_view text, cons
     TUTTI_ASSIGN_OR_RETURN(T value, parse(item));
     append_new(choice.values, std::move(value));
   }
-  if (choice.is_all) choice.values = everything;
+  if (choice.is_all) {
+    const std::vector<T> named = std::exchange(choice.values, everything);
+    for (const T& value : named) append_new(choice.values, value);
+  }
   return choice;
 }
 
