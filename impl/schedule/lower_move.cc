@@ -28,33 +28,14 @@ bool has_channels(const std::vector<Located>& list) {
 
 }  // namespace
 
-/// Finds the bytes of an operand's stream, position after position.
-class Lowering::Cursor {
- public:
-  explicit Cursor(const Located& located) : located_(&located) {}
-
-  [[nodiscard]] const Located& located() const { return *located_; }
-  /// Where the byte at `position` lies. Requires: positions do not fall from call to call.
-  [[nodiscard]] std::int64_t offset_at(std::int64_t position) {
-    const std::vector<Piece>& pieces = located_->pieces;
-    while (piece_ < pieces.size() && position - begin_ >= pieces[piece_].bytes) begin_ += pieces[piece_++].bytes;
-    if (piece_ < pieces.size()) return pieces[piece_].offset + position - begin_;
-    return pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes;
-  }
-
- private:
-  const Located* located_;
-  std::size_t piece_ = 0;
-  std::int64_t begin_ = 0;  ///< of the piece, in the stream
-};
-
 void Lowering::lower_move(const Step& step) {
   move_bytes_ = length_of(step);
-  std::vector<Located> destinations, sources;
-  for (const Operand& operand : step.destinations) locate(operand, destinations);
-  for (const Operand& operand : step.sources) locate(operand, sources);
-  drop_copies_onto_itself(destinations, sources);
-  if (!destinations.empty()) emit(destinations, sources, step.is_final ? mark_final : 0);
+  destinations_.clear();
+  sources_.clear();
+  for (const Operand& operand : step.destinations) locate(operand, destinations_);
+  for (const Operand& operand : step.sources) locate(operand, sources_);
+  drop_copies_onto_itself(destinations_, sources_);
+  if (!destinations_.empty()) emit(destinations_, sources_, step.is_final ? mark_final : 0);
 }
 
 void Lowering::take_turns() {
@@ -197,8 +178,10 @@ void Lowering::emit(const std::vector<Located>& destinations, const std::vector<
   if (scales(sources)) marks |= mark_scales;
   const bool writes_scratch =
       std::any_of(destinations.begin(), destinations.end(), [](const Located& d) { return d.space == Space::scratch; });
-  std::vector<Cursor> to(destinations.begin(), destinations.end());
-  std::vector<Cursor> from(sources.begin(), sources.end());
+  to_.clear();
+  from_.clear();
+  for (const Located& destination : destinations) to_.emplace_back(destination);
+  for (const Located& source : sources) from_.emplace_back(source);
   const std::vector<std::int64_t>& cuts = cuts_of({&destinations, &sources}, has_channel);
   const std::int64_t slot = request_.resources.slot_bytes;
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
@@ -208,8 +191,8 @@ void Lowering::emit(const std::vector<Located>& destinations, const std::vector<
     op.bytes = cuts[i + 1] - cuts[i];
     op.first_operand = static_cast<std::uint32_t>(operands_.size());
     op.step = static_cast<std::uint32_t>(index_);
-    op.destinations = append_operands(to, cuts[i], slice_begin);
-    op.sources = append_operands(from, cuts[i], slice_begin);
+    op.destinations = append_operands(to_, cuts[i], slice_begin);
+    op.sources = append_operands(from_, cuts[i], slice_begin);
     if (has_channel) {
       op.has_channel = 1;
       op.rest_bytes = move_bytes_ - slice_begin;

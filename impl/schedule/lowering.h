@@ -20,6 +20,26 @@ struct Located {
   std::vector<Piece> pieces;
 };
 
+/// Finds the bytes of an operand's stream, position after position.
+class Cursor {
+ public:
+  explicit Cursor(const Located& located) : located_(&located) {}
+
+  [[nodiscard]] const Located& located() const { return *located_; }
+  /// Where the byte at `position` lies. Requires: positions do not fall from call to call.
+  [[nodiscard]] std::int64_t offset_at(std::int64_t position) {
+    const std::vector<Piece>& pieces = located_->pieces;
+    while (piece_ < pieces.size() && position - begin_ >= pieces[piece_].bytes) begin_ += pieces[piece_++].bytes;
+    if (piece_ < pieces.size()) return pieces[piece_].offset + position - begin_;
+    return pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes;
+  }
+
+ private:
+  const Located* located_;
+  std::size_t piece_ = 0;
+  std::int64_t begin_ = 0;  ///< of the piece, in the stream
+};
+
 /// One rank's program on its way to a plan.
 class Lowering {
  public:
@@ -87,7 +107,6 @@ class Lowering {
                                                          bool has_channel);
   /// Appends the ops of a MOVE of `move_bytes_`.
   void emit(const std::vector<Located>& destinations, const std::vector<Located>& sources, int marks);
-  class Cursor;
   std::uint8_t append_operands(std::vector<Cursor>& list, std::int64_t position, std::int64_t slice_begin);
 
   const Schedule& schedule_;
@@ -98,10 +117,15 @@ class Lowering {
   ScratchLayout layout_;
   bool is_staged_;
   bool streams_ = false;
-  bool is_identified_ = false;                   ///< a SIGNAL has published the plan's hash
-  int index_ = 0;                                ///< of the step being lowered
-  std::int64_t move_bytes_ = 0;                  ///< of the MOVE, copy or exposure being lowered
-  std::vector<std::int64_t> cuts_;               ///< of it; kept for its memory
+  bool is_identified_ = false;   ///< a SIGNAL has published the plan's hash
+  int index_ = 0;                ///< of the step being lowered
+  std::int64_t move_bytes_ = 0;  ///< of the MOVE, copy or exposure being lowered
+  // Of it; kept for their memory.
+  std::vector<Located> destinations_;
+  std::vector<Located> sources_;
+  std::vector<Cursor> to_;
+  std::vector<Cursor> from_;
+  std::vector<std::int64_t> cuts_;
   std::vector<std::size_t> chain_;               ///< where the ops of each MOVE of the present chain begin
   std::vector<std::vector<Incoming>> incoming_;  ///< by peer; empty before the first one
   PlanHeader header_;
