@@ -8,6 +8,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "harness/cases/counts_name.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness {
@@ -40,12 +41,6 @@ std::uint64_t scramble(std::uint64_t x) {
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
   return x ^ (x >> 31U);
-}
-
-std::string name_of_file(const std::vector<Count>& numbers) {
-  std::uint64_t hash = numbers.size();
-  for (const Count number : numbers) hash = scramble(hash ^ static_cast<std::uint64_t>(number));
-  return fmt::format("{}{:08x}", kFilePrefix, hash >> 32U);
 }
 
 /// The numbers of one line.
@@ -87,6 +82,12 @@ std::uint64_t weight_of(Pattern pattern, int block, int ranks, Count elements) {
 
 }  // namespace
 
+std::string counts_name_of(const std::vector<Count>& numbers) {
+  std::uint64_t hash = numbers.size();
+  for (const Count number : numbers) hash = scramble(hash ^ static_cast<std::uint64_t>(number));
+  return fmt::format("{}{:08x}", kFilePrefix, hash >> 32U);
+}
+
 Result<Counts> parse_counts(std::string_view text) {
   if (const Named* row = find_pattern(text)) return Counts{.pattern = row->pattern, .name = std::string(row->name)};
   std::ifstream file{std::string(text)};
@@ -105,7 +106,7 @@ Result<Counts> parse_counts(std::string_view text) {
     return error(Code::invalid_argument,
                  "counts '{}': there are none in the file: P numbers, or P x P for all_to_all_v", text);
   }
-  counts.name = name_of_file(counts.numbers);
+  counts.name = counts_name_of(counts.numbers);
   return counts;
 }
 

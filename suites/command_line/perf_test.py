@@ -21,7 +21,7 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 needs_mpirun = unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
 
 PROGRAMS = ["all_reduce_perf", "all_gather_perf", "broadcast_perf", "reduce_perf", "reduce_scatter_perf",
-            "alltoall_perf", "gather_perf", "scatter_perf", "sendrecv_perf"]
+            "alltoall_perf", "alltoallv_perf", "gather_perf", "scatter_perf", "sendrecv_perf"]
 WHOLE = ["all_reduce_perf", "broadcast_perf", "reduce_perf", "sendrecv_perf"]
 SHOWING_OPS = ["all_reduce_perf", "reduce_perf", "reduce_scatter_perf", "sendrecv_perf"]
 ROOTED = ["broadcast_perf", "reduce_perf", "gather_perf", "scatter_perf"]
@@ -220,6 +220,112 @@ class Table(unittest.TestCase):
         self.assertEqual([row[0] for row in rows(done.out)], ["8", "16"] * 3)
 
 
+class Traffic(unittest.TestCase):
+    """alltoallv: who sends how much to whom."""
+
+    # Bytes; fractions, and what is over a multiple of 16, are cut. Rank 0 sends 1056, rank 1 receives 1024.
+    MATRIX = "64 1000 0\n\n16 40 200.5\n320 0 8\n"
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(support.tempfile.TemporaryDirectory()))
+
+    def matrix(self, text=MATRIX):
+        (self.folder / "matrix").write_text(text)
+        return {"NCCL_TESTS_ALLTOALLV_MATRIX_FILE": str(self.folder / "matrix")}
+
+    def moved(self, *words, environment=None):
+        """(size, count) of all rows, which are right, and rank -> (bytes sent, bytes received) of the last one."""
+        variables = {"NCCL_TESTS_ALLTOALLV_PRINT_SUMMARY": "1", **(environment or {})}
+        done = perf("alltoallv_perf", *words, "-n", "3", environment=variables)
+        self.assertEqual((done.code, done.err), (0, ""), done)
+        for row in rows(done.out):
+            self.assertEqual((len(row), row[2:5], row[8], row[12]), (13, ["float", "none", "-1"], "0", "0"), done)
+        self.assertIn("# In place every pair exchanges the mean", done.out)
+        line = r"(?m)^#   rank=(\d+) send_bytes=(\d+) recv_bytes=(\d+) alg_bw=\S+ bus_bw=\S+$"
+        ranks = {int(rank): (int(sent), int(received)) for rank, sent, received in re.findall(line, done.out)}
+        return [(int(row[0]), int(row[1])) for row in rows(done.out)], ranks
+
+    def test_shares_grow_with_the_distance(self):
+        # Of 1024 bytes 0, 1/6, 2/6 and 3/6: 0, 160, 336 and 512.
+        self.assertEqual(self.moved("-b", "1K", "-e", "1K", "-g", "4"),
+                         ([(1008, 64)], dict.fromkeys(range(4), (1008, 1008))))
+        self.assertEqual(self.moved("-b", "1K", "-e", "1K", "-g", "1"), ([(1024, 256)], {0: (1024, 1024)}))
+
+    def test_spread_blends_them_with_equal_ones(self):
+        # Half of it: 128, 128 + 85, 128 + 170 and 128 + 256.
+        for spread, size in (("0", 1024), ("0.5", 128 + 208 + 288 + 384), ("1", 1008)):
+            variables = {"NCCL_TESTS_ALLTOALLV_SPREAD": spread}
+            found, _ = self.moved("-b", "1K", "-e", "1K", "-g", "4", environment=variables)
+            self.assertEqual(found, [(size, 64)], spread)
+
+    def test_a_matrix_says_all(self):
+        words = ["-b", "4K", "-e", "4K", "-g", "3"]
+        self.assertEqual(self.moved(*words, environment=self.matrix()),
+                         ([(1056, 0)], {0: (1056, 400), 1: (240, 1024), 2: (320, 192)}))
+        twice = {**self.matrix(), "NCCL_TESTS_ALLTOALLV_MATRIX_SCALE": "2"}
+        self.assertEqual(self.moved(*words, environment=twice),
+                         ([(2128, 0)], {0: (2128, 800), 1: (512, 2080), 2: (656, 416)}))
+        self.assertEqual(self.moved("-b", "1056", "-e", "1056", "-g", "2", environment=self.matrix()),
+                         ([(1056, 0)], {0: (1056, 80), 1: (48, 1024)}), "the first two ranks of three")
+
+    def test_in_place_exchanges_the_mean_of_a_pairs_counts(self):
+        file = str(self.folder / "x.csv")
+        done = perf("alltoallv_perf", "-b", "4K", "-e", "4K", "-g", "3", "-n", "3", "-d", "all", "--csv", file,
+                    environment=self.matrix())
+        self.assertEqual(done.code, 0, done)
+        found = support.read_csv(file)[1]
+        # Rank 0 keeps 64 bytes and exchanges (992 + 16) / 2 and (0 + 320) / 2.
+        self.assertEqual({(row["placement"], row["bytes"], row["verdict"], row["checked_on"]) for row in found},
+                         {("out", "1056", "ok", "timed"), ("in", "728", "ok", "further")})
+        self.assertEqual(len(found), 24)
+
+    def test_counts_are_named_as_those_of_a_file_that_holds_them(self):
+        perf("alltoallv_perf", "-b", "64", "-e", "64", "-g", "2", "-n", "3", "--csv", f"{self.folder}/x.csv")
+        (self.folder / "counts").write_text("0 16 16 0")
+        done = support.run("run", "all_to_all_v", "--backends", "tutti", "--ranks", "2", "--counts",
+                           f"{self.folder}/counts", "--csv", f"{self.folder}/y.csv")
+        self.assertEqual(done.code, 0, done)
+        names = [{row["case"].split("/")[7] for row in support.read_csv(f"{self.folder}/{name}.csv")[1]} for name in "xy"]
+        self.assertEqual(names[0], names[1])
+        self.assertRegex(names[0].pop(), r"^64B\.file-[0-9a-f]{8}$")
+
+    def test_bandwidth_follows_from_what_the_busiest_rank_moves(self):
+        text = "0 900000 0\n300000 0 0\n0 0 0\n"
+        row = rows(perf("alltoallv_perf", "-g", "3", "-n", "2", environment=self.matrix(text)).out)[0]
+        for at, size in ((5, 900000), (9, 600000)):
+            took, algbw, busbw = map(float, row[at:at + 3])
+            self.assertAlmostEqual(algbw, size / took / 1e3, delta=0.02 + algbw * 0.02, msg=row)
+            self.assertAlmostEqual(busbw, algbw * 2 / 3, delta=0.02, msg=row)
+
+    def refused(self, environment, *words, names):
+        done = perf("alltoallv_perf", "-g", "3", *words, environment=environment, limit=10)
+        self.assertEqual((done.code, done.out), (2, ""), done)
+        self.assertEqual(len(done.err.splitlines()), 1, done)
+        for name in names:
+            self.assertIn(name, done.err)
+
+    def test_what_is_wrong_is_one_error(self):
+        for text, names in (("", ["no numbers"]), ("1 2 3\n4 5\n", ["line 2", "2 numbers", "has 3"]),
+                            ("1 2 3\n4 5 6\n", ["2 rows of 3", "square"]), ("1 2\n3 4\n", ["one of 2 ranks", "are 3"]),
+                            ("1 2 3\n\n4 x 6\n7 8 9", ["line 3", "'x'"]), ("1 -2 3\n4 5 6\n7 8 9", ["line 1", "'-2'"]),
+                            ("1 2 nan\n", ["'nan'"]), ("1 2 1e30\n", ["'1e30'"])):
+            self.refused(self.matrix(text), names=names)
+        self.refused({"NCCL_TESTS_ALLTOALLV_MATRIX_FILE": "/nowhere/x"}, names=["'/nowhere/x'"])
+        self.refused(self.matrix(), "-b", "1K", "-e", "2K", "-f", "2", names=["-b 1024", "'-b 2048'"])
+        self.refused(self.matrix(), "-b", "1K", "-e", "1K", names=["-e 1024", "1056 bytes", "'-b 1056 -e 1056'"])
+        for name, value in (("SPREAD", "1.5"), ("SPREAD", "much"), ("MATRIX_SCALE", "-1"), ("PRINT_SUMMARY", "yes")):
+            self.refused({f"NCCL_TESTS_ALLTOALLV_{name}": value}, names=[f"_{name} is '{value}'"])
+
+    def test_processes_that_were_told_otherwise_are_no_job(self):
+        port = str(uuid.uuid4())
+        jobs = [Job(2, "-b", "64", "-e", "64", program="alltoallv_perf", port=port, missing=(other,),
+                    NCCL_TESTS_ALLTOALLV_SPREAD=spread) for other, spread in ((1, "0"), (0, "1"))]
+        for job in jobs:
+            for result in job.results(30).values():
+                self.assertEqual(result.code, 2, result)
+                self.assertIn("spread 0", result.err)
+
+
 class Flags(unittest.TestCase):
     def refused(self, *words, names, program="all_reduce_perf"):
         done = perf(program, *words, limit=10)
@@ -364,7 +470,7 @@ class Launch(unittest.TestCase):
 
     @needs_mpirun
     def test_devices_threads_and_processes_agree_on_the_sizes(self):
-        for program in ("all_reduce_perf", "all_gather_perf"):
+        for program in ("all_reduce_perf", "all_gather_perf", "alltoallv_perf"):
             tables = [perf(program, *SWEEP, "-g", "3"), perf(program, *SWEEP, "-t", "3"),
                       under_mpirun(3, program, *SWEEP)]
             for done in tables:

@@ -325,6 +325,11 @@ std::string help_text(const Program& program) {
   }
   text += fmt::format("\nOps: {}. NCCL_TESTS_MIN_BW: exit code 7 below nine tenths of it (1e9 bytes/s).\n",
                       fmt::join(op_names(), " "));
+  if (has_counts(program.collective)) {
+    text +=
+        "NCCL_TESTS_ALLTOALLV_SPREAD: from 0, the same to every rank, to 1, by distance (1); _MATRIX_FILE: bytes from "
+        "rank\nto rank, for one size only; _MATRIX_SCALE: times this (1); _PRINT_SUMMARY=1: a line for each rank.\n";
+  }
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 #include "suites/perf/programs.h"
+#include "suites/perf/traffic.h"
 
 namespace tutti::perf {
 
@@ -43,6 +44,7 @@ struct Settings {
   std::string json;
   bool wants_help = false;
   bool wants_version = false;
+  Traffic traffic;                 ///< of alltoallv; from the environment
   std::vector<std::string> notes;  ///< on what was asked for and has no meaning here
 
   [[nodiscard]] int ranks_here() const { return threads * devices; }

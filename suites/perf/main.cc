@@ -73,6 +73,22 @@ Result<std::optional<double>> least_bandwidth() {
   return error(Code::invalid_argument, "NCCL_TESTS_MIN_BW is '{}': it must be a number, such as 12.5", text);
 }
 
+/// What alltoallv moves. Errors: invalid_argument: the environment's; a matrix and flags that contradict it.
+Status add_traffic(Settings& settings, int ranks) {
+  TUTTI_ASSIGN_OR_RETURN(settings.traffic, Traffic::from_environment(ranks));
+  const Traffic& traffic = settings.traffic;
+  settings.notes.push_back(fmt::format("Traffic: {}", traffic.name()));
+  settings.notes.emplace_back("In place every pair exchanges the mean of its two counts: both ways must be the same");
+  if (!traffic.has_matrix()) return {};
+  if (settings.min_bytes != settings.max_bytes) {
+    return error(Code::invalid_argument, "-b {} and -e {}: a matrix has one size: did you mean '-b {}'?",
+                 settings.min_bytes, settings.max_bytes, settings.max_bytes);
+  }
+  if (traffic.most_of_matrix() <= settings.max_bytes) return {};
+  return error(Code::invalid_argument, "-e {}: the matrix moves up to {} bytes per rank: did you mean '-b {} -e {}'?",
+               settings.max_bytes, traffic.most_of_matrix(), traffic.most_of_matrix(), traffic.most_of_matrix());
+}
+
 void pin_this_thread(int core) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -163,16 +179,24 @@ int conclude(Reports& reports, const WalkResult& result, std::optional<double> l
 
 Result<int> run(const Program& program, Settings settings, const World& world, int argc, char** argv) {
   TUTTI_ASSIGN_OR_RETURN(const std::optional<double> least, least_bandwidth());
-  TUTTI_RETURN_IF_ERROR(check_for(settings, program, world.processes * settings.ranks_here()));
+  const int ranks = world.processes * settings.ranks_here();
+  TUTTI_RETURN_IF_ERROR(check_for(settings, program, ranks));
+  if (has_counts(program.collective)) TUTTI_RETURN_IF_ERROR(add_traffic(settings, ranks));
+  std::string arguments = fmt::format("{}\n{}", program.name, words(1, argc, argv));
+  if (has_counts(program.collective)) arguments += "\n" + settings.traffic.name();
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<harness::JoinedJob> job,
                          harness::JoinedJob::join({.world = world,
                                                    .ranks_here = settings.ranks_here(),
-                                                   .arguments = std::string(program.name) + "\n" + words(1, argc, argv),
+                                                   .arguments = std::move(arguments),
                                                    .timeout = std::chrono::seconds(settings.timeout_s)}));
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain, job->open_domain());
   const std::int64_t asked = settings.max_bytes;
   settings.max_bytes = most_bytes_that_fit(settings, job->ranks());
   settings.min_bytes = std::min(settings.min_bytes, settings.max_bytes);
+  if (settings.traffic.most_of_matrix() > settings.max_bytes) {
+    return error(Code::resource, "the matrix moves {} bytes per rank, of which the buffers do not fit: at most {}",
+                 settings.traffic.most_of_matrix(), settings.max_bytes);
+  }
   const bool is_reporter = job->process() == 0;
   std::optional<Reports> reports;
   Status status;

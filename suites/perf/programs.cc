@@ -18,6 +18,7 @@ constexpr std::array kPrograms{
     Program{.name = "reduce_perf", .collective = Collective::reduce},
     Program{.name = "reduce_scatter_perf", .collective = Collective::reduce_scatter},
     Program{.name = "alltoall_perf", .collective = Collective::all_to_all},
+    Program{.name = "alltoallv_perf", .collective = Collective::all_to_all_v},
     Program{.name = "gather_perf", .collective = Collective::gather},
     Program{.name = "scatter_perf", .collective = Collective::scatter},
     Program{.name = "sendrecv_perf", .collective = Collective::sendrecv, .repeats_for_ops = true},

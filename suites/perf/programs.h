@@ -25,7 +25,7 @@ struct Program {
 [[nodiscard]] Result<Program> find_program(std::string_view path);
 
 /// What one row moves. A divided collective has a block per rank, of a multiple of 16 bytes, rounded down: below 16
-/// bytes per rank it is a row of nothing.
+/// bytes per rank it is a row of nothing. What alltoallv really moves of it is for its Traffic to say.
 struct Size {
   Count count = 0;         ///< of a block, and the column `count`
   std::int64_t bytes = 0;  ///< the column `size`

@@ -124,6 +124,7 @@ void Reports::print_opening(std::optional<std::int64_t> reduced_to) const {
 }
 
 Status Reports::add(const Report& report) {
+  for (const std::string& comment : report.comments) fmt::print("# {}\n", comment);
   fmt::print("{}", row_text(report.row, settings_, settings_.reports_timestamps ? local_time() : std::string()));
   std::fflush(stdout);
   for (const std::string& diagnosis : report.diagnoses) fmt::print(stderr, "{}: {}\n", program_.name, diagnosis);

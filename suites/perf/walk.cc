@@ -91,6 +91,10 @@ class Walk {
     one.bytes = size.bytes;
     one.count = size.count;
     one.is_in_place = is_in_place;
+    if (has_counts(one.collective)) {
+      one.counts = settings_.traffic.counts(dtype, size.bytes, is_in_place);
+      set_bytes(one, size.bytes);
+    }
     one.cadence = harness::Cadence::streaming;
     one.algorithm = std::string(program_.algorithm);
     one.algorithm = backend_->algorithm_of(one);
@@ -138,8 +142,13 @@ class Walk {
                   .root = is_rooted(program_.collective) ? root : -1};
     for (const bool is_in_place : {false, true}) {
       const Case one = case_of(dtype, op, root, size, is_in_place);
+      if (!is_in_place) report.row.size.bytes = one.bytes;
       TUTTI_ASSIGN_OR_RETURN(Measurement measured, measure(one, size, report));
       (is_in_place ? report.row.in : report.row.out) = std::move(measured);
+    }
+    if (has_counts(program_.collective)) {
+      report.comments = settings_.traffic.summary(size.bytes, report.row.out.time_us);
+      if (settings_.traffic.has_matrix()) report.row.size.count = 0;
     }
     return place_.host.index() == 0 ? on_row_(report) : Status();
   }
@@ -159,7 +168,8 @@ class Walk {
     const double time_us = reported_us(result, settings_.average);
     Measurement measured;
     measured.time_us = settings_.reports_cputime ? result.rank0_us : time_us;
-    measured.bandwidths = bandwidths_of(program_, size, one.dtype, one.problem(), time_us);
+    const Size moved{.count = size.count, .bytes = one.bytes};
+    measured.bandwidths = bandwidths_of(program_, moved, one.dtype, one.problem(), time_us);
     if (settings_.checks > 0) measured.wrong = result.wrong;
     const auto skipped = std::min<std::ptrdiff_t>(settings_.skipped, std::ssize(result.each_us));
     measured.each_us.assign(result.each_us.begin() + skipped, result.each_us.end());

@@ -23,6 +23,7 @@ struct Report {
   TableRow row;
   std::vector<harness::Row> records;   ///< tutti's own, one per placement
   std::vector<std::string> diagnoses;  ///< why a check failed, one per placement that did
+  std::vector<std::string> comments;   ///< lines of the table about the row
 };
 
 struct WalkPlace {

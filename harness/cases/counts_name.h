@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The name of counts that are numbers, for those who make the numbers themselves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "impl/collective/collective.h"
+
+namespace tutti::harness {
+
+/// `file-<hash>`: the same as that of a file which holds these numbers.
+[[nodiscard]] std::string counts_name_of(const std::vector<Count>& numbers);
+
+}  // namespace tutti::harness
