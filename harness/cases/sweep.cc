@@ -81,8 +81,12 @@ Result<std::vector<Counts>> parse_counts_list(std::string_view text) {
 Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
   std::vector<std::string> names{"auto", std::string(kAll)};
   for (const Algorithm* algorithm : all_algorithms()) append_new(names, std::string(algorithm->name));
-  return values_of(parse_names<std::string>("algorithms", text, {std::string(kAll)},
-                                            [&](std::string_view name) { return one_of("algorithm", name, names); }));
+  TUTTI_ASSIGN_OR_RETURN(Choice<std::string> choice,
+                         parse_names<std::string>("algorithms", text, {std::string(kAll)}, [&](std::string_view name) {
+                           return one_of("algorithm", name, names);
+                         }));
+  if (choice.is_all) choice.values = {std::string(kAll)};  // there are none beside all
+  return std::move(choice.values);
 }
 
 std::string_view to_string(Bind bind) {

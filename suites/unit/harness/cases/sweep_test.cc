@@ -141,6 +141,8 @@ TEST(ParseNames, ListsOfTheTablesOfImpl) {
 
 TEST(ParseNames, AllIsEveryValueAndIsRemembered) {
   EXPECT_EQ(parse_collectives("all").value().size(), all_collectives().size());
+  EXPECT_EQ(parse_collectives("pingpong,all,barrier").value().size(), all_collectives().size() + 1);
+  EXPECT_EQ(parse_collectives("all,pingpong").value().back(), Collective::pingpong);
   EXPECT_THAT(parse_collectives("pingpong,sendrecv").value(), ElementsAre(Collective::pingpong, Collective::sendrecv));
   EXPECT_EQ(parse_dtypes("all").value().values, all_dtypes());
   EXPECT_TRUE(parse_dtypes("all").value().is_all);
