@@ -16,6 +16,8 @@ namespace {
 constexpr Count kAwkward = 1023;
 constexpr Count kManySlices = 123567;  ///< elements of all blocks together: of floats 30 slots
 constexpr Count kFew = 17;             ///< elements beyond the longest call that is one segment
+/// A kernel does not know of the ranks: beyond so many, each dtype and each op has a case, but not each pair of them.
+constexpr int kMostRanksOfAllPairs = 64;
 
 /// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
@@ -167,12 +169,15 @@ class Builder {
   void add_types(Case one) {
     if (!has_data(one.collective)) return;
     const std::vector<Op> ops = is_reducing(one.collective) ? sweep_.ops.values : std::vector{Op::none};
+    std::set<Op> met;
     for (const Dtype dtype : sweep_.dtypes.values) {
       for (const Op op : ops) {
         if (!op_exists(op, dtype)) {
           leave_out(left_out_, no_such_pair(dtype, op));
           continue;
         }
+        const bool is_first_of_dtype = one.dtype != dtype || met.empty();
+        if (!met.insert(op).second && !is_first_of_dtype && one.ranks > kMostRanksOfAllPairs) continue;
         one.dtype = dtype;
         one.op = op;
         set_count(one, kAwkward);

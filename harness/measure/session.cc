@@ -86,7 +86,8 @@ Row refused_row(const Case& one, const Refusal& refusal) {
 
 CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores) {
   CommunicatorOptions options;
-  options.waiting = host.yields() ? Waiting::yield : Waiting::spin;
+  // A host of several ranks has the others to turn to: what one of them waits for does not come while it spins.
+  options.waiting = host.yields() || host.ranks().size() > 1 ? Waiting::yield : Waiting::spin;
   options.cores = cores;
   options.timeout = host.timeout();
   options.cache_bytes = last_level_cache_bytes();

@@ -22,7 +22,8 @@ namespace tutti {
 
 using Clock = std::chrono::steady_clock;
 
-/// How a wait passes its time: `spin` where every rank has a core, `yield` at once where ranks outnumber cores.
+/// How a wait passes its time: `spin` where every rank has a core, `yield` at once where ranks outnumber cores or share
+/// a thread.
 enum class Waiting : std::uint8_t { spin, yield };
 
 struct CommunicatorOptions {
