@@ -130,6 +130,8 @@ std::vector<std::string> mpirun_command(const Job& job, const std::string& direc
   // The path that Open MPI itself takes on one host, named so that no network driver is probed, or complains.
   set("pml", "ob1");
   set("btl", "self,vader");
+  // Its first choice here; to ask the others it makes a file in /dev/shm, which a rank killed just then leaves behind.
+  set("shmem", "mmap");
   set("btl_vader_backing_directory", directory);
   set("osc_sm_backing_directory", directory);
   set("osc_rdma_backing_directory", directory);

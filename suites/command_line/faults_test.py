@@ -22,7 +22,7 @@ STOPPED_AT_ONCE = 4  # they wait most of the time
 KILL_LIMIT = 2.0
 TIMEOUT = 2
 STOP_LIMIT = TIMEOUT + 5.0
-LAST_MOMENT = 0.8  # s after the ranks are there: start-up and the first cells
+LAST_MOMENT = 0.8  # s after the ranks are there, or after the first row: start-up, the first cells, later ones
 
 SEED = int(os.environ.get("TUTTI_TEST_SEED", random.SystemRandom().randrange(2**32)))
 OWN, BOTH = "tutti", "tutti,openmpi"
@@ -40,7 +40,8 @@ def sweep(backends, ranks, *more):
 
 
 def end_of(run, limit):
-    """(Result or None, seconds) of a run in which something has just happened."""
+    """(Result or None, seconds) of a run in which something has just happened, and which is to end within `limit`."""
+    limit = support.patience(limit)
     begin = time.monotonic()
     try:
         result = run.wait(limit)
@@ -80,18 +81,22 @@ class Trial:
         self.ranks = generator.choice([2, 3])
         self.rank = generator.randrange(self.ranks)
         self.moment = generator.uniform(0, LAST_MOMENT)
+        self.has_rows = generator.choice([False, True])
         self.number = number
         self.rows = 0
         self.seconds = 0.0
 
     def __str__(self):
-        return f"trial {self.number}: rank {self.rank} of {self.ranks} after {self.moment:.3f} s, {self.backends}"
+        since = "the first row" if self.has_rows else "the start"
+        return f"trial {self.number}: rank {self.rank} of {self.ranks}, {self.moment:.3f} s after {since}, {self.backends}"
 
     def perform(self, signal_number, limit, words):
         """What went wrong, in words."""
         with sweep(self.backends, self.ranks) as run:
             run.finished_rows = 0
             pid = run.wait_for_ranks(self.ranks)[self.rank]
+            if self.has_rows:
+                run.wait_for_rows(1)
             time.sleep(self.moment)
             run.note_memory()
             os.kill(pid, signal_number)
@@ -171,12 +176,10 @@ class Special(unittest.TestCase):
         """What is said when both ranks are stopped in the middle of a sweep: the launcher alone is left to tell."""
         with sweep(OWN, 2) as run:
             pids = run.wait_for_ranks(2)
-            end = time.monotonic() + 30
-            while len(run.rows()[1]) < 2 and time.monotonic() < end:
-                time.sleep(0.01)
+            run.wait_for_rows(2)
             for pid in pids.values():
                 os.kill(pid, signal.SIGSTOP)
-            result, seconds = end_of(run, support.patience(STOP_LIMIT))
+            result, seconds = end_of(run, STOP_LIMIT)
             self.assertIsNotNone(result, f"still there after {seconds} s\n{run.texts()}")
             self.assertEqual(result.code, CRASH, result)
             return result

@@ -207,6 +207,15 @@ class Run:
             time.sleep(0.002)
         raise AssertionError(f"{number} ranks were not there within {limit} s: {self.ranks()}\n{self.texts()}")
 
+    def wait_for_rows(self, number, limit=30):
+        """Until the CSV has as many rows."""
+        end = time.monotonic() + limit
+        while time.monotonic() < end and self.process.poll() is None:
+            if len((self.path / "rows.csv").read_text().splitlines()) > number:
+                return
+            time.sleep(0.01)
+        raise AssertionError(f"{number} rows were not there within {limit} s\n{self.texts()}")
+
     def note_memory(self):
         for pid in self.living():
             self.memory_files |= memory_files_of(pid)

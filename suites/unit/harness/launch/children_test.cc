@@ -55,6 +55,7 @@ TEST(MpirunCommand, RanksYieldOnlyWhereTheyOutnumberCores) {
   EXPECT_EQ(value_of(command, "-np"), "4");
   EXPECT_EQ(value_of(command, "mpi_yield_when_idle"), "0");
   EXPECT_EQ(value_of(command, "btl_vader_backing_directory"), "/dev/shm/d");
+  EXPECT_EQ(value_of(command, "shmem"), "mmap");
   EXPECT_EQ(value_of(mpirun_command(job, "/dev/shm/d", 3), "mpi_yield_when_idle"), "1");
 }
 
