@@ -2,10 +2,8 @@
 // `tutti check soak`: a seeded random mix of operations on the world and on groups, every result verified, and nothing
 // left behind.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <sys/wait.h>
 
 #include <fmt/format.h>
 
@@ -14,6 +12,7 @@
 #include "harness/launch/launch.h"
 #include "harness/soak/mix.h"
 #include "harness/soak/soak.h"
+#include "harness/soak/traces.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -21,6 +20,7 @@ namespace {
 
 using harness::SessionSpec;
 using harness::SoakResult;
+using harness::Traces;
 
 struct SoakOptions {
   std::string ranks = "4", ranks_as = "processes", timeout = "60s";
@@ -43,40 +43,27 @@ std::string command_of(const SessionSpec& spec) {
                      to_string(spec.ranks_as), spec.seed, spec.operations);
 }
 
-/// Descriptors of this process, and whether it has children.
-struct Traces {
-  std::int64_t descriptors = 0;
-  bool has_children = false;
-
-  [[nodiscard]] static Traces now() {
-    Traces traces;
-    std::error_code ignored;
-    for (std::filesystem::directory_iterator at("/proc/self/fd", ignored), end; at != end; at.increment(ignored)) {
-      ++traces.descriptors;
-    }
-    traces.has_children = ::waitid(P_ALL, 0, nullptr, WEXITED | WNOHANG | WNOWAIT) == 0;
-    return traces;
-  }
-};
-
 int exit_code_of(const harness::Outcome& outcome) {
   if (outcome.how == harness::Ending::interrupted) return exit_interrupted;
   if (outcome.how == harness::Ending::said_error && outcome.failure.code() == Code::mismatch) return exit_wrong;
   return outcome.how == harness::Ending::said_error ? program::exit_code_of(outcome.failure) : exit_crash;
 }
 
+/// Prints what was found, and what there is before and after.
 int judge(const SessionSpec& spec, const SoakResult& result, const Traces& before, const Traces& after) {
+  const std::string left = left_behind(before, after);
+  fmt::print("{}: mix {:016x}, {} results verified, {} wrong, {} barriers judged\n", command_of(spec),
+             harness::Mix(spec.seed, spec.ranks, spec.operations).hash(), result.verified, result.wrong,
+             result.barriers);
   fmt::print(
-      "{}: mix {:016x}, {} results verified, {} wrong; descriptors in the ranks {:+}, here {} and {}; {} "
-      "mappings of groups and {} left\n",
-      command_of(spec), harness::Mix(spec.seed, spec.ranks, spec.operations).hash(), result.verified, result.wrong,
-      result.leaked_descriptors, before.descriptors, after.descriptors, result.leaked_mappings,
-      after.has_children ? "a process" : "no process");
+      "  before and after: {} and {} descriptors, {} and {} processes, {} and {} mappings of shared memory; new "
+      "in /dev/shm: {}; in the ranks: {:+} descriptors, {:+} mappings of groups\n",
+      before.descriptors, after.descriptors, before.children, after.children, before.mappings, after.mappings,
+      left.find("/dev/shm") == left.npos ? "nothing" : "something", result.leaked_descriptors, result.leaked_mappings);
   std::fflush(stdout);
   if (result.wrong > 0) fmt::print("  wrong: {}\n", result.first_wrong);
-  const bool leaks = result.leaked_descriptors != 0 || result.leaked_mappings != 0 ||
-                     after.descriptors != before.descriptors || after.has_children;
-  if (leaks) fmt::print("  something was left behind\n");
+  const bool leaks = !left.empty() || result.leaked_descriptors != 0 || result.leaked_mappings != 0;
+  if (leaks) fmt::print("  left behind: {}\n", left.empty() ? "what is said of the ranks" : left);
   return result.wrong > 0 || leaks ? exit_wrong : exit_ok;
 }
 
@@ -147,7 +134,7 @@ void add_soak(CLI::App& check, Action& action) {
       ->check(CLI::Range(1, 1000000));
   command->add_option("--operations", options->operations, "how many, on all communicators together")
       ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40U));
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));  // barriers are kept until they are judged
   command->add_option("--timeout", options->timeout, "of one operation")->capture_default_str();
   command->callback([&action, options] { action = [options] { return soak(*options); }; });
 }

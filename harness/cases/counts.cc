@@ -194,7 +194,36 @@ void CellBlocks::scatter_places(Count elements) {
   is_scattered_ = true;
 }
 
+void CellBlocks::set_apart(std::uint64_t seed) {
+  const auto draw = [seed](std::size_t index) { return scramble(scramble(seed) + index); };
+  const auto ranks = static_cast<std::size_t>(problem_.ranks);
+  std::array<std::vector<Count>, 2> firsts, ends;
+  for (const bool is_output : {false, true}) {
+    firsts[is_output].resize(ranks * ranks);
+    for (int rank = 0; rank < problem_.ranks; ++rank) {
+      std::vector<int> order(ranks);
+      std::iota(order.begin(), order.end(), 0);
+      std::ranges::sort(order, {}, [&](int block) { return draw(at(rank, block)); });
+      Count next = 0;
+      for (const int block : order) {
+        next += static_cast<Count>(draw(~at(rank, block)) % 9);
+        firsts[is_output][at(rank, block)] = next;
+        next += divided(rank, block, is_output).count;
+      }
+      ends[is_output].push_back(next);
+    }
+  }
+  own_firsts_ = std::move(firsts);
+  own_ends_ = std::move(ends);
+}
+
 Place CellBlocks::divided(int rank, int block, bool is_output) const {
+  Place place = side_by_side(rank, block, is_output);
+  if (!own_firsts_[is_output].empty()) place.first = own_firsts_[is_output][at(rank, block)];
+  return place;
+}
+
+Place CellBlocks::side_by_side(int rank, int block, bool is_output) const {
   const auto index = static_cast<std::size_t>(block);
   if (is_matrix_) {
     return is_output ? Place{.first = column_firsts_[at(rank, block)], .count = counts_[at(block, rank)]}
@@ -226,6 +255,7 @@ Count CellBlocks::input_elements(int rank) const {
   const int blocks = input_blocks(problem_, rank);
   if (blocks == 0) return 0;
   if (!divides_input(problem_.collective)) return own_count(rank);
+  if (!own_ends_[0].empty()) return own_ends_[0][static_cast<std::size_t>(rank)];
   if (!is_matrix_) return extent_;
   const Place last = divided(rank, blocks - 1, false);
   return last.first + last.count;
@@ -235,6 +265,7 @@ Count CellBlocks::output_elements(int rank) const {
   const int blocks = output_blocks(problem_, rank);
   if (blocks == 0) return 0;
   if (!divides_output(problem_.collective)) return own_count(rank);
+  if (!own_ends_[1].empty()) return own_ends_[1][static_cast<std::size_t>(rank)];
   if (!is_matrix_) return extent_;
   const Place last = divided(rank, blocks - 1, true);
   return last.first + last.count;

@@ -7,6 +7,7 @@
 // to each peer as it gets from it; or, where a file has P x P numbers, number j of row i.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -58,6 +59,9 @@ class CellBlocks {
  public:
   /// `elements`: what the pattern shares out; unused with a file. Requires: fits.
   CellBlocks(const Problem& problem, const Counts& counts, Count elements);
+  /// Puts each rank's blocks elsewhere: in an order of its own, with a gap of up to 8 elements before each. Blocks of
+  /// the same lengths lie alike in a rank's input and output. Memory: P x P numbers.
+  void set_apart(std::uint64_t seed);
 
   /// Block `block` of the input (output) of `rank`, which has it.
   [[nodiscard]] Place input(int rank, int block) const;
@@ -82,6 +86,8 @@ class CellBlocks {
     return static_cast<std::size_t>(row) * static_cast<std::size_t>(problem_.ranks) + static_cast<std::size_t>(column);
   }
   [[nodiscard]] Place divided(int rank, int block, bool is_output) const;
+  /// The same before set_apart.
+  [[nodiscard]] Place side_by_side(int rank, int block, bool is_output) const;
   void share(const Counts& counts, Count elements);
   void scatter_places(Count elements);
   void add_up();
@@ -94,6 +100,8 @@ class CellBlocks {
   Count total_ = 0;                   ///< of the P blocks
   Count extent_ = 0;                  ///< with the gaps between them
   bool is_scattered_ = false;
+  /// Where set_apart put them: [input, output], and there [rank][block]; likewise the end of each rank's last one.
+  std::array<std::vector<Count>, 2> own_firsts_, own_ends_;
 };
 
 }  // namespace tutti::harness

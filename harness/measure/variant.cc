@@ -38,13 +38,6 @@ Variant::Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_
   if (has_counts(case_.collective)) shape_.blocks = std::make_shared<const CellBlocks>(blocks_of(case_));
 }
 
-Count Variant::shift_of(int rank) const {
-  const Problem problem = case_.problem();
-  if (input_blocks(problem, rank) == 0 || output_blocks(problem, rank) == 0) return 0;
-  const int block = in_place_block(problem, rank);
-  return shape_.output_place(rank, std::max(0, block)).first - shape_.input_place(rank, std::max(0, -block)).first;
-}
-
 std::span<std::byte> Variant::part_of(std::size_t index, Count first, Count elements) const {
   const std::size_t element = size_of(case_.dtype);
   return memory_[index].output.payload().subspan(static_cast<std::size_t>(first) * element,
@@ -80,14 +73,14 @@ Status Variant::allocate(const Request& request) {
 std::span<std::byte> Variant::input_of(std::size_t index) const {
   if (!case_.is_in_place) return memory_[index].input->payload();
   const int rank = host_->ranks()[index];
-  return part_of(index, std::max<Count>(0, shift_of(rank)), shape_.input_elements(rank));
+  return part_of(index, std::max<Count>(0, shape_.shift_in_place(rank)), shape_.input_elements(rank));
 }
 
 std::span<std::byte> Variant::output_of(std::size_t index) const {
   const std::span<std::byte> memory = memory_[index].output.payload();
   if (!case_.is_in_place) return memory;
   const int rank = host_->ranks()[index];
-  return part_of(index, std::max<Count>(0, -shift_of(rank)), shape_.output_elements(rank));
+  return part_of(index, std::max<Count>(0, -shape_.shift_in_place(rank)), shape_.output_elements(rank));
 }
 
 InputSpec Variant::spec_of(std::size_t index) const {

@@ -90,8 +90,6 @@ class Variant {
   [[nodiscard]] InputSpec spec_of(std::size_t index) const;
   /// The input of a rank, all of it or, in place, what does not belong to the output, is as it was filled.
   [[nodiscard]] CheckResult verify_input(const Operation& operation, std::size_t index) const;
-  /// Elements from the larger of a rank's buffers to the smaller one, in place: the input's first less the output's.
-  [[nodiscard]] Count shift_of(int rank) const;
   /// `elements` from `first` on of the memory that holds both buffers in place.
   [[nodiscard]] std::span<std::byte> part_of(std::size_t index, Count first, Count elements) const;
 

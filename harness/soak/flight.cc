@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/launch/board.h"
 #include "harness/verify/check.h"
 #include "harness/verify/inputs.h"
 
@@ -11,8 +12,9 @@ namespace {
 
 const Schedule* schedule_for(const SoakOperation& operation, SoakSchedules& schedules) {
   if (operation.algorithm == 0) return nullptr;
-  const Problem& problem = operation.what.problem;
+  Problem problem = operation.what.problem;
   const auto algorithms = algorithms_of(problem.collective);
+  problem.collective = base_of(problem.collective);
   const Algorithm* const algorithm = algorithms[operation.algorithm % algorithms.size()];
   auto& schedule = schedules[{algorithm, problem.ranks, problem.root}];
   if (schedule == nullptr) schedule = std::make_unique<Schedule>(schedule_of(*algorithm, problem));
@@ -24,6 +26,7 @@ const Schedule* schedule_for(const SoakOperation& operation, SoakSchedules& sche
 Result<std::unique_ptr<Flight>> Flight::post(Communicator& communicator, const SoakOperation& operation,
                                              SoakSchedules& schedules) {
   std::unique_ptr<Flight> flight(new Flight(communicator, operation));
+  flight->entered_ns_ = monotonic_ns();
   TUTTI_RETURN_IF_ERROR(operation.is_exchange ? flight->post_exchange() : flight->post_collective(schedules));
   return flight;
 }
@@ -42,23 +45,23 @@ Result<GuardedBuffer> Flight::buffer_of(std::size_t bytes, std::uint64_t salt) c
 Status Flight::post_collective(SoakSchedules& schedules) {
   const Operation& what = operation_.what;
   const int rank = communicator_.rank();
-  const std::size_t block = static_cast<std::size_t>(what.count) * size_of(what.dtype);
-  const auto inputs = static_cast<std::size_t>(input_blocks(what.problem, rank));
-  const auto outputs = static_cast<std::size_t>(output_blocks(what.problem, rank));
+  const auto bytes_of = [&what](Count elements) { return static_cast<std::size_t>(elements) * size_of(what.dtype); };
+  const std::size_t inputs = bytes_of(what.input_elements(rank)), outputs = bytes_of(what.output_elements(rank));
   const bool is_in_place = operation_.is_in_place;
-  TUTTI_ASSIGN_OR_RETURN(output_, buffer_of((is_in_place ? std::max(inputs, outputs) : outputs) * block, what.salt));
+  TUTTI_ASSIGN_OR_RETURN(output_, buffer_of(is_in_place ? std::max(inputs, outputs) : outputs, what.salt));
   out_ = in_ = output_->payload();
   if (is_in_place) {
-    const int shift = in_place_block(what.problem, rank);
-    in_ = in_.subspan(static_cast<std::size_t>(std::max(0, shift)) * block, inputs * block);
-    out_ = out_.subspan(static_cast<std::size_t>(std::max(0, -shift)) * block, outputs * block);
+    const Count shift = what.shift_in_place(rank);
+    in_ = in_.subspan(bytes_of(std::max<Count>(0, shift)), inputs);
+    out_ = out_.subspan(bytes_of(std::max<Count>(0, -shift)), outputs);
   } else {
-    TUTTI_ASSIGN_OR_RETURN(input_, buffer_of(inputs * block, what.salt / 2));
+    TUTTI_ASSIGN_OR_RETURN(input_, buffer_of(inputs, what.salt / 2));
     in_ = input_->payload();
   }
   fill_poison(output_->payload(), what.salt);
   fill_input(in_, input_of(what, rank));
   const Factor factor = factor_element(what.dtype, rank);
+  const BlockTable blocks = what.blocks == nullptr ? BlockTable() : what.blocks->table(rank, size_of(what.dtype));
   TUTTI_ASSIGN_OR_RETURN(Work work, communicator_.post({.collective = what.problem.collective,
                                                         .dtype = what.dtype,
                                                         .op = what.op,
@@ -69,7 +72,8 @@ Status Flight::post_collective(SoakSchedules& schedules) {
                                                         .factor = factor.data(),
                                                         .is_in_place = is_in_place,
                                                         .buffers = operation_.buffers,
-                                                        .schedule = schedule_for(operation_, schedules)}));
+                                                        .schedule = schedule_for(operation_, schedules),
+                                                        .blocks = what.blocks == nullptr ? nullptr : &blocks}));
   works_.push_back(work);
   return {};
 }
@@ -103,11 +107,13 @@ Result<bool> Flight::test() {
     if (!is_done) return false;
     works_.pop_back();
   }
+  left_ns_ = monotonic_ns();
   return true;
 }
 
 Status Flight::wait(std::chrono::nanoseconds timeout) {
   for (; !works_.empty(); works_.pop_back()) TUTTI_RETURN_IF_ERROR(works_.back().wait(timeout));
+  left_ns_ = monotonic_ns();
   return {};
 }
 
@@ -127,16 +133,26 @@ std::string Flight::verify_collective() const {
   Oracle oracle(what);
   const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = out_});
   if (!output.is_ok()) return fmt::format("output: {}", output.text());
+  if (what.blocks != nullptr && output_blocks(what.problem, rank) > 0) {
+    const bool held_input = operation_.is_in_place && in_.size() == output_->payload().size();
+    const CheckResult gaps = verify_gaps(what, {.rank = rank, .bytes = out_}, held_input);
+    if (!gaps.is_ok()) return fmt::format("output: {}", gaps.text());
+  }
+  return verify_input();
+}
+
+/// In place, what of the input is not the output's either.
+std::string Flight::verify_input() const {
+  const Operation& what = operation_.what;
+  const int rank = communicator_.rank();
+  std::vector<std::byte> rest(in_.begin(), in_.end());
   if (operation_.is_in_place && !out_.empty()) {
     if (in_.size() <= out_.size()) return {};
-    std::vector<std::byte> rest(in_.begin(), in_.end());
     const auto begin = static_cast<std::size_t>(out_.data() - in_.data());
     fill_input(std::span(rest).subspan(begin, out_.size()), input_of(what, rank),
                static_cast<Count>(begin / size_of(what.dtype)));
-    const CheckResult input = verify_input_unchanged(what, {.rank = rank, .bytes = rest});
-    return input.is_ok() ? "" : fmt::format("the input was overwritten: {}", input.text());
   }
-  const CheckResult input = verify_input_unchanged(what, {.rank = rank, .bytes = in_});
+  const CheckResult input = verify_input_unchanged(what, {.rank = rank, .bytes = rest});
   return input.is_ok() ? "" : fmt::format("the input was overwritten: {}", input.text());
 }
 
@@ -161,8 +177,11 @@ std::string Flight::name() const {
     return fmt::format("operation {} (send and receive {} of {} by {}, {})", what.salt - 1, what.count,
                        to_string(what.dtype), operation_.shift, on);
   }
-  return fmt::format("operation {} ({} {} {} of {}, root {}, {}, {}, {})", what.salt - 1,
-                     to_string(what.problem.collective), to_string(what.dtype), to_string(what.op), what.count,
+  const std::string length = what.blocks == nullptr ? fmt::format("of {}", what.count)
+                                                    : fmt::format("of {} in blocks, the longest of {}",
+                                                                  what.blocks->most_elements(), what.blocks->largest());
+  return fmt::format("operation {} ({} {} {} {}, root {}, {}, {}, {})", what.salt - 1,
+                     to_string(what.problem.collective), to_string(what.dtype), to_string(what.op), length,
                      what.problem.root, operation_.is_in_place ? "in place" : "out of place",
                      to_string(operation_.buffers), on);
 }

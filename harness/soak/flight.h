@@ -27,7 +27,13 @@ class Flight {
   /// One look at one of its handles.
   [[nodiscard]] Result<bool> test();
   Status wait(std::chrono::nanoseconds timeout);
-  /// What is wrong with outputs, inputs or guards; empty: nothing.
+  [[nodiscard]] const SoakOperation& operation() const { return operation_; }
+  /// All that the call was given to write to, gaps included.
+  [[nodiscard]] std::span<std::byte> output() const { return out_; }
+  /// On the common clock: before it was posted, and when it was seen complete.
+  [[nodiscard]] std::int64_t entered_ns() const { return entered_ns_; }
+  [[nodiscard]] std::int64_t left_ns() const { return left_ns_; }
+  /// What is wrong with outputs, the gaps between their blocks, inputs or guards; empty: nothing.
   [[nodiscard]] std::string verify() const;
   /// For messages: "operation 17 (all_reduce int8 sum of 64 on 3 ranks, root 0, out, private)".
   [[nodiscard]] std::string name() const;
@@ -40,6 +46,7 @@ class Flight {
   Status post_exchange();
   [[nodiscard]] Result<GuardedBuffer> buffer_of(std::size_t bytes, std::uint64_t salt) const;
   [[nodiscard]] std::string verify_collective() const;
+  [[nodiscard]] std::string verify_input() const;
   [[nodiscard]] std::string verify_exchange() const;
   [[nodiscard]] int receives_from() const;
   [[nodiscard]] int sends_to() const;
@@ -50,6 +57,7 @@ class Flight {
   std::optional<GuardedBuffer> output_;  // in place the larger of both, which holds the other
   std::span<std::byte> in_, out_;        // what the call was given
   std::vector<Work> works_;              // those that are not complete
+  std::int64_t entered_ns_ = 0, left_ns_ = 0;
 };
 
 }  // namespace tutti::harness

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mix of a soak: which operations in which order, and on which groups. A pure function of the seed, so that every
-// rank, whatever it is run as, makes the same calls, and a seed that fails can be run again.
+// rank, whatever it is run as, makes the same calls, and a seed that fails can be run again. There is every collective
+// and every v form, whose blocks have lengths by pattern or drawn one by one, some of them 0, and lie side by side or
+// anywhere, with gaps, on each rank elsewhere; and messages to and from other ranks.
 //
 // A soak is cut into epochs. In each there are the world and three groups that overlap: the ranks of one parity, in
 // reverse (a split); all ranks but one, rotated; and some ranks, shuffled. Between epochs nothing is in flight and the
@@ -8,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "harness/verify/oracle.h"
@@ -17,15 +21,17 @@ namespace tutti::harness {
 
 inline constexpr int kSoakEpochs = 4;
 inline constexpr int kSoakCommunicators = 4;                ///< the world and three groups
-inline constexpr std::int64_t kMostSoakBytes = 128 * 1024;  ///< of one buffer
+inline constexpr std::int64_t kMostSoakBytes = 128 * 1024;  ///< of one buffer, without gaps
+inline constexpr int kMostOwnPlaces = 64;  ///< ranks: beyond them, P x P lengths or places for each operation are many
 
 /// One operation, on all ranks of a group.
 struct SoakOperation {
   int communicator = 0;  ///< 0: the world
-  bool is_exchange =
-      false;  ///< each rank sends to the one `shift` after it and receives from the one `shift` before it
+  /// Each rank sends to the one `shift` after it and receives from the one `shift` before it.
+  bool is_exchange = false;
   int shift = 0;
-  Operation what;  ///< of an exchange: collective, root and op do not count, and the lengths are those of exchanged()
+  /// Of an exchange: collective, root, op and blocks do not count, and the lengths are those of exchanged().
+  Operation what;
   bool is_in_place = false;
   Buffers buffers = Buffers::private_;
   std::uint64_t algorithm = 0;  ///< which of the collective's, counted round; 0: auto
@@ -42,7 +48,9 @@ class Mix {
   }
   /// Ranks of the world that are in `communicator`, by rank in it; of the split one, those of `rank`'s parity.
   [[nodiscard]] std::vector<int> members(int epoch, int communicator, int rank) const;
-  /// Operation `index` on a communicator of so many ranks. Its communicator is the same for any.
+  [[nodiscard]] int communicator_at(std::int64_t index) const;
+  [[nodiscard]] bool is_barrier(std::int64_t index) const;
+  /// Operation `index` on a communicator of so many ranks.
   [[nodiscard]] SoakOperation at(std::int64_t index, int group_ranks) const;
   /// Of all operations and groups.
   [[nodiscard]] std::uint64_t hash() const;
@@ -50,6 +58,11 @@ class Mix {
  private:
   /// A number below `below`, the `field`th of operation `index`.
   [[nodiscard]] std::uint64_t draw(std::int64_t index, std::uint64_t field, std::uint64_t below) const;
+  [[nodiscard]] bool is_exchange(std::int64_t index) const;
+  [[nodiscard]] Collective collective_at(std::int64_t index) const;
+  /// Of a v form, of at most `most` elements. In place, what a rank sends to each other is as long as what it gets.
+  [[nodiscard]] std::shared_ptr<const CellBlocks> blocks_at(std::int64_t index, const SoakOperation& one,
+                                                            Count most) const;
 
   std::uint64_t seed_;
   int ranks_;

@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <thread>
 #include <tuple>
 
 #include <nlohmann/json.hpp>
 
+#include "harness/soak/barriers.h"
 #include "harness/soak/flight.h"
+#include "harness/soak/traces.h"
 
 namespace tutti::harness {
 namespace {
@@ -22,28 +22,19 @@ constexpr unsigned kPauses = 200;       // one turn in so many is a pause
 constexpr unsigned kBlockingWaits = 8;  // and of those that look at a handle, one in so many waits for it
 constexpr std::int64_t kMostPauseUs = 2000;
 
-std::int64_t descriptors() {
-  std::int64_t count = 0;
-  std::error_code ignored;
-  for (std::filesystem::directory_iterator at("/proc/self/fd", ignored), end; at != end; at.increment(ignored)) ++count;
-  return count;
-}
-
-std::int64_t group_mappings() {
-  std::ifstream maps("/proc/self/maps");
-  std::int64_t count = 0;
-  for (std::string line; std::getline(maps, line);)
-    count += line.find("memfd:tutti-group") != std::string::npos ? 1 : 0;
-  return count;
-}
-
 /// What one host tells the others at the end.
 struct Report {
   std::int64_t verified = 0;
   std::int64_t wrong = 0;
+  std::int64_t barriers = 0;
   std::int64_t descriptors = 0;
   std::int64_t mappings = 0;
   std::array<char, 1024> first_wrong{};
+
+  void note(std::int64_t more, const std::string& text) {
+    if (wrong == 0) std::strncpy(first_wrong.data(), text.c_str(), first_wrong.size() - 1);
+    wrong += more;
+  }
 };
 
 /// One rank's part.
@@ -53,8 +44,9 @@ class Seat {
       : world_(std::move(world)), mix_(mix), random_(seed * 7919 + static_cast<std::uint64_t>(world_->rank())) {}
 
   [[nodiscard]] Communicator& world() { return *world_; }
-  void begin_epoch(int epoch) {
+  void begin_epoch(int epoch, Barriers& barriers) {
     epoch_ = epoch;
+    barriers_ = &barriers;
     std::tie(next_, end_) = mix_.epoch(epoch);
   }
   void end_epoch() { groups_ = {}; }
@@ -80,6 +72,7 @@ class Seat {
   const Mix& mix_;
   std::mt19937_64 random_;
   int epoch_ = 0;
+  Barriers* barriers_ = nullptr;  // of the epoch
   std::int64_t next_ = 0, end_ = 0;
   std::size_t depth_ = 1;
   std::unique_ptr<GroupFormation> formation_;
@@ -124,7 +117,7 @@ Result<bool> Seat::turn(bool may_block, std::chrono::nanoseconds timeout) {
 }
 
 Status Seat::post_next() {
-  Communicator* const on = communicator(mix_.at(next_, 1).communicator);
+  Communicator* const on = communicator(mix_.communicator_at(next_));
   if (on != nullptr) {
     TUTTI_ASSIGN_OR_RETURN(auto flight, Flight::post(*on, mix_.at(next_, on->ranks()), schedules_));
     flights_.push_back(std::move(flight));
@@ -134,12 +127,14 @@ Status Seat::post_next() {
 }
 
 Status Seat::land(std::size_t index) {
-  const std::string damage = flights_[index]->verify();
+  const Flight& flight = *flights_[index];
+  const std::string damage = flight.verify();
   ++report.verified;
   last_landed_ns_ = monotonic_ns();
-  if (!damage.empty() && report.wrong++ == 0) {
-    const std::string text = fmt::format("rank {}: {}: {}", world_->rank(), flights_[index]->name(), damage);
-    std::strncpy(report.first_wrong.data(), text.c_str(), report.first_wrong.size() - 1);
+  if (!damage.empty()) report.note(1, fmt::format("rank {}: {}: {}", world_->rank(), flight.name(), damage));
+  const auto number = static_cast<std::int64_t>(flight.operation().what.salt) - 1;
+  if (mix_.is_barrier(number)) {
+    barriers_->add(number, world_->rank(), {.first_leave_ns = flight.left_ns(), .last_enter_ns = flight.entered_ns()});
   }
   std::swap(flights_[index], flights_.back());
   flights_.pop_back();
@@ -173,8 +168,11 @@ Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, Turn turn) {
   return {};
 }
 
-Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_ptr<Seat>>& seats, int epoch) {
-  for (const auto& seat : seats) seat->begin_epoch(epoch);
+/// All that ranks did in the epoch; `of_all` gets what only all hosts together can tell.
+Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_ptr<Seat>>& seats, int epoch,
+                 Report& of_all) {
+  Barriers barriers(Mix(spec.seed, spec.ranks, spec.operations), epoch);
+  for (const auto& seat : seats) seat->begin_epoch(epoch, barriers);
   for (int group = 1; group < kSoakCommunicators; ++group) {
     host.announce(Activity::operation);
     for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->form(group));
@@ -192,6 +190,10 @@ Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_pt
   }));
   host.settle();
   for (const auto& seat : seats) seat->end_epoch();
+  TUTTI_ASSIGN_OR_RETURN(const Barriers::Verdict verdict, barriers.judge(host));
+  if (host.index() != 0) return {};
+  of_all.barriers += verdict.judged;
+  if (verdict.wrong > 0) of_all.note(verdict.wrong, verdict.first_wrong);
   return {};
 }
 
@@ -203,6 +205,7 @@ Result<SoakResult> conclude(Host& host, const Report& mine) {
     if (report.wrong > 0 && result.wrong == 0) result.first_wrong = report.first_wrong.data();
     result.verified += report.verified;
     result.wrong += report.wrong;
+    result.barriers += report.barriers;
     result.leaked_descriptors += report.descriptors;
     result.leaked_mappings += report.mappings;
   }
@@ -215,6 +218,7 @@ std::string to_json(const SoakResult& result) {
   return nlohmann::json{{"verified", result.verified},
                         {"wrong", result.wrong},
                         {"first_wrong", result.first_wrong},
+                        {"barriers", result.barriers},
                         {"leaked_descriptors", result.leaked_descriptors},
                         {"leaked_mappings", result.leaked_mappings}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -226,6 +230,7 @@ Result<SoakResult> soak_from_json(std::string_view text) {
   return SoakResult{.verified = json.value("verified", std::int64_t{0}),
                     .wrong = json.value("wrong", std::int64_t{0}),
                     .first_wrong = json.value("first_wrong", ""),
+                    .barriers = json.value("barriers", std::int64_t{0}),
                     .leaked_descriptors = json.value("leaked_descriptors", std::int64_t{0}),
                     .leaked_mappings = json.value("leaked_mappings", std::int64_t{0})};
 }
@@ -238,7 +243,7 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
   struct Nothing {};
   TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
   const bool counts = is_own_process || host.index() == 0;
-  const std::int64_t descriptors_before = counts ? descriptors() : 0;
+  const std::int64_t descriptors_before = counts ? count_descriptors() : 0;
   TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
   Report mine;
   {
@@ -247,17 +252,18 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
       TUTTI_ASSIGN_OR_RETURN(auto world, Communicator::create(place.domain, rank, place.options));
       seats.push_back(std::make_unique<Seat>(std::move(world), mix, spec.seed));
     }
-    for (int epoch = 0; epoch < kSoakEpochs; ++epoch) TUTTI_RETURN_IF_ERROR(run_epoch(spec, host, seats, epoch));
+    for (int epoch = 0; epoch < kSoakEpochs; ++epoch) {
+      TUTTI_RETURN_IF_ERROR(run_epoch(spec, host, seats, epoch, mine));
+    }
     for (const auto& seat : seats) {
-      if (mine.wrong == 0) mine.first_wrong = seat->report.first_wrong;
       mine.verified += seat->report.verified;
-      mine.wrong += seat->report.wrong;
+      if (seat->report.wrong > 0) mine.note(seat->report.wrong, seat->report.first_wrong.data());
     }
   }
   TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
   if (counts) {
-    mine.descriptors = descriptors() - descriptors_before;
-    mine.mappings = group_mappings();
+    mine.descriptors = count_descriptors() - descriptors_before;
+    mine.mappings = count_mappings("tutti-group");
   }
   return conclude(host, mine);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A soak: a host drives its ranks through a mix of operations, up to 32 in flight on each, completes them in any order
-// and verifies every one. Each rank draws its own depth, pauses and order; what is called is the mix's.
+// and verifies every one, barriers by when all ranks entered and left them. Each rank draws its own depth, pauses and
+// order; what is called is the mix's.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct SoakResult {
   std::int64_t verified = 0;  ///< operations, on each rank that took part
   std::int64_t wrong = 0;
   std::string first_wrong;
+  std::int64_t barriers = 0;  ///< of the verified operations, judged by when all ranks entered and left; each once
   std::int64_t leaked_descriptors = 0;
   std::int64_t leaked_mappings = 0;  ///< of memory of groups
 };

@@ -40,6 +40,12 @@ void reduce_chunk(std::span<std::byte> bytes, const Operation& operation, int bl
 
 }  // namespace
 
+Count Operation::shift_in_place(int rank) const {
+  if (input_blocks(problem, rank) == 0 || output_blocks(problem, rank) == 0) return 0;
+  const int block = in_place_block(problem, rank);
+  return output_place(rank, std::max(0, block)).first - input_place(rank, std::max(0, -block)).first;
+}
+
 InputSpec input_of(const Operation& operation, int rank) {
   return {.dtype = operation.dtype,
           .op = operation.op,

@@ -45,6 +45,8 @@ struct Operation {
   [[nodiscard]] Count output_elements(int rank) const {
     return blocks != nullptr ? blocks->output_elements(rank) : output_blocks(problem, rank) * count;
   }
+  /// In place: the input's first element less the output's; 0 where the rank has only one of the two.
+  [[nodiscard]] Count shift_in_place(int rank) const;
 };
 
 /// The input of `rank`, whose element index counts from the start of its input buffer.

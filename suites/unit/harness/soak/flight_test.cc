@@ -49,6 +49,37 @@ TEST_F(FlightOfASoak, IsRightForEveryCollectiveInBothPlacements) {
   }
 }
 
+/// gather_v of one rank whose block of 100 begins after a gap.
+SoakOperation with_a_gap() {
+  SoakOperation operation = operation_of(Collective::gather_v);
+  for (std::uint64_t seed = 0;; ++seed) {
+    const auto blocks = std::make_shared<CellBlocks>(operation.what.problem, Counts{}, 100);
+    blocks->set_apart(seed);
+    operation.what.blocks = blocks;
+    if (blocks->output(0, 0).first >= 2) return operation;
+  }
+}
+
+TEST_F(FlightOfASoak, OfAVFormIsRightInBothPlacements) {
+  for (const bool is_in_place : {false, true}) {
+    SoakOperation operation = with_a_gap();
+    operation.is_in_place = is_in_place;
+    EXPECT_EQ(result_of(operation), "");
+  }
+}
+
+TEST_F(FlightOfASoak, WhoseGapsWereWrittenIsWrong) {
+  for (const bool is_in_place : {false, true}) {
+    SoakOperation operation = with_a_gap();
+    operation.is_in_place = is_in_place;
+    const auto flight = Flight::post(*communicator_, operation, schedules_).value();
+    ASSERT_TRUE(flight->wait(seconds(5)).is_ok());
+    ASSERT_EQ(flight->verify(), "");
+    flight->output()[0] ^= std::byte{1};
+    EXPECT_THAT(flight->verify(), testing::HasSubstr("the gaps between blocks are not to be written"));
+  }
+}
+
 TEST_F(FlightOfASoak, ThatDoesNothingIsWrong) {
   const SoakOperation operation = operation_of(Collective::all_reduce);
   const Algorithm* const algorithm = algorithms_of(Collective::all_reduce).front();

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is left behind is found, each kind by itself.
+#include "harness/soak/traces.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Traces, AreTheSameWhereNothingHappens) {
+  const Traces before = Traces::now();
+  EXPECT_EQ(left_behind(before, Traces::now()), "");
+}
+
+TEST(Traces, HaveADescriptorThatStaysOpen) {
+  const Traces before = Traces::now();
+  const int descriptor = open("/dev/null", O_RDONLY);
+  EXPECT_THAT(left_behind(before, Traces::now()), HasSubstr("descriptors: "));
+  close(descriptor);
+  EXPECT_EQ(left_behind(before, Traces::now()), "");
+}
+
+TEST(Traces, HaveAChildThatLivesOrWasNotWaitedFor) {
+  const Traces before = Traces::now();
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const std::string expected = fmt::format("child processes: {}, before {}", before.children + 1, before.children);
+  EXPECT_EQ(left_behind(before, Traces::now()), expected);
+  kill(child, SIGKILL);
+  siginfo_t about{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &about, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(left_behind(before, Traces::now()), expected) << "it has ended, and nobody has waited";
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(left_behind(before, Traces::now()), "");
+}
+
+TEST(Traces, HaveSharedMemoryThatStaysMapped) {
+  const Traces before = Traces::now();
+  const int memory = memfd_create("tutti-of-a-test", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(memory, 4096), 0);
+  void* const at = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, memory, 0);
+  close(memory);
+  EXPECT_EQ(left_behind(before, Traces::now()),
+            fmt::format("mappings of shared memory: {}, before {}", before.mappings + 1, before.mappings));
+  munmap(at, 4096);
+  EXPECT_EQ(left_behind(before, Traces::now()), "");
+}
+
+TEST(Traces, HaveAFileInSharedMemoryOnceNobodyHasItOpen) {
+  const Traces before = Traces::now();
+  const std::string path = fmt::format("/dev/shm/tutti-traces-test-{}", getpid());
+  const int file = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  EXPECT_THAT(left_behind(before, Traces::now()), testing::Not(HasSubstr(path))) << "it is in use";
+  close(file);
+  EXPECT_THAT(left_behind(before, Traces::now()), HasSubstr(path + ", which nobody has open"));
+  unlink(path.c_str());
+  EXPECT_THAT(left_behind(before, Traces::now()), testing::Not(HasSubstr(path)));
+}
+
+}  // namespace
+}  // namespace tutti::harness
