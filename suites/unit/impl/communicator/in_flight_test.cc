@@ -220,6 +220,38 @@ TEST(InFlight, ACallThatIsRepeatedAfterOthersWereInFlightIsTheSameCall) {
   });
 }
 
+TEST(InFlight, ACallThatIsRepeatedAfterAnOlderOneWasWalkedLastIsTheSameCall) {
+  // The same where it is sure to happen: of a ring and a later one_shot, rank 0 completes the ring last.
+  const auto domain = local::open_domain(local::shape_for(2)).value();
+  const CommunicatorOptions spinning{.waiting = Waiting::spin, .prove_plans = false};
+  const auto first = Communicator::create(*domain, 0, spinning).value();
+  const auto second = Communicator::create(*domain, 1, spinning).value();
+  const Problem problem{.collective = Collective::all_reduce, .ranks = 2};
+  const Schedule ring = schedule_of(*find_algorithm(problem.collective, "ring").value(), problem);
+  const Schedule one_shot = schedule_of(*find_algorithm(problem.collective, "one_shot").value(), problem);
+  float a[2][2] = {{1, -1}, {1, -1}}, b[2][2] = {{10, -1}, {10, -1}};  // [rank]: input, output
+  const auto call = [&](float* at, const Schedule& schedule) {
+    return Call{.collective = problem.collective,
+                .op = Op::sum,
+                .count = 1,
+                .input = at,
+                .output = at + 1,
+                .schedule = &schedule};
+  };
+  std::vector<Work> others{second->post(call(a[1], ring)).value(), second->post(call(b[1], one_shot)).value()};
+  Work older = first->post(call(a[0], ring)).value();
+  Work later = first->post(call(b[0], one_shot)).value();
+  ASSERT_EQ(later.position(), "complete");
+  ASSERT_NE(older.position(), "complete");
+  poll(others);
+  ASSERT_TRUE(older.wait(seconds(10)).is_ok());
+  a[0][1] = b[0][1] = -1;
+  const Work again = second->post(call(b[1], one_shot)).value();
+  ASSERT_TRUE(first->run(call(b[0], one_shot)).is_ok());
+  EXPECT_EQ(b[0][1], 20);
+  EXPECT_EQ(a[0][1], -1);
+}
+
 TEST(InFlight, ACommunicatorThatLeavesItsOperationsAbortsThem) {
   const auto domain = local::open_domain(local::shape_for(2)).value();
   const auto first = Communicator::create(*domain, 0, {.prove_plans = false}).value();

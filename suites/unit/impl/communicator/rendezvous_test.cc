@@ -109,7 +109,7 @@ TEST(Rendezvous, NonsenseIsRefused) {
   EXPECT_THAT(refusal(with(kTorchrun, {{"RANK", "3"}})), HasSubstr("ranks are 0 to 2"));
   EXPECT_THAT(refusal(with(kTorchrun, {{"RANK", "x"}})), HasSubstr("RANK is 'x'"));
   EXPECT_THAT(refusal(with(kTorchrun, {{"RANK", "1 "}})), HasSubstr("RANK is '1 '"));
-  EXPECT_THAT(refusal(with(kTorchrun, {{"WORLD_SIZE", "0"}})), HasSubstr("WORLD_SIZE is 0"));
+  EXPECT_THAT(refusal(with(kTorchrun, {{"WORLD_SIZE", "0"}})), HasSubstr("WORLD_SIZE is 0: at least 1"));
   EXPECT_THAT(refusal(with(kTorchrun, {{"LOCAL_RANK", "3"}})), HasSubstr("LOCAL_RANK is 3"));
 }
 
