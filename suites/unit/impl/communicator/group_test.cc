@@ -121,7 +121,7 @@ TEST_P(Group, OverlappingGroupsAreUsedAtOnce) {
     // Every rank is in two of the four pairs of a ring, and each waits for them in another order: around the ring each
     // waits for one whose peer waits for another. No operation is complete without its peer's taking part again after
     // it was posted, so whoever waits for one must move the others.
-    constexpr int kRounds = 20;
+    constexpr int kRounds = 6;
     constexpr Count kCount = 30000;
     const int rank = world.rank();
     std::vector<std::unique_ptr<Communicator>> groups;
@@ -151,9 +151,9 @@ TEST_P(Group, OverlappingGroupsAreUsedAtOnce) {
       for (Work& work : works) ASSERT_TRUE(work.wait(seconds(20)).is_ok());
       for (std::size_t i = 0; i < 2; ++i) {
         const int peer = groups[i]->world_rank(1 - groups[i]->rank());
-        ASSERT_THAT(out[i], testing::Each(rank + peer));
+        ASSERT_EQ(std::ranges::count(out[i], rank + peer), kCount);
       }
-      ASSERT_THAT(out[2], testing::Each(600));
+      ASSERT_EQ(std::ranges::count(out[2], 600), kCount);
     }
   });
 }
