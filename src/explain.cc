@@ -49,6 +49,12 @@ Result<T> of_flag(std::string_view flag, Result<T> parsed) {
   return error(parsed.status().code(), "{}: {}", flag, parsed.status().message());
 }
 
+/// The schedule of a v form is that of its base.
+Schedule schedule_for(const Algorithm& algorithm, Problem problem) {
+  problem.collective = base_of(problem.collective);
+  return schedule_of(algorithm, problem);
+}
+
 /// As `auto` does for a few bytes where every rank has a core and all buffers can be addressed: the same everywhere.
 const Algorithm& usual_algorithm(const Problem& problem) {
   constexpr std::int64_t kFewBytes = 64;
@@ -57,9 +63,6 @@ const Algorithm& usual_algorithm(const Problem& problem) {
 
 Result<Subject> subject_of(const Request& request, const CLI::App& command) {
   TUTTI_ASSIGN_OR_RETURN(const Collective collective, parse_collective(request.collective));
-  if (harness::meaning_of(collective).empty()) {
-    return error(Code::unavailable, "explain has no example of {}", to_string(collective));
-  }
   TUTTI_ASSIGN_OR_RETURN(const int ranks, parse_number("--ranks", request.ranks, 1, kMostExplained));
   TUTTI_ASSIGN_OR_RETURN(const int root, parse_number("--root", request.root, 0, ranks - 1));
   for (const auto& [flag, applies] : {std::pair("--root", is_rooted(collective)),
@@ -89,6 +92,7 @@ Result<harness::Halves> run_halves(const Example& whole, const RealRun& all_redu
   const int ranks = whole.problem.ranks;
   Example half = whole;
   half.shown = whole.shown / ranks;
+  half.units = 1;  // whatever the algorithm deals in: only blocks are shown
   half.problem = {.collective = Collective::reduce_scatter, .ranks = ranks};
   harness::Halves halves;
   const Schedule scatter = schedule_of(usual_algorithm(half.problem), half.problem);
@@ -123,7 +127,7 @@ int verdict(Count checked, Count wrong, const std::string& first_wrong) {
 int explain_data(const Subject& subject) {
   const auto example = harness::example_of(*subject.algorithm, subject.problem, subject.dtype, subject.op);
   if (!example.is_ok()) return complain(example.status());
-  const Schedule schedule = schedule_of(*subject.algorithm, subject.problem);
+  const Schedule schedule = schedule_for(*subject.algorithm, subject.problem);
   const auto told = harness::replay(schedule, example.value());
   if (!told.is_ok()) return complain(told.status());
   auto run = harness::run_example(example.value(), schedule);

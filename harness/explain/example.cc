@@ -2,9 +2,12 @@
 #include "harness/explain/example.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
+
+#include "impl/collective/blocks.h"
 
 namespace tutti::harness {
 namespace {
@@ -23,7 +26,25 @@ int least_shown(const Problem& problem) {
   }
 }
 
+constexpr std::array kLengths{2, 0, 3, 1};  // of a v form's blocks, again and again: one of them is empty
+constexpr int kGapBefore = 2;               // the block; of fewer blocks: before the first
+
+bool is_divided_here(const Example& example, BufferSide side) {
+  return side == BufferSide::input ? divides_input(example.problem.collective)
+                                   : divides_output(example.problem.collective);
+}
+
+/// The `index`th number of the blocks of a v form's input.
+double number_in_blocks(const Example& example, int rank, int index) {
+  int before = 0;
+  for (int block = 0; block < rank; ++block) before += example.lengths[static_cast<std::size_t>(block)];
+  const int all = std::accumulate(example.lengths.begin(), example.lengths.end(), 0);
+  if (!is_divided_here(example, BufferSide::input)) return before + index + 1;
+  return index + 1 + (example.problem.collective == Collective::scatter_v ? 0 : all * rank);
+}
+
 double number_at(const Example& example, int rank, int index) {
+  if (!example.lengths.empty()) return number_in_blocks(example, rank, index);
   const int size = input_blocks(example.problem, rank) * example.shown;
   switch (example.problem.collective) {
     case Collective::reduce:
@@ -65,7 +86,7 @@ double largest_result(const Example& example) {
   for (std::size_t i = 0; i < example.input.front().size() || i == 0; ++i) {
     double total = example.op == Op::prod ? 1 : 0;
     for (const Numbers& input : example.input) {
-      const double number = i < input.size() ? *input[i] : 0;
+      const double number = i < input.size() ? input[i].value_or(0) : 0;
       if (combining(example.op) == Op::sum) {
         total += example.factors.empty() ? number : number * example.factors.back();
       } else {
@@ -80,7 +101,7 @@ double largest_result(const Example& example) {
 Status check_exact(const Example& example) {
   double largest = largest_result(example);
   for (const Numbers& input : example.input) {
-    for (const auto& number : input) largest = std::max(largest, *number);
+    for (const auto& number : input) largest = std::max(largest, number.value_or(0));
   }
   if (largest <= largest_exact(example.dtype)) return {};
   return error(Code::invalid_argument,
@@ -93,12 +114,38 @@ Status check_exact(const Example& example) {
 
 }  // namespace
 
+int Example::length_of(int rank, int block) const {
+  const int number = base_of(problem.collective) == Collective::all_to_all ? (rank + block) % problem.ranks : block;
+  return lengths[static_cast<std::size_t>(number)];
+}
+
+Stretch Example::place(BufferSide side, int rank, int unit) const {
+  const int per_unit = shown / units;
+  if (lengths.empty()) return {.first = unit * per_unit, .count = per_unit};
+  if (!is_divided_here(*this, side)) return {.first = 0, .count = lengths[static_cast<std::size_t>(rank)]};
+  int first = 0;
+  for (int block = 0; block < unit; ++block) first += length_of(rank, block);
+  const bool is_after_gap = unit >= (problem.ranks > kGapBefore ? kGapBefore : 0);
+  return {.first = first + (is_after_gap ? 1 : 0), .count = length_of(rank, unit)};
+}
+
+int Example::units_in(BufferSide side, int rank) const {
+  return (side == BufferSide::input ? input_blocks(problem, rank) : output_blocks(problem, rank)) * units;
+}
+
+int Example::numbers_in(BufferSide side, int rank) const {
+  const int all = units_in(side, rank);
+  if (all == 0) return 0;
+  const Stretch last = place(side, rank, all - 1);
+  return last.first + last.count;
+}
+
 int units_of(const Example& example) {
-  int blocks = 0;
+  int most = 0;
   for (int rank = 0; rank < example.problem.ranks; ++rank) {
-    blocks = std::max({blocks, input_blocks(example.problem, rank), output_blocks(example.problem, rank)});
+    most = std::max({most, example.units_in(BufferSide::input, rank), example.units_in(BufferSide::output, rank)});
   }
-  return blocks * example.units;
+  return most;
 }
 
 std::string_view meaning_of(Collective collective) {
@@ -126,19 +173,26 @@ std::string_view meaning_of(Collective collective) {
     case Collective::barrier:
       return "No data. Every rank waits until all have come: nobody leaves before the last one has entered.";
     case Collective::sendrecv:
-      return "Every rank gives a list of numbers to the next rank, the last one to the first, and gets that of the "
-             "rank "
-             "before.";
+      return "Every rank gives a list of numbers to the next rank, the last one to the first, and gets that of "
+             "the rank before.";
     case Collective::pingpong:
-      return "Ranks 0 and 1, 2 and 3, and so on are pairs. The even rank's list goes to the odd one, and from there "
-             "back; "
-             "a rank without a partner copies its own.";
+      return "Ranks 0 and 1, 2 and 3, and so on are pairs. The even rank's list goes to the odd one, and from "
+             "there back; a rank without a partner copies its own.";
     case Collective::gather_v:
+      return "Every rank gives a block of numbers, as many as it likes. The root gets all blocks, each at the place "
+             "that it chose for it.";
     case Collective::all_gather_v:
+      return "Every rank gives a block of numbers, as many as it likes. Every rank gets all blocks, each at the place "
+             "that it chose for it.";
     case Collective::scatter_v:
+      return "The root has one block of numbers for each rank, some longer than others, wherever it likes. "
+             "Afterwards each rank has its own.";
     case Collective::reduce_scatter_v:
+      return "Every rank gives one block of numbers for each rank, some longer than others. The blocks for one rank "
+             "are combined, number by number, and that rank gets the result.";
     case Collective::all_to_all_v:
-      break;  // as their base, with blocks of different lengths
+      return "Every rank gives one block of numbers for each rank, some longer than others. Each rank gets the blocks "
+             "meant for it, each at the place that it chose for it.";
   }
   return "";
 }
@@ -148,13 +202,21 @@ Result<Example> example_of(const Algorithm& algorithm, const Problem& problem, D
   Example example{.problem = problem, .dtype = dtype, .op = op};
   example.units = algorithm.shape(problem).units_per_block;
   example.shown = std::lcm(least_shown(problem), example.units);
+  for (int block = 0; has_counts(problem.collective) && block < problem.ranks; ++block) {
+    example.lengths.push_back(kLengths[static_cast<std::size_t>(block) % kLengths.size()]);
+  }
   if (example.units > 1) example.scale = 64 / static_cast<Count>(size_of(dtype));
   for (int rank = 0; rank < problem.ranks; ++rank) {
     if (op == Op::premul_sum) example.factors.push_back(rank + 1);
-    Numbers& input = example.input.emplace_back();
-    for (int i = 0; i < input_blocks(problem, rank) * example.shown; ++i) {
-      input.emplace_back(number_at(example, rank, i));
+    Numbers input(static_cast<std::size_t>(example.numbers_in(BufferSide::input, rank)));
+    int index = 0;
+    for (int unit = 0; unit < example.units_in(BufferSide::input, rank); ++unit) {
+      const Stretch place = example.place(BufferSide::input, rank, unit);
+      for (int i = 0; i < place.count; ++i) {
+        input[static_cast<std::size_t>(place.first + i)] = number_at(example, rank, index++);
+      }
     }
+    example.input.push_back(std::move(input));
   }
   TUTTI_RETURN_IF_ERROR(check_exact(example));
   return example;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,58 +16,96 @@ namespace tutti::harness {
 namespace {
 
 constexpr std::string_view kUnwritten = ".";
+constexpr std::string_view kGap = "_";
+constexpr std::string_view kEmpty = "-";
 
 std::string text_of(const std::optional<double>& number) {
   return number ? number_text(*number) : std::string(kUnwritten);
 }
 
+/// One unit in a column: as wide on every rank, so that units stand below each other.
+struct Slot {
+  int numbers = 0;       ///< the most of any rank
+  bool has_gap = false;  ///< before it, on some rank
+};
+
 /// One column of buffers, all ranks' below each other: blocks are set apart, each number is as wide as the widest.
 class Column {
  public:
-  Column(std::string title, std::vector<Numbers> numbers, int per_block, int per_unit)
-      : title_(std::move(title)), numbers_(std::move(numbers)), per_block_(per_block), per_unit_(per_unit) {
+  using Stretches = std::vector<std::vector<Stretch>>;  // [rank][unit]
+
+  Column(std::string title, std::vector<Numbers> numbers, Stretches places, int units_per_block, bool has_letters)
+      : title_(std::move(title)),
+        numbers_(std::move(numbers)),
+        places_(std::move(places)),
+        units_per_block_(static_cast<std::size_t>(units_per_block)),
+        has_letters_(has_letters) {
     for (const Numbers& rank : numbers_) {
-      most_ = std::max(most_, rank.size());
       for (const auto& number : rank) cell_ = std::max(cell_, text_of(number).size());
     }
-
-    width_ = std::max({title_.size(), std::string("(none)").size(), numbers_text(Numbers(most_)).size()});
+    for (std::size_t rank = 0; rank < places_.size(); ++rank) {
+      slots_.resize(std::max(slots_.size(), places_[rank].size()));
+      for (std::size_t unit = 0; unit < places_[rank].size(); ++unit) {
+        slots_[unit].numbers = std::max({1, slots_[unit].numbers, places_[rank][unit].count});
+        slots_[unit].has_gap |= has_gap(rank, unit);
+      }
+    }
+    for (const Slot& slot : slots_) is_divided_ |= slot.numbers > 1;
+    is_divided_ |= units_per_block_ > 1;
+    width_ = std::max({title_.size(), kNone.size(), letters_text().size()});
+    for (std::size_t rank = 0; rank < numbers_.size(); ++rank) width_ = std::max(width_, numbers_text(rank).size());
   }
 
   [[nodiscard]] std::string title() const { return fmt::format("{:<{}}", title_, width_); }
   /// The letters above the numbers, where there is more than one unit.
-  [[nodiscard]] std::string letters() const {
-    std::vector<std::string> texts(most_);
-    for (std::size_t i = 0; per_unit_ > 0 && i < most_; i += static_cast<std::size_t>(per_unit_)) {
-      texts[i] = letter(static_cast<int>(i) / per_unit_);
-    }
-    return fmt::format("{:<{}}", laid_out(texts), width_);
-  }
+  [[nodiscard]] std::string letters() const { return fmt::format("{:<{}}", letters_text(), width_); }
   [[nodiscard]] std::string line(std::size_t rank) const {
-    const Numbers& numbers = numbers_[rank];
-    return fmt::format("{:<{}}", numbers.empty() ? "(none)" : numbers_text(numbers), width_);
+    return fmt::format("{:<{}}", places_[rank].empty() ? kNone : numbers_text(rank), width_);
   }
 
  private:
-  [[nodiscard]] std::string numbers_text(const Numbers& numbers) const {
-    std::vector<std::string> texts;
-    for (const auto& number : numbers) texts.push_back(text_of(number));
-    return laid_out(texts);
+  static constexpr std::string_view kNone = "(none)";
+
+  [[nodiscard]] bool has_gap(std::size_t rank, std::size_t unit) const {
+    const int end = unit == 0 ? 0 : places_[rank][unit - 1].first + places_[rank][unit - 1].count;
+    return places_[rank][unit].first > end;
   }
-  [[nodiscard]] std::string laid_out(const std::vector<std::string>& texts) const {
+  [[nodiscard]] std::string letters_text() const {
+    return laid_out([this](std::size_t unit, int i) {
+      return has_letters_ && i == 0 ? letter(static_cast<int>(unit)) : std::string();
+    });
+  }
+  [[nodiscard]] std::string numbers_text(std::size_t rank) const {
+    return laid_out([this, rank](std::size_t unit, int i) -> std::string {
+      if (unit >= places_[rank].size()) return "";
+      const Stretch place = places_[rank][unit];
+      if (i < 0) return has_gap(rank, unit) ? std::string(kGap) : "";
+      if (place.count == 0) return i == 0 ? std::string(kEmpty) : "";
+      return i < place.count ? text_of(numbers_[rank][static_cast<std::size_t>(place.first + i)]) : "";
+    });
+  }
+  /// `text(unit, i)` of each number of each unit; i is -1 for the gap before it.
+  template <class Text>
+  [[nodiscard]] std::string laid_out(Text text) const {
     std::string line;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      const bool is_new_block = i > 0 && i % static_cast<std::size_t>(per_block_) == 0 && per_block_ > 1;
-      line += fmt::format("{}{:>{}}", i == 0 ? "" : is_new_block ? "  " : " ", texts[i], cell_);
+    for (std::size_t unit = 0; unit < slots_.size(); ++unit) {
+      const bool is_new_block = unit > 0 && unit % units_per_block_ == 0 && is_divided_;
+      for (int i = slots_[unit].has_gap ? -1 : 0; i < slots_[unit].numbers; ++i) {
+        const bool is_first = i <= 0 && (i < 0 || !slots_[unit].has_gap);
+        const std::string_view space = line.empty() ? "" : is_first && is_new_block ? "  " : " ";
+        line += fmt::format("{}{:>{}}", space, text(unit, i), cell_);
+      }
     }
     return line;
   }
 
   std::string title_;
   std::vector<Numbers> numbers_;  // [rank]
-  int per_block_;
-  int per_unit_;  // 0: its units have no letters
-  std::size_t most_ = 0;
+  Stretches places_;
+  std::size_t units_per_block_;
+  bool has_letters_;
+  std::vector<Slot> slots_;  // [unit]
+  bool is_divided_ = false;  // blocks have several numbers: they are set apart
   std::size_t cell_ = 1;
   std::size_t width_ = 0;
 };
@@ -98,13 +137,36 @@ std::vector<Numbers> side(const std::vector<Pair>& pairs, Numbers Pair::*which) 
 }
 
 std::string buffers_table(const Example& example, const std::vector<Pair>& pairs) {
-  const auto column = [&](const char* title, Numbers Pair::*which) {
-    std::vector<Numbers> numbers = side(pairs, which);
-    const std::size_t most = std::ranges::max(numbers, {}, &Numbers::size).size();
-    const bool is_larger = most == static_cast<std::size_t>(units_of(example) * example.shown / example.units);
-    return Column(title, std::move(numbers), example.shown, is_larger ? example.shown / example.units : 0);
+  const auto column = [&](const char* title, BufferSide which, Numbers Pair::*numbers) {
+    Column::Stretches places(pairs.size());
+    std::size_t most = 0;
+    for (std::size_t rank = 0; rank < pairs.size(); ++rank) {
+      const auto number = static_cast<int>(rank);
+      for (int unit = 0; unit < example.units_in(which, number); ++unit) {
+        places[rank].push_back(example.place(which, number, unit));
+      }
+      most = std::max(most, places[rank].size());
+    }
+    const bool is_larger = static_cast<int>(most) == units_of(example);
+    return Column(title, side(pairs, numbers), std::move(places), example.units, is_larger);
   };
-  return table({column("input", &Pair::input), column("output", &Pair::output)}, pairs.size());
+  const Column input = column("input", BufferSide::input, &Pair::input);
+  const Column output = column("output", BufferSide::output, &Pair::output);
+  std::string beside = table({input, output}, pairs.size());
+  std::istringstream lines(beside);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() > kPageWidth) return table({input}, pairs.size()) + "\n" + table({output}, pairs.size());
+  }
+  return beside;
+}
+
+/// Lists of numbers, one beside the other: no blocks.
+Column list_column(const char* title, std::vector<Numbers> numbers) {
+  Column::Stretches places(numbers.size());
+  for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
+    for (int i = 0; i < static_cast<int>(numbers[rank].size()); ++i) places[rank].push_back({.first = i, .count = 1});
+  }
+  return {title, std::move(numbers), std::move(places), 1, false};
 }
 
 /// What the marks in a table of buffers mean, as far as they appear.
@@ -116,6 +178,14 @@ std::string legend(const Example& example) {
                        is_block ? ", one for each rank" : ", the parts that ranks deal in");
   }
   text += " `.` is what nobody has written yet.";
+  if (!example.lengths.empty()) {
+    text += fmt::format(" `{}` is a block without numbers, `{}` a gap between blocks: nobody reads or writes there.",
+                        kEmpty, kGap);
+    text += base_of(example.problem.collective) == Collective::all_to_all
+                ? fmt::format(" Rank i gives rank j as many numbers as number (i + j) mod {} of {} says.",
+                              example.problem.ranks, fmt::join(example.lengths, ", "))
+                : fmt::format(" The blocks have {} numbers.", fmt::join(example.lengths, ", "));
+  }
   if (!example.factors.empty()) {
     text += fmt::format(" Every rank's numbers are multiplied by its own factor first: {}.",
                         fmt::join(example.factors, ", "));
@@ -251,13 +321,13 @@ std::string result_page(const Example& example, const RealRun& run) {
 
 std::string halves_page(const Halves& halves) {
   const auto columns = [](const RealRun& run, const char* title) {
-    return Column(title, side(run.after, &Pair::output), 1, 0);
+    return list_column(title, side(run.after, &Pair::output));
   };
   const auto given = side(halves.reduce_scatter.before, &Pair::input);
   return fmt::format(
       "\nall_reduce is reduce_scatter, then all_gather: both run on the same inputs\n\n{}\n  {} what all_reduce "
       "gave.\n",
-      table({Column("input", given, 1, 0), columns(halves.reduce_scatter, "reduce_scatter gives"),
+      table({list_column("input", given), columns(halves.reduce_scatter, "reduce_scatter gives"),
              columns(halves.all_gather, "all_gather gives")},
             given.size()),
       halves.are_equal ? "Equal, bit for bit, to" : "NOT equal to");

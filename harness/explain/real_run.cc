@@ -32,9 +32,11 @@ double number_of(T element) {
 
 Bytes bytes_of(const Numbers& numbers, const Example& example) {
   return visit_dtype(example.dtype, [&]<class T>(std::type_identity<T>) {
-    Bytes bytes(numbers.size() * static_cast<std::size_t>(example.scale) * sizeof(T));
+    Bytes bytes(numbers.size() * static_cast<std::size_t>(example.scale) * sizeof(T), kUnwritten);
     for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
-      const T element = element_of<T>(*numbers[i / static_cast<std::size_t>(example.scale)]);
+      const auto& number = numbers[i / static_cast<std::size_t>(example.scale)];
+      if (!number) continue;  // a gap
+      const T element = element_of<T>(*number);
       std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
     }
     return bytes;
@@ -56,13 +58,23 @@ Numbers numbers_of(const Bytes& bytes, const Example& example) {
   });
 }
 
+/// Elements before a block.
+Count first_of(const Example& example, BufferSide side, int rank, int block) {
+  return example.place(side, rank, block * example.units).first * example.scale;
+}
+/// Elements of an output block.
+Count length_of(const Example& example, int rank, int block) {
+  return example.lengths.empty() ? example.count()
+                                 : example.place(BufferSide::output, rank, block).count * example.scale;
+}
+
 /// What must stand at element `at` of output block `block` of `rank`.
 template <class T>
 T expected_at(const Example& example, const std::vector<Bytes>& inputs, int rank, int block, Count at) {
   const Origin origin = origin_of(example.problem, rank, block);
   const auto load = [&](int from) {
     T element;
-    const auto index = static_cast<std::size_t>(origin.block * example.count() + at);
+    const auto index = static_cast<std::size_t>(first_of(example, BufferSide::input, from, origin.block) + at);
     std::memcpy(&element, inputs[static_cast<std::size_t>(from)].data() + index * sizeof(T), sizeof(T));
     return element;
   };
@@ -76,20 +88,44 @@ T expected_at(const Example& example, const std::vector<Bytes>& inputs, int rank
 }
 
 void compare(RealRun& run, const Example& example, const std::vector<Bytes>& inputs, const Bytes& output, int rank) {
+  Bytes gaps = output;  // what is left when the blocks are taken out
   visit_dtype(example.dtype, [&]<class T>(std::type_identity<T>) {
-    const Count count = example.count();
-    for (Count i = 0; i < static_cast<Count>(output.size() / sizeof(T)); ++i) {
-      T actual;
-      std::memcpy(&actual, output.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
-      const T expected = expected_at<T>(example, inputs, rank, static_cast<int>(i / count), i % count);
-      ++run.checked;
-      if (std::memcmp(&actual, &expected, sizeof(T)) == 0) continue;
-      ++run.wrong;
-      if (!run.first_wrong.empty()) continue;
-      run.first_wrong = fmt::format("element {} of rank {}'s output is {}, and should be {}", i, rank,
-                                    number_of(actual), number_of(expected));
+    for (int block = 0; block < output_blocks(example.problem, rank); ++block) {
+      const Count first = first_of(example, BufferSide::output, rank, block);
+      for (Count i = 0; i < length_of(example, rank, block); ++i) {
+        const std::size_t at = static_cast<std::size_t>(first + i) * sizeof(T);
+        T actual;
+        std::memcpy(&actual, output.data() + at, sizeof(T));
+        std::fill_n(gaps.begin() + static_cast<std::ptrdiff_t>(at), sizeof(T), kUnwritten);
+        const T expected = expected_at<T>(example, inputs, rank, block, i);
+        ++run.checked;
+        if (std::memcmp(&actual, &expected, sizeof(T)) == 0) continue;
+        ++run.wrong;
+        if (!run.first_wrong.empty()) continue;
+        run.first_wrong = fmt::format("element {} of rank {}'s output is {}, and should be {}", first + i, rank,
+                                      number_of(actual), number_of(expected));
+      }
     }
   });
+  if (std::ranges::count(gaps, kUnwritten) == static_cast<std::ptrdiff_t>(gaps.size())) return;
+  ++run.wrong;
+  if (run.first_wrong.empty()) run.first_wrong = fmt::format("a gap in the output of rank {} was written", rank);
+}
+
+/// Where the blocks of a rank of a v form lie, in bytes.
+BlockTable blocks_of(const Example& example, int rank) {
+  const auto element = static_cast<std::int64_t>(size_of(example.dtype)) * example.scale;
+  BlockTable table;
+  for (const BufferSide side : {BufferSide::input, BufferSide::output}) {
+    for (int block = 0; block < example.units_in(side, rank); ++block) {
+      const Stretch place = example.place(side, rank, block);
+      (side == BufferSide::input ? table.input : table.output)
+          .push_back({.offset = place.first * element, .bytes = place.count * element});
+    }
+  }
+  if (base_of(example.problem.collective) == Collective::all_to_all) return table;
+  for (const int length : example.lengths) table.shared.push_back(length * element);
+  return table;
 }
 
 /// Runs `body` on every rank, as threads. Errors: the first that explains more than "another rank failed".
@@ -113,14 +149,23 @@ Status on_threads(int ranks, bool proves, const std::function<Status(Communicato
 
 }  // namespace
 
+std::string what_is_wrong(const Example& example, const Numbers& output, int rank) {
+  std::vector<Bytes> inputs;
+  for (const Numbers& input : example.input) inputs.push_back(bytes_of(input, example));
+  RealRun run;
+  compare(run, example, inputs, bytes_of(output, example), rank);
+  return run.first_wrong;
+}
+
 Result<RealRun> run_example(const Example& example, const Schedule& schedule, bool proves) {
   const Problem& problem = example.problem;
-  const auto element_bytes = static_cast<std::size_t>(example.count()) * size_of(example.dtype);
+  const auto number_bytes = static_cast<std::size_t>(example.scale) * size_of(example.dtype);
   std::vector<Bytes> inputs, outputs;
   RealRun run;
   for (int rank = 0; rank < problem.ranks; ++rank) {
     inputs.push_back(bytes_of(example.input[static_cast<std::size_t>(rank)], example));
-    outputs.emplace_back(static_cast<std::size_t>(output_blocks(problem, rank)) * element_bytes, kUnwritten);
+    outputs.emplace_back(static_cast<std::size_t>(example.numbers_in(BufferSide::output, rank)) * number_bytes,
+                         kUnwritten);
     run.before.push_back({numbers_of(inputs.back(), example), numbers_of(outputs.back(), example)});
   }
   const std::vector<Bytes> given = inputs;
@@ -128,16 +173,18 @@ Result<RealRun> run_example(const Example& example, const Schedule& schedule, bo
     const auto rank = static_cast<std::size_t>(communicator.rank());
     Bytes factor;
     if (!example.factors.empty()) factor = bytes_of({example.factors[rank]}, example);
+    const BlockTable blocks = blocks_of(example, communicator.rank());
     return communicator.run({.collective = problem.collective,
                              .dtype = example.dtype,
                              .op = example.op,
                              .root = problem.root,
-                             .count = example.count(),
+                             .count = example.lengths.empty() ? example.count() : 0,
                              .input = inputs[rank].data(),
                              .output = outputs[rank].data(),
                              .factor = factor.data(),
                              .buffers = Buffers::shared,
-                             .schedule = &schedule});
+                             .schedule = &schedule,
+                             .blocks = example.lengths.empty() ? nullptr : &blocks});
   });
   TUTTI_RETURN_IF_ERROR(ran);
   for (int rank = 0; rank < problem.ranks; ++rank) {

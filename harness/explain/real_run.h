@@ -24,6 +24,10 @@ struct RealRun {
 /// runs.
 [[nodiscard]] Result<RealRun> run_example(const Example& example, const Schedule& schedule, bool proves = true);
 
+/// What is wrong with the numbers of a rank's output, where nothing but they was written: "element 2 of rank 0's output
+/// is 1, and should be 3"; empty: nothing.
+[[nodiscard]] std::string what_is_wrong(const Example& example, const Numbers& output, int rank);
+
 /// One barrier whose ranks come one after the other, in nanoseconds from a common start.
 struct BarrierRun {
   std::vector<std::int64_t> enters_ns;  ///< [rank]

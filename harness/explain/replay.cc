@@ -59,7 +59,7 @@ class Follower {
     for (int rank = 0; rank < ranks_; ++rank) {
       RankState& state = states_[static_cast<std::size_t>(rank)];
       if (has_data(schedule.problem.collective)) state.input = example.input[static_cast<std::size_t>(rank)];
-      state.output.resize(static_cast<std::size_t>(output_blocks(schedule.problem, rank) * example.shown));
+      state.output.resize(static_cast<std::size_t>(example.numbers_in(BufferSide::output, rank)));
       state.scratch.resize(static_cast<std::size_t>(schedule.shape.scratch_units) * per_unit());
       state.in_scratch.resize(static_cast<std::size_t>(schedule.shape.scratch_units));
     }
@@ -145,11 +145,25 @@ class Follower {
     return list;
   }
 
-  /// Calls `f(number)` for each number of the units.
+  [[nodiscard]] std::size_t units_in(Space space, int rank) const {
+    if (space == Space::scratch) return static_cast<std::size_t>(schedule_.shape.scratch_units);
+    return static_cast<std::size_t>(
+        example_.units_in(space == Space::input ? BufferSide::input : BufferSide::output, rank));
+  }
+
+  [[nodiscard]] Stretch place(Space space, int rank, int unit) const {
+    const auto size = static_cast<int>(per_unit());
+    if (space == Space::scratch) return {.first = unit * size, .count = size};
+    return example_.place(space == Space::input ? BufferSide::input : BufferSide::output, rank, unit);
+  }
+
+  /// Calls `f(number)` for each number of the units that a rank has in a space.
   template <class F>
-  void for_each(Numbers& numbers, const UnitSet& set, F f) {
-    for (const int member : members(set, numbers.size() / per_unit())) {
-      for (std::size_t i = 0; i < per_unit(); ++i) f(numbers[static_cast<std::size_t>(member) * per_unit() + i]);
+  void for_each(Space space, int rank, const UnitSet& set, F f) {
+    Numbers& numbers = numbers_of(space, rank);
+    for (const int member : members(set, units_in(space, rank))) {
+      const Stretch at = place(space, rank, member);
+      for (int i = 0; i < at.count; ++i) f(numbers[static_cast<std::size_t>(at.first + i)]);
     }
   }
 
@@ -171,30 +185,30 @@ class Follower {
       std::vector<double>& values = told.sources.emplace_back();
       const bool is_scaled = source.space == Space::input && !example_.factors.empty();
       const int factor = is_scaled ? example_.factors[static_cast<std::size_t>(owner)] : 1;
-      for_each(numbers_of(source.space, owner), source.units,
+      for_each(source.space, owner, source.units,
                [&](const std::optional<double>& number) { values.push_back(number.value_or(0) * factor); });
     }
   }
 
-  [[nodiscard]] std::size_t most_numbers(Space space) const {
+  [[nodiscard]] std::size_t most_units(Space space) const {
     std::size_t most = 0;
-    for (const RankState& one : states_) most = std::max(most, (space == Space::input ? one.input : one.output).size());
+    for (int rank = 0; rank < ranks_; ++rank) most = std::max(most, units_in(space, rank));
     return most;
   }
 
   /// The larger of input and output names the units. Where only the smaller one is touched, it is the rank's block of
   /// the larger; where neither is, what came in a channel knows, or what lies in scratch.
   std::vector<int> units_of(const Told& told, const std::vector<int>& travelled) {
-    const bool is_output = most_numbers(Space::output) >= most_numbers(Space::input);
+    const bool is_output = most_units(Space::output) >= most_units(Space::input);
     const Space larger = is_output ? Space::output : Space::input;
     const Space smaller = is_output ? Space::input : Space::output;
-    const bool differ = most_numbers(larger) != most_numbers(smaller);
+    const bool differ = most_units(larger) != most_units(smaller);
     for (const Space wanted : {larger, smaller}) {
       for (const auto* list : {&told.step.destinations, &told.step.sources}) {
         for (const Operand& operand : *list) {
           if (operand.space != wanted) continue;
           const int owner = operand.ranks.first;
-          std::vector<int> units = members(operand.units, numbers_of(wanted, owner).size() / per_unit());
+          std::vector<int> units = members(operand.units, units_in(wanted, owner));
           if (wanted == smaller && differ) {
             for (int& unit : units) unit += owner * example_.units;
           }
@@ -248,7 +262,7 @@ class Follower {
     for (int i = 0; i < destination.ranks.n; ++i) {
       if (destination.space == Space::scratch) remember(told, destination, destination.ranks.at(i, ranks_));
       std::size_t next = 0;
-      for_each(numbers_of(destination.space, destination.ranks.at(i, ranks_)), destination.units,
+      for_each(destination.space, destination.ranks.at(i, ranks_), destination.units,
                [&](std::optional<double>& number) { number = told.result[next++]; });
     }
   }

@@ -222,19 +222,17 @@ std::string Words::move(const Told& told) const {
 }
 
 std::string Words::sentence(const Told& told, const std::vector<Told>& before) const {
-  switch (told.step.verb) {
-    case Verb::signal:
-      return signal(told);
-    case Verb::wait:
-      return wait(told, before);
-    case Verb::move:
-      return move(told);
-  }
-  return "";
+  if (told.step.verb == Verb::signal) return signal(told);
+  if (told.step.verb == Verb::wait) return wait(told, before);
+  std::string text = move(told);
+  if (told.result.empty()) text += " (it is empty)";
+  // Steps are numbered from 1, and the next one comes after this one.
+  if (told.step.in_turn_with_next) text += fmt::format(", slice by slice in turn with step {}", before.size() + 2);
+  return text;
 }
 
 std::string Words::arithmetic(const Told& told) const {
-  if (told.step.verb != Verb::move || told.sources.size() < 2) return "";
+  if (told.step.verb != Verb::move || told.sources.size() < 2 || told.result.empty()) return "";
   std::vector<std::string> terms;
   for (const auto& source : told.sources) terms.push_back(vector_text(source));
   std::string text = operation(example_.op, terms);

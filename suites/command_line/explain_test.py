@@ -37,6 +37,18 @@ class Explain(unittest.TestCase):
                     page = self.explain(item["collective"], "--algorithm", item["name"], "--ranks", ranks)
                     self.assertIn(f"Steps of the algorithm {item['name']}", page)
 
+    def test_v_forms_show_a_block_without_numbers_and_a_gap(self):
+        for collective in ["gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v", "all_to_all_v"]:
+            for ranks in [1, 2, 4, 8]:
+                with self.subTest(collective, ranks=ranks):
+                    page = self.explain(collective, "--ranks", ranks)
+                    table = page.split("\nAfter\n")[1]
+                    self.assertIn("_", table)
+                    if ranks > 1:
+                        self.assertRegex(table, r" -( |\n)")
+        page = self.explain("gather_v", "--ranks", "4", "--root", "1", "--algorithm", "linear")
+        self.assertEqual(self.outputs(page)[1], list("123456"))
+
     def test_the_tutorials_numbers(self):
         self.assertEqual(set(self.outputs(self.explain("reduce", "--ranks", "4"))[0]), {"4"})
         self.assertEqual(self.outputs(self.explain("scatter", "--ranks", "4")),

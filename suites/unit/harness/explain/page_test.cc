@@ -26,7 +26,7 @@ struct Story {
 Story story_of(Collective collective, std::string_view name, int ranks, int root = 0) {
   const Algorithm* algorithm = find_algorithm(collective, name).value();
   const Problem problem{collective, ranks, root};
-  Schedule schedule = schedule_of(*algorithm, problem);
+  Schedule schedule = schedule_of(*algorithm, {base_of(collective), ranks, root});
   Example example{.problem = problem};
   const Op op = is_reducing(collective) ? Op::sum : Op::none;
   if (has_data(collective)) example = example_of(*algorithm, problem, Dtype::f32, op).value();
@@ -42,6 +42,15 @@ std::vector<std::string> sentences_of(const Story& story, int rank) {
     list.push_back(words.sentence(told, before));
     if (const std::string sum = words.arithmetic(told); !sum.empty()) list.back() += ": " + sum;
     before.push_back(told);
+  }
+  return list;
+}
+
+std::vector<std::pair<const Algorithm*, int>> each_on(std::span<const Algorithm* const> algorithms,
+                                                      std::initializer_list<int> ranks) {
+  std::vector<std::pair<const Algorithm*, int>> list;
+  for (const Algorithm* algorithm : algorithms) {
+    for (const int number : ranks) list.emplace_back(algorithm, number);
   }
   return list;
 }
@@ -135,6 +144,36 @@ TEST(Page, ShowsBothBuffersOfEveryRankBeforeAndAfter) {
                                                                  "  rank 1     3 4       1 2  3 4\n"));
 }
 
+TEST(Page, OfAVFormShowsABlockWithoutNumbersAndAGap) {
+  const Story story = story_of(Collective::all_gather_v, "ring", 4);
+  const auto run = run_example(story.example, story.schedule);
+  ASSERT_TRUE(run.is_ok()) << run.status().message();
+  const std::string before = introduction(story.example, run.value());
+  EXPECT_THAT(before, HasSubstr("             input     output\n"
+                                "                       a    b    c      d\n"
+                                "  rank 0     1 2       . .  -  _ . . .  .\n"
+                                "  rank 1     -         . .  -  _ . . .  .\n"
+                                "  rank 2     3 4 5     . .  -  _ . . .  .\n"
+                                "  rank 3     6         . .  -  _ . . .  .\n"));
+  EXPECT_THAT(before, HasSubstr("`-` is a block without numbers,\n  `_` a gap between blocks"));
+  EXPECT_THAT(before, HasSubstr("The blocks have 2, 0, 3, 1 numbers."));
+  EXPECT_THAT(result_page(story.example, run.value()), HasSubstr("  rank 1     -         1 2  -  _ 3 4 5  6\n"));
+}
+
+TEST(Page, OfAllToAllVKeepsBlocksBelowEachOtherThoughEachRankHasOtherLengths) {
+  const Story story = story_of(Collective::all_to_all_v, "linear", 3);
+  const auto run = run_example(story.example, story.schedule);
+  ASSERT_TRUE(run.is_ok()) << run.status().message();
+  EXPECT_THAT(result_page(story.example, run.value()),
+              HasSubstr("  rank 0      1  2      -         _  3  4  5     1  2      -         _ 11 12 13\n"));
+}
+
+TEST(Words, SayWhichBlockIsEmptyAndWhichStepsTakeTurns) {
+  const std::vector<std::string> sentences = sentences_of(story_of(Collective::all_to_all_v, "pairwise", 3), 0);
+  EXPECT_THAT(sentences, testing::Contains(HasSubstr(", slice by slice in turn with step ")));
+  EXPECT_THAT(sentences, testing::Contains(HasSubstr("block b of its input to rank 1 (it is empty)")));
+}
+
 TEST(Page, OfABarrierDrawsWhoSleepsAndWhoWaits) {
   EXPECT_EQ(barrier_page({.enters_ns = {0, 50'000'000}, .leaves_ns = {100'000'000, 100'000'000}}),
             "\n                  enters        leaves\n"
@@ -151,9 +190,9 @@ TEST(Page, SaysWhereTheHalvesDiffer) {
 }
 
 TEST(Page, FitsItsWidthForEveryAlgorithm) {
-  for (const Algorithm* algorithm : all_algorithms()) {
-    for (const int ranks : {1, 2, 3, 4, kMostExplained}) {
-      const Story story = story_of(algorithm->collective, algorithm->name, ranks);
+  for (const Collective collective : every_collective()) {
+    for (const auto& [algorithm, ranks] : each_on(algorithms_of(collective), {1, 2, 3, 4, kMostExplained})) {
+      const Story story = story_of(collective, algorithm->name, ranks);
       std::istringstream page(steps_page(*story.algorithm, story.schedule, story.example, story.told));
       for (std::string line; std::getline(page, line);) {
         EXPECT_LE(line.size(), 120U) << algorithm->name << " on " << ranks << "\n" << line;

@@ -22,17 +22,18 @@ const Algorithm& algorithm_named(Collective collective, std::string_view name) {
 
 class EveryAlgorithm : public testing::TestWithParam<const Algorithm*> {};
 
-TEST_P(EveryAlgorithm, IsToldAsItRuns) {
-  const Algorithm& algorithm = *GetParam();
+/// `collective` is the algorithm's, or a v form of it.
+void expect_told_as_it_runs(const Algorithm& algorithm, Collective collective) {
   for (int ranks = 1; ranks <= kMostExplained; ++ranks) {
-    const Problem problem{algorithm.collective, ranks, is_rooted(algorithm.collective) ? ranks - 1 : 0};
+    Problem problem{algorithm.collective, ranks, is_rooted(collective) ? ranks - 1 : 0};
     const Schedule schedule = schedule_of(algorithm, problem);
-    if (!has_data(algorithm.collective)) {
+    problem.collective = collective;
+    if (!has_data(collective)) {
       EXPECT_TRUE(replay(schedule, {.problem = problem}).is_ok());
       continue;
     }
     const std::vector<Op> ops =
-        is_reducing(algorithm.collective) ? std::vector{Op::avg, Op::premul_sum, Op::bxor} : std::vector{Op::none};
+        is_reducing(collective) ? std::vector{Op::avg, Op::premul_sum, Op::bxor} : std::vector{Op::none};
     for (const Op op : ops) {
       SCOPED_TRACE(fmt::format("{} ranks, {}", ranks, to_string(op)));
       const auto example = example_of(algorithm, problem, Dtype::i32, op);
@@ -48,6 +49,15 @@ TEST_P(EveryAlgorithm, IsToldAsItRuns) {
         EXPECT_EQ(run.value().before[rank].input, run.value().after[rank].input);
       }
     }
+  }
+}
+
+TEST_P(EveryAlgorithm, IsToldAsItRuns) { expect_told_as_it_runs(*GetParam(), GetParam()->collective); }
+
+TEST_P(EveryAlgorithm, IsToldAsItRunsWithBlocksOfOtherLengthsWhereItTakesThem) {
+  for (const Collective collective : every_collective()) {
+    if (!has_counts(collective) || base_of(collective) != GetParam()->collective || !GetParam()->takes_counts) continue;
+    expect_told_as_it_runs(*GetParam(), collective);
   }
 }
 
@@ -115,6 +125,18 @@ TEST(RealRun, FindsWhatIsWrong) {
   ASSERT_TRUE(run.is_ok()) << run.status().message();
   EXPECT_EQ(run.value().wrong, 2);
   EXPECT_EQ(run.value().first_wrong, "element 2 of rank 0's output is 1, and should be 3");
+}
+
+TEST(RealRun, FindsAGapThatWasWritten) {
+  const Problem problem{Collective::all_gather_v, 3, 0};
+  const Algorithm& ring = algorithm_named(Collective::all_gather_v, "ring");
+  Example example = example_of(ring, problem, Dtype::f32, Op::none).value();
+  const Schedule schedule = schedule_of(ring, {Collective::all_gather, 3, 0});
+  ASSERT_EQ(run_example(example, schedule).value().wrong, 0);
+  Pair wrong{.input = {}, .output = {1, 2, 9, 3, 4, 5}};  // 1 2, nothing, a gap, 3 4 5
+  EXPECT_EQ(what_is_wrong(example, wrong.output, 1), "a gap in the output of rank 1 was written");
+  wrong.output[2] = std::nullopt;
+  EXPECT_EQ(what_is_wrong(example, wrong.output, 1), "");
 }
 
 TEST(Barrier, LetsNobodyLeaveBeforeTheLastHasEntered) {
