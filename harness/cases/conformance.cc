@@ -14,10 +14,10 @@ namespace tutti::harness {
 namespace {
 
 constexpr Count kAwkward = 1023;
-constexpr Count kManySlices = 123567;  ///< elements of all blocks together: of floats 30 slots
+constexpr Count kManySlices = 123567;  ///< elements, of a block or of all blocks of a v form: of floats 30 slots
 constexpr Count kFew = 17;             ///< elements beyond the longest call that is one segment
 /// A kernel does not know of the ranks: beyond so many, each dtype and each op has a case, but not each pair of them.
-constexpr int kMostRanksOfAllPairs = 64;
+constexpr int kMostRanksOfAllPairs = 5;
 
 /// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
@@ -55,6 +55,7 @@ std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem
                                problem.ranks,
                                problem.ranks + 1,
                                kAwkward,
+                               kManySlices,
                                above_one_segment(algorithm, problem, dtype)};
   return {counts.begin(), counts.end()};
 }
@@ -127,7 +128,7 @@ class Builder {
         set_bytes(one, elements * static_cast<std::int64_t>(size_of(one.dtype)));
         add_placements(one);
       }
-      // Every pattern has its types; those of the first rank are enough.
+      // Types and patterns have nothing to do with each other: those of the last pattern are enough.
       if (one.root == 0 && counts == counts_.back()) add_types(one);
     }
   }
