@@ -4,13 +4,14 @@
  * libtutti_backend_<name>.so that exports one function, `tutti_backend`. It is C, and includes nothing of tutti, so
  * that it can be compiled with any compiler and against any MPI; harness/backends/mpi is an example of all of it.
  *
- * How it is called: one rank per process, always from one thread. open once; then any number of prepare, run, release,
- * where several calls may be prepared at once; close once. describe and supports may be called at any time after the
- * object was loaded, supports also before open. All ranks make the same sequence of prepare, run and release.
+ * How it is called: one rank per process, always from one thread. open once; then any number of split and free_group,
+ * and of prepare, run (or post and test or wait), release, where several calls may be prepared and posted at once;
+ * close once. describe and supports may be called at any time after the object was loaded, supports also before open.
+ * All ranks of a group run and post the same collectives on it, in the same order; they complete them in any.
  *
  * How it fails: a function that returns int returns 0 for success. Otherwise it wrote a sentence into its message that
  * names the value and what is allowed. It never prints, exits or throws. After a failed open, only describe and
- * supports are called; after a failed run, nothing.
+ * supports are called; after a failed split, run, post, test or wait, nothing.
  */
 #ifndef TUTTI_HARNESS_BACKENDS_BACKEND_H
 #define TUTTI_HARNESS_BACKENDS_BACKEND_H
@@ -24,7 +25,7 @@ extern "C" {
 
 /* Changes whenever anything in this file changes its layout or its meaning. An object with another number is refused.
  */
-#define TUTTI_BACKEND_ABI 2
+#define TUTTI_BACKEND_ABI 3
 
 /* Where a function writes text: `size` bytes at `text`, terminated by 0, cut off where it does not fit. */
 typedef struct TuttiBackendMessage {
@@ -32,24 +33,28 @@ typedef struct TuttiBackendMessage {
   size_t size;
 } TuttiBackendMessage;
 
-/* What the launcher started. */
-typedef struct TuttiBackendWorld {
+/* A group of ranks, as one of them sees it: what the launcher started, or what split made. */
+typedef struct TuttiBackendGroup {
   int32_t ranks;
   int32_t rank;
-} TuttiBackendWorld;
+  void* handle; /* null: the world */
+} TuttiBackendGroup;
 
-/* One collective call, the same on all ranks but for the addresses, and of a v form for what follows them. Names are
- * those of `tutti list`. */
+/* One call, the same on all ranks of its group but for the addresses, and of a v form for what follows them. Names are
+ * those of `tutti list`. "send" and "recv" are calls between two ranks; those from one rank to another are matched in
+ * the order in which they were run or posted on either side. */
 typedef struct TuttiBackendCall {
-  const char* collective; /* one of `tutti list`: "all_reduce", "reduce_scatter", "all_to_all_v", ... */
+  const char* collective; /* "all_reduce", "reduce_scatter", "all_to_all_v", ..., "send", "recv" */
   const char* dtype;      /* "float", "int32", "bfloat16", ...; any for barrier */
   const char* op;         /* "sum", "max", "avg", ...; "none" where nothing is reduced */
-  int32_t root;           /* 0 where there is no root */
+  int32_t root;           /* of send and recv the other rank; 0 where there is no root */
   int32_t in_place; /* 1: the smaller of `send` and `recv` is block `rank` of the larger; of equals, both are one */
   int64_t count;    /* elements per block; an input or output for, or from, each rank has a block per rank */
   uint64_t element_bytes;
   const void* send; /* ignored by supports; so is recv */
   void* recv;
+  void* group;          /* the handle of the group; ranks are numbered as in it */
+  int32_t asynchronous; /* 0: the handle is for run; 1: it is for post, test and wait */
 
   /* v forms (gather_v, all_gather_v, scatter_v, reduce_scatter_v, all_to_all_v); 0 and null for all others. Block b of
    * an input that is divided has send_counts[b] elements and begins send_displacements[b] elements after `send`; of an
@@ -74,12 +79,19 @@ typedef struct TuttiBackend {
   /* Joins the world of the library, initialising it unless the process has done so already. The library's number of
    * ranks and own rank must be those of `world`: otherwise an error that names both numbers (a library that the
    * launcher did not start makes every rank a world of one, and would be measured as such). Collective. */
-  int (*open)(const TuttiBackendWorld* world, TuttiBackendMessage* message);
+  int (*open)(const TuttiBackendGroup* world, TuttiBackendMessage* message);
 
   /* Writes a JSON object with the strings `library`, `version`, `transport` and `single_copy` (how one rank reads
    * another's memory: "cma", "none", ...); "" where it is not known. Before open, transport and single_copy are "".
    * Returns non-zero where the text did not fit. */
   int (*describe)(TuttiBackendMessage* text);
+
+  /* Makes a group of the ranks of `parent` (a handle) that pass the same colour, ordered by key, then by rank. With a
+   * colour below 0 a rank is in none: its ranks are 0. Collective over the parent, on which nothing is in flight. */
+  int (*split)(void* parent, int32_t colour, int32_t key, TuttiBackendGroup* group, TuttiBackendMessage* message);
+
+  /* Frees a group of split; no handle of a call on it is left. Collective over the group. */
+  int (*free_group)(void* group, TuttiBackendMessage* message);
 
   /* Whether prepare would accept `call`, on this rank alone and without a look at the addresses. If not, `reason` says
    * why, in the words of the row that is then `skipped`. */
@@ -93,10 +105,21 @@ typedef struct TuttiBackend {
    * blocking function as its users call it, and nothing else: this is what is timed. */
   int (*run)(void* handle, TuttiBackendMessage* message);
 
-  /* Frees a handle of prepare. */
+  /* Starts the prepared call, with the library's nonblocking function, and returns at once. Until it is complete the
+   * buffers are the library's, and the handle is not posted again. */
+  int (*post)(void* handle, TuttiBackendMessage* message);
+
+  /* *is_complete: whether what was posted is, as it is where nothing was. Makes progress. */
+  int (*test)(void* handle, int32_t* is_complete, TuttiBackendMessage* message);
+
+  /* Returns when what was posted is complete. Makes progress, with the other calls of this rank too. */
+  int (*wait)(void* handle, TuttiBackendMessage* message);
+
+  /* Frees a handle of prepare; what was posted is complete. */
   void (*release)(void* handle);
 
-  /* Leaves the world; finalises the library if open has initialised it. All handles are released. Collective. */
+  /* Leaves the world; finalises the library if open has initialised it. All handles are released and all groups freed.
+   * Collective. */
   int (*close)(TuttiBackendMessage* message);
 } TuttiBackend;
 

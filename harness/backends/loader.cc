@@ -36,6 +36,14 @@ class Text {
   TuttiBackendMessage message_;
 };
 
+/// Calls a function of the backend `name` that fails where the library does.
+template <class Function>
+Status checked(std::string_view name, Function function) {
+  Text text;
+  if (function(text.message()) == 0) return {};
+  return error(Code::io, "backend {}: {}", name, text.text());
+}
+
 std::string file_of(std::string_view name) { return fmt::format("{}{}{}", kPrefix, name, kSuffix); }
 
 Status unknown_backend(std::string_view name, std::span<const std::string> directories) {
@@ -118,10 +126,21 @@ Result<std::string> LoadedBackend::describe() const {
   return error(Code::unavailable, "backend {} cannot describe itself in {} bytes", name(), text.message()->size);
 }
 
-Status LoadedBackend::open(const TuttiBackendWorld& world) const {
+Status LoadedBackend::open(const TuttiBackendGroup& world) const {
   Text text;
   if (api_->open(&world, text.message()) == 0) return {};
   return error(Code::unavailable, "backend {}: {}", name(), text.text());
+}
+
+Result<TuttiBackendGroup> LoadedBackend::split(void* parent, int colour, int key) const {
+  TuttiBackendGroup group{};
+  TUTTI_RETURN_IF_ERROR(
+      checked(name(), [&](auto* message) { return api_->split(parent, colour, key, &group, message); }));
+  return group;
+}
+
+Status LoadedBackend::free_group(const TuttiBackendGroup& group) const {
+  return checked(name(), [&](auto* message) { return api_->free_group(group.handle, message); });
 }
 
 Status LoadedBackend::supports(const TuttiBackendCall& call) const {
@@ -138,15 +157,25 @@ Result<LoadedBackend::Handle> LoadedBackend::prepare(const TuttiBackendCall& cal
 }
 
 Status LoadedBackend::run(Handle handle) const {
-  Text text;
-  if (api_->run(handle, text.message()) == 0) return {};
-  return error(Code::io, "backend {}: {}", name(), text.text());
+  return checked(name(), [&](auto* message) { return api_->run(handle, message); });
+}
+
+Status LoadedBackend::post(Handle handle) const {
+  return checked(name(), [&](auto* message) { return api_->post(handle, message); });
+}
+
+Result<bool> LoadedBackend::test(Handle handle) const {
+  std::int32_t is_complete = 0;
+  TUTTI_RETURN_IF_ERROR(checked(name(), [&](auto* message) { return api_->test(handle, &is_complete, message); }));
+  return is_complete != 0;
+}
+
+Status LoadedBackend::wait(Handle handle) const {
+  return checked(name(), [&](auto* message) { return api_->wait(handle, message); });
 }
 
 Status LoadedBackend::close() const {
-  Text text;
-  if (api_->close(text.message()) == 0) return {};
-  return error(Code::io, "backend {}: {}", name(), text.text());
+  return checked(name(), [&](auto* message) { return api_->close(message); });
 }
 
 }  // namespace tutti::harness

@@ -38,13 +38,20 @@ class LoadedBackend {
   [[nodiscard]] Result<std::string> describe() const;
 
   /// Errors: unavailable, naming both numbers where the library's world is not the launcher's.
-  Status open(const TuttiBackendWorld& world) const;
+  Status open(const TuttiBackendGroup& world) const;
+  /// `parent`: the handle of a group, null for the world. Errors: io.
+  [[nodiscard]] Result<TuttiBackendGroup> split(void* parent, int colour, int key) const;
+  /// Errors: io.
+  Status free_group(const TuttiBackendGroup& group) const;
   /// Errors: unavailable with the reason for a `skipped` row.
   [[nodiscard]] Status supports(const TuttiBackendCall& call) const;
   /// Errors: those of supports.
   [[nodiscard]] Result<Handle> prepare(const TuttiBackendCall& call) const;
   /// Errors: io.
   Status run(Handle handle) const;
+  Status post(Handle handle) const;
+  [[nodiscard]] Result<bool> test(Handle handle) const;
+  Status wait(Handle handle) const;
   void release(Handle handle) const { api_->release(handle); }
   /// Errors: io.
   Status close() const;

@@ -1,57 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/backends/reference.h"
 
+#include "harness/backends/reference_call.h"
+
 namespace tutti::harness {
 namespace {
 
-/// The blocks of a divided buffer as the library takes them.
-struct Arrays {
-  std::vector<std::int64_t> counts, displacements;
-
-  void add(const Place& place) {
-    counts.push_back(place.count);
-    displacements.push_back(place.first);
-  }
-};
-
-/// What a call points to, kept alive for the library.
-struct CallParts {
-  CallParts(const Case& one, int rank)
-      : collective(to_string(one.collective)), dtype(to_string(one.dtype)), op(to_string(one.op)), count(one.count) {
-    if (!has_counts(one.collective)) return;
-    const CellBlocks blocks = blocks_of(one);
-    const bool has_own = divides_input(one.collective) && divides_output(one.collective);
-    const int whose = is_rooted(one.collective) ? one.root : rank;
-    for (int block = 0; block < one.ranks; ++block) {
-      if (divides_input(one.collective)) send.add(blocks.input(whose, block));
-      if (divides_output(one.collective)) receive.add(blocks.output(whose, block));
-    }
-    count = has_own ? 0 : blocks.own_count(rank);
-  }
-  std::string collective, dtype, op;
-  Count count;
-  Arrays send, receive;
-};
-
-const std::int64_t* array_of(const std::vector<std::int64_t>& values) {
-  return values.empty() ? nullptr : values.data();
-}
-
-TuttiBackendCall call_for(const Case& one, const CallParts& parts, const RankBuffers& buffers) {
-  return {.collective = parts.collective.c_str(),
-          .dtype = parts.dtype.c_str(),
-          .op = parts.op.c_str(),
-          .root = one.root,
-          .in_place = one.is_in_place ? 1 : 0,
-          .count = parts.count,
-          .element_bytes = size_of(one.dtype),
-          .send = buffers.input,
-          .recv = buffers.output,
-          .blocks = has_counts(one.collective) ? one.ranks : 0,
-          .send_counts = array_of(parts.send.counts),
-          .send_displacements = array_of(parts.send.displacements),
-          .recv_counts = array_of(parts.receive.counts),
-          .recv_displacements = array_of(parts.receive.displacements)};
+Operation operation_of(const Case& one) {
+  Operation what{.problem = one.problem(), .dtype = one.dtype, .op = one.op, .count = one.count};
+  if (has_counts(one.collective)) what.blocks = std::make_shared<const CellBlocks>(blocks_of(one));
+  return what;
 }
 
 /// The library's blocking call, as its users make it: it is complete when `post` returns.
@@ -82,10 +40,16 @@ Status ReferenceBackend::open(int ranks, int rank) {
   TUTTI_RETURN_IF_ERROR(library_.open({.ranks = ranks, .rank = rank}));
   is_open_ = true;
   rank_ = rank;
+  ranks_ = ranks;
   return {};
 }
 
 Status ReferenceBackend::close() { return is_open_ ? library_.close() : Status(); }
+
+std::unique_ptr<Group> ReferenceBackend::world(GroupMemory memory) const {
+  return std::make_unique<ReferenceGroup>(
+      library_, TuttiBackendGroup{.ranks = ranks_, .rank = rank_, .handle = nullptr}, std::move(memory));
+}
 
 std::string ReferenceBackend::describe() const {
   const auto text = library_.describe();
@@ -96,13 +60,14 @@ Status ReferenceBackend::supports(const Case& one) const {
   if (!is_open_) {
     return error(Code::unavailable, "{} runs with ranks as processes, not as {}", name_, to_string(one.ranks_as));
   }
-  const CallParts parts(one, rank_);
-  return library_.supports(call_for(one, parts, {}));
+  return library_.supports(ReferenceCall(operation_of(one), rank_, one.is_in_place).call);
 }
 
 Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
-  const CallParts parts(one, rank_);
-  TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_.prepare(call_for(one, parts, buffers.front())));
+  ReferenceCall made(operation_of(one), rank_, one.is_in_place);
+  made.call.send = buffers.front().input;
+  made.call.recv = buffers.front().output;
+  TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_.prepare(made.call));
   return std::unique_ptr<Prepared>(new BlockingCall(library_, handle));
 }
 

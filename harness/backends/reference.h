@@ -7,6 +7,7 @@
 #include <string>
 
 #include "harness/backends/loader.h"
+#include "harness/backends/reference_group.h"
 #include "harness/backends/system.h"
 
 namespace tutti::harness {
@@ -20,6 +21,8 @@ class ReferenceBackend final : public Backend {
   /// Joins the library's world. Where it is never opened, every case is skipped: ranks are not processes.
   Status open(int ranks, int rank);
   Status close();
+  /// All its ranks, for asynchronous calls. Requires: open.
+  [[nodiscard]] std::unique_ptr<Group> world(GroupMemory memory) const;
 
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] std::string describe() const override;
@@ -35,6 +38,7 @@ class ReferenceBackend final : public Backend {
   std::string name_;
   bool is_open_ = false;
   int rank_ = 0;
+  int ranks_ = 1;
 };
 
 }  // namespace tutti::harness

@@ -2,19 +2,13 @@
 // A backend that cheats: Open MPI's, except that most of its calls return at once. The tests of the command line run it
 // to see that it comes out as wrong. TUTTI_LAZY_WORKS: of so many calls (TUTTI_LAZY_OF) the first that do their work.
 #include <cstdint>
-#include <cstdio>
-#include <dlfcn.h>
 
-#include "harness/backends/backend.h"
+#include "suites/backends/honest.h"
 
 namespace {
 
 const TuttiBackend* honest() {
-  static const TuttiBackend* const backend = []() -> const TuttiBackend* {
-    void* const library = dlopen(TUTTI_BIN "/libtutti_backend_openmpi.so", RTLD_NOW | RTLD_GLOBAL);
-    void* const entry = library == nullptr ? nullptr : dlsym(library, TUTTI_BACKEND_SYMBOL);
-    return entry == nullptr ? nullptr : reinterpret_cast<TuttiBackendEntry>(entry)();
-  }();
+  static const TuttiBackend* const backend = load_backend(TUTTI_BIN "/libtutti_backend_openmpi.so");
   return backend;
 }
 

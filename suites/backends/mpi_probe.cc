@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a test of the MPI shim, started by mpirun: loads the backend as tutti does, runs every call that it
-// supports and verifies the results. Prints what is wrong and exits 1; rank 0 prints the library's description.
+// One rank of a test of the MPI shim, started by mpirun: loads the backend as tutti does, runs and posts every call
+// that it supports, on the world and on groups, and verifies the results. Prints what is wrong and exits 1; rank 0
+// prints the library's description.
 //   mpi_probe DIRECTORY BACKEND [RANKS]     RANKS: what the launcher is said to have started; default: what mpirun says
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "harness/backends/loader.h"
+#include "harness/backends/reference_call.h"
 #include "harness/verify/buffers.h"
 #include "harness/verify/check.h"
 
@@ -25,65 +27,31 @@ void expect(bool holds, const std::string& what) {
   fmt::print("WRONG: {}\n", what);
 }
 
+/// One rank's calls on a group.
 struct Probe {
   const LoadedBackend& backend;
-  int ranks;
-  int rank;
+  TuttiBackendGroup group;
+  bool is_asynchronous = false;
+  int ranks = group.ranks;
+  int rank = group.rank;
 };
+
+/// Runs the call, or posts it and completes it by one of the two ways.
+Status perform(const Probe& probe, LoadedBackend::Handle handle, bool waits) {
+  if (!probe.is_asynchronous) return probe.backend.run(handle);
+  TUTTI_RETURN_IF_ERROR(probe.backend.post(handle));
+  if (waits) return probe.backend.wait(handle);
+  for (bool is_complete = false; !is_complete;) {
+    TUTTI_ASSIGN_OR_RETURN(is_complete, probe.backend.test(handle));
+  }
+  return {};
+}
 
 GuardedBuffer buffer_of(std::size_t bytes) {
   auto buffer = GuardedBuffer::create({.bytes = bytes, .misalignment = 4});
   TUTTI_ASSERT(buffer.is_ok(), "{}", buffer.status().message());
   return std::move(buffer).value();
 }
-
-/// The blocks of a v form as backend.h has them.
-struct Arrays {
-  std::vector<std::int64_t> counts, displacements;
-};
-
-Arrays arrays_of(const Operation& operation, int rank, bool is_output) {
-  Arrays arrays;
-  for (int block = 0; block < operation.problem.ranks; ++block) {
-    const Place place = is_output ? operation.output_place(rank, block) : operation.input_place(rank, block);
-    arrays.counts.push_back(place.count);
-    arrays.displacements.push_back(place.first);
-  }
-  return arrays;
-}
-
-/// A call's arguments, kept alive with it.
-struct Arguments {
-  Arguments(const Operation& operation, int rank)
-      : collective(to_string(operation.problem.collective)),
-        dtype(to_string(operation.dtype)),
-        op(to_string(operation.op)) {
-    call.collective = collective.c_str();
-    call.dtype = dtype.c_str();
-    call.op = op.c_str();
-    call.root = operation.problem.root;
-    call.count = operation.count;
-    call.element_bytes = size_of(operation.dtype);
-    if (operation.blocks == nullptr) return;
-    const Collective form = operation.problem.collective;
-    const int whose = is_rooted(form) ? operation.problem.root : rank;
-    call.blocks = operation.problem.ranks;
-    call.count = operation.blocks->own_count(rank);
-    if (divides_input(form)) {
-      input = arrays_of(operation, whose, false);
-      call.send_counts = input.counts.data();
-      call.send_displacements = input.displacements.data();
-    }
-    if (divides_output(form)) {
-      output = arrays_of(operation, whose, true);
-      call.recv_counts = output.counts.data();
-      call.recv_displacements = output.displacements.data();
-    }
-  }
-  std::string collective, dtype, op;
-  Arrays input, output;
-  TuttiBackendCall call{};
-};
 
 /// In place, elements from the output's first to the input's.
 Count shift_of(const Operation& operation, int rank) {
@@ -96,9 +64,9 @@ Count shift_of(const Operation& operation, int rank) {
 /// Runs the operation three times with new data on the same prepared call.
 void run_case(const Probe& probe, Operation operation, bool is_in_place) {
   const std::string name =
-      fmt::format("{} {} {} root {} count {} in place {} on rank {}", to_string(operation.problem.collective),
-                  to_string(operation.dtype), to_string(operation.op), operation.problem.root, operation.count,
-                  is_in_place, probe.rank);
+      fmt::format("{}{} {} {} root {} count {} in place {} on rank {} of {}", probe.is_asynchronous ? "posted " : "",
+                  to_string(operation.problem.collective), to_string(operation.dtype), to_string(operation.op),
+                  operation.problem.root, operation.count, is_in_place, probe.rank, probe.ranks);
   const std::size_t element_bytes = size_of(operation.dtype);
   const Count inputs = operation.input_elements(probe.rank), outputs = operation.output_elements(probe.rank);
   const bool has_output = output_blocks(operation.problem, probe.rank) > 0;
@@ -114,13 +82,15 @@ void run_case(const Probe& probe, Operation operation, bool is_in_place) {
   };
   const std::span<std::byte> input_part = is_in_place ? part(shift, inputs) : send.payload();
   const std::span<std::byte> output_part = part(-shift, outputs);
-  Arguments arguments(operation, probe.rank);
-  TuttiBackendCall& call = arguments.call;
-  call.in_place = is_in_place ? 1 : 0;
+  ReferenceCall made(operation, probe.rank, is_in_place);
+  TuttiBackendCall& call = made.call;
+  call.group = probe.group.handle;
+  call.asynchronous = probe.is_asynchronous ? 1 : 0;
   call.send = input_part.data();
   call.recv = output_part.data();
   if (const Status supported = probe.backend.supports(call); !supported.is_ok()) {
-    if (probe.rank == 0 && operation.count == 1) fmt::print("skipped: {}: {}\n", name, supported.message());
+    if (probe.rank == 0 && operation.count == 1 && !probe.is_asynchronous)
+      fmt::print("skipped: {}: {}\n", name, supported.message());
     return;
   }
   const auto handle = probe.backend.prepare(call);
@@ -129,7 +99,7 @@ void run_case(const Probe& probe, Operation operation, bool is_in_place) {
     fill_input(send.payload(), input_of(operation, probe.rank));
     fill_poison(receive.payload(), operation.salt);
     if (is_in_place) fill_input(input_part, input_of(operation, probe.rank));
-    const Status status = probe.backend.run(handle.value());
+    const Status status = perform(probe, handle.value(), operation.salt == 2);
     expect(status.is_ok(), name + ": " + status.message());
     Oracle oracle(operation);
     const CheckResult output = verify_output(oracle, {.rank = probe.rank, .bytes = output_part});
@@ -150,9 +120,14 @@ void run_case(const Probe& probe, Operation operation, bool is_in_place) {
   probe.backend.release(handle.value());
 }
 
-void run_all(const Probe& probe) {
-  for (const Count count : {0, 1, 1000, 100000}) {
-    for (const Dtype dtype : all_dtypes()) {
+struct Extent {
+  std::vector<Count> counts;
+  std::vector<Dtype> dtypes;
+};
+
+void run_all(const Probe& probe, const Extent& extent) {
+  for (const Count count : extent.counts) {
+    for (const Dtype dtype : extent.dtypes) {
       for (const bool is_in_place : {false, true}) {
         const auto run = [&](Collective collective, Op op, int root) {
           run_case(probe,
@@ -174,21 +149,93 @@ void run_all(const Probe& probe) {
   }
   TuttiBackendCall barrier{};
   barrier.collective = "barrier";
+  barrier.group = probe.group.handle;
+  barrier.asynchronous = probe.is_asynchronous ? 1 : 0;
   const auto handle = probe.backend.prepare(barrier);
-  expect(handle.is_ok() && probe.backend.run(handle.value()).is_ok(), "barrier");
+  expect(handle.is_ok() && perform(probe, handle.value(), true).is_ok(), "barrier");
   probe.backend.release(handle.value());
 }
 
+/// A call of one number.
+LoadedBackend::Handle posted(const Probe& probe, const char* collective, int root, const std::int64_t* send,
+                             std::int64_t* receive) {
+  TuttiBackendCall call{};
+  call.collective = collective;
+  call.dtype = "int64";
+  call.op = "sum";
+  call.root = root;
+  call.count = 1;
+  call.element_bytes = sizeof(std::int64_t);
+  call.send = send;
+  call.recv = receive;
+  call.group = probe.group.handle;
+  call.asynchronous = 1;
+  const auto handle = probe.backend.prepare(call);
+  expect(handle.is_ok() && probe.backend.post(handle.value()).is_ok(), fmt::format("posting {}", collective));
+  return handle.value();
+}
+
+/// Sums and messages to the next rank, all in flight at once, completed from the last to the first.
+void run_in_flight(const Probe& probe) {
+  constexpr std::int64_t kEach = 8;
+  const int ranks = probe.ranks;
+  const int next = (probe.rank + 1) % ranks, previous = (probe.rank + ranks - 1) % ranks;
+  std::vector<std::int64_t> inputs, sums(kEach), received(kEach);
+  for (std::int64_t i = 0; i < kEach; ++i) inputs.push_back(100 * probe.rank + i);
+  std::vector<LoadedBackend::Handle> handles;
+  for (std::size_t i = 0; i < kEach; ++i) {
+    handles.push_back(posted(probe, "send", next, &inputs[i], nullptr));
+    handles.push_back(posted(probe, "all_reduce", 0, &inputs[i], &sums[i]));
+    handles.push_back(posted(probe, "recv", previous, nullptr, &received[i]));
+  }
+  for (; !handles.empty(); handles.pop_back()) {
+    expect(probe.backend.wait(handles.back()).is_ok(), "waiting");
+    probe.backend.release(handles.back());
+  }
+  for (std::int64_t i = 0; i < kEach; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    expect(sums[at] == 100 * ranks * (ranks - 1) / 2 + ranks * i, fmt::format("sum {} is {}", i, sums[at]));
+    expect(received[at] == 100 * previous + i, fmt::format("message {} is {}", i, received[at]));
+  }
+}
+
+/// Everything, both ways, on a group that is then freed.
+void run_group(const Probe& world, const Result<TuttiBackendGroup>& made, int ranks, int rank) {
+  expect(made.is_ok(), made.status().message());
+  const TuttiBackendGroup& group = made.value();
+  expect(group.ranks == ranks && group.rank == rank,
+         fmt::format("rank {} of {} in a group, not {} of {}", group.rank, group.ranks, rank, ranks));
+  for (const bool is_asynchronous : {false, true}) {
+    run_all({.backend = world.backend, .group = group, .is_asynchronous = is_asynchronous},
+            {.counts = {17}, .dtypes = {Dtype::f32, Dtype::bf16}});
+  }
+  run_in_flight({.backend = world.backend, .group = group});
+  expect(world.backend.free_group(group).is_ok(), "freeing a group");
+}
+
+void run_groups(const Probe& world) {
+  const int ranks = world.ranks, rank = world.rank;
+  const auto split = [&](void* parent, int colour, int key) { return world.backend.split(parent, colour, key); };
+  const auto reversed = split(nullptr, 3, -rank);
+  expect(reversed.is_ok(), reversed.status().message());
+  run_group(world, split(reversed.value().handle, 0, rank), ranks, rank);
+  run_group(world, reversed, ranks, ranks - 1 - rank);
+  run_group(world, split(nullptr, rank % 2, 0), (ranks + 1 - rank % 2) / 2, rank / 2);
+  const auto last = split(nullptr, rank == ranks - 1 ? 0 : -1, 0);
+  expect(last.is_ok() && last.value().ranks == (rank == ranks - 1 ? 1 : 0), "a group of the last rank");
+  if (last.value().ranks > 0) run_group(world, last, 1, 0);
+}
+
 /// Blocks of different lengths, empty ones, and gaps where MPI has displacements.
-void run_v_forms(const Probe& probe) {
-  for (const Count elements : {0, 1, 1000, 100000}) {
-    for (const char* counts : {"ramp", "zeros", "random"}) {
-      for (const Dtype dtype : {Dtype::f32, Dtype::i64, Dtype::bf16}) {
+void run_v_forms(const Probe& probe, const Extent& extent) {
+  for (const Count elements : extent.counts) {
+    for (const char* pattern : {"ramp", "zeros", "random"}) {
+      for (const Dtype dtype : extent.dtypes) {
         for (const Collective form : every_collective()) {
           const bool is_last = is_rooted(form);
           const Problem problem{.collective = form, .ranks = probe.ranks, .root = is_last ? probe.ranks - 1 : 0};
           if (!has_counts(form)) continue;
-          const auto blocks = std::make_shared<const CellBlocks>(problem, counts_of_name(counts).value(), elements);
+          const auto blocks = std::make_shared<const CellBlocks>(problem, counts_of_name(pattern).value(), elements);
           for (const bool is_in_place : {false, true}) {
             run_case(probe,
                      {.problem = problem,
@@ -225,9 +272,16 @@ int run_probe(const std::vector<std::string>& arguments) {
     return closed.is_ok() ? 3 : 1;
   }
   if (rank == 0) fmt::print("{}\n", backend.value().describe().value());
-  const Probe probe{.backend = backend.value(), .ranks = ranks, .rank = rank};
-  run_all(probe);
-  run_v_forms(probe);
+  const TuttiBackendGroup world{.ranks = ranks, .rank = rank, .handle = nullptr};
+  Probe probe{.backend = backend.value(), .group = world};
+  const std::vector some{Dtype::f32, Dtype::i64, Dtype::bf16};
+  run_all(probe, {.counts = {0, 1, 1000, 100000}, .dtypes = all_dtypes()});
+  run_v_forms(probe, {.counts = {0, 1, 1000, 100000}, .dtypes = some});
+  probe.is_asynchronous = true;
+  run_all(probe, {.counts = {0, 1000}, .dtypes = some});
+  run_v_forms(probe, {.counts = {0, 1000}, .dtypes = some});
+  run_in_flight(probe);
+  run_groups(probe);
   const Status closed = backend.value().close();
   expect(closed.is_ok(), closed.message());
   return g_mistakes == 0 ? 0 : 1;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/backends/loader.h"
+#include "impl/collective/collective.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 
@@ -111,6 +112,38 @@ TEST_F(MpiShim, RefusesCountsBeyondAnIntWithTheNumber) {
   EXPECT_EQ(refusal(call_), "");
   call_.count = 2147483648;
   EXPECT_THAT(refusal(call_), AllOf(HasSubstr("2147483648"), HasSubstr("to 2147483647")));
+}
+
+TEST_F(MpiShim, HasEveryCollectiveWithoutBlockingButTheseTwo) {
+  call_.asynchronous = 1;
+  for (const Collective collective : every_collective()) {
+    if (has_counts(collective)) continue;
+    const std::string name(to_string(collective));
+    call_.collective = name.c_str();
+    call_.op = is_reducing(collective) ? "max" : "none";
+    for (const bool is_in_place : {false, true}) {
+      call_.in_place = is_in_place ? 1 : 0;
+      call_.asynchronous = 0;
+      const std::string blocking = refusal(call_);
+      call_.asynchronous = 1;
+      const std::string in_place = is_in_place ? " in place" : "";
+      const bool has_none = collective == Collective::pingpong || (collective == Collective::sendrecv && is_in_place);
+      EXPECT_EQ(refusal(call_), has_none ? "MPI 3 has no nonblocking " + name + in_place : blocking);
+    }
+  }
+}
+
+TEST_F(MpiShim, SendsAndReceivesEveryDtype) {
+  call_.op = "none";
+  for (const char* name : {"send", "recv"}) {
+    call_.collective = name;
+    for (const Dtype dtype : all_dtypes()) {
+      const std::string dtype_name(to_string(dtype));
+      call_.dtype = dtype_name.c_str();
+      call_.element_bytes = size_of(dtype);
+      for (call_.asynchronous = 0; call_.asynchronous < 2; ++call_.asynchronous) EXPECT_EQ(refusal(call_), "");
+    }
+  }
 }
 
 class MpiShimV : public MpiShim {

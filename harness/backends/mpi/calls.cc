@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function of MPI and its nonblocking form take the same arguments, which therefore stand here once: Blocks says
+// which of the two is compiled, so that what is timed is the blocking function and nothing else.
+#include "harness/backends/mpi/calls.h"
+
+namespace tutti::backend_mpi {
+namespace {
+
+template <bool Blocks, class Blocking, class Nonblocking, class... Arguments>
+int call(Prepared& p, Blocking* blocking, Nonblocking* nonblocking, Arguments... arguments) {
+  if constexpr (Blocks) return blocking(arguments...);
+  return nonblocking(arguments..., &p.requests[0]);
+}
+
+template <bool Blocks>
+int broadcast(Prepared& p) {
+  return call<Blocks>(p, MPI_Bcast, MPI_Ibcast, p.receive, p.count, p.type, p.root, p.group.communicator);
+}
+template <bool Blocks>
+int reduce(Prepared& p) {
+  return call<Blocks>(p, MPI_Reduce, MPI_Ireduce, p.send, p.receive, p.count, p.type, p.op, p.root,
+                      p.group.communicator);
+}
+template <bool Blocks>
+int all_reduce(Prepared& p) {
+  return call<Blocks>(p, MPI_Allreduce, MPI_Iallreduce, p.send, p.receive, p.count, p.type, p.op, p.group.communicator);
+}
+template <bool Blocks>
+int gather(Prepared& p) {
+  return call<Blocks>(p, MPI_Gather, MPI_Igather, p.send, p.count, p.type, p.receive, p.count, p.type, p.root,
+                      p.group.communicator);
+}
+template <bool Blocks>
+int all_gather(Prepared& p) {
+  return call<Blocks>(p, MPI_Allgather, MPI_Iallgather, p.send, p.count, p.type, p.receive, p.count, p.type,
+                      p.group.communicator);
+}
+template <bool Blocks>
+int scatter(Prepared& p) {
+  return call<Blocks>(p, MPI_Scatter, MPI_Iscatter, p.send, p.count, p.type, p.receive, p.count, p.type, p.root,
+                      p.group.communicator);
+}
+template <bool Blocks>
+int reduce_scatter(Prepared& p) {
+  return call<Blocks>(p, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, p.send, p.receive, p.count, p.type, p.op,
+                      p.group.communicator);
+}
+template <bool Blocks>
+int all_to_all(Prepared& p) {
+  return call<Blocks>(p, MPI_Alltoall, MPI_Ialltoall, p.send, p.count, p.type, p.receive, p.count, p.type,
+                      p.group.communicator);
+}
+template <bool Blocks>
+int gather_v(Prepared& p) {
+  return call<Blocks>(p, MPI_Gatherv, MPI_Igatherv, p.send, p.count, p.type, p.receive, p.receive_counts.data(),
+                      p.receive_displacements.data(), p.type, p.root, p.group.communicator);
+}
+template <bool Blocks>
+int all_gather_v(Prepared& p) {
+  return call<Blocks>(p, MPI_Allgatherv, MPI_Iallgatherv, p.send, p.count, p.type, p.receive, p.receive_counts.data(),
+                      p.receive_displacements.data(), p.type, p.group.communicator);
+}
+template <bool Blocks>
+int scatter_v(Prepared& p) {
+  return call<Blocks>(p, MPI_Scatterv, MPI_Iscatterv, p.send, p.send_counts.data(), p.send_displacements.data(), p.type,
+                      p.receive, p.count, p.type, p.root, p.group.communicator);
+}
+template <bool Blocks>
+int reduce_scatter_v(Prepared& p) {
+  return call<Blocks>(p, MPI_Reduce_scatter, MPI_Ireduce_scatter, p.send, p.receive, p.send_counts.data(), p.type, p.op,
+                      p.group.communicator);
+}
+template <bool Blocks>
+int all_to_all_v(Prepared& p) {
+  return call<Blocks>(p, MPI_Alltoallv, MPI_Ialltoallv, p.send, p.send_counts.data(), p.send_displacements.data(),
+                      p.type, p.receive, p.receive_counts.data(), p.receive_displacements.data(), p.type,
+                      p.group.communicator);
+}
+template <bool Blocks>
+int barrier(Prepared& p) {
+  return call<Blocks>(p, MPI_Barrier, MPI_Ibarrier, p.group.communicator);
+}
+
+template <bool Blocks>
+int send(Prepared& p) {
+  return call<Blocks>(p, MPI_Send, MPI_Isend, p.send, p.count, p.type, p.root, 0, p.group.communicator);
+}
+int receive(Prepared& p) {
+  return MPI_Recv(p.receive, p.count, p.type, p.root, 0, p.group.communicator, MPI_STATUS_IGNORE);
+}
+int start_receive(Prepared& p) {
+  return MPI_Irecv(p.receive, p.count, p.type, p.root, 0, p.group.communicator, &p.requests[0]);
+}
+
+/// The ring: each rank to the next one.
+int next(const Group& group) { return (group.rank + 1) % group.ranks; }
+int previous(const Group& group) { return (group.rank + group.ranks - 1) % group.ranks; }
+
+int sendrecv(Prepared& p) {
+  return MPI_Sendrecv(p.send, p.count, p.type, next(p.group), 0, p.receive, p.count, p.type, previous(p.group), 0,
+                      p.group.communicator, MPI_STATUS_IGNORE);
+}
+int start_sendrecv(Prepared& p) {
+  const MPI_Comm all = p.group.communicator;
+  const int code = MPI_Irecv(p.receive, p.count, p.type, previous(p.group), 0, all, &p.requests[0]);
+  if (code != MPI_SUCCESS) return code;
+  return MPI_Isend(p.send, p.count, p.type, next(p.group), 0, all, &p.requests[1]);
+}
+int sendrecv_in_place(Prepared& p) {
+  return MPI_Sendrecv_replace(p.receive, p.count, p.type, next(p.group), 0, previous(p.group), 0, p.group.communicator,
+                              MPI_STATUS_IGNORE);
+}
+
+/// Even ranks with the next one; the last of an odd number with itself, so that its input is copied too.
+int pingpong(Prepared& p) {
+  const int rank = p.group.rank;
+  const MPI_Comm all = p.group.communicator;
+  if (rank % 2 == 0 && rank + 1 == p.group.ranks) {
+    if (p.send == p.receive) return MPI_SUCCESS;
+    return MPI_Sendrecv(p.send, p.count, p.type, rank, 0, p.receive, p.count, p.type, rank, 0, all, MPI_STATUS_IGNORE);
+  }
+  if (rank % 2 == 0) {
+    const int code = MPI_Send(p.send, p.count, p.type, rank + 1, 0, all);
+    return code != MPI_SUCCESS ? code : MPI_Recv(p.receive, p.count, p.type, rank + 1, 0, all, MPI_STATUS_IGNORE);
+  }
+  const int code = MPI_Recv(p.receive, p.count, p.type, rank - 1, 0, all, MPI_STATUS_IGNORE);
+  return code != MPI_SUCCESS ? code : MPI_Send(p.receive, p.count, p.type, rank - 1, 0, all);
+}
+
+constexpr Row kRows[] = {{"broadcast", broadcast<true>, broadcast<false>, false, InPlace::one_buffer},
+                         {"reduce", reduce<true>, reduce<false>, true, InPlace::send_at_root},
+                         {"all_reduce", all_reduce<true>, all_reduce<false>, true, InPlace::send},
+                         {"gather", gather<true>, gather<false>, false, InPlace::send_at_root},
+                         {"all_gather", all_gather<true>, all_gather<false>, false, InPlace::send},
+                         {"scatter", scatter<true>, scatter<false>, false, InPlace::receive_at_root},
+                         {"reduce_scatter", reduce_scatter<true>, reduce_scatter<false>, true, InPlace::refused},
+                         {"all_to_all", all_to_all<true>, all_to_all<false>, false, InPlace::send},
+                         {"sendrecv", sendrecv, start_sendrecv, false, InPlace::same_buffer},
+                         {"pingpong", pingpong, nullptr, false, InPlace::same_buffer},
+                         {"barrier", barrier<true>, barrier<false>, false, InPlace::same_buffer},
+                         {"gather_v", gather_v<true>, gather_v<false>, false, InPlace::send_at_root},
+                         {"all_gather_v", all_gather_v<true>, all_gather_v<false>, false, InPlace::send},
+                         {"scatter_v", scatter_v<true>, scatter_v<false>, false, InPlace::receive_at_root},
+                         {"reduce_scatter_v", reduce_scatter_v<true>, reduce_scatter_v<false>, true, InPlace::refused},
+                         {"all_to_all_v", all_to_all_v<true>, all_to_all_v<false>, false, InPlace::send},
+                         {"send", send<true>, send<false>, false, InPlace::same_buffer},
+                         {"recv", receive, start_receive, false, InPlace::same_buffer}};
+
+constexpr Row kSendrecvInPlace{"sendrecv", sendrecv_in_place, nullptr, false, InPlace::same_buffer};
+
+}  // namespace
+
+const Row* find_row(std::string_view collective, bool is_in_place) {
+  if (is_in_place && collective == kSendrecvInPlace.name) return &kSendrecvInPlace;
+  for (const Row& row : kRows) {
+    if (row.name == collective) return &row;
+  }
+  return nullptr;
+}
+
+std::string row_names() {
+  std::string names;
+  for (const Row& row : kRows) names.append(names.empty() ? "" : " ").append(row.name);
+  return names;
+}
+
+}  // namespace tutti::backend_mpi

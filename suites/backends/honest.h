@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another backend's table, for those that pretend to be one.
+#pragma once
+
+#include <dlfcn.h>
+
+#include "harness/backends/backend.h"
+
+/// Null where it cannot be loaded.
+inline const TuttiBackend* load_backend(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  void* const entry = library == nullptr ? nullptr : dlsym(library, TUTTI_BACKEND_SYMBOL);
+  return entry == nullptr ? nullptr : reinterpret_cast<TuttiBackendEntry>(entry)();
+}
