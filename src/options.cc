@@ -33,23 +33,8 @@ struct Option {
   Apply apply;
 };
 
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// A reference that this version has and that is not found is named as missing; `all` are those found.
 Status set_backends(Settings& settings, std::string_view text, const Surroundings& around) {
-  auto found = harness::parse_backends(text, around.known_backends);
-  if (found.is_ok()) return store(std::move(found), settings.sweep.backends);
-  std::vector<std::string> possible = around.known_backends;
-  for (const std::string& name : all_references()) {
-    if (!contains(possible, name)) possible.push_back(name);
-  }
-  TUTTI_ASSIGN_OR_RETURN(const auto wanted, harness::parse_backends(text, possible));
-  for (const std::string& name : wanted) {
-    if (!contains(around.known_backends, name)) return missing_backend(name);
-  }
-  return found.status();
+  return store(parse_backends(text, around.known_backends), settings.sweep.backends);
 }
 
 /// The names in an id are checked here: the backend like one of --backends, the algorithm and the transport.

@@ -11,6 +11,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/case.h"
+#include "harness/cases/sweep.h"
 #include "harness/launch/allowed_cores.h"
 
 namespace tutti::program {
@@ -74,6 +75,23 @@ std::vector<std::string> known_backends() {
 const std::vector<std::string>& all_references() {
   static const std::vector<std::string> names{"openmpi"};
   return names;
+}
+
+Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
+  auto found = harness::parse_backends(text, known);
+  if (found.is_ok()) return found;
+  const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  std::vector<std::string> possible = known;
+  for (const std::string& name : all_references()) {
+    if (!is_in(possible, name)) possible.push_back(name);
+  }
+  TUTTI_ASSIGN_OR_RETURN(const auto wanted, harness::parse_backends(text, possible));
+  for (const std::string& name : wanted) {
+    if (!is_in(known, name)) return missing_backend(name);
+  }
+  return found;
 }
 
 Status missing_backend(std::string_view name) {

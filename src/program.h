@@ -34,6 +34,10 @@ int complain(const Status& status);
 [[nodiscard]] std::vector<std::string> known_backends();
 /// References that this version has a backend for, found or not.
 [[nodiscard]] const std::vector<std::string>& all_references();
+/// The names in `text`, the value of --backends. Errors: invalid_argument naming the nearest right one; unavailable
+/// where it is a reference that this version has and that is not found.
+[[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,
+                                                              const std::vector<std::string>& known);
 /// unavailable: what is missing of the reference `name`, and where it was looked for.
 [[nodiscard]] Status missing_backend(std::string_view name);
 

@@ -16,6 +16,7 @@
 
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/backend.h"
+#include "harness/backends/tutti/group.h"
 #include "harness/launch/allowed_cores.h"
 #include "harness/launch/binding.h"
 #include "harness/measure/cell.h"
@@ -222,11 +223,29 @@ class Walk {
 int hosts_of(const SessionSpec& spec) { return spec.ranks_as == RanksAs::tasks ? 1 : spec.ranks; }
 
 Status soak(const SessionSpec& spec, const Walk::Place& place) {
-  TUTTI_ASSIGN_OR_RETURN(const SoakResult result,
-                         run_soak(spec, {.host = place.host,
-                                         .domain = place.domain,
-                                         .options = communicator_options(spec, place.host, place.cores)}));
-  return place.host.index() == 0 ? place.send("soak", to_json(result)) : Status();
+  Host& host = place.host;
+  const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
+    TUTTI_ASSIGN_OR_RETURN(auto world,
+                           Communicator::create(place.domain, rank, communicator_options(spec, host, place.cores)));
+    return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
+  };
+  SoakResult result;
+  if (spec.references.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(result, run_soak(spec, {.host = host, .world = own_world}));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
+    TUTTI_ASSIGN_OR_RETURN(const auto reference,
+                           ReferenceBackend::create(spec.references.front(), spec.backend_directories));
+    host.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index()));
+    host.settle();
+    const auto world = [&](int) {
+      return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
+    };
+    TUTTI_ASSIGN_OR_RETURN(result, run_soak(spec, {.host = host, .world = world}));
+    TUTTI_RETURN_IF_ERROR(reference->close());
+  }
+  return host.index() == 0 ? place.send("soak", to_json(result)) : Status();
 }
 
 HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {

@@ -8,43 +8,24 @@
 #include "harness/verify/inputs.h"
 
 namespace tutti::harness {
-namespace {
-
-const Schedule* schedule_for(const SoakOperation& operation, SoakSchedules& schedules) {
-  if (operation.algorithm == 0) return nullptr;
-  Problem problem = operation.what.problem;
-  const auto algorithms = algorithms_of(problem.collective);
-  problem.collective = base_of(problem.collective);
-  const Algorithm* const algorithm = algorithms[operation.algorithm % algorithms.size()];
-  auto& schedule = schedules[{algorithm, problem.ranks, problem.root}];
-  if (schedule == nullptr) schedule = std::make_unique<Schedule>(schedule_of(*algorithm, problem));
-  return schedule.get();
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Flight>> Flight::post(Communicator& communicator, const SoakOperation& operation,
-                                             SoakSchedules& schedules) {
-  std::unique_ptr<Flight> flight(new Flight(communicator, operation));
+Result<std::unique_ptr<Flight>> Flight::post(Group& group, const SoakOperation& operation) {
+  std::unique_ptr<Flight> flight(new Flight(group, operation));
   flight->entered_ns_ = monotonic_ns();
-  TUTTI_RETURN_IF_ERROR(operation.is_exchange ? flight->post_exchange() : flight->post_collective(schedules));
+  TUTTI_RETURN_IF_ERROR(operation.is_exchange ? flight->post_exchange() : flight->post_collective());
   return flight;
 }
 
 Result<GuardedBuffer> Flight::buffer_of(std::size_t bytes, std::uint64_t salt) const {
-  Communicator& communicator = communicator_;
-  const Allocator shared{.allocate = [&communicator](std::size_t size) { return communicator.alloc_shared(size); },
-                         .release = [&communicator](void* pointer) { communicator.free_shared(pointer); }};
   const std::size_t element = size_of(operation_.what.dtype);
   return GuardedBuffer::create({.bytes = bytes,
                                 .guard_bytes = 256,
                                 .misalignment = salt % 2 == 0 ? 0 : element,
-                                .allocator = operation_.buffers == Buffers::shared ? shared : plain_memory()});
+                                .allocator = group_.memory(operation_.buffers)});
 }
 
-Status Flight::post_collective(SoakSchedules& schedules) {
+Status Flight::post_collective() {
   const Operation& what = operation_.what;
-  const int rank = communicator_.rank();
+  const int rank = group_.rank();
   const auto bytes_of = [&what](Count elements) { return static_cast<std::size_t>(elements) * size_of(what.dtype); };
   const std::size_t inputs = bytes_of(what.input_elements(rank)), outputs = bytes_of(what.output_elements(rank));
   const bool is_in_place = operation_.is_in_place;
@@ -60,32 +41,22 @@ Status Flight::post_collective(SoakSchedules& schedules) {
   }
   fill_poison(output_->payload(), what.salt);
   fill_input(in_, input_of(what, rank));
-  const Factor factor = factor_element(what.dtype, rank);
-  const BlockTable blocks = what.blocks == nullptr ? BlockTable() : what.blocks->table(rank, size_of(what.dtype));
-  TUTTI_ASSIGN_OR_RETURN(Work work, communicator_.post({.collective = what.problem.collective,
-                                                        .dtype = what.dtype,
-                                                        .op = what.op,
-                                                        .root = what.problem.root,
-                                                        .count = what.count,
-                                                        .input = in_.data(),
-                                                        .output = out_.data(),
-                                                        .factor = factor.data(),
-                                                        .is_in_place = is_in_place,
-                                                        .buffers = operation_.buffers,
-                                                        .schedule = schedule_for(operation_, schedules),
-                                                        .blocks = what.blocks == nullptr ? nullptr : &blocks}));
-  works_.push_back(work);
+  TUTTI_ASSIGN_OR_RETURN(auto posted, group_.post({.what = what,
+                                                   .input = in_.data(),
+                                                   .output = out_.data(),
+                                                   .is_in_place = is_in_place,
+                                                   .buffers = operation_.buffers,
+                                                   .algorithm = operation_.algorithm}));
+  pending_.push_back(std::move(posted));
   return {};
 }
 
-int Flight::sends_to() const { return (communicator_.rank() + operation_.shift) % communicator_.ranks(); }
-int Flight::receives_from() const {
-  return (communicator_.rank() + communicator_.ranks() - operation_.shift) % communicator_.ranks();
-}
+int Flight::sends_to() const { return (group_.rank() + operation_.shift) % group_.ranks(); }
+int Flight::receives_from() const { return (group_.rank() + group_.ranks() - operation_.shift) % group_.ranks(); }
 
 Status Flight::post_exchange() {
   const Operation& what = operation_.what;
-  const int rank = communicator_.rank();
+  const int rank = group_.rank();
   const Count sent = exchanged(operation_, rank, sends_to()), received = exchanged(operation_, receives_from(), rank);
   const std::size_t element = size_of(what.dtype);
   TUTTI_ASSIGN_OR_RETURN(input_, buffer_of(static_cast<std::size_t>(sent) * element, what.salt / 2));
@@ -94,25 +65,28 @@ Status Flight::post_exchange() {
   out_ = output_->payload();
   fill_poison(out_, what.salt);
   fill_input(in_, input_of(what, rank));
-  TUTTI_ASSIGN_OR_RETURN(Work send, communicator_.post_send(in_.data(), sent, what.dtype, sends_to()));
-  works_.push_back(send);
-  TUTTI_ASSIGN_OR_RETURN(Work receive, communicator_.post_recv(out_.data(), received, what.dtype, receives_from()));
-  works_.push_back(receive);
+  TUTTI_ASSIGN_OR_RETURN(
+      auto send, group_.post_send({.buffer = in_.data(), .count = sent, .dtype = what.dtype, .peer = sends_to()}));
+  pending_.push_back(std::move(send));
+  TUTTI_ASSIGN_OR_RETURN(
+      auto receive,
+      group_.post_recv({.buffer = out_.data(), .count = received, .dtype = what.dtype, .peer = receives_from()}));
+  pending_.push_back(std::move(receive));
   return {};
 }
 
 Result<bool> Flight::test() {
-  while (!works_.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(const bool is_done, works_.back().test());
+  while (!pending_.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const bool is_done, pending_.back()->test());
     if (!is_done) return false;
-    works_.pop_back();
+    pending_.pop_back();
   }
   left_ns_ = monotonic_ns();
   return true;
 }
 
 Status Flight::wait(std::chrono::nanoseconds timeout) {
-  for (; !works_.empty(); works_.pop_back()) TUTTI_RETURN_IF_ERROR(works_.back().wait(timeout));
+  for (; !pending_.empty(); pending_.pop_back()) TUTTI_RETURN_IF_ERROR(pending_.back()->wait(timeout));
   left_ns_ = monotonic_ns();
   return {};
 }
@@ -129,7 +103,7 @@ std::string Flight::verify() const {
 std::string Flight::verify_collective() const {
   const Operation& what = operation_.what;
   if (!has_data(what.problem.collective)) return {};
-  const int rank = communicator_.rank();
+  const int rank = group_.rank();
   Oracle oracle(what);
   const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = out_});
   if (!output.is_ok()) return fmt::format("output: {}", output.text());
@@ -144,7 +118,7 @@ std::string Flight::verify_collective() const {
 /// In place, what of the input is not the output's either.
 std::string Flight::verify_input() const {
   const Operation& what = operation_.what;
-  const int rank = communicator_.rank();
+  const int rank = group_.rank();
   std::vector<std::byte> rest(in_.begin(), in_.end());
   if (operation_.is_in_place && !out_.empty()) {
     if (in_.size() <= out_.size()) return {};
@@ -167,7 +141,7 @@ std::string Flight::verify_exchange() const {
                        source);
   };
   std::string damage = compare("received", out_, receives_from());
-  return damage.empty() ? compare("the sent buffer was overwritten", in_, communicator_.rank()) : damage;
+  return damage.empty() ? compare("the sent buffer was overwritten", in_, group_.rank()) : damage;
 }
 
 std::string Flight::name() const {

@@ -2,27 +2,21 @@
 // One operation of a soak on one rank, from the filling of its buffers to their verification.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include "harness/backends/group.h"
 #include "harness/soak/mix.h"
 #include "harness/verify/buffers.h"
-#include "impl/communicator/communicator.h"
 
 namespace tutti::harness {
 
-/// Schedules that calls of a rank use; they outlive its communicators.
-using SoakSchedules = std::map<std::tuple<const Algorithm*, int, int>, std::unique_ptr<Schedule>>;
-
 class Flight {
  public:
-  /// Fills the buffers and posts. Errors: those of memory and of post.
-  [[nodiscard]] static Result<std::unique_ptr<Flight>> post(Communicator& communicator, const SoakOperation& operation,
-                                                            SoakSchedules& schedules);
+  /// Fills the buffers and posts. Requires: the group supports it. Errors: those of memory and of post.
+  [[nodiscard]] static Result<std::unique_ptr<Flight>> post(Group& group, const SoakOperation& operation);
 
   /// One look at one of its handles.
   [[nodiscard]] Result<bool> test();
@@ -37,12 +31,11 @@ class Flight {
   [[nodiscard]] std::string verify() const;
   /// For messages: "operation 17 (all_reduce int8 sum of 64 on 3 ranks, root 0, out, private)".
   [[nodiscard]] std::string name() const;
-  [[nodiscard]] std::string position() const { return works_.front().position(); }
+  [[nodiscard]] std::string position() const { return pending_.front()->position(); }
 
  private:
-  Flight(Communicator& communicator, const SoakOperation& operation)
-      : communicator_(communicator), operation_(operation) {}
-  Status post_collective(SoakSchedules& schedules);
+  Flight(Group& group, const SoakOperation& operation) : group_(group), operation_(operation) {}
+  Status post_collective();
   Status post_exchange();
   [[nodiscard]] Result<GuardedBuffer> buffer_of(std::size_t bytes, std::uint64_t salt) const;
   [[nodiscard]] std::string verify_collective() const;
@@ -51,12 +44,12 @@ class Flight {
   [[nodiscard]] int receives_from() const;
   [[nodiscard]] int sends_to() const;
 
-  Communicator& communicator_;
+  Group& group_;
   SoakOperation operation_;
   std::optional<GuardedBuffer> input_;   // empty in place
   std::optional<GuardedBuffer> output_;  // in place the larger of both, which holds the other
   std::span<std::byte> in_, out_;        // what the call was given
-  std::vector<Work> works_;              // those that are not complete
+  std::vector<std::unique_ptr<Pending>> pending_;
   std::int64_t entered_ns_ = 0, left_ns_ = 0;
 };
 

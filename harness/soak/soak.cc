@@ -37,19 +37,20 @@ struct Report {
   }
 };
 
+using Reasons = std::map<std::string, std::int64_t>;
+
 /// One rank's part.
 class Seat {
  public:
-  Seat(std::unique_ptr<Communicator> world, const Mix& mix, std::uint64_t seed)
+  Seat(std::unique_ptr<Group> world, const Mix& mix, std::uint64_t seed)
       : world_(std::move(world)), mix_(mix), random_(seed * 7919 + static_cast<std::uint64_t>(world_->rank())) {}
 
-  [[nodiscard]] Communicator& world() { return *world_; }
   void begin_epoch(int epoch, Barriers& barriers) {
     epoch_ = epoch;
     barriers_ = &barriers;
     std::tie(next_, end_) = mix_.epoch(epoch);
   }
-  void end_epoch() { groups_ = {}; }
+  Status end_epoch();
   /// Posts the formation of `communicator`; then true once it is there.
   Status form(int communicator);
   [[nodiscard]] Result<bool> is_formed(int communicator);
@@ -58,25 +59,25 @@ class Seat {
   /// Errors: timeout where nothing has been completed for so long; it names what is waited for.
   [[nodiscard]] Status check(std::chrono::nanoseconds timeout) const;
   Report report;
+  Reasons not_run;
 
  private:
-  [[nodiscard]] Communicator* communicator(int index) {
+  [[nodiscard]] Group* group(int index) {
     return index == 0 ? world_.get() : groups_[static_cast<std::size_t>(index)].get();
   }
   Status post_next();
   Status land(std::size_t index);
   [[nodiscard]] bool draws(unsigned one_in) { return random_() % one_in == 0; }
 
-  SoakSchedules schedules_;
-  std::unique_ptr<Communicator> world_;
+  std::unique_ptr<Group> world_;
   const Mix& mix_;
   std::mt19937_64 random_;
   int epoch_ = 0;
   Barriers* barriers_ = nullptr;  // of the epoch
   std::int64_t next_ = 0, end_ = 0;
   std::size_t depth_ = 1;
-  std::unique_ptr<GroupFormation> formation_;
-  std::array<std::unique_ptr<Communicator>, kSoakCommunicators> groups_;
+  std::unique_ptr<Formation> formation_;
+  std::array<std::unique_ptr<Group>, kSoakCommunicators> groups_;
   std::vector<std::unique_ptr<Flight>> flights_;
   std::int64_t last_landed_ns_ = monotonic_ns();
 };
@@ -91,8 +92,27 @@ Status Seat::form(int communicator) {
 
 Result<bool> Seat::is_formed(int communicator) {
   TUTTI_ASSIGN_OR_RETURN(const bool is_done, formation_->test());
-  if (is_done) groups_[static_cast<std::size_t>(communicator)] = formation_->take();
-  return is_done;
+  if (!is_done) return false;
+  auto& made = groups_[static_cast<std::size_t>(communicator)];
+  made = formation_->take();
+  const std::vector<int> members = mix_.members(epoch_, communicator, world_->rank());
+  const auto position = std::ranges::find(members, world_->rank());
+  const bool is_member = position != members.end();
+  const auto ranks = static_cast<int>(is_member ? members.size() : 0);
+  const auto rank = static_cast<int>(is_member ? position - members.begin() : 0);
+  const int got_ranks = made == nullptr ? 0 : made->ranks(), got_rank = made == nullptr ? 0 : made->rank();
+  if (got_ranks == ranks && got_rank == rank) return true;
+  return error(Code::mismatch, "rank {} is rank {} of {} in communicator {}, not {} of {}", world_->rank(), got_rank,
+               got_ranks, communicator, rank, ranks);
+}
+
+Status Seat::end_epoch() {
+  for (auto& group : groups_) {
+    if (group == nullptr) continue;
+    TUTTI_RETURN_IF_ERROR(group->free());
+    group.reset();
+  }
+  return {};
 }
 
 Result<bool> Seat::turn(bool may_block, std::chrono::nanoseconds timeout) {
@@ -117,12 +137,19 @@ Result<bool> Seat::turn(bool may_block, std::chrono::nanoseconds timeout) {
 }
 
 Status Seat::post_next() {
-  Communicator* const on = communicator(mix_.communicator_at(next_));
-  if (on != nullptr) {
-    TUTTI_ASSIGN_OR_RETURN(auto flight, Flight::post(*on, mix_.at(next_, on->ranks()), schedules_));
-    flights_.push_back(std::move(flight));
+  const std::int64_t index = next_++;
+  Group* const on = group(mix_.communicator_at(index));
+  if (on == nullptr) return {};
+  const SoakOperation operation = mix_.at(index, on->ranks());
+  if (!operation.is_exchange) {
+    const Status supported = on->supports({.what = operation.what, .is_in_place = operation.is_in_place});
+    if (!supported.is_ok()) {
+      ++not_run[std::string(supported.message())];
+      return {};
+    }
   }
-  ++next_;
+  TUTTI_ASSIGN_OR_RETURN(auto flight, Flight::post(*on, operation));
+  flights_.push_back(std::move(flight));
   return {};
 }
 
@@ -189,7 +216,7 @@ Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_pt
     return !goes_on;
   }));
   host.settle();
-  for (const auto& seat : seats) seat->end_epoch();
+  for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->end_epoch());
   TUTTI_ASSIGN_OR_RETURN(const Barriers::Verdict verdict, barriers.judge(host));
   if (host.index() != 0) return {};
   of_all.barriers += verdict.judged;
@@ -197,10 +224,37 @@ Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_pt
   return {};
 }
 
+/// The counts of all hosts, added up.
+Result<Reasons> add_up(Host& host, const Reasons& mine) {
+  struct Counted {
+    std::int64_t count = 0;  ///< 0: this host has no more
+    std::array<char, 512> reason{};
+  };
+  Reasons sum;
+  auto next = mine.begin();
+  for (bool is_done = false; !is_done;) {
+    Counted one;
+    if (next != mine.end()) {
+      one.count = next->second;
+      next->first.copy(one.reason.data(), one.reason.size() - 1);
+      ++next;
+    }
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Counted> all, host.exchange(one));
+    is_done = true;
+    for (const Counted& each : all) {
+      if (each.count == 0) continue;
+      sum[each.reason.data()] += each.count;
+      is_done = false;
+    }
+  }
+  return sum;
+}
+
 /// What all hosts found, the first wrong operation first.
-Result<SoakResult> conclude(Host& host, const Report& mine) {
+Result<SoakResult> conclude(Host& host, const Report& mine, const Reasons& not_run) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Report> all, host.exchange(mine));
   SoakResult result;
+  TUTTI_ASSIGN_OR_RETURN(result.not_run, add_up(host, not_run));
   for (const Report& report : all) {
     if (report.wrong > 0 && result.wrong == 0) result.first_wrong = report.first_wrong.data();
     result.verified += report.verified;
@@ -219,6 +273,7 @@ std::string to_json(const SoakResult& result) {
                         {"wrong", result.wrong},
                         {"first_wrong", result.first_wrong},
                         {"barriers", result.barriers},
+                        {"not_run", result.not_run},
                         {"leaked_descriptors", result.leaked_descriptors},
                         {"leaked_mappings", result.leaked_mappings}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -231,6 +286,7 @@ Result<SoakResult> soak_from_json(std::string_view text) {
                     .wrong = json.value("wrong", std::int64_t{0}),
                     .first_wrong = json.value("first_wrong", ""),
                     .barriers = json.value("barriers", std::int64_t{0}),
+                    .not_run = json.value("not_run", Reasons()),
                     .leaked_descriptors = json.value("leaked_descriptors", std::int64_t{0}),
                     .leaked_mappings = json.value("leaked_mappings", std::int64_t{0})};
 }
@@ -246,10 +302,11 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
   const std::int64_t descriptors_before = counts ? count_descriptors() : 0;
   TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
   Report mine;
+  Reasons not_run;
   {
     std::vector<std::unique_ptr<Seat>> seats;
     for (const int rank : host.ranks()) {
-      TUTTI_ASSIGN_OR_RETURN(auto world, Communicator::create(place.domain, rank, place.options));
+      TUTTI_ASSIGN_OR_RETURN(auto world, place.world(rank));
       seats.push_back(std::make_unique<Seat>(std::move(world), mix, spec.seed));
     }
     for (int epoch = 0; epoch < kSoakEpochs; ++epoch) {
@@ -258,6 +315,7 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
     for (const auto& seat : seats) {
       mine.verified += seat->report.verified;
       if (seat->report.wrong > 0) mine.note(seat->report.wrong, seat->report.first_wrong.data());
+      for (const auto& [reason, count] : seat->not_run) not_run[reason] += count;
     }
   }
   TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
@@ -265,7 +323,7 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
     mine.descriptors = count_descriptors() - descriptors_before;
     mine.mappings = count_mappings("tutti-group");
   }
-  return conclude(host, mine);
+  return conclude(host, mine, not_run);
 }
 
 }  // namespace tutti::harness

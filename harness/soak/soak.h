@@ -5,12 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "harness/backends/group.h"
 #include "harness/measure/host.h"
 #include "harness/measure/session.h"
-#include "impl/communicator/communicator.h"
 
 namespace tutti::harness {
 
@@ -24,6 +27,7 @@ struct SoakResult {
   std::int64_t wrong = 0;
   std::string first_wrong;
   std::int64_t barriers = 0;  ///< of the verified operations, judged by when all ranks entered and left; each once
+  std::map<std::string, std::int64_t> not_run;  ///< what the system under test refused, counted alike, by its reason
   std::int64_t leaked_descriptors = 0;
   std::int64_t leaked_mappings = 0;  ///< of memory of groups
 };
@@ -32,8 +36,8 @@ struct SoakResult {
 
 struct SoakPlace {
   Host& host;
-  Domain& domain;
-  CommunicatorOptions options;
+  /// Makes a rank's seat in the world of the system under test.
+  std::function<Result<std::unique_ptr<Group>>(int rank)> world;
 };
 /// Host 0's is the result of all hosts. Errors: those of operations and of the host; the job is then over.
 [[nodiscard]] Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place);

@@ -32,7 +32,7 @@ class Soak(unittest.TestCase):
                                  "--operations", "400")
             self.assertEqual((result.code, result.err), (0, ""), result)
             command, mix, verified, wrong, barriers = re.match(
-                r"(tutti check soak .*): mix (\w{16}), (\d+) results verified, (\d+) wrong, (\d+) barriers judged\n",
+                r"(tutti check soak .*): mix (\w{16}), (\d+) results verified, (\d+) wrong, (\d+) barriers judged, 0 not run\n",
                 result.out).groups()
             self.assertEqual(command, f"tutti check soak --ranks 3 --ranks-as {ranks_as} --seed {SEED} --operations 400")
             self.assertGreater(int(verified), 400)

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/backends/tutti/group.h"
 #include "impl/transports/local/domain.h"
 
 namespace tutti::harness {
@@ -27,11 +28,11 @@ SoakOperation operation_of(Collective collective) {
 class OneRank : public testing::Test {
  protected:
   std::unique_ptr<Domain> domain_ = local::open_domain(local::shape_for(1)).value();
-  SoakSchedules schedules_;
-  std::unique_ptr<Communicator> communicator_ = Communicator::create(*domain_, 0, {.prove_plans = false}).value();
+  std::shared_ptr<Schedules> schedules_ = std::make_shared<Schedules>();
+  TuttiGroup group_{Communicator::create(*domain_, 0, {.prove_plans = false}).value(), schedules_};
 
   std::string result_of(const SoakOperation& operation) {
-    const auto flight = Flight::post(*communicator_, operation, schedules_).value();
+    const auto flight = Flight::post(group_, operation).value();
     EXPECT_TRUE(flight->wait(seconds(5)).is_ok());
     return flight->verify();
   }
@@ -72,7 +73,7 @@ TEST_F(FlightOfASoak, WhoseGapsWereWrittenIsWrong) {
   for (const bool is_in_place : {false, true}) {
     SoakOperation operation = with_a_gap();
     operation.is_in_place = is_in_place;
-    const auto flight = Flight::post(*communicator_, operation, schedules_).value();
+    const auto flight = Flight::post(group_, operation).value();
     ASSERT_TRUE(flight->wait(seconds(5)).is_ok());
     ASSERT_EQ(flight->verify(), "");
     flight->output()[0] ^= std::byte{1};
@@ -85,7 +86,7 @@ TEST_F(FlightOfASoak, ThatDoesNothingIsWrong) {
   const Algorithm* const algorithm = algorithms_of(Collective::all_reduce).front();
   auto idle = std::make_unique<Schedule>(schedule_of(*algorithm, operation.what.problem));
   idle->step_count = [](int) { return 0; };
-  schedules_[{algorithm, 1, 0}] = std::move(idle);
+  (*schedules_)[{algorithm, 1, 0}] = std::move(idle);
   EXPECT_THAT(result_of(operation), testing::HasSubstr("output still holds the poison: nothing was written"));
 }
 
@@ -96,7 +97,7 @@ TEST_F(FlightOfASoak, CarriesItsMessageToItself) {
 }
 
 TEST_F(FlightOfASoak, SaysWhatItIs) {
-  const auto flight = Flight::post(*communicator_, operation_of(Collective::reduce), schedules_).value();
+  const auto flight = Flight::post(group_, operation_of(Collective::reduce)).value();
   ASSERT_TRUE(flight->wait(seconds(5)).is_ok());
   EXPECT_EQ(flight->name(),
             "operation 16 (reduce int32 sum of 100, root 0, out of place, private, on communicator 0 of 1 ranks)");
