@@ -40,13 +40,10 @@ void tell(const Row& row, Tally& tally) {
   }
 }
 
-int check(const SweepOptions& options, const CLI::App& command) {
+int check(const SweepOptions& options) {
   auto parsed = options.settings({.known_backends = known_backends()});
   if (!parsed.is_ok()) return complain(parsed.status());
   harness::Sweep& sweep = parsed.value().sweep;
-  if (!parsed.value().has_ranks) sweep.ranks = {1, 2, 3, 5, 8};
-  if (command.count("--dtypes") == 0) sweep.dtypes = {all_dtypes(), true};
-  if (command.count("--ops") == 0) sweep.ops = {all_ops(), true};
   // Counts and forms are those of the first dtype: float, where nobody chose.
   if (sweep.dtypes.is_all) {
     std::ranges::stable_partition(sweep.dtypes.values, [](Dtype dtype) { return dtype == Dtype::f32; });
@@ -113,13 +110,20 @@ void add_check(CLI::App& program, Action& action) {
   command->footer("Example: tutti check all --ranks 1,2,3,5,8,16 --ranks-as threads");
   auto options = std::make_shared<SweepOptions>(
       *command,
-      std::vector<std::string_view>{"--ranks", "--ranks-as", "--algorithms", "--dtypes", "--ops", "--timeout",
-                                    "--counts", "--seed", "--case", "--csv"},
+      std::vector<OptionChoice>{{"--ranks", "1,2,3,5,8", "numbers of ranks; 1:128 is every number between"},
+                                "--ranks-as",
+                                {"--algorithms", "all", "algorithms by name, or all"},
+                                {"--dtypes", "all", "element types; the first is that of the counts and placements"},
+                                {"--ops", "all", "reductions; the first is that of the counts and placements"},
+                                "--timeout",
+                                {"--counts", "equal,ramp,one-heavy,zeros,random"},
+                                "--seed",
+                                "--case",
+                                "--csv"},
       all_but_v_forms());
-  for (const char* name : {"--dtypes", "--ops"}) command->get_option(name)->default_str("all");
   add_soak(*command, action);
   command->callback([&action, options, command] {
-    if (command->get_subcommands().empty()) action = [options, command] { return check(*options, *command); };
+    if (command->get_subcommands().empty()) action = [options] { return check(*options); };
   });
 }
 

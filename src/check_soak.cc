@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "harness/cases/case.h"
-#include "harness/cases/sweep.h"
 #include "harness/launch/launch.h"
 #include "harness/soak/mix.h"
 #include "harness/soak/soak.h"
 #include "harness/soak/traces.h"
+#include "src/options.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -21,13 +21,6 @@ namespace {
 using harness::SessionSpec;
 using harness::SoakResult;
 using harness::Traces;
-
-struct SoakOptions {
-  std::string ranks = "4", ranks_as = "processes", timeout = "60s", backends = std::string(harness::kOwnBackend);
-  std::uint64_t seed = 1;
-  std::int64_t operations = 10000;
-  int seeds = 1;
-};
 
 class Messages final : public harness::Listener {
  public:
@@ -100,39 +93,31 @@ int soak_once(const SessionSpec& spec) {
   return code;
 }
 
-/// What is wrong with the value of `option`.
-Status mistake(std::string_view option, const Status& status) {
-  return error(status.code(), "{} {}", option, status.message());
-}
-
 /// A soak for each backend, number of ranks and seed. Errors: invalid_argument, unavailable.
-Result<std::vector<SessionSpec>> soaks_of(const SoakOptions& options) {
-  const auto ranks = harness::parse_ranks(options.ranks);
-  if (!ranks.is_ok()) return mistake("--ranks", ranks.status());
-  const auto ranks_as = harness::parse_ranks_as(options.ranks_as);
-  if (!ranks_as.is_ok()) return mistake("--ranks-as", ranks_as.status());
-  const auto timeout = harness::parse_duration(options.timeout);
-  if (!timeout.is_ok()) return mistake("--timeout", timeout.status());
-  const auto backends = parse_backends(options.backends, known_backends());
-  if (!backends.is_ok()) return mistake("--backends", backends.status());
+Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(Settings settings, options.settings({.known_backends = known_backends()}));
+  harness::Sweep& sweep = settings.sweep;
+  const bool as_processes = sweep.ranks_as == harness::RanksAs::processes;
+  if (sweep.backends.empty()) sweep.backends = usable_backends(as_processes);
   SessionSpec common;
   common.mode = SessionSpec::Mode::soak;
-  common.ranks_as = ranks_as.value();
-  common.timeout = timeout.value();
-  common.operations = options.operations;
+  common.ranks_as = sweep.ranks_as;
+  common.timeout = sweep.timeout;
+  common.operations = settings.operations;
   common.heap_bytes = harness::kSoakHeapBytes;
   common.backend_directories = backend_directories();
   std::vector<SessionSpec> soaks;
-  for (const std::string& backend : backends.value()) {
+  for (const std::string& backend : sweep.backends) {
     const bool is_own = backend == harness::kOwnBackend;
-    if (!is_own && common.ranks_as != harness::RanksAs::processes) {
-      return error(Code::invalid_argument, "--ranks-as {}: {} runs with ranks as processes", options.ranks_as, backend);
+    if (!is_own && !as_processes) {
+      return error(Code::invalid_argument, "--ranks-as: {} runs with ranks as processes only, not as {}", backend,
+                   to_string(sweep.ranks_as));
     }
     common.references = is_own ? std::vector<std::string>() : std::vector{backend};
-    for (const int count : ranks.value()) {
+    for (const int count : sweep.ranks) {
       common.ranks = count;
-      for (int i = 0; i < options.seeds; ++i) {
-        common.seed = options.seed + static_cast<std::uint64_t>(i);
+      for (int i = 0; i < settings.seeds; ++i) {
+        common.seed = sweep.seed + static_cast<std::uint64_t>(i);
         soaks.push_back(common);
       }
     }
@@ -140,7 +125,7 @@ Result<std::vector<SessionSpec>> soaks_of(const SoakOptions& options) {
   return soaks;
 }
 
-int soak(const SoakOptions& options) {
+int soak(const SweepOptions& options) {
   const auto soaks = soaks_of(options);
   if (!soaks.is_ok()) return complain(soaks.status());
   int code = exit_ok;
@@ -157,22 +142,29 @@ int soak(const SoakOptions& options) {
 void add_soak(CLI::App& check, Action& action) {
   CLI::App* command = check.add_subcommand("soak", "a seeded random mix of operations, on the world and on groups");
   command->footer("Example: tutti check soak --ranks 4 --seed 7 --operations 10000");
-  auto options = std::make_shared<SoakOptions>();
-  command->add_option("--backends", options->backends, "systems under test: tutti and the references found")
-      ->capture_default_str();
-  command->add_option("--ranks", options->ranks, "numbers of ranks")->capture_default_str();
-  command->add_option("--ranks-as", options->ranks_as, "what a rank is: processes, threads, tasks")
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "the mix: the same seed gives the same operations")
-      ->capture_default_str();
-  command->add_option("--seeds", options->seeds, "so many mixes, from --seed on")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  command->add_option("--operations", options->operations, "how many, on all communicators together")
-      ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));  // barriers are kept until they are judged
-  command->add_option("--timeout", options->timeout, "of one operation")->capture_default_str();
-  command->callback([&action, options] { action = [options] { return soak(*options); }; });
+  auto options = std::make_shared<SweepOptions>(
+      *command,
+      std::vector<OptionChoice>{{"--backends", harness::kOwnBackend},
+                                {"--ranks", "4", "numbers of ranks; 1:8 is every number between"},
+                                "--ranks-as",
+                                {"--seed", "1", "of the mix: the same seed gives the same operations"},
+                                "--seeds",
+                                "--operations",
+                                "--timeout"},
+      std::span<const Collective>());
+  command->callback([&check, &action, options] {
+    action = [&check, options] {
+      for (const CLI::Option* option : check.get_options()) {
+        if (option->count() == 0) continue;
+        return complain(
+            error(Code::invalid_argument,
+                  "`tutti check {0} ... soak`: {0} is of the conformance cases; a soak's options come after "
+                  "`soak`, and it takes no collectives",
+                  option->get_name()));
+      }
+      return soak(*options);
+    };
+  });
 }
 
 }  // namespace tutti::program

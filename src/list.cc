@@ -22,10 +22,11 @@ json backends() {
   const auto directories = backend_directories();
   std::vector<std::string> names = harness::list_backends(directories);
   for (const std::string& name : names) {
-    const auto library = harness::LoadedBackend::load(name, directories);
-    list.push_back({{"name", name},
-                    {"available", library.is_ok()},
-                    {"note", library.is_ok() ? library.value().path() : library.status().message()}});
+    const Status status = check_backend(name, true);
+    list.push_back(
+        {{"name", name},
+         {"available", status.is_ok()},
+         {"note", status.is_ok() ? harness::LoadedBackend::load(name, directories).value().path() : status.message()}});
   }
   for (const std::string& name : all_references()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
@@ -83,7 +84,7 @@ int list(bool as_json) {
   print_names("ops", all["ops"]);
   fmt::print("algorithms:\n");
   for (const json& algorithm : all["algorithms"]) {
-    fmt::print("  {:<11} {:<14} {}\n", algorithm["collective"].get<std::string>(), algorithm["name"].get<std::string>(),
+    fmt::print("  {:<14} {:<18} {}\n", algorithm["collective"].get<std::string>(), algorithm["name"].get<std::string>(),
                algorithm["summary"].get<std::string>());
   }
   fmt::print("transports:\n");

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `tutti`: one subcommand per file.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -28,6 +32,13 @@ int refuse_job(const CLI::App& program) {
                         world.value().started_by, world.value().processes, world.value().processes));
 }
 
+/// What was printed must have arrived.
+int conclude(int code) {
+  const bool has_arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (has_arrived || code != exit_ok) return code;
+  return complain(error(Code::invalid_argument, "the output cannot be written: {}", std::strerror(errno)));
+}
+
 }  // namespace
 }  // namespace tutti::program
 
@@ -48,11 +59,13 @@ int main(int argc, char** argv) {
   try {
     program.parse(argc, argv);
     const int refused = refuse_job(program);
-    return refused == exit_ok ? action() : refused;
+    return conclude(refused == exit_ok ? action() : refused);
   } catch (const CLI::Success& success) {  // --help, --version
-    return program.exit(success);
+    return conclude(program.exit(success));
   } catch (const CLI::ParseError& failure) {
     return complain(usage_error(program, failure, argc, argv));
+  } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
+    return complain(tutti::error(tutti::Code::invalid_argument, "the output cannot be written: {}", failure.what()));
   } catch (const std::bad_alloc&) {
     return complain(tutti::error(tutti::Code::resource, "out of memory"));
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 
 #include <fmt/ranges.h>
 
@@ -31,9 +32,26 @@ struct Option {
   std::string_view fallback;  ///< empty: none
   std::string_view help;
   Apply apply;
+  bool is_of_soak = false;
 };
 
+/// Errors: invalid_argument.
+template <class Number>
+Status set_number(std::string_view text, std::string_view what, Number least, Number most, Number& number) {
+  const char* const end = text.data() + text.size();
+  Number value{};
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || value < least || value > most) {
+    return error(Code::invalid_argument, "'{}' is not {}: a whole number from {} to {}, such as {}", text, what, least,
+                 most, std::max(least, Number{1}));
+  }
+  number = value;
+  return {};
+}
+
+/// Of `all`, the choice is left to whoever runs them.
 Status set_backends(Settings& settings, std::string_view text, const Surroundings& around) {
+  if (text == "all") return {};
   return store(parse_backends(text, around.known_backends), settings.sweep.backends);
 }
 
@@ -99,13 +117,21 @@ const std::array kOptions{
            "every rank has one)",
            TUTTI_SETS(parse_bind, sweep.bind)},
     Option{"--seed", "N", "1", "of inputs and of the order of samples",
-           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             const char* end = text.data() + text.size();
-             const auto [stop, failure] = std::from_chars(text.data(), end, settings.sweep.seed);
-             if (failure == std::errc() && stop == end) return {};
-             return error(Code::invalid_argument, "'{}' is not a seed: a whole number from 0 to 2^64-1, such as 1",
-                          text);
+           [](Settings& settings, std::string_view text, const Surroundings&) {
+             return set_number<std::uint64_t>(text, "a seed", 0, std::numeric_limits<std::uint64_t>::max(),
+                                              settings.sweep.seed);
            }},
+    Option{"--seeds", "N", "1", "so many mixes, from --seed on",
+           [](Settings& settings, std::string_view text, const Surroundings&) {
+             return set_number(text, "a number of mixes", 1, 1'000'000, settings.seeds);
+           },
+           true},
+    Option{"--operations", "N", "10000", "how many, on all communicators together",
+           [](Settings& settings, std::string_view text, const Surroundings&) {
+             constexpr std::int64_t kMost = 100'000'000;  // barriers are kept until they are judged
+             return set_number<std::int64_t>(text, "a number of operations", 1, kMost, settings.operations);
+           },
+           true},
     Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep", set_case},
     Option{"--csv", "FILE", "", "write rows as they finish",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
@@ -129,8 +155,42 @@ bool is_same_file(const std::string& one, const std::string& other) {
   return path == fs::weakly_canonical(fs::absolute(other, failure), failure) && !failure;
 }
 
-bool is_wanted(const std::vector<std::string_view>& names, std::string_view name) {
-  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+/// As `choices` have it; null where they leave it out. Where there are none, every row of a sweep.
+const OptionChoice* find_choice(const std::vector<OptionChoice>& choices, std::string_view name) {
+  const auto found = std::ranges::find(choices, name, &OptionChoice::name);
+  return found == choices.end() ? nullptr : &*found;
+}
+
+std::string_view fallback_of(const Option& option, const OptionChoice* choice) {
+  return choice != nullptr && !choice->fallback.empty() ? choice->fallback : option.fallback;
+}
+
+/// What was asked for and has no meaning for any of the collectives. Errors: invalid_argument.
+Status check_meaning(const Settings& settings, const std::map<std::string, std::string>& texts) {
+  struct Meaning {
+    const char* option;
+    bool (*is_there)(Collective);
+    const char* what;
+  };
+  constexpr std::array kMeanings{
+      Meaning{"--sizes", has_data, "has no data"},
+      Meaning{"--dtypes", has_data, "has no data"},
+      Meaning{"--ops", is_reducing, "has no op"},
+      Meaning{"--roots", is_rooted, "has no root"},
+      Meaning{"--placement", has_data, "has no data"},
+      Meaning{"--buffers", has_data, "has no data"},
+      Meaning{"--counts", has_counts, "has blocks of one length"},
+  };
+  for (const Meaning& meaning : kMeanings) {
+    const auto given = texts.find(meaning.option);
+    if (given == texts.end() || given->second.empty()) continue;
+    if (std::ranges::any_of(settings.sweep.collectives, meaning.is_there)) continue;
+    std::vector<std::string_view> names;
+    for (const Collective collective : settings.sweep.collectives) names.push_back(to_string(collective));
+    return error(Code::invalid_argument, "{0}: {1} {2}; leave {0} out", meaning.option, fmt::join(names, ", "),
+                 meaning.what);
+  }
+  return {};
 }
 
 }  // namespace
@@ -141,25 +201,26 @@ std::span<const Collective> all_but_v_forms() {
   return every.first(static_cast<std::size_t>(count));
 }
 
-SweepOptions::SweepOptions(CLI::App& command, std::vector<std::string_view> names,
-                           std::span<const Collective> otherwise)
-    : otherwise_(otherwise) {
-  std::string help = "collectives, or all (default: all";
-  for (const Collective collective : otherwise.subspan(all_collectives().size())) {
-    help += fmt::format(" and {}", to_string(collective));
+SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices, std::span<const Collective> otherwise)
+    : otherwise_(otherwise), choices_(std::move(choices)) {
+  if (!otherwise.empty()) {
+    std::string help = "collectives, or all (default: all";
+    for (const Collective collective : otherwise.subspan(all_collectives().size())) {
+      help += fmt::format(" and {}", to_string(collective));
+    }
+    command.add_option("COLLECTIVE", collectives_, help + ")")->type_name("");
   }
-  command.add_option("COLLECTIVE", collectives_, help + ")")->type_name("");
   for (const Option& option : kOptions) {
-    if (!is_wanted(names, option.name)) continue;
+    const OptionChoice* const choice = find_choice(choices_, option.name);
+    if (choice == nullptr && (!choices_.empty() || option.is_of_soak)) continue;
     const std::string name(option.name);
-    CLI::Option* added =
-        command.add_option(name, texts_[name], std::string(option.help))->type_name(std::string(option.value));
+    const std::string help(choice != nullptr && !choice->help.empty() ? choice->help : option.help);
+    CLI::Option* added = command.add_option(name, texts_[name], help)->type_name(std::string(option.value));
     const auto has_text = [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); };
     added->check(CLI::Validator(has_text, ""));
-    if (!option.fallback.empty()) added->default_str(std::string(option.fallback));
+    if (const auto fallback = fallback_of(option, choice); !fallback.empty()) added->default_str(std::string(fallback));
   }
-  if (is_wanted(names, "--require"))
-    command.add_flag("--require", requires_, "exit with 3 where nothing could be measured");
+  if (choices_.empty()) command.add_flag("--require", requires_, "exit with 3 where nothing could be measured");
 }
 
 Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const {
@@ -173,11 +234,13 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
   for (const Option& option : kOptions) {
     const auto given = texts_.find(std::string(option.name));
     if (given == texts_.end()) continue;
-    const std::string_view text = given->second.empty() ? option.fallback : std::string_view(given->second);
+    const std::string_view text = given->second.empty() ? fallback_of(option, find_choice(choices_, option.name))
+                                                        : std::string_view(given->second);
     if (text.empty()) continue;
     const Status status = option.apply(settings, text, surroundings);
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
   }
+  if (settings.case_id.empty()) TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
   if (!settings.csv.empty() && !settings.json.empty() && is_same_file(settings.csv, settings.json)) {
     return error(Code::invalid_argument, "--csv and --json are both '{}': did you mean '{}.json' for --json?",
                  settings.csv, std::filesystem::path(settings.csv).replace_extension().string());

@@ -24,6 +24,8 @@ struct Settings {
   std::string csv;
   std::string json;
   std::string case_id;
+  std::int64_t operations = 0;  ///< of a soak
+  int seeds = 1;
   bool requires_a_result = false;
 };
 
@@ -35,11 +37,22 @@ struct Surroundings {
 /// Every collective that has blocks of one length: the v forms are those with others, and run where they are named.
 [[nodiscard]] std::span<const Collective> all_but_v_forms();
 
-/// Registers the named options (all of the table where `names` is empty) and the positional collectives on `command`.
+/// A row of the table as a subcommand takes it: with another default or another help where these are not empty.
+struct OptionChoice {
+  OptionChoice(const char* option, std::string_view own_fallback = "", std::string_view own_help = "")  // NOLINT
+      : name(option), fallback(own_fallback), help(own_help) {}
+
+  std::string_view name;
+  std::string_view fallback;
+  std::string_view help;
+};
+
+/// Registers options and the positional collectives on `command`.
 class SweepOptions {
  public:
-  /// `otherwise` are the collectives where the command line names none.
-  SweepOptions(CLI::App& command, std::vector<std::string_view> names,
+  /// All rows of a sweep where `choices` is empty. `otherwise` are the collectives where the command line names none;
+  /// where there are none of these either, it takes no collectives.
+  SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
                std::span<const Collective> otherwise = all_collectives());
 
   /// The settings, from what was parsed. Errors: invalid_argument, the message begins with the option.
@@ -48,6 +61,7 @@ class SweepOptions {
  private:
   std::vector<std::string> collectives_;
   std::span<const Collective> otherwise_;
+  std::vector<OptionChoice> choices_;
   std::map<std::string, std::string> texts_;  // by option name; empty where not given
   bool requires_ = false;
 };

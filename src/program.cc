@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
+#include <unistd.h>
 
 #include <fmt/ranges.h>
 
@@ -20,6 +22,15 @@ namespace {
 std::string& stored_command_line() {
   static std::string line;
   return line;
+}
+
+bool is_in_path(const std::string& program) {
+  const char* const variable = std::getenv("PATH");
+  std::istringstream folders(variable == nullptr ? "" : variable);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
 }
 
 /// A word as a shell reads it back.
@@ -69,6 +80,23 @@ std::vector<std::string> known_backends() {
   std::vector<std::string> names{std::string(harness::kOwnBackend)};
   const auto directories = backend_directories();
   for (std::string& name : harness::list_backends(directories)) names.push_back(std::move(name));
+  return names;
+}
+
+Status check_backend(const std::string& name, bool as_processes) {
+  const auto directories = backend_directories();
+  TUTTI_RETURN_IF_ERROR(harness::LoadedBackend::load(name, directories).status());
+  if (!as_processes || is_in_path("mpirun")) return {};
+  return error(Code::unavailable, "there is no mpirun in PATH");
+}
+
+std::vector<std::string> usable_backends(bool as_processes) {
+  std::vector<std::string> names;
+  for (std::string& name : known_backends()) {
+    const Status status = name == harness::kOwnBackend ? Status() : check_backend(name, as_processes);
+    if (!status.is_ok()) fmt::print(stderr, "# without {}: {}\n", name, status.message());
+    if (status.is_ok()) names.push_back(std::move(name));
+  }
   return names;
 }
 

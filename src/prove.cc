@@ -56,7 +56,7 @@ std::set<int> roots_of(const Algorithm& algorithm, int ranks, std::uint64_t seed
 
 Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
   std::set<std::string> wanted(sweep.algorithms.begin(), sweep.algorithms.end());
-  const bool is_all = wanted.erase("all") + wanted.erase("auto") > 0;
+  const bool is_all = wanted.erase("all") > 0;
   std::vector<std::string> names;
   std::set<std::string> used;
   std::vector<Task> tasks;
@@ -130,7 +130,7 @@ class Prover {
 };
 
 void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
-  fmt::print("# {:<14} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm",
+  fmt::print("# {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm",
              "schedules", "proofs", "refuted", "slots", "order", "same bits", "synchronises", "stable sends");
   std::vector<const Algorithm*> order;
   for (const Task& task : tasks) {
@@ -139,7 +139,7 @@ void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
   const auto yes = [](bool is_so) { return is_so ? "yes" : "no"; };
   for (const Algorithm* algorithm : order) {
     const Summary& s = prover.summaries().at(algorithm);
-    fmt::print("  {:<14} {:<14} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
+    fmt::print("  {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
                algorithm->name, s.schedules, s.proofs, s.refuted,
                s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order),
                yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));
@@ -149,9 +149,6 @@ void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
 int prove(const SweepOptions& options) {
   auto parsed = options.settings({});
   if (!parsed.is_ok()) return complain(parsed.status());
-  if (!parsed.value().has_ranks) {
-    for (int ranks = 1; ranks <= 64; ++ranks) parsed.value().sweep.ranks.push_back(ranks);
-  }
   const auto tasks = tasks_for(parsed.value().sweep);
   if (!tasks.is_ok()) return complain(tasks.status());
   const auto begin = std::chrono::steady_clock::now();
@@ -176,7 +173,11 @@ void add_prove(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("prove", "prove schedules: contributions, races, deadlock, slots, cost");
   command->footer("Example: tutti prove all --ranks 1:128");
   auto options = std::make_shared<SweepOptions>(
-      *command, std::vector<std::string_view>{"--ranks", "--algorithms", "--seed"}, all_but_v_forms());
+      *command,
+      std::vector<OptionChoice>{{"--ranks", "1:64", "numbers of ranks; 1:128 is every number between"},
+                                {"--algorithms", "all", "algorithms by name, or all"},
+                                {"--seed", "1", "of one root beside 0, 1 and the last"}},
+      all_but_v_forms());
   command->callback([&action, options] { action = [options] { return prove(*options); }; });
 }
 

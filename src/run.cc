@@ -149,7 +149,7 @@ int run(const SweepOptions& options) {
   Settings& settings = parsed.value();
   harness::Sweep& sweep = settings.sweep;
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
-  if (sweep.backends.empty()) sweep.backends = known;
+  if (sweep.backends.empty()) sweep.backends = usable_backends(sweep.ranks_as == harness::RanksAs::processes);
   const auto expansion = expand(settings);
   if (!expansion.is_ok()) return complain(expansion.status());
   const harness::Places places = harness::places_here();
@@ -196,7 +196,7 @@ void add_run(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("run", "sweep, verify, measure, report");
   command->footer(
       "Example: tutti run all_reduce broadcast --backends tutti,openmpi --ranks 2 --sizes 8:16M:x8 --csv out.csv");
-  auto options = std::make_shared<SweepOptions>(*command, std::vector<std::string_view>{});
+  auto options = std::make_shared<SweepOptions>(*command, std::vector<OptionChoice>{});
   command->callback([&action, options] { action = [options] { return run(*options); }; });
 }
 

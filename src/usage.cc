@@ -14,10 +14,15 @@
 namespace tutti::program {
 namespace {
 
-/// The subcommand on the command line, or the program where there is none.
+/// The innermost subcommand on the command line, or the program where there is none.
 const CLI::App& chosen(const CLI::App& program) {
   const auto subcommands = program.get_subcommands();
-  return subcommands.empty() ? program : *subcommands.front();
+  return subcommands.empty() ? program : chosen(*subcommands.front());
+}
+
+/// `tutti check soak`
+std::string full_name(const CLI::App& command) {
+  return command.get_parent() == nullptr ? "tutti" : full_name(*command.get_parent()) + " " + command.get_name();
 }
 
 std::vector<std::string> flags_of(const CLI::App& command) {
@@ -48,7 +53,7 @@ Status unknown_flag(const CLI::App& program, const CLI::App& command, const std:
     if (contains(flags_of(*program.get_subcommand(name)), flag)) takers.push_back(name);
   }
   const std::vector<std::string> flags = flags_of(command);
-  const std::string name = command.get_parent() != nullptr ? "tutti " + command.get_name() : "tutti";
+  const std::string name = full_name(command);
   const bool is_slip =
       contains(flags, flag + "s") || (flag.ends_with('s') && contains(flags, flag.substr(0, flag.size() - 1)));
   if (!takers.empty() && !is_slip) {
@@ -64,7 +69,7 @@ Status unknown_flag(const CLI::App& program, const CLI::App& command, const std:
 Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int argc, char** argv) {
   const CLI::App& command = chosen(program);
   const bool has_command = &command != &program;
-  const std::string name = has_command ? "tutti " + command.get_name() : "tutti";
+  const std::string name = full_name(command);
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (!has_command) {
     if (words.empty()) {
@@ -83,7 +88,9 @@ Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int 
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&failure) != nullptr) {
     for (const std::string& flag : flags) {
       if (std::count(words.begin(), words.end(), flag) > 1) {
-        return error(Code::invalid_argument, "{0} is given twice: one list has commas, such as {0} A,B", flag);
+        const bool is_list = command.get_option(flag)->get_type_name().starts_with("LIST");
+        return error(Code::invalid_argument, "{} is given twice: {}", flag,
+                     is_list ? "one list has commas, such as " + flag + " A,B" : "leave one out");
       }
     }
     // "--csv: 1 required FILE missing"

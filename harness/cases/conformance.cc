@@ -63,11 +63,6 @@ std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem
 class Builder {
  public:
   explicit Builder(const Sweep& sweep) : sweep_(sweep), counts_(sweep.counts) {
-    if (counts_ == std::vector{Counts()}) {
-      for (const char* name : {"equal", "ramp", "one-heavy", "zeros", "random"}) {
-        append_new(counts_, counts_of_name(name).value());
-      }
-    }
     base_op_ = sweep.ops.values.front();
     base_dtype_ = sweep.dtypes.values.front();
     for (const Dtype dtype : sweep.dtypes.values) {
@@ -206,7 +201,7 @@ Result<Conformance> conformance_cases(const Sweep& sweep) {
   TUTTI_RETURN_IF_ERROR(check_pairs(sweep, pair_exists));
   Builder builder(sweep);
   std::set<std::string> wanted(sweep.algorithms.begin(), sweep.algorithms.end());
-  const bool is_all = wanted.erase("all") + wanted.erase("auto") > 0;
+  const bool is_all = wanted.erase("all") > 0;
   std::set<std::string> used;
   std::vector<std::string> names;
   for (const int ranks : sweep.ranks) {

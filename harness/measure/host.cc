@@ -43,7 +43,7 @@ Status Host::wait_until(Predicate is_done, const char* what, int whom) {
       if (is_done()) return {};
     }
     TUTTI_RETURN_IF_ERROR(check_abort());
-    if (monotonic_ns() >= deadline) return error(Code::timeout, "host {} did not come to {}", whom, what);
+    if (monotonic_ns() >= deadline) return error(Code::timeout, "rank {} did not come to {}", whom, what);
   }
 }
 

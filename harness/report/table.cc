@@ -25,6 +25,7 @@ std::string interval(const Row& row) {
   if (!row.time_median || !row.time_ci_low || !row.time_ci_high || *row.time_median <= 0) return std::string(kMissing);
   const double half = std::max(*row.time_ci_high - *row.time_median, *row.time_median - *row.time_ci_low);
   const double percent = 100 * half / *row.time_median;
+  if (percent >= 9999.5) return ">9999";
   return percent < 99.95 ? fmt::format("{:.1f}", percent) : fmt::format("{:.0f}", percent);
 }
 
@@ -46,16 +47,17 @@ bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && row
 /// time ci algbw busbw verdict
 constexpr std::size_t kMeasuresWidth = 9 + 6 + 8 + 8 + 10;
 std::string measures(const Row& row) {
-  return fmt::format("{:>9}{:>6}{:>8}{:>8}{:>10}", number(row.time_median), interval(row), number(row.algbw),
+  return fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>10}", number(row.time_median), interval(row), number(row.algbw),
                      number(row.busbw), to_string(row.verdict));
 }
-const std::string kMeasuresNames = fmt::format("{:>9}{:>6}{:>8}{:>8}{:>10}", "time", "ci", "algbw", "busbw", "verdict");
-const std::string kMeasuresUnits = fmt::format("{:>9}{:>6}{:>8}{:>8}{:>10}", "(us)", "(%)", "(GB/s)", "(GB/s)", "");
+const std::string kMeasuresNames =
+    fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>10}", "time", "ci", "algbw", "busbw", "verdict");
+const std::string kMeasuresUnits = fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>10}", "(us)", "(%)", "(GB/s)", "(GB/s)", "");
 
-/// Wide enough for the longest, `dissemination`. A reference has no algorithm to show.
+/// Wide enough for `dissemination`; a longer one moves its line. A reference has no algorithm to show.
 constexpr std::size_t kAlgorithmWidth = 14;
 std::string algorithm_cell(const Row& row, std::string_view text) {
-  return is_own(row) ? fmt::format("{:>{}}", text, kAlgorithmWidth) : std::string();
+  return is_own(row) ? fmt::format(" {:>{}}", text, kAlgorithmWidth - 1) : std::string();
 }
 
 /// The work of a block, in words.
@@ -82,8 +84,8 @@ std::string banner(std::string_view name, std::size_t width) {
 
 std::string heading_side_by_side(std::span<const Row> rows) {
   std::string systems = fmt::format("#{:>22}", "");
-  std::string names = fmt::format("#{:>10}{:>12}", "size", "count");
-  std::string units = fmt::format("#{:>10}{:>12}", "(B)", "(elements)");
+  std::string names = fmt::format("#{:>10} {:>11}", "size", "count");
+  std::string units = fmt::format("#{:>10} {:>11}", "(B)", "(elements)");
   for (const Row& row : rows) {
     systems += banner(row.backend, kMeasuresWidth + (is_own(row) ? kAlgorithmWidth : 0));
     names += algorithm_cell(row, "algorithm") + kMeasuresNames;
@@ -94,10 +96,10 @@ std::string heading_side_by_side(std::span<const Row> rows) {
 }
 
 std::string heading_stacked() {
-  const std::string names = fmt::format("#{:>10}{:>12}  {:<10}{:>{}}{}{:>7}", "size", "count", "backend", "algorithm",
+  const std::string names = fmt::format("#{:>10} {:>11}  {:<10}{:>{}}{}{:>7}", "size", "count", "backend", "algorithm",
                                         kAlgorithmWidth, kMeasuresNames, "ratio");
   const std::string units =
-      fmt::format("#{:>10}{:>12}  {:<10}{:>{}}{}", "(B)", "(elements)", "", "", kAlgorithmWidth, kMeasuresUnits);
+      fmt::format("#{:>10} {:>11}  {:<10}{:>{}}{}", "(B)", "(elements)", "", "", kAlgorithmWidth, kMeasuresUnits);
   return names + "\n" + without_trailing_spaces(units);
 }
 
@@ -112,7 +114,7 @@ std::string lines_stacked(std::span<const Row> rows, const RatioOf& ratio) {
   for (const Row& row : rows) {
     const bool is_compared = reference != nullptr && is_own(row);
     lines += without_trailing_spaces(
-        fmt::format(" {:>10}{:>12}  {:<10}{:>{}}{}{:>7}", row.bytes, row.count, row.backend,
+        fmt::format(" {:>10} {:>11}  {:<10}{:>{}}{}{:>7}", row.bytes, row.count, row.backend,
                     row.algorithm == kNone ? kMissing : std::string_view(row.algorithm), kAlgorithmWidth, measures(row),
                     is_compared ? ratio_text(ratio(row, *reference)) : ""));
   }
@@ -131,7 +133,7 @@ std::optional<double> ratio_within_a_launch(const Row& ours, const Row& theirs) 
 }
 
 std::string Table::line_side_by_side(std::span<const Row> rows) const {
-  std::string line = fmt::format(" {:>10}{:>12}", rows[0].bytes, rows[0].count);
+  std::string line = fmt::format(" {:>10} {:>11}", rows[0].bytes, rows[0].count);
   for (const Row& row : rows) line += algorithm_cell(row, row.algorithm) + measures(row);
   if (const Row* reference = reference_of(rows)) {
     const Row& ours = reference == &rows[0] ? rows[1] : rows[0];

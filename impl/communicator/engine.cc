@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/communicator/engine.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "impl/prove/prove.h"
@@ -31,6 +32,13 @@ BoundEntry* Engine::find(const Call& call, PlanCache::Key& key) {
 }
 
 Status Engine::check_call(const Call& call) const {
+  if (std::ranges::find(all_dtypes(), call.dtype) == all_dtypes().end()) {
+    return error(Code::invalid_argument, "dtype {} is out of range: 0 to {}", static_cast<int>(call.dtype),
+                 all_dtypes().size() - 1);
+  }
+  if (call.op != Op::none && std::ranges::find(all_ops(), call.op) == all_ops().end()) {
+    return error(Code::invalid_argument, "op {} is out of range: 0 to {}", static_cast<int>(call.op), all_ops().size());
+  }
   if (call.root < 0 || call.root >= ranks_) {
     return error(Code::invalid_argument, "root {} is out of range: 0 to {}", call.root, ranks_ - 1);
   }
@@ -120,7 +128,17 @@ Status Engine::check_buffers(const Call& call) const {
                                     : "two buffers",
         block == 0 ? "they are one address" : fmt::format("the smaller begins {} blocks after the larger", block));
   }
-  return {};
+  // Blocks of a v form may lie in the gaps of the other buffer.
+  if (!reads || !writes || call.is_in_place || has_blocks) return {};
+  const auto bytes_of = [&](int blocks) { return static_cast<std::size_t>(blocks * call.count) * size_of(call.dtype); };
+  const std::size_t input_bytes = bytes_of(input_blocks(problem, rank_));
+  const std::size_t output_bytes = bytes_of(output_blocks(problem, rank_));
+  const auto input = reinterpret_cast<std::uintptr_t>(call.input);
+  const auto output = reinterpret_cast<std::uintptr_t>(call.output);
+  if (input + input_bytes <= output || output + output_bytes <= input) return {};
+  return error(Code::invalid_argument,
+               "input, {} bytes at {}, and output, {} bytes at {}, overlap and are not in place", input_bytes,
+               call.input, output_bytes, call.output);
 }
 
 Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `auto`: a table of data. The first row that fits is taken, so rows go from special to general; the last row of each
 // collective fits everything. Rows were set from the trial that design notes call core 2.3 (P = 2, a core each) and 2.6
-// (more ranks than cores), then checked with `tutti run --algorithms all` (results/).
+// (more ranks than cores), then checked with `tutti run --algorithms all`.
 #include <array>
 #include <limits>
 #include <optional>
@@ -33,8 +33,7 @@ constexpr std::array kTable{
     // others costs more than a tree's rounds.
     Row{Collective::reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
-    Row{Collective::all_reduce, Buffers::shared, Crowding::core_each, 8, 2048, "one_shot"},
-    Row{Collective::all_reduce, Buffers::private_, Crowding::core_each, 8, 2048, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 8, 2048, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 8, 4096, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 32, 2048, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "two_shot"},

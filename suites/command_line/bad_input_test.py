@@ -2,6 +2,7 @@
 """Mistakes on the command line: a few lines that name the value and the right one, the exit code of the table, nothing
 on stdout, and no waiting."""
 import shutil
+import subprocess
 import tempfile
 import pathlib
 import unittest
@@ -93,8 +94,8 @@ class Values(BadInput):
 
     def test_seeds_and_durations(self):
         for command in ["run", "check"]:
-            self.refused(command, "--seed", "x", names=["--seed", "'x'", "0 to 2^64-1"])
-            self.refused(command, "--seed", "-1", names=["--seed", "'-1'", "0 to 2^64-1"])
+            self.refused(command, "--seed", "x", names=["--seed", "'x'", "0 to 18446744073709551615"])
+            self.refused(command, "--seed", "-1", names=["--seed", "'-1'", "0 to 18446744073709551615"])
             self.refused(command, "--timeout", "0s", names=["--timeout", "'0s'", "'60s'"])
         self.refused("run", "--budget", "5parsecs", names=["--budget", "'5parsecs'", "'5s'"])
         self.refused("run", "--budget", "20", names=["--budget", "'20'", "'20s'"])
@@ -150,6 +151,34 @@ class CommandLine(BadInput):
 
     def test_words_that_are_not_expected(self):
         self.refused("list", "all_reduce", names=["all_reduce", "`tutti list --help`"])
+
+
+    def test_a_soak_is_no_exception(self):
+        for option, value, names in [("--operations", "0", ["'0'", "1 to 100000000"]), ("--operations", "1x", ["'1x'"]),
+                                     ("--seeds", "0", ["'0'", "1 to 1000000"]), ("--seed", "-1", ["'-1'"]),
+                                     ("--seed", "99999999999999999999", ["0 to 18446744073709551615"]),
+                                     ("--ranks", "0", ["--ranks: ", "'0'"]), ("--backends", "opnempi", ["'openmpi'"])]:
+            self.refused("check", "soak", option, value, names=[option, *names])
+        self.refused("check", "soak", "all_reduce", names=["all_reduce", "`tutti check soak --help`"])
+        self.refused("check", "soak", "--operatoins", "3", names=["'--operatoins'", "'--operations'"])
+        self.refused("check", "--ranks", "2", "soak", names=["--ranks", "`soak`"])
+        self.refused("check", "all_reduce", "soak", names=["COLLECTIVE", "`soak`"])
+
+    def test_options_without_a_meaning(self):
+        for words in [("all_reduce", "--counts", "ramp"), ("all_reduce", "--roots", "1"), ("broadcast", "--ops", "max"),
+                      ("barrier", "--sizes", "8"), ("barrier", "--buffers", "shared")]:
+            self.refused("run", *words, names=[words[0], f"leave {words[1]} out"])
+
+
+class Output(unittest.TestCase):
+    def test_what_cannot_be_printed_is_an_error(self):
+        for words in [["list"], ["list", "--json"], ["--help"], ["run", "barrier", "--backends", "tutti", "--ranks", "1"],
+                      ["check", "barrier", "--ranks", "1"]]:
+            with self.subTest(words), open("/dev/full", "w") as full:
+                done = subprocess.run([support.PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=60, check=False)
+                self.assertEqual(done.returncode, USAGE, done)
+                self.assertIn("tutti: the output cannot be written", done.stderr)
 
 
 class Files(BadInput):

@@ -120,7 +120,7 @@ class Bundled(unittest.TestCase):
             self.assertRegex(self.said, r"(?m)^bundle: without libmpi\.so\S*, for libtutti_backend_openmpi\.so")
 
     def test_it_runs_with_its_own_libraries(self):
-        result = self.bare("run", "all", "--backends", "tutti", "--ranks", "2", "--sizes", "8", "--budget", "2s")
+        result = self.bare("run", "all", "--ranks", "2", "--sizes", "8", "--budget", "2s")
         self.assertEqual(result.returncode, 0, result)
         self.assertIn(", 0 wrong", result.stdout)
         loaded = subprocess.run(["ldd", self.tree / "bin/tutti"], stdout=subprocess.PIPE, text=True, check=True).stdout

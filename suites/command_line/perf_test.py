@@ -347,6 +347,8 @@ class Flags(unittest.TestCase):
         self.refused("-b", "0", "-e", "8", "-f", "2", names=["-b 0", "-f 2"])
         self.refused("-n", "0", names=["-n", "'0'"])
         self.refused("-n", names=["-n"])
+        self.refused("-n", "65536", "-m", "65536", names=["-n 65536", "-m 65536", "4294967296", "'-m 32767'"])
+        self.refused("-n", "5", "-I", "1", "-K", "5", names=["-K 5", "'-K 4'"])
         self.refused("-z", "4", names=["-z", "0 to 3"])
         self.refused("-J", "x.txt", names=["-J", "x.txt.json"])
         self.refused("stray", names=["'stray'"])

@@ -262,6 +262,20 @@ Status check_sizes(const Settings& settings) {
   return {};
 }
 
+Status check_operations(const Settings& settings) {
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  const std::int64_t operations = std::int64_t{settings.iterations} * settings.aggregated;
+  if (operations > kMost) {
+    return error(Code::invalid_argument, "-n {} times -m {} are {} operations: at most {}: did you mean '-m {}'?",
+                 settings.iterations, settings.aggregated, operations, kMost, kMost / settings.iterations);
+  }
+  if (settings.times_each && settings.skipped >= operations && operations > 0) {
+    return error(Code::invalid_argument, "-K {} skips all {} operations: did you mean '-K {}'?", settings.skipped,
+                 operations, operations - 1);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view op_name(Op op) {
@@ -299,6 +313,7 @@ Result<Settings> parse_flags(int argc, char** argv) {
                  argv[optind]);
   }
   TUTTI_RETURN_IF_ERROR(check_sizes(settings));
+  TUTTI_RETURN_IF_ERROR(check_operations(settings));
   return settings;
 }
 

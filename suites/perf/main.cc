@@ -7,6 +7,7 @@
 #include <new>
 #include <pthread.h>
 #include <sched.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -165,14 +166,13 @@ RunFacts facts_of(const harness::JoinedJob& job, const Domain& domain, std::stri
 }
 
 /// What rank 0 says at the end, and the job's exit code.
-int conclude(Reports& reports, const WalkResult& result, std::optional<double> least) {
+int conclude(const char* program, Reports& reports, const WalkResult& result, std::optional<double> least) {
   constexpr double kSlack = 0.9;
   Trailer trailer{.failed_checks = result.failed_checks, .average = result.average()};
   if (least) trailer.is_enough = !(trailer.average < kSlack * *least);
   const Status written = reports.conclude(trailer, result.most_buffer_bytes);
   if (!written.is_ok()) {
-    fmt::print(stderr, "{}\n", written.message());
-    return exit_environment;
+    return complain(program, written);
   }
   return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : exit_ok;
 }
@@ -223,7 +223,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, i
     return result.status();
   }
   int code = result.value().failed_checks > 0 ? exit_wrong : exit_ok;
-  if (is_reporter) code = conclude(*reports, result.value(), least);
+  if (is_reporter) code = conclude(argv[0], *reports, result.value(), least);
   job->finish();
   return code;
 }
@@ -251,7 +251,13 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return tutti::perf::main_of(argc, argv);
+    const int code = tutti::perf::main_of(argc, argv);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    if (code != tutti::perf::exit_ok) return code;
+    return tutti::perf::complain(argv[0], tutti::error(tutti::Code::invalid_argument, "the output cannot be written"));
+  } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
+    return tutti::perf::complain(
+        argv[0], tutti::error(tutti::Code::invalid_argument, "the output cannot be written: {}", failure.what()));
   } catch (const std::bad_alloc&) {
     return tutti::perf::complain(argv[0], tutti::error(tutti::Code::resource, "out of memory"));
   }

@@ -117,10 +117,10 @@ TEST(Host, WhoDoesNotComeIsNamedAtTheDeadline) {
   const auto exchange = [](Host& host) { return host.exchange(1).status(); };
   const auto start = [](Host& host) { return host.start_together().status(); };
   EXPECT_EQ(missing(0, exchange).code(), Code::timeout);
-  EXPECT_EQ(missing(0, exchange).message(), "host 1 did not come to an exchange");
-  EXPECT_EQ(missing(2, exchange).message(), "host 0 did not come to an exchange");
-  EXPECT_EQ(missing(0, start).message(), "host 1 did not come to the start of a sample");
-  EXPECT_EQ(missing(1, start).message(), "host 0 did not come to the start of a sample");
+  EXPECT_EQ(missing(0, exchange).message(), "rank 1 did not come to an exchange");
+  EXPECT_EQ(missing(2, exchange).message(), "rank 0 did not come to an exchange");
+  EXPECT_EQ(missing(0, start).message(), "rank 1 did not come to the start of a sample");
+  EXPECT_EQ(missing(1, start).message(), "rank 0 did not come to the start of a sample");
 }
 
 TEST(Host, AJobThatWasGivenUpEndsEveryWait) {

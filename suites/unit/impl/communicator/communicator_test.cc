@@ -202,6 +202,26 @@ TEST(Communicator, ARootOutOfRangeIsRefused) {
   });
 }
 
+TEST(Communicator, WhatIsNoDtypeOrOpIsRefused) {
+  on_threads(1, local::shape_for(1), {.prove_plans = false}, [](Communicator& communicator) {
+    float in = 0, out = 0;
+    const Status dtype = communicator.all_reduce(&in, &out, 1, static_cast<Dtype>(77), Op::sum);
+    EXPECT_THAT(dtype.message(), testing::HasSubstr("dtype 77 is out of range: 0 to 11"));
+    const Status op = communicator.all_reduce(&in, &out, 1, Dtype::f32, static_cast<Op>(77));
+    EXPECT_THAT(op.message(), testing::HasSubstr("op 77 is out of range"));
+  });
+}
+
+TEST(Communicator, BuffersThatOverlapAreRefused) {
+  on_threads(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
+    float values[8] = {};
+    EXPECT_THAT(communicator.all_reduce(values, values + 3, 4, Dtype::f32, Op::sum).message(),
+                testing::HasSubstr("overlap"));
+    EXPECT_THAT(communicator.all_gather(values + 1, values, 4, Dtype::f32).message(), testing::HasSubstr("overlap"));
+    EXPECT_TRUE(communicator.all_reduce(values, values + 4, 4, Dtype::f32, Op::sum).is_ok());
+  });
+}
+
 TEST(Communicator, AFailedWaitWritesNothingLater) {
   on_threads(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
     float in[2] = {1, 2}, out[2] = {-1, -1};
