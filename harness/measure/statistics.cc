@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "harness/measure/dependence.h"
+#include "harness/measure/splitmix.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness {
@@ -12,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kExactUpTo = 1000;  // 2^-1000 is still a normal double
 constexpr double kTail = 0.025;            // on each side of a 95 % interval
-constexpr double kNormalQuantile = 1.959963984540054;
 
 /// The largest k with P(Binomial(n, 1/2) <= k - 1) <= kTail.
 std::int64_t exact_low_rank(std::int64_t n) {
@@ -38,11 +39,36 @@ double median_of(const std::vector<double>& sorted) {
   return sorted[middle - 1] + (sorted[middle] - sorted[middle - 1]) / 2;
 }
 
+/// The value at a rank from 1 on that may lie between two samples.
+double at_rank(const std::vector<double>& sorted, double rank) {
+  const auto below = static_cast<std::size_t>(rank) - 1;
+  const double part = rank - std::floor(rank);
+  return part == 0 ? sorted[below] : sorted[below] + part * (sorted[below + 1] - sorted[below]);
+}
+
+/// All but the interval, from sorted samples, at least one.
+Summary without_interval(const std::vector<double>& sorted) {
+  Summary summary{
+      .samples = std::ssize(sorted), .median = median_of(sorted), .min = sorted.front(), .max = sorted.back()};
+  if (summary.samples >= kLeastSamplesForP90) summary.p90 = nearest_rank(sorted, 90);
+  if (summary.samples >= kLeastSamplesForP95) summary.p95 = nearest_rank(sorted, 95);
+  if (summary.samples >= kLeastSamplesForP99) summary.p99 = nearest_rank(sorted, 99);
+  return summary;
+}
+
+std::vector<double> sorted_of(std::span<const double> samples) {
+  TUTTI_ASSERT(std::ranges::all_of(samples, [](double sample) { return std::isfinite(sample); }),
+               "a sample of {} is not finite", samples.size());
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
 }  // namespace
 
 std::optional<IntervalRanks> median_interval_ranks(std::int64_t n) {
   if (n < kLeastSamplesForInterval) return std::nullopt;
-  const double half_width = kNormalQuantile * std::sqrt(static_cast<double>(n));
+  const double half_width = kNormalQuantile95 * std::sqrt(static_cast<double>(n));
   const std::int64_t low = n <= kExactUpTo
                                ? exact_low_rank(n)
                                : static_cast<std::int64_t>(std::floor((static_cast<double>(n) - half_width) / 2));
@@ -50,22 +76,51 @@ std::optional<IntervalRanks> median_interval_ranks(std::int64_t n) {
 }
 
 Summary summarise(std::span<const double> samples) {
-  Summary summary{.samples = std::ssize(samples)};
-  if (samples.empty()) return summary;
-  TUTTI_ASSERT(std::ranges::all_of(samples, [](double sample) { return std::isfinite(sample); }),
-               "a sample of {} is not finite", samples.size());
-  std::vector<double> sorted(samples.begin(), samples.end());
-  std::ranges::sort(sorted);
-  summary.median = median_of(sorted);
-  summary.min = sorted.front();
-  summary.max = sorted.back();
+  if (samples.empty()) return {};
+  const std::vector<double> sorted = sorted_of(samples);
+  Summary summary = without_interval(sorted);
   if (const auto ranks = median_interval_ranks(summary.samples)) {
     summary.ci_low = sorted[static_cast<std::size_t>(ranks->low - 1)];
     summary.ci_high = sorted[static_cast<std::size_t>(ranks->high - 1)];
   }
-  if (summary.samples >= kLeastSamplesForP95) summary.p95 = nearest_rank(sorted, 95);
-  if (summary.samples >= kLeastSamplesForP99) summary.p99 = nearest_rank(sorted, 99);
   return summary;
+}
+
+OrderedSummary summarise_in_order(std::span<const double> samples, double tick) {
+  if (samples.empty()) return {};
+  OrderedSummary summary{without_interval(sorted_of(samples))};
+  std::vector<double> times(samples.begin(), samples.end());
+  SplitMix random(static_cast<std::uint64_t>(samples.size()));
+  if (tick > 0) std::ranges::for_each(times, [&](double& time) { time += tick * (random.uniform() - 0.5); });
+  std::vector<double> sorted = times;
+  std::ranges::sort(sorted);
+  summary.median = median_of(sorted);
+  if (summary.samples < kLeastSamplesInOrder) return summary;
+  summary.autocorrelation = autocorrelation(samples);
+  summary.inflation = sign_inflation(times, *summary.median);
+  const auto n = static_cast<double>(summary.samples);
+  const auto half_width = [&](double quantile) { return quantile / 2 * std::sqrt(n * summary.inflation); };
+  const auto low = [&](double quantile) { return at_rank(sorted, std::max(1.0, (n + 1) / 2 - half_width(quantile))); };
+  const auto high = [&](double quantile) { return at_rank(sorted, std::min(n, (n + 1) / 2 + half_width(quantile))); };
+  summary.ci_low = low(kNormalQuantile95);
+  summary.ci_high = high(kNormalQuantile95);
+  summary.sure_low = low(kSureQuantile);
+  summary.sure_high = high(kSureQuantile);
+  return summary;
+}
+
+LaunchSpread spread_of(std::span<const Summary> launches) {
+  std::vector<double> medians, halves;
+  for (const Summary& launch : launches) {
+    if (launch.median) medians.push_back(*launch.median);
+    if (launch.ci_low && launch.ci_high) halves.push_back((*launch.ci_high - *launch.ci_low) / 2);
+  }
+  LaunchSpread spread{.within = summarise(halves).median};
+  if (medians.size() > 1) {
+    const auto [least, most] = std::ranges::minmax(medians);
+    spread.between = (most - least) / 2;
+  }
+  return spread;
 }
 
 }  // namespace tutti::harness

@@ -3,8 +3,13 @@
 //
 // Nothing is assumed of the distribution. The interval of the median is made of order statistics (Hoefler & Belli,
 // SC'15): the samples at ranks k and n+1-k hold the true median between them with at least 95 % probability. A number
-// that the samples cannot support is empty, never a guess: no interval below 6 samples, no p95 below 20, no p99 below
-// 100.
+// that the samples cannot support is empty, never a guess: no interval below 6 samples, no p90 below 10, no p95 below
+// 20, no p99 below 100.
+//
+// Two kinds of samples: those that know nothing of each other (the medians of launches), for which the textbook's
+// interval is exact; and times taken one after the other, of which neighbours may resemble each other, which a clock
+// ticks, and of which there are as many as a stopping rule asked for (summarise_in_order, settling.h). What each
+// interval really covers was simulated: README.md.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +19,7 @@
 namespace tutti::harness {
 
 inline constexpr std::int64_t kLeastSamplesForInterval = 6;
+inline constexpr std::int64_t kLeastSamplesForP90 = 10;
 inline constexpr std::int64_t kLeastSamplesForP95 = 20;
 inline constexpr std::int64_t kLeastSamplesForP99 = 100;
 
@@ -35,6 +41,7 @@ struct Summary {
   std::optional<double> ci_low = {};
   std::optional<double> ci_high = {};
   std::optional<double> min = {};
+  std::optional<double> p90 = {};
   std::optional<double> p95 = {};  ///< nearest rank: the least sample that at least 95 % of them do not exceed
   std::optional<double> p99 = {};
   std::optional<double> max = {};
@@ -42,5 +49,32 @@ struct Summary {
 
 /// Samples in any order, finite (asserted): a time that is NaN is a bug of whoever took it.
 [[nodiscard]] Summary summarise(std::span<const double> samples);
+
+inline constexpr std::int64_t kLeastSamplesInOrder = 12;  ///< for an interval and an autocorrelation
+
+struct OrderedSummary : Summary {
+  std::optional<double> autocorrelation = {};  ///< lag 1
+  double inflation = 1;  ///< so many times fewer samples say as much, if they know nothing of each other (dependence.h)
+  /// An interval of the median that misses it in 1 of 15,000, for the stopping rule; as ci_low and ci_high otherwise.
+  std::optional<double> sure_low = {};
+  std::optional<double> sure_high = {};
+};
+inline constexpr double kNormalQuantile95 = 1.959963984540054;  ///< of two-sided intervals
+inline constexpr double kSureQuantile = 4;                      ///< of sure_low, sure_high
+
+/// Of times taken one after the other, in that order, by a clock that tells times apart which differ by `tick` or more.
+/// The ends of the interval lie at ranks (n+1)/2 -+ z/2 sqrt(n x inflation) of the sorted samples, between two of them
+/// by interpolation, so that its coverage does not jump from n to n (after Hettmansperger & Sheather 1986, Stat. Prob.
+/// Letters 4:75). Each reading stands for any time within its tick: the median and its interval are those of the
+/// readings with evenly distributed noise of one tick added, seeded, the same for the same n (Machado & Santos Silva
+/// 2005, JASA 100:1226); without it, an interval between equal readings would have no width.
+[[nodiscard]] OrderedSummary summarise_in_order(std::span<const double> samples, double tick = 0);
+
+/// Of the same cell in several launches: how far their medians lie apart, and how sure each is of itself.
+struct LaunchSpread {
+  std::optional<double> between = {};  ///< half of the range of the launches' medians; from two launches on
+  std::optional<double> within = {};   ///< the median of half the width of each launch's own interval
+};
+[[nodiscard]] LaunchSpread spread_of(std::span<const Summary> launches);
 
 }  // namespace tutti::harness

@@ -119,16 +119,15 @@ std::string Launches::spread() const {
       const Summary medians = summarise(medians_of(launches));
       most = std::max(most, launches.size());
       rows += launches.size();
-      std::vector<double> halves;
+      std::vector<Summary> summaries;
       for (const Row& row : launches) {
-        if (is_usable(row) && row.time_ci_low && row.time_ci_high) {
-          halves.push_back((*row.time_ci_high - *row.time_ci_low) / 2);
-        }
+        if (!is_usable(row)) continue;
+        summaries.push_back({.median = row.time_median, .ci_low = row.time_ci_low, .ci_high = row.time_ci_high});
       }
-      const auto between = medians.samples > 1 ? std::optional((*medians.max - *medians.min) / 2) : std::nullopt;
+      const LaunchSpread spread = spread_of(summaries);
       const Row& row = launches.front();
       parts.push_back(fmt::format("{}{} {} / {}", row.backend, row.algorithm == kNone ? "" : "." + row.algorithm,
-                                  percent(between, medians.median), percent(summarise(halves).median, medians.median)));
+                                  percent(spread.between, medians.median), percent(spread.within, medians.median)));
     }
     text += fmt::format("#   {}: {}\n", cell, fmt::join(parts, ", "));
   }

@@ -75,12 +75,71 @@ TEST(Statistics, IntervalIsMadeOfTheSamplesAtThoseRanks) {
 }
 
 TEST(Statistics, PercentilesAppearOnlyWhereTheSamplesSupportThem) {
+  EXPECT_FALSE(summarise(descending_from(9)).p90.has_value());
+  EXPECT_EQ(summarise(descending_from(10)).p90, 9.0);
   EXPECT_FALSE(summarise(descending_from(19)).p95.has_value());
   EXPECT_EQ(summarise(descending_from(20)).p95, 19.0);
   EXPECT_EQ(summarise(descending_from(30)).p95, 29.0);
   EXPECT_FALSE(summarise(descending_from(99)).p99.has_value());
   EXPECT_EQ(summarise(descending_from(100)).p99, 99.0);
   EXPECT_EQ(summarise(descending_from(101)).p99, 100.0);
+}
+
+TEST(StatisticsInOrder, FewSamplesHaveNoInterval) {
+  EXPECT_EQ(summarise_in_order({}).samples, 0);
+  const OrderedSummary summary = summarise_in_order(descending_from(11));
+  EXPECT_EQ(summary.median, 6.0);
+  EXPECT_FALSE(summary.ci_low || summary.ci_high || summary.sure_low || summary.autocorrelation);
+  EXPECT_TRUE(summarise_in_order(descending_from(12)).ci_low.has_value());
+}
+
+/// 1..n, in an order in which neighbours know nothing of each other.
+std::vector<double> shuffled(int n) {
+  std::vector<double> samples;
+  const int stride = n / 2 + 17;  // has no divisor in common with 101 and 401
+  for (int i = 0; i < n; ++i) samples.push_back(i * stride * 7 % n + 1);
+  return samples;
+}
+
+TEST(StatisticsInOrder, TheEndsLieBetweenTwoSamples) {
+  const OrderedSummary summary = summarise_in_order(shuffled(401));
+  ASSERT_EQ(summary.inflation, 1);
+  EXPECT_EQ(summary.median, 201.0);
+  // 201 -+ 1.959964 / 2 x sqrt(401), and 4 / 2 x sqrt(401)
+  EXPECT_NEAR(*summary.ci_low, 201 - 19.6241, 1e-4);
+  EXPECT_NEAR(*summary.ci_high, 201 + 19.6241, 1e-4);
+  EXPECT_NEAR(*summary.sure_low, 201 - 40.0500, 1e-4);
+  EXPECT_NEAR(*summary.sure_high, 201 + 40.0500, 1e-4);
+}
+
+TEST(StatisticsInOrder, NeighboursThatResembleEachOtherWidenTheInterval) {
+  const OrderedSummary rising = summarise_in_order(descending_from(401));
+  EXPECT_GT(*rising.autocorrelation, 0.98);
+  EXPECT_GT(rising.inflation, 10);
+  EXPECT_LT(*rising.ci_low, 201 - 3 * 19);
+}
+
+TEST(StatisticsInOrder, AClockThatTicksLeavesWidth) {
+  std::vector<double> samples(200, 0.12);
+  for (std::size_t i = 0; i < samples.size(); i += 3) samples[i] = 0.13;  // a third
+  EXPECT_EQ(summarise_in_order(samples).median, 0.12);
+  const OrderedSummary ticked = summarise_in_order(samples, 0.01);
+  EXPECT_NEAR(*ticked.median, 0.115 + 0.01 * 0.75, 0.001) << "two thirds lie evenly between 0.115 and 0.125";
+  EXPECT_LT(*ticked.ci_low, *ticked.median);
+  EXPECT_GT(*ticked.ci_high, *ticked.median);
+  EXPECT_EQ(ticked.min, 0.12) << "what was read";
+  EXPECT_EQ(ticked.median, summarise_in_order(samples, 0.01).median) << "the same again";
+}
+
+TEST(StatisticsOfLaunches, SpreadBetweenAndWithin) {
+  EXPECT_FALSE(spread_of({}).between || spread_of({}).within);
+  const std::vector<Summary> launches{{.median = 10, .ci_low = 9, .ci_high = 11},
+                                      {.median = 14, .ci_low = 11, .ci_high = 17},
+                                      {.median = 11, .ci_low = 9, .ci_high = 13},
+                                      {.median = 12}};
+  EXPECT_EQ(spread_of(launches).between, 2.0);
+  EXPECT_EQ(spread_of(launches).within, 2.0);
+  EXPECT_FALSE(spread_of(std::span(launches).first(1)).between.has_value());
 }
 
 TEST(StatisticsDeathTest, ASampleThatIsNotANumberIsABug) {
