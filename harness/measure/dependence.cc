@@ -108,7 +108,8 @@ double sign_inflation(std::span<const double> samples, double median, std::uint6
   const double student = 1 + (kQuantile * kQuantile + 1) / (4 * freedom);
   const double left_out = inflation_of(lag) / inflation_in_blocks(lag, length);
   const double centring = 1 / (1 - static_cast<double>(length) / n);
-  return std::max(1.0, bootstrap(signs, length, seed) * left_out * centring * student * student * kMargin);
+  const double drawn = bootstrap(signs, length, seed) * left_out * centring * student * student;
+  return kMargin * std::max({1.0, drawn, inflation_of(lag)});
 }
 
 }  // namespace tutti::harness

@@ -21,7 +21,7 @@ namespace tutti::harness {
 /// From 100 samples on: a circular block bootstrap (Politis & Romano 1992, after Kuensch 1989) of that number, seeded,
 /// wherever lag 1 of the samples' signs shows dependence. Blocks are half as long again as is best for the variance of
 /// a mean (Carlstein 1986, for a process of order 1), since too short ones make the interval too narrow; what blocks of
-/// that length leave out of such a process is put back.
+/// that length leave out of such a process is put back, and the result is at least that of such a process.
 /// Below 100 samples, too few to show dependence: that of a process of order 1 with as much lag 1 as the samples do not
 /// rule out, within reason. The intervals of few samples are thereby wider than they must be where there is none.
 [[nodiscard]] double sign_inflation(std::span<const double> samples, double median, std::uint64_t seed = 1);

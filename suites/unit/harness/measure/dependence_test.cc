@@ -43,11 +43,27 @@ TEST(Dependence, SamplesThatKnowNothingOfEachOtherAreNotInflated) {
   EXPECT_EQ(sign_inflation(std::vector<double>{1}, 1), 1);
 }
 
-// Of runs of 4, only each fourth sample says something new: 4 times the variance. The margins widen it.
-TEST(Dependence, RunsOfFourAreInflatedByAboutFour) {
+// Of runs of 4, only each fourth sample says something new: 4 times the variance. A process of order 1 with the same
+// lag, 0.75, has 7 times.
+TEST(Dependence, RunsOfFourAreInflatedByFourToSeven) {
   const double inflation = sign_inflation(in_runs(4000, 4), 0);
-  EXPECT_GT(inflation, 3.6);
-  EXPECT_LT(inflation, 6.0);
+  EXPECT_GT(inflation, 4.0);
+  EXPECT_LT(inflation, 8.5);
+}
+
+/// Most of every 25 samples lie on one side: little lag 1, long memory.
+std::vector<double> with_long_memory(std::size_t n) {
+  SplitMix random(5);
+  std::vector<double> samples;
+  while (samples.size() < n) {
+    const double share = random.below(2) == 0 ? 0.2 : 0.8;
+    for (int i = 0; i < 25; ++i) samples.push_back(random.uniform() < share ? -1.0 : 1.0);
+  }
+  return samples;
+}
+
+TEST(Dependence, TheBootstrapSeesMoreThanLagOne) {
+  EXPECT_GT(sign_inflation(with_long_memory(2000), 0), 3.0) << "a process of order 1 with lag 0.36 has 2.1";
 }
 
 TEST(Dependence, FewSamplesAreTakenForDependentAsFarAsTheyAllow) {
@@ -57,7 +73,7 @@ TEST(Dependence, FewSamplesAreTakenForDependentAsFarAsTheyAllow) {
 }
 
 TEST(Dependence, TheSameSeedDrawsTheSame) {
-  const std::vector<double> samples = in_runs(500, 3);
+  const std::vector<double> samples = with_long_memory(500);
   EXPECT_EQ(sign_inflation(samples, 0, 7), sign_inflation(samples, 0, 7));
   std::set<double> drawn;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) drawn.insert(sign_inflation(samples, 0, seed));
