@@ -41,6 +41,8 @@ class Messages final : public harness::Listener {
       if (index < spec_.cells.size()) listener_.on_begin(spec_.cells[index], place_.first + index, place_.of);
     } else if (type == "cell") {
       on_cell(text);
+    } else if (type == "samples") {
+      note(listener_.on_samples(text));
     } else if (type == "facts") {
       listener_.on_facts(spec_.ranks, std::string(text));
     }
@@ -68,7 +70,9 @@ class Messages final : public harness::Listener {
       row.launches = place_.launches;
     }
     if (rows.empty()) return;
-    const Status status = listener_.on_cell(rows);
+    note(listener_.on_cell(rows));
+  }
+  void note(const Status& status) {
     if (!status.is_ok() && failure_.is_ok()) failure_ = status;
   }
 
@@ -154,6 +158,7 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
   int start = 1;
   for (const Cells& cells : jobs) {
     SessionSpec spec = request.spec;
+    spec.launch = start;
     spec.ranks = cells.front().front().ranks;
     spec.cells = resolved(cells, spec.ranks_as);
     spec.cells_after = static_cast<int>(all - first - cells.size());

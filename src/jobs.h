@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/cases/case.h"
@@ -23,6 +24,7 @@ struct JobsListener {
   std::function<void(const std::vector<harness::Case>& cell, std::size_t index, std::size_t of)> on_begin;
   std::function<Status(const std::vector<harness::Row>& rows)> on_cell;
   std::function<void(int ranks, const std::string& facts_json)> on_facts;
+  std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
 };
 
 /// Rows carry the number of the start of the ranks that they come from; `auto` in the cells is resolved before anything

@@ -143,6 +143,11 @@ const std::array kOptions{
              settings.json = text;
              return {};
            }},
+    Option{"--samples", "FILE", "", "write every timed sample of every case, as CSV",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             settings.samples = text;
+             return {};
+           }},
 };
 #undef TUTTI_SETS
 
@@ -153,6 +158,17 @@ bool is_same_file(const std::string& one, const std::string& other) {
   if (fs::equivalent(one, other, failure)) return true;
   const fs::path path = fs::weakly_canonical(fs::absolute(one, failure), failure);
   return path == fs::weakly_canonical(fs::absolute(other, failure), failure) && !failure;
+}
+
+struct FileOption {
+  std::string_view name;
+  const std::string& path;
+};
+/// That two options do not name one file.
+Status check_apart(const FileOption& one, const FileOption& other, std::string_view ending) {
+  if (one.path.empty() || other.path.empty() || !is_same_file(one.path, other.path)) return {};
+  return error(Code::invalid_argument, "{} and {} are both '{}': did you mean '{}{}' for {}?", one.name, other.name,
+               one.path, std::filesystem::path(one.path).replace_extension().string(), ending, other.name);
 }
 
 /// As `choices` have it; null where they leave it out. Where there are none, every row of a sweep.
@@ -241,10 +257,9 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
   }
   if (settings.case_id.empty()) TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
-  if (!settings.csv.empty() && !settings.json.empty() && is_same_file(settings.csv, settings.json)) {
-    return error(Code::invalid_argument, "--csv and --json are both '{}': did you mean '{}.json' for --json?",
-                 settings.csv, std::filesystem::path(settings.csv).replace_extension().string());
-  }
+  TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
+  TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--samples", settings.samples}, ".samples.csv"));
+  TUTTI_RETURN_IF_ERROR(check_apart({"--json", settings.json}, {"--samples", settings.samples}, ".samples.csv"));
   return settings;
 }
 

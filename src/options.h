@@ -23,6 +23,7 @@ struct Settings {
   bool has_ranks = false;  ///< --ranks was given
   std::string csv;
   std::string json;
+  std::string samples;
   std::string case_id;
   std::int64_t operations = 0;  ///< of a soak
   int seeds = 1;

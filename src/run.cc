@@ -17,6 +17,7 @@
 #include "harness/report/json.h"
 #include "harness/report/launches.h"
 #include "harness/report/machine.h"
+#include "harness/report/samples.h"
 #include "harness/report/table.h"
 #include "src/jobs.h"
 #include "src/options.h"
@@ -48,7 +49,9 @@ class Reports {
           [launches = reports.launches_](const Row& ours, const Row& theirs) { return launches->ratio(ours, theirs); });
     }
     // A mistake in one file's name does not cost what the other held.
-    if (!settings.csv.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(settings.csv));
+    for (const std::string& path : {settings.csv, settings.samples}) {
+      if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(path));
+    }
     if (!settings.json.empty()) {
       TUTTI_ASSIGN_OR_RETURN(
           reports.json_,
@@ -60,6 +63,9 @@ class Reports {
     }
     if (!settings.csv.empty()) {
       TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
+    }
+    if (!settings.samples.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(reports.samples_, harness::SamplesFile::open(settings.samples));
     }
     return reports;
   }
@@ -78,6 +84,8 @@ class Reports {
     return json_ ? json_->write(rows) : Status();
   }
 
+  Status add_samples(std::string_view lines) { return samples_ ? samples_->write(lines) : Status(); }
+
   /// A fact that is not there, or not a number, is not told.
   void add_facts(int ranks, const std::string& text) {
     const nlohmann::json facts = nlohmann::json::parse(text, nullptr, false);
@@ -86,6 +94,10 @@ class Reports {
       const double floor_us = facts["floor_ns"].get<double>() * 1e-3;
       floors_[ranks] = fmt::format("{:.3f} us (P={})", floor_us, ranks);
       if (json_) note(json_->set_measurement(fmt::format("floor_us.P{}", ranks), floor_us));
+    }
+    for (const char* clock : {"clock_tick_ns", "clock_read_ns"}) {
+      const nlohmann::json value = facts.value(clock, nlohmann::json());
+      if (json_ && value.is_number()) note(json_->set_measurement(clock, value.get<double>()));
     }
     const nlohmann::json bound = facts.value("bound", nlohmann::json());
     if (json_ && bound.is_array()) note(json_->set_bound(fmt::format("P{}", ranks), bound.dump()));
@@ -128,6 +140,7 @@ class Reports {
   std::vector<harness::LeftOut> left_out_;
   std::optional<harness::CsvFile> csv_;
   std::optional<harness::JsonFile> json_;
+  std::optional<harness::SamplesFile> samples_;
   std::map<int, std::string> floors_;  ///< by number of ranks; the last launch's
   Status failure_;
 };
@@ -169,6 +182,7 @@ int run(const SweepOptions& options) {
   request.spec.bind = sweep.bind;
   request.spec.seed = sweep.seed;
   request.spec.timeout = sweep.timeout;
+  request.spec.tells_samples = !settings.samples.empty();
   request.spec.backend_directories = backend_directories();
   for (const std::string& name : sweep.backends) {
     if (name != harness::kOwnBackend) request.spec.references.push_back(name);
@@ -184,7 +198,8 @@ int run(const SweepOptions& options) {
                       progress.clear();
                       return reports.value().add(rows);
                     },
-                .on_facts = [&](int ranks, const std::string& facts) { reports.value().add_facts(ranks, facts); }});
+                .on_facts = [&](int ranks, const std::string& facts) { reports.value().add_facts(ranks, facts); },
+                .on_samples = [&](std::string_view lines) { return reports.value().add_samples(lines); }});
   progress.clear();
   if (code == exit_ok || reports.value().has_rows()) reports.value().print_end();
   return code != exit_ok ? code : reports.value().exit_code(settings.requires_a_result);

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
+#include "harness/measure/settling.h"
 #include "harness/verify/check.h"
 
 namespace tutti::harness {
 namespace {
 
 constexpr std::size_t kReasonBytes = 512;
+constexpr int kCallsPerBatch = 4;  // of warming up
 
 /// One host's part of a sample.
 struct SampleRecord {
@@ -19,6 +22,7 @@ struct SampleRecord {
   std::int64_t first_leave = 0;
   std::int64_t last_leave = 0;
   std::int32_t last_rank = 0;  ///< who left last
+  std::int32_t late_rank = 0;  ///< who entered last
 };
 
 /// One host's part of a block, as it is exchanged.
@@ -38,11 +42,13 @@ SampleRecord record_of(const Host& host, const RankTimes& times) {
           .last_enter = *last_enter,
           .first_leave = *first_leave,
           .last_leave = *last_leave,
-          .last_rank = host.ranks()[static_cast<std::size_t>(last_leave - times.leave_ns.begin())]};
+          .last_rank = host.ranks()[static_cast<std::size_t>(last_leave - times.leave_ns.begin())],
+          .late_rank = host.ranks()[static_cast<std::size_t>(last_enter - times.enter_ns.begin())]};
 }
 
 SampleRecord merge(SampleRecord a, const SampleRecord& b) {
   if (b.last_leave > a.last_leave) a.last_rank = b.last_rank;
+  if (b.last_enter > a.last_enter) a.late_rank = b.late_rank;
   a.first_enter = std::min(a.first_enter, b.first_enter);
   a.last_enter = std::max(a.last_enter, b.last_enter);
   a.first_leave = std::min(a.first_leave, b.first_leave);
@@ -61,8 +67,9 @@ class Calls {
     for (int i = -options.discarded; i < options.samples; ++i) {
       if (variant_.instance().is_in_place) variant_.refill(options.salt);  // the last result is no input
       TUTTI_RETURN_IF_ERROR(call(options.operations));
-      if (i >= 0) keep(samples_++);
+      i >= 0 ? keep(samples_++) : static_cast<void>(++discarded_);
       if (is_time_up(options.end_ns) && (samples_ > 0 || !is_further)) break;
+      if (i == -1 && is_warming_up(options.warm_up_end_ns)) --i;
     }
     variant_.refill(options.salt + 1);
     TUTTI_RETURN_IF_ERROR(call(is_further ? 1 : options.operations));
@@ -72,6 +79,9 @@ class Calls {
 
   /// Without the last call; the same on all hosts.
   [[nodiscard]] std::size_t samples() const { return samples_; }
+  [[nodiscard]] int discarded() const { return discarded_; }
+  /// Of one sample or the last call, on the ranks of this host.
+  [[nodiscard]] const RankTimes& times_of(std::size_t index) const { return all_times_[index]; }
   [[nodiscard]] std::int64_t last_instant_ns() const { return instant_ns_; }
 
  private:
@@ -88,21 +98,57 @@ class Calls {
   /// Whether the call just made, one more sample and the last call end after `end_ns`, if they take as long as the one
   /// before. Decided by instants alone, so that all hosts decide alike.
   [[nodiscard]] bool is_time_up(std::int64_t end_ns) const { return instant_ns_ > end_ns - 3 * period_ns_; }
-  void keep(std::size_t index) { record_.samples[index] = record_of(host_, times_); }
+  /// Whether one more call is to be discarded. Decided by instants alone as well.
+  bool is_warming_up(std::int64_t end_ns) {
+    if (warming_since_ns_ == 0) warming_since_ns_ = instant_ns_;
+    if (++warming_calls_ % kCallsPerBatch == 0) {
+      warm_up_.add(static_cast<double>(instant_ns_ - warming_since_ns_));
+      warming_since_ns_ = instant_ns_;
+    }
+    return !warm_up_.is_over() && instant_ns_ + 2 * period_ns_ < end_ns;
+  }
+  void keep(std::size_t index) {
+    record_.samples[index] = record_of(host_, times_);
+    all_times_.push_back(times_);
+  }
 
   Host& host_;
   Variant& variant_;
   BlockRecord& record_;
   RankTimes times_;
+  std::vector<RankTimes> all_times_;
   std::size_t samples_ = 0;
-  std::int64_t instant_ns_ = 0;  ///< of the call before
-  std::int64_t period_ns_ = 0;   ///< from one call to the next
+  int discarded_ = 0;
+  WarmUp warm_up_;
+  int warming_calls_ = 0;
+  std::int64_t warming_since_ns_ = 0;  ///< the first call of the batch began
+  std::int64_t instant_ns_ = 0;        ///< of the call before
+  std::int64_t period_ns_ = 0;         ///< from one call to the next
 };
 
 void judge_barrier(const SampleRecord& sample, std::size_t index, BlockResult& result) {
   const CheckResult check = check_barrier({.first_leave_ns = sample.first_leave, .last_enter_ns = sample.last_enter});
   if (!check.is_ok() && result.wrong == 0) result.reason = fmt::format("in sample {} {}", index, check.diagnosis);
   result.wrong += check.wrong;
+}
+
+/// A sample in all detail, from all hosts' records. A job has one host, or one rank on each.
+Sample detail_of(const SampleRecord& merged, std::span<const SampleRecord> hosts, const RankTimes& here,
+                 int operations) {
+  const auto us = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-3; };
+  Sample sample{.global_us = us(merged.last_leave - merged.first_enter) / operations,
+                .last_arrival_us = us(merged.last_leave - merged.last_enter) / operations,
+                .skew_us = us(merged.last_enter - merged.first_enter),
+                .arrived_last = merged.late_rank,
+                .finished_last = merged.last_rank};
+  if (hosts.size() > 1) {
+    for (const SampleRecord& one : hosts) sample.rank_us.push_back(us(one.last_leave - one.first_enter) / operations);
+  } else {
+    for (std::size_t i = 0; i < here.enter_ns.size(); ++i) {
+      sample.rank_us.push_back(us(here.leave_ns[i] - here.enter_ns[i]) / operations);
+    }
+  }
+  return sample;
 }
 
 }  // namespace
@@ -126,6 +172,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   Calls calls(host, variant, mine);
   TUTTI_RETURN_IF_ERROR(calls.run(options));
   result.last_instant_ns = calls.last_instant_ns();
+  result.discarded = calls.discarded();
   TUTTI_ASSIGN_OR_RETURN(result.line_after_ns, host.probe_line());
 
   const Damage damage = variant.verify();
@@ -137,12 +184,14 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     result.wrong += record.wrong;
   }
   for (std::size_t i = 0; i <= calls.samples(); ++i) {
-    SampleRecord sample = all.front().samples[i];
-    for (const BlockRecord& record : all) sample = merge(sample, record.samples[i]);
+    std::vector<SampleRecord> parts;
+    for (const BlockRecord& record : all) parts.push_back(record.samples[i]);
+    SampleRecord sample = parts.front();
+    for (const SampleRecord& part : parts) sample = merge(sample, part);
     if (variant.instance().collective == Collective::barrier) judge_barrier(sample, i, result);
     if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
-    const auto loop_ns = static_cast<double>(sample.last_leave - sample.first_enter);
-    result.times_us.push_back(loop_ns * 1e-3 / options.operations);
+    result.samples.push_back(detail_of(sample, parts, calls.times_of(i), options.operations));
+    result.times_us.push_back(result.samples.back().global_us);
     result.slowest.push_back(sample.last_rank);
   }
   return result;

@@ -18,6 +18,9 @@
 // and for barrier, the last call is a single operation and never a sample: a loop in place feeds on its own results,
 // and whether a barrier held is seen on one barrier. (checks_further)
 //
+// The first block of a variant warms it up: its last discarded call is repeated until batches of calls have stopped
+// getting faster (settling.h), or the time for that is over.
+//
 // A block is over in time: after every call, discarded ones included, all hosts look at the instant at which it began,
 // which is the same for all, and where there is no time for a sample and the last call, the last call is next. The
 // least block is one discarded call and the last one, which then counts as the only sample there is.
@@ -31,6 +34,7 @@
 
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
+#include "harness/report/samples.h"
 
 namespace tutti::harness {
 
@@ -41,6 +45,7 @@ struct BlockOptions {
   int samples = kMostSamplesPerBlock;  ///< at most kMostSamplesPerBlock
   int discarded = 2;                   ///< calls before the first sample
   int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
+  std::int64_t warm_up_end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all hosts; 0: no warming up
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
 };
 
@@ -48,6 +53,8 @@ struct BlockOptions {
 struct BlockResult {
   std::vector<double> times_us;          ///< one per sample, at least one
   std::vector<int> slowest;              ///< the rank that left last, one per sample
+  std::vector<Sample> samples;           ///< the same in all detail
+  int discarded = 0;                     ///< calls before the first sample
   std::optional<double> line_before_ns;  ///< empty where there is no line to probe
   std::optional<double> line_after_ns;
   std::int64_t wrong = 0;            ///< elements on all hosts; barrier: samples that broke the rule

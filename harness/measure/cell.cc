@@ -7,17 +7,12 @@
 #include <random>
 
 #include "harness/measure/block.h"
+#include "harness/measure/settling.h"
 #include "harness/measure/statistics.h"
 
 namespace tutti::harness {
 namespace {
 
-constexpr std::size_t kLeastSamples = 100;
-constexpr std::size_t kMostSamples = 5000;
-/// The interval of the median is narrow enough at this half-width (of the median): wider below 50 us, where single
-/// samples tick.
-constexpr double kNarrow = 0.01;
-constexpr double kNarrowBelow50us = 0.02;
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
 constexpr int kRepeatsOfUnsteadyBlock = 3;
@@ -26,11 +21,16 @@ constexpr int kFirstLoop = 10;    ///< operations, before it is known how long o
 constexpr int kShortestLoop = 4;  ///< fewer are no stream
 constexpr int kLongestLoop = 2000;
 constexpr double kLoopUs = 200;
+constexpr std::int64_t kMostWarmUpNs = 1'000'000'000;
+constexpr std::int64_t kWarmUpShare = 8;  ///< a variant warms up for at most one part in so many of its share
+constexpr double kNearFloorTimes = 5;
 
 struct Block {
   std::vector<double> times_us;
   std::vector<int> slowest;
+  std::vector<Sample> samples;
   std::optional<double> line_ns;
+  bool counts = true;  ///< false: its samples are kept and are no part of the row
 };
 
 /// All blocks of one variant.
@@ -39,8 +39,11 @@ struct Series {
   std::int64_t wrong = 0;
   std::string reason;
   int samples_per_block = kMostSamplesPerBlock;
-  int operations = 1;    ///< in a sample
-  bool is_tuned = true;  ///< false: the first block of a stream tells how long its loops should be
+  int operations = 1;                         ///< in a sample
+  bool is_tuned = true;                       ///< false: the first block of a stream tells how long its loops should be
+  std::optional<std::int64_t> warm_up_calls;  ///< empty: not warmed up yet
+  std::int64_t look = next_look(0);           ///< at so many samples is_settled is decided anew
+  bool is_settled = false;
 };
 
 Series series_for(const Case& one) {
@@ -58,17 +61,24 @@ double median_of(std::vector<double> values) {
 
 std::vector<double> times_of(const Series& series) {
   std::vector<double> times;
-  for (const Block& block : series.blocks) times.insert(times.end(), block.times_us.begin(), block.times_us.end());
+  for (const Block& block : series.blocks) {
+    if (block.counts) times.insert(times.end(), block.times_us.begin(), block.times_us.end());
+  }
   return times;
 }
 
-bool is_settled(const Series& series) {
-  const std::vector<double> times = times_of(series);
-  if (times.size() < kLeastSamples) return false;
-  if (times.size() >= kMostSamples) return true;
-  const Summary summary = summarise(times);
-  const double narrow = *summary.median < 50 ? kNarrowBelow50us : kNarrow;
-  return *summary.ci_high - *summary.ci_low <= 2 * narrow * *summary.median;
+OrderedSummary summary_of(const Series& series, double tick_us) {
+  return summarise_in_order(times_of(series), tick_us / series.operations);
+}
+
+/// Whether there are samples enough, or too many; decided where it is time to look.
+bool is_done(Series& series, double tick_us) {
+  const std::int64_t samples = std::ssize(times_of(series));
+  if (samples >= series.look) {
+    series.is_settled = is_settled(summary_of(series, tick_us));
+    series.look = next_look(samples);
+  }
+  return series.is_settled || samples >= kMostSamples;
 }
 
 /// Line round trips of all blocks of all variants; the state in which most of the cell was measured is around the
@@ -77,29 +87,27 @@ std::optional<double> prevailing_line(const std::vector<Series>& all) {
   std::vector<double> lines;
   for (const Series& series : all) {
     for (const Block& block : series.blocks) {
-      if (block.line_ns) lines.push_back(*block.line_ns);
+      if (block.counts && block.line_ns) lines.push_back(*block.line_ns);
     }
   }
   return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
 }
 
-/// Keeps the blocks of the prevailing state, unless a variant has none there: its own line_ns then says so.
-void keep_one_state(std::vector<Series>& all) {
+/// Only the blocks of the prevailing state count, unless a variant has none there: its own line_ns then says so.
+void count_one_state(std::vector<Series>& all) {
   const std::optional<double> line = prevailing_line(all);
   if (!line) return;
+  const auto is_there = [&](const Block& block) { return block.counts && is_same_state(*block.line_ns, *line); };
   for (Series& series : all) {
-    std::vector<Block> kept;
-    for (const Block& block : series.blocks) {
-      if (is_same_state(*block.line_ns, *line)) kept.push_back(block);
-    }
-    if (!kept.empty()) series.blocks = std::move(kept);
+    if (std::ranges::none_of(series.blocks, is_there)) continue;
+    for (Block& block : series.blocks) block.counts = is_there(block);
   }
 }
 
 std::optional<double> line_of(const Series& series) {
   std::vector<double> lines;
   for (const Block& block : series.blocks) {
-    if (block.line_ns) lines.push_back(*block.line_ns);
+    if (block.counts && block.line_ns) lines.push_back(*block.line_ns);
   }
   return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
 }
@@ -107,6 +115,7 @@ std::optional<double> line_of(const Series& series) {
 std::optional<std::int64_t> slowest_of(const Series& series) {
   std::map<int, int> times_last;
   for (const Block& block : series.blocks) {
+    if (!block.counts) continue;
     for (const int rank : block.slowest) ++times_last[rank];
   }
   const auto most = std::max_element(times_last.begin(), times_last.end(),
@@ -114,9 +123,14 @@ std::optional<std::int64_t> slowest_of(const Series& series) {
   return most == times_last.end() ? std::nullopt : std::optional<std::int64_t>(most->first);
 }
 
-Row row_for(const Variant& variant, const Series& series) {
+Row row_for(const Variant& variant, const Series& series, const CellOptions& options) {
   Row row = row_of(variant.instance());
-  set_times(row, summarise(times_of(series)), variant.instance().problem());
+  const OrderedSummary summary = summary_of(series, options.tick_us);
+  set_times(row, summary, variant.instance().problem());
+  row.autocorrelation = summary.autocorrelation;
+  row.warm_up = series.warm_up_calls.value_or(0);
+  if (!is_settled(summary)) add_mark(row, kNoisy);
+  if (*summary.median * series.operations < kNearFloorTimes * options.floor_us) add_mark(row, kNearFloor);
   row.slowest_rank = slowest_of(series);
   row.line_ns = line_of(series);
   row.operations = series.operations;
@@ -125,6 +139,18 @@ Row row_for(const Variant& variant, const Series& series) {
   row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
   row.reason = series.reason;
   return row;
+}
+
+Status hand_over(const Variant& variant, const Series& series, const CellOptions& options) {
+  if (!options.on_samples) return {};
+  std::vector<Sample> samples;
+  for (const Block& block : series.blocks) {
+    for (Sample sample : block.samples) {
+      sample.is_valid = block.counts;
+      samples.push_back(std::move(sample));
+    }
+  }
+  return options.on_samples(variant.instance(), samples);
 }
 
 /// What the blocks of a cell draw from, the same on all hosts.
@@ -139,32 +165,52 @@ struct Source {
   }
 };
 
+/// How long each loop of a stream should be, from the first one; whether that is another length. Without time for
+/// another block it stays.
+bool tune(Series& series, double each_us, bool has_time) {
+  if (series.is_tuned) return false;
+  series.is_tuned = true;
+  const int before = series.operations;
+  if (has_time) series.operations = std::clamp(static_cast<int>(kLoopUs / each_us), kShortestLoop, kLongestLoop);
+  return series.operations != before;
+}
+
+struct Span {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+
+  [[nodiscard]] std::int64_t warm_up_end_ns() const {
+    return begin_ns + std::min((end_ns - begin_ns) / kWarmUpShare, kMostWarmUpNs);
+  }
+};
+
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
-Status add_block(Host& host, Variant& variant, Series& series, Source& source, std::int64_t end_ns) {
+Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
+    const bool is_cold = !series.warm_up_calls;
     TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(host, variant,
                                                          {.salt = source.salt + 1,
                                                           .samples = source.samples(series.samples_per_block),
                                                           .operations = series.operations,
-                                                          .end_ns = end_ns}));
+                                                          .warm_up_end_ns = is_cold ? time.warm_up_end_ns() : 0,
+                                                          .end_ns = time.end_ns}));
     source.salt += 2;  // a block has two refills
+    if (is_cold) series.warm_up_calls = static_cast<std::int64_t>(result.discarded) * series.operations;
     if (series.wrong == 0) series.reason = result.reason;
     series.wrong += result.wrong;
-    const bool has_time = result.last_instant_ns < end_ns;
-    if (!result.is_steady() && has_time && repeat < kRepeatsOfUnsteadyBlock) continue;
+    const bool has_time = result.last_instant_ns < time.end_ns;
     const double each = std::max(median_of(result.times_us), 1e-3);
-    if (!series.is_tuned) {
-      series.is_tuned = true;
-      const int before = series.operations;
-      const int longer = std::clamp(static_cast<int>(kLoopUs / each), kShortestLoop, kLongestLoop);
-      if (has_time) series.operations = longer;
-      if (series.operations != before) continue;  // loops of one length only
-    }
+    Block& block = series.blocks.emplace_back(Block{.times_us = std::move(result.times_us),
+                                                    .slowest = std::move(result.slowest),
+                                                    .samples = std::move(result.samples),
+                                                    .line_ns = result.line_after_ns});
+    const bool is_last = !has_time || repeat == kRepeatsOfUnsteadyBlock;
+    block.counts = result.is_steady() || is_last;
+    if (!block.counts) continue;
+    block.counts = !tune(series, each, !is_last);  // loops of one length only
+    if (!block.counts) continue;
     series.samples_per_block = std::clamp(static_cast<int>(kBlockUs / (each * series.operations)),
                                           kLeastSamplesPerBlock, kMostSamplesPerBlock);
-    series.blocks.push_back({.times_us = std::move(result.times_us),
-                             .slowest = std::move(result.slowest),
-                             .line_ns = result.line_after_ns});
     return {};
   }
   return {};
@@ -180,15 +226,20 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
   std::shuffle(order.begin(), order.end(), source.random);
 
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + options.most_time.count()));
+  const auto are_done = [&] {
+    const auto open = std::ranges::count_if(all, [&](Series& series) { return !is_done(series, options.tick_us); });
+    return open == 0;
+  };
   for (std::size_t block = 0;; ++block) {
     const bool is_first = block < count;
     const bool is_round_over = block % (2 * count) == 0;
-    if (!is_first && is_round_over && std::all_of(all.begin(), all.end(), is_settled)) return {};
+    if (!is_first && is_round_over && are_done()) return {};
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host.agree(monotonic_ns()));
     if (!is_first && now_ns >= end_ns) return {};
     const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
     const std::size_t i = order[block % count];
-    TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source, now_ns + share_ns));
+    TUTTI_RETURN_IF_ERROR(
+        add_block(host, variants[i], all[i], source, {.begin_ns = now_ns, .end_ns = now_ns + share_ns}));
     if (block % count == count - 1) std::reverse(order.begin(), order.end());
   }
 }
@@ -199,9 +250,12 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   std::vector<Series> all;
   for (const Variant& variant : variants) all.push_back(series_for(variant.instance()));
   TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, options));
-  keep_one_state(all);
+  count_one_state(all);
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < variants.size() && host.index() == 0; ++i) rows.push_back(row_for(variants[i], all[i]));
+  for (std::size_t i = 0; i < variants.size() && host.index() == 0; ++i) {
+    rows.push_back(row_for(variants[i], all[i], options));
+    TUTTI_RETURN_IF_ERROR(hand_over(variants[i], all[i], options));
+  }
   return rows;
 }
 

@@ -6,22 +6,29 @@
 // block refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed, after
 // one more call on other data (block.h). The round trip of a cache line is probed before and after: a block in which it
 // changed is repeated, and at the end only the blocks of the cell's prevailing state count, so that variants are
-// compared within one state of the machine.
+// compared within one state of the machine. When it is enough: settling.h.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
 #include "harness/report/record.h"
+#include "harness/report/samples.h"
 
 namespace tutti::harness {
 
 struct CellOptions {
   std::uint64_t seed = 1;
   std::chrono::nanoseconds most_time = std::chrono::seconds(3);  ///< after which no call begins but the least (block.h)
+  double floor_us = 0;  ///< of measure_floor: a sample below five times as much is marked
+  double tick_us = 0;   ///< what readings of the clock differ by; the same on all hosts
+  /// Gets all samples of a case, on host 0; may be empty.
+  std::function<Status(const Case& one, std::span<const Sample> samples)> on_samples = {};
 };
 
 /// Measures `variants` (all of one cell). The rows are host 0's result; other hosts get empty ones.

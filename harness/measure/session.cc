@@ -21,6 +21,7 @@
 #include "harness/launch/binding.h"
 #include "harness/measure/cell.h"
 #include "harness/measure/check.h"
+#include "harness/measure/clock.h"
 #include "harness/measure/host.h"
 #include "harness/report/json.h"
 #include "harness/soak/soak.h"
@@ -146,10 +147,14 @@ class Walk {
   }
 
   Status report_facts() {
-    TUTTI_ASSIGN_OR_RETURN(const double floor_ns, measure_floor(host_));
+    TUTTI_ASSIGN_OR_RETURN(floor_ns_, measure_floor(host_));
+    TUTTI_ASSIGN_OR_RETURN(clock_, host_.agree(measure_clock()));
     TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, host_.exchange(BoundTo::here()));
-    nlohmann::json facts{
-        {"floor_ns", floor_ns}, {"bound", nlohmann::json::array()}, {"backends", nlohmann::json::object()}};
+    nlohmann::json facts{{"floor_ns", floor_ns_},
+                         {"clock_tick_ns", clock_.tick_ns},
+                         {"clock_read_ns", clock_.read_ns},
+                         {"bound", nlohmann::json::array()},
+                         {"backends", nlohmann::json::object()}};
     for (const BoundTo& host : bound) facts["bound"].push_back(host.list());
     for (const auto& [name, backend] : backends_) {
       facts["backends"][name] = nlohmann::json::parse(backend->describe(), nullptr, false);
@@ -207,7 +212,26 @@ class Walk {
       const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + spec_.cells_after;
       most_ns = std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
     }
-    return measure_cell(host_, variants, {.seed = spec_.seed + index, .most_time = std::chrono::nanoseconds(most_ns)});
+    CellOptions options{.seed = spec_.seed + index,
+                        .most_time = std::chrono::nanoseconds(most_ns),
+                        .floor_us = floor_ns_ * 1e-3,
+                        .tick_us = clock_.tick_ns * 1e-3};
+    if (spec_.tells_samples) {
+      options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
+        return report_samples(one, samples);
+      };
+    }
+    return measure_cell(host_, variants, options);
+  }
+
+  /// In parts, each of which a message can hold for any number of ranks.
+  Status report_samples(const Case& one, std::span<const Sample> samples) {
+    const std::string lines = samples_lines(case_id(one), spec_.launch, samples);
+    constexpr std::size_t kPart = std::size_t{1} << 20U;
+    for (std::size_t at = 0; at < lines.size(); at += kPart) {
+      TUTTI_RETURN_IF_ERROR(report("samples", std::string_view(lines).substr(at, kPart)));
+    }
+    return {};
   }
 
   const SessionSpec& spec_;
@@ -215,6 +239,8 @@ class Walk {
   Domain& domain_;
   const Send& send_;
   int cores_;
+  double floor_ns_ = 0;
+  ClockFacts clock_;
   std::unique_ptr<TuttiBackend> own_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::map<std::string, Backend*> backends_;

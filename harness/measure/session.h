@@ -34,6 +34,8 @@ struct SessionSpec {
   std::size_t heap_bytes = 0;
   std::optional<Bind> bind;     ///< see masks_for
   std::int64_t operations = 0;  ///< of a soak, which has no cells
+  int launch = 1;               ///< which start of the ranks this is
+  bool tells_samples = false;   ///< measuring: every sample is reported
 };
 
 [[nodiscard]] std::string to_json(const SessionSpec& spec);
@@ -55,8 +57,9 @@ struct SessionSpec {
 /// Messages to the launcher, by type:
 ///   begin  index of the cell that host 0 begins, in decimal
 ///   cell   its rows, one JSON object per line
-///   facts  JSON object: floor_ns, bound (the cores that each host may run on), and what each backend says of itself
-///   soak   what a soak found (harness/soak/soak.h)
+///   samples  before it, where they are asked for: lines of samples, in parts (harness/report/samples.h)
+///   facts  JSON object: floor_ns, clock_tick_ns, clock_read_ns, bound (the cores that each host may run on), and what
+///   each backend says of itself soak   what a soak found (harness/soak/soak.h)
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 
 struct SessionPlace {

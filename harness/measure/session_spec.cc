@@ -47,6 +47,8 @@ std::string to_json(const SessionSpec& spec) {
       {"heap_bytes", spec.heap_bytes},
       {"bind", spec.bind ? to_string(*spec.bind) : ""},
       {"operations", spec.operations},
+      {"launch", spec.launch},
+      {"tells_samples", spec.tells_samples},
   }
       .dump();
 }
@@ -70,6 +72,8 @@ Result<SessionSpec> session_from_json(std::string_view text) {
     TUTTI_ASSIGN_OR_RETURN(spec.bind, parse_bind(bind));
   }
   spec.operations = json.value("operations", std::int64_t{0});
+  spec.launch = json.value("launch", 1);
+  spec.tells_samples = json.value("tells_samples", false);
   std::vector<Counts> files;
   const nlohmann::json counts = json.value("counts", nlohmann::json::object());
   for (const auto& [name, numbers] : counts.items()) {

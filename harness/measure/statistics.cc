@@ -88,13 +88,16 @@ Summary summarise(std::span<const double> samples) {
 
 OrderedSummary summarise_in_order(std::span<const double> samples, double tick) {
   if (samples.empty()) return {};
-  OrderedSummary summary{without_interval(sorted_of(samples))};
   std::vector<double> times(samples.begin(), samples.end());
+  const auto [least, most] = std::ranges::minmax(times);
   SplitMix random(static_cast<std::uint64_t>(samples.size()));
-  if (tick > 0) std::ranges::for_each(times, [&](double& time) { time += tick * (random.uniform() - 0.5); });
-  std::vector<double> sorted = times;
-  std::ranges::sort(sorted);
-  summary.median = median_of(sorted);
+  if (tick > 0) {
+    for (double& time : times) time = std::clamp(time + tick * (random.uniform() - 0.5), least, most);
+  }
+  const std::vector<double> sorted = sorted_of(times);
+  OrderedSummary summary{without_interval(sorted)};
+  summary.min = least;
+  summary.max = most;
   if (summary.samples < kLeastSamplesInOrder) return summary;
   summary.autocorrelation = autocorrelation(samples);
   summary.inflation = sign_inflation(times, *summary.median);

@@ -65,9 +65,10 @@ inline constexpr double kSureQuantile = 4;                      ///< of sure_low
 /// Of times taken one after the other, in that order, by a clock that tells times apart which differ by `tick` or more.
 /// The ends of the interval lie at ranks (n+1)/2 -+ z/2 sqrt(n x inflation) of the sorted samples, between two of them
 /// by interpolation, so that its coverage does not jump from n to n (after Hettmansperger & Sheather 1986, Stat. Prob.
-/// Letters 4:75). Each reading stands for any time within its tick: the median and its interval are those of the
-/// readings with evenly distributed noise of one tick added, seeded, the same for the same n (Machado & Santos Silva
-/// 2005, JASA 100:1226); without it, an interval between equal readings would have no width.
+/// Letters 4:75). Each reading stands for any time within its tick: the median, its interval and the percentiles
+/// are those of the readings with evenly distributed noise of one tick added, seeded, the same for the same n (Machado
+/// & Santos Silva 2005, JASA 100:1226), within the least and the most that was read; without it, an interval between
+/// equal readings would have no width.
 [[nodiscard]] OrderedSummary summarise_in_order(std::span<const double> samples, double tick = 0);
 
 /// Of the same cell in several launches: how far their medians lie apart, and how sure each is of itself.

@@ -6,9 +6,7 @@
 #include "harness/report/file.h"
 
 namespace tutti::harness {
-namespace {
-
-std::string quoted(const std::string& text) {
+std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string result = "\"";
   for (const char c : text) {
@@ -17,8 +15,6 @@ std::string quoted(const std::string& text) {
   }
   return result + '"';
 }
-
-}  // namespace
 
 std::string csv_header() {
   std::string line;
@@ -33,7 +29,7 @@ std::string csv_row(const Row& row) {
   std::string line;
   for (const Column& column : columns()) {
     if (&column != &columns().front()) line += ',';
-    line += quoted(field_text(row, column).value_or(""));
+    line += csv_field(field_text(row, column).value_or(""));
   }
   return line;
 }

@@ -66,9 +66,15 @@ const std::vector<Row>& Launches::launches_of(const std::string& case_id) const 
 Row Launches::joined(const std::vector<Row>& launches) const {
   Row row = *std::ranges::max_element(launches, {}, weight);
   row.time_median = row.time_ci_low = row.time_ci_high = row.time_min = row.time_max = {};
+  row.time_p90 = row.autocorrelation = {};
   row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = {};
   row.samples = 0;
-  for (const Row& one : launches) row.samples += one.samples;
+  for (const Row& one : launches) {
+    row.samples += one.samples;
+    for (const std::string_view mark : {kNoisy, kNearFloor}) {
+      if (has_mark(one, mark)) add_mark(row, mark);
+    }
+  }
   const std::vector<double> medians = medians_of(launches);
   if (medians.empty()) return row;
   const Summary summary = summarise(medians);

@@ -53,6 +53,14 @@ const std::array kColumns{
            "place feeds on its own results; empty: nothing was checked",
            &Row::checked_on},
     Column{"counts", "", "how a v form's elements are shared out among its blocks; none for all others", &Row::counts},
+    Column{"time_p90", "us", "90th percentile; from 10 samples", &Row::time_p90},
+    Column{"autocorrelation", "", "of neighbouring samples (lag 1); the interval is widened by what it costs",
+           &Row::autocorrelation},
+    Column{"warm_up", "", "calls discarded before the first sample, until they stopped getting faster", &Row::warm_up},
+    Column{"marks", "",
+           "noisy: the interval did not get as narrow as it should within the time; near floor: the time is below five "
+           "times that of a sample in which nothing is done; both separated by a semicolon; or empty",
+           &Row::marks},
 };
 
 /// A field as text, by its type.
@@ -114,6 +122,14 @@ std::optional<std::string> field_text(const Row& row, const Column& column) {
   return std::visit(FieldText{row}, column.member);
 }
 
+bool has_mark(const Row& row, std::string_view mark) { return row.marks.find(mark) != std::string::npos; }
+
+void add_mark(Row& row, std::string_view mark) {
+  if (has_mark(row, mark)) return;
+  if (!row.marks.empty()) row.marks += "; ";
+  row.marks += mark;
+}
+
 Row row_of(const Case& one) {
   Row row;
   row.case_id = case_id(one);
@@ -141,6 +157,7 @@ void set_times(Row& row, const Summary& summary, const Problem& problem) {
   row.time_ci_low = summary.ci_low;
   row.time_ci_high = summary.ci_high;
   row.time_min = summary.min;
+  row.time_p90 = summary.p90;
   row.time_p95 = summary.p95;
   row.time_p99 = summary.p99;
   row.time_max = summary.max;

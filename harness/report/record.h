@@ -61,9 +61,20 @@ struct Row {
   std::int64_t operations = 1;
   std::string checked_on = {};
   std::string counts = {};
+  std::optional<double> time_p90 = {};
+  std::optional<double> autocorrelation = {};
+  std::int64_t warm_up = 0;
+  std::string marks = {};
 
   bool operator==(const Row&) const = default;
 };
+
+/// What `marks` may hold, separated by "; ".
+inline constexpr std::string_view kNoisy = "noisy";
+inline constexpr std::string_view kNearFloor = "near floor";
+[[nodiscard]] bool has_mark(const Row& row, std::string_view mark);
+/// Adds it where it is not there.
+void add_mark(Row& row, std::string_view mark);
 
 /// The fields that the case alone decides; the rest is not measured and `unchecked`.
 [[nodiscard]] Row row_of(const Case& one);

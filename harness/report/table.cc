@@ -44,11 +44,16 @@ std::string ratio_text(const std::optional<double>& value) {
 
 bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && rows[0].backend != rows[1].backend; }
 
+constexpr char kNoisySign = '~';       // after the interval
+constexpr char kNearFloorSign = '\'';  // after the time
+
 /// time ci algbw busbw verdict
 constexpr std::size_t kMeasuresWidth = 9 + 6 + 8 + 8 + 10;
 std::string measures(const Row& row) {
-  return fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>10}", number(row.time_median), interval(row), number(row.algbw),
-                     number(row.busbw), to_string(row.verdict));
+  return fmt::format(" {:>8}{}{:>5}{}{:>7} {:>7}{:>10}", number(row.time_median),
+                     has_mark(row, kNearFloor) ? kNearFloorSign : ' ', interval(row),
+                     has_mark(row, kNoisy) ? kNoisySign : ' ', number(row.algbw), number(row.busbw),
+                     to_string(row.verdict));
 }
 const std::string kMeasuresNames =
     fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>10}", "time", "ci", "algbw", "busbw", "verdict");
@@ -158,6 +163,8 @@ void Table::count(std::span<const Row> rows) {
   const Row* reference = reference_of(rows);
   for (const Row& row : rows) {
     ++verdicts_[row.verdict];
+    noisy_ += has_mark(row, kNoisy) ? 1 : 0;
+    near_floor_ += has_mark(row, kNearFloor) ? 1 : 0;
     if (row.verdict == Verdict::skipped) {
       const std::string why = fmt::format("{}: {}", row.backend, row.reason);
       const auto same = std::ranges::find(skipped_, why, &std::pair<std::string, std::int64_t>::first);
@@ -204,6 +211,15 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
     text += fmt::format("# ratio, time of {} / time of {}: geometric mean {:.2f} over {}, of which {} above 1\n",
                         kOwnBackend, reference, std::exp(sum.log_sum / static_cast<double>(sum.cells)), sum.cells,
                         sum.slower);
+  }
+  if (noisy_ > 0) {
+    text +=
+        fmt::format("# {} after ci: noisy, {} rows whose interval did not get within 1 % (2 % below 50 us) in time\n",
+                    kNoisySign, noisy_);
+  }
+  if (near_floor_ > 0) {
+    text += fmt::format("# {} after time: near floor, {} rows below five times a sample in which nothing is done\n",
+                        kNearFloorSign, near_floor_);
   }
   for (const auto& [reason, number_of_rows] : skipped_)
     text += fmt::format("# skipped: {} x {}\n", number_of_rows, reason);

@@ -6,7 +6,8 @@
 //   # all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated
 //
 // Columns: size [bytes] and count [elements] as in nccl-tests; time: median [us]; ci: half-width of the median's 95 %
-// interval [% of the median]; algbw, busbw [1e9 bytes/s]; ratio: our time / their time. `-` is "not measured".
+// interval [% of the median], with ~ where it is noisy, and ' between both where the time is near the floor; algbw,
+// busbw [1e9 bytes/s]; ratio: our time / their time. `-` is "not measured".
 #pragma once
 
 #include <cstdint>
@@ -59,6 +60,8 @@ class Table {
   std::string heading_;         ///< of the block that is open
   std::set<std::string> told_;  ///< reasons given in it
   std::int64_t cells_ = 0;
+  std::int64_t noisy_ = 0;  ///< rows with that mark
+  std::int64_t near_floor_ = 0;
   std::map<Verdict, std::int64_t> verdicts_;
   std::map<std::string, Ratios> ratios_;                       ///< by reference
   std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< reason, rows

@@ -183,11 +183,11 @@ class Output(unittest.TestCase):
 
 class Files(BadInput):
     def test_a_directory_that_does_not_exist(self):
-        for command, option in [("run", "--csv"), ("run", "--json"), ("check", "--csv")]:
+        for command, option in [("run", "--csv"), ("run", "--json"), ("run", "--samples"), ("check", "--csv")]:
             self.refused(command, option, "/nowhere/at/all/rows", names=["'/nowhere/at/all/rows'", "'/nowhere/at/all'"])
 
     def test_a_directory_in_place_of_a_file(self):
-        for command, option in [("run", "--csv"), ("run", "--json"), ("check", "--csv")]:
+        for command, option in [("run", "--csv"), ("run", "--json"), ("run", "--samples"), ("check", "--csv")]:
             self.refused(command, option, "/usr", names=["'/usr'"])
 
     def test_a_file_as_a_directory(self):
@@ -196,6 +196,8 @@ class Files(BadInput):
 
     def test_one_file_for_two(self):
         self.refused("run", "--csv", "rows", "--json", "rows", names=["--csv", "--json", "'rows'", "'rows.json'"])
+        self.refused("run", "--csv", "rows", "--samples", "rows", names=["--csv", "--samples", "'rows.samples.csv'"])
+        self.refused("run", "--json", "rows", "--samples", "rows", names=["--json", "--samples"])
         self.refused("run", "--csv", "rows", "--json", "./rows", names=["--csv", "--json", "'rows'", "'rows.json'"])
         self.refused("run", "--csv", "./x/../rows", "--json", "rows", names=["--csv", "--json"])
         with tempfile.TemporaryDirectory() as folder:
@@ -212,6 +214,8 @@ class Files(BadInput):
             self.refused("run", "--csv", kept, "--json", "/nowhere/x", names=["'/nowhere/x'"])
             self.refused("run", "--csv", kept, "--ranks", "0", names=["'0'"])
             self.refused("run", "--json", kept, "--csv", "/nowhere/x", names=["'/nowhere/x'"])
+            self.refused("run", "--json", kept, "--samples", "/nowhere/x", names=["'/nowhere/x'"])
+            self.refused("run", "--samples", kept, "--json", "/nowhere/x", names=["'/nowhere/x'"])
             self.assertEqual(kept.read_text(), "rows of yesterday\n")
             self.assertEqual(list(pathlib.Path(folder).iterdir()), [kept])
 

@@ -134,7 +134,7 @@ class Interleaved(unittest.TestCase):
         self.assertEqual(self.record["seed"], "1")
         self.assertIn("openmpi", self.record["versions"])
         self.assertIn("Open MPI", self.record["versions"]["openmpi"])
-        self.assertEqual(list(self.record["measurement"]), ["floor_us.P2"])
+        self.assertEqual(list(self.record["measurement"]), ["clock_read_ns", "clock_tick_ns", "floor_us.P2"])
 
     def test_an_identifier_selects_its_case(self):
         chosen = {(row["collective"], row["backend"]): row["case"] for row in self.rows}
@@ -342,6 +342,31 @@ class Options(Sweep):
         self.assertEqual(len({row["backend"] for row in rows}), 2 if support.HAS_OPENMPI else 1)
         _, again = self.sweep("--case", rows[0]["case"], "--budget", "1s")
         self.assertEqual([row["case"] for row in again], [rows[0]["case"]])
+
+    def test_every_sample_is_written_and_makes_up_the_rows(self):
+        with support.Run("run", "all_reduce", "barrier", "--backends", "tutti", "--ranks", "3", "--sizes", "8,64K",
+                         "--budget", "3s", "--launches", "2", "--samples", "{folder}/samples.csv", *FILES) as one:
+            result = one.wait(60)
+            self.assertEqual(result.code, 0, result)
+            _, rows = one.rows()
+            header, samples = support.read_csv(one.path / "samples.csv")
+        self.assertEqual(header, "case launch index valid global_us last_arrival_us skew_us arrived_last finished_last "
+                                 "rank_us".split())
+        for row in rows:
+            mine = [s for s in samples if (s["case"], s["launch"]) == (row["case"], row["launch"])]
+            self.assertEqual([int(s["index"]) for s in mine], list(range(len(mine))))
+            valid = [float(s["global_us"]) for s in mine if s["valid"] == "1"]
+            self.assertEqual(len(valid), int(row["samples"]), row)
+            self.assertTrue(math.isclose(min(valid), float(row["time_min"]), rel_tol=1e-4), row)
+            self.assertTrue(math.isclose(max(valid), float(row["time_max"]), rel_tol=1e-4), row)
+            for s in mine:
+                ranks = [float(value) for value in s["rank_us"].split()]
+                self.assertEqual(len(ranks), 3)
+                self.assertLessEqual(max(ranks), float(s["global_us"]) * 1.0001)
+                self.assertTrue(math.isclose(float(s["last_arrival_us"]) + float(s["skew_us"]), float(s["global_us"]),
+                                             rel_tol=1e-4, abs_tol=1e-3), s)
+                self.assertTrue({s["arrived_last"], s["finished_last"]} <= {"0", "1", "2"}, s)
+        self.assertEqual(len({s["launch"] for s in samples}), 2)
 
     def test_all_roots(self):
         result, rows = self.sweep("broadcast", "--backends", "tutti", "--ranks", "2,3", "--roots", "all",

@@ -2,6 +2,7 @@
 // A cell's verdict holds against systems that count their calls and work in a few of them.
 #include "harness/measure/cell.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -108,6 +109,37 @@ TEST(Cell, EveryVariantHasASampleAlsoWhereThereIsNoTime) {
     EXPECT_EQ(row.samples, 1);
   }
   EXPECT_EQ(one.calls() + other.calls(), 4);
+}
+
+TEST(Cell, WhatDoesNotSettleIsNoisyAndWhatIsShortIsNearTheFloor) {
+  int calls = 0;
+  LazyBackend restless([](int) { return true; }), short_of_time([](int) { return true; });
+  restless.set_on_call([&] { std::this_thread::sleep_for(std::chrono::microseconds(++calls % 2 == 0 ? 50 : 400)); });
+  const Row noisy = measure({&restless}, {.most_time = std::chrono::milliseconds(30)}).front();
+  EXPECT_TRUE(has_mark(noisy, kNoisy)) << noisy.time_ci_low.value_or(0) << " " << noisy.time_ci_high.value_or(0);
+  EXPECT_FALSE(has_mark(noisy, kNearFloor));
+  const CellOptions high{.most_time = std::chrono::milliseconds(5), .floor_us = 1e6};
+  EXPECT_TRUE(has_mark(measure({&short_of_time}, high).front(), kNearFloor));
+}
+
+TEST(Cell, WarmsUpOnceAndHandsOverEverySample) {
+  LazyBackend backend([](int) { return true; });
+  std::vector<Sample> all;
+  const CellOptions options{.most_time = std::chrono::milliseconds(50),
+                            .on_samples = [&](const Case& one, std::span<const Sample> samples) {
+                              EXPECT_EQ(one.backend, backend.name());
+                              all.assign(samples.begin(), samples.end());
+                              return Status();
+                            }};
+  const Row row = measure({&backend}, options).front();
+  EXPECT_GE(row.warm_up, 16) << "a batch of four, and three that are no better";
+  EXPECT_EQ(row.samples, std::ranges::count_if(all, &Sample::is_valid));
+  EXPECT_LT(std::ssize(all), backend.calls() - row.warm_up);
+  for (const Sample& one : all) {
+    ASSERT_EQ(one.rank_us.size(), static_cast<std::size_t>(kRanks));
+    EXPECT_LE(std::ranges::max(one.rank_us), one.global_us + 1e-9);
+    EXPECT_NEAR(one.last_arrival_us + one.skew_us, one.global_us, 1e-9);
+  }
 }
 
 TEST(Cell, ASlowVariantLeavesTimeToTheOthers) {

@@ -115,6 +115,18 @@ TEST(Table, WhatIsNotOkSaysWhyOncePerBlock) {
   EXPECT_THAT(table.cell(rows), Not(HasSubstr("#")));
 }
 
+TEST(Table, MarksStandBesideTheNumberThatTheyDoubt) {
+  Table table;
+  std::vector<Row> rows = pair_of(4096, 0.512, 2.048);
+  add_mark(rows[0], kNearFloor);
+  add_mark(rows[1], kNoisy);
+  EXPECT_THAT(table.cell(rows), HasSubstr("0.512'  2.0   8.000   8.000        ok    2.048   2.0~  2.000   2.000"));
+  const std::string footer = table.footer({});
+  EXPECT_THAT(footer, HasSubstr("# ~ after ci: noisy, 1 rows "));
+  EXPECT_THAT(footer, HasSubstr("# ' after time: near floor, 1 rows "));
+  EXPECT_THAT(Table().footer({}), Not(HasSubstr("noisy")));
+}
+
 TEST(Table, ComparesOnlyRightResultsOfOneLaunch) {
   Table table;
   std::vector<Row> rows = pair_of(8, 1, 2);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/samples.h"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/report/csv.h"
+#include "harness/report/file.h"
+
+namespace tutti::harness {
+
+std::string samples_header() {
+  return "case,launch,index,valid,global_us,last_arrival_us,skew_us,arrived_last,finished_last,rank_us";
+}
+
+std::string samples_lines(std::string_view case_id, std::int64_t launch, std::span<const Sample> samples) {
+  const std::string name = csv_field(std::string(case_id));
+  std::string lines;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const Sample& one = samples[i];
+    lines += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{},{},{:.6g}\n", name, launch, i, one.is_valid ? 1 : 0,
+                         one.global_us, one.last_arrival_us, one.skew_us, one.arrived_last, one.finished_last,
+                         fmt::join(one.rank_us, " "));
+  }
+  return lines;
+}
+
+Result<SamplesFile> SamplesFile::open(std::string path) {
+  File file(std::fopen(path.c_str(), "we"));
+  if (file == nullptr) return cannot_write(Code::invalid_argument, path, errno);
+  SamplesFile samples(std::move(path), std::move(file));
+  TUTTI_RETURN_IF_ERROR(samples.write(Code::invalid_argument, samples_header() + "\n"));
+  return samples;
+}
+
+Status SamplesFile::write(Code code, std::string_view text) {
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
+  if (is_written && std::fflush(file_.get()) == 0) return {};
+  return cannot_write(code, path_, errno);
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every timed sample of every case, as CSV: what the rows sum up. None is left out; those that do not count (their
+// block was repeated because the machine changed its state, or lay in another state than the cell's) say so.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+/// One sample on all ranks. Durations are of one operation, where a sample is a loop of several: the loop's, divided by
+/// their number.
+struct Sample {
+  double global_us = 0;        ///< from the earliest arrival to the latest end: what the row's times are made of
+  double last_arrival_us = 0;  ///< from the latest arrival to the latest end; below 0 where ranks end before it
+  double skew_us = 0;          ///< from the earliest arrival to the latest, not divided
+  int arrived_last = 0;        ///< rank
+  int finished_last = 0;
+  std::vector<double> rank_us = {};  ///< from its own arrival to its own end, by rank
+  bool is_valid = true;              ///< counts in the row
+};
+
+[[nodiscard]] std::string samples_header();
+/// One line per sample, each with its end; `rank_us` is one field, its numbers separated by spaces.
+[[nodiscard]] std::string samples_lines(std::string_view case_id, std::int64_t launch, std::span<const Sample> samples);
+
+class SamplesFile {
+ public:
+  /// Creates or replaces the file and writes the header: called before anything is measured.
+  /// Errors: invalid_argument naming the path and the reason.
+  [[nodiscard]] static Result<SamplesFile> open(std::string path);
+  /// Appends what samples_lines gave and hands it to the operating system. Errors: io naming the path and the reason.
+  Status write(std::string_view lines) { return write(Code::io, lines); }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
+  };
+  using File = std::unique_ptr<std::FILE, Close>;
+  SamplesFile(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
+  Status write(Code code, std::string_view text);
+
+  std::string path_;
+  File file_;
+};
+
+}  // namespace tutti::harness
