@@ -146,12 +146,23 @@ constexpr Row kRows[] = {{"broadcast", broadcast<true>, broadcast<false>, false,
                          {"send", send<true>, send<false>, false, InPlace::same_buffer},
                          {"recv", receive, start_receive, false, InPlace::same_buffer}};
 
-constexpr Row kSendrecvInPlace{"sendrecv", sendrecv_in_place, nullptr, false, InPlace::same_buffer};
+// Before its version 5, Open MPI's MPI_Ialltoallv in place reckons with an extent that was never set (its issue 9749).
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+constexpr Function kAllToAllVInPlace = nullptr;
+#else
+constexpr Function kAllToAllVInPlace = all_to_all_v<false>;
+#endif
+
+/// In place other functions, or none.
+constexpr Row kInPlaceRows[] = {{"sendrecv", sendrecv_in_place, nullptr, false, InPlace::same_buffer},
+                                {"all_to_all_v", all_to_all_v<true>, kAllToAllVInPlace, false, InPlace::send}};
 
 }  // namespace
 
 const Row* find_row(std::string_view collective, bool is_in_place) {
-  if (is_in_place && collective == kSendrecvInPlace.name) return &kSendrecvInPlace;
+  for (const Row& row : kInPlaceRows) {
+    if (is_in_place && row.name == collective) return &row;
+  }
   for (const Row& row : kRows) {
     if (row.name == collective) return &row;
   }

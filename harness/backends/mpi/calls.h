@@ -43,7 +43,7 @@ enum class InPlace { send, send_at_root, receive_at_root, one_buffer, same_buffe
 struct Row {
   std::string_view name;
   Function blocking;
-  Function nonblocking;  ///< null: MPI has none
+  Function nonblocking;  ///< null: MPI has none, or this one's is broken
   bool reduces;
   InPlace in_place;
 };

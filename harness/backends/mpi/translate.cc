@@ -89,7 +89,7 @@ std::string translate_function(const TuttiBackendCall& call, Prepared& prepared)
   if (row == nullptr) return unknown("collective", collective, row_names());
   prepared.function = call.asynchronous != 0 ? row->nonblocking : row->blocking;
   if (prepared.function == nullptr) {
-    return "MPI 3 has no nonblocking " + std::string(collective) + (call.in_place != 0 ? " in place" : "");
+    return "this MPI has no sound nonblocking " + std::string(collective) + (call.in_place != 0 ? " in place" : "");
   }
   if (std::string reason = translate_buffers(call, row->in_place, prepared); !reason.empty()) return reason;
   return row->reduces ? translate_op(call, prepared) : "";
