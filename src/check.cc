@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "harness/cases/conformance.h"
 #include "harness/launch/board.h"
@@ -29,7 +30,26 @@ struct Tally {
   std::int64_t other = 0;
 };
 
-void tell(const Row& row, Tally& tally) {
+/// The steps of all jobs of tasks whose order a seed has drawn.
+struct Steps {
+  std::uint64_t count = 0;
+  std::uint64_t trace = 0;
+
+  void add(const std::string& facts_json) {
+    const nlohmann::json facts = nlohmann::json::parse(facts_json, nullptr, false);
+    if (!facts.is_object() || !facts.contains("order")) return;
+    count += facts["order"].value("steps", std::uint64_t{0});
+    trace = trace * 31 + facts["order"].value("trace", std::uint64_t{0});
+  }
+};
+
+/// Brings a case back; where its order was drawn, step by step.
+std::string repeat_command(const std::string& case_id, const harness::SessionSpec& spec) {
+  const bool names_seed = spec.order_seed || spec.seed != harness::Sweep().seed;
+  return fmt::format("tutti check --case {}{}", case_id, names_seed ? fmt::format(" --seed {}", spec.seed) : "");
+}
+
+void tell(const Row& row, const harness::SessionSpec& spec, Tally& tally) {
   if (row.verdict == Verdict::ok) {
     ++tally.ok;
     return;
@@ -37,6 +57,8 @@ void tell(const Row& row, Tally& tally) {
   ++(row.verdict == Verdict::wrong ? tally.wrong : row.verdict == Verdict::error ? tally.errors : tally.other);
   if (tally.wrong + tally.errors + tally.other <= kMostShown) {
     fmt::print("{}  {}\n  {}\n", to_string(row.verdict), row.case_id, row.reason);
+    const bool has_run = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
+    if (has_run) fmt::print("  to repeat it: {}\n", repeat_command(row.case_id, spec));
   }
 }
 
@@ -74,27 +96,41 @@ int check(const SweepOptions& options) {
   request.spec.ranks_as = sweep.ranks_as;
   request.spec.seed = sweep.seed;
   request.spec.timeout = sweep.timeout;
+  const bool draws_order = parsed.value().has_seed && sweep.ranks_as == harness::RanksAs::tasks;
+  if (draws_order) request.spec.order_seed = sweep.seed;
 
   Tally tally;
+  Steps steps;
+  std::string case_at_hand;
   Progress progress(0);
   const std::int64_t begin = harness::monotonic_ns();
-  const int code = run_jobs(request, {.on_begin = [&](const std::vector<Case>& cell, std::size_t index,
-                                                      std::size_t of) { progress.begin(cell.front(), index, of); },
+  const int code = run_jobs(request, {.on_begin =
+                                          [&](const std::vector<Case>& cell, std::size_t index, std::size_t of) {
+                                            progress.begin(cell.front(), index, of);
+                                            case_at_hand = case_id(cell.front());
+                                          },
                                       .on_cell = [&](const std::vector<Row>& rows) -> Status {
                                         progress.clear();
                                         for (const Row& row : rows) {
-                                          tell(row, tally);
+                                          tell(row, request.spec, tally);
                                           if (csv) TUTTI_RETURN_IF_ERROR(csv->write(row));
                                         }
                                         return {};
                                       },
-                                      .on_facts = [](int, const std::string&) {}});
+                                      .on_facts = [&](int, const std::string& facts) { steps.add(facts); }});
   progress.clear();
+  if (code != exit_ok && code != exit_interrupted && draws_order && !case_at_hand.empty()) {
+    fmt::print("  to repeat it: {}\n", repeat_command(case_at_hand, request.spec));
+  }
   const double seconds = static_cast<double>(harness::monotonic_ns() - begin) * 1e-9;
   fmt::print(
       "# check: {} cases as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
       request.cells.size(), to_string(sweep.ranks_as), tally.ok, tally.wrong, tally.errors + tally.other,
       static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.errors - tally.other, seconds);
+  if (draws_order && code == exit_ok) {
+    fmt::print("# order: drawn from seed {}, {} steps, trace {:016x}: the same seed gives the same steps\n", sweep.seed,
+               steps.count, steps.trace);
+  }
   for (const harness::LeftOut& item : conformance.value().left_out) {
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);
   }
@@ -110,16 +146,17 @@ void add_check(CLI::App& program, Action& action) {
   command->footer("Example: tutti check all --ranks 1,2,3,5,8,16 --ranks-as threads");
   auto options = std::make_shared<SweepOptions>(
       *command,
-      std::vector<OptionChoice>{{"--ranks", "1,2,3,5,8", "numbers of ranks; 1:128 is every number between"},
-                                "--ranks-as",
-                                {"--algorithms", "all", "algorithms by name, or all"},
-                                {"--dtypes", "all", "element types; the first is that of the counts and placements"},
-                                {"--ops", "all", "reductions; the first is that of the counts and placements"},
-                                "--timeout",
-                                {"--counts", "equal,ramp,one-heavy,zeros,random"},
-                                "--seed",
-                                "--case",
-                                "--csv"},
+      std::vector<OptionChoice>{
+          {"--ranks", "1,2,3,5,8", "numbers of ranks; 1:128 is every number between"},
+          "--ranks-as",
+          {"--algorithms", "all", "algorithms by name, or all"},
+          {"--dtypes", "all", "element types; the first is that of the counts and placements"},
+          {"--ops", "all", "reductions; the first is that of the counts and placements"},
+          "--timeout",
+          {"--counts", "equal,ramp,one-heavy,zeros,random"},
+          {"--seed", "1", "of inputs; where it is given with --ranks-as tasks, also of the order of the ranks' steps"},
+          "--case",
+          "--csv"},
       all_but_v_forms());
   add_soak(*command, action);
   command->callback([&action, options, command] {

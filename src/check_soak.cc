@@ -31,10 +31,12 @@ class Messages final : public harness::Listener {
   std::optional<Result<SoakResult>> result;
 };
 
+/// Tasks take turns where no --seed is given: then the mix is the last of so many from the first on.
 std::string command_of(const SessionSpec& spec) {
   const std::string backend = spec.references.empty() ? "" : " --backends " + spec.references.front();
-  return fmt::format("tutti check soak{} --ranks {} --ranks-as {} --seed {} --operations {}", backend, spec.ranks,
-                     to_string(spec.ranks_as), spec.seed, spec.operations);
+  const bool takes_turns = spec.ranks_as == harness::RanksAs::tasks && !spec.order_seed;
+  return fmt::format("tutti check soak{} --ranks {} --ranks-as {} {} {} --operations {}", backend, spec.ranks,
+                     to_string(spec.ranks_as), takes_turns ? "--seeds" : "--seed", spec.seed, spec.operations);
 }
 
 int exit_code_of(const harness::Outcome& outcome) {
@@ -56,6 +58,9 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
       "in /dev/shm: {}; in the ranks: {:+} descriptors, {:+} mappings of groups\n",
       before.descriptors, after.descriptors, before.children, after.children, before.mappings, after.mappings,
       left.find("/dev/shm") == left.npos ? "nothing" : "something", result.leaked_descriptors, result.leaked_mappings);
+  if (spec.order_seed) {
+    fmt::print("  order drawn from seed {}: {} steps, trace {:016x}\n", *spec.order_seed, result.steps, result.trace);
+  }
   std::fflush(stdout);
   for (const auto& [reason, count] : result.not_run) fmt::print("  not run: {} x {}\n", count, reason);
   if (result.wrong > 0) fmt::print("  wrong: {}\n", result.first_wrong);
@@ -118,6 +123,7 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
       common.ranks = count;
       for (int i = 0; i < settings.seeds; ++i) {
         common.seed = sweep.seed + static_cast<std::uint64_t>(i);
+        if (settings.has_seed && common.ranks_as == harness::RanksAs::tasks) common.order_seed = common.seed;
         soaks.push_back(common);
       }
     }
@@ -144,13 +150,16 @@ void add_soak(CLI::App& check, Action& action) {
   command->footer("Example: tutti check soak --ranks 4 --seed 7 --operations 10000");
   auto options = std::make_shared<SweepOptions>(
       *command,
-      std::vector<OptionChoice>{{"--backends", harness::kOwnBackend},
-                                {"--ranks", "4", "numbers of ranks; 1:8 is every number between"},
-                                "--ranks-as",
-                                {"--seed", "1", "of the mix: the same seed gives the same operations"},
-                                "--seeds",
-                                "--operations",
-                                "--timeout"},
+      std::vector<OptionChoice>{
+          {"--backends", harness::kOwnBackend},
+          {"--ranks", "4", "numbers of ranks; 1:8 is every number between"},
+          "--ranks-as",
+          {"--seed", "1",
+           "of the mix: the same seed gives the same operations; where it is given with --ranks-as "
+           "tasks, also of the order of the ranks' steps"},
+          "--seeds",
+          "--operations",
+          "--timeout"},
       std::span<const Collective>());
   command->callback([&check, &action, options] {
     action = [&check, options] {

@@ -247,6 +247,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     const std::string collectives = fmt::format("{}", fmt::join(collectives_, ","));
     TUTTI_ASSIGN_OR_RETURN(settings.sweep.collectives, harness::parse_collectives(collectives));
   }
+  settings.has_seed = texts_.contains("--seed") && !texts_.at("--seed").empty();
   for (const Option& option : kOptions) {
     const auto given = texts_.find(std::string(option.name));
     if (given == texts_.end()) continue;

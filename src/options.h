@@ -21,6 +21,7 @@ namespace tutti::program {
 struct Settings {
   harness::Sweep sweep;
   bool has_ranks = false;  ///< --ranks was given
+  bool has_seed = false;   ///< --seed was given
   std::string csv;
   std::string json;
   std::string samples;

@@ -5,12 +5,17 @@
 #include <array>
 #include <cstring>
 
+#include "harness/measure/order.h"
 #include "harness/verify/check.h"
 
 namespace tutti::harness {
 namespace {
 
 constexpr int kRounds = 2;
+/// In a simulation: all generations and slots come round. Long buffers go through their slots within one operation.
+constexpr int kSimulatedRounds = 10;
+constexpr int kSimulatedLongRounds = 4;
+constexpr Count kLongBytes = 16 * 1024;
 constexpr int kBarrierRounds = 12;
 /// How late the late rank of a barrier is: far longer than a barrier takes where every rank has a core.
 constexpr std::int64_t kLateNs = 200'000;
@@ -78,9 +83,18 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant) {
   return damage;
 }
 
+Result<Damage> check_in_order(Variant& variant, Order& order) {
+  order.begin(case_id(variant.instance()));
+  return variant.run_simulated(order, variant.instance().bytes > kLongBytes ? kSimulatedLongRounds : kSimulatedRounds);
+}
+
 }  // namespace
 
 Result<Row> check_case(Host& host, Variant& variant) {
+  if (host.order() != nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(const Damage damage, check_in_order(variant, *host.order()));
+    return conclude(host, variant.instance(), damage);
+  }
   const bool is_barrier = variant.instance().collective == Collective::barrier;
   TUTTI_ASSIGN_OR_RETURN(const Damage damage,
                          is_barrier ? check_barrier_rule(host, variant) : check_data(host, variant));

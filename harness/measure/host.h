@@ -18,6 +18,8 @@
 
 namespace tutti::harness {
 
+class Order;
+
 struct HostOptions {
   int host = 0;
   int hosts = 1;
@@ -25,6 +27,7 @@ struct HostOptions {
   std::vector<int> ranks;  ///< of this host
   bool yields = false;     ///< ranks outnumber cores: waits yield at once instead of spinning
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
+  Order* order = nullptr;  ///< of the steps of all ranks, which are this host's; nullptr: in turn
 };
 
 class Host {
@@ -38,6 +41,7 @@ class Host {
   [[nodiscard]] int count() const { return options_.hosts; }
   [[nodiscard]] int job_ranks() const { return options_.job_ranks; }
   [[nodiscard]] const std::vector<int>& ranks() const { return options_.ranks; }
+  [[nodiscard]] Order* order() const { return options_.order; }
   [[nodiscard]] bool yields() const { return options_.yields; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const { return options_.timeout; }
 

@@ -23,6 +23,7 @@
 #include "harness/measure/check.h"
 #include "harness/measure/clock.h"
 #include "harness/measure/host.h"
+#include "harness/measure/order.h"
 #include "harness/report/json.h"
 #include "harness/soak/soak.h"
 #include "impl/transports/local/domain.h"
@@ -89,11 +90,13 @@ Row refused_row(const Case& one, const Refusal& refusal) {
 CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores) {
   CommunicatorOptions options;
   // A host of several ranks has the others to turn to: what one of them waits for does not come while it spins.
-  options.waiting = host.yields() || host.ranks().size() > 1 ? Waiting::yield : Waiting::spin;
+  const bool has_company = host.ranks().size() > 1 || host.order() != nullptr;
+  options.waiting = host.yields() || has_company ? Waiting::yield : Waiting::spin;
   options.cores = cores;
   options.timeout = host.timeout();
   options.cache_bytes = last_level_cache_bytes();
   options.prove_plans |= spec.mode == SessionSpec::Mode::check;
+  options.pace = host.order();
   return options;
 }
 
@@ -122,7 +125,7 @@ class Walk {
       TUTTI_RETURN_IF_ERROR(report("cell", text));
     }
     for (const auto& reference : references_) TUTTI_RETURN_IF_ERROR(reference->close());
-    return {};
+    return host_.order() == nullptr ? Status() : report_order(*host_.order());
   }
 
  private:
@@ -146,6 +149,20 @@ class Walk {
     return {};
   }
 
+  /// Where the order is drawn every case has ranks of its own, as if it ran alone: its id and the seed bring it back.
+  Status open_afresh() {
+    own_ = nullptr;
+    TUTTI_ASSIGN_OR_RETURN(own_domain_, local::open_domain(domain_shape(spec_)));
+    TUTTI_ASSIGN_OR_RETURN(
+        own_, TuttiBackend::create(*own_domain_, host_.ranks(), communicator_options(spec_, host_, cores_)));
+    backends_[own_->name()] = own_.get();
+    return {};
+  }
+
+  Status report_order(const Order& order) {
+    return report("facts", nlohmann::json{{"order", {{"steps", order.steps()}, {"trace", order.trace()}}}}.dump());
+  }
+
   Status report_facts() {
     TUTTI_ASSIGN_OR_RETURN(floor_ns_, measure_floor(host_));
     TUTTI_ASSIGN_OR_RETURN(clock_, host_.agree(measure_clock()));
@@ -164,6 +181,7 @@ class Walk {
 
   /// A case that some host cannot run is a row with the reason, on no host run, and the walk goes on.
   Result<std::vector<Row>> run_cell(std::size_t index) {
+    if (host_.order() != nullptr) TUTTI_RETURN_IF_ERROR(open_afresh());
     std::vector<Row> refused;
     std::vector<Variant> variants;
     for (Case one : spec_.cells[index]) {
@@ -241,6 +259,7 @@ class Walk {
   int cores_;
   double floor_ns_ = 0;
   ClockFacts clock_;
+  std::unique_ptr<Domain> own_domain_;  // of own_, where that is not domain_
   std::unique_ptr<TuttiBackend> own_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::map<std::string, Backend*> backends_;
@@ -301,7 +320,11 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
       place.board.abort_flag().store(1, std::memory_order_release);
       return bound;
     }
-    Host host(place.board, host_options(spec, index, is_crowded(masks)));
+    std::optional<Order> order;
+    if (spec.order_seed && spec.ranks_as == RanksAs::tasks) order.emplace(*spec.order_seed, spec.ranks);
+    HostOptions options = host_options(spec, index, is_crowded(masks));
+    options.order = order ? &*order : nullptr;
+    Host host(place.board, options);
     const Walk::Place here{.host = host, .domain = *domain, .send = place.send, .cores = together};
     Status status = spec.mode == SessionSpec::Mode::soak ? soak(spec, here) : Walk(spec, here).run();
     if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);

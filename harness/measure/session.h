@@ -36,6 +36,8 @@ struct SessionSpec {
   std::int64_t operations = 0;  ///< of a soak, which has no cells
   int launch = 1;               ///< which start of the ranks this is
   bool tells_samples = false;   ///< measuring: every sample is reported
+  /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
+  std::optional<std::uint64_t> order_seed;
 };
 
 [[nodiscard]] std::string to_json(const SessionSpec& spec);
@@ -59,7 +61,9 @@ struct SessionSpec {
 ///   cell   its rows, one JSON object per line
 ///   samples  before it, where they are asked for: lines of samples, in parts (harness/report/samples.h)
 ///   facts  JSON object: floor_ns, clock_tick_ns, clock_read_ns, bound (the cores that each host may run on), and what
-///   each backend says of itself soak   what a soak found (harness/soak/soak.h)
+///          each backend says of itself; of a check whose order is drawn: order, with steps and trace
+///          (harness/measure/order.h)
+///   soak   what a soak found (harness/soak/soak.h)
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 
 struct SessionPlace {

@@ -98,10 +98,12 @@ bool Variant::is_covered(std::size_t index) const {
 
 void Variant::refill(std::uint64_t salt) {
   salt_ = salt;
-  for (std::size_t i = 0; i < memory_.size(); ++i) {
-    if (!is_covered(i)) fill_poison(memory_[i].output.payload(), salt);
-    fill_input(input_of(i), spec_of(i));
-  }
+  for (std::size_t i = 0; i < memory_.size(); ++i) refill_rank(i);
+}
+
+void Variant::refill_rank(std::size_t index) {
+  if (!is_covered(index)) fill_poison(memory_[index].output.payload(), salt_);
+  fill_input(input_of(index), spec_of(index));
 }
 
 void Variant::poison_outputs() {
@@ -183,7 +185,9 @@ CheckResult Variant::verify_input(const Operation& operation, std::size_t index)
   return verify_input_unchanged(operation, {.rank = rank, .bytes = rest});
 }
 
-Damage Variant::verify() const {
+Damage Variant::verify() const { return verify_ranks(0, memory_.size()); }
+
+Damage Variant::verify_ranks(std::size_t first, std::size_t end) const {
   Damage damage;
   const auto note = [&damage](std::int64_t wrong, std::string text) {
     if (damage.wrong == 0) damage.text = std::move(text);
@@ -192,7 +196,7 @@ Damage Variant::verify() const {
   Operation operation = shape_;
   operation.salt = salt_;
   Oracle oracle(operation);
-  for (std::size_t i = 0; i < memory_.size(); ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     const int rank = host_->ranks()[i];
     const Memory& memory = memory_[i];
     if (has_data(case_.collective)) {

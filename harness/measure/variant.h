@@ -42,6 +42,8 @@ enum class Side : std::uint8_t { input, output };
 /// and the rank, so that the id brings it back. In place there is the output only.
 [[nodiscard]] std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side);
 
+class Order;
+
 class Variant {
  public:
   struct Request {
@@ -68,6 +70,10 @@ class Variant {
   Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);
   /// The same for a loop: `times` are those of its first entry and its last leave. The deadline is each operation's.
   Status run_loop(RankTimes& times, const Loop& loop);
+  /// So many operations back to back on every rank of a host that has them all, each rank's steps when the order says
+  /// so: a rank verifies its result and refills its buffers as soon as its call has returned. Errors: as of run;
+  /// timeout where no rank can go on.
+  [[nodiscard]] Result<Damage> run_simulated(Order& order, int rounds);
   /// Checks outputs, inputs and guards of all ranks of the host against the last refill.
   [[nodiscard]] Damage verify() const;
 
@@ -79,6 +85,10 @@ class Variant {
   Variant(Host& host, Case one, std::uint64_t seed);
   Status allocate(const Request& request);
   class LoopOnHost;
+  class Simulated;
+  void refill_rank(std::size_t index);
+  /// As verify, for the ranks [first, end) of the host.
+  [[nodiscard]] Damage verify_ranks(std::size_t first, std::size_t end) const;
   /// The error of the first rank that has not left.
   [[nodiscard]] Status overdue(const RankTimes& times) const;
   /// That of an operation which began at `begin_ns`.

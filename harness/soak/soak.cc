@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/measure/order.h"
 #include "harness/soak/barriers.h"
 #include "harness/soak/flight.h"
 #include "harness/soak/traces.h"
@@ -56,6 +57,10 @@ class Seat {
   [[nodiscard]] Result<bool> is_formed(int communicator);
   /// One thing to do; false when the epoch is done. `may_block`: where no other rank of this host waits for its turn.
   [[nodiscard]] Result<bool> turn(bool may_block, std::chrono::nanoseconds timeout);
+  /// As turn, but it looks at every handle before it says that nothing can be done: what an order must know.
+  [[nodiscard]] Result<bool> turn_in_order(Order& order);
+  /// For messages: what it waits for.
+  [[nodiscard]] std::string position() const;
   /// Errors: timeout where nothing has been completed for so long; it names what is waited for.
   [[nodiscard]] Status check(std::chrono::nanoseconds timeout) const;
   Report report;
@@ -136,6 +141,30 @@ Result<bool> Seat::turn(bool may_block, std::chrono::nanoseconds timeout) {
   return true;
 }
 
+Result<bool> Seat::turn_in_order(Order& order) {
+  if (next_ < end_ && flights_.size() < depth_) {
+    order.went_on();
+    TUTTI_RETURN_IF_ERROR(post_next());
+    return true;
+  }
+  if (flights_.empty()) return next_ < end_;
+  const std::size_t first = random_() % flights_.size();
+  for (std::size_t i = 0; i < flights_.size(); ++i) {
+    const std::size_t index = (first + i) % flights_.size();
+    TUTTI_ASSIGN_OR_RETURN(const bool is_done, flights_[index]->test());
+    if (!is_done) continue;
+    order.went_on();
+    TUTTI_RETURN_IF_ERROR(land(index));
+    break;
+  }
+  return true;
+}
+
+std::string Seat::position() const {
+  if (flights_.empty()) return fmt::format("rank {} has nothing in flight", world_->rank());
+  return fmt::format("rank {}: {}: {}", world_->rank(), flights_.front()->name(), flights_.front()->position());
+}
+
 Status Seat::post_next() {
   const std::int64_t index = next_++;
   Group* const on = group(mix_.communicator_at(index));
@@ -175,9 +204,14 @@ Status Seat::check(std::chrono::nanoseconds timeout) const {
                timeout.count() / 1000000000, flights_.front()->name(), flights_.front()->position());
 }
 
-/// Calls `turn` for every seat until it says true.
+/// Calls `turn` for every seat until it says true, in turn or in the host's order.
 template <class Turn>
 Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, Turn turn) {
+  if (host.order() != nullptr) {
+    return host.order()->drive({.step = [&](std::size_t index) { return turn(*seats[index]); },
+                                .position = [&](std::size_t index) { return seats[index]->position(); },
+                                .look_around = [&] { return host.check_abort(); }});
+  }
   std::vector<bool> is_done(seats.size());
   std::size_t pending = seats.size();
   for (int turns = 1; pending > 0; ++turns) {
@@ -209,7 +243,8 @@ Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_pt
   std::int64_t verified = -1;
   const bool may_block = seats.size() == 1;
   TUTTI_RETURN_IF_ERROR(drive(host, seats, [&](Seat& seat) -> Result<bool> {
-    TUTTI_ASSIGN_OR_RETURN(const bool goes_on, seat.turn(may_block, spec.timeout));
+    TUTTI_ASSIGN_OR_RETURN(const bool goes_on, host.order() != nullptr ? seat.turn_in_order(*host.order())
+                                                                       : seat.turn(may_block, spec.timeout));
     // The launcher's deadline is that of one operation.
     if (seat.report.verified != verified) host.announce(Activity::operation);
     verified = seat.report.verified;
@@ -275,7 +310,9 @@ std::string to_json(const SoakResult& result) {
                         {"barriers", result.barriers},
                         {"not_run", result.not_run},
                         {"leaked_descriptors", result.leaked_descriptors},
-                        {"leaked_mappings", result.leaked_mappings}}
+                        {"leaked_mappings", result.leaked_mappings},
+                        {"steps", result.steps},
+                        {"trace", result.trace}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -288,7 +325,9 @@ Result<SoakResult> soak_from_json(std::string_view text) {
                     .barriers = json.value("barriers", std::int64_t{0}),
                     .not_run = json.value("not_run", Reasons()),
                     .leaked_descriptors = json.value("leaked_descriptors", std::int64_t{0}),
-                    .leaked_mappings = json.value("leaked_mappings", std::int64_t{0})};
+                    .leaked_mappings = json.value("leaked_mappings", std::int64_t{0}),
+                    .steps = json.value("steps", std::uint64_t{0}),
+                    .trace = json.value("trace", std::uint64_t{0})};
 }
 
 Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
@@ -323,7 +362,12 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
     mine.descriptors = count_descriptors() - descriptors_before;
     mine.mappings = count_mappings("tutti-group");
   }
-  return conclude(host, mine, not_run);
+  TUTTI_ASSIGN_OR_RETURN(SoakResult result, conclude(host, mine, not_run));
+  if (host.order() != nullptr) {
+    result.steps = host.order()->steps();
+    result.trace = host.order()->trace();
+  }
+  return result;
 }
 
 }  // namespace tutti::harness

@@ -30,6 +30,8 @@ struct SoakResult {
   std::map<std::string, std::int64_t> not_run;  ///< what the system under test refused, counted alike, by its reason
   std::int64_t leaked_descriptors = 0;
   std::int64_t leaked_mappings = 0;  ///< of memory of groups
+  std::uint64_t steps = 0;           ///< where the order is drawn (harness/measure/order.h)
+  std::uint64_t trace = 0;
 };
 [[nodiscard]] std::string to_json(const SoakResult& result);
 [[nodiscard]] Result<SoakResult> soak_from_json(std::string_view text);

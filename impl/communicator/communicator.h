@@ -26,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 /// a thread.
 enum class Waiting : std::uint8_t { spin, yield };
 
+class Pace;
+
 struct CommunicatorOptions {
   Waiting waiting = Waiting::spin;
   int cores = 1;  ///< that the ranks may use together; `auto` chooses by it, so it is the same on all ranks
@@ -38,6 +40,8 @@ struct CommunicatorOptions {
 #else
   bool prove_plans = true;
 #endif
+  /// Of a rank that yields and is only ever tested, never waited for: a simulation's. It outlives the communicator.
+  Pace* pace = nullptr;
 };
 
 /// One collective call. The same on all ranks but for the addresses.

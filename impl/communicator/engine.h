@@ -10,6 +10,7 @@
 #include "impl/communicator/communicator.h"
 #include "impl/communicator/plan_cache.h"
 #include "impl/execute/cpu_machine.h"
+#include "impl/execute/pace.h"
 #include "impl/execute/transfers.h"
 
 namespace tutti {
@@ -128,6 +129,7 @@ class Engine final : public Communicator {
   void prepare_machine(const Operation& operation);
   /// Walks an operation as far as it goes; true when it is complete.
   bool walk(Operation& operation);
+  bool walk_at_pace(Operation& operation);
   void finish(Operation& operation);
   void finish_segment(Pending& call);
   void finish_chosen(const Operation& operation, StoreChoice& stores);
@@ -138,6 +140,9 @@ class Engine final : public Communicator {
   [[nodiscard]] bool is_nothing_new() const;
   /// Wakes the ranks that sleep, where there are any: something may have happened that they wait for.
   void ring();
+  /// Tells those who wait, and the pace, that this rank has gone on.
+  void tell_moved();
+  [[nodiscard]] bool is_held_back() { return options_.pace != nullptr && options_.pace->holds_back(); }
   /// Sleeps until somebody rings, for a tick at most; not where there is something to do.
   void park();
   [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count);

@@ -94,7 +94,7 @@ bool Engine::start_next() {
   BoundEntry& entry = *call.entry;
   const PlanView plan = entry.call.plan(call.segment).view();
   const std::uint64_t number = completed_ + in_flight_ + 1;
-  if (!may_start(plan.header(), number)) return false;
+  if (!may_start(plan.header(), number) || is_held_back()) return false;
   const bool chooses_stores = plan.header().scratch_bytes >= kLeastChosenBytes;
   Operation& started = operation(number);
   started = {.number = number,
@@ -126,10 +126,16 @@ void Engine::prepare_machine(const Operation& operation) {
   last_.is_ready = last_.is_short && operation.ticket + 1 == next_ && options_.waiting == Waiting::spin;
 }
 
+bool Engine::walk_at_pace(Operation& operation) {
+  Paced paced(machine_, *options_.pace);
+  return advance(operation.lane, operation.plan, paced);
+}
+
 bool Engine::walk(Operation& operation) {
   if (prepared_ != &operation) prepare_machine(operation);
   const Lane before = operation.lane;
-  const bool is_complete = advance(operation.lane, operation.plan, machine_);
+  const bool is_complete =
+      options_.pace == nullptr ? advance(operation.lane, operation.plan, machine_) : walk_at_pace(operation);
   if (is_complete || operation.lane.at != before.at || operation.lane.cursor != before.cursor) ++moves_;
   if (is_complete) finish(operation);
   return is_complete;
@@ -181,7 +187,7 @@ void Engine::finish_chosen(const Operation& operation, StoreChoice& stores) {
 void Engine::progress(int patience) {
   const std::uint64_t moves_before = moves_;
   if (!transfers_.is_idle()) {
-    if (transfers_.progress()) ++moves_;
+    if (!is_held_back() && transfers_.progress()) ++moves_;
     patience = 0;
   }
   machine_.set_patience(in_flight_ <= 1 ? patience : 0);
@@ -193,7 +199,7 @@ void Engine::progress(int patience) {
     machine_.set_patience(in_flight_ <= 1 ? patience : 0);
     walk(operation(completed_ + in_flight_));
   }
-  if (options_.waiting == Waiting::yield && moves_ != moves_before) ring();
+  if (options_.waiting == Waiting::yield && moves_ != moves_before) tell_moved();
 }
 
 void Engine::progress_all() {
@@ -274,7 +280,7 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
   Transfers::Request whole = request;
   whole.bytes = bytes;
   const std::uint64_t number = transfers_.post(whole);
-  if (transfers_.progress()) ring();
+  if (!is_held_back() && transfers_.progress()) tell_moved();
   return handle({.number = number,
                  .peer = request.peer,
                  .kind = request.direction == Direction::send ? Ticket::Kind::send : Ticket::Kind::receive});

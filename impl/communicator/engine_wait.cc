@@ -83,6 +83,11 @@ void Engine::ring() {
   futex(bell.rings, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
 }
 
+void Engine::tell_moved() {
+  ring();
+  if (options_.pace != nullptr) options_.pace->went_on();
+}
+
 void Engine::park() {
   Doorbell& bell = domain_.doorbell();
   const std::uint32_t rings = bell.rings.load(std::memory_order_acquire);
