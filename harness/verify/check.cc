@@ -22,7 +22,7 @@ class Comparison {
   void compare(Count first, std::span<const std::byte> expected, std::span<const std::byte> actual) {
     const std::size_t element_bytes = size_of(dtype_);
     result_.checked += static_cast<Count>(actual.size() / element_bytes);
-    if (std::memcmp(expected.data(), actual.data(), actual.size()) == 0) return;
+    if (actual.empty() || std::memcmp(expected.data(), actual.data(), actual.size()) == 0) return;
     for (std::size_t at = 0; at < actual.size(); at += element_bytes) {
       const std::uint64_t wanted = element_bits(expected.subspan(at), dtype_);
       const std::uint64_t found = element_bits(actual.subspan(at), dtype_);
