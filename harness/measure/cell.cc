@@ -16,6 +16,9 @@ namespace {
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
 constexpr int kRepeatsOfUnsteadyBlock = 3;
+/// Each block's last call is verified: a system that works in one call of eight is to have no chance, however soon the
+/// times have settled.
+constexpr std::ptrdiff_t kLeastBlocks = 8;
 // A streaming sample: long enough that neither the start nor the clock counts, short enough for some hundreds of them.
 constexpr int kFirstLoop = 10;    ///< operations, before it is known how long one takes
 constexpr int kShortestLoop = 4;  ///< fewer are no stream
@@ -73,6 +76,7 @@ OrderedSummary summary_of(const Series& series, double tick_us) {
 
 /// Whether there are samples enough, or too many; decided where it is time to look.
 bool is_done(Series& series, double tick_us) {
+  if (std::ssize(series.blocks) < kLeastBlocks) return false;
   const std::int64_t samples = std::ssize(times_of(series));
   if (samples >= series.look) {
     series.is_settled = is_settled(summary_of(series, tick_us));
