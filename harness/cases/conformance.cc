@@ -49,14 +49,10 @@ Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtyp
 
 std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
   if (!has_data(problem.collective)) return {0};
-  const std::set<Count> counts{0,
-                               1,
-                               problem.ranks - 1,
-                               problem.ranks,
-                               problem.ranks + 1,
-                               kAwkward,
-                               kManySlices,
-                               above_one_segment(algorithm, problem, dtype)};
+  std::set<Count> counts{0, 1, problem.ranks - 1, problem.ranks, problem.ranks + 1, kAwkward, kManySlices};
+  if (segments_of(algorithm, problem, dtype, kManySlices) < 2) {
+    counts.insert(above_one_segment(algorithm, problem, dtype));
+  }
   return {counts.begin(), counts.end()};
 }
 
