@@ -19,14 +19,11 @@ using nlohmann::json;
 json backends() {
   json list = json::array();
   list.push_back({{"name", "tutti"}, {"available", true}, {"note", "the own collectives"}});
-  const auto directories = backend_directories();
-  std::vector<std::string> names = harness::list_backends(directories);
+  const std::vector<std::string> names = harness::list_backends(backend_directories());
   for (const std::string& name : names) {
-    const Status status = check_backend(name, true);
+    const auto path = path_of_backend(name, true);
     list.push_back(
-        {{"name", name},
-         {"available", status.is_ok()},
-         {"note", status.is_ok() ? harness::LoadedBackend::load(name, directories).value().path() : status.message()}});
+        {{"name", name}, {"available", path.is_ok()}, {"note", path.is_ok() ? path.value() : path.status().message()}});
   }
   for (const std::string& name : all_references()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;

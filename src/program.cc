@@ -83,17 +83,17 @@ std::vector<std::string> known_backends() {
   return names;
 }
 
-Status check_backend(const std::string& name, bool as_processes) {
+Result<std::string> path_of_backend(const std::string& name, bool as_processes) {
   const auto directories = backend_directories();
-  TUTTI_RETURN_IF_ERROR(harness::LoadedBackend::load(name, directories).status());
-  if (!as_processes || is_in_path("mpirun")) return {};
+  TUTTI_ASSIGN_OR_RETURN(const auto library, harness::LoadedBackend::load(name, directories));
+  if (!as_processes || is_in_path("mpirun")) return library.path();
   return error(Code::unavailable, "there is no mpirun in PATH");
 }
 
 std::vector<std::string> usable_backends(bool as_processes) {
   std::vector<std::string> names;
   for (std::string& name : known_backends()) {
-    const Status status = name == harness::kOwnBackend ? Status() : check_backend(name, as_processes);
+    const Status status = name == harness::kOwnBackend ? Status() : path_of_backend(name, as_processes).status();
     if (!status.is_ok()) fmt::print(stderr, "# without {}: {}\n", name, status.message());
     if (status.is_ok()) names.push_back(std::move(name));
   }

@@ -35,8 +35,9 @@ int complain(const Status& status);
 /// `tutti` and those references found that can run here, with ranks as processes or not; of each other one a line
 /// `# ...` on stderr says why not.
 [[nodiscard]] std::vector<std::string> usable_backends(bool as_processes);
-/// Whether a reference that was found can run here, with ranks as processes or not. Errors: unavailable.
-[[nodiscard]] Status check_backend(const std::string& name, bool as_processes);
+/// The shared object of a reference that was found and can run here, with ranks as processes or not. Errors:
+/// unavailable.
+[[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);
 /// References that this version has a backend for, found or not.
 [[nodiscard]] const std::vector<std::string>& all_references();
 /// The names in `text`, the value of --backends. Errors: invalid_argument naming the nearest right one; unavailable

@@ -10,6 +10,7 @@
 
 #include "harness/cases/counts_name.h"
 #include "impl/types/names.h"
+#include "impl/types/scramble.h"
 
 namespace tutti::harness {
 namespace {
@@ -33,14 +34,6 @@ std::vector<std::string> pattern_names() {
 const Named* find_pattern(std::string_view name) {
   const auto* const row = std::ranges::find(kPatterns, name, &Named::name);
   return row == kPatterns.end() ? nullptr : row;
-}
-
-/// The same everywhere: splitmix64's finaliser.
-std::uint64_t scramble(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
 }
 
 /// The numbers of one line.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are the same on every machine and with every library, for statistics that draw. The generator is
-// Steele, Lea & Flood's (OOPSLA 2014).
+// The numbers of scramble.h one after the other, for statistics that draw.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "impl/types/scramble.h"
 
 namespace tutti::harness {
 
@@ -13,10 +14,9 @@ class SplitMix {
   explicit SplitMix(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t mixed = (state_ ^ (state_ >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebULL;
-    return mixed ^ (mixed >> 31U);
+    const std::uint64_t number = scramble(state_);
+    state_ += kScrambleStep;
+    return number;
   }
   /// Between 0 and 1, neither of them.
   double uniform() { return (static_cast<double>(next() >> 11U) + 0.5) * 0x1p-53; }

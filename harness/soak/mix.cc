@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "harness/verify/inputs.h"
+#include "impl/types/scramble.h"
 
 namespace tutti::harness {
 namespace {
@@ -38,17 +39,10 @@ enum Field : std::uint64_t {
   numbers = places + 2
 };
 
-std::uint64_t mixed(std::uint64_t value) {  // splitmix64
-  value += 0x9e3779b97f4a7c15ULL;
-  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
-  return value ^ (value >> 31U);
-}
-
 }  // namespace
 
 std::uint64_t Mix::draw(std::int64_t index, std::uint64_t field, std::uint64_t below) const {
-  return mixed(mixed(seed_ + (static_cast<std::uint64_t>(index) << 8U)) + field) % below;
+  return scramble(scramble(seed_ + (static_cast<std::uint64_t>(index) << 8U)) + field) % below;
 }
 
 std::vector<int> Mix::members(int epoch, int communicator, int rank) const {
@@ -140,7 +134,7 @@ Count exchanged(const SoakOperation& operation, int from, int to) {
 
 std::uint64_t Mix::hash() const {
   std::uint64_t hash = 0;
-  const auto add = [&hash](auto value) { hash = mixed(hash ^ static_cast<std::uint64_t>(value)); };
+  const auto add = [&hash](auto value) { hash = scramble(hash ^ static_cast<std::uint64_t>(value)); };
   for (int epoch = 0; epoch < kSoakEpochs; ++epoch) {
     std::array<int, kSoakCommunicators> sizes{};
     for (int communicator = 0; communicator < kSoakCommunicators; ++communicator) {

@@ -16,6 +16,8 @@
 #include <tuple>
 #include <vector>
 
+#include "impl/types/scramble.h"
+
 namespace tutti {
 
 inline constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61U) - 1;
@@ -28,13 +30,6 @@ __extension__ typedef unsigned __int128 Wide;
 [[nodiscard]] inline std::uint64_t multiply_mod(std::uint64_t a, std::uint64_t b) {
   const Wide product = static_cast<Wide>(a) * b;
   return add_mod(static_cast<std::uint64_t>(product) & kPrime, static_cast<std::uint64_t>(product >> 61U));
-}
-/// A fixed scramble of 64 bits (splitmix64's finaliser): the prover's source of randomness, the same in every run.
-[[nodiscard]] inline std::uint64_t scramble(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
 }
 [[nodiscard]] inline std::uint64_t random_mod(std::uint64_t seed) { return scramble(seed) % (kPrime - 2) + 1; }
 
