@@ -59,7 +59,9 @@ TEST_P(Placement, OfGatherAndScatterIsTheRootsAndTheOthersBuffersAreNull) {
                          block = static_cast<float>(root);
                          run(communicator, schedule,
                              {.count = 1, .input = is_root ? &block : &mine, .output = is_root ? all.data() : nullptr});
-                         if (is_root) EXPECT_THAT(all, ElementsAre(0, 1, 2));
+                         if (is_root) {
+                           EXPECT_THAT(all, ElementsAre(0, 1, 2));
+                         }
                          EXPECT_EQ(mine, static_cast<float>(communicator.rank()));
                        });
     on_every_algorithm({.collective = Collective::scatter, .ranks = 3, .root = root},
@@ -71,7 +73,9 @@ TEST_P(Placement, OfGatherAndScatterIsTheRootsAndTheOthersBuffersAreNull) {
                          run(communicator, schedule,
                              {.count = 1, .input = is_root ? all.data() : nullptr, .output = is_root ? &block : &mine});
                          EXPECT_THAT(all, ElementsAre(4, 5, 6));
-                         if (!is_root) EXPECT_EQ(mine, static_cast<float>(4 + communicator.rank()));
+                         if (!is_root) {
+                           EXPECT_EQ(mine, static_cast<float>(4 + communicator.rank()));
+                         }
                        });
   }
 }

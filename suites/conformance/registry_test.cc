@@ -57,7 +57,9 @@ TEST(Registry, EveryCollectiveHasAnAlgorithmThatAutoMayChoose) {
     for (const int ranks : {1, 2, 17, 4096}) {
       const Algorithm& chosen = choose_algorithm({.collective = collective, .ranks = ranks}, Buffers::private_, 2, 64);
       EXPECT_EQ(chosen.collective, base_of(collective));
-      if (has_counts(collective)) EXPECT_TRUE(chosen.takes_counts) << chosen.name;
+      if (has_counts(collective)) {
+        EXPECT_TRUE(chosen.takes_counts) << chosen.name;
+      }
     }
   }
 }

@@ -101,7 +101,7 @@ TEST(InPlace, TheSmallerBufferIsABlockOfTheLarger) {
 }
 
 TEST(InPlace, IsSeenByTheAddresses) {
-  float buffer[8];
+  const float buffer[8] = {};
   const Problem all_gather = on_four(Collective::all_gather);
   EXPECT_TRUE(lies_in_place(all_gather, 3, buffer + 6, buffer, 8));
   EXPECT_FALSE(lies_in_place(all_gather, 3, buffer, buffer, 8));

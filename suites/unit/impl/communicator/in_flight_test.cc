@@ -246,8 +246,9 @@ TEST(InFlight, ACallThatIsRepeatedAfterAnOlderOneWasWalkedLastIsTheSameCall) {
   poll(others);
   ASSERT_TRUE(older.wait(seconds(10)).is_ok());
   a[0][1] = b[0][1] = -1;
-  const Work again = second->post(call(b[1], one_shot)).value();
+  Work again = second->post(call(b[1], one_shot)).value();
   ASSERT_TRUE(first->run(call(b[0], one_shot)).is_ok());
+  ASSERT_TRUE(again.wait(seconds(10)).is_ok());
   EXPECT_EQ(b[0][1], 20);
   EXPECT_EQ(a[0][1], -1);
 }
