@@ -2,146 +2,46 @@
 """Ranks that are killed or stopped at random moments: the job ends in time and with exit code 5, the rank is named,
 finished rows are kept, and nothing is left.
 
-The moments come from a generator whose seed is printed; TUTTI_TEST_SEED repeats a run.
+The moments come from a generator whose seed is printed; TUTTI_TEST_SEED repeats a run. kill_ranks.py does hundreds.
 """
-import concurrent.futures
 import os
 import random
 import re
 import signal
-import subprocess
 import time
 import unittest
 
 import support
+from trials import BOTH, CRASH, KILL, KILL_LIMIT, OWN, STOP, STOP_LIMIT, check_end, complaint_of, end_of, perform, sweep
 
-CRASH = 5
-TRIALS = 20
-AT_ONCE = 2  # jobs; more on as many cores would make the cores the subject
-STOPPED_AT_ONCE = 4  # they wait most of the time
-KILL_LIMIT = 2.0
-TIMEOUT = 2
-STOP_LIMIT = TIMEOUT + 5.0
-LAST_MOMENT = 0.8  # s after the ranks are there, or after the first row: start-up, the first cells, later ones
-
+TRIALS = 15  # of each kind, under own spawn and under mpirun each
 SEED = int(os.environ.get("TUTTI_TEST_SEED", random.SystemRandom().randrange(2**32)))
-OWN, BOTH = "tutti", "tutti,openmpi"
 
 
 def setUpModule():
     print(f"TUTTI_TEST_SEED={SEED}", flush=True)
 
 
-def sweep(backends, ranks, *more):
-    """One that goes on for much longer than any trial, with a row every 50 ms."""
-    return support.Run("run", "all_reduce", "broadcast", "--backends", backends, "--ranks", ranks,
-                       "--sizes", "8:64K:+64", "--budget", "100s", "--timeout", f"{TIMEOUT}s", "--csv", "{folder}/rows.csv", "--json",
-                       "{folder}/record.json", *more)
-
-
-def end_of(run, limit):
-    """(Result or None, seconds) of a run in which something has just happened, and which is to end within `limit`."""
-    limit = support.patience(limit)
-    begin = time.monotonic()
-    try:
-        result = run.wait(limit)
-    except subprocess.TimeoutExpired:
-        return None, time.monotonic() - begin
-    return result, time.monotonic() - begin
-
-
-def complaint_of(result):
-    """The launcher's last words, without progress and log."""
-    return "\n".join(line for line in result.err.splitlines() if line.startswith("tutti: "))
-
-
-def check_end(run, result, rank, pid, words):
-    """What is wrong about the end of `run`, in words: exit code, name, files, leftovers."""
-    problems = []
-    if result.code != CRASH:
-        problems.append(f"exit code {result.code}")
-    if not re.search(rf"^tutti: rank {rank} \(pid {pid}\) .*{words}", complaint_of(result)):
-        problems.append(f"rank {rank} (pid {pid}), '{words}', is not what is blamed: {complaint_of(result)!r}")
-    try:
-        _, rows = run.rows()
-        problems += support.differences(rows, support.read_json(run.path / "record.json")["rows"])
-        if any(row["verdict"] != "ok" for row in rows):
-            problems.append(f"verdicts {sorted({row['verdict'] for row in rows})}")
-        run.finished_rows = len(rows)
-    except Exception as failure:  # whatever the file holds is the finding
-        problems.append(f"{type(failure).__name__}: {failure}")
-    return problems + run.left_behind()
-
-
-class Trial:
-    """One rank, one signal, one moment."""
-
-    def __init__(self, generator, backends, number):
-        self.backends = backends
-        self.ranks = generator.choice([2, 3])
-        self.rank = generator.randrange(self.ranks)
-        self.moment = generator.uniform(0, LAST_MOMENT)
-        self.has_rows = generator.choice([False, True])
-        self.number = number
-        self.rows = 0
-        self.seconds = 0.0
-
-    def __str__(self):
-        since = "the first row" if self.has_rows else "the start"
-        return f"trial {self.number}: rank {self.rank} of {self.ranks}, {self.moment:.3f} s after {since}, {self.backends}"
-
-    def perform(self, signal_number, limit, words):
-        """What went wrong, in words."""
-        with sweep(self.backends, self.ranks) as run:
-            run.finished_rows = 0
-            pid = run.wait_for_ranks(self.ranks)[self.rank]
-            if self.has_rows:
-                run.wait_for_rows(1)
-            time.sleep(self.moment)
-            run.note_memory()
-            os.kill(pid, signal_number)
-            result, self.seconds = end_of(run, limit)
-            if result is None:
-                return [f"{self}: still there {self.seconds:.2f} s after the signal\n{run.texts()}"]
-            problems = check_end(run, result, self.rank, pid, words)
-            self.rows = run.finished_rows
-            return [f"{self}: {problem}" for problem in problems] + ([f"{result}"] if problems else [])
-
-
 class Random(unittest.TestCase):
-    def perform(self, backends, signal_number, limit, words, at_once):
-        generator = random.Random(f"{SEED} {backends} {signal_number}")
-        trials = [Trial(generator, backends, number) for number in range(TRIALS)]
-        before = support.shared_memory()
-        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-            problems = [pool.submit(trial.perform, signal_number, limit, words) for trial in trials]
-        found = [line for future in problems for line in future.result()]
+    def perform(self, kind, backends):
+        trials, found = perform(kind, backends, TRIALS, SEED)
         print(f"{self.id()}: longest from the signal to the end {max(trial.seconds for trial in trials):.2f} s")
         self.assertEqual(found, [], "\n".join([f"TUTTI_TEST_SEED={SEED}", *found]))
-        self.assertEqual(support.abandoned_shared_memory(before), set())
         self.assertTrue(any(trial.rows > 0 for trial in trials), "no trial had a finished row to lose")
 
-
-class Killed(Random):
-    WORDS = r"was killed by signal 9"
-
-    def test_under_own_spawn(self):
-        self.perform(OWN, signal.SIGKILL, KILL_LIMIT, self.WORDS, AT_ONCE)
+    def test_killed_under_own_spawn(self):
+        self.perform(KILL, OWN)
 
     @support.needs_openmpi
-    def test_under_mpirun(self):
-        self.perform(BOTH, signal.SIGKILL, KILL_LIMIT, self.WORDS, AT_ONCE)
+    def test_killed_under_mpirun(self):
+        self.perform(KILL, BOTH)
 
-
-class Stopped(Random):
-    WORDS = r"is stopped \(state T\)"
-
-    def test_under_own_spawn(self):
-        self.perform(OWN, signal.SIGSTOP, STOP_LIMIT, self.WORDS, STOPPED_AT_ONCE)
+    def test_stopped_under_own_spawn(self):
+        self.perform(STOP, OWN)
 
     @support.needs_openmpi
-    def test_under_mpirun(self):
-        self.perform(BOTH, signal.SIGSTOP, STOP_LIMIT, self.WORDS, STOPPED_AT_ONCE)
+    def test_stopped_under_mpirun(self):
+        self.perform(STOP, BOTH)
 
 
 class Special(unittest.TestCase):
@@ -203,7 +103,7 @@ class Special(unittest.TestCase):
                 os.kill(pid, signal.SIGKILL)
                 result, seconds = end_of(run, KILL_LIMIT)
                 self.assertIsNotNone(result, f"still there after {seconds} s\n{run.texts()}")
-                self.assertEqual(check_end(run, result, 0, pid, Killed.WORDS), [], result)
+                self.assertEqual(check_end(run, result, 0, pid, KILL.words), [], result)
 
     @support.needs_openmpi
     def test_mpirun_itself(self):
