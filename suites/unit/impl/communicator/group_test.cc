@@ -210,7 +210,7 @@ TEST_P(Group, MadeAndDestroyedManyTimesLeavesNothing) {
     for (int i = 0; i < 200; ++i) cycle();
     look([&] {
       EXPECT_EQ(descriptors(), descriptors_before);
-      EXPECT_LE(mappings(), mappings_before + 10) << "200 groups of a mapping each are gone";
+      EXPECT_LE(mappings(), mappings_before + 50) << "200 groups of a mapping each are gone; an allocator may keep some";
     });
   });
 }
