@@ -9,6 +9,7 @@
 
 #include "harness/cases/lists.h"
 #include "harness/launch/launch.h"
+#include "harness/measure/limit.h"
 #include "harness/report/json.h"
 #include "impl/communicator/communicator.h"
 #include "src/program.h"
@@ -162,7 +163,9 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     spec.ranks = cells.front().front().ranks;
     spec.cells = resolved(cells, spec.ranks_as);
     spec.cells_after = static_cast<int>(all - first - cells.size());
-    spec.heap_bytes = harness::heap_bytes_for(spec.cells);
+    Cells with_limits = spec.cells;
+    if (spec.has_limit) std::ranges::transform(spec.cells, with_limits.begin(), harness::with_limit);
+    spec.heap_bytes = harness::heap_bytes_for(with_limits);
     Messages messages(spec, listener,
                       {.first = first, .of = all, .launch = start++, .launches = static_cast<int>(jobs.size())});
     if (const int code = run_job(spec, messages); code != exit_ok) return code;

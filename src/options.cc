@@ -236,12 +236,15 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
     added->check(CLI::Validator(has_text, ""));
     if (const auto fallback = fallback_of(option, choice); !fallback.empty()) added->default_str(std::string(fallback));
   }
-  if (choices_.empty()) command.add_flag("--require", requires_, "exit with 3 where nothing could be measured");
+  if (!choices_.empty()) return;
+  command.add_flag("--require", requires_, "exit with 3 where nothing could be measured");
+  command.add_flag("--no-limit", without_limit_, "does not measure the machine's own limit beside each cell");
 }
 
 Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const {
   Settings settings;
   settings.requires_a_result = requires_;
+  settings.has_limit = !without_limit_;
   settings.sweep.collectives = {otherwise_.begin(), otherwise_.end()};
   if (!collectives_.empty()) {
     const std::string collectives = fmt::format("{}", fmt::join(collectives_, ","));

@@ -29,6 +29,7 @@ struct Settings {
   std::int64_t operations = 0;  ///< of a soak
   int seeds = 1;
   bool requires_a_result = false;
+  bool has_limit = true;
 };
 
 /// What the table's parsers may look at besides the text.
@@ -66,6 +67,7 @@ class SweepOptions {
   std::vector<OptionChoice> choices_;
   std::map<std::string, std::string> texts_;  // by option name; empty where not given
   bool requires_ = false;
+  bool without_limit_ = false;
 };
 
 }  // namespace tutti::program

@@ -183,6 +183,7 @@ int run(const SweepOptions& options) {
   request.spec.seed = sweep.seed;
   request.spec.timeout = sweep.timeout;
   request.spec.tells_samples = !settings.samples.empty();
+  request.spec.has_limit = settings.has_limit;
   request.spec.backend_directories = backend_directories();
   for (const std::string& name : sweep.backends) {
     if (name != harness::kOwnBackend) request.spec.references.push_back(name);

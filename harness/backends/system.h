@@ -31,6 +31,9 @@ class Prepared {
   virtual Status post(std::size_t index) = 0;
   /// Makes progress; true when the operation posted last is complete.
   virtual Result<bool> test(std::size_t index) = 0;
+  /// After `test` was true of all ranks of the host, outside the timed part: whatever else must be over before the
+  /// buffers are touched again. All hosts call it.
+  virtual Status settle() { return {}; }
   /// Where a pending operation stands, for reports.
   [[nodiscard]] virtual std::string position(std::size_t /*index*/) const { return "in the library's call"; }
 };

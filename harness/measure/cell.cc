@@ -27,6 +27,7 @@ constexpr double kLoopUs = 200;
 constexpr std::int64_t kMostWarmUpNs = 1'000'000'000;
 constexpr std::int64_t kWarmUpShare = 8;  ///< a variant warms up for at most one part in so many of its share
 constexpr double kNearFloorTimes = 5;
+constexpr double kMostFraction = 1.05;  ///< of the limit; whoever is faster shows that it is none
 
 struct Block {
   std::vector<double> times_us;
@@ -145,6 +146,18 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   return row;
 }
 
+/// How near the rows came to the limit. One whose results were wrong is no limit.
+void set_limit(std::vector<Row>& rows, const Series& limit, double tick_us) {
+  const std::optional<double> time = summary_of(limit, tick_us).median;
+  if (!time || *time <= 0 || limit.wrong > 0) return;
+  for (Row& row : rows) {
+    if (!row.time_median || *row.time_median <= 0) continue;
+    row.limit_time = time;
+    row.limit_fraction = *time / *row.time_median;
+    if (*row.limit_fraction > kMostFraction) add_mark(row, kLimitTooLow);
+  }
+}
+
 Status hand_over(const Variant& variant, const Series& series, const CellOptions& options) {
   if (!options.on_samples) return {};
   std::vector<Sample> samples;
@@ -256,10 +269,13 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, options));
   count_one_state(all);
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < variants.size() && host.index() == 0; ++i) {
-    rows.push_back(row_for(variants[i], all[i], options));
+  if (host.index() != 0) return rows;
+  const std::size_t systems = variants.size() - (options.has_limit ? 1 : 0);
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    if (i < systems) rows.push_back(row_for(variants[i], all[i], options));
     TUTTI_RETURN_IF_ERROR(hand_over(variants[i], all[i], options));
   }
+  if (options.has_limit) set_limit(rows, all.back(), options.tick_us);
   return rows;
 }
 

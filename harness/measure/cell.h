@@ -27,6 +27,8 @@ struct CellOptions {
   std::chrono::nanoseconds most_time = std::chrono::seconds(3);  ///< after which no call begins but the least (block.h)
   double floor_us = 0;  ///< of measure_floor: a sample below five times as much is marked
   double tick_us = 0;   ///< what readings of the clock differ by; the same on all hosts
+  bool has_limit =
+      false;  ///< the last variant is the cell's limit (limit.h): it has no row, the others have their share
   /// Gets all samples of a case, on host 0; may be empty.
   std::function<Status(const Case& one, std::span<const Sample> samples)> on_samples = {};
 };

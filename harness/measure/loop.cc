@@ -41,7 +41,7 @@ class Variant::LoopOnHost {
       if (!has_moved) host_.relax();
       if (turn % kTurnsBetweenChecks == 0) TUTTI_RETURN_IF_ERROR(look_around());
     }
-    return {};
+    return variant_.prepared_->settle();
   }
 
  private:

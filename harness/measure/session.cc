@@ -23,6 +23,7 @@
 #include "harness/measure/check.h"
 #include "harness/measure/clock.h"
 #include "harness/measure/host.h"
+#include "harness/measure/limit.h"
 #include "harness/measure/order.h"
 #include "harness/report/json.h"
 #include "harness/soak/soak.h"
@@ -33,6 +34,7 @@ namespace tutti::harness {
 namespace {
 
 constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
+constexpr std::int64_t kTrialShare = 16;  ///< one part in so many of a cell's time is for the trial of its limit
 constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
 
 /// The cores that a host may run on, as they are exchanged.
@@ -137,6 +139,7 @@ class Walk {
     const CommunicatorOptions options = communicator_options(spec_, host_, cores_);
     TUTTI_ASSIGN_OR_RETURN(own_, TuttiBackend::create(domain_, host_.ranks(), options));
     backends_[own_->name()] = own_.get();
+    if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
     for (const std::string& name : spec_.references) {
       TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
       host_.announce(Activity::operation);
@@ -230,15 +233,27 @@ class Walk {
       const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + spec_.cells_after;
       most_ns = std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
     }
+    std::optional<Variant> limit;
+    if (limit_) {
+      TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(monotonic_ns()));
+      const Variant::Request like{
+          .backend = *limit_,
+          .memory = [this](const Case& which, std::size_t rank) { return own_->allocator(which, rank); },
+          .instance = variants.front().instance(),
+          .seed = spec_.seed + index};
+      TUTTI_ASSIGN_OR_RETURN(limit, make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare));
+    }
     CellOptions options{.seed = spec_.seed + index,
-                        .most_time = std::chrono::nanoseconds(most_ns),
+                        .most_time = std::chrono::nanoseconds(limit ? most_ns - most_ns / kTrialShare : most_ns),
                         .floor_us = floor_ns_ * 1e-3,
-                        .tick_us = clock_.tick_ns * 1e-3};
+                        .tick_us = clock_.tick_ns * 1e-3,
+                        .has_limit = limit.has_value()};
     if (spec_.tells_samples) {
       options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
         return report_samples(one, samples);
       };
     }
+    if (limit) variants.push_back(std::move(*limit));
     return measure_cell(host_, variants, options);
   }
 
@@ -261,6 +276,7 @@ class Walk {
   ClockFacts clock_;
   std::unique_ptr<Domain> own_domain_;  // of own_, where that is not domain_
   std::unique_ptr<TuttiBackend> own_;
+  std::optional<LimitBackend> limit_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::map<std::string, Backend*> backends_;
 };

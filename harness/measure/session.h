@@ -36,6 +36,7 @@ struct SessionSpec {
   std::int64_t operations = 0;  ///< of a soak, which has no cells
   int launch = 1;               ///< which start of the ranks this is
   bool tells_samples = false;   ///< measuring: every sample is reported
+  bool has_limit = false;       ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
   /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
   std::optional<std::uint64_t> order_seed;
 };

@@ -158,7 +158,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     TUTTI_RETURN_IF_ERROR(host_->check_abort());
     if (monotonic_ns() >= deadline) return overdue(times);
   }
-  return {};
+  return prepared_->settle();
 }
 
 std::int64_t Variant::deadline_after(std::int64_t begin_ns) const {

@@ -41,6 +41,15 @@ int weight(const Row& row) {
   return 4;
 }
 
+/// Of those launches that have one.
+std::optional<double> median_of(const std::vector<Row>& launches, std::optional<double> Row::*member) {
+  std::vector<double> values;
+  for (const Row& one : launches) {
+    if (one.*member) values.push_back(*(one.*member));
+  }
+  return summarise(values).median;
+}
+
 std::string percent(const std::optional<double>& part, const std::optional<double>& whole) {
   return part && whole && *whole > 0 ? fmt::format("{:.1f}", 100 * *part / *whole) : "-";
 }
@@ -68,10 +77,12 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.time_median = row.time_ci_low = row.time_ci_high = row.time_min = row.time_max = {};
   row.time_p90 = row.autocorrelation = {};
   row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = {};
+  row.limit_time = median_of(launches, &Row::limit_time);
+  row.limit_fraction = median_of(launches, &Row::limit_fraction);
   row.samples = 0;
   for (const Row& one : launches) {
     row.samples += one.samples;
-    for (const std::string_view mark : {kNoisy, kNearFloor}) {
+    for (const std::string_view mark : {kNoisy, kNearFloor, kLimitTooLow}) {
       if (has_mark(one, mark)) add_mark(row, mark);
     }
   }

@@ -40,7 +40,8 @@ const std::array kColumns{
     Column{"time_max", "us", "slowest sample", &Row::time_max},
     Column{"algbw", "1e9 bytes/s", "bytes / time_median", &Row::algbw},
     Column{"busbw", "1e9 bytes/s", "algbw times the collective's factor, as in nccl-tests", &Row::busbw},
-    Column{"limit_fraction", "", "share of the limit measured on this machine in this run", &Row::limit_fraction},
+    Column{"limit_fraction", "", "limit_time / time_median: the share of the machine's limit that was reached",
+           &Row::limit_fraction},
     Column{"verdict", "", "ok, wrong, unchecked, skipped or error", &Row::verdict},
     Column{"wrong", "elements", "elements that differ from the right result, over all ranks", &Row::wrong},
     Column{"slowest_rank", "", "the rank that most often ended last", &Row::slowest_rank},
@@ -59,8 +60,13 @@ const std::array kColumns{
     Column{"warm_up", "", "calls discarded before the first sample, until they stopped getting faster", &Row::warm_up},
     Column{"marks", "",
            "noisy: the interval did not get as narrow as it should within the time; near floor: the time is below five "
-           "times that of a sample in which nothing is done; both separated by a semicolon; or empty",
+           "times that of a sample in which nothing is done; limit too low: faster than the limit by more than 5 %, a "
+           "failure of the limit; separated by semicolons; or empty",
            &Row::marks},
+    Column{"limit_time", "us",
+           "median time of the least data movement that does the same, without synchronisation, in shared memory, in "
+           "this cell",
+           &Row::limit_time},
 };
 
 /// A field as text, by its type.

@@ -65,6 +65,7 @@ struct Row {
   std::optional<double> autocorrelation = {};
   std::int64_t warm_up = 0;
   std::string marks = {};
+  std::optional<double> limit_time = {};
 
   bool operator==(const Row&) const = default;
 };
@@ -72,6 +73,7 @@ struct Row {
 /// What `marks` may hold, separated by "; ".
 inline constexpr std::string_view kNoisy = "noisy";
 inline constexpr std::string_view kNearFloor = "near floor";
+inline constexpr std::string_view kLimitTooLow = "limit too low";
 [[nodiscard]] bool has_mark(const Row& row, std::string_view mark);
 /// Adds it where it is not there.
 void add_mark(Row& row, std::string_view mark);

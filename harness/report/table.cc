@@ -44,20 +44,29 @@ std::string ratio_text(const std::optional<double>& value) {
 
 bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && rows[0].backend != rows[1].backend; }
 
-constexpr char kNoisySign = '~';       // after the interval
-constexpr char kNearFloorSign = '\'';  // after the time
+constexpr char kNoisySign = '~';        // after the interval
+constexpr char kNearFloorSign = '\'';   // after the time
+constexpr char kLimitTooLowSign = '!';  // after the share of the limit
 
-/// time ci algbw busbw verdict
+/// time ci algbw busbw verdict; where there is room, limit before the verdict.
 constexpr std::size_t kMeasuresWidth = 9 + 6 + 8 + 8 + 10;
-std::string measures(const Row& row) {
-  return fmt::format(" {:>8}{}{:>5}{}{:>7} {:>7}{:>10}", number(row.time_median),
+constexpr std::size_t kLimitWidth = 6;
+std::string measures(const Row& row, bool has_limit) {
+  const std::string limit = fmt::format("{:>{}}{}", ratio_text(row.limit_fraction), kLimitWidth,
+                                        has_mark(row, kLimitTooLow) ? kLimitTooLowSign : ' ');
+  return fmt::format(" {:>8}{}{:>5}{}{:>7} {:>7}{}{:>9}", number(row.time_median),
                      has_mark(row, kNearFloor) ? kNearFloorSign : ' ', interval(row),
                      has_mark(row, kNoisy) ? kNoisySign : ' ', number(row.algbw), number(row.busbw),
-                     to_string(row.verdict));
+                     has_limit ? limit : " ", to_string(row.verdict));
 }
-const std::string kMeasuresNames =
-    fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>10}", "time", "ci", "algbw", "busbw", "verdict");
-const std::string kMeasuresUnits = fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>10}", "(us)", "(%)", "(GB/s)", "(GB/s)", "");
+std::string measures_names(bool has_limit) {
+  return fmt::format(" {:>8} {:>5} {:>7} {:>7}{} {:>9}", "time", "ci", "algbw", "busbw", has_limit ? " limit" : "",
+                     "verdict");
+}
+std::string measures_units(bool has_limit) {
+  return fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>{}}", "(us)", "(%)", "(GB/s)", "(GB/s)", "",
+                     10 + (has_limit ? kLimitWidth : 0));
+}
 
 /// Wide enough for `dissemination`; a longer one moves its line. A reference has no algorithm to show.
 constexpr std::size_t kAlgorithmWidth = 14;
@@ -92,9 +101,9 @@ std::string heading_side_by_side(std::span<const Row> rows) {
   std::string names = fmt::format("#{:>10} {:>11}", "size", "count");
   std::string units = fmt::format("#{:>10} {:>11}", "(B)", "(elements)");
   for (const Row& row : rows) {
-    systems += banner(row.backend, kMeasuresWidth + (is_own(row) ? kAlgorithmWidth : 0));
-    names += algorithm_cell(row, "algorithm") + kMeasuresNames;
-    units += algorithm_cell(row, "") + kMeasuresUnits;
+    systems += banner(row.backend, kMeasuresWidth + (is_own(row) ? kAlgorithmWidth + kLimitWidth : 0));
+    names += algorithm_cell(row, "algorithm") + measures_names(is_own(row));
+    units += algorithm_cell(row, "") + measures_units(is_own(row));
   }
   names += fmt::format("{:>7}", reference_of(rows) != nullptr ? "ratio" : "");
   return without_trailing_spaces(systems) + without_trailing_spaces(names) + without_trailing_spaces(units);
@@ -102,9 +111,9 @@ std::string heading_side_by_side(std::span<const Row> rows) {
 
 std::string heading_stacked() {
   const std::string names = fmt::format("#{:>10} {:>11}  {:<10}{:>{}}{}{:>7}", "size", "count", "backend", "algorithm",
-                                        kAlgorithmWidth, kMeasuresNames, "ratio");
+                                        kAlgorithmWidth, measures_names(true), "ratio");
   const std::string units =
-      fmt::format("#{:>10} {:>11}  {:<10}{:>{}}{}", "(B)", "(elements)", "", "", kAlgorithmWidth, kMeasuresUnits);
+      fmt::format("#{:>10} {:>11}  {:<10}{:>{}}{}", "(B)", "(elements)", "", "", kAlgorithmWidth, measures_units(true));
   return names + "\n" + without_trailing_spaces(units);
 }
 
@@ -120,8 +129,8 @@ std::string lines_stacked(std::span<const Row> rows, const RatioOf& ratio) {
     const bool is_compared = reference != nullptr && is_own(row);
     lines += without_trailing_spaces(
         fmt::format(" {:>10} {:>11}  {:<10}{:>{}}{}{:>7}", row.bytes, row.count, row.backend,
-                    row.algorithm == kNone ? kMissing : std::string_view(row.algorithm), kAlgorithmWidth, measures(row),
-                    is_compared ? ratio_text(ratio(row, *reference)) : ""));
+                    row.algorithm == kNone ? kMissing : std::string_view(row.algorithm), kAlgorithmWidth,
+                    measures(row, true), is_compared ? ratio_text(ratio(row, *reference)) : ""));
   }
   return lines;
 }
@@ -139,7 +148,7 @@ std::optional<double> ratio_within_a_launch(const Row& ours, const Row& theirs) 
 
 std::string Table::line_side_by_side(std::span<const Row> rows) const {
   std::string line = fmt::format(" {:>10} {:>11}", rows[0].bytes, rows[0].count);
-  for (const Row& row : rows) line += algorithm_cell(row, row.algorithm) + measures(row);
+  for (const Row& row : rows) line += algorithm_cell(row, row.algorithm) + measures(row, is_own(row));
   if (const Row* reference = reference_of(rows)) {
     const Row& ours = reference == &rows[0] ? rows[1] : rows[0];
     line += fmt::format("{:>7}", ratio_text(ratio_(ours, *reference)));
@@ -165,6 +174,7 @@ void Table::count(std::span<const Row> rows) {
     ++verdicts_[row.verdict];
     noisy_ += has_mark(row, kNoisy) ? 1 : 0;
     near_floor_ += has_mark(row, kNearFloor) ? 1 : 0;
+    limit_too_low_ += has_mark(row, kLimitTooLow) ? 1 : 0;
     if (row.verdict == Verdict::skipped) {
       const std::string why = fmt::format("{}: {}", row.backend, row.reason);
       const auto same = std::ranges::find(skipped_, why, &std::pair<std::string, std::int64_t>::first);
@@ -220,6 +230,10 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
   if (near_floor_ > 0) {
     text += fmt::format("# {} after time: near floor, {} rows below five times a sample in which nothing is done\n",
                         kNearFloorSign, near_floor_);
+  }
+  if (limit_too_low_ > 0) {
+    text += fmt::format("# {} after limit: limit too low, {} rows faster than the limit by more than 5 %\n",
+                        kLimitTooLowSign, limit_too_low_);
   }
   for (const auto& [reason, number_of_rows] : skipped_)
     text += fmt::format("# skipped: {} x {}\n", number_of_rows, reason);

@@ -7,7 +7,8 @@
 //
 // Columns: size [bytes] and count [elements] as in nccl-tests; time: median [us]; ci: half-width of the median's 95 %
 // interval [% of the median], with ~ where it is noisy, and ' between both where the time is near the floor; algbw,
-// busbw [1e9 bytes/s]; ratio: our time / their time. `-` is "not measured".
+// busbw [1e9 bytes/s]; limit: the share of the machine's limit that was reached, with ! where somebody was
+// faster; ratio: our time / their time. `-` is "not measured".
 #pragma once
 
 #include <cstdint>
@@ -62,6 +63,7 @@ class Table {
   std::int64_t cells_ = 0;
   std::int64_t noisy_ = 0;  ///< rows with that mark
   std::int64_t near_floor_ = 0;
+  std::int64_t limit_too_low_ = 0;
   std::map<Verdict, std::int64_t> verdicts_;
   std::map<std::string, Ratios> ratios_;                       ///< by reference
   std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< reason, rows

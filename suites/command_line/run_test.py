@@ -119,7 +119,19 @@ class Interleaved(unittest.TestCase):
             self.assertEqual(later, sorted(later), row)
             self.assertIn(int(row["slowest_rank"]), range(2))
             self.assertGreater(float(row["line_ns"]), 0)
-            self.assertEqual(row["limit_fraction"], "")
+
+    def test_every_cell_that_moves_data_has_a_limit_of_its_own(self):
+        for row in self.rows:
+            if row["collective"] == "barrier":
+                self.assertEqual((row["limit_time"], row["limit_fraction"]), ("", ""), row)
+                continue
+            self.assertGreater(float(row["limit_time"]), 0, row)
+            share = float(row["limit_time"]) / float(row["time_median"])
+            self.assertTrue(math.isclose(float(row["limit_fraction"]), share, rel_tol=1e-4), row)
+        limits = {}
+        for row in self.rows:
+            limits.setdefault((row["collective"], row["bytes"]), set()).add(row["limit_time"])
+        self.assertEqual({cell: len(times) for cell, times in limits.items() if len(times) != 1}, {})
 
     def test_table_has_a_line_per_cell(self):
         lines = table_lines(self.result.out)
@@ -367,6 +379,19 @@ class Options(Sweep):
                                              rel_tol=1e-4, abs_tol=1e-3), s)
                 self.assertTrue({s["arrived_last"], s["finished_last"]} <= {"0", "1", "2"}, s)
         self.assertEqual(len({s["launch"] for s in samples}), 2)
+
+    def test_the_limit_has_samples_and_can_be_left_out(self):
+        _, rows = self.sweep("all_gather_v", "all_to_all", "--backends", "tutti", "--ranks", "3", "--sizes", "64K",
+                             "--counts", "ramp", "--placement", "out,in", "--ranks-as", "threads", "--budget", "2s")
+        self.assertEqual([row["limit_time"] != "" for row in rows], [True, True, True, False], rows)
+        with support.Run("run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--budget", "1s",
+                         "--samples", "{folder}/samples.csv") as one:
+            self.assertEqual(one.wait(60).code, 0)
+            _, samples = support.read_csv(one.path / "samples.csv")
+        self.assertEqual({s["case"].split("/")[1].split(".")[0] for s in samples}, {"tutti", "limit"})
+        _, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--budget", "1s",
+                             "--no-limit")
+        self.assertEqual([(row["limit_time"], row["limit_fraction"]) for row in rows], [("", "")])
 
     def test_all_roots(self):
         result, rows = self.sweep("broadcast", "--backends", "tutti", "--ranks", "2,3", "--roots", "all",

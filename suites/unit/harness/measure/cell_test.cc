@@ -50,6 +50,23 @@ Row measure(Works works) {
   return measure({&backend}, {.most_time = std::chrono::milliseconds(50)}).front();
 }
 
+TEST(Cell, RowsHaveTheirShareOfTheLimitWhichHasNoRow) {
+  LazyBackend system([](int) { return true; }), limit([](int) { return true; });
+  const auto rows = measure({&system, &limit}, {.most_time = std::chrono::milliseconds(50), .has_limit = true});
+  ASSERT_EQ(rows.size(), 1U);
+  ASSERT_TRUE(rows[0].limit_time && rows[0].limit_fraction);
+  EXPECT_DOUBLE_EQ(*rows[0].limit_fraction, *rows[0].limit_time / *rows[0].time_median);
+  EXPECT_EQ(has_mark(rows[0], kLimitTooLow), *rows[0].limit_fraction > 1.05);
+}
+
+TEST(Cell, WhatIsWrongIsNoLimit) {
+  LazyBackend system([](int) { return true; }), limit([](int) { return false; });
+  const auto rows = measure({&system, &limit}, {.most_time = std::chrono::milliseconds(50), .has_limit = true});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].verdict, Verdict::ok);
+  EXPECT_FALSE(rows[0].limit_time || rows[0].limit_fraction);
+}
+
 TEST(Cell, PassesASystemThatWorksInEveryCall) {
   const Row row = measure([](int) { return true; });
   EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;

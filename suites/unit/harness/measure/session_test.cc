@@ -41,6 +41,7 @@ TEST(SessionSpec, SurvivesItsText) {
   spec.end_ns = 987654321012345;
   spec.cells_after = 5;
   spec.heap_bytes = std::size_t{5} << 32U;
+  spec.has_limit = spec.tells_samples = true;
   spec.order_seed = std::uint64_t{1} << 63U;
   spec.bind = Bind::numa;
 
@@ -58,6 +59,7 @@ TEST(SessionSpec, SurvivesItsText) {
   EXPECT_EQ(other.end_ns, spec.end_ns);
   EXPECT_EQ(other.cells_after, spec.cells_after);
   EXPECT_EQ(other.heap_bytes, spec.heap_bytes);
+  EXPECT_TRUE(other.has_limit && other.tells_samples);
   EXPECT_EQ(other.order_seed, spec.order_seed);
   EXPECT_EQ(session_from_json(to_json(SessionSpec())).value().order_seed, std::nullopt) << "ranks take turns";
   EXPECT_EQ(other.bind, spec.bind);

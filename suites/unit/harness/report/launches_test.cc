@@ -66,6 +66,16 @@ TEST(Launches, TimeIsTheMedianOfTheirMediansWithoutAnIntervalBelowSix) {
   EXPECT_DOUBLE_EQ(*row.busbw, *row.algbw);  // two ranks
 }
 
+TEST(Launches, TheShareOfTheLimitIsTheirMedian) {
+  Launches launches({kCell});
+  for (const int launch : {1, 2, 3}) {
+    Row row = row_of_launch("tutti", launch, 10, 1);
+    if (launch > 1) row.limit_fraction = 0.1 * launch;
+    launches.add(std::vector{row});
+  }
+  EXPECT_DOUBLE_EQ(*launches.cells().at(0).at(0).limit_fraction, 0.25);
+}
+
 TEST(Launches, SixHaveAnInterval) {
   const Row row = launches_of({1, 2, 3, 4, 5, 6}).cells().at(0).at(0);
   EXPECT_EQ(row.time_median, 3.5);

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/limit.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "harness/measure/block.h"
+#include "harness/measure/session.h"
+#include "harness/verify/oracle.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::int64_t kLine = 64;  ///< bytes; two ranks never write to one line
+constexpr int kTrialSamples = 5;
+
+Operation operation_of(const Cell& cell) {
+  Operation operation{.problem = cell.problem(), .dtype = cell.dtype, .op = cell.op, .count = cell.count};
+  if (has_counts(cell.collective)) operation.blocks = std::make_shared<const CellBlocks>(blocks_of(cell));
+  return operation;
+}
+
+std::vector<Piece> sources_of(const Operation& operation, const Origin& origin) {
+  const auto piece = [&](int rank) {
+    const auto element = static_cast<std::int64_t>(size_of(operation.dtype));
+    return Piece{.rank = rank, .offset = operation.input_place(rank, origin.block).first * element};
+  };
+  if (!origin.every_rank) return {piece(origin.rank)};
+  std::vector<Piece> sources;
+  for (int rank = 0; rank < operation.problem.ranks; ++rank) sources.push_back(piece(rank));
+  return sources;
+}
+
+/// Whose each movement is, where every rank's are as many bytes: those that write to it alone, or read from it alone.
+std::optional<std::vector<int>> owners_of(const std::vector<Movement>& all, int ranks) {
+  for (const auto side : {&Movement::destinations, &Movement::sources}) {
+    std::vector<int> owners;
+    std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks));
+    for (const Movement& one : all) {
+      if ((one.*side).size() != 1) break;
+      owners.push_back((one.*side).front().rank);
+      bytes[static_cast<std::size_t>(owners.back())] += one.bytes;
+    }
+    const bool is_even = std::ranges::count(bytes, bytes.front()) == ranks;
+    if (owners.size() == all.size() && is_even) return owners;
+  }
+  return {};
+}
+
+Movement slice_of(Movement whole, int rank, int ranks) {
+  const std::int64_t lines = (whole.bytes + kLine - 1) / kLine;
+  const std::int64_t begin = std::min(whole.bytes, lines * rank / ranks * kLine);
+  const std::int64_t end = std::min(whole.bytes, lines * (rank + 1) / ranks * kLine);
+  for (Piece& piece : whole.sources) piece.offset += begin;
+  for (Piece& piece : whole.destinations) piece.offset += begin;
+  whole.bytes = end - begin;
+  return whole;
+}
+
+}  // namespace
+
+std::vector<Movement> least_movements(const Cell& cell) {
+  const Operation operation = operation_of(cell);
+  const Problem& problem = operation.problem;
+  const auto element = static_cast<std::int64_t>(size_of(cell.dtype));
+  std::map<std::tuple<bool, int, int>, std::size_t> known;  // by origin
+  std::vector<Movement> all;
+  for (int rank = 0; rank < problem.ranks; ++rank) {
+    for (int block = 0; block < output_blocks(problem, rank); ++block) {
+      const Place place = operation.output_place(rank, block);
+      if (place.count == 0) continue;
+      const Origin origin = origin_of(problem, rank, block);
+      const auto [entry, is_new] =
+          known.try_emplace({origin.every_rank, origin.every_rank ? 0 : origin.rank, origin.block}, all.size());
+      if (is_new) all.push_back({.sources = sources_of(operation, origin), .bytes = place.count * element});
+      all[entry->second].destinations.push_back({.rank = rank, .is_output = true, .offset = place.first * element});
+    }
+  }
+  return all;
+}
+
+std::vector<Movement> share_of(const Cell& cell, int rank) {
+  const std::vector<Movement> all = least_movements(cell);
+  const auto owners = owners_of(all, cell.ranks);
+  std::vector<Movement> share;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!owners) {
+      Movement slice = slice_of(all[i], rank, cell.ranks);
+      if (slice.bytes > 0) share.push_back(std::move(slice));
+    } else if ((*owners)[i] == rank) {
+      share.push_back(all[i]);
+    }
+  }
+  return share;
+}
+
+std::optional<Case> limit_of(const Cell& cell) {
+  const Collective base = base_of(cell.collective);
+  const bool overwrites = cell.is_in_place && (base == Collective::all_to_all || base == Collective::sendrecv);
+  if (base == Collective::barrier || base == Collective::pingpong || overwrites || cell.bytes == 0) return {};
+  Case one;
+  static_cast<Cell&>(one) = cell;
+  one.backend = "limit";
+  one.buffers = Buffers::shared;
+  if (one.op == Op::premul_sum) one.op = Op::sum;  // the same bytes
+  return one;
+}
+
+std::vector<Case> with_limit(std::vector<Case> cell) {
+  const auto limit = limit_of(cell.front());
+  if (!limit) return cell;
+  std::vector<Case> both = cell;
+  both.push_back(*limit);
+  return fits_memory(both).is_ok() ? both : cell;
+}
+
+/// Each rank's share with its addresses, once the hosts are connected.
+class LimitBackend::PreparedShares final : public Prepared {
+ public:
+  PreparedShares(const LimitBackend& backend, const Case& one, std::span<const RankBuffers> buffers)
+      : backend_(backend),
+        case_(one),
+        buffers_(buffers.begin(), buffers.end()),
+        kernel_(kernel_for(one.dtype, one.op)) {}
+
+  Status post(std::size_t index) override {
+    for (const Move& move : moves_[index]) {
+      kernel_({.destinations = move.destinations.data(),
+               .destination_count = static_cast<int>(move.destinations.size()),
+               .sources = move.sources.data(),
+               .source_count = static_cast<int>(move.sources.size()),
+               .bytes = move.bytes,
+               .ranks = case_.ranks,
+               .is_final = case_.op == Op::avg,
+               .streamed = backend_.streamed_});
+    }
+    return {};
+  }
+  Result<bool> test(std::size_t /*index*/) override { return true; }
+  /// A rank's buffers are written by others, who may be later.
+  Status settle() override { return host_->exchange(char{}).status(); }
+
+  Status connect(Host& host) {
+    host_ = &host;
+    TUTTI_ASSIGN_OR_RETURN(const auto all, everybodys_buffers());
+    for (const int rank : host.ranks()) {
+      std::vector<Move>& moves = moves_.emplace_back();
+      for (const Movement& one : share_of(case_, rank)) {
+        Move move{.bytes = static_cast<std::size_t>(one.bytes)};
+        for (const Piece& piece : one.sources) move.sources.push_back(address_of(all, piece));
+        for (const Piece& piece : one.destinations) move.destinations.push_back(address_of(all, piece));
+        if (one.sources.size() == 1) std::erase(move.destinations, move.sources.front());  // in place it is there
+        if (!move.destinations.empty()) moves.push_back(std::move(move));
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Move {
+    std::vector<std::byte*> destinations;
+    std::vector<const std::byte*> sources;
+    std::size_t bytes = 0;
+  };
+  struct Addresses {
+    std::byte* input = nullptr;
+    std::byte* output = nullptr;
+  };
+
+  [[nodiscard]] static std::byte* address_of(const std::vector<Addresses>& all, const Piece& piece) {
+    const Addresses& addresses = all[static_cast<std::size_t>(piece.rank)];
+    return (piece.is_output ? addresses.output : addresses.input) + piece.offset;
+  }
+
+  /// By rank, as addresses of this process.
+  Result<std::vector<Addresses>> everybodys_buffers() {
+    const auto mine = [&](std::size_t index) {
+      return Addresses{.input = static_cast<std::byte*>(const_cast<void*>(buffers_[index].input)),
+                       .output = static_cast<std::byte*>(buffers_[index].output)};
+    };
+    std::vector<Addresses> all;
+    if (host_->count() == 1) {
+      for (std::size_t i = 0; i < buffers_.size(); ++i) all.push_back(mine(i));
+      return all;
+    }
+    // From the base of a rank's heap, which each process sees elsewhere; without one, addresses are everybody's.
+    struct Offsets {
+      std::uintptr_t input = 0;
+      std::uintptr_t output = 0;
+    };
+    const auto base = [&](int rank) { return reinterpret_cast<std::uintptr_t>(backend_.domain_.seat(rank).heap); };
+    const std::uintptr_t own = base(host_->ranks().front());
+    const Addresses here = mine(0);
+    TUTTI_ASSIGN_OR_RETURN(const auto offsets,
+                           host_->exchange(Offsets{.input = reinterpret_cast<std::uintptr_t>(here.input) - own,
+                                                   .output = reinterpret_cast<std::uintptr_t>(here.output) - own}));
+    for (std::size_t rank = 0; rank < offsets.size(); ++rank) {
+      const std::uintptr_t there = base(static_cast<int>(rank));
+      all.push_back({.input = reinterpret_cast<std::byte*>(there + offsets[rank].input),
+                     .output = reinterpret_cast<std::byte*>(there + offsets[rank].output)});
+    }
+    return all;
+  }
+
+  const LimitBackend& backend_;
+  Case case_;
+  std::vector<RankBuffers> buffers_;
+  Kernel kernel_;
+  Host* host_ = nullptr;
+  std::vector<std::vector<Move>> moves_;  ///< by rank of the host
+};
+
+Status LimitBackend::supports(const Case& one) const {
+  if (limit_of(one)) return {};
+  return error(Code::unavailable, "{} has no limit: nothing is moved, ranks take turns, or inputs are overwritten",
+               case_id(one));
+}
+
+Result<std::unique_ptr<Prepared>> LimitBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
+  auto prepared = std::make_unique<PreparedShares>(*this, one, buffers);
+  last_ = prepared.get();
+  return std::unique_ptr<Prepared>(std::move(prepared));
+}
+
+Status LimitBackend::connect(Host& host) { return last_->connect(host); }
+
+Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
+                                          std::int64_t end_ns) {
+  const std::vector<Case> both = with_limit({like.instance});
+  if (both.size() == 1) return std::optional<Variant>();
+  Result<Variant> variant =
+      Variant::create(host, {.backend = backend, .memory = like.memory, .instance = both.back(), .seed = like.seed});
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Code> codes, host.exchange(variant.status().code()));
+  if (std::ranges::any_of(codes, [](Code code) { return code != Code::ok; })) return std::optional<Variant>();
+  TUTTI_RETURN_IF_ERROR(backend.connect(host));
+
+  std::array<double, 2> best_us{};
+  const std::int64_t begin_ns = monotonic_ns();
+  for (const bool is_streamed : {false, true}) {
+    backend.set_streamed(is_streamed);
+    const std::int64_t share_ns = is_streamed ? end_ns : begin_ns + (end_ns - begin_ns) / 2;
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t until_ns, host.agree(share_ns));
+    TUTTI_ASSIGN_OR_RETURN(const BlockResult result,
+                           run_block(host, variant.value(),
+                                     {.salt = (like.seed << 32U) + (is_streamed ? 3U : 1U) + (std::uint64_t{1} << 31U),
+                                      .samples = kTrialSamples,
+                                      .end_ns = until_ns}));
+    best_us[is_streamed ? 1 : 0] = *std::ranges::min_element(result.times_us);
+  }
+  backend.set_streamed(best_us[1] < best_us[0]);
+  return std::optional(std::move(variant).value());
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine's limit: the least data movement that does what a collective means, by as many ranks, without any
+// synchronisation. Every input block that somebody needs is read once, reduced with its likes, and written to all the
+// places where it belongs; who moves what is divided evenly among the ranks. Each byte that a rank writes depends on
+// inputs only, so nobody need wait for anybody, and when all are done the outputs are right: the limit is measured,
+// interleaved and verified as any backend is.
+//
+// Its buffers are shared memory, whatever the cell's are: a rank cannot read another's private memory, and what a
+// system spends on that is what the limit is to show. Two kinds of stores are tried, through the cache and past it; the
+// faster one is the cell's limit.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/backends/system.h"
+#include "harness/measure/host.h"
+#include "harness/measure/variant.h"
+#include "impl/reduce/kernels.h"
+#include "impl/transports/domain.h"
+
+namespace tutti::harness {
+
+/// Bytes of one rank's input or output.
+struct Piece {
+  int rank = 0;
+  bool is_output = false;
+  std::int64_t offset = 0;
+
+  bool operator==(const Piece&) const = default;
+};
+
+/// `bytes` of each destination <- the sources, reduced in rank order where there are several.
+struct Movement {
+  std::vector<Piece> sources;
+  std::vector<Piece> destinations;
+  std::int64_t bytes = 0;
+};
+
+/// All that has to be moved for a cell. No two movements write to one place.
+[[nodiscard]] std::vector<Movement> least_movements(const Cell& cell);
+/// The part of it that one rank moves: whole movements where every rank gets as many, else a slice of each.
+[[nodiscard]] std::vector<Movement> share_of(const Cell& cell, int rank);
+
+/// The case that measures a cell's limit; nullopt where there is none: nothing is moved (barrier), ranks take turns
+/// (pingpong), or what is read is overwritten meanwhile (all_to_all and sendrecv in place).
+[[nodiscard]] std::optional<Case> limit_of(const Cell& cell);
+/// `cell` and its limit, where it has one and the machine has memory for both.
+[[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell);
+
+class LimitBackend final : public Backend {
+ public:
+  /// `domain` has the memory of the buffers, and must outlive the backend.
+  LimitBackend(Domain& domain, std::vector<int> ranks) : domain_(domain), ranks_(std::move(ranks)) {}
+
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] std::string describe() const override { return "{}"; }
+  [[nodiscard]] Status supports(const Case& one) const override;
+  [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
+  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
+                                                          std::span<const RankBuffers> buffers) override;
+
+  /// Tells the hosts where each other's buffers of the case prepared last are; before it is run. All hosts call it.
+  Status connect(Host& host);
+  /// Whether what is prepared stores past the cache.
+  void set_streamed(bool is_streamed) { streamed_ = is_streamed ? kAllDestinations : 0; }
+
+ private:
+  class PreparedShares;
+
+  Domain& domain_;
+  std::vector<int> ranks_;
+  std::string name_ = "limit";
+  std::uint64_t streamed_ = 0;
+  PreparedShares* last_ = nullptr;
+};
+
+/// The variant of a cell's limit, with the faster kind of stores chosen by a trial that ends by `end_ns`
+/// (CLOCK_MONOTONIC, the same on all hosts); nullopt where the cell has none. All hosts call it.
+/// Errors: those of the host.
+[[nodiscard]] Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
+                                                        std::int64_t end_ns);
+
+}  // namespace tutti::harness
