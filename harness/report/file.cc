@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/file.h"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 namespace tutti::harness {
@@ -48,6 +50,19 @@ Status replace_file(Code code, const std::string& path, std::string_view text) {
   const Status status = cannot_write(code, path, !is_written ? write_error : !is_closed ? close_error : errno);
   std::remove(aside.c_str());
   return status;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const auto failed = [&](int error_number) {
+    return error(Code::invalid_argument, "cannot read '{}': {}", path, std::generic_category().message(error_number));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  if (file == nullptr) return failed(errno);
+  std::string text;
+  std::array<char, 65536> part{};
+  while (const std::size_t bytes = std::fread(part.data(), 1, part.size(), file.get())) text.append(part.data(), bytes);
+  if (std::ferror(file.get()) != 0) return failed(errno);
+  return text;
 }
 
 }  // namespace tutti::harness

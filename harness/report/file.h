@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the writers of reports share: saying why a file cannot be written, and replacing a file in one step.
+// What the reports share: saying why a file cannot be written or read, and replacing a file in one step.
 #pragma once
 
 #include <string>
@@ -19,5 +19,8 @@ namespace tutti::harness {
 /// Replaces the file at `path` by `text` so that readers see the old content or the new, never a part: written beside
 /// it, then renamed. Errors: `code`, as cannot_write; the file is then as it was.
 [[nodiscard]] Status replace_file(Code code, const std::string& path, std::string_view text);
+
+/// The whole of a file that the user named. Errors: invalid_argument naming the path and the reason.
+[[nodiscard]] Result<std::string> read_file(const std::string& path);
 
 }  // namespace tutti::harness
