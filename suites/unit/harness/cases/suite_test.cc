@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/suite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+constexpr std::string_view kCell = "all_reduce/shm/float/sum/P2.processes/none/4096B/out/private/isolated";
+constexpr std::string_view kCase = "all_reduce/tutti.ring/shm/float/sum/P2.processes/none/4096B/out/private/isolated";
+
+const std::vector<std::string>& keys() {
+  static const std::vector<std::string> list{"collectives", "sizes", "ranks", "ranks-as"};
+  return list;
+}
+
+std::string complaint(const std::string& text) { return suite_from_toml(text, keys()).status().message(); }
+
+TEST(Suite, HoldsSweepsAndCells) {
+  const auto suite = suite_from_toml(
+      "# mine\ncells = [\"" + std::string(kCell) + "\", \"" + std::string(kCase) +
+          "\"]\n[[sweep]]\ncollectives = ['all_reduce', 'barrier']\nsizes = '8:64K:x8'\nranks = [2, 4]\n"
+          "[[sweep]]\nsizes = 1024\n",
+      keys());
+  ASSERT_TRUE(suite.is_ok()) << suite.status().message();
+  ASSERT_EQ(suite.value().sweeps.size(), 2U);
+  EXPECT_THAT(suite.value().sweeps[0].texts,
+              ElementsAre(Pair("collectives", "all_reduce,barrier"), Pair("ranks", "2,4"), Pair("sizes", "8:64K:x8")));
+  EXPECT_EQ(suite.value().sweeps[1].line, 7);
+  EXPECT_THAT(suite.value().sweeps[1].texts, ElementsAre(Pair("sizes", "1024")));
+  ASSERT_EQ(suite.value().cells.size(), 2U);
+  EXPECT_EQ(suite.value().cells[0].algorithm, "auto");
+  EXPECT_EQ(suite.value().cells[1].algorithm, "ring");
+  EXPECT_EQ(cell_id(suite.value().cells[0]), kCell);
+  EXPECT_EQ(cell_id(suite.value().cells[1]), kCase);
+}
+
+TEST(Suite, MistakesAreNamedWithTheirLine) {
+  EXPECT_THAT(complaint("[[sweep]]\nsizes = 'x'\nsize = 8\n"),
+              AllOf(HasSubstr("line 3"), HasSubstr("'size'"), HasSubstr("did you mean 'sizes'?")));
+  EXPECT_THAT(complaint("\ncell = []\n"), AllOf(HasSubstr("line 2"), HasSubstr("did you mean 'cells'?")));
+  EXPECT_THAT(complaint("[[sweep]]\nsizes = 1.5\n"), AllOf(HasSubstr("line 2"), HasSubstr("'sizes'")));
+  EXPECT_THAT(complaint("[[sweep]]\nsizes = []\n"), AllOf(HasSubstr("line 2"), HasSubstr("empty")));
+  EXPECT_THAT(complaint("[sweep]\nsizes = 8\n"), HasSubstr("[[sweep]]"));
+  EXPECT_THAT(complaint("[[sweep]]\nsizes = 8\nsizes = 9\n"), HasSubstr("line 3"));
+  EXPECT_THAT(complaint("cells = 'x'\n"), HasSubstr("list of ids"));
+  EXPECT_THAT(complaint(""), HasSubstr("no cells"));
+}
+
+TEST(Suite, CellsThatDoNotExistAreNamed) {
+  EXPECT_THAT(complaint("cells = [\n'all_reduce/shm/flaot/sum/P2.processes/none/4096B/out/private/isolated']\n"),
+              AllOf(HasSubstr("line 2"), HasSubstr("'flaot'"), HasSubstr("'float'")));
+  EXPECT_THAT(complaint("cells = ['all_reduce']\n"), HasSubstr("'all_reduce'"));
+  EXPECT_THAT(
+      complaint("cells = ['all_reduce/openmpi.none/shm/float/sum/P2.processes/none/4096B/out/private/isolated']\n"),
+      HasSubstr("without 'openmpi.none/'"));
+}
+
+}  // namespace
+}  // namespace tutti::harness
