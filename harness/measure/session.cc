@@ -140,6 +140,7 @@ class Walk {
     TUTTI_ASSIGN_OR_RETURN(own_, TuttiBackend::create(domain_, host_.ranks(), options));
     backends_[own_->name()] = own_.get();
     if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
+    if (spec_.slow_down) backends_[own_->name()] = &slowed_.emplace(*own_, *spec_.slow_down);
     for (const std::string& name : spec_.references) {
       TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
       host_.announce(Activity::operation);
@@ -277,6 +278,7 @@ class Walk {
   std::unique_ptr<Domain> own_domain_;  // of own_, where that is not domain_
   std::unique_ptr<TuttiBackend> own_;
   std::optional<LimitBackend> limit_;
+  std::optional<SlowedBackend> slowed_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::map<std::string, Backend*> backends_;
 };

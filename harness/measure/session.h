@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/backends/slowed.h"
 #include "harness/cases/bind.h"
 #include "harness/cases/case.h"
 #include "harness/launch/board.h"
@@ -39,6 +40,7 @@ struct SessionSpec {
   bool has_limit = false;       ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
   /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
   std::optional<std::uint64_t> order_seed;
+  std::optional<SlowDown> slow_down = {};  ///< of the own backend
 };
 
 [[nodiscard]] std::string to_json(const SessionSpec& spec);

@@ -51,6 +51,8 @@ std::string to_json(const SessionSpec& spec) {
       {"tells_samples", spec.tells_samples},
       {"has_limit", spec.has_limit},
       {"order_seed", spec.order_seed ? nlohmann::json(*spec.order_seed) : nlohmann::json()},
+      {"slow_down_share", spec.slow_down ? spec.slow_down->share : 0},
+      {"slow_down_bytes", spec.slow_down ? spec.slow_down->bytes.value_or(-1) : -1},
   }
       .dump();
 }
@@ -79,6 +81,10 @@ Result<SessionSpec> session_from_json(std::string_view text) {
   spec.has_limit = json.value("has_limit", false);
   if (const auto seed = json.find("order_seed"); seed != json.end() && seed->is_number()) {
     spec.order_seed = seed->get<std::uint64_t>();
+  }
+  if (const double share = json.value("slow_down_share", 0.0); share > 0) {
+    const std::int64_t bytes = json.value("slow_down_bytes", std::int64_t{-1});
+    spec.slow_down = {.share = share, .bytes = bytes < 0 ? std::nullopt : std::optional(bytes)};
   }
   std::vector<Counts> files;
   const nlohmann::json counts = json.value("counts", nlohmann::json::object());

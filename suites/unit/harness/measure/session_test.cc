@@ -44,6 +44,7 @@ TEST(SessionSpec, SurvivesItsText) {
   spec.has_limit = spec.tells_samples = true;
   spec.order_seed = std::uint64_t{1} << 63U;
   spec.bind = Bind::numa;
+  spec.slow_down = SlowDown{.share = 0.1, .bytes = 1 << 20};
 
   const auto read = session_from_json(to_json(spec));
   ASSERT_TRUE(read.is_ok()) << read.status().message();
@@ -63,6 +64,10 @@ TEST(SessionSpec, SurvivesItsText) {
   EXPECT_EQ(other.order_seed, spec.order_seed);
   EXPECT_EQ(session_from_json(to_json(SessionSpec())).value().order_seed, std::nullopt) << "ranks take turns";
   EXPECT_EQ(other.bind, spec.bind);
+  EXPECT_EQ(other.slow_down, spec.slow_down);
+  spec.slow_down->bytes.reset();
+  EXPECT_EQ(session_from_json(to_json(spec)).value().slow_down, spec.slow_down) << "of every size";
+  EXPECT_EQ(session_from_json(to_json(SessionSpec())).value().slow_down, std::nullopt);
   spec.mode = SessionSpec::Mode::measure;
   EXPECT_EQ(session_from_json(to_json(spec)).value().mode, SessionSpec::Mode::measure);
 }
