@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/baseline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/measure/block.h"
+#include "harness/measure/statistics.h"
+#include "harness/report/csv_reader.h"
+#include "harness/report/file.h"
+#include "harness/report/json.h"
+
+namespace tutti::harness {
+namespace {
+
+/// The launches that were measured in the state of the machine in which most were.
+std::vector<Row> of_one_state(std::vector<Row> launches) {
+  std::vector<double> lines;
+  for (const Row& row : launches) {
+    if (row.line_ns) lines.push_back(*row.line_ns);
+  }
+  if (lines.empty()) return launches;
+  std::ranges::sort(lines);
+  const double line = lines[lines.size() / 2];
+  std::erase_if(launches, [&](const Row& row) { return row.line_ns && !is_same_state(*row.line_ns, line); });
+  return launches;
+}
+
+/// The interval over launches; of too few the range of all that each of them thinks possible.
+void set_interval(Row& row, const std::vector<Row>& launches, const Summary& medians) {
+  row.time_median = medians.median;
+  row.time_ci_low = medians.ci_low;
+  row.time_ci_high = medians.ci_high;
+  if (medians.ci_low) return;
+  row.time_ci_low = medians.min;
+  row.time_ci_high = medians.max;
+  for (const Row& one : launches) {
+    row.time_ci_low = std::min(*row.time_ci_low, one.time_ci_low.value_or(*one.time_median));
+    row.time_ci_high = std::max(*row.time_ci_high, one.time_ci_high.value_or(*one.time_median));
+  }
+}
+
+/// A row that has all of the case but how its ranks run: not missing, but not comparable.
+std::string other_ranks_as(const std::vector<Row>& rows, const Case& one) {
+  for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks}) {
+    Case variant = one;
+    variant.ranks_as = ranks_as;
+    variant.transport = ranks_as == RanksAs::processes ? "shm" : "local";
+    const auto same = [&](const Row& row) { return row.backend == kOwnBackend && is_of_case(variant, row.case_id); };
+    if (std::ranges::any_of(rows, same)) return std::string(to_string(ranks_as));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string difference_of(std::string_view recorded_machine_json, const Machine& here) {
+  const nlohmann::json machine = nlohmann::json::parse(recorded_machine_json, nullptr, false);
+  const auto has = [&](const char* key) { return machine.is_object() && machine.contains(key); };
+  if (!has("cpu_model") || !machine["cpu_model"].is_string()) return {};
+  if (!has("cores_allowed") || !machine["cores_allowed"].is_number_integer()) return {};
+  const auto model = machine["cpu_model"].get<std::string>();
+  const auto cores = machine["cores_allowed"].get<std::int64_t>();
+  if (model == here.cpu_model && cores == here.cores_allowed) return {};
+  return fmt::format("the baseline is of another machine: {} cores of {}, here {} of {}", cores, model,
+                     here.cores_allowed, here.cpu_model);
+}
+
+Result<Baseline> Baseline::read(const std::string& path) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  const auto of_file = [&](const Status& status) { return error(status.code(), "'{}': {}", path, status.message()); };
+  if (!text.starts_with('{')) {
+    auto rows = rows_from_csv(text);
+    return rows.is_ok() ? Result(Baseline(std::move(rows).value())) : of_file(rows.status());
+  }
+  const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
+  if (!record.is_object() || !record.contains("rows")) {
+    return of_file(error(Code::invalid_argument, "neither a CSV nor a JSON record of `tutti run`"));
+  }
+  std::vector<Row> rows;
+  for (const nlohmann::json& one : record["rows"]) {
+    auto row = row_from_json(one.dump());
+    if (!row.is_ok()) return of_file(row.status());
+    rows.push_back(std::move(row).value());
+  }
+  return Baseline(std::move(rows), difference_of(record.value("machine", nlohmann::json()).dump(), describe_machine()));
+}
+
+std::optional<Row> Baseline::row_for(const Case& one, Evidence& evidence) const {
+  if (!other_machine_.empty()) {
+    evidence.invalid = other_machine_;
+    return std::nullopt;
+  }
+  std::vector<Row> launches;
+  std::set<std::string> algorithms;
+  for (const Row& row : rows_) {
+    if (row.backend != kOwnBackend || !is_of_case(one, row.case_id)) continue;
+    algorithms.insert(row.algorithm);
+    const bool is_right = row.verdict == Verdict::ok || row.verdict == Verdict::unchecked;
+    if (is_right && row.time_median && *row.time_median > 0) launches.push_back(row);
+  }
+  if (algorithms.size() > 1) {
+    evidence.invalid = fmt::format("the baseline has it with {} algorithms ({}): name one in the suite",
+                                   algorithms.size(), fmt::join(algorithms, ", "));
+    return std::nullopt;
+  }
+  if (launches.empty()) {
+    const std::string other = other_ranks_as(rows_, one);
+    if (!algorithms.empty()) {
+      evidence.missing = "the baseline has no right result of it";
+    } else if (!other.empty()) {
+      evidence.invalid = fmt::format("the baseline has it with ranks as {}, not {}", other, to_string(one.ranks_as));
+    } else {
+      evidence.missing = "the baseline does not have it";
+    }
+    return std::nullopt;
+  }
+  launches = of_one_state(std::move(launches));
+  std::vector<double> medians;
+  for (const Row& row : launches) medians.push_back(*row.time_median);
+  Row row = launches[launches.size() / 2];
+  row.verdict = Verdict::ok;
+  set_interval(row, launches, summarise(medians));
+  evidence.recorded_launches = static_cast<int>(launches.size());
+  evidence.doubt_below = std::log(*row.time_median / *row.time_ci_low);
+  evidence.doubt_above = std::log(*row.time_ci_high / *row.time_median);
+  return row;
+}
+
+}  // namespace tutti::harness

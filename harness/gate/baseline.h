@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorded run as the other side of the gate. What was recorded cannot be measured again, so its doubt stays: a
+// ratio's interval is wider by the interval of the recorded times; where these are of fewer than six launches, by how
+// far the launches of this side lie apart as well, since one launch says nothing of that. A cell that was recorded in
+// another state of the machine, or on another machine, is invalid.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/gate/judge.h"
+#include "harness/gate/plan.h"
+#include "harness/report/machine.h"
+#include "harness/report/record.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+class Baseline {
+ public:
+  explicit Baseline(std::vector<Row> rows, std::string other_machine = {})
+      : rows_(std::move(rows)), other_machine_(std::move(other_machine)) {}
+  /// A CSV, or a JSON record, which also names its machine. Errors: invalid_argument naming the path and the reason.
+  [[nodiscard]] static Result<Baseline> read(const std::string& path);
+
+  /// One row in place of those of all launches: the median of their medians. Notes in `evidence` how sure that is, or
+  /// why there is none to compare with.
+  [[nodiscard]] std::optional<Row> row_for(const Case& one, Evidence& evidence) const;
+
+ private:
+  std::vector<Row> rows_;
+  std::string other_machine_;  ///< empty: this one, as far as is known
+};
+
+/// Why times of two machines cannot be compared; empty: they can, as far as is known.
+[[nodiscard]] std::string difference_of(std::string_view recorded_machine_json, const Machine& here);
+
+}  // namespace tutti::harness

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/counters.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/measure/session.h"
+#include "impl/communicator/communicator.h"
+#include "impl/prove/prove.h"
+
+namespace tutti::harness {
+
+namespace {
+
+std::optional<std::int64_t> number_in(const nlohmann::json& one, const char* key) {
+  const auto found = one.find(key);
+  if (found == one.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+std::optional<std::string> text_in(const nlohmann::json& one, const char* key) {
+  const auto found = one.find(key);
+  if (found == one.end() || !found->is_string()) return std::nullopt;
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+Result<Cost> counted_cost(const Schedule& schedule) {
+  const DerivedCost derived = derive_cost(schedule);
+  if (!derived.findings.empty()) return error(Code::refuted, "{}", to_string(derived.findings.front()));
+  Cost sum;
+  for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
+    const Cost& found = derived.costs[static_cast<std::size_t>(rank)];
+    const Cost stated = schedule.cost(rank);
+    if (found.messages != stated.messages || found.units != stated.units || found.depth != stated.depth) {
+      return error(
+          Code::refuted, "{}, rank {}: its formulas say {} messages, {} units, {} rounds; its steps have {}, {}, {}",
+          schedule.name, rank, stated.messages, stated.units, stated.depth, found.messages, found.units, found.depth);
+    }
+    sum.messages += found.messages;
+    sum.units += found.units;
+    sum.depth = std::max(sum.depth, found.depth);
+  }
+  return sum;
+}
+
+Result<Counters> counters_of(const Case& one) {
+  const Problem problem = one.problem();
+  std::string name = one.algorithm;
+  if (name == "auto") name = choose_algorithm(problem, one.buffers, cores_together(one.ranks_as), one.bytes).name;
+  TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, name));
+  TUTTI_ASSIGN_OR_RETURN(const Cost cost, counted_cost(schedule_of(*algorithm, problem)));
+  const auto block_bytes = has_data(one.collective) ? one.count * static_cast<std::int64_t>(size_of(one.dtype)) : 0;
+  return Counters{.algorithm = std::move(name),
+                  .messages = cost.messages,
+                  .bytes = cost.units * block_bytes / algorithm->shape(problem).units_per_block,
+                  .rounds = cost.depth};
+}
+
+void count_footprint(Counters& counters, const Case& one) {
+  Case counted = one;
+  counted.algorithm = counters.algorithm;
+  if (auto footprint = footprint_of(counted); footprint.is_ok()) counters.footprint = footprint.value();
+}
+
+std::string to_json(const CountersByCell& all) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& [cell, counters] : all) {
+    list.push_back({{"cell", cell},
+                    {"algorithm", counters.algorithm},
+                    {"messages", counters.messages},
+                    {"bytes", counters.bytes},
+                    {"rounds", counters.rounds}});
+    if (!counters.footprint) continue;
+    list.back()["operations"] = kCountedOperations;
+    list.back()["allocations"] = counters.footprint->allocations;
+    list.back()["system_calls"] = counters.footprint->system_calls;
+  }
+  return nlohmann::ordered_json{{"costs", std::move(list)}}.dump(2);
+}
+
+CountersByCell counters_from_json(std::string_view text) {
+  const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+  CountersByCell all;
+  if (!document.is_object() || !document.contains("costs")) return all;
+  for (const nlohmann::json& one : document["costs"]) {
+    if (!one.is_object()) continue;
+    const auto cell = text_in(one, "cell");
+    const auto algorithm = text_in(one, "algorithm");
+    const auto messages = number_in(one, "messages");
+    const auto bytes = number_in(one, "bytes");
+    const auto rounds = number_in(one, "rounds");
+    if (!cell || !algorithm || !messages || !bytes || !rounds) continue;
+    Counters& counters = all[*cell];
+    counters = {.algorithm = *algorithm, .messages = *messages, .bytes = *bytes, .rounds = *rounds};
+    const auto allocations = number_in(one, "allocations");
+    const auto system_calls = number_in(one, "system_calls");
+    if (number_in(one, "operations") != kCountedOperations || !allocations || !system_calls) continue;
+    counters.footprint = {.allocations = *allocations, .system_calls = *system_calls};
+  }
+  return all;
+}
+
+void compare_counters(Evidence& evidence, const Counters& mine, const Counters& other, const SideNames& names) {
+  if (mine.algorithm != other.algorithm) {
+    evidence.note = fmt::format("algorithm {}, of {} {}", mine.algorithm, names.other, other.algorithm);
+    return;
+  }
+  const auto compare = [&](const std::string& name, std::int64_t now, std::int64_t before) {
+    if (now <= before) return;
+    const char* separator = evidence.counters.empty() ? "counted, not timed: " : ", ";
+    evidence.counters += fmt::format("{}{} {}, of {} {}", separator, name, now, names.other, before);
+  };
+  compare("messages", mine.messages, other.messages);
+  compare("bytes", mine.bytes, other.bytes);
+  compare("rounds", mine.rounds, other.rounds);
+  if (!mine.footprint || !other.footprint) return;
+  static const std::string in_operations = fmt::format(" in {} operations", kCountedOperations);
+  compare("allocations" + in_operations, mine.footprint->allocations, other.footprint->allocations);
+  compare("system calls" + in_operations, mine.footprint->system_calls, other.footprint->system_calls);
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a cell before anything is timed, and without noise: the algorithm that is chosen for it, its
+// messages, bytes and rounds, counted in its steps and equal to its formulas, and what its operations allocate and
+// call. `tutti list --costs` says them, so that another build can be asked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/gate/blocks.h"
+#include "harness/gate/footprint.h"
+#include "harness/gate/judge.h"
+#include "impl/schedule/schedule.h"
+
+namespace tutti::harness {
+
+struct Counters {
+  std::string algorithm;
+  std::int64_t messages = 0;  ///< into channels, by all ranks
+  std::int64_t bytes = 0;   ///< into channels and over other ranks' memory, by all ranks; of a v form as if its blocks
+                            ///< were all as long as the largest
+  std::int64_t rounds = 0;  ///< the longest chain of moves and of transfers between ranks
+  std::optional<Footprint> footprint = {};  ///< empty where nobody has counted
+
+  bool operator==(const Counters&) const = default;
+};
+
+/// What the steps of all ranks do together; of `steps` nothing is told, and the depth is the largest.
+/// Errors: refuted where that is not what the formulas say, naming the rank and both.
+[[nodiscard]] Result<Cost> counted_cost(const Schedule& schedule);
+
+/// Of a case of the own backend, without the footprint; `auto` is resolved for the cores of this process.
+/// Errors: invalid_argument where there is no such algorithm; refuted where its steps are not what its formulas say.
+[[nodiscard]] Result<Counters> counters_of(const Case& one);
+/// Adds the footprint where it can be counted here.
+void count_footprint(Counters& counters, const Case& one);
+
+using CountersByCell = std::map<std::string, Counters>;
+[[nodiscard]] std::string to_json(const CountersByCell& all);
+/// Empty where the text is none of ours: an older build does not say.
+[[nodiscard]] CountersByCell counters_from_json(std::string_view text);
+
+/// Of the same algorithm, what this side has more of makes it slower. Another algorithm is told, and times decide: it
+/// has other counters for a reason.
+void compare_counters(Evidence& evidence, const Counters& mine, const Counters& other, const SideNames& names);
+
+}  // namespace tutti::harness

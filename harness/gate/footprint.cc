@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/footprint.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/backends/tutti/backend.h"
+#include "harness/gate/allocations.h"
+#include "harness/measure/variant.h"
+#include "impl/transports/local/domain.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr unsigned kDeadlineSeconds = 60;  ///< of the child, by its alarm
+constexpr int kWarmUp = 16;                ///< operations: plans, all generations, all that is allocated once
+
+/// Zeroed memory that a child shares.
+class Pages {
+ public:
+  static Result<Pages> create(std::size_t bytes) {
+    void* const base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) return error(Code::resource, "no {} bytes of memory: {}", bytes, std::strerror(errno));
+    return Pages(base, bytes);
+  }
+  [[nodiscard]] void* base() const { return memory_.get(); }
+
+ private:
+  struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(void* base) const { ::munmap(base, bytes); }
+  };
+  Pages(void* base, std::size_t bytes) : memory_(base, Unmap{bytes}) {}
+  std::unique_ptr<void, Unmap> memory_;
+};
+
+/// What the child says of itself.
+struct Confession {
+  std::int64_t allocations = 0;
+  Code code = Code::ok;
+  char reason[512] = {};
+};
+
+/// Stops, for the tracer to count from here, or up to here.
+void mark() { ::raise(SIGSTOP); }
+
+[[noreturn]] void be_counted(Confession& confession, const std::function<Status()>& prepare,
+                             const std::function<Status()>& perform) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGALRM, SIG_DFL);
+  ::alarm(kDeadlineSeconds);
+  if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(1);
+  Status status = prepare();
+  if (status.is_ok()) {
+    mark();
+    mark();  // between these two lies only what a mark itself costs
+    const std::int64_t before = allocations_of_this_thread();
+    status = perform();
+    confession.allocations = allocations_of_this_thread() - before;
+    mark();
+  }
+  confession.code = status.code();
+  std::strncpy(confession.reason, std::string(status.message()).c_str(), sizeof confession.reason - 1);
+  ::_exit(0);
+}
+
+/// A child that is traced, and gone when this is.
+class Traced {
+ public:
+  explicit Traced(pid_t pid) : pid_(pid) {}
+  Traced(const Traced&) = delete;
+  Traced& operator=(const Traced&) = delete;
+  ~Traced() {
+    if (!end_) ::kill(pid_, SIGKILL);
+    while (!end_) wait();
+  }
+
+  /// System calls up to its next mark; empty where it ends before that. Does not count before `starts_counting`.
+  std::optional<std::int64_t> calls_to_mark() {
+    std::int64_t calls = 0;
+    for (bool is_inside = false;;) {
+      const auto stop = wait();
+      if (!stop) return std::nullopt;
+      const bool is_call = *stop == (SIGTRAP | kSystemCall);
+      if (*stop == SIGSTOP) return calls;
+      if (is_call) is_inside = !is_inside;
+      if (is_call && is_inside) ++calls;
+      ::ptrace(PTRACE_SYSCALL, pid_, nullptr, is_call ? 0 : *stop);
+    }
+  }
+  void starts_counting() {
+    ::ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+    goes_on();
+  }
+  void goes_on() { ::ptrace(PTRACE_SYSCALL, pid_, nullptr, 0); }
+  /// Until its end. How it ended, as waitpid has it.
+  int ends() {
+    if (!end_) ::ptrace(PTRACE_CONT, pid_, nullptr, 0);
+    while (!end_) wait();
+    return *end_;
+  }
+
+ private:
+  static constexpr int kSystemCall = 0x80;  ///< PTRACE_O_TRACESYSGOOD sets it
+
+  /// The signal with which it stops; empty: it has ended.
+  std::optional<int> wait() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0) {
+      if (errno != EINTR) status = SIGKILL;
+      if (errno != EINTR) break;
+    }
+    if (WIFSTOPPED(status)) return WSTOPSIG(status);
+    end_ = status;
+    return std::nullopt;
+  }
+
+  pid_t pid_;
+  std::optional<int> end_;
+};
+
+/// All ranks of a case as tasks of this thread.
+class Tasks {
+ public:
+  static Result<std::unique_ptr<Tasks>> create(Case one) {
+    one.ranks_as = RanksAs::tasks;
+    one.transport = "local";
+    TUTTI_ASSIGN_OR_RETURN(Pages pages, Pages::create(Board::bytes(one.ranks)));
+    auto tasks = std::unique_ptr<Tasks>(new Tasks(std::move(pages), one));
+    TUTTI_ASSIGN_OR_RETURN(tasks->domain_, local::open_domain(local::shape_for(one.ranks)));
+    const CommunicatorOptions options{.waiting = Waiting::yield, .prove_plans = false};
+    TUTTI_ASSIGN_OR_RETURN(tasks->backend_, TuttiBackend::create(*tasks->domain_, tasks->host_.ranks(), options));
+    TuttiBackend& backend = *tasks->backend_;
+    const auto memory = [&](const Case& which, std::size_t index) { return backend.allocator(which, index); };
+    auto variant = Variant::create(tasks->host_, {.backend = backend, .memory = memory, .instance = one});
+    if (!variant.is_ok()) return variant.status();
+    tasks->variant_ = std::make_unique<Variant>(std::move(variant).value());
+    tasks->variant_->refill(1);
+    return tasks;
+  }
+
+  Status run(int operations) {
+    for (int i = 0; i < operations; ++i) TUTTI_RETURN_IF_ERROR(variant_->run(times_));
+    return {};
+  }
+
+ private:
+  Tasks(Pages pages, const Case& one)
+      : pages_(std::move(pages)),
+        host_(Board(pages_.base(), one.ranks), {.job_ranks = one.ranks, .ranks = all_of(one.ranks)}) {}
+
+  static std::vector<int> all_of(int ranks) {
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+
+  Pages pages_;
+  Host host_;
+  std::unique_ptr<Domain> domain_;
+  std::unique_ptr<TuttiBackend> backend_;
+  std::unique_ptr<Variant> variant_;
+  RankTimes times_;
+};
+
+}  // namespace
+
+Result<Footprint> footprint_of(const std::function<Status()>& prepare, const std::function<Status()>& perform) {
+  TUTTI_ASSIGN_OR_RETURN(const Pages pages, Pages::create(sizeof(Confession)));
+  auto& confession = *new (pages.base()) Confession();
+  const pid_t pid = ::fork();
+  if (pid < 0) return error(Code::resource, "there can be no further process: {}", std::strerror(errno));
+  if (pid == 0) be_counted(confession, prepare, perform);
+  Traced child(pid);
+  std::optional<std::int64_t> of_mark, calls;
+  if (child.calls_to_mark()) {
+    child.starts_counting();
+    of_mark = child.calls_to_mark();
+    if (of_mark) child.goes_on();
+    if (of_mark) calls = child.calls_to_mark();
+  }
+  const int end = child.ends();
+  if (WIFEXITED(end) && WEXITSTATUS(end) != 0) {
+    return error(Code::unavailable, "system calls cannot be counted: a process may not trace its child here");
+  }
+  if (WIFSIGNALED(end) && WTERMSIG(end) == SIGALRM) {
+    return error(Code::timeout, "what is counted did not end within {} s", kDeadlineSeconds);
+  }
+  if (WIFSIGNALED(end)) return error(Code::aborted, "what is counted ended with signal {}", WTERMSIG(end));
+  if (confession.code != Code::ok) return error(confession.code, "{}", confession.reason);
+  return Footprint{.allocations = confession.allocations, .system_calls = *calls - *of_mark};
+}
+
+Result<Footprint> footprint_of(const Case& one) {
+  std::unique_ptr<Tasks> tasks;
+  const auto prepare = [&]() -> Status {
+    TUTTI_ASSIGN_OR_RETURN(tasks, Tasks::create(one));
+    return tasks->run(kWarmUp);
+  };
+  return footprint_of(prepare, [&] { return tasks->run(kCountedOperations); });
+}
+
+}  // namespace tutti::harness

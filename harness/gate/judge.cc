@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/judge.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "harness/measure/paired.h"
+#include "harness/measure/statistics.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;
+constexpr double kFloorOfLarge = 0.05;
+constexpr double kFloorOfSmall = 0.10;
+constexpr double kFloorUs = 0.5;
+
+/// An interval of logarithms against the floor.
+struct Interval {
+  double middle = 0;
+  double low = 0;
+  double high = 0;
+  double floor = 0;
+
+  [[nodiscard]] Opinion opinion() const {
+    const double limit = std::log1p(floor);
+    if (low > limit) return Opinion::slower;
+    if (high < -limit) return Opinion::faster;
+    return low >= -limit && high <= limit ? Opinion::same : Opinion::undecided;
+  }
+};
+
+/// What a recorded side of few launches does not tell: how far its launches lie apart. Taken from this side's.
+double spread_of_launches(const Evidence& evidence) {
+  const int recorded = evidence.recorded_launches;
+  if (recorded == 0 || recorded >= kLeastSamplesForInterval || evidence.this_us.empty()) return 0;
+  const auto [least, most] = std::ranges::minmax(evidence.this_us);
+  return std::log(most / least) / 2;
+}
+
+std::optional<Interval> interval_of(const Evidence& evidence, std::span<const double> log_ratios) {
+  if (log_ratios.empty()) return std::nullopt;
+  const MiddleOfPairs middle = middle_of_pairs(log_ratios, kGateConfidence);
+  if (!middle.low) return std::nullopt;
+  const double spread = spread_of_launches(evidence);
+  return Interval{.middle = middle.middle,
+                  .low = *middle.low - evidence.doubt_above - spread,
+                  .high = *middle.high + evidence.doubt_below + spread,
+                  .floor = gate_floor(evidence.bytes, *summarise(evidence.other_us).median)};
+}
+
+/// What holds whatever the times say; empty where only they decide.
+std::optional<Judgement> verdict_without_times(const Evidence& evidence) {
+  if (!evidence.wrong.empty()) return Judgement{.opinion = Opinion::wrong, .reason = evidence.wrong};
+  if (!evidence.counters.empty()) return Judgement{.opinion = Opinion::slower, .reason = evidence.counters};
+  if (!evidence.missing.empty()) return Judgement{.opinion = Opinion::missing, .reason = evidence.missing};
+  if (!evidence.invalid.empty()) return Judgement{.opinion = Opinion::invalid, .reason = evidence.invalid};
+  return std::nullopt;
+}
+
+Judgement with_numbers(Judgement judgement, const Interval& interval) {
+  judgement.ratio = std::exp(interval.middle);
+  judgement.low = std::exp(interval.low);
+  judgement.high = std::exp(interval.high);
+  judgement.floor = interval.floor;
+  return judgement;
+}
+
+/// Too few blocks for an interval.
+Judgement without_interval(const Evidence& evidence) {
+  const auto counted = static_cast<int>(evidence.log_ratios.size());
+  if (evidence.unsteady > counted) {
+    return {.opinion = Opinion::invalid,
+            .reason = fmt::format("{} of {} blocks saw two states of the machine, by the round trip of a cache line",
+                                  evidence.unsteady, evidence.unsteady + counted)};
+  }
+  return {
+      .opinion = Opinion::undecided,
+      .reason = fmt::format("{} blocks count, too few for an interval of {:.0f} %", counted, 100 * kGateConfidence)};
+}
+
+}  // namespace
+
+std::string_view to_string(Opinion opinion) {
+  switch (opinion) {
+    case Opinion::same:
+      return "same";
+    case Opinion::faster:
+      return "faster";
+    case Opinion::undecided:
+      return "undecided";
+    case Opinion::invalid:
+      return "invalid";
+    case Opinion::missing:
+      return "missing";
+    case Opinion::slower:
+      return "slower";
+    case Opinion::wrong:
+      return "wrong";
+  }
+  return "unknown";
+}
+
+std::span<const Opinion> all_opinions() {
+  static constexpr std::array kOpinions{Opinion::same,    Opinion::faster, Opinion::undecided, Opinion::invalid,
+                                        Opinion::missing, Opinion::slower, Opinion::wrong};
+  return kOpinions;
+}
+
+double gate_floor(std::int64_t bytes, double other_us) {
+  return std::max(bytes >= kLargeBytes ? kFloorOfLarge : kFloorOfSmall, kFloorUs / other_us);
+}
+
+Judgement judge(const Evidence& evidence) {
+  const auto interval = interval_of(evidence, evidence.log_ratios);
+  if (auto certain = verdict_without_times(evidence)) {
+    return interval ? with_numbers(*std::move(certain), *interval) : *std::move(certain);
+  }
+  if (!interval) return without_interval(evidence);
+  Judgement judgement{.opinion = interval->opinion(), .reason = evidence.note};
+  if (judgement.opinion == Opinion::undecided) {
+    judgement.reason = fmt::format("the interval of {} blocks crosses the floor of {:.1f} %",
+                                   evidence.log_ratios.size(), 100 * interval->floor);
+  }
+  return with_numbers(std::move(judgement), *interval);
+}
+
+bool is_open(const Evidence& evidence) {
+  if (verdict_without_times(evidence)) return false;
+  const auto interval = interval_of(evidence, evidence.log_ratios);
+  return !interval || interval->opinion() == Opinion::undecided;
+}
+
+std::optional<Opinion> confirmed_opinion(const Evidence& evidence) {
+  const auto interval = interval_of(evidence, evidence.confirmation);
+  return interval ? std::optional(interval->opinion()) : std::nullopt;
+}
+
+Judgement judge_finally(const Evidence& evidence) {
+  Judgement judgement = judge(evidence);
+  if (judgement.opinion != Opinion::slower || !evidence.counters.empty()) return judgement;
+  const auto again = interval_of(evidence, evidence.confirmation);
+  if (again && again->opinion() == Opinion::slower) {
+    judgement.reason = fmt::format("confirmed by {} blocks of fresh launches, ratio {:.3f}",
+                                   evidence.confirmation.size(), std::exp(again->middle));
+    return judgement;
+  }
+  judgement.opinion = Opinion::undecided;
+  judgement.reason = again ? fmt::format("slower in {} blocks, and not in {} more: ratio {:.3f} ({:.3f} to {:.3f})",
+                                         evidence.log_ratios.size(), evidence.confirmation.size(),
+                                         std::exp(again->middle), std::exp(again->low), std::exp(again->high))
+                           : fmt::format("slower in {} blocks, not confirmed: {} more count",
+                                         evidence.log_ratios.size(), evidence.confirmation.size());
+  return judgement;
+}
+
+}  // namespace tutti::harness

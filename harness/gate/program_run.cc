@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/program_run.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/ranges.h>
+
+#include "harness/launch/spawn.h"
+#include "harness/report/csv_reader.h"
+#include "harness/report/file.h"
+#include "impl/communicator/descriptor.h"
+
+namespace tutti::harness {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kPatience{5};  ///< for a program that was asked to end
+
+Result<Descriptor> memory_file(const char* name) {
+  Descriptor file(::memfd_create(name, MFD_CLOEXEC));
+  if (file.get() < 0) return error(Code::resource, "cannot make a file in memory: {}", std::strerror(errno));
+  return file;
+}
+
+std::string path_of(const Descriptor& file) { return fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()); }
+
+/// A child that is waited for, and gone when this is.
+class Child {
+ public:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (!status_) ::kill(pid_, SIGKILL);  // its ranks end with it
+    while (!status_ && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+  [[nodiscard]] bool has_ended() {
+    int status = 0;
+    if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+    return status_.has_value();
+  }
+  /// Asks it to end, as a person would.
+  void end() {
+    ::kill(pid_, SIGTERM);
+    const auto until = Clock::now() + kPatience;
+    while (!has_ended() && Clock::now() < until) ::usleep(5000);
+  }
+  [[nodiscard]] int exit_code() const { return WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 128 + WTERMSIG(*status_); }
+
+ private:
+  pid_t pid_;
+  std::optional<int> status_;
+};
+
+}  // namespace
+
+std::string ProgramRun::last_words() const {
+  const std::size_t end = output.find_last_not_of(" \n");
+  if (end == std::string::npos) return "it said nothing";
+  const std::size_t before = output.find_last_of('\n', end);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return output.substr(begin, end - begin + 1);
+}
+
+Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
+                               const Interrupts& interrupts) {
+  constexpr int kTickMs = 10;
+  TUTTI_ASSIGN_OR_RETURN(const Descriptor output, memory_file("tutti-gate-output"));
+  TUTTI_ASSIGN_OR_RETURN(
+      const pid_t pid, spawn({.command = command, .environment = {}, .output = output.get(), .death_signal = SIGTERM}));
+  Child child(pid);
+  const auto until = Clock::now() + limit;
+  while (!child.has_ended()) {
+    pollfd signal{interrupts.descriptor(), POLLIN, 0};
+    ::poll(&signal, 1, kTickMs);
+    if (interrupts.signal() == 0 && Clock::now() < until) continue;
+    child.end();
+    if (interrupts.signal() != 0) return error(Code::aborted, "interrupted");
+    return error(Code::timeout, "'{}' did not end within {} s", fmt::join(command, " "), limit.count() / 1000);
+  }
+  ProgramRun run{.exit_code = child.exit_code(), .output = {}, .rows = {}};
+  TUTTI_ASSIGN_OR_RETURN(run.output, read_file(path_of(output)));
+  return run;
+}
+
+Result<ProgramRun> run_program(std::vector<std::string> command, std::chrono::milliseconds limit,
+                               const Interrupts& interrupts) {
+  TUTTI_ASSIGN_OR_RETURN(const Descriptor csv, memory_file("tutti-gate-rows"));
+  command.insert(command.end(), {"--csv", path_of(csv)});
+  TUTTI_ASSIGN_OR_RETURN(ProgramRun run, run_command(command, limit, interrupts));
+  if (auto rows = read_csv(path_of(csv)); rows.is_ok()) run.rows = std::move(rows).value();
+  return run;
+}
+
+Result<std::string> program_of_build(const std::string& folder) {
+  std::vector<std::string> places;
+  for (const char* place : {"bin/tutti", "tutti", "build/bin/tutti"}) {
+    places.push_back((std::filesystem::path(folder) / place).string());
+    std::error_code failure;
+    const bool is_file = std::filesystem::is_regular_file(places.back(), failure);
+    if (is_file && ::access(places.back().c_str(), X_OK) == 0) return std::filesystem::absolute(places.back()).string();
+  }
+  return error(Code::invalid_argument, "'{}' is no build of tutti: there is no program {}", folder,
+               fmt::join(places, ", "));
+}
+
+}  // namespace tutti::harness

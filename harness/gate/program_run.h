@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One start of a build of tutti, what it printed and the rows that it wrote. They come through memory that only the two
+// programs know, so nothing is left, however it ends.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "harness/launch/interrupts.h"
+#include "harness/report/record.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+struct ProgramRun {
+  int exit_code = 0;   ///< 128 + the number of the signal that killed it
+  std::string output;  ///< stdout and stderr
+  std::vector<Row> rows;
+
+  /// The last line of the output, for messages.
+  [[nodiscard]] std::string last_words() const;
+};
+
+/// It is ended at `limit`, and where this process is interrupted. No rows.
+/// Errors: unavailable if it cannot be executed, resource, timeout naming the limit, aborted where interrupted.
+[[nodiscard]] Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
+                                             const Interrupts& interrupts);
+/// `command` and `--csv`: its rows, as far as it came. Errors: as run_command.
+[[nodiscard]] Result<ProgramRun> run_program(std::vector<std::string> command, std::chrono::milliseconds limit,
+                                             const Interrupts& interrupts);
+
+/// The program of a build: of a folder with bin/tutti or tutti in it. Errors: invalid_argument naming what was looked
+/// for.
+[[nodiscard]] Result<std::string> program_of_build(const std::string& folder);
+
+}  // namespace tutti::harness

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/report.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include <fmt/format.h>
+
+#include "harness/measure/statistics.h"
+
+namespace tutti::harness {
+namespace {
+
+std::string number(const std::optional<double>& value) { return value ? fmt::format("{:.3f}", *value) : "-"; }
+
+std::string median_us(const std::vector<double>& times) {
+  if (times.empty()) return "-";
+  const double median = *summarise(times).median;
+  return fmt::format("{:.{}f}", median, median < 10 ? 3 : median < 100 ? 2 : 1);
+}
+
+std::string interval_text(const Judgement& judgement) {
+  return judgement.low ? fmt::format("{:.3f} to {:.3f}", *judgement.low, *judgement.high) : "-";
+}
+
+std::string floor_text(const Judgement& judgement) {
+  return judgement.floor ? fmt::format("{:.1f}", 100 * *judgement.floor) : "-";
+}
+
+/// One sentence: what was found of a cell, its numbers first.
+std::string sentence(const GateCell& cell) {
+  const Judgement& found = cell.judgement;
+  std::string text(to_string(found.opinion));
+  if (found.ratio) {
+    text +=
+        fmt::format(": {} us, was {} us; ratio {:.3f}, {:.0f} % interval {:.3f} to {:.3f}, floor {:.1f} %, {} blocks",
+                    median_us(cell.evidence.this_us), median_us(cell.evidence.other_us), *found.ratio,
+                    100 * kGateConfidence, *found.low, *found.high, 100 * *found.floor,
+                    cell.evidence.log_ratios.size() + cell.evidence.confirmation.size());
+  }
+  return found.reason.empty() ? text : text + "; " + found.reason;
+}
+
+std::string junit_case(const GateReport& report, const GateCell& cell) {
+  const Opinion opinion = cell.judgement.opinion;
+  const bool is_failure = opinion == Opinion::slower || opinion == Opinion::wrong;
+  const bool is_error = opinion == Opinion::missing || opinion == Opinion::invalid;
+  const char* element = is_failure                      ? "failure"
+                        : is_error                      ? "error"
+                        : opinion == Opinion::undecided ? "skipped"
+                                                        : nullptr;
+  const std::string text = xml_escaped(sentence(cell));
+  std::string body = fmt::format("    <testcase classname=\"tutti.gate.{}\" name=\"{}\">\n",
+                                 xml_escaped(cell.evidence.collective), xml_escaped(cell.evidence.cell));
+  if (element == nullptr) {
+    body += fmt::format("      <system-out>{}</system-out>\n", text);
+  } else {
+    const std::string type = opinion == Opinion::undecided ? "" : fmt::format(" type=\"{}\"", to_string(opinion));
+    body += fmt::format("      <{0} message=\"{1}\"{2}>against {3}, seed {4}; again: {5}</{0}>\n", element, text, type,
+                        xml_escaped(report.other), report.seed, xml_escaped(report.command));
+  }
+  return body + "    </testcase>\n";
+}
+
+/// The gravest first, otherwise in the order of the suite.
+std::vector<const GateCell*> by_gravity(const GateReport& report) {
+  std::vector<const GateCell*> order;
+  for (const GateCell& cell : report.cells) order.push_back(&cell);
+  std::ranges::stable_sort(order, std::greater(), [](const GateCell* cell) { return cell->judgement.opinion; });
+  return order;
+}
+
+std::string markdown_cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return escaped;
+}
+
+}  // namespace
+
+int GateReport::count(Opinion opinion) const {
+  return static_cast<int>(
+      std::ranges::count_if(cells, [&](const GateCell& cell) { return cell.judgement.opinion == opinion; }));
+}
+
+std::string counts_text(const GateReport& report) {
+  std::string text;
+  for (const Opinion opinion : all_opinions() | std::views::reverse) {
+    if (const int count = report.count(opinion); count > 0) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(opinion));
+    }
+  }
+  return text;
+}
+
+std::string gate_table(const GateReport& report) {
+  std::size_t width = 4;
+  for (const GateCell& cell : report.cells) width = std::max(width, cell.evidence.cell.size());
+  std::string text = fmt::format("# gate: this build against {}\n", report.other);
+  text +=
+      fmt::format("# {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  verdict\n", "cell", width, "other (us)",
+                  "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%", "blocks");
+  for (const GateCell& cell : report.cells) {
+    const Judgement& found = cell.judgement;
+    text += fmt::format("  {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  {}\n", cell.evidence.cell, width,
+                        median_us(cell.evidence.other_us), median_us(cell.evidence.this_us), number(found.ratio),
+                        interval_text(found), floor_text(found),
+                        cell.evidence.log_ratios.size() + cell.evidence.confirmation.size(), to_string(found.opinion));
+    if (!found.reason.empty()) text += fmt::format("#   {}\n", found.reason);
+  }
+  if (!report.counted.empty()) text += fmt::format("# counted on both sides: {}\n", report.counted);
+  return text + fmt::format("# {} cells: {}\n", report.cells.size(), counts_text(report));
+}
+
+std::string gate_junit(const GateReport& report) {
+  std::string text = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+      "  <testsuite name=\"tutti gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
+      report.cells.size(), report.count(Opinion::slower) + report.count(Opinion::wrong),
+      report.count(Opinion::missing) + report.count(Opinion::invalid), report.count(Opinion::undecided));
+  for (const GateCell& cell : report.cells) text += junit_case(report, cell);
+  return text + "  </testsuite>\n</testsuites>\n";
+}
+
+std::string gate_markdown(const GateReport& report) {
+  std::string text = fmt::format("### tutti gate: {}\n\nThis build against {}, {} cells, seed {}.\n\n",
+                                 counts_text(report), markdown_cell(report.other), report.cells.size(), report.seed);
+  text += fmt::format(
+      "| verdict | cell | other (us) | this (us) | ratio | {:.0f} % interval | floor (%) | why |\n"
+      "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n",
+      100 * kGateConfidence);
+  for (const GateCell* cell : by_gravity(report)) {
+    const Judgement& found = cell->judgement;
+    const bool is_bad = found.opinion == Opinion::slower || found.opinion == Opinion::wrong;
+    text += fmt::format("| {0}{1}{0} | `{2}` | {3} | {4} | {5} | {6} | {7} | {8} |\n", is_bad ? "**" : "",
+                        to_string(found.opinion), cell->evidence.cell, median_us(cell->evidence.other_us),
+                        median_us(cell->evidence.this_us), number(found.ratio), interval_text(found), floor_text(found),
+                        markdown_cell(found.reason));
+  }
+  if (!report.counted.empty()) text += fmt::format("\nCounted on both sides: {}.\n", report.counted);
+  return text + fmt::format("\nAgain: `{}`\n", report.command);
+}
+
+std::string xml_escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:  // control characters do not exist in XML
+        escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace tutti::harness

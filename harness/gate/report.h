@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a gate found, for people and for the pages of a CI server: a table, JUnit XML with one case per cell, and a
+// summary in Markdown.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/gate/judge.h"
+
+namespace tutti::harness {
+
+struct GateCell {
+  Evidence evidence;
+  Judgement judgement;
+};
+
+struct GateReport {
+  std::string other;    ///< what this build was compared with
+  std::string command;  ///< that repeats it
+  std::string counted;  ///< what was compared without a clock; empty: nothing
+  std::uint64_t seed = 1;
+  std::vector<GateCell> cells;
+
+  [[nodiscard]] int count(Opinion opinion) const;
+};
+
+/// "1 slower, 3 same": opinions that there are, the gravest first.
+[[nodiscard]] std::string counts_text(const GateReport& report);
+
+[[nodiscard]] std::string gate_table(const GateReport& report);
+/// Failures are slower and wrong, errors are missing and invalid, and undecided is skipped: none of the last three
+/// passes.
+[[nodiscard]] std::string gate_junit(const GateReport& report);
+[[nodiscard]] std::string gate_markdown(const GateReport& report);
+
+/// Text that stands in XML, in an attribute or between tags.
+[[nodiscard]] std::string xml_escaped(std::string_view text);
+
+}  // namespace tutti::harness

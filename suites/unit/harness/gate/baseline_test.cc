@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/baseline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/harness/gate/evidence.h"
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::HasSubstr;
+
+Evidence evidence_against(std::vector<Row> rows, const Case& one) {
+  Evidence evidence = evidence_for(one);
+  static_cast<void>(Baseline(std::move(rows)).row_for(one, evidence));
+  return evidence;
+}
+
+TEST(Baseline, OneLaunchIsAsSureAsItsInterval) {
+  const Case one = all_reduce_of(4096);
+  Evidence evidence = evidence_for(one);
+  const auto row = Baseline({row_with(one, 100)}).row_for(one, evidence);
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->time_median, 100);
+  EXPECT_NEAR(evidence.doubt_below, std::log(100 / 99.0), 1e-12);
+  EXPECT_NEAR(evidence.doubt_above, std::log(101 / 100.0), 1e-12);
+  EXPECT_EQ(evidence.recorded_launches, 1);
+  EXPECT_TRUE(evidence.missing.empty() && evidence.invalid.empty());
+}
+
+TEST(Baseline, LaunchesGiveTheMedianAndTheirOwnInterval) {
+  const Case one = all_reduce_of(4096);
+  std::vector<Row> rows;
+  for (const double time_us : {90.0, 100.0, 110.0, 120.0, 95.0, 105.0}) rows.push_back(row_with(one, time_us));
+  Evidence evidence = evidence_for(one);
+  const auto row = Baseline(rows).row_for(one, evidence);
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->time_median, 102.5);
+  EXPECT_EQ(row->time_ci_low, 90);
+  EXPECT_EQ(row->time_ci_high, 120);
+  EXPECT_EQ(evidence.recorded_launches, 6);
+}
+
+TEST(Baseline, LaunchesOfAnotherStateOfTheMachineAreLeftOut) {
+  const Case one = all_reduce_of(4096);
+  Row far = row_with(one, 300);
+  far.line_ns = 480;
+  Evidence evidence = evidence_for(one);
+  EXPECT_EQ(Baseline({row_with(one, 100), far, row_with(one, 100)}).row_for(one, evidence)->time_median, 100);
+  EXPECT_NEAR(evidence.doubt_above, std::log(1.01), 1e-12) << "300 us are not thought possible";
+}
+
+TEST(Baseline, WhatItDoesNotHaveIsMissing) {
+  const Case one = all_reduce_of(4096);
+  EXPECT_EQ(evidence_against({row_with(all_reduce_of(8), 1)}, one).missing, "the baseline does not have it");
+  Row wrong = row_with(one, 100);
+  wrong.verdict = Verdict::wrong;
+  EXPECT_EQ(evidence_against({wrong}, one).missing, "the baseline has no right result of it");
+  Row reference = row_with(one, 100);
+  reference.backend = "openmpi";
+  EXPECT_EQ(evidence_against({reference}, one).missing, "the baseline does not have it");
+}
+
+TEST(Baseline, WhatCannotBeComparedIsInvalid) {
+  const Case one = all_reduce_of(4096);
+  Case threads = one;
+  threads.ranks_as = RanksAs::threads;
+  threads.transport = "local";
+  EXPECT_EQ(evidence_against({row_with(threads, 100)}, one).invalid,
+            "the baseline has it with ranks as threads, not processes");
+  EXPECT_THAT(evidence_against({row_with(one, 100, "ring"), row_with(one, 90, "two_shot")}, one).invalid,
+              HasSubstr("2 algorithms (ring, two_shot)"));
+}
+
+TEST(Baseline, OfAnotherMachineIsInvalid) {
+  const Machine here{.cpu_model = "A", .cores_allowed = 2};
+  EXPECT_EQ(difference_of(R"({"cpu_model": "A", "cores_allowed": 2})", here), "");
+  EXPECT_EQ(difference_of(R"({"cpu_model": "B", "cores_allowed": 2})", here),
+            "the baseline is of another machine: 2 cores of B, here 2 of A");
+  EXPECT_THAT(difference_of(R"({"cpu_model": "A", "cores_allowed": 4})", here), HasSubstr("4 cores of A, here 2"));
+  EXPECT_EQ(difference_of("null", here), "") << "it does not say";
+  Evidence evidence = evidence_for(all_reduce_of(8));
+  EXPECT_FALSE(Baseline({row_with(all_reduce_of(8), 1)}, "another").row_for(all_reduce_of(8), evidence).has_value());
+  EXPECT_EQ(evidence.invalid, "another");
+}
+
+}  // namespace
+}  // namespace tutti::harness

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The course of a gate on launches that are made up; also how launches are planned and paired.
+#include "harness/gate/contest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/harness/gate/evidence.h"
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Launches in which each case takes what `time` says.
+struct Fake {
+  std::function<double(GateSide, const Case&)> time = [](GateSide, const Case&) { return 100.0; };
+  std::vector<GateSide> sides = {};
+  std::vector<std::uint64_t> seeds = {};
+  int launches_of_large = 0;
+
+  Result<Launched> operator()(GateSide side, const Group& group, std::uint64_t seed) {
+    sides.push_back(side);
+    seeds.push_back(seed);
+    Launched launched;
+    for (const Case& one : group.cases) {
+      launches_of_large += one.bytes > 4096 ? 1 : 0;
+      (side == GateSide::mine ? launched.mine : launched.other).push_back(row_with(one, time(side, one)));
+    }
+    return launched;
+  }
+};
+
+const std::vector<Case>& two_sizes() {
+  static const std::vector<Case> cases{all_reduce_of(4096), all_reduce_of(1 << 20)};
+  return cases;
+}
+
+Contest contest_of(const std::vector<Case>& cases) {
+  std::vector<Evidence> begun;
+  for (const Case& one : cases) begun.push_back(evidence_for(one));
+  return {cases, begun, {.names = {.other = "the other build"}}};
+}
+
+Opinion run(Contest& contest, Fake& fake, std::size_t cell) {
+  const Status status = contest.run(std::ref(fake), [](const Contest::Progress&) {});
+  EXPECT_TRUE(status.is_ok()) << status.message();
+  return judge_finally(contest.evidence()[cell]).opinion;
+}
+
+TEST(Contest, BlocksAreAbbaThenBaabWithOneSeedEach) {
+  Contest contest = contest_of(two_sizes());
+  Fake fake;
+  EXPECT_EQ(run(contest, fake, 0), Opinion::same);
+  ASSERT_EQ(fake.sides.size(), 32U) << "eight blocks of four launches, both sizes in one";
+  using enum GateSide;
+  EXPECT_THAT(std::vector(fake.sides.begin(), fake.sides.begin() + 8),
+              ElementsAre(other, mine, mine, other, mine, other, other, mine));
+  EXPECT_EQ(fake.seeds[0], fake.seeds[3]);
+  EXPECT_NE(fake.seeds[0], fake.seeds[4]);
+  EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 8U);
+}
+
+TEST(Contest, OnlyWhatIsSlowerIsRunAgain) {
+  Contest contest = contest_of(two_sizes());
+  Fake fake{.time = [](GateSide side, const Case& one) {
+    return side == GateSide::mine && one.bytes > 4096 ? 110.0 : 100.0;
+  }};
+  EXPECT_EQ(run(contest, fake, 1), Opinion::slower);
+  EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::same);
+  EXPECT_EQ(contest.evidence()[1].confirmation.size(), 8U);
+  EXPECT_THAT(contest.evidence()[0].confirmation, IsEmpty());
+  EXPECT_EQ(fake.sides.size(), 64U);
+}
+
+TEST(Contest, WhatIsNotConfirmedIsUndecided) {
+  Contest contest = contest_of(two_sizes());
+  int launches = 0;
+  Fake fake{.time = [&](GateSide side, const Case& one) {
+    if (one.bytes <= 4096) return 100.0;
+    return side == GateSide::mine && ++launches <= 16 ? 110.0 : 100.0;
+  }};
+  EXPECT_EQ(run(contest, fake, 1), Opinion::undecided);
+}
+
+TEST(Contest, WhatIsOpenGetsMoreBlocksUpToFourTimesAsMany) {
+  Contest contest = contest_of(two_sizes());
+  int launches = 0;
+  Fake fake{.time = [&](GateSide side, const Case& one) {
+    const bool is_noisy = side == GateSide::mine && one.bytes > 4096;
+    return is_noisy && launches++ / 2 % 2 == 0 ? 150.0 : 100.0;  // in every second block
+  }};
+  EXPECT_EQ(run(contest, fake, 1), Opinion::undecided);
+  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 32U);
+  EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 8U) << "it was the same after eight";
+}
+
+// After nine blocks the interval leaves the one that stands out aside.
+TEST(Contest, LooksSeldomAndNotWheneverAnIntervalHappensToBeNarrow) {
+  Contest contest = contest_of(two_sizes());
+  int launches = 0;
+  Fake fake{.time = [&](GateSide side, const Case& one) {
+    return side == GateSide::mine && one.bytes > 4096 && launches++ < 2 ? 108.0 : 100.0;
+  }};
+  EXPECT_EQ(run(contest, fake, 1), Opinion::same);
+  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 16U);
+}
+
+TEST(Contest, TheConfirmationGoesOnWhileItSaysNeither) {
+  Contest contest = contest_of(two_sizes());
+  int launches = 0;
+  Fake fake{.time = [&](GateSide side, const Case& one) {
+    if (side == GateSide::other || one.bytes <= 4096) return 100.0;
+    const int block = launches++ / 2;
+    return block == 8 ? 104.0 : 110.0;  // the first of the confirmation
+  }};
+  EXPECT_EQ(run(contest, fake, 1), Opinion::slower);
+  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 8U);
+  EXPECT_EQ(contest.evidence()[1].confirmation.size(), 16U);
+}
+
+TEST(Contest, DriftThatIsEvenCancels) {
+  Contest contest = contest_of(two_sizes());
+  double time_us = 100;
+  Fake fake{.time = [&](GateSide, const Case& one) { return one.bytes > 4096 ? time_us *= 1.02 : 100.0; }};
+  EXPECT_EQ(run(contest, fake, 1), Opinion::same) << "each launch is 2 % slower than the one before";
+}
+
+TEST(Contest, AMissingRowSaysHowTheLaunchEnded) {
+  Contest contest = contest_of(two_sizes());
+  const auto launch = [](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+    Launched launched;
+    for (const Case& one : group.cases) {
+      if (side == GateSide::mine) launched.mine.push_back(row_with(one, 100));
+      if (side == GateSide::other && one.bytes == 4096) launched.other.push_back(row_with(one, 100));
+    }
+    if (side == GateSide::other) launched.failure = "the other build ended with exit code 5: rank 1 was killed";
+    return launched;
+  };
+  ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
+  EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::same);
+  const Judgement lost = judge_finally(contest.evidence()[1]);
+  EXPECT_EQ(lost.opinion, Opinion::missing);
+  EXPECT_THAT(lost.reason, HasSubstr("rank 1 was killed"));
+}
+
+TEST(Contest, AWrongResultEndsItsCellAndNamesTheSide) {
+  Contest contest = contest_of(two_sizes());
+  const auto launch = [](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+    Launched launched;
+    for (const Case& one : group.cases) {
+      Row row = row_with(one, 100);
+      if (side == GateSide::mine && one.bytes > 4096) {
+        row.verdict = Verdict::wrong;
+        row.reason = "rank 1: output: element 7";
+      }
+      (side == GateSide::mine ? launched.mine : launched.other).push_back(row);
+    }
+    return launched;
+  };
+  ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
+  const Judgement judgement = judge_finally(contest.evidence()[1]);
+  EXPECT_EQ(judgement.opinion, Opinion::wrong);
+  EXPECT_EQ(judgement.reason, "this build: wrong: rank 1: output: element 7");
+}
+
+TEST(Contest, BlocksAcrossTwoStatesOfTheMachineDoNotCount) {
+  Contest contest = contest_of({all_reduce_of(4096)});
+  const auto launch = [](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+    Row row = row_with(group.cases.front(), 100);
+    row.line_ns = side == GateSide::mine ? 100 : 480;
+    return side == GateSide::mine ? Launched{.mine = {row}} : Launched{.other = {row}};
+  };
+  ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
+  EXPECT_EQ(contest.evidence()[0].unsteady, 32);
+  EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::invalid);
+}
+
+TEST(Contest, BlocksOfTheConfirmationThatDoNotCountAreMadeUpFor) {
+  Contest contest = contest_of({all_reduce_of(4096)});
+  int launches = 0;
+  const auto launch = [&](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+    Row row = row_with(group.cases.front(), side == GateSide::mine ? 120 : 100);
+    const int block = launches++ / 4;
+    if (side == GateSide::mine && (block == 9 || block == 12)) row.line_ns = 480;
+    return side == GateSide::mine ? Launched{.mine = {row}} : Launched{.other = {row}};
+  };
+  ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
+  EXPECT_EQ(launches, 4 * 18);
+  EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::slower);
+}
+
+TEST(Contest, AnotherAlgorithmIsTold) {
+  Contest contest = contest_of({all_reduce_of(4096)});
+  const auto launch = [](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+    if (side == GateSide::mine) return Launched{.mine = {row_with(group.cases.front(), 100, "ring")}};
+    return Launched{.other = {row_with(group.cases.front(), 100, "two_shot")}};
+  };
+  ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
+  const Judgement judgement = judge_finally(contest.evidence()[0]);
+  EXPECT_EQ(judgement.opinion, Opinion::same);
+  EXPECT_EQ(judgement.reason, "algorithm ring, of the other build two_shot");
+}
+
+TEST(Contest, AnErrorOfALaunchEndsIt) {
+  Contest contest = contest_of(two_sizes());
+  int launches = 0;
+  const auto launch = [&](GateSide, const Group&, std::uint64_t) -> Result<Launched> {
+    ++launches;
+    return error(Code::aborted, "interrupted");
+  };
+  EXPECT_EQ(contest.run(launch, [](const Contest::Progress&) {}).code(), Code::aborted);
+  EXPECT_EQ(launches, 1);
+}
+
+TEST(GatePlan, CasesThatDifferInBytesShareALaunch) {
+  Case barrier;
+  barrier.algorithm = "auto";
+  barrier.ranks = 2;
+  const std::vector<Case> cases{all_reduce_of(8), barrier, all_reduce_of(4096), all_reduce_of(8, "ring")};
+  const std::vector<Group> groups = groups_of(cases);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_THAT(run_arguments(groups[0]),
+              ElementsAre("run", "all_reduce", "--ranks", "2", "--ranks-as", "processes", "--cadence", "isolated",
+                          "--algorithms", "auto", "--dtypes", "float", "--ops", "sum", "--placement", "out",
+                          "--buffers", "private", "--sizes", "8,4096"));
+  EXPECT_THAT(run_arguments(groups[1]), ElementsAre("run", "barrier", "--ranks", "2", "--ranks-as", "processes",
+                                                    "--cadence", "isolated", "--algorithms", "auto"));
+  EXPECT_TRUE(is_of_case(cases[0], row_with(cases[0], 1, "one_shot").case_id)) << "auto is any of them";
+  EXPECT_FALSE(is_of_case(cases[3], row_with(cases[3], 1, "one_shot").case_id));
+  EXPECT_TRUE(is_of_case(cases[3], row_with(cases[3], 1, "ring").case_id));
+  Case reference = cases[3];
+  reference.backend = "openmpi";
+  EXPECT_TRUE(is_of_case(cases[3], row_with(reference, 1, "none").case_id));
+}
+
+}  // namespace
+}  // namespace tutti::harness

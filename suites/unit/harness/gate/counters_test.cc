@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/counters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/algorithms/algorithm.h"
+#include "suites/unit/harness/gate/evidence.h"
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::HasSubstr;
+
+Counters ring_of_four() {
+  Case one = all_reduce_of(4096, "ring");
+  one.ranks = 4;
+  const auto counters = counters_of(one);
+  EXPECT_TRUE(counters.is_ok()) << counters.status().message();
+  return counters.value();
+}
+
+// 2(P-1) messages and 2(P-1)/P of the bytes on each of the ranks.
+TEST(Counters, AreThoseOfTheTextbook) {
+  const Counters ring = ring_of_four();
+  EXPECT_EQ(ring.algorithm, "ring");
+  EXPECT_EQ(ring.messages, 4 * 2 * 3);
+  EXPECT_EQ(ring.bytes, 4 * (2 * 3 * 4096 / 4));
+}
+
+TEST(Counters, StepsThatAreNotWhatTheirFormulasSayAreRefuted) {
+  const Algorithm* ring = find_algorithm(Collective::all_reduce, "ring").value();
+  Schedule schedule = schedule_of(*ring, {.collective = Collective::all_reduce, .ranks = 4, .root = 0});
+  EXPECT_EQ(counted_cost(schedule).value().messages, 4 * 2 * 3);
+  const auto stated = schedule.cost;
+  schedule.cost = [&](int rank) {
+    Cost less = stated(rank);
+    less.messages -= rank == 2 ? 1 : 0;
+    return less;
+  };
+  const auto refuted = counted_cost(schedule);
+  EXPECT_EQ(refuted.status().code(), Code::refuted);
+  EXPECT_THAT(refuted.status().message(), HasSubstr("rank 2: its formulas say 5 messages"));
+}
+
+TEST(Counters, AutoIsWhatIsChosen) {
+  const auto chosen = counters_of(all_reduce_of(8));
+  ASSERT_TRUE(chosen.is_ok());
+  EXPECT_NE(chosen.value().algorithm, "auto");
+  EXPECT_EQ(counters_of(all_reduce_of(8, "rnig")).status().code(), Code::invalid_argument);
+}
+
+TEST(Counters, SurviveTheirText) {
+  const CountersByCell all{{"a", ring_of_four()},
+                           {"b", {.algorithm = "direct", .messages = 0, .bytes = 7, .rounds = 3}}};
+  EXPECT_EQ(counters_from_json(to_json(all)), all);
+  EXPECT_TRUE(counters_from_json("tutti: unknown option").empty());
+  EXPECT_TRUE(counters_from_json(R"({"costs": [{"cell": "a", "algorithm": "ring"}]})").empty());
+}
+
+TEST(Counters, MoreOfTheSameAlgorithmIsSlower) {
+  const SideNames names{.other = "base"};
+  const Counters before = ring_of_four();
+  Counters now = before;
+  Evidence evidence = evidence_around(1, 0);
+  compare_counters(evidence, now, before, names);
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::same);
+  now.messages += 1;
+  now.rounds += 2;
+  compare_counters(evidence, now, before, names);
+  const Judgement judgement = judge_finally(evidence);
+  EXPECT_EQ(judgement.opinion, Opinion::slower);
+  EXPECT_EQ(judgement.reason, fmt::format("counted, not timed: messages 25, of base 24, rounds {}, of base {}",
+                                          now.rounds, before.rounds));
+}
+
+TEST(Counters, LessIsNoMistakeAndAnotherAlgorithmIsTold) {
+  const SideNames names{.other = "base"};
+  const Counters before = ring_of_four();
+  Counters now = before;
+  now.bytes -= 1;
+  Evidence evidence = evidence_around(1, 0);
+  compare_counters(evidence, now, before, names);
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::same);
+  now.algorithm = "halving";
+  now.bytes += 1000;
+  compare_counters(evidence, now, before, names);
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::same);
+  EXPECT_EQ(judge_finally(evidence).reason, "algorithm halving, of base ring");
+}
+
+}  // namespace
+}  // namespace tutti::harness

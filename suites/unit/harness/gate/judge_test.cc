@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/unit/harness/gate/evidence.h"
+
+namespace tutti::harness {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+
+Opinion opinion_of(const Evidence& evidence) { return judge(evidence).opinion; }
+
+TEST(GateFloor, IsFivePercentFromAMebibyteOnTenBelowAndHalfAMicrosecondAtLeast) {
+  EXPECT_DOUBLE_EQ(gate_floor(kMebibyte, 1000), 0.05);
+  EXPECT_DOUBLE_EQ(gate_floor(kMebibyte - 1, 1000), 0.10);
+  EXPECT_DOUBLE_EQ(gate_floor(8, 0.25), 2.0);
+  EXPECT_DOUBLE_EQ(gate_floor(0, 4), 0.125);
+}
+
+TEST(Judge, IdenticalBuildsAreTheSame) {
+  EXPECT_EQ(opinion_of(evidence_around(1, 0)), Opinion::same);
+  EXPECT_EQ(opinion_of(evidence_around(1, 0.03)), Opinion::same);
+  EXPECT_TRUE(judge(evidence_around(1, 0.03)).reason.empty());
+}
+
+TEST(Judge, TenPercentMoreOrLessIsSeenAtAMebibyte) {
+  EXPECT_EQ(opinion_of(evidence_around(1.1, 0.02)), Opinion::slower);
+  EXPECT_EQ(opinion_of(evidence_around(1 / 1.1, 0.02)), Opinion::faster);
+  const Judgement judgement = judge(evidence_around(1.1, 0.02));
+  EXPECT_NEAR(*judgement.ratio, 1.1, 1e-9);
+  EXPECT_NEAR(*judgement.low, 1.1 * std::exp(-0.02), 1e-9) << "of eight blocks: from the least";
+  EXPECT_NEAR(*judgement.high, 1.1 * std::exp(0.02), 1e-9) << "to the largest";
+  EXPECT_DOUBLE_EQ(*judgement.floor, 0.05);
+}
+
+TEST(Judge, BelowTheFloorNothingIsADifference) {
+  EXPECT_EQ(opinion_of(evidence_around(1.04, 0.005)), Opinion::same);
+  EXPECT_EQ(opinion_of(evidence_around(1.08, 0.005, 64 << 10)), Opinion::same) << "10 % below 1 MiB";
+  EXPECT_EQ(opinion_of(evidence_around(2.0, 0.01, 8, 0.2)), Opinion::same) << "0.2 us more";
+  EXPECT_EQ(opinion_of(evidence_around(4.0, 0.01, 8, 0.2)), Opinion::slower) << "0.6 us more";
+}
+
+TEST(Judge, WhatIsTooNoisyIsUndecided) {
+  const Judgement judgement = judge(evidence_around(1.1, 0.2));
+  EXPECT_EQ(judgement.opinion, Opinion::undecided);
+  EXPECT_THAT(judgement.reason, HasSubstr("crosses the floor of 5.0 %"));
+  EXPECT_EQ(opinion_of(evidence_around(1, 0.1)), Opinion::undecided) << "not known to be the same";
+}
+
+TEST(Judge, TooFewBlocksAreUndecidedAndMostlyUnsteadyOnesInvalid) {
+  Evidence evidence = evidence_around(1, 0);
+  evidence.log_ratios.resize(7);
+  EXPECT_EQ(opinion_of(evidence), Opinion::undecided);
+  evidence.unsteady = 8;
+  EXPECT_EQ(opinion_of(evidence), Opinion::invalid);
+  EXPECT_THAT(judge(evidence).reason, HasSubstr("8 of 15 blocks saw two states"));
+}
+
+TEST(Judge, WrongOutranksAllAndNumbersStayBesideIt) {
+  Evidence evidence = evidence_around(1.2, 0.01);
+  evidence.invalid = "another machine";
+  EXPECT_EQ(opinion_of(evidence), Opinion::invalid);
+  evidence.missing = "no row of it";
+  EXPECT_EQ(opinion_of(evidence), Opinion::missing);
+  evidence.counters = "messages 14, was 12";
+  EXPECT_EQ(opinion_of(evidence), Opinion::slower);
+  evidence.wrong = "rank 1: output";
+  const Judgement judgement = judge(evidence);
+  EXPECT_EQ(judgement.opinion, Opinion::wrong);
+  EXPECT_EQ(judgement.reason, "rank 1: output");
+  EXPECT_TRUE(judgement.ratio.has_value());
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::wrong);
+}
+
+TEST(Judge, TheDoubtOfARecordedSideWidensTheInterval) {
+  Evidence evidence = evidence_around(1.1, 0.01);
+  evidence.doubt_above = 0.05;  // it may well have been 5 % slower than its median says
+  EXPECT_EQ(opinion_of(evidence), Opinion::undecided);
+  evidence = evidence_around(0.9, 0.01);
+  evidence.doubt_above = 0.05;
+  EXPECT_EQ(opinion_of(evidence), Opinion::faster);
+  evidence.doubt_below = 0.09;
+  EXPECT_EQ(opinion_of(evidence), Opinion::undecided);
+}
+
+TEST(Judge, ARecordedSideOfFewLaunchesIsAsFarFromTheTruthAsOursMayBe) {
+  Evidence evidence = evidence_around(1.1, 0.01);
+  evidence.this_us.front() *= 0.85;
+  EXPECT_EQ(opinion_of(evidence), Opinion::slower) << "what is measured here has an interval of its own";
+  evidence.recorded_launches = 5;
+  EXPECT_EQ(opinion_of(evidence), Opinion::undecided);
+  evidence.recorded_launches = 6;
+  EXPECT_EQ(opinion_of(evidence), Opinion::slower);
+  evidence = evidence_around(0.9, 0.01);
+  evidence.this_us.front() *= 0.85;
+  evidence.recorded_launches = 1;
+  EXPECT_EQ(opinion_of(evidence), Opinion::undecided);
+}
+
+TEST(JudgeFinally, SlowerIsWhatFreshLaunchesConfirm) {
+  Evidence evidence = evidence_around(1.1, 0.02);
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::undecided);
+  evidence.confirmation = log_ratios_around(1.0, 0.02);
+  const Judgement refuted = judge_finally(evidence);
+  EXPECT_EQ(refuted.opinion, Opinion::undecided);
+  EXPECT_THAT(refuted.reason, HasSubstr("slower in 8 blocks, and not in 8 more"));
+  evidence.confirmation = log_ratios_around(1.12, 0.02);
+  const Judgement confirmed = judge_finally(evidence);
+  EXPECT_EQ(confirmed.opinion, Opinion::slower);
+  EXPECT_THAT(confirmed.reason, HasSubstr("ratio 1.120"));
+}
+
+TEST(JudgeFinally, ACounterNeedsNoConfirmation) {
+  Evidence evidence = evidence_around(1, 0.01);
+  evidence.counters = "messages 14, was 12";
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::slower);
+}
+
+TEST(IsOpen, WhileMoreBlocksMayTell) {
+  EXPECT_FALSE(is_open(evidence_around(1, 0)));
+  EXPECT_FALSE(is_open(evidence_around(1.1, 0.02)));
+  EXPECT_TRUE(is_open(evidence_around(1.1, 0.2)));
+  EXPECT_TRUE(is_open(evidence_for(all_reduce_of(8))));
+  Evidence wrong = evidence_around(1.1, 0.2);
+  wrong.wrong = "x";
+  EXPECT_FALSE(is_open(wrong));
+}
+
+}  // namespace
+}  // namespace tutti::harness

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/program_run.h"
+
+#include <csignal>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+TEST(RunCommand, TellsHowItEndedAndWhatItSaid) {
+  const Interrupts interrupts;
+  const auto ended = run_command({"sh", "-c", "echo one; echo two >&2; exit 3"}, 60s, interrupts);
+  ASSERT_TRUE(ended.is_ok()) << ended.status().message();
+  EXPECT_EQ(ended.value().exit_code, 3);
+  EXPECT_EQ(ended.value().output, "one\ntwo\n");
+  EXPECT_EQ(ended.value().last_words(), "two");
+  const auto killed = run_command({"sh", "-c", "kill -9 $$"}, 60s, interrupts);
+  ASSERT_TRUE(killed.is_ok());
+  EXPECT_EQ(killed.value().exit_code, 128 + SIGKILL);
+  EXPECT_EQ(killed.value().last_words(), "it said nothing");
+}
+
+TEST(RunCommand, IsEndedAtItsLimit) {
+  const Interrupts interrupts;
+  const auto late = run_command({"sleep", "100"}, 1s, interrupts);
+  EXPECT_EQ(late.status().code(), Code::timeout);
+  EXPECT_EQ(late.status().message(), "'sleep 100' did not end within 1 s");
+  EXPECT_EQ(run_command({"/no/such/program"}, 1s, interrupts).status().code(), Code::unavailable);
+}
+
+TEST(RunCommand, EndsWithThisProcess) {
+  const Interrupts interrupts;
+  ASSERT_EQ(std::raise(SIGTERM), 0);
+  EXPECT_EQ(run_command({"sleep", "100"}, 60s, interrupts).status().code(), Code::aborted);
+}
+
+TEST(RunProgram, GivesTheRowsAsFarAsTheyCame) {
+  const Interrupts interrupts;
+  const std::string write =
+      "while [ \"$1\" != --csv ]; do shift; done; printf 'case,time_median\\nx,2.5\\n' > \"$2\"; exit 5";
+  const auto run = run_program({"sh", "-c", write, "tutti"}, 60s, interrupts);
+  ASSERT_TRUE(run.is_ok()) << run.status().message();
+  EXPECT_EQ(run.value().exit_code, 5);
+  ASSERT_EQ(run.value().rows.size(), 1U);
+  EXPECT_EQ(run.value().rows[0].time_median, 2.5);
+}
+
+TEST(ProgramOfBuild, IsLookedForWhereBuildsAndInstalledTreesHaveIt) {
+  const std::filesystem::path folder = testing::TempDir() + "tutti_build_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder / "bin");
+  const std::string message = program_of_build(folder).status().message();
+  EXPECT_THAT(message, HasSubstr("no build of tutti"));
+  EXPECT_THAT(message, HasSubstr((folder / "bin/tutti").string()));
+  std::filesystem::create_symlink("/bin/true", folder / "bin/tutti");
+  const auto program = program_of_build(folder);
+  ASSERT_TRUE(program.is_ok()) << program.status().message();
+  EXPECT_EQ(program.value(), (folder / "bin/tutti").string());
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace tutti::harness

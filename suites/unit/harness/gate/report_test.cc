@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/gate/report.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::harness {
+namespace {
+
+GateReport report_of_two() {
+  const Evidence same{.cell = "all_reduce/8B",
+                      .collective = "all_reduce",
+                      .bytes = 8,
+                      .log_ratios = std::vector<double>(8, 0.0),
+                      .this_us = {0.25},
+                      .other_us = {0.25}};
+  const Evidence slower{.cell = "all_reduce/1M",
+                        .collective = "all_reduce",
+                        .bytes = 1 << 20,
+                        .log_ratios = std::vector<double>(8, 0.1),
+                        .confirmation = std::vector<double>(8, 0.1),
+                        .this_us = {110},
+                        .other_us = {100}};
+  return {.other = "the build in <base>",
+          .command = "tutti gate --against \"base\"",
+          .seed = 3,
+          .cells = {{.evidence = same,
+                     .judgement = {.opinion = Opinion::same, .ratio = 1, .low = 0.99, .high = 1.01, .floor = 2}},
+                    {.evidence = slower,
+                     .judgement = {.opinion = Opinion::slower,
+                                   .ratio = 1.1,
+                                   .low = 1.08,
+                                   .high = 1.12,
+                                   .floor = 0.05,
+                                   .reason = "a | b"}}}};
+}
+
+TEST(GateReport, Table) {
+  EXPECT_EQ(gate_table(report_of_two()),
+            "# gate: this build against the build in <base>\n"
+            "# cell           other (us)   this (us)   ratio     99 % interval  floor%  blocks  verdict\n"
+            "  all_reduce/8B       0.250       0.250   1.000    0.990 to 1.010   200.0       8  same\n"
+            "  all_reduce/1M       100.0       110.0   1.100    1.080 to 1.120     5.0      16  slower\n"
+            "#   a | b\n"
+            "# 2 cells: 1 slower, 1 same\n");
+}
+
+TEST(GateReport, JUnit) {
+  EXPECT_EQ(gate_junit(report_of_two()),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<testsuites>\n"
+            "  <testsuite name=\"tutti gate\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">\n"
+            "    <testcase classname=\"tutti.gate.all_reduce\" name=\"all_reduce/8B\">\n"
+            "      <system-out>same: 0.250 us, was 0.250 us; ratio 1.000, 99 % interval 0.990 to 1.010, "
+            "floor 200.0 %, 8 blocks</system-out>\n"
+            "    </testcase>\n"
+            "    <testcase classname=\"tutti.gate.all_reduce\" name=\"all_reduce/1M\">\n"
+            "      <failure message=\"slower: 110.0 us, was 100.0 us; ratio 1.100, 99 % interval 1.080 to 1.120, "
+            "floor 5.0 %, 16 blocks; a | b\" type=\"slower\">against the build in &lt;base&gt;, seed 3; again: "
+            "tutti gate --against &quot;base&quot;</failure>\n"
+            "    </testcase>\n"
+            "  </testsuite>\n"
+            "</testsuites>\n");
+}
+
+TEST(GateReport, Markdown) {
+  EXPECT_EQ(gate_markdown(report_of_two()),
+            "### tutti gate: 1 slower, 1 same\n\n"
+            "This build against the build in <base>, 2 cells, seed 3.\n\n"
+            "| verdict | cell | other (us) | this (us) | ratio | 99 % interval | floor (%) | why |\n"
+            "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n"
+            "| **slower** | `all_reduce/1M` | 100.0 | 110.0 | 1.100 | 1.080 to 1.120 | 5.0 | a \\| b |\n"
+            "| same | `all_reduce/8B` | 0.250 | 0.250 | 1.000 | 0.990 to 1.010 | 200.0 |  |\n"
+            "\nAgain: `tutti gate --against \"base\"`\n");
+}
+
+TEST(GateReport, NothingThatIsNotKnownPasses) {
+  GateReport report = report_of_two();
+  const auto element = [&](Opinion opinion) {
+    report.cells[0].judgement = {.opinion = opinion, .reason = "why"};
+    const std::string text = gate_junit(report);
+    const std::size_t begin = text.find("      <") + 7;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  const std::string rest = ">against the build in &lt;base&gt;, seed 3; again: tutti gate --against &quot;base&quot;</";
+  EXPECT_EQ(element(Opinion::undecided), "skipped message=\"undecided; why\"" + rest + "skipped>");
+  EXPECT_EQ(element(Opinion::missing), "error message=\"missing; why\" type=\"missing\"" + rest + "error>");
+  EXPECT_EQ(element(Opinion::invalid), "error message=\"invalid; why\" type=\"invalid\"" + rest + "error>");
+  EXPECT_EQ(element(Opinion::wrong), "failure message=\"wrong; why\" type=\"wrong\"" + rest + "failure>");
+}
+
+TEST(Xml, EscapesWhatMeansSomethingAndDropsWhatDoesNotExistThere) {
+  EXPECT_EQ(xml_escaped("a<b>&\"c\"\x01\n"), "a&lt;b&gt;&amp;&quot;c&quot;?\n");
+}
+
+}  // namespace
+}  // namespace tutti::harness
