@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/backends/loader.h"
+#include "harness/cases/lists.h"
+#include "harness/cases/suite.h"
+#include "harness/gate/counters.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
@@ -96,6 +99,21 @@ int list(bool as_json) {
   return exit_ok;
 }
 
+/// What `auto` chooses for each of these cells, and what that costs: of one build for another.
+int costs(const std::string& cells) {
+  harness::CountersByCell all;
+  for (const std::string_view id : harness::split(cells, ',')) {
+    const auto one = harness::case_of_cell_id(id);
+    if (!one.is_ok()) return complain(one.status());
+    auto counters = harness::counters_of(one.value());
+    if (!counters.is_ok()) return complain(counters.status());
+    count_footprint(counters.value(), one.value());
+    all[std::string(id)] = counters.value();
+  }
+  fmt::print("{}\n", to_json(all));
+  return exit_ok;
+}
+
 }  // namespace
 
 void add_list(CLI::App& program, Action& action) {
@@ -103,7 +121,15 @@ void add_list(CLI::App& program, Action& action) {
   command->footer("Example: tutti list --json");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "machine-readable");
-  command->callback([&action, as_json] { action = [as_json] { return list(*as_json); }; });
+  auto cells = std::make_shared<std::string>();
+  command
+      ->add_option("--costs", *cells,
+                   "of cells, by id: algorithm, messages, bytes, rounds, and allocations and system calls in 16 "
+                   "operations, in JSON")
+      ->type_name("CELL,...");
+  command->callback([&action, as_json, cells] {
+    action = [as_json, cells] { return cells->empty() ? list(*as_json) : costs(*cells); };
+  });
 }
 
 }  // namespace tutti::program

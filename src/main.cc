@@ -20,7 +20,7 @@ namespace {
 /// at once, each in the others' way. The exit code, 0 where nobody has; the first of all alike says so.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;
-  for (const char* command : {"run", "check", "explain"}) starts_ranks |= program.got_subcommand(command);
+  for (const char* command : {"run", "check", "explain", "gate"}) starts_ranks |= program.got_subcommand(command);
   const auto world = world_from_environment();
   if (!starts_ranks || !world.is_ok()) return exit_ok;
   const bool is_under_mpirun = world.value().started_by.starts_with("mpirun");  // which starts no mpirun again
@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   add_check(program, action);
   add_prove(program, action);
   add_explain(program, action);
+  add_gate(program, action);
   add_list(program, action);
   add_doctor(program, action);
   add_rank(program, action);

@@ -133,6 +133,7 @@ const std::array kOptions{
            },
            true},
     Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep", set_case},
+    Option{kSlowDown, "SPEC", "", "", TUTTI_SETS(parse_slow_down, slow_down)},
     Option{"--csv", "FILE", "", "write rows as they finish",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.csv = text;
@@ -234,11 +235,41 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
     CLI::Option* added = command.add_option(name, texts_[name], help)->type_name(std::string(option.value));
     const auto has_text = [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); };
     added->check(CLI::Validator(has_text, ""));
+    if (option.help.empty()) added->group("");
     if (const auto fallback = fallback_of(option, choice); !fallback.empty()) added->default_str(std::string(fallback));
   }
   if (!choices_.empty()) return;
   command.add_flag("--require", requires_, "exit with 3 where nothing could be measured");
   command.add_flag("--no-limit", without_limit_, "does not measure the machine's own limit beside each cell");
+}
+
+const std::vector<std::string>& suite_keys() {
+  static const std::vector<std::string> keys{"collectives", "sizes",      "dtypes",    "ops",     "roots",  "ranks",
+                                             "ranks-as",    "algorithms", "placement", "buffers", "counts", "cadence"};
+  return keys;
+}
+
+Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const std::vector<int>& ranks) {
+  Settings settings;
+  settings.sweep.collectives = {all_collectives().begin(), all_collectives().end()};
+  settings.sweep.ranks = ranks;
+  settings.sweep.backends = {std::string(harness::kOwnBackend)};
+  const auto at_line = [&](const Status& status, std::string_view key) {
+    return error(status.code(), "line {}: {}: {}", texts.line, key, status.message());
+  };
+  if (const auto names = texts.texts.find("collectives"); names != texts.texts.end()) {
+    const Status status = store(harness::parse_collectives(names->second), settings.sweep.collectives);
+    if (!status.is_ok()) return at_line(status, names->first);
+  }
+  for (const Option& option : kOptions) {
+    const std::string key(option.name.substr(2));
+    if (std::ranges::find(suite_keys(), key) == suite_keys().end()) continue;
+    const auto given = texts.texts.find(key);
+    const std::string_view text = given == texts.texts.end() ? option.fallback : std::string_view(given->second);
+    if (text.empty()) continue;
+    if (const Status status = option.apply(settings, text, {}); !status.is_ok()) return at_line(status, key);
+  }
+  return settings.sweep;
 }
 
 Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const {

@@ -12,6 +12,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "harness/backends/slowed.h"
+#include "harness/cases/suite.h"
 #include "harness/cases/sweep.h"
 #include "impl/types/status.h"
 
@@ -28,6 +30,7 @@ struct Settings {
   std::string case_id;
   std::int64_t operations = 0;  ///< of a soak
   int seeds = 1;
+  std::optional<harness::SlowDown> slow_down;
   bool requires_a_result = false;
   bool has_limit = true;
 };
@@ -36,6 +39,14 @@ struct Settings {
 struct Surroundings {
   std::vector<std::string> known_backends;  ///< tutti and the references found
 };
+
+/// Not in --help: how the gate is tested.
+inline constexpr std::string_view kSlowDown = "--slow-down";
+
+/// The keys of a suite's sweep: the collectives and the options that say which cells there are.
+[[nodiscard]] const std::vector<std::string>& suite_keys();
+/// The sweep, defaults where it has no text; `ranks` where it names none. Errors: invalid_argument naming its line.
+[[nodiscard]] Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const std::vector<int>& ranks);
 
 /// Every collective that has blocks of one length: the v forms are those with others, and run where they are named.
 [[nodiscard]] std::span<const Collective> all_but_v_forms();

@@ -20,7 +20,9 @@ enum Exit : int {
   exit_wrong = 1,        ///< a result is wrong, or a proof refuted
   exit_usage = 2,        ///< unwritable output included
   exit_environment = 3,  ///< this machine or build cannot run it
+  exit_slower = 4,       ///< slower than the gate allows
   exit_crash = 5,        ///< crash, hang or timeout
+  exit_undecided = 6,    ///< too noisy to say
   exit_interrupted = 130,
 };
 [[nodiscard]] int exit_code_of(const Status& status);
@@ -62,6 +64,7 @@ void add_check(CLI::App& program, Action& action);
 void add_soak(CLI::App& check, Action& action);  ///< a subcommand of check
 void add_prove(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
+void add_gate(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 void add_rank(CLI::App& program, Action& action);  ///< hidden: what the launcher starts

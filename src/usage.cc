@@ -25,9 +25,11 @@ std::string full_name(const CLI::App& command) {
   return command.get_parent() == nullptr ? "tutti" : full_name(*command.get_parent()) + " " + command.get_name();
 }
 
+/// Those that --help shows.
 std::vector<std::string> flags_of(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty()) continue;
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti gate`: pass or fail against a recorded run, another build, or another backend.
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "harness/gate/counters.h"
+#include "harness/gate/program_run.h"
+#include "harness/gate/report.h"
+#include "harness/launch/spawn.h"
+#include "harness/report/csv.h"
+#include "harness/report/file.h"
+#include "src/gate_plan.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Case;
+using harness::GateSide;
+using harness::Group;
+using harness::Launched;
+using harness::Opinion;
+using harness::Row;
+
+/// Starts launches of both sides, and keeps what this build measured.
+class Launcher {
+ public:
+  static Result<Launcher> open(const GatePlan& plan, const GateRequest& request) {
+    Launcher launcher(plan, request);
+    if (!request.csv.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(launcher.csv_, harness::CsvFile::open(request.csv));
+    }
+    return launcher;
+  }
+
+  Result<Launched> launch(GateSide side, const Group& group, std::uint64_t seed) {
+    const bool is_mine = side == GateSide::mine;
+    TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run,
+                           harness::run_program(command(side, group, seed), limit(group), *interrupts_));
+    Launched launched;
+    for (const Row& row : run.rows) {
+      const bool is_own = row.backend == harness::kOwnBackend;
+      (is_mine && is_own ? launched.mine : launched.other).push_back(row);
+    }
+    if (is_mine) TUTTI_RETURN_IF_ERROR(keep(launched.mine));
+    if (run.exit_code != exit_ok && run.exit_code != exit_wrong) {
+      const std::string& whose = is_mine ? plan_.contest.names.mine : plan_.contest.names.other;
+      launched.failure = fmt::format("{} ended with exit code {}: {}", whose, run.exit_code, run.last_words());
+      has_crashed_ |= is_mine && (run.exit_code == exit_crash || run.exit_code >= 128);
+    }
+    if (plan_.baseline) {
+      harness::Evidence ignored;
+      for (const Case& one : group.cases) {
+        if (const auto row = plan_.baseline->row_for(one, ignored)) launched.other.push_back(*row);
+      }
+    }
+    return launched;
+  }
+
+  /// What is counted before anything is timed: that the steps are what their formulas say, and what both builds say of
+  /// themselves. A build that does not say is not asked again.
+  Status compare_costs(std::vector<harness::Evidence>& evidence) {
+    TUTTI_ASSIGN_OR_RETURN(const harness::CountersByCell theirs, counters_of_other(evidence));
+    for (std::size_t i = 0; i < evidence.size(); ++i) {
+      auto mine = harness::counters_of(plan_.cases[i]);
+      if (mine.status().code() == Code::refuted) evidence[i].wrong = mine.status().message();
+      if (mine.status().code() == Code::refuted) continue;
+      TUTTI_RETURN_IF_ERROR(mine.status());
+      const auto other = theirs.find(evidence[i].cell);
+      if (other == theirs.end()) continue;
+      if (other->second.footprint) count_footprint(mine.value(), plan_.cases[i]);
+      compare_counters(evidence[i], mine.value(), other->second, plan_.contest.names);
+      ++compared_;
+      compared_footprints_ += mine.value().footprint && other->second.footprint ? 1 : 0;
+    }
+    return {};
+  }
+  /// What was compared without a clock, in words; empty where nothing was.
+  [[nodiscard]] std::string counted() const {
+    if (compared_ == 0) return {};
+    return fmt::format("messages, bytes and rounds of {} cells, allocations and system calls of {}", compared_,
+                       compared_footprints_);
+  }
+
+  [[nodiscard]] bool has_crashed() const { return has_crashed_; }
+
+ private:
+  Launcher(const GatePlan& plan, const GateRequest& request) : plan_(plan), request_(request) {}
+
+  Result<harness::CountersByCell> counters_of_other(std::span<const harness::Evidence> evidence) {
+    if (plan_.program.empty()) return harness::CountersByCell();
+    std::string cells;
+    for (const harness::Evidence& one : evidence) cells += (cells.empty() ? "" : ",") + one.cell;
+    constexpr std::chrono::minutes kLimit{5};
+    TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run,
+                           harness::run_command({plan_.program, "list", "--costs", cells}, kLimit, *interrupts_));
+    return harness::counters_from_json(run.output);
+  }
+
+  [[nodiscard]] std::vector<std::string> command(GateSide side, const Group& group, std::uint64_t seed) const {
+    const bool is_mine = side == GateSide::mine;
+    std::vector<std::string> words{is_mine ? harness::resolve_program("/proc/self/exe") : plan_.program};
+    for (std::string& word : harness::run_arguments(group)) words.push_back(std::move(word));
+    constexpr std::chrono::milliseconds kStart{200};  // of ranks, before the first cell: not the cells' time
+    const auto milliseconds =
+        std::chrono::ceil<std::chrono::milliseconds>(plan_.cell_time * group.cases.size()) + kStart;
+    const std::string backends = plan_.backend.empty() ? "tutti" : "tutti," + plan_.backend;
+    words.insert(words.end(), {"--backends", backends, "--seed", fmt::to_string(seed), "--timeout", request_.timeout,
+                               "--budget", fmt::format("{}ms", milliseconds.count())});
+    if (!request_.bind.empty()) words.insert(words.end(), {"--bind", request_.bind});
+    if (is_mine && !request_.slow_down.empty()) words.insert(words.end(), {"--slow-down", request_.slow_down});
+    return words;
+  }
+
+  /// The program watches its own deadlines; this is for one that does not.
+  [[nodiscard]] std::chrono::milliseconds limit(const Group& group) const {
+    constexpr std::chrono::minutes kStartAndEnd{2};
+    return std::chrono::ceil<std::chrono::milliseconds>(plan_.cell_time * group.cases.size() + 2 * plan_.timeout) +
+           kStartAndEnd;
+  }
+
+  /// In the form of `run`, so that the file is a baseline for the next time.
+  Status keep(std::span<const Row> rows) {
+    ++launches_;
+    for (Row row : rows) {
+      row.launch = row.launches = launches_;
+      if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
+    }
+    return {};
+  }
+
+  const GatePlan& plan_;
+  const GateRequest& request_;
+  std::unique_ptr<harness::Interrupts> interrupts_ = std::make_unique<harness::Interrupts>();
+  std::optional<harness::CsvFile> csv_;
+  std::int64_t launches_ = 0;
+  int compared_ = 0;             ///< cells whose counters both builds say
+  int compared_footprints_ = 0;  ///< of these, those of which both could count what operations allocate and call
+  bool has_crashed_ = false;
+};
+
+int exit_code_of(const harness::GateReport& report, bool has_crashed) {
+  if (report.count(Opinion::wrong) > 0) return exit_wrong;
+  if (has_crashed) return exit_crash;
+  if (report.count(Opinion::slower) > 0) return exit_slower;
+  if (report.count(Opinion::missing) + report.count(Opinion::invalid) > 0) return exit_environment;
+  return report.count(Opinion::undecided) > 0 ? exit_undecided : exit_ok;
+}
+
+void print_progress(const harness::Contest::Progress& progress) {
+  fmt::print(stderr, "{} {} of at most {}: {} cells\n", progress.confirms ? "confirmation, block" : "block",
+             progress.block, progress.most, progress.cells);
+}
+
+Status write_reports(const GateRequest& request, const harness::GateReport& report) {
+  fmt::print("{}", gate_table(report));
+  if (!request.junit.empty()) TUTTI_RETURN_IF_ERROR(harness::replace_file(Code::io, request.junit, gate_junit(report)));
+  if (request.summary.empty()) return {};
+  return harness::replace_file(Code::io, request.summary, gate_markdown(report));
+}
+
+int gate(const GateRequest& request) {
+  const auto plan = plan_of(request);
+  if (!plan.is_ok()) return complain(plan.status());
+  for (const std::string& path : {request.junit, request.summary, request.csv}) {
+    if (path.empty()) continue;
+    if (const Status status = harness::check_writable(path); !status.is_ok()) return complain(status);
+  }
+  auto launcher = Launcher::open(plan.value(), request);
+  if (!launcher.is_ok()) return complain(launcher.status());
+
+  std::vector<harness::Evidence> begun;
+  for (const Case& one : plan.value().cases) {
+    begun.push_back(harness::evidence_for(one));
+    if (plan.value().baseline) static_cast<void>(plan.value().baseline->row_for(one, begun.back()));
+  }
+  Status course = launcher.value().compare_costs(begun);
+  harness::Contest contest(plan.value().cases, std::move(begun), plan.value().contest);
+  if (course.is_ok()) {
+    course = contest.run([&](GateSide side, const Group& group,
+                             std::uint64_t seed) { return launcher.value().launch(side, group, seed); },
+                         print_progress);
+  }
+  harness::GateReport report{.other = plan.value().contest.names.other,
+                             .command = command_line(),
+                             .counted = launcher.value().counted(),
+                             .seed = plan.value().contest.seed,
+                             .cells = {}};
+  for (const harness::Evidence& evidence : contest.evidence()) {
+    report.cells.push_back({.evidence = evidence, .judgement = judge_finally(evidence)});
+  }
+  const Status written = write_reports(request, report);
+  for (const harness::LeftOut& item : plan.value().left_out)
+    fmt::print("# left out: {} x {}\n", item.cells, item.reason);
+  if (!course.is_ok()) return course.code() == Code::aborted ? exit_interrupted : complain(course);
+  return written.is_ok() ? exit_code_of(report, launcher.value().has_crashed()) : complain(written);
+}
+
+}  // namespace
+
+void add_gate(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("gate", "pass or fail against a recorded run, another build or backend");
+  command->footer(
+      "Example: tutti gate --against ../base/build --junit gate.xml --summary gate.md\n"
+      "Exit codes: 0 no cell is slower; 1 a result is wrong; 3 a cell is missing or cannot be compared; 4 slower;\n"
+      "5 crash; 6 undecided, too noisy");
+  auto request = std::make_shared<GateRequest>();
+  const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help) {
+    CLI::Option* option = command->add_option(flag, value, help)->type_name(type);
+    option->check(CLI::Validator([](std::string& text) { return text.empty() ? "the value is empty" : ""; }, ""));
+    if (!value.empty()) option->default_str(value);
+    return option;
+  };
+  add("--against", request->against, "WHAT",
+      "a folder with another build (its bin/tutti), launches of both in turn; or a backend, in the same launches");
+  add("--baseline", request->baseline, "FILE", "a CSV that `tutti run` or `tutti gate` wrote on this machine");
+  add("--suite", request->suite, "FILE", "the cells, in TOML, at most 40 (default: every collective, 64 B to 8 MiB)");
+  add("--ranks", request->ranks, "LIST", "numbers of ranks, in place of those of the suite's sweeps");
+  add("--blocks", request->blocks, "N",
+      "blocks of launches before cells are judged, at least 8; four times as many at most");
+  add("--cell-time", request->cell_time, "TIME", "time for one cell in one launch, less where it settles");
+  add("--timeout", request->timeout, "TIME", "deadline of an operation; then the late rank is named");
+  add("--bind", request->bind, "KIND", "core, numa or none, as in `tutti run`");
+  add("--seed", request->seed, "N", "of inputs and of the order of launches");
+  add("--junit", request->junit, "FILE", "write JUnit XML, one case per cell");
+  add("--summary", request->summary, "FILE", "write a summary in Markdown");
+  add("--csv", request->csv, "FILE", "write this build's rows as they finish: a baseline for another day");
+  add("--slow-down", request->slow_down, "SPEC", "of this build, as in `tutti run`")->group("");
+  command->callback([&action, request] { action = [request] { return gate(*request); }; });
+}
+
+}  // namespace tutti::program

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/gate_plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "gate_suite.h"
+#include "harness/backends/slowed.h"
+#include "harness/cases/lists.h"
+#include "harness/cases/suite.h"
+#include "harness/gate/program_run.h"
+#include "harness/report/file.h"
+#include "impl/types/names.h"
+#include "src/options.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Case;
+
+constexpr int kLeastBlocks = 8;  ///< fewer have no interval of 99 %
+constexpr int kMostBlocks = 1000;
+
+Status at_option(const char* option, const Status& status) {
+  return status.is_ok() ? status : error(status.code(), "{}: {}", option, status.message());
+}
+
+template <class T>
+Result<T> at_option(const char* option, Result<T> result) {
+  return result.is_ok() ? result : at_option(option, result.status());
+}
+
+Result<std::uint64_t> parse_number(const std::string& text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure == std::errc() && stop == end && value >= least && value <= most) return value;
+  return error(Code::invalid_argument, "'{}' is not a whole number from {} to {}", text, least, most);
+}
+
+/// A suite's cells, sweeps first, none of them twice.
+Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePlan& plan) {
+  std::vector<int> ranks{default_ranks()};
+  if (!request.ranks.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(ranks, at_option("--ranks", harness::parse_ranks(request.ranks)));
+  }
+  for (harness::Suite::Sweep texts : suite.sweeps) {
+    if (!request.ranks.empty()) texts.texts.erase("ranks");
+    TUTTI_ASSIGN_OR_RETURN(const harness::Sweep sweep, sweep_of(texts, ranks));
+    const auto expansion = harness::expand(sweep);
+    if (!expansion.is_ok())
+      return error(Code::invalid_argument, "line {}: {}", texts.line, expansion.status().message());
+    for (const harness::Cell& cell : expansion.value().cells) {
+      for (Case one : cases_of(cell, sweep)) harness::append_new(plan.cases, std::move(one));
+    }
+    const auto& left_out = expansion.value().left_out;
+    plan.left_out.insert(plan.left_out.end(), left_out.begin(), left_out.end());
+  }
+  for (const Case& one : suite.cells) harness::append_new(plan.cases, one);
+  if (plan.cases.size() > harness::kMostGateCells) {
+    return error(Code::invalid_argument, "{} cells; a gate takes at most {}: it runs each of them {} times or more",
+                 plan.cases.size(), harness::kMostGateCells, 2 * kLeastBlocks);
+  }
+  return {};
+}
+
+Status read_suite(const GateRequest& request, GatePlan& plan) {
+  std::string text = kGateSuite;
+  if (!request.suite.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(text, at_option("--suite", harness::read_file(request.suite)));
+  }
+  const auto suite = harness::suite_from_toml(text, suite_keys());
+  const Status status = suite.is_ok() ? set_cases(suite.value(), request, plan) : suite.status();
+  if (status.is_ok() || request.suite.empty()) return status;
+  return error(status.code(), "--suite '{}': {}", request.suite, status.message());
+}
+
+/// A backend, or a folder with another build.
+Status set_other(const GateRequest& request, GatePlan& plan) {
+  if (request.baseline.empty() == request.against.empty()) {
+    return error(Code::invalid_argument,
+                 "either --baseline FILE.csv or --against DIR (another build) or --against BACKEND is needed");
+  }
+  if (!request.baseline.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(plan.baseline, at_option("--baseline", harness::Baseline::read(request.baseline)));
+    plan.contest.names.other = "the baseline " + request.baseline;
+    return {};
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(request.against, ignored)) {
+    TUTTI_ASSIGN_OR_RETURN(plan.program, at_option("--against", harness::program_of_build(request.against)));
+    plan.contest.names.other = "the build in " + request.against;
+    return {};
+  }
+  std::vector<std::string> backends = known_backends();
+  std::erase(backends, std::string(harness::kOwnBackend));
+  if (std::ranges::find(backends, request.against) == backends.end()) {
+    if (std::ranges::find(all_references(), request.against) != all_references().end())
+      return missing_backend(request.against);
+    return error(Code::invalid_argument, "--against: '{}' is no folder, and no backend{}", request.against,
+                 backends.empty() ? "" : fmt::format(": did you mean '{}'?", nearest_name(request.against, backends)));
+  }
+  plan.backend = request.against;
+  plan.contest.names.other = request.against;
+  return {};
+}
+
+}  // namespace
+
+Result<GatePlan> plan_of(const GateRequest& request) {
+  GatePlan plan;
+  TUTTI_RETURN_IF_ERROR(set_other(request, plan));
+  TUTTI_RETURN_IF_ERROR(read_suite(request, plan));
+  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t blocks,
+                         at_option("--blocks", parse_number(request.blocks, kLeastBlocks, kMostBlocks)));
+  TUTTI_ASSIGN_OR_RETURN(plan.contest.seed, at_option("--seed", parse_number(request.seed, 0, UINT64_MAX)));
+  TUTTI_ASSIGN_OR_RETURN(plan.cell_time, at_option("--cell-time", harness::parse_duration(request.cell_time)));
+  TUTTI_ASSIGN_OR_RETURN(plan.timeout, at_option("--timeout", harness::parse_duration(request.timeout)));
+  if (!request.bind.empty()) TUTTI_RETURN_IF_ERROR(at_option("--bind", harness::parse_bind(request.bind).status()));
+  if (!request.slow_down.empty())
+    TUTTI_RETURN_IF_ERROR(at_option("--slow-down", harness::parse_slow_down(request.slow_down).status()));
+  plan.contest.least_blocks = static_cast<int>(blocks);
+  plan.contest.most_blocks = 4 * plan.contest.least_blocks;
+  plan.contest.is_abba = !plan.program.empty();
+  return plan;
+}
+
+}  // namespace tutti::program

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a CI job does with `tutti gate`: verdicts, exit codes, JUnit XML, the summary, and mistakes.
+
+No test relates two measured times: what is to be slower or faster is compared with a recorded time that no machine
+has, or with another "build" that is a script and says what it is told to.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import unittest
+import xml.etree.ElementTree
+
+import support
+
+OK, WRONG, USAGE, ENVIRONMENT, SLOWER, CRASH, UNDECIDED = 0, 1, 2, 3, 4, 5, 6
+SMALL = """
+[[sweep]]
+collectives = "all_reduce"
+sizes = ["64", "1M"]
+ranks = 2
+ranks-as = "tasks"
+"""  # tasks share a thread: nothing between them can change its state
+CELLS = ["all_reduce/local/float/sum/P2.tasks/none/64B/out/private/isolated",
+         "all_reduce/local/float/sum/P2.tasks/none/1048576B/out/private/isolated"]
+VERDICTS = "same faster undecided invalid missing slower wrong".split()
+QUICK = ["--cell-time", "20ms"]
+OUTPUTS = ["--junit", "{folder}/gate.xml", "--summary", "{folder}/gate.md", "--csv", "{folder}/rows.csv"]
+
+# Another build: writes a row for each size that it is asked for, with the time of @TIME@, or what stands in its place.
+SCRIPT = """#!/usr/bin/env python3
+import csv, sys
+words = sys.argv[1:]
+@LISTED@
+value = lambda name: words[words.index(name) + 1]
+with open(value("--csv"), "w", newline="") as file:
+    writer = csv.DictWriter(file, ["case", "backend", "algorithm", "verdict", "time_median", "reason"], lineterminator="\\n")
+    writer.writeheader()
+    for size in value("--sizes").split(","):
+        case = f"all_reduce/tutti.ring/local/float/sum/P2.tasks/none/{size}B/out/private/isolated"
+        row = dict(case=case, backend="tutti", algorithm="ring", verdict="ok", time_median=@TIME@, reason="")
+        @CHANGE@
+        writer.writerow(row)
+@END@
+"""
+NEVER, EVER = 1e9, 1e-6  # us: no operation is that slow, and none of 1 MiB within half a microsecond of nothing
+
+
+def expected_code(verdicts):
+    """The exit code that follows from the verdicts, crashes aside."""
+    for verdict, code in [("wrong", WRONG), ("slower", SLOWER), ("missing", ENVIRONMENT), ("invalid", ENVIRONMENT),
+                          ("undecided", UNDECIDED)]:
+        if verdict in verdicts:
+            return code
+    return OK
+
+
+def table_of(out):
+    """Cell -> verdict."""
+    return {line.split()[0]: line.split()[-1] for line in out.splitlines() if line.startswith("  ")}
+
+
+class Gate(unittest.TestCase):
+    def gate(self, *arguments, suite=SMALL, prepare=None):
+        """Runs a gate; returns the Result and the table. The files agree with the table, and nothing is left."""
+        with support.Run("--version") as folder_of_suite, support.Run("--version") as folder_of_other:
+            folder_of_suite.wait(20), folder_of_other.wait(20)
+            (folder_of_suite.path / "suite.toml").write_text(suite)
+            if prepare:
+                prepare(folder_of_other.path)
+            words = [str(word).replace("{other}", str(folder_of_other.path)) for word in arguments]
+            with support.Run("gate", *words, "--suite", folder_of_suite.path / "suite.toml", *QUICK, *OUTPUTS) as run:
+                result = run.wait(support.patience(120))
+                self.assertEqual(run.left_behind(), [])
+                table = table_of(result.out)
+                self.junit_agrees(run.path / "gate.xml", table)
+                self.summary_agrees(run.path / "gate.md", table)
+                self.rows = run.rows()[1]
+                return result, table
+
+    def junit_agrees(self, path, table):
+        suite = xml.etree.ElementTree.parse(path).getroot().find("testsuite")
+        cases = {case.get("name"): case for case in suite.iter("testcase")}
+        self.assertEqual(list(cases), list(table))
+        kinds = {"failure": {"slower", "wrong"}, "error": {"missing", "invalid"}, "skipped": {"undecided"}}
+        for kind, verdicts in kinds.items():
+            for cell, verdict in table.items():
+                self.assertEqual(cases[cell].find(kind) is not None, verdict in verdicts, (cell, verdict, kind))
+        self.assertEqual(int(suite.get("tests")), len(table))
+        self.assertEqual(int(suite.get("failures")), sum(one in kinds["failure"] for one in table.values()))
+        self.assertEqual(int(suite.get("errors")), sum(one in kinds["error"] for one in table.values()))
+
+    def summary_agrees(self, path, table):
+        found = dict(re.findall(r"^\| \**(\w+)\** \| `([^`]*)`", path.read_text(), re.MULTILINE))
+        self.assertEqual({cell for cell in table}, set(re.findall(r"^\| \**\w+\** \| `([^`]*)`", path.read_text(), re.MULTILINE)))
+        self.assertEqual(set(found), set(table.values()))
+
+    def baseline(self, time_us, low=0.99, high=1.01, cells=CELLS):
+        """Writes a recorded run of one launch."""
+        def prepare(path):
+            lines = ["case,backend,algorithm,verdict,time_median,time_ci_low,time_ci_high"]
+            for cell in cells:
+                collective, rest = cell.split("/", 1)
+                lines.append(f"{collective}/tutti.ring/{rest},tutti,ring,ok,{time_us},{low * time_us},{high * time_us}")
+            (path / "base.csv").write_text("\n".join(lines) + "\n")
+        return dict(prepare=prepare)
+
+    def build(self, time="1.0", change="pass", end="", listed=""):
+        """Makes a folder with a script in the place of another build."""
+        def prepare(path):
+            (path / "bin").mkdir()
+            text = SCRIPT.replace("@TIME@", str(time)).replace("@CHANGE@", change).replace("@END@", end).replace("@LISTED@", listed)
+            (path / "bin/tutti").write_text(text)
+            (path / "bin/tutti").chmod(0o755)
+        return dict(prepare=prepare)
+
+
+class Verdicts(Gate):
+    def test_the_same_build(self):
+        """What the times say is the machine's affair; that the exit code follows from it is ours."""
+        def prepare(path):
+            (path / "bin").mkdir()
+            (path / "bin/tutti").symlink_to(support.PROGRAM)
+        processes = [CELLS[1].replace("local", "shm").replace("tasks", "processes")]
+        result, table = self.gate("--against", "{other}", prepare=prepare, suite=f"cells = {processes}")
+        self.assertEqual(list(table), processes, result)
+        self.assertFalse(set(table.values()) & {"wrong", "missing"}, result)
+        self.assertEqual(result.code, expected_code(table.values()), result)
+        self.assertGreaterEqual(len(self.rows), 2 * 8, "two launches of this build in each of eight blocks")
+        self.assertEqual({row["verdict"] for row in self.rows}, {"ok"})
+
+    def test_slower_and_confirmed(self):
+        result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(EVER, cells=CELLS[1:]),
+                                  suite=f"cells = ['{CELLS[1]}']")
+        self.assertEqual((result.code, table), (SLOWER, {CELLS[1]: "slower"}), result)
+        self.assertIn("confirmed by 8 blocks of fresh launches", result.out)
+        self.assertEqual(len(self.rows), 16, "a launch in each of eight blocks, and in each of eight more")
+
+    def test_faster(self):
+        result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(NEVER))
+        self.assertEqual((result.code, table), (OK, dict.fromkeys(CELLS, "faster")), result)
+
+    def test_undecided(self):
+        result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(1000, low=1e-9, high=1e9))
+        self.assertEqual((result.code, table), (UNDECIDED, dict.fromkeys(CELLS, "undecided")), result)
+
+    def test_missing_and_invalid(self):
+        processes = [CELLS[1].replace("local", "shm").replace("tasks", "processes")]
+        result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(NEVER, cells=processes))
+        self.assertEqual((result.code, table), (ENVIRONMENT, dict(zip(CELLS, ["missing", "invalid"]))), result)
+        self.assertIn("ranks as processes, not tasks", result.out)
+        self.assertEqual(self.rows, [], "nothing was measured for nothing")
+
+    def test_what_a_gate_wrote_is_a_baseline(self):
+        def prepare(path):
+            suite = path / "suite.toml"
+            suite.write_text(SMALL)
+            self.baseline(NEVER)["prepare"](path)
+            first = support.run("gate", "--baseline", path / "base.csv", "--suite", suite, *QUICK, "--csv",
+                                path / "rows.csv", limit=support.patience(60))
+            self.assertEqual(first.code, OK, first)
+        result, table = self.gate("--baseline", "{other}/rows.csv", prepare=prepare)
+        self.assertFalse(set(table.values()) & {"wrong", "missing"}, result)
+        self.assertEqual(result.code, expected_code(table.values()), result)
+
+
+    def test_a_record_says_that_it_was_slowed(self):
+        """The option by which the gate is tested reaches the ranks."""
+        for how, words in [({"slowed_by": 0.1, "slowed_bytes": 1 << 20}, ["--slow-down", "10%@1M"]), ({}, [])]:
+            with support.Run("run", "all_reduce", "--sizes", "1M", "--ranks", 2, "--backends", "tutti", "--budget",
+                             "100ms", "--json", "{folder}/record.json", *words) as run:
+                self.assertEqual(run.wait(support.patience(30)).code, OK)
+                own = json.loads(support.read_json(run.path / "record.json")["versions"]["tutti"])
+                self.assertEqual({key: value for key, value in own.items() if key.startswith("slowed")}, how)
+
+
+class AnotherBuild(Gate):
+    def test_counters_need_no_time(self):
+        """A build that is slower by every clock and says that it moves a byte less: this one has more."""
+        costs = json.loads(support.run("list", "--costs", ",".join(CELLS)).out)
+        for one in costs["costs"]:
+            self.assertEqual({key: one[key] for key in ["operations", "allocations", "system_calls"]},
+                             {"operations": 16, "allocations": 0, "system_calls": 0}, one)
+            one["bytes"] -= 1 if one["cell"] == CELLS[1] else 0
+        listed = f"if words[0] == 'list': print({json.dumps(costs)!r}); sys.exit(0)"
+        result, table = self.gate("--against", "{other}", **self.build(NEVER, listed=listed))
+        self.assertEqual((result.code, table), (SLOWER, dict(zip(CELLS, ["faster", "slower"]))), result)
+        self.assertRegex(result.out, "counted, not timed: bytes [0-9]+, of the build in .* [0-9]+")
+        self.assertIn("# counted on both sides: messages, bytes and rounds of 2 cells, allocations and system calls of 2",
+                      result.out)
+
+    def test_slower_and_faster(self):
+        result, table = self.gate("--against", "{other}", **self.build(f"{EVER} if size == '1048576' else {NEVER}"))
+        self.assertEqual((result.code, table), (SLOWER, dict(zip(CELLS, ["faster", "slower"]))), result)
+
+    def test_wrong_outranks_slower(self):
+        change = "if size == '64': row.update(verdict='wrong', reason='rank 1: element 7')"
+        result, table = self.gate("--against", "{other}", **self.build(EVER, change))
+        self.assertEqual((result.code, table), (WRONG, dict(zip(CELLS, ["wrong", "slower"]))), result)
+        self.assertIn("the build in", result.out)
+        self.assertIn("wrong: rank 1: element 7", result.out)
+
+    def test_one_that_ends_early_is_missing_and_says_why(self):
+        end = "print('tutti: rank 1 was killed', file=sys.stderr); sys.exit(5)"
+        result, table = self.gate("--against", "{other}",
+                                  **self.build(NEVER, "if size == '64': continue", end))
+        self.assertEqual((result.code, table), (ENVIRONMENT, dict(zip(CELLS, ["missing", "faster"]))), result)
+        self.assertIn("ended with exit code 5: tutti: rank 1 was killed", result.out)
+
+
+class Mistakes(unittest.TestCase):
+    def refused(self, *arguments, names, code=USAGE, suite=SMALL):
+        with support.Run("--version") as folder:
+            folder.wait(20)
+            (folder.path / "suite.toml").write_text(suite)
+            (folder.path / "no.csv").write_text("a,b\n1,2\n")
+            (folder.path / "base.csv").write_text("case\n")
+            (folder.path / "empty").mkdir()
+            words = [str(word).replace("{here}", str(folder.path)) for word in arguments]
+            result = support.run("gate", *words, "--suite", folder.path / "suite.toml", limit=20)
+            self.assertEqual((result.code, result.out), (code, ""), result)
+            self.assertLessEqual(len(result.err.splitlines()), 5, result)
+            for name in names:
+                self.assertIn(name, result.err, result)
+
+    def test_sides(self):
+        self.refused(names=["--baseline", "--against"])
+        self.refused("--baseline", "{here}/base.csv", "--against", "openmpi", names=["either"])
+        self.refused("--baseline", "{here}/nothing.csv", names=["--baseline", "nothing.csv", "No such file"])
+        self.refused("--baseline", "{here}/no.csv", names=["no.csv", "no column 'case'"])
+        self.refused("--against", "{here}/empty", names=["no build of tutti", "bin/tutti"])
+        self.refused("--against", "opnmpi", names=["'opnmpi' is no folder"])
+
+    def test_suites(self):
+        base = ["--baseline", "{here}/base.csv"]
+        self.refused(*base, suite="[[sweep]]\nsize = 8\n", names=["suite.toml", "line 2", "'size'", "'sizes'"])
+        self.refused(*base, suite="[[sweep]]\ndtypes = 'flaot'\n", names=["line 1", "dtypes", "'flaot'", "'float'"])
+        self.refused(*base, suite="[[sweep]]\ncollectives = 'all_reduc'\n", names=["line 1", "'all_reduc'", "'all_reduce'"])
+        self.refused(*base, suite=f"cells = ['{CELLS[0].replace('sum', 'sun')}']", names=["line 1", "'sun'", "'sum'"])
+        self.refused(*base, suite="[[sweep]]\n", names=["a gate takes at most 40"])
+        self.refused(*base, suite="[[sweep", names=["line 1"])
+
+    def test_values(self):
+        base = ["--baseline", "{here}/base.csv"]
+        self.refused(*base, "--blocks", "7", names=["--blocks", "'7'", "8"])
+        self.refused(*base, "--cell-time", "1", names=["--cell-time", "'1'"])
+        self.refused(*base, "--ranks", "x", names=["--ranks", "'x'"])
+        self.refused(*base, "--slow-down", "fast", names=["--slow-down", "'fast'"])
+        for option in ["--junit", "--summary", "--csv"]:
+            self.refused(*base, option, "/nowhere/at/all", names=["/nowhere/at/all", "does not exist"])
+
+
+# In the place of tutti: a gate of two cells that finds what the seed and the slow-down tell it to.
+FAKE = """#!/usr/bin/env python3
+import sys
+words = sys.argv[1:]
+assert words[0] == "gate" and "--suite" in words, words
+seed, is_slowed = int(words[words.index("--seed") + 1]), "--slow-down" in words
+verdict = "slower" if seed in (@CAUGHT@ if is_slowed else @ALARMS@) else "same"
+print("# cell verdict")
+print(f"  all_reduce/64B same")
+print(f"  all_reduce/@BYTES@B/out {verdict}")
+sys.exit(@CODE@ if verdict == "slower" else 0)
+"""
+
+
+class Trials(unittest.TestCase):
+    """gate_trials.py, which counts how often a gate is wrong."""
+
+    def count(self, same, slowed, alarms=(), caught=(), size=1 << 20, code=SLOWER):
+        with support.Run("--version") as folder:
+            folder.wait(20)
+            fake = folder.path / "fake"
+            text = FAKE.replace("@ALARMS@", repr(alarms)).replace("@CAUGHT@", repr(caught))
+            fake.write_text(text.replace("@BYTES@", str(size)).replace("@CODE@", str(code)))
+            fake.chmod(0o755)
+            script = support.SOURCE / "suites/command_line/gate_trials.py"
+            result = subprocess.run([script, "--program", fake, "--same", str(same), "--slowed", str(slowed)], text=True,
+                                    capture_output=True, timeout=support.patience(60))
+            self.assertNotIn("Traceback", result.stderr)
+            return result
+
+    def test_counts_alarms_and_catches(self):
+        result = self.count(3, 10, alarms=[2], caught=list(range(1, 10)))
+        self.assertIn("identical builds: 1 false alarms in 3 gates (0 failed)", result.stdout, result)
+        self.assertIn("slowed by 10 % at 1 MiB: 9 of 10 gates caught it and nothing else (0 failed)", result.stdout, result)
+        self.assertEqual(result.returncode, 0, result)
+
+    def test_too_many_of_either_fail(self):
+        self.assertEqual(self.count(2, 0, alarms=[1, 2]).returncode, 1, "two alarms")
+        self.assertEqual(self.count(0, 2, caught=[1]).returncode, 1, "one of two missed")
+        self.assertEqual(self.count(0, 1, caught=[1], size=4096).returncode, 1, "another size than the slowed one")
+        self.assertEqual(self.count(0, 1, caught=[1], code=CRASH).returncode, 1, "a crash")
+        self.assertEqual(self.count(0, 1, caught=[1]).returncode, 0)
+
+
+class Templates(unittest.TestCase):
+    """ci/: what users copy names only options and files that exist."""
+
+    def test_options_and_scripts_exist(self):
+        help_text = support.run("gate", "--help").out
+        self.assertNotIn("--slow-down", help_text)
+        known = set(re.findall(r"--[a-z-]+", help_text))
+        names = ["github-actions.yml", "gitlab-ci.yml", "Jenkinsfile"]
+        for name in names:
+            text = (support.SOURCE / "ci" / name).read_text()
+            calls = re.findall(r"bin/tutti gate((?:[^\n]|\\\n)*)", text)
+            self.assertEqual(len(calls), 1, name)
+            self.assertLessEqual(set(re.findall(r"--[a-z-]+", calls[0])), known, name)
+            for script in re.findall(r"scripts/[a-z-]+", text):
+                self.assertTrue((support.SOURCE / script).exists(), script)
+
+    def test_yaml_is_valid(self):
+        try:
+            import yaml
+        except ImportError:
+            self.skipTest("no python3-yaml here")
+        for name in ["github-actions.yml", "gitlab-ci.yml"]:
+            self.assertTrue(yaml.safe_load((support.SOURCE / "ci" / name).read_text()), name)
+
+    def test_shell_is_valid(self):
+        """The commands of the pipeline's jobs, as a shell reads them."""
+        text = (support.SOURCE / "ci/Jenkinsfile").read_text()
+        for block in re.findall(r"'''(.*?)'''", text, re.DOTALL):
+            subprocess.run(["bash", "-n"], input=block, text=True, check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
