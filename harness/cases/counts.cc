@@ -118,6 +118,17 @@ bool fits(const Counts& counts, const Problem& problem) {
   return counts.numbers.size() == ranks || (may_be_matrix && counts.numbers.size() == ranks * ranks);
 }
 
+Counts lengths_off_by(const Problem& problem, const CellBlocks& blocks, Count by) {
+  Counts counts{.pattern = Pattern::file, .name = "file"};
+  const auto add = [&](Count length) { counts.numbers.push_back(std::max<Count>(0, length + by)); };
+  const bool is_matrix = base_of(problem.collective) == Collective::all_to_all;
+  for (int rank = 0; rank < problem.ranks; ++rank) {
+    if (!is_matrix) add(blocks.own_count(rank));
+    for (int block = 0; is_matrix && block < problem.ranks; ++block) add(blocks.input(rank, block).count);
+  }
+  return counts;
+}
+
 CellBlocks::CellBlocks(const Problem& problem, const Counts& counts, Count elements) : problem_(problem) {
   TUTTI_ASSERT(fits(counts, problem), "{} counts for {} ranks", counts.numbers.size(), problem.ranks);
   const auto ranks = static_cast<std::size_t>(problem.ranks);

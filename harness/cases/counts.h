@@ -47,6 +47,10 @@ inline constexpr Count kMostCount = Count{1} << 38U;  ///< of one block in a fil
 /// Whether a file's numbers are as many as the problem needs: P, or P x P for all_to_all_v.
 [[nodiscard]] bool fits(const Counts& counts, const Problem& problem);
 
+class CellBlocks;
+/// The lengths of blocks as a file would say them, each `by` longer, and none below 0.
+[[nodiscard]] Counts lengths_off_by(const Problem& problem, const CellBlocks& blocks, Count by);
+
 /// A block of a buffer, in elements.
 struct Place {
   Count first = 0;

@@ -53,13 +53,37 @@ class Comparison {
   Count poisoned_ = 0;
 };
 
-CheckResult verify_untouched(const Operation& operation, std::span<const std::byte> bytes) {
-  std::vector<std::byte> poison(bytes.size());
+/// Whether the rank's output holds what it would if the rank were the root, as far as it goes.
+bool is_result_of_root(Operation operation, const RankBuffer& output) {
+  constexpr Count kMost = 64;  // of a block
+  operation.problem.root = output.rank;
+  const std::size_t element_bytes = size_of(operation.dtype);
+  const auto there = static_cast<Count>(output.bytes.size() / element_bytes);
+  bool holds_any = false;
+  for (int block = 0; block < output_blocks(operation.problem, output.rank); ++block) {
+    const Place place = operation.output_place(output.rank, block);
+    const Count count = std::min({place.count, there - place.first, kMost});
+    if (count < 1) continue;
+    std::vector<std::byte> expected(static_cast<std::size_t>(count) * element_bytes);
+    fill_expected(expected, operation, {.rank = output.rank, .block = block});
+    const std::size_t at = static_cast<std::size_t>(place.first) * element_bytes;
+    if (!std::ranges::equal(expected, output.bytes.subspan(at, expected.size()))) return false;
+    holds_any = true;
+  }
+  return holds_any;
+}
+
+CheckResult verify_untouched(const Operation& operation, const RankBuffer& output) {
+  std::vector<std::byte> poison(output.bytes.size());
   fill_poison(poison, operation.salt);
   Comparison comparison(operation.dtype, operation.salt);
-  comparison.compare(0, poison, bytes);
-  if (!comparison.result().is_ok()) comparison.result().diagnosis = "this rank's output is not to be written";
-  return comparison.result();
+  comparison.compare(0, poison, output.bytes);
+  CheckResult& result = comparison.result();
+  if (result.is_ok()) return result;
+  result.diagnosis = "this rank's output is not to be written";
+  result.tells_cause = is_rooted(operation.problem.collective) && is_result_of_root(operation, output);
+  if (result.tells_cause) result.diagnosis += ": it holds the result, as if this rank were the root";
+  return result;
 }
 
 /// What no block of the output of `rank` holds, up to the end of the last one.
@@ -91,7 +115,7 @@ CheckResult verify_output(Oracle& oracle, const RankBuffer& output) {
   const Operation& operation = oracle.operation();
   const std::size_t element_bytes = size_of(operation.dtype);
   const int blocks = output_blocks(operation.problem, output.rank);
-  if (blocks == 0) return verify_untouched(operation, output.bytes);
+  if (blocks == 0) return verify_untouched(operation, output);
   const Count whole = operation.output_elements(output.rank);
   TUTTI_ASSERT(output.bytes.size() == static_cast<std::size_t>(whole) * element_bytes, "{} bytes for {} elements",
                output.bytes.size(), whole);
@@ -108,7 +132,11 @@ CheckResult verify_output(Oracle& oracle, const RankBuffer& output) {
     }
   }
   if (!comparison.result().is_ok()) {
-    comparison.result().diagnosis = diagnose(operation, output.rank, comparison.evidence());
+    Evidence evidence = comparison.evidence();
+    evidence.output = output.bytes;
+    const Diagnosis likely = diagnose(operation, output.rank, evidence);
+    comparison.result().diagnosis = likely.text;
+    comparison.result().tells_cause = likely.is_cause;
   }
   return comparison.result();
 }
@@ -149,6 +177,11 @@ CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer&
     result.diagnosis = fmt::format("the operation wrote into the input of rank {}, which it may only read", input.rank);
   }
   return result;
+}
+
+bool has_one_result(Collective collective) {
+  const Collective base = base_of(collective);
+  return base == Collective::broadcast || base == Collective::all_reduce || base == Collective::all_gather;
 }
 
 CheckResult check_barrier(const BarrierTimes& times) {

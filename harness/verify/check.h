@@ -23,7 +23,8 @@ struct CheckResult {
   Count last_bad = -1;
   std::string expected;  ///< at first_bad: value and bits
   std::string actual;
-  std::string diagnosis;  ///< the likely cause; empty: unknown
+  std::string diagnosis;     ///< the likely cause; empty: unknown
+  bool tells_cause = false;  ///< the diagnosis says more than that something was not written
 
   [[nodiscard]] bool is_ok() const { return wrong == 0; }
   /// "3 of 64 elements are wrong, the first at 12 of block 0: expected 5 (0x40a00000), actual ...; <diagnosis>"
@@ -47,6 +48,9 @@ struct RankBuffer {
 
 /// Compares the input of `input.rank` with what fill_input wrote; for operations out of place.
 [[nodiscard]] CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& input);
+
+/// Whether all ranks get the same result.
+[[nodiscard]] bool has_one_result(Collective collective);
 
 /// Of all ranks of one barrier, on the common clock.
 struct BarrierTimes {

@@ -25,10 +25,15 @@ struct Evidence {
   CheckResult result;
   std::vector<WrongElement> wrong;  ///< the first ones, at most kMost
   Count poisoned = 0;               ///< wrong elements that still hold the poison
+  std::span<const std::byte> output = {};
 };
 
-/// One sentence, or empty where no hypothesis fits. Cost: up to P^2 elements; only for outputs that are wrong.
-[[nodiscard]] std::string diagnose(const Operation& operation, int rank, const Evidence& evidence);
+struct Diagnosis {
+  std::string text;       ///< one sentence, or empty where no hypothesis fits
+  bool is_cause = false;  ///< false: what is seen, and no more than that
+};
+/// Cost: up to P^2 elements, or a block; only for outputs that are wrong.
+[[nodiscard]] Diagnosis diagnose(const Operation& operation, int rank, const Evidence& evidence);
 
 /// The bits of the first element in `bytes`; an element as "5 (0x40a00000)".
 [[nodiscard]] std::uint64_t element_bits(std::span<const std::byte> bytes, Dtype dtype);

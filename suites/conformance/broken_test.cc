@@ -81,7 +81,7 @@ const Fault kFaults[] = {
     {"reduce_scatter_that_forgets_a_rank", Collective::reduce_scatter, "direct", Op::sum, forget_the_last_ranks_block,
      "rank 3's contribution is missing"},
     {"gather_with_two_blocks_swapped", Collective::gather, "direct", Op::none, swap_two_gathered_blocks,
-     "block 1 holds block 2"},
+     "blocks 1 and 2 are swapped"},
 };
 
 Case case_of(const Fault& fault, std::string algorithm) {

@@ -3,6 +3,8 @@
 #include "harness/verify/check.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -12,6 +14,7 @@
 
 #include "harness/verify/buffers.h"
 #include "harness/verify/diagnose.h"
+#include "harness/verify/suspect.h"
 
 namespace tutti::harness {
 namespace {
@@ -214,7 +217,9 @@ TEST(VerifyOutput, SaysThatTheLastElementWasNotWritten) {
   const CheckResult result = verify(operation, 0, output);
   EXPECT_EQ(result.wrong, 1);
   EXPECT_EQ(result.first_bad, 9999);
-  EXPECT_EQ(result.diagnosis, "1 elements still hold the poison: they were not written");
+  EXPECT_EQ(result.diagnosis, "the last element of the block was not written: the count is one too small");
+  fill_poison(std::span(output).last(8), operation.salt);
+  EXPECT_EQ(verify(operation, 0, output).diagnosis, "2 elements still hold the poison: they were not written");
 }
 
 TEST(VerifyOutput, RecognisesPreviousDataAndPreviousPoison) {
@@ -237,8 +242,155 @@ TEST(VerifyOutput, RecognisesSwappedBlocks) {
   EXPECT_EQ(result.wrong, 10000);
   EXPECT_EQ(result.first_bad, 5000);
   EXPECT_EQ(result.last_bad, 14999);
-  EXPECT_EQ(result.diagnosis, "block 1 holds block 2");
+  EXPECT_EQ(result.diagnosis, "blocks 1 and 2 are swapped");
+  std::copy_n(output.begin() + 20000, 20000, output.begin() + 40000);  // block 2, in both places
+  EXPECT_EQ(verify(operation, 3, output).diagnosis, "block 1 holds block 2");
 }
+
+TEST(VerifyOutput, RecognisesSwappedPartsOfABlock) {
+  for (const Operation& operation : {all_reduce(Dtype::f32, Op::sum), broadcast(10000)}) {
+    auto output = right_output(operation, 3);
+    std::swap_ranges(output.begin(), output.begin() + 20000, output.begin() + 20000);
+    EXPECT_EQ(verify(operation, 3, output).diagnosis,
+              "parts of block 0 are swapped: from element 0 on lies what belongs 5000 elements later");
+  }
+}
+
+TEST(VerifyOutput, TellsSwappedPartsFromACountThatIsOneTooLarge) {
+  Operation operation = all_reduce(Dtype::f32, Op::sum, 6);
+  operation.problem = {.collective = Collective::reduce_scatter, .ranks = 4};
+  auto output = right_output(operation, 3);
+  std::swap_ranges(output.begin(), output.begin() + 12, output.begin() + 12);
+  EXPECT_EQ(verify(operation, 3, output).diagnosis,
+            "parts of block 0 are swapped: from element 0 on lies what belongs 3 elements later");
+}
+
+TEST(VerifyOutput, NamesTheRankWhoseBlockIsMissing) {
+  const Operation operation = all_to_all();
+  auto output = right_output(operation, 3);
+  fill_poison(std::span(output).subspan(40000, 20000), operation.salt);
+  EXPECT_EQ(verify(operation, 3, output).diagnosis, "block 2 was not written: rank 2's contribution is missing");
+}
+
+TEST(VerifyOutput, NamesSeveralRanksThatAreMissing) {
+  const Operation operation = all_reduce(Dtype::i32, Op::sum);
+  auto output = right_output(operation, 0);
+  for (std::size_t at = 0; at < output.size(); at += 4) {
+    std::int32_t result = 0;
+    std::memcpy(&result, &output[at], 4);
+    for (const int rank : {1, 4}) {
+      std::array<std::byte, 4> bytes;
+      fill_input(bytes, input_of(operation, rank), static_cast<Count>(at / 4));
+      std::int32_t value = 0;
+      std::memcpy(&value, bytes.data(), 4);
+      result = static_cast<std::int32_t>(static_cast<std::uint32_t>(result) - static_cast<std::uint32_t>(value));
+    }
+    std::memcpy(&output[at], &result, 4);
+  }
+  EXPECT_EQ(verify(operation, 0, output).diagnosis, "the contributions of ranks 1 and 4 are missing");
+}
+
+TEST(VerifyOutput, NamesSeveralRanksThatAreCountedTwice) {
+  const Operation operation = all_reduce(Dtype::i32, Op::sum);
+  auto output = right_output(operation, 0);
+  for (std::size_t at = 0; at < output.size(); at += 4) {
+    std::uint32_t result = 0;
+    std::memcpy(&result, &output[at], 4);
+    for (const int rank : {0, 1, 4}) {
+      std::uint32_t value = 0;
+      std::array<std::byte, 4> bytes;
+      fill_input(bytes, input_of(operation, rank), static_cast<Count>(at / 4));
+      std::memcpy(&value, bytes.data(), 4);
+      result += value;
+    }
+    std::memcpy(&output[at], &result, 4);
+  }
+  EXPECT_EQ(verify(operation, 0, output).diagnosis, "the contributions of ranks 0 and 1 and 4 are counted twice");
+}
+
+TEST(VerifyOutput, NamesTheRankThatContributedStaleDataWhereTheSumIsRoundedOnItsWay) {
+  const Operation operation = all_reduce(Dtype::f8e5m2, Op::sum);
+  Operation previous = operation;
+  --previous.salt;
+  auto output = right_output(operation, 0);
+  const auto stale = input_bytes(previous, 4, output.size());
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const auto number = [](std::byte byte) { return value_of<Float8E5M2>(std::to_integer<unsigned>(byte)).to_float(); };
+    float sum = number(stale[i]);
+    for (int rank = 0; rank < 4; ++rank) {
+      std::byte input{};
+      fill_input(std::span(&input, 1), input_of(operation, rank), static_cast<Count>(i));
+      sum = Float8E5M2::from_float(sum + number(input)).to_float();
+    }
+    output[i] = static_cast<std::byte>(bits_of(Float8E5M2::from_float(sum)));
+  }
+  EXPECT_EQ(verify(operation, 1, output).diagnosis,
+            "rank 4 contributed its previous data, of salt 7, but for roundings");
+}
+
+TEST(VerifyOutput, NamesAnotherRoot) {
+  const Operation operation = broadcast();
+  EXPECT_EQ(verify(operation, 0, input_bytes(operation, 3, 20000)).diagnosis,
+            "holds what it would if rank 3 were the root");
+  Operation reduce = all_reduce(Dtype::f32, Op::sum, 300);
+  reduce.problem = {.collective = Collective::reduce, .ranks = 4, .root = 2};
+  Operation elsewhere = reduce;
+  elsewhere.problem.root = 1;
+  EXPECT_EQ(verify(reduce, 1, right_output(elsewhere, 1)).diagnosis,
+            "this rank's output is not to be written: it holds the result, as if this rank were the root");
+}
+
+TEST(VerifyOutput, NamesACountThatIsOneTooSmallOrTooLarge) {
+  Operation operation = all_to_all(300);
+  operation.problem.collective = Collective::all_gather;
+  Operation fewer = operation;
+  fewer.count = 299;
+  auto output = right_output(operation, 1);
+  const auto shorter = right_output(fewer, 1);
+  fill_poison(output, operation.salt);
+  std::ranges::copy(shorter, output.begin());
+  EXPECT_EQ(verify(operation, 1, output).diagnosis,
+            "holds what it would if every block had one element less: the count is one too small");
+}
+
+TEST(VerifyOutput, NamesATypeThatIsTooNarrow) {
+  const Operation operation = all_reduce(Dtype::f32, Op::sum);
+  auto output = right_output(operation, 1);
+  for (std::size_t at = 0; at < output.size(); at += 4) output[at] = output[at + 1] = std::byte{0};  // bfloat16
+  EXPECT_EQ(verify(operation, 1, output).diagnosis,
+            "no wrong result has more than 8 of float's 24 bits: reduced in too narrow a type");
+}
+
+TEST(VerifyOutput, NamesAMessageThatWasLost) {
+  const Operation operation = broadcast();
+  auto output = right_output(operation, 1);
+  for (std::size_t at = 4096; at < 8192; at += 4) output[at] ^= static_cast<std::byte>(3U + at / 4 % 97);
+  EXPECT_EQ(verify(operation, 1, output).diagnosis,
+            "elements 1024 to 2047, 4096 bytes in a row, hold nothing of this operation: as if a message was lost");
+}
+
+class FlippedOnTheWay : public testing::TestWithParam<Count> {};
+
+TEST_P(FlippedOnTheWay, IsNamedWithItsBitAndItsRank) {
+  const Count count = GetParam();
+  const Operation operation = all_reduce(Dtype::i32, Op::sum, count);
+  const auto at = static_cast<std::size_t>(4 * (count - 1));
+  auto output = right_output(operation, 0);
+  std::array<std::byte, 4> bytes;
+  fill_input(bytes, input_of(operation, 2), count - 1);
+  std::uint32_t value = 0, result = 0;
+  std::memcpy(&value, bytes.data(), 4);
+  std::memcpy(&result, &output[at], 4);
+  unsigned bit = 0;  // one whose flip carries in the result
+  while (std::popcount(result ^ (result - value + (value ^ (1U << bit)))) == 1) ++bit;
+  result = result - value + (value ^ (1U << bit));
+  std::memcpy(&output[at], &result, 4);
+  const CheckResult found = verify(operation, 0, output);
+  EXPECT_EQ(found.wrong, 1);
+  EXPECT_THAT(found.diagnosis, HasSubstr(fmt::format("bit {} of rank ", bit)));
+  EXPECT_THAT(found.diagnosis, HasSubstr("'s contribution was flipped on the way"));
+}
+INSTANTIATE_TEST_SUITE_P(VerifyOutput, FlippedOnTheWay, testing::Values(5, 10000));
 
 TEST(VerifyOutput, RecognisesTheWrongBlockOfTheRightRank) {
   const Operation operation = all_to_all();
@@ -250,7 +402,7 @@ TEST(VerifyOutput, RecognisesTheWrongBlockOfTheRightRank) {
 TEST(VerifyOutput, RecognisesABroadcastThatLeftTheOwnData) {
   const Operation operation = broadcast();
   EXPECT_EQ(verify(operation, 3, input_bytes(operation, 3, 20000)).diagnosis,
-            "block 0 holds input block 0 of rank 3 instead of input block 0 of rank 2");
+            "holds its own data: as if rank 3 were the root, or nothing had arrived");
 }
 
 TEST(VerifyOutput, RecognisesAnAllReduceInPlaceThatDidNothing) {
