@@ -20,44 +20,67 @@ constexpr int kBarrierRounds = 12;
 /// How late the late rank of a barrier is: far longer than a barrier takes where every rank has a core.
 constexpr std::int64_t kLateNs = 200'000;
 
+/// How long an operation is watched once it is complete.
+constexpr std::int64_t kWatchNs = 100'000;
+
 struct Record {
   std::int64_t wrong = 0;
-  std::array<char, 1024> reason{};
+  int wrong_outputs = 0;
+  int wrong_rank = -1;
+  bool tells_cause = false;
+  std::array<char, 1024> text{};
 };
-
-/// What all hosts found, as host 0's row tells it.
-Result<Row> conclude(Host& host, const Case& one, const Damage& damage) {
-  Record mine{.wrong = damage.wrong};
-  std::strncpy(mine.reason.data(), damage.text.c_str(), mine.reason.size() - 1);
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, host.exchange(mine));
-  Row row = row_of(one);
-  row.verdict = Verdict::ok;
-  row.wrong = 0;
-  for (const Record& record : all) {
-    if (record.wrong == 0) continue;
-    if (row.verdict == Verdict::ok) row.reason = record.reason.data();
-    row.verdict = Verdict::wrong;
-    *row.wrong += record.wrong;
-  }
-  return row;
-}
 
 Result<Damage> check_data(Host& host, Variant& variant) {
   Damage damage;
-  RankTimes times;
   for (int round = 1; round <= kRounds; ++round) {
-    variant.refill(static_cast<std::uint64_t>(round));
-    host.announce(Activity::operation);
-    TUTTI_RETURN_IF_ERROR(variant.run(times));
-    host.settle();
-    const Damage found = variant.verify();
-    if (damage.wrong == 0) damage.text = found.text;
-    damage.wrong += found.wrong;
+    const Look look{.salt = static_cast<std::uint64_t>(round), .is_last = round == kRounds};
+    TUTTI_ASSIGN_OR_RETURN(const Damage found, check_operation(host, variant, look));
+    add_operation(damage, found);
   }
   return damage;
 }
 
-Result<Damage> check_barrier_rule(Host& host, Variant& variant) {
+/// Whether any of the host's ranks has other memory some time after completion: then the damage says so.
+Status look_again(const Host& host, Variant& variant, const std::vector<std::uint64_t>& at_completion, Damage& damage) {
+  TUTTI_RETURN_IF_ERROR(variant.linger(kWatchNs));
+  const std::vector<std::uint64_t> afterwards = variant.fingerprints();
+  const auto late = std::ranges::mismatch(at_completion, afterwards).in1 - at_completion.begin();
+  if (afterwards == at_completion) return {};
+  const std::string before = damage.wrong == 0 ? "" : "; when it was, " + damage.text;
+  damage.text = fmt::format("rank {}: its memory was written after the operation was complete{}",
+                            host.ranks()[static_cast<std::size_t>(late)], before);
+  damage.wrong = std::max<std::int64_t>(damage.wrong, 1);
+  damage.tells_cause = true;
+  return {};
+}
+
+}  // namespace
+
+void add_operation(Damage& damage, const Damage& found) {
+  const std::int64_t wrong = damage.wrong + found.wrong;
+  const bool tells_more = found.tells_cause && !damage.tells_cause;
+  if (damage.wrong == 0 || (found.wrong > 0 && tells_more)) damage = found;
+  damage.wrong = wrong;
+}
+
+Result<Damage> check_operation(Host& host, Variant& variant, const Look& look) {
+  RankTimes times;
+  variant.refill(look.salt);
+  host.announce(Activity::operation);
+  TUTTI_RETURN_IF_ERROR(variant.run(times));
+  host.settle();
+  std::vector<std::uint64_t> at_completion;
+  if (look.sight.afterwards || look.footprints != nullptr) at_completion = variant.fingerprints();
+  Damage damage = variant.verify(look.sight);
+  if (look.sight.afterwards && (look.is_last || damage.wrong > 0)) {
+    TUTTI_RETURN_IF_ERROR(look_again(host, variant, at_completion, damage));
+  }
+  if (look.footprints != nullptr) *look.footprints = std::move(at_completion);
+  return damage;
+}
+
+Result<Damage> check_barrier_rule(Host& host, Variant& variant, std::vector<BarrierTimes>* seen) {
   Damage damage;
   RankTimes times;
   for (int round = 0; round < kBarrierRounds; ++round) {
@@ -75,10 +98,12 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant) {
       of_all.first_leave_ns = std::min(of_all.first_leave_ns, each.first_leave_ns);
       of_all.last_enter_ns = std::max(of_all.last_enter_ns, each.last_enter_ns);
     }
+    if (seen != nullptr) seen->push_back(of_all);
     const CheckResult check = check_barrier(of_all);
     if (check.is_ok() || host.index() != 0) continue;
     damage.wrong += check.wrong;
     damage.text = fmt::format("with rank {} late, {}", late, check.diagnosis);
+    damage.tells_cause = true;
   }
   return damage;
 }
@@ -88,17 +113,44 @@ Result<Damage> check_in_order(Variant& variant, Order& order) {
   return variant.run_simulated(order, variant.instance().bytes > kLongBytes ? kSimulatedLongRounds : kSimulatedRounds);
 }
 
-}  // namespace
+Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine) {
+  Record record{.wrong = mine.wrong,
+                .wrong_outputs = mine.wrong_outputs,
+                .wrong_rank = mine.wrong_rank,
+                .tells_cause = mine.tells_cause};
+  std::strncpy(record.text.data(), mine.text.c_str(), record.text.size() - 1);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, host.exchange(record));
+  Damage damage;
+  for (const Record& each : all) {
+    if (each.wrong == 0) continue;
+    if (damage.wrong == 0 || (each.tells_cause && !damage.tells_cause)) {
+      damage.text = each.text.data();
+      damage.tells_cause = each.tells_cause;
+    }
+    damage.wrong += each.wrong;
+    damage.wrong_outputs += each.wrong_outputs;
+    if (damage.wrong_rank < 0) damage.wrong_rank = each.wrong_rank;
+  }
+  if (damage.wrong_outputs == 1 && has_one_result(one.collective) && one.ranks > 2) {
+    damage.text +=
+        fmt::format("; only rank {}'s result differs, the other ranks have the right one", damage.wrong_rank);
+  }
+  return damage;
+}
 
 Result<Row> check_case(Host& host, Variant& variant) {
-  if (host.order() != nullptr) {
-    TUTTI_ASSIGN_OR_RETURN(const Damage damage, check_in_order(variant, *host.order()));
-    return conclude(host, variant.instance(), damage);
-  }
-  const bool is_barrier = variant.instance().collective == Collective::barrier;
-  TUTTI_ASSIGN_OR_RETURN(const Damage damage,
-                         is_barrier ? check_barrier_rule(host, variant) : check_data(host, variant));
-  return conclude(host, variant.instance(), damage);
+  const Case& one = variant.instance();
+  const auto check = [&] {
+    if (host.order() != nullptr) return check_in_order(variant, *host.order());
+    return one.collective == Collective::barrier ? check_barrier_rule(host, variant) : check_data(host, variant);
+  };
+  TUTTI_ASSIGN_OR_RETURN(const Damage mine, check());
+  TUTTI_ASSIGN_OR_RETURN(const Damage damage, damage_of_all(host, one, mine));
+  Row row = row_of(one);
+  row.verdict = damage.wrong == 0 ? Verdict::ok : Verdict::wrong;
+  row.wrong = damage.wrong;
+  row.reason = damage.text;
+  return row;
 }
 
 }  // namespace tutti::harness

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checking one case for correctness only: no times. Data cases run on fresh data several times, so that a result that
-// is right only once does not pass; a barrier runs with each rank late in turn.
+// is right only once does not pass, and what the operation has left is looked at twice, so that what it writes after it
+// is complete does not pass either; a barrier runs with each rank late in turn.
 #pragma once
+
+#include <cstdint>
+#include <vector>
 
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
@@ -12,5 +16,24 @@ namespace tutti::harness {
 /// The row (ok or wrong, with the diagnosis) is host 0's result; other hosts get an empty one.
 /// Errors: those of the variant's operations and of the host; the job is then over.
 [[nodiscard]] Result<Row> check_case(Host& host, Variant& variant);
+
+/// How one operation on the data of `salt` is looked at.
+struct Look {
+  std::uint64_t salt = 0;
+  Sight sight = {};
+  bool is_last = true;  ///< of several: looked at again; the others only where something is wrong
+  /// Where not null: gets the memory of each of the host's ranks at completion (Variant::fingerprints).
+  std::vector<std::uint64_t>* footprints = nullptr;
+};
+/// One operation, verified; what this host found. Errors: as check_case.
+[[nodiscard]] Result<Damage> check_operation(Host& host, Variant& variant, const Look& look);
+/// Of one operation more: the text stays, but where this is the first one that is wrong, or that tells a cause.
+void add_operation(Damage& damage, const Damage& found);
+/// Barriers with each rank late in turn: host 0 says what was wrong. `times`, where not null, gets those of each.
+[[nodiscard]] Result<Damage> check_barrier_rule(Host& host, Variant& variant,
+                                                std::vector<BarrierTimes>* times = nullptr);
+/// What all hosts found, on every host: the text is that of the first one that tells a cause, or of the first one.
+/// Where all ranks should have one result and a single one has another, the text says so.
+[[nodiscard]] Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine);
 
 }  // namespace tutti::harness

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace tutti::harness {
 namespace {
@@ -10,6 +11,20 @@ namespace {
 constexpr int kTurnsBetweenChecks = 256;
 /// The launcher watches the same deadline and knows more; a host speaks up only when nobody watches.
 constexpr std::int64_t kGraceNs = 3'000'000'000;
+
+std::uint64_t fingerprint_of(std::span<const std::byte> bytes, std::uint64_t hash) {
+  const auto mix = [&hash](std::uint64_t word) {
+    hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
+    hash ^= hash >> 32U;
+  };
+  std::size_t done = 0;
+  for (std::uint64_t word; done + sizeof word <= bytes.size(); done += sizeof word) {
+    std::memcpy(&word, bytes.data() + done, sizeof word);
+    mix(word);
+  }
+  for (; done < bytes.size(); ++done) mix(std::to_integer<std::uint64_t>(bytes[done]));
+  return hash;
+}
 
 }  // namespace
 
@@ -22,20 +37,29 @@ std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side 
   return choices[(hash >> 32U) % choices.size()];
 }
 
+Operation operation_of(const Case& one, std::uint64_t seed) {
+  Operation operation{.problem = one.problem(), .dtype = one.dtype, .op = one.op, .count = one.count, .seed = seed};
+  if (has_counts(one.collective)) operation.blocks = std::make_shared<const CellBlocks>(blocks_of(one));
+  return operation;
+}
+
 Result<Variant> Variant::create(Host& host, const Request& request) {
   Variant variant(host, request.instance, request.seed);
   TUTTI_RETURN_IF_ERROR(variant.allocate(request));
-  std::vector<RankBuffers> buffers;
-  for (std::size_t i = 0; i < host.ranks().size(); ++i) {
-    buffers.push_back({.input = variant.input_of(i).data(), .output = variant.output_of(i).data()});
-  }
-  TUTTI_ASSIGN_OR_RETURN(variant.prepared_, request.backend.prepare(request.instance, buffers));
+  TUTTI_RETURN_IF_ERROR(variant.prepare(request.backend));
   return variant;
 }
 
-Variant::Variant(Host& host, Case one, std::uint64_t seed) : host_(&host), case_(std::move(one)), seed_(seed) {
-  shape_ = {.problem = case_.problem(), .dtype = case_.dtype, .op = case_.op, .count = case_.count, .seed = seed_};
-  if (has_counts(case_.collective)) shape_.blocks = std::make_shared<const CellBlocks>(blocks_of(case_));
+Variant::Variant(Host& host, Case one, std::uint64_t seed)
+    : host_(&host), case_(std::move(one)), seed_(seed), shape_(operation_of(case_, seed)) {}
+
+Status Variant::prepare(Backend& backend) {
+  std::vector<RankBuffers> buffers;
+  for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
+    buffers.push_back({.input = input_of(i).data(), .output = output_of(i).data()});
+  }
+  TUTTI_ASSIGN_OR_RETURN(prepared_, backend.prepare(case_, buffers));
+  return {};
 }
 
 std::span<std::byte> Variant::part_of(std::size_t index, Count first, Count elements) const {
@@ -172,6 +196,31 @@ Status Variant::overdue(const RankTimes& times) const {
                prepared_->position(index));
 }
 
+std::vector<std::uint64_t> Variant::fingerprints() const {
+  std::vector<std::uint64_t> all;
+  for (const Memory& memory : memory_) {
+    all.push_back(fingerprint_of(memory.output.memory(), 0));
+    if (memory.input) all.back() = fingerprint_of(memory.input->memory(), all.back());
+  }
+  return all;
+}
+
+Status Variant::linger(std::int64_t time_ns) {
+  const std::int64_t end = monotonic_ns() + time_ns;
+  for (bool is_over = false; !is_over; host_->relax()) {
+    is_over = monotonic_ns() >= end;  // the last look is after that, however late this thread gets on
+    for (std::size_t i = 0; i < memory_.size(); ++i) TUTTI_RETURN_IF_ERROR(prepared_->test(i).status());
+  }
+  return {};
+}
+
+void Variant::restore_guards() {
+  for (Memory& memory : memory_) {
+    memory.output.restore_guards();
+    if (memory.input) memory.input->restore_guards();
+  }
+}
+
 CheckResult Variant::verify_input(const Operation& operation, std::size_t index) const {
   const std::span<std::byte> input = input_of(index);
   const std::span<std::byte> output = output_of(index);
@@ -185,12 +234,15 @@ CheckResult Variant::verify_input(const Operation& operation, std::size_t index)
   return verify_input_unchanged(operation, {.rank = rank, .bytes = rest});
 }
 
-Damage Variant::verify() const { return verify_ranks(0, memory_.size()); }
+Damage Variant::verify(const Sight& sight) const { return verify_ranks(0, memory_.size(), sight); }
 
-Damage Variant::verify_ranks(std::size_t first, std::size_t end) const {
+Damage Variant::verify_ranks(std::size_t first, std::size_t end, const Sight& sight) const {
   Damage damage;
-  const auto note = [&damage](std::int64_t wrong, std::string text) {
-    if (damage.wrong == 0) damage.text = std::move(text);
+  const auto note = [&damage](std::int64_t wrong, std::string text, bool tells_cause) {
+    if (damage.wrong == 0 || (tells_cause && !damage.tells_cause)) {
+      damage.text = std::move(text);
+      damage.tells_cause = tells_cause;
+    }
     damage.wrong += wrong;
   };
   Operation operation = shape_;
@@ -199,25 +251,30 @@ Damage Variant::verify_ranks(std::size_t first, std::size_t end) const {
   for (std::size_t i = first; i < end; ++i) {
     const int rank = host_->ranks()[i];
     const Memory& memory = memory_[i];
-    if (has_data(case_.collective)) {
+    if (sight.outputs && has_data(case_.collective)) {
       const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = output_of(i)});
-      if (!output.is_ok()) note(output.wrong, fmt::format("rank {}: output: {}", rank, output.text()));
+      if (!output.is_ok()) {
+        if (damage.wrong_outputs++ == 0) damage.wrong_rank = rank;
+        note(output.wrong, fmt::format("rank {}: output: {}", rank, output.text()), output.tells_cause);
+      }
     }
-    if (operation.blocks != nullptr && output_blocks(operation.problem, rank) > 0) {
+    if (sight.outputs && operation.blocks != nullptr && output_blocks(operation.problem, rank) > 0) {
       const CheckResult gaps = verify_gaps(operation, {.rank = rank, .bytes = output_of(i)}, is_covered(i));
-      if (!gaps.is_ok()) note(gaps.wrong, fmt::format("rank {}: output: {}", rank, gaps.text()));
+      if (!gaps.is_ok()) note(gaps.wrong, fmt::format("rank {}: output: {}", rank, gaps.text()), gaps.tells_cause);
     }
-    if (has_data(case_.collective)) {
+    if (sight.inputs && has_data(case_.collective)) {
       const CheckResult input = verify_input(operation, i);
-      if (!input.is_ok()) note(input.wrong, fmt::format("rank {}: the input was overwritten: {}", rank, input.text()));
+      if (!input.is_ok()) {
+        note(input.wrong, fmt::format("rank {}: the input was overwritten: {}", rank, input.text()), true);
+      }
     }
     const auto check_guards = [&](const char* name, const GuardedBuffer& buffer) {
       if (const auto guard = buffer.check_guards()) {
-        note(1, fmt::format("rank {}: {}: {}", rank, name, guard->text(buffer.payload().size())));
+        note(1, fmt::format("rank {}: {}: {}", rank, name, guard->text(buffer.payload().size())), true);
       }
     };
-    check_guards("output", memory.output);
-    if (memory.input) check_guards("input", *memory.input);
+    if (sight.guards) check_guards("output", memory.output);
+    if (sight.guards && memory.input) check_guards("input", *memory.input);
   }
   return damage;
 }

@@ -13,6 +13,7 @@
 #include "harness/measure/host.h"
 #include "harness/verify/buffers.h"
 #include "harness/verify/check.h"
+#include "harness/verify/sight.h"
 
 namespace tutti::harness {
 
@@ -32,8 +33,11 @@ struct Loop {
 
 /// What verification on this host found.
 struct Damage {
-  std::int64_t wrong = 0;  ///< elements, or bytes of a guard
-  std::string text;        ///< empty: nothing is wrong
+  std::int64_t wrong = 0;    ///< elements, or bytes of a guard
+  std::string text;          ///< empty: nothing is wrong
+  bool tells_cause = false;  ///< of the text: more than that something was not written
+  int wrong_outputs = 0;     ///< ranks
+  int wrong_rank = -1;       ///< the first of them
 };
 
 /// One of a rank's two buffers.
@@ -43,6 +47,8 @@ enum class Side : std::uint8_t { input, output };
 [[nodiscard]] std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side);
 
 class Order;
+/// The case as the oracle sees it, of salt 0.
+[[nodiscard]] Operation operation_of(const Case& one, std::uint64_t seed);
 
 class Variant {
  public:
@@ -58,6 +64,8 @@ class Variant {
   [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
 
   [[nodiscard]] const Case& instance() const { return case_; }
+  /// From here on the case runs on `backend`, in the same buffers. Errors: those of the backend.
+  Status prepare(Backend& backend);
 
   /// Bytes that all ranks of the host have for this case, without guards.
   [[nodiscard]] std::int64_t buffer_bytes_here() const;
@@ -74,8 +82,14 @@ class Variant {
   /// so: a rank verifies its result and refills its buffers as soon as its call has returned. Errors: as of run;
   /// timeout where no rank can go on.
   [[nodiscard]] Result<Damage> run_simulated(Order& order, int rounds);
+  /// Of the memory that each of the host's ranks has for this case, guards and all.
+  [[nodiscard]] std::vector<std::uint64_t> fingerprints() const;
+  /// Looks at the completed operation again and again for so long, as who waits for others does.
+  Status linger(std::int64_t time_ns);
+  /// Writes guards again that were damaged.
+  void restore_guards();
   /// Checks outputs, inputs and guards of all ranks of the host against the last refill.
-  [[nodiscard]] Damage verify() const;
+  [[nodiscard]] Damage verify(const Sight& sight = {}) const;
 
  private:
   struct Memory {
@@ -88,7 +102,7 @@ class Variant {
   class Simulated;
   void refill_rank(std::size_t index);
   /// As verify, for the ranks [first, end) of the host.
-  [[nodiscard]] Damage verify_ranks(std::size_t first, std::size_t end) const;
+  [[nodiscard]] Damage verify_ranks(std::size_t first, std::size_t end, const Sight& sight = {}) const;
   /// The error of the first rank that has not left.
   [[nodiscard]] Status overdue(const RankTimes& times) const;
   /// That of an operation which began at `begin_ns`.
@@ -107,7 +121,7 @@ class Variant {
   Case case_;
   std::uint64_t seed_;
   std::uint64_t salt_ = 0;
-  Operation shape_;  ///< the case as the oracle sees it, of salt 0
+  Operation shape_;
   std::vector<Memory> memory_;
   std::unique_ptr<Prepared> prepared_;
 };

@@ -56,6 +56,8 @@ class GuardedBuffer {
 
   /// Never null, also where it is empty.
   [[nodiscard]] std::span<std::byte> payload() const { return payload_; }
+  /// Payload and guards.
+  [[nodiscard]] std::span<const std::byte> memory() const { return memory_; }
 
   /// The damaged byte with the least offset; nullopt: all guards are as written.
   [[nodiscard]] std::optional<GuardDamage> check_guards() const;
