@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti check`: correctness only, on the conformance cases. Every plan is proved before it runs.
+#include "src/check.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -62,9 +64,33 @@ void tell(const Row& row, const harness::SessionSpec& spec, Tally& tally) {
   }
 }
 
-int check(const SweepOptions& options) {
+/// The sweep of the faults: every collective where nobody chose some, on four ranks, sums of a dtype of each class.
+int try_faults(Settings settings, const CLI::App& command) {
+  for (const char* name : {"--algorithms", "--counts", "--case", "--csv"}) {
+    if (command.count(name) == 0) continue;
+    return complain(error(Code::invalid_argument,
+                          "{0}: has no meaning with --faults: what a fault is put into is drawn by --seed, and what "
+                          "comes of it is printed; leave {0} out",
+                          name));
+  }
+  harness::Sweep& sweep = settings.sweep;
+  const bool are_all = std::ranges::all_of(all_collectives(), [&](Collective one) {
+    return std::ranges::find(sweep.collectives, one) != sweep.collectives.end();
+  });
+  if (are_all) sweep.collectives.assign(every_collective().begin(), every_collective().end());
+  if (command.count("--ranks") == 0) sweep.ranks = {4};
+  if (command.count("--ops") == 0) sweep.ops = {{Op::sum}, false};
+  return check_faults(sweep,
+                      {.names = settings.faults, .blind = settings.blind, .has_dtypes = command.count("--dtypes") > 0});
+}
+
+int check(const SweepOptions& options, const CLI::App& command) {
   auto parsed = options.settings({.known_backends = known_backends()});
   if (!parsed.is_ok()) return complain(parsed.status());
+  if (!parsed.value().faults.empty()) return try_faults(std::move(parsed).value(), command);
+  if (!parsed.value().blind.empty()) {
+    return complain(error(Code::invalid_argument, "--blind: has no meaning without --faults; leave it out"));
+  }
   harness::Sweep& sweep = parsed.value().sweep;
   // Counts and forms are those of the first dtype: float, where nobody chose.
   if (sweep.dtypes.is_all) {
@@ -156,11 +182,13 @@ void add_check(CLI::App& program, Action& action) {
           {"--counts", "equal,ramp,one-heavy,zeros,random"},
           {"--seed", "1", "of inputs; where it is given with --ranks-as tasks, also of the order of the ranks' steps"},
           "--case",
-          "--csv"},
+          "--csv",
+          "--faults",
+          "--blind"},
       all_but_v_forms());
   add_soak(*command, action);
   command->callback([&action, options, command] {
-    if (command->get_subcommands().empty()) action = [options] { return check(*options); };
+    if (command->get_subcommands().empty()) action = [options, command] { return check(*options, *command); };
   });
 }
 

@@ -8,6 +8,7 @@
 #include "harness/backends/loader.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
+#include "harness/faults/fault.h"
 #include "harness/gate/counters.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/dtype.h"
@@ -35,6 +36,14 @@ json backends() {
   return list;
 }
 
+json faults() {
+  json list = json::array();
+  for (const harness::Fault fault : harness::all_faults()) {
+    list.push_back({{"name", to_string(fault)}, {"summary", summary_of(fault)}});
+  }
+  return list;
+}
+
 template <class List>
 json names_of(const List& list) {
   json names = json::array();
@@ -57,7 +66,8 @@ json everything() {
                                       {{"name", "shm"}, {"note", "processes of one node"}}})},
           {"backends", backends()},
           {"dtypes", names_of(all_dtypes())},
-          {"ops", names_of(all_ops())}};
+          {"ops", names_of(all_ops())},
+          {"faults", faults()}};
 }
 
 void print_names(const char* title, const json& names) {
@@ -95,6 +105,10 @@ int list(bool as_json) {
   for (const json& backend : all["backends"]) {
     fmt::print("  {:<11} {}{}\n", backend["name"].get<std::string>(),
                backend["available"].get<bool>() ? "" : "not available: ", backend["note"].get<std::string>());
+  }
+  fmt::print("faults of `tutti check --faults`:\n");
+  for (const json& fault : all["faults"]) {
+    fmt::print("  {:<20} {}\n", fault["name"].get<std::string>(), fault["summary"].get<std::string>());
   }
   return exit_ok;
 }

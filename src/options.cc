@@ -9,6 +9,8 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/faults/fault.h"
+#include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "src/program.h"
 
@@ -32,7 +34,7 @@ struct Option {
   std::string_view fallback;  ///< empty: none
   std::string_view help;
   Apply apply;
-  bool is_of_soak = false;
+  bool is_of_check = false;  ///< not of a sweep that measures
 };
 
 /// Errors: invalid_argument.
@@ -134,6 +136,25 @@ const std::array kOptions{
            true},
     Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep", set_case},
     Option{kSlowDown, "SPEC", "", "", TUTTI_SETS(parse_slow_down, slow_down)},
+    Option{"--faults", "LIST", "",
+           "the verifier on trial: put these faults (`tutti list` names them, or all) into right collectives and see "
+           "each found; then all collectives are v forms and pingpong too, --ranks are 4, --dtypes one of each class, "
+           "--ops sum, and tasks take turns",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             TUTTI_RETURN_IF_ERROR(harness::parse_faults(text).status());
+             settings.faults = text;
+             return {};
+           },
+           true},
+    Option{"--blind", "LIST", "",
+           "with --faults: parts that the verifier is not to look at, of outputs, inputs, guards and afterwards; what "
+           "only they show is then missed",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             TUTTI_RETURN_IF_ERROR(harness::sight_without(text).status());
+             settings.blind = text;
+             return {};
+           },
+           true},
     Option{"--csv", "FILE", "", "write rows as they finish",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.csv = text;
@@ -229,7 +250,7 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
   }
   for (const Option& option : kOptions) {
     const OptionChoice* const choice = find_choice(choices_, option.name);
-    if (choice == nullptr && (!choices_.empty() || option.is_of_soak)) continue;
+    if (choice == nullptr && (!choices_.empty() || option.is_of_check)) continue;
     const std::string name(option.name);
     const std::string help(choice != nullptr && !choice->help.empty() ? choice->help : option.help);
     CLI::Option* added = command.add_option(name, texts_[name], help)->type_name(std::string(option.value));

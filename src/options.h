@@ -28,6 +28,8 @@ struct Settings {
   std::string json;
   std::string samples;
   std::string case_id;
+  std::string faults;           ///< by name, of a trial of the verifier
+  std::string blind;            ///< parts that it does not look at
   std::int64_t operations = 0;  ///< of a soak
   int seeds = 1;
   std::optional<harness::SlowDown> slow_down;

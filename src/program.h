@@ -17,7 +17,7 @@ namespace tutti::program {
 /// The one table of exit codes; the README has it in prose.
 enum Exit : int {
   exit_ok = 0,
-  exit_wrong = 1,        ///< a result is wrong, or a proof refuted
+  exit_wrong = 1,        ///< a result is wrong, a proof refuted, or a fault missed that was put in on purpose
   exit_usage = 2,        ///< unwritable output included
   exit_environment = 3,  ///< this machine or build cannot run it
   exit_slower = 4,       ///< slower than the gate allows

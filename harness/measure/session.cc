@@ -17,6 +17,7 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/backend.h"
 #include "harness/backends/tutti/group.h"
+#include "harness/faults/trial.h"
 #include "harness/launch/allowed_cores.h"
 #include "harness/launch/binding.h"
 #include "harness/measure/cell.h"
@@ -97,7 +98,7 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& ho
   options.cores = cores;
   options.timeout = host.timeout();
   options.cache_bytes = last_level_cache_bytes();
-  options.prove_plans |= spec.mode == SessionSpec::Mode::check;
+  options.prove_plans |= spec.mode == SessionSpec::Mode::check || spec.mode == SessionSpec::Mode::faults;
   options.pace = host.order();
   return options;
 }
@@ -121,6 +122,10 @@ class Walk {
     for (std::size_t i = 0; i < spec_.cells.size(); ++i) {
       host_.set_case(static_cast<std::uint32_t>(i));
       TUTTI_RETURN_IF_ERROR(report("begin", std::to_string(i)));
+      if (spec_.mode == SessionSpec::Mode::faults) {
+        TUTTI_RETURN_IF_ERROR(try_faults(spec_.cells[i].front()));
+        continue;
+      }
       TUTTI_ASSIGN_OR_RETURN(const std::vector<Row> rows, run_cell(i));
       std::string text;
       for (const Row& row : rows) text += row_to_json(row) + "\n";
@@ -136,11 +141,16 @@ class Walk {
   }
 
   Status open_backends() {
-    const CommunicatorOptions options = communicator_options(spec_, host_, cores_);
+    CommunicatorOptions options = communicator_options(spec_, host_, cores_);
+    const auto breaker = std::make_shared<PlanBreaker>();
+    if (spec_.mode == SessionSpec::Mode::faults) options.after_bind = PlanBreaker::hook(breaker);
     TUTTI_ASSIGN_OR_RETURN(own_, TuttiBackend::create(domain_, host_.ranks(), options));
     backends_[own_->name()] = own_.get();
     if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
     if (spec_.slow_down) backends_[own_->name()] = &slowed_.emplace(*own_, *spec_.slow_down);
+    if (spec_.mode == SessionSpec::Mode::faults) {
+      injector_ = std::make_unique<Injector>(*own_, host_.ranks(), breaker);
+    }
     for (const std::string& name : spec_.references) {
       TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
       host_.announce(Activity::operation);
@@ -219,6 +229,20 @@ class Walk {
                 .misaligns = spec_.mode == SessionSpec::Mode::check});
   }
 
+  Status try_faults(const Case& one) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> faults, parse_faults(spec_.faults));
+    Sight sight;
+    if (!spec_.blind.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(sight, sight_without(spec_.blind));
+    }
+    const TrialPlace place{.host = host_, .own = *own_, .injector = *injector_, .sight = sight};
+    for (const Fault fault : faults) {
+      TUTTI_ASSIGN_OR_RETURN(const TrialResult result, try_fault(place, one, fault, spec_.seed));
+      TUTTI_RETURN_IF_ERROR(report("fault", to_json(result)));
+    }
+    return {};
+  }
+
   Result<std::vector<Row>> check(std::vector<Variant>& variants) {
     std::vector<Row> rows;
     for (Variant& variant : variants) {
@@ -279,6 +303,7 @@ class Walk {
   std::unique_ptr<TuttiBackend> own_;
   std::optional<LimitBackend> limit_;
   std::optional<SlowedBackend> slowed_;
+  std::unique_ptr<Injector> injector_;  ///< of a session of faults
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::map<std::string, Backend*> backends_;
 };

@@ -20,7 +20,7 @@
 namespace tutti::harness {
 
 struct SessionSpec {
-  enum class Mode : std::uint8_t { measure, check, soak };
+  enum class Mode : std::uint8_t { measure, check, soak, faults };
 
   Mode mode = Mode::measure;
   int ranks = 1;
@@ -41,6 +41,8 @@ struct SessionSpec {
   /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
   std::optional<std::uint64_t> order_seed;
   std::optional<SlowDown> slow_down = {};  ///< of the own backend
+  std::string blind;   ///< parts that the verifier on trial does not look at; see sight_without
+  std::string faults;  ///< put into a case of each cell, one after the other; see parse_faults
 };
 
 [[nodiscard]] std::string to_json(const SessionSpec& spec);
@@ -67,6 +69,7 @@ struct SessionSpec {
 ///          each backend says of itself; of a check whose order is drawn: order, with steps and trace
 ///          (harness/measure/order.h)
 ///   soak   what a soak found (harness/soak/soak.h)
+///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 
 struct SessionPlace {

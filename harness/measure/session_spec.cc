@@ -15,7 +15,7 @@
 namespace tutti::harness {
 namespace {
 
-constexpr std::array<std::string_view, 3> kModes{"measure", "check", "soak"};  // [Mode]
+constexpr std::array<std::string_view, 4> kModes{"measure", "check", "soak", "faults"};  // [Mode]
 
 }  // namespace
 
@@ -53,6 +53,8 @@ std::string to_json(const SessionSpec& spec) {
       {"order_seed", spec.order_seed ? nlohmann::json(*spec.order_seed) : nlohmann::json()},
       {"slow_down_share", spec.slow_down ? spec.slow_down->share : 0},
       {"slow_down_bytes", spec.slow_down ? spec.slow_down->bytes.value_or(-1) : -1},
+      {"faults", spec.faults},
+      {"blind", spec.blind},
   }
       .dump();
 }
@@ -86,6 +88,8 @@ Result<SessionSpec> session_from_json(std::string_view text) {
     const std::int64_t bytes = json.value("slow_down_bytes", std::int64_t{-1});
     spec.slow_down = {.share = share, .bytes = bytes < 0 ? std::nullopt : std::optional(bytes)};
   }
+  spec.faults = json.value("faults", "");
+  spec.blind = json.value("blind", "");
   std::vector<Counts> files;
   const nlohmann::json counts = json.value("counts", nlohmann::json::object());
   for (const auto& [name, numbers] : counts.items()) {

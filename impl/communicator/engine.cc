@@ -84,6 +84,7 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
   entry.kernel = kernel_for(call.dtype, call.op);
   if (call.op != Op::none) entry.small_kernel = small_kernel_for(call.dtype, call.op);
   if (call.op == Op::premul_sum) entry.scale = scale_for(call.dtype);
+  if (options_.after_bind) options_.after_bind(rank_, call, entry);
   return cache_.insert(key, std::move(entry));
 }
 

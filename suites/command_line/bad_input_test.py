@@ -57,6 +57,20 @@ class Values(BadInput):
             path.write_text("1 2 3 4 5\n")
             self.refused("run", "gather_v", "--ranks", "2,3", "--counts", path, names=["5", "gather_v on 3 ranks needs 3"])
 
+    def test_faults(self):
+        self.refused("check", "all", "--faults", "fliped_bit", names=["--faults", "'fliped_bit'", "'flipped_bit'"])
+        self.refused("check", "all", "--faults", "late_write,", names=["--faults", "'late_write'"])
+        self.refused("check", "all", "--faults", "all", "--ranks", "1", names=["--ranks", "2 or more"])
+        for option, value in [("--csv", "rows.csv"), ("--algorithms", "direct"), ("--counts", "ramp")]:
+            self.refused("check", "gather_v", "--faults", "all", option, value,
+                         names=[option, "has no meaning with --faults", f"leave {option} out"])
+        self.refused("check", "all", "--faults", "all", "--blind", "guard", names=["--blind", "'guard'", "'guards'"])
+        self.refused("check", "all", "--blind", "guards", names=["--blind", "--faults"])
+        self.refused("check", "--faults", "all", "soak", names=["--faults", "soak"])
+        self.refused("run", "all", "--faults", "all", names=["--faults"])
+        self.refused("check", "all_reduce", "--faults", "all", "--dtypes", "float", "--ops", "band",
+                     names=["--ops", "'band'", "'float'"])
+
     def test_pairs_that_do_not_exist(self):
         for command in ["run", "check"]:
             self.refused(command, "all_reduce", "--dtypes", "float", "--ops", "band",

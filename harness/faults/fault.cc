@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/faults/fault.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "harness/cases/lists.h"
+#include "harness/verify/check.h"
+#include "impl/types/dtype.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness {
+namespace {
+
+struct FaultRow {
+  Fault fault;
+  std::string_view name;
+  std::string_view summary;
+  std::array<std::string_view, 7> words;  ///< of diagnoses that name it
+};
+
+constexpr std::array kRows{
+    FaultRow{Fault::flipped_bit,
+             "flipped_bit",
+             "a bit changes in what a MOVE has written: a slot, scratch or the output",
+             {"bit differs", "was flipped"}},
+    FaultRow{
+        Fault::dropped_message,
+        "dropped_message",
+        "a MOVE that sends copies nothing; its slot or flag is published all the same",
+        {"message was lost", "contribution", "earlier", "previous", "zeros", "not written", "instead of input block"}},
+    FaultRow{Fault::doubled_contribution,
+             "doubled_contribution",
+             "a MOVE that reduces has one of its sources twice",
+             {"counted twice"}},
+    FaultRow{Fault::swapped_blocks,
+             "swapped_blocks",
+             "two blocks of a rank's output, or the halves of its one block, change places",
+             {"are swapped"}},
+    FaultRow{
+        Fault::previous_data, "previous_data", "one rank's call has the previous operation's input", {"previous data"}},
+    FaultRow{Fault::missing_rank,
+             "missing_rank",
+             "one rank's input is left out, or nothing comes from it; barrier: a rank waits for nobody",
+             {"contribution is missing", "contributions of ranks", "not written", "nothing was written",
+              "left the barrier", "reduced with no other"}},
+    FaultRow{Fault::wrong_root, "wrong_root", "all ranks call with another root", {"were the root"}},
+    FaultRow{Fault::off_by_one_count,
+             "off_by_one_count",
+             "all ranks call with a count of one element more, or fewer",
+             {"the count is one too", "past the end of"}},
+    FaultRow{
+        Fault::write_past_end, "write_past_end", "a MOVE writes one element after the output", {"past the end of"}},
+    FaultRow{Fault::write_before_start,
+             "write_before_start",
+             "a MOVE writes one element before the output",
+             {"before the buffer"}},
+    FaultRow{Fault::overwritten_input,
+             "overwritten_input",
+             "a MOVE writes one element of the input",
+             {"the input was overwritten"}},
+    FaultRow{Fault::one_rank_differs,
+             "one_rank_differs",
+             "the last bit of an element differs on one rank only",
+             {"result differs"}},
+    FaultRow{Fault::narrow_type,
+             "narrow_type",
+             "reductions keep half of the bits that the dtype has",
+             {"too narrow a type"}},
+    FaultRow{Fault::late_write,
+             "late_write",
+             "a part of one rank's output is written after its operation is complete",
+             {"after the operation was complete"}},
+};
+
+constexpr auto kFaults = [] {
+  std::array<Fault, kRows.size()> faults{};
+  for (std::size_t i = 0; i < faults.size(); ++i) faults[i] = kRows[i].fault;
+  return faults;
+}();
+
+const FaultRow& row_of(Fault fault) { return kRows[static_cast<std::size_t>(fault)]; }
+
+/// Whether a value reduced with itself is that value.
+bool is_idempotent(Op op) { return op == Op::min || op == Op::max || op == Op::band || op == Op::bor; }
+
+constexpr std::array kClasses{DtypeClass::integer, DtypeClass::wide_float, DtypeClass::half_float,
+                              DtypeClass::byte_float};
+
+}  // namespace
+
+std::span<const Fault> all_faults() { return kFaults; }
+std::string_view to_string(Fault fault) { return row_of(fault).name; }
+std::string_view summary_of(Fault fault) { return row_of(fault).summary; }
+
+Result<std::vector<Fault>> parse_faults(std::string_view text) {
+  if (text == "all") return std::vector<Fault>(kFaults.begin(), kFaults.end());
+  TUTTI_ASSIGN_OR_RETURN(const auto items, split_list("faults", text));
+  std::vector<std::string> names;
+  for (const FaultRow& row : kRows) names.emplace_back(row.name);
+  std::vector<Fault> faults;
+  for (const std::string_view item : items) {
+    const auto row = std::ranges::find(kRows, item, &FaultRow::name);
+    if (row == kRows.end()) return unknown_name("fault", item, names);
+    append_new(faults, row->fault);
+  }
+  return faults;
+}
+
+std::string why_not_applicable(Fault fault, const Cell& cell) {
+  const Collective collective = cell.collective;
+  if (!has_data(collective)) {
+    return fault == Fault::missing_rank ? "" : "a barrier has no data";
+  }
+  switch (fault) {
+    case Fault::doubled_contribution:
+      if (!is_reducing(collective)) return "nothing is combined: every element comes from one rank";
+      return is_idempotent(cell.op) ? fmt::format("{} of a value with itself is that value", to_string(cell.op)) : "";
+    case Fault::wrong_root:
+      return is_rooted(collective) ? "" : "it has no root";
+    case Fault::one_rank_differs:
+      if (has_one_result(collective)) return {};
+      if (!is_rooted(collective) || base_of(collective) == Collective::scatter) return "every rank has its own result";
+      return "only the root has a result";
+    case Fault::narrow_type:
+      return is_reducing(collective) ? "" : "nothing is reduced";
+    default:
+      return {};
+  }
+}
+
+bool names_cause(Fault fault, std::string_view diagnosis) {
+  return std::ranges::any_of(row_of(fault).words, [&](std::string_view words) {
+    return !words.empty() && diagnosis.find(words) != std::string_view::npos;
+  });
+}
+
+std::span<const DtypeClass> all_dtype_classes() { return kClasses; }
+
+std::string_view to_string(DtypeClass which) {
+  constexpr std::array<std::string_view, kClasses.size()> kNames{"integer", "float", "16-bit float", "8-bit float"};
+  return kNames[static_cast<std::size_t>(which)];
+}
+
+DtypeClass class_of(Dtype dtype) {
+  return visit_dtype(dtype, []<class T>(std::type_identity<T>) {
+    if constexpr (std::is_integral_v<T>) return DtypeClass::integer;
+    if constexpr (std::is_floating_point_v<T>) return DtypeClass::wide_float;
+    return sizeof(T) == 1 ? DtypeClass::byte_float : DtypeClass::half_float;
+  });
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verifier on trial. For one collective, dtype, op and fault: draw a case, put the fault in, see whether the
+// verifier says so, and show that the case is right without it.
+//
+// That a fault changes anything is shown without the verifier: the memory of all ranks, guards included, is compared
+// with what the right operation leaves there on the same data (of a barrier: did a rank leave before the last one had
+// entered). A fault that has changed nothing is drawn again, with another seed, and never counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "harness/faults/injector.h"
+#include "harness/measure/check.h"
+#include "harness/measure/host.h"
+
+namespace tutti::harness {
+
+enum class TrialOutcome : std::uint8_t {
+  caught,
+  missed,          ///< the fault changed something, and the verifier found nothing
+  not_applicable,  ///< it has no meaning here
+  not_injected,    ///< no draw had a place for it where it changed anything
+  wrong_without,   ///< the case is wrong without the fault
+};
+[[nodiscard]] std::string_view to_string(TrialOutcome outcome);
+
+struct TrialResult {
+  Fault fault = Fault::flipped_bit;
+  TrialOutcome outcome = TrialOutcome::not_applicable;
+  std::string case_id;  ///< of the last draw
+  int draws = 0;
+  std::string text;          ///< the diagnosis; why not; why it was not injected
+  bool names_cause = false;  ///< the diagnosis does
+};
+[[nodiscard]] std::string to_json(const TrialResult& result);
+[[nodiscard]] Result<TrialResult> trial_from_json(std::string_view text);
+
+struct TrialPlace {
+  Host& host;
+  TuttiBackend& own;
+  Injector& injector;
+  Sight sight = {};  ///< of the verifier
+};
+
+/// `what` says the collective, dtype, op, ranks and kind of ranks; algorithm, count, lengths of blocks and root are
+/// drawn. The same result on all hosts. Errors: those of operations and of the host; the job is then over.
+[[nodiscard]] Result<TrialResult> try_fault(const TrialPlace& place, const Case& what, Fault fault, std::uint64_t seed);
+
+}  // namespace tutti::harness

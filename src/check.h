@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of `tutti check` share.
+#pragma once
+
+#include <string>
+
+#include "harness/cases/sweep.h"
+
+namespace tutti::program {
+
+struct FaultOptions {
+  std::string names;        ///< of the faults, or all
+  std::string blind;        ///< parts that the verifier is not to look at; may be empty
+  bool has_dtypes = false;  ///< --dtypes was given: those, and not one drawn of each class
+};
+/// The verifier on trial, on the sweep's collectives, dtypes, ops, ranks, kind of ranks and seed. An exit code.
+[[nodiscard]] int check_faults(const harness::Sweep& sweep, const FaultOptions& options);
+
+}  // namespace tutti::program

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti check --faults`: the verifier on trial. Faults are put into right collectives, and each of them must be found.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "harness/faults/trial.h"
+#include "harness/launch/launch.h"
+#include "harness/measure/session.h"
+#include "src/check.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Case;
+using harness::SessionSpec;
+using harness::TrialOutcome;
+using harness::TrialResult;
+
+using Tally = std::map<TrialOutcome, int>;
+
+/// One case for each collective, class of dtypes (or dtype, where they are named) and op; the rest is drawn.
+std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has_dtypes, int ranks, int& left_out) {
+  std::vector<Dtype> dtypes = sweep.dtypes.values;
+  std::mt19937_64 random(sweep.seed);
+  if (!has_dtypes) {
+    dtypes.clear();
+    for (const harness::DtypeClass which : harness::all_dtype_classes()) {
+      std::vector<Dtype> members;
+      std::ranges::copy_if(all_dtypes(), std::back_inserter(members),
+                           [which](Dtype dtype) { return harness::class_of(dtype) == which; });
+      dtypes.push_back(members[random() % members.size()]);
+    }
+  }
+  std::vector<std::vector<Case>> cells;
+  for (const Collective collective : sweep.collectives) {
+    for (const Dtype dtype : has_data(collective) ? dtypes : std::vector{Dtype::f32}) {
+      for (const Op op : is_reducing(collective) ? sweep.ops.values : std::vector{Op::none}) {
+        if (!op_exists(op, dtype)) {
+          ++left_out;
+          continue;
+        }
+        Case one;
+        one.collective = collective;
+        one.dtype = dtype;
+        one.op = op;
+        one.ranks = ranks;
+        one.ranks_as = sweep.ranks_as;
+        one.transport = sweep.ranks_as == harness::RanksAs::processes ? "shm" : "local";
+        one.algorithm = "auto";
+        cells.push_back({std::move(one)});
+      }
+    }
+  }
+  return cells;
+}
+
+/// A dtype and an op that are named exist together; of a class, a dtype that has no such op is left out.
+Status check_pairs(const harness::Sweep& sweep, const FaultOptions& options) {
+  if (std::ranges::none_of(sweep.collectives, is_reducing)) return {};
+  for (const Op op : sweep.ops.values) {
+    for (const Dtype dtype : sweep.dtypes.values) {
+      if (op_exists(op, dtype) || sweep.ops.is_all || sweep.dtypes.is_all || !options.has_dtypes) continue;
+      return error(Code::invalid_argument, "--ops: '{}' of '{}' does not exist: band, bor and bxor are of integers",
+                   to_string(op), to_string(dtype));
+    }
+  }
+  return {};
+}
+
+std::string title_of(const Case& one) {
+  if (!has_data(one.collective)) return fmt::format("{}, {} ranks", to_string(one.collective), one.ranks);
+  const std::string op = one.op == Op::none ? "" : fmt::format(" {}", to_string(one.op));
+  return fmt::format("{}, {} ({}){}, {} ranks", to_string(one.collective), to_string(harness::class_of(one.dtype)),
+                     to_string(one.dtype), op, one.ranks);
+}
+
+/// Prints trials as they come.
+class Messages final : public harness::Listener {
+ public:
+  Messages(const SessionSpec& spec, Tally& tally, int& unnamed) : spec_(spec), tally_(tally), unnamed_(unnamed) {}
+
+  void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
+    if (type == "begin") {
+      const auto index = static_cast<std::size_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
+      if (index < spec_.cells.size()) fmt::print("{}\n", title_of(spec_.cells[index].front()));
+    } else if (type == "fault") {
+      const auto result = harness::trial_from_json(text);
+      if (result.is_ok()) tell(result.value());
+      if (!result.is_ok() && failure_.is_ok()) failure_ = result.status();
+    }
+    std::fflush(stdout);
+  }
+  [[nodiscard]] std::string case_name(std::uint32_t index) const override {
+    return index < spec_.cells.size() ? "faults in " + title_of(spec_.cells[index].front()) : "the start of the job";
+  }
+  [[nodiscard]] const Status& failure() const { return failure_; }
+
+ private:
+  void tell(const TrialResult& result) {
+    ++tally_[result.outcome];
+    const bool is_caught = result.outcome == TrialOutcome::caught;
+    if (is_caught && !result.names_cause) ++unnamed_;
+    const bool is_bad = !is_caught && result.outcome != TrialOutcome::not_applicable;
+    fmt::print("  {:<16} {:<20} {}\n", to_string(result.outcome), to_string(result.fault), result.text);
+    if (is_bad) fmt::print("    {}\n", result.case_id);
+    if (is_caught && !result.names_cause) fmt::print("    its cause is not named: {}\n", result.case_id);
+  }
+
+  const SessionSpec& spec_;
+  Tally& tally_;
+  int& unnamed_;
+  Status failure_;
+};
+
+int run_job(const SessionSpec& spec, Messages& messages) {
+  harness::Job job;
+  job.ranks = spec.ranks;
+  job.ranks_as = spec.ranks_as;
+  job.arguments = {"rank"};
+  job.payload = to_json(spec);
+  job.domain_bytes = spec.ranks_as == harness::RanksAs::processes ? domain_bytes(domain_shape(spec)) : 0;
+  job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
+  const auto outcome = harness::launch(job, messages);
+  if (!outcome.is_ok()) return complain(outcome.status());
+  if (!outcome.value().ok) {
+    if (outcome.value().how == harness::Ending::interrupted) return exit_interrupted;
+    complain(outcome.value().failure);
+    return outcome.value().how == harness::Ending::said_error ? exit_code_of(outcome.value().failure) : exit_crash;
+  }
+  return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
+}
+
+}  // namespace
+
+int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
+  const auto faults = harness::parse_faults(options.names);
+  if (!faults.is_ok()) return complain(error(Code::invalid_argument, "--faults: {}", faults.status().message()));
+  for (const int ranks : sweep.ranks) {
+    if (ranks >= 2) continue;
+    return complain(error(Code::invalid_argument, "--ranks {}: faults are put between ranks, 2 or more", ranks));
+  }
+  if (const Status pairs = check_pairs(sweep, options); !pairs.is_ok()) return complain(pairs);
+  Tally tally;
+  int unnamed = 0;
+  std::size_t cells = 0;
+  int left_out = 0;
+  const std::int64_t begin = harness::monotonic_ns();
+  int code = exit_ok;
+  for (const int ranks : sweep.ranks) {
+    SessionSpec spec;
+    spec.mode = SessionSpec::Mode::faults;
+    spec.ranks = ranks;
+    spec.ranks_as = sweep.ranks_as;
+    spec.seed = sweep.seed;
+    spec.timeout = sweep.timeout;
+    spec.faults = options.names;
+    spec.blind = options.blind;
+    spec.cells = fault_cells(sweep, options.has_dtypes, ranks, left_out);
+    cells += spec.cells.size();
+    Messages messages(spec, tally, unnamed);
+    code = run_job(spec, messages);
+    if (code != exit_ok) break;
+  }
+  fmt::print(
+      "# faults: {} in {} cells as {}, seed {}: {} caught ({} without a named cause), {} missed, {} not applicable, {} "
+      "not injected, {} wrong without a fault; {:.1f} s\n",
+      faults.value().size(), cells, to_string(sweep.ranks_as), sweep.seed, tally[TrialOutcome::caught], unnamed,
+      tally[TrialOutcome::missed], tally[TrialOutcome::not_applicable], tally[TrialOutcome::not_injected],
+      tally[TrialOutcome::wrong_without], static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
+  if (left_out > 0) fmt::print("# left out: {} x a dtype and an op that do not exist together\n", left_out);
+  if (code != exit_ok) return code;
+  const bool is_trusted =
+      tally[TrialOutcome::missed] + tally[TrialOutcome::not_injected] + tally[TrialOutcome::wrong_without] == 0;
+  return is_trusted ? exit_ok : exit_wrong;
+}
+
+}  // namespace tutti::program

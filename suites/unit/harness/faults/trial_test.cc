@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verifier on trial, on ranks as threads: each fault is found and named; where a part of the verifier is blind, the
+// faults that only it sees are missed.
+#include "harness/faults/trial.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/transports/local/domain.h"
+#include "suites/unit/harness/measure/board_memory.h"
+
+namespace tutti::harness {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kRanks = 4;
+
+Case case_of(Collective collective, Dtype dtype = Dtype::f32) {
+  Case one;
+  one.collective = collective;
+  one.dtype = dtype;
+  one.op = is_reducing(collective) ? Op::sum : Op::none;
+  one.ranks = kRanks;
+  one.ranks_as = RanksAs::threads;
+  one.transport = "local";
+  one.algorithm = "auto";
+  return one;
+}
+
+/// Host 0's results.
+std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> faults, const Sight& sight) {
+  const BoardMemory memory(kRanks);
+  const Board board = memory.board();
+  const auto domain = local::open_domain(local::shape_for(kRanks));
+  EXPECT_TRUE(domain.is_ok());
+  std::vector<TrialResult> results;
+  const auto run = [&](Host& host) -> Status {
+    const auto breaker = std::make_shared<PlanBreaker>();
+    const CommunicatorOptions options{
+        .waiting = Waiting::yield, .prove_plans = false, .after_bind = PlanBreaker::hook(breaker)};
+    TUTTI_ASSIGN_OR_RETURN(const auto own, TuttiBackend::create(*domain.value(), host.ranks(), options));
+    Injector injector(*own, host.ranks(), breaker);
+    for (const Fault fault : faults) {
+      TUTTI_ASSIGN_OR_RETURN(
+          TrialResult result,
+          try_fault({.host = host, .own = *own, .injector = injector, .sight = sight}, what, fault, 1));
+      if (host.index() == 0) results.push_back(std::move(result));
+    }
+    return {};
+  };
+  on_hosts(board, kRanks, [&](Host& host) {
+    const Status status = run(host);
+    EXPECT_TRUE(status.is_ok()) << "host " << host.index() << ": " << status.message();
+    if (!status.is_ok()) board.abort_flag().store(1);
+  });
+  return results;
+}
+
+constexpr Sight kBlind{.outputs = false, .inputs = false, .guards = false, .afterwards = false};
+
+class Trial : public testing::TestWithParam<Collective> {};
+
+TEST_P(Trial, EveryFaultIsCaughtAndNamedOrHasNoMeaningHere) {
+  for (const TrialResult& result : results_of(case_of(GetParam()), all_faults(), {})) {
+    const std::string why = why_not_applicable(result.fault, case_of(GetParam()));
+    SCOPED_TRACE(fmt::format("{}, {}: {}", to_string(result.fault), result.case_id, result.text));
+    EXPECT_EQ(to_string(result.outcome), why.empty() ? "caught" : "not applicable");
+    EXPECT_EQ(result.names_cause, why.empty());
+    EXPECT_NE(result.text, "");
+    const auto read_back = trial_from_json(to_json(result));
+    ASSERT_TRUE(read_back.is_ok());
+    EXPECT_EQ(to_json(read_back.value()), to_json(result));
+  }
+}
+
+TEST_P(Trial, WhatABlindVerifierMissesIsMissed) {
+  const bool is_barrier = GetParam() == Collective::barrier;  // it has a rule of its own
+  for (const TrialResult& result : results_of(case_of(GetParam()), all_faults(), kBlind)) {
+    if (result.outcome == TrialOutcome::not_applicable) continue;
+    EXPECT_EQ(to_string(result.outcome), is_barrier ? "caught" : "missed") << to_string(result.fault);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, Trial,
+                         testing::Values(Collective::broadcast, Collective::all_reduce, Collective::reduce,
+                                         Collective::all_gather, Collective::scatter, Collective::barrier,
+                                         Collective::gather_v),
+                         [](const auto& instance) { return std::string(to_string(instance.param)); });
+
+TEST(TrialOfParts, WithoutGuardsWritesOutsideTheOutputAreMissed) {
+  const std::array faults{Fault::write_past_end, Fault::write_before_start, Fault::overwritten_input};
+  const auto results = results_of(case_of(Collective::all_reduce), faults, {.guards = false});
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(results[0].outcome, TrialOutcome::missed);
+  EXPECT_EQ(results[1].outcome, TrialOutcome::missed);
+  EXPECT_EQ(results[2].outcome, TrialOutcome::caught);
+}
+
+TEST(TrialOfParts, WithoutALookAtInputsAnOverwrittenOneIsMissed) {
+  const std::array faults{Fault::overwritten_input, Fault::write_past_end};
+  const auto results = results_of(case_of(Collective::all_gather), faults, {.inputs = false});
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].outcome, TrialOutcome::missed);
+  EXPECT_EQ(results[1].outcome, TrialOutcome::caught);
+}
+
+TEST(TrialOfParts, WithoutASecondLookALateWriteIsMissedUnlessTheOutputShowsIt) {
+  const std::array faults{Fault::late_write};
+  const Case what = case_of(Collective::all_reduce);
+  const auto by_output = results_of(what, faults, {.afterwards = false});
+  ASSERT_EQ(by_output.size(), 1U);
+  EXPECT_EQ(by_output[0].outcome, TrialOutcome::caught);
+  EXPECT_FALSE(by_output[0].names_cause) << by_output[0].text;
+  const auto by_second_look = results_of(what, faults, {.outputs = false});
+  ASSERT_EQ(by_second_look.size(), 1U);
+  EXPECT_EQ(by_second_look[0].outcome, TrialOutcome::caught);
+  EXPECT_TRUE(by_second_look[0].names_cause) << by_second_look[0].text;
+}
+
+TEST(TrialOfParts, AWrongRootOfBlocksThatLieInAnyOrderIsNamed) {
+  const std::array faults{Fault::wrong_root};
+  const auto results = results_of(case_of(Collective::gather_v, Dtype::i32), faults, {});
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].outcome, TrialOutcome::caught);
+  EXPECT_THAT(results[0].text, HasSubstr("it holds the result, as if this rank were the root")) << results[0].case_id;
+}
+
+TEST(Parts, AreLeftOutByNameAndAnUnknownOneNamesTheNearest) {
+  const auto sight = sight_without("guards,afterwards");
+  ASSERT_TRUE(sight.is_ok());
+  EXPECT_TRUE(sight.value().outputs && sight.value().inputs);
+  EXPECT_FALSE(sight.value().guards || sight.value().afterwards);
+  EXPECT_THAT(std::string(sight_without("guard").status().message()),
+              HasSubstr("unknown part of the verifier 'guard': did you mean 'guards'?"));
+}
+
+TEST(Faults, AreParsedByNameAndAnUnknownOneNamesTheNearest) {
+  ASSERT_TRUE(parse_faults("all").is_ok());
+  EXPECT_EQ(parse_faults("all").value().size(), 14U);
+  const auto two = parse_faults("late_write,wrong_root,late_write");
+  ASSERT_TRUE(two.is_ok());
+  EXPECT_EQ(two.value(), (std::vector{Fault::late_write, Fault::wrong_root}));
+  const auto slip = parse_faults("flipped_bits");
+  ASSERT_FALSE(slip.is_ok());
+  EXPECT_EQ(slip.status().code(), Code::invalid_argument);
+  EXPECT_THAT(std::string(slip.status().message()),
+              HasSubstr("unknown fault 'flipped_bits': did you mean 'flipped_bit'?"));
+}
+
+TEST(Faults, ThatHaveNoMeaningSayWhy) {
+  EXPECT_EQ(why_not_applicable(Fault::wrong_root, case_of(Collective::all_reduce)), "it has no root");
+  EXPECT_EQ(why_not_applicable(Fault::flipped_bit, case_of(Collective::barrier)), "a barrier has no data");
+  EXPECT_EQ(why_not_applicable(Fault::missing_rank, case_of(Collective::barrier)), "");
+  EXPECT_EQ(why_not_applicable(Fault::one_rank_differs, case_of(Collective::reduce)), "only the root has a result");
+  Case maximum = case_of(Collective::all_reduce);
+  maximum.op = Op::max;
+  EXPECT_EQ(why_not_applicable(Fault::doubled_contribution, maximum), "max of a value with itself is that value");
+}
+
+}  // namespace
+}  // namespace tutti::harness
