@@ -108,7 +108,7 @@ class Launcher {
         std::chrono::ceil<std::chrono::milliseconds>(plan_.cell_time * group.cases.size()) + kStart;
     const std::string backends = plan_.backend.empty() ? "tutti" : "tutti," + plan_.backend;
     words.insert(words.end(), {"--backends", backends, "--seed", fmt::to_string(seed), "--timeout", request_.timeout,
-                               "--budget", fmt::format("{}ms", milliseconds.count())});
+                               "--budget", fmt::format("{}ms", milliseconds.count()), "--no-limit"});
     if (!request_.bind.empty()) words.insert(words.end(), {"--bind", request_.bind});
     if (is_mine && !request_.slow_down.empty()) words.insert(words.end(), {"--slow-down", request_.slow_down});
     return words;
