@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include "harness/report/launches.h"
 
 namespace tutti::harness {
@@ -50,9 +52,9 @@ std::vector<Group> groups_of(std::span<const Case> cases) {
 std::vector<std::string> run_arguments(const Group& group) {
   std::vector<std::string> words = arguments_of(group.cases.front());
   if (!has_data(group.cases.front().collective)) return words;
-  std::string sizes;
-  for (const Case& one : group.cases) sizes += (sizes.empty() ? "" : ",") + fmt::to_string(one.bytes);
-  words.insert(words.end(), {"--sizes", sizes});
+  std::vector<std::int64_t> sizes;
+  for (const Case& one : group.cases) sizes.push_back(one.bytes);
+  words.insert(words.end(), {"--sizes", fmt::format("{}", fmt::join(sizes, ","))});
   return words;
 }
 
