@@ -40,7 +40,7 @@ extern const Algorithm k_all_gather_direct;
 const Algorithm k_all_gather_direct{
     .collective = Collective::all_gather,
     .name = "direct",
-    .summary = "each rank reads every peer's input; one round, for shared memory",
+    .summary = "each rank reads every peer's input; one round of reads, for shared memory",
     .source = "linear all_gather by remote reads",
     .shape = shape,
     .step_count = step_count,

@@ -41,7 +41,7 @@ extern const Algorithm k_all_to_all_direct;
 const Algorithm k_all_to_all_direct{
     .collective = Collective::all_to_all,
     .name = "direct",
-    .summary = "each rank reads its block from every peer's input; one round, for shared memory",
+    .summary = "each rank reads its block from every peer's input; one round of reads, for shared memory",
     .source = "linear all_to_all by remote reads",
     .shape = shape,
     .step_count = step_count,

@@ -47,7 +47,7 @@ extern const Algorithm k_broadcast_direct;
 const Algorithm k_broadcast_direct{
     .collective = Collective::broadcast,
     .name = "direct",
-    .summary = "everyone reads the root's buffer; one round, for shared memory",
+    .summary = "everyone reads the root's buffer; one round of reads, for shared memory",
     .source = "flat broadcast, as in MPICH's release_gather and Open MPI's XHC",
     .shape = shape,
     .step_count = step_count,

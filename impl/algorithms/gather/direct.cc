@@ -54,7 +54,7 @@ extern const Algorithm k_gather_direct;
 const Algorithm k_gather_direct{
     .collective = Collective::gather,
     .name = "direct",
-    .summary = "the root reads everyone's input; one round, for shared memory",
+    .summary = "the root reads everyone's input; one round of reads, for shared memory",
     .source = "linear gather by remote reads",
     .shape = shape,
     .step_count = step_count,

@@ -58,7 +58,8 @@ extern const Algorithm k_reduce_direct;
 const Algorithm k_reduce_direct{
     .collective = Collective::reduce,
     .name = "direct",
-    .summary = "each rank reduces its slice of all inputs into the root's output; one round, least memory traffic",
+    .summary =
+        "each rank reduces its slice of all inputs into the root's output; one round of reads, least memory traffic",
     .source = "two-shot all_reduce with one receiver",
     .shape = shape,
     .step_count = step_count,

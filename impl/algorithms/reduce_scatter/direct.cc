@@ -47,7 +47,7 @@ extern const Algorithm k_reduce_scatter_direct;
 const Algorithm k_reduce_scatter_direct{
     .collective = Collective::reduce_scatter,
     .name = "direct",
-    .summary = "each rank reduces its block of all inputs; one round, least memory traffic, for shared memory",
+    .summary = "each rank reduces its block of all inputs; one round of reads, least memory traffic, for shared memory",
     .source = "the first half of two-shot all_reduce, as in Open MPI's XHC",
     .shape = shape,
     .step_count = step_count,

@@ -40,7 +40,7 @@ extern const Algorithm k_scatter_direct;
 const Algorithm k_scatter_direct{
     .collective = Collective::scatter,
     .name = "direct",
-    .summary = "everyone reads its block of the root's input; one round, for shared memory",
+    .summary = "everyone reads its block of the root's input; one round of reads, for shared memory",
     .source = "linear scatter by remote reads",
     .shape = shape,
     .step_count = step_count,

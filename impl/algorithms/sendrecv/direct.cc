@@ -44,7 +44,7 @@ extern const Algorithm k_sendrecv_direct;
 const Algorithm k_sendrecv_direct{
     .collective = Collective::sendrecv,
     .name = "direct",
-    .summary = "everyone reads the input of the rank before; one round, for shared memory",
+    .summary = "everyone reads the input of the rank before; one round of reads, for shared memory",
     .source = "a ring of remote reads",
     .shape = shape,
     .step_count = step_count,
