@@ -26,7 +26,7 @@ struct Job {
   std::string payload;                                                   ///< given to every rank
   std::size_t domain_bytes = 0;                                          ///< shared memory besides the board; 0: none
   std::chrono::milliseconds timeout = std::chrono::seconds(60);          ///< of one announced operation
-  std::chrono::milliseconds connect_timeout = std::chrono::seconds(20);  ///< from the start to the last hello
+  std::chrono::milliseconds connect_timeout = std::chrono::seconds(60);  ///< from the start to the last hello
   std::filesystem::path log;  ///< appended: output of ranks and mpirun; empty: kept in memory only
 };
 
