@@ -11,6 +11,7 @@
 #include "harness/launch/launch.h"
 #include "harness/measure/session.h"
 #include "src/check.h"
+#include "src/jobs.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -118,21 +119,12 @@ class Messages final : public harness::Listener {
 };
 
 int run_job(const SessionSpec& spec, Messages& messages) {
-  harness::Job job;
-  job.ranks = spec.ranks;
-  job.ranks_as = spec.ranks_as;
-  job.arguments = {"rank"};
-  job.payload = to_json(spec);
-  job.domain_bytes = spec.ranks_as == harness::RanksAs::processes ? domain_bytes(domain_shape(spec)) : 0;
-  job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
-  const auto outcome = harness::launch(job, messages);
+  const auto outcome = harness::launch(job_of(spec), messages);
   if (!outcome.is_ok()) return complain(outcome.status());
-  if (!outcome.value().ok) {
-    if (outcome.value().how == harness::Ending::interrupted) return exit_interrupted;
-    complain(outcome.value().failure);
-    return outcome.value().how == harness::Ending::said_error ? exit_code_of(outcome.value().failure) : exit_crash;
-  }
-  return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
+  const int code = exit_code_of(outcome.value());
+  if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
+  if (code != exit_interrupted) complain(outcome.value().failure);
+  return code;
 }
 
 }  // namespace

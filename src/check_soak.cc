@@ -12,6 +12,7 @@
 #include "harness/soak/mix.h"
 #include "harness/soak/soak.h"
 #include "harness/soak/traces.h"
+#include "src/jobs.h"
 #include "src/options.h"
 #include "src/program.h"
 
@@ -39,10 +40,9 @@ std::string command_of(const SessionSpec& spec) {
                      to_string(spec.ranks_as), takes_turns ? "--seeds" : "--seed", spec.seed, spec.operations);
 }
 
-int exit_code_of(const harness::Outcome& outcome) {
-  if (outcome.how == harness::Ending::interrupted) return exit_interrupted;
-  if (outcome.how == harness::Ending::said_error && outcome.failure.code() == Code::mismatch) return exit_wrong;
-  return outcome.how == harness::Ending::said_error ? program::exit_code_of(outcome.failure) : exit_crash;
+int exit_code_of_soak(const harness::Outcome& outcome) {
+  const bool differs = outcome.how == harness::Ending::said_error && outcome.failure.code() == Code::mismatch;
+  return differs ? exit_wrong : exit_code_of(outcome);
 }
 
 /// Prints what was found, and what there is before and after.
@@ -70,13 +70,7 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
 }
 
 int soak_once(const SessionSpec& spec) {
-  harness::Job job;
-  job.ranks = spec.ranks;
-  job.ranks_as = spec.ranks_as;
-  job.arguments = {"rank"};
-  job.payload = to_json(spec);
-  job.domain_bytes = spec.ranks_as == harness::RanksAs::processes ? domain_bytes(domain_shape(spec)) : 0;
-  job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
+  harness::Job job = job_of(spec);
   Messages messages;
   job.needs_mpirun = !spec.references.empty();
   const Traces before = Traces::now();
@@ -85,7 +79,7 @@ int soak_once(const SessionSpec& spec) {
   int code = exit_ok;
   if (!outcome.value().ok) {
     complain(outcome.value().failure);
-    code = exit_code_of(outcome.value());
+    code = exit_code_of_soak(outcome.value());
     if (!spec.references.empty() && !outcome.value().log_tail.empty() && code != exit_interrupted) {
       fmt::print(stderr, "last lines of the job's log:\n{}\n", outcome.value().log_tail);
     }

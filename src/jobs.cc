@@ -89,22 +89,9 @@ bool has_reference(const std::vector<std::vector<Case>>& cells) {
   });
 }
 
-int exit_code_of(const Outcome& outcome) {
-  if (outcome.ok) return exit_ok;
-  if (outcome.how == Ending::interrupted) return exit_interrupted;
-  if (outcome.how == Ending::said_error) return program::exit_code_of(outcome.failure);
-  return exit_crash;
-}
-
 int run_job(const SessionSpec& spec, Messages& messages) {
-  harness::Job job;
-  job.ranks = spec.ranks;
-  job.ranks_as = spec.ranks_as;
+  harness::Job job = job_of(spec);
   job.needs_mpirun = spec.ranks_as == RanksAs::processes && has_reference(spec.cells);
-  job.arguments = {"rank"};
-  job.payload = to_json(spec);
-  job.domain_bytes = spec.ranks_as == RanksAs::processes ? domain_bytes(domain_shape(spec)) : 0;
-  job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
   const auto outcome = harness::launch(job, messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
@@ -151,6 +138,24 @@ std::vector<Cells> jobs_of(const JobsRequest& request) {
 }
 
 }  // namespace
+
+int exit_code_of(const Outcome& outcome) {
+  if (outcome.ok) return exit_ok;
+  if (outcome.how == Ending::interrupted) return exit_interrupted;
+  if (outcome.how == Ending::said_error) return exit_code_of(outcome.failure);
+  return exit_crash;
+}
+
+harness::Job job_of(const SessionSpec& spec) {
+  harness::Job job;
+  job.ranks = spec.ranks;
+  job.ranks_as = spec.ranks_as;
+  job.arguments = {"rank"};
+  job.payload = to_json(spec);
+  job.domain_bytes = spec.ranks_as == RanksAs::processes ? domain_bytes(domain_shape(spec)) : 0;
+  job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
+  return job;
+}
 
 int run_jobs(const JobsRequest& request, const JobsListener& listener) {
   const std::vector<Cells> jobs = jobs_of(request);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/cases/case.h"
+#include "harness/launch/job.h"
 #include "harness/measure/session.h"
 #include "harness/report/record.h"
 
@@ -26,6 +27,10 @@ struct JobsListener {
   std::function<void(int ranks, const std::string& facts_json)> on_facts;
   std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
 };
+
+/// The job of a session, under the own spawn unless its caller says that it needs mpirun.
+[[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec);
+[[nodiscard]] int exit_code_of(const harness::Outcome& outcome);
 
 /// Rows carry the number of the start of the ranks that they come from; `auto` in the cells is resolved before anything
 /// is started, so that every id that is printed is one that `--case` takes.

@@ -217,16 +217,20 @@ class Walk {
     return rows;
   }
 
+  /// The same kind for all backends of a cell.
+  MemorySource memory() {
+    return [this](const Case& which, std::size_t index) { return own_->allocator(which, index); };
+  }
+
   Result<Variant> make_ready(const Case& one, const std::vector<Case>& cell) {
     Backend& backend = *backends_.at(one.backend);
     TUTTI_RETURN_IF_ERROR(fits_memory(cell));
     TUTTI_RETURN_IF_ERROR(backend.supports(one));
-    return Variant::create(
-        host_, {.backend = backend,
-                .memory = [this](const Case& which, std::size_t rank) { return own_->allocator(which, rank); },
-                .instance = one,
-                .seed = spec_.seed,
-                .misaligns = spec_.mode == SessionSpec::Mode::check});
+    return Variant::create(host_, {.backend = backend,
+                                   .memory = memory(),
+                                   .instance = one,
+                                   .seed = spec_.seed,
+                                   .misaligns = spec_.mode == SessionSpec::Mode::check});
   }
 
   Status try_faults(const Case& one) {
@@ -262,10 +266,7 @@ class Walk {
     if (limit_) {
       TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(monotonic_ns()));
       const Variant::Request like{
-          .backend = *limit_,
-          .memory = [this](const Case& which, std::size_t rank) { return own_->allocator(which, rank); },
-          .instance = variants.front().instance(),
-          .seed = spec_.seed + index};
+          .backend = *limit_, .memory = memory(), .instance = variants.front().instance(), .seed = spec_.seed + index};
       TUTTI_ASSIGN_OR_RETURN(limit, make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare));
     }
     CellOptions options{.seed = spec_.seed + index,

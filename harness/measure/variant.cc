@@ -37,9 +37,9 @@ std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side 
   return choices[(hash >> 32U) % choices.size()];
 }
 
-Operation operation_of(const Case& one, std::uint64_t seed) {
-  Operation operation{.problem = one.problem(), .dtype = one.dtype, .op = one.op, .count = one.count, .seed = seed};
-  if (has_counts(one.collective)) operation.blocks = std::make_shared<const CellBlocks>(blocks_of(one));
+Operation operation_of(const Cell& cell, std::uint64_t seed) {
+  Operation operation{.problem = cell.problem(), .dtype = cell.dtype, .op = cell.op, .count = cell.count, .seed = seed};
+  if (has_counts(cell.collective)) operation.blocks = std::make_shared<const CellBlocks>(blocks_of(cell));
   return operation;
 }
 

@@ -48,7 +48,7 @@ enum class Side : std::uint8_t { input, output };
 
 class Order;
 /// The case as the oracle sees it, of salt 0.
-[[nodiscard]] Operation operation_of(const Case& one, std::uint64_t seed);
+[[nodiscard]] Operation operation_of(const Cell& cell, std::uint64_t seed);
 
 class Variant {
  public:

@@ -85,7 +85,9 @@ TEST(LimitShares, TogetherWriteEveryOutputByteOnce) {
           total += here->second;
           const auto next = std::next(here);
           const bool is_same_buffer = next != written.end() && next->first.first == here->first.first;
-          if (is_same_buffer) EXPECT_LE(here->first.second + here->second, next->first.second);
+          if (is_same_buffer) {
+            EXPECT_LE(here->first.second + here->second, next->first.second);
+          }
         }
         for (const Movement& one : least_movements(cell)) expected += one.bytes * std::ssize(one.destinations);
         EXPECT_EQ(total, expected) << to_string(cell.collective) << " P=" << ranks << " " << bytes << " bytes";
