@@ -71,11 +71,10 @@ Result<Damage> check_operation(Host& host, Variant& variant, const Look& look) {
   TUTTI_RETURN_IF_ERROR(variant.run(times));
   host.settle();
   std::vector<std::uint64_t> at_completion;
-  if (look.sight.afterwards || look.footprints != nullptr) at_completion = variant.fingerprints();
+  const bool looks_again = look.sight.afterwards && look.is_last;
+  if (looks_again || look.footprints != nullptr) at_completion = variant.fingerprints();
   Damage damage = variant.verify(look.sight);
-  if (look.sight.afterwards && (look.is_last || damage.wrong > 0)) {
-    TUTTI_RETURN_IF_ERROR(look_again(host, variant, at_completion, damage));
-  }
+  if (looks_again) TUTTI_RETURN_IF_ERROR(look_again(host, variant, at_completion, damage));
   if (look.footprints != nullptr) *look.footprints = std::move(at_completion);
   return damage;
 }

@@ -21,7 +21,7 @@ namespace tutti::harness {
 struct Look {
   std::uint64_t salt = 0;
   Sight sight = {};
-  bool is_last = true;  ///< of several: looked at again; the others only where something is wrong
+  bool is_last = true;  ///< of several: only this one is looked at again
   /// Where not null: gets the memory of each of the host's ranks at completion (Variant::fingerprints).
   std::vector<std::uint64_t>* footprints = nullptr;
 };

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace tutti::harness {
@@ -14,7 +15,29 @@ namespace {
 constexpr std::size_t kPageBytes = 4096;
 
 /// Depends on the position, so that a copy of one part of the guard onto another shows. Never 0 and never 0xff.
-std::byte guard_byte(std::size_t offset) { return static_cast<std::byte>(0x21U + (offset * 29U) % 191U); }
+constexpr std::size_t kGuardPeriod = 191;
+constexpr std::byte guard_byte(std::size_t offset) {
+  return static_cast<std::byte>(0x21U + (offset * 29U) % kGuardPeriod);
+}
+
+/// Several periods of the guard.
+constexpr std::size_t kGuardPart = 16 * kGuardPeriod;
+constexpr auto kGuard = [] {
+  std::array<std::byte, kGuardPart> guard{};
+  for (std::size_t i = 0; i < kGuardPart; ++i) guard[i] = guard_byte(i);
+  return guard;
+}();
+
+/// Calls `f(at, pattern)` for parts of offsets [from, to): what their guard is.
+template <class F>
+void for_each_guard_part(std::size_t from, std::size_t to, F&& f) {
+  for (std::size_t at = from; at < to;) {
+    const std::size_t start = at % kGuardPart;
+    const auto pattern = std::span(kGuard).subspan(start, std::min(to - at, kGuardPart - start));
+    f(at, pattern);
+    at += pattern.size();
+  }
+}
 
 }  // namespace
 
@@ -77,22 +100,27 @@ GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
 
 std::optional<GuardDamage> GuardedBuffer::check_guards() const {
   const auto start = static_cast<std::size_t>(payload_.data() - memory_.data());
-  const std::size_t end = start + payload_.size();
-  for (std::size_t i = 0; i < memory_.size(); ++i) {
-    if (i == start) i = end;
-    if (i < memory_.size() && memory_[i] != guard_byte(i)) {
-      return GuardDamage{.offset = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(start),
-                         .expected = guard_byte(i),
-                         .actual = memory_[i]};
-    }
-  }
-  return std::nullopt;
+  std::optional<GuardDamage> damage;
+  const auto compare = [&](std::size_t at, std::span<const std::byte> pattern) {
+    if (damage || std::memcmp(memory_.data() + at, pattern.data(), pattern.size()) == 0) return;
+    const auto bad = std::ranges::mismatch(memory_.subspan(at, pattern.size()), pattern).in1;
+    const auto offset = static_cast<std::size_t>(bad - memory_.begin());
+    damage = {.offset = static_cast<std::ptrdiff_t>(offset) - static_cast<std::ptrdiff_t>(start),
+              .expected = guard_byte(offset),
+              .actual = *bad};
+  };
+  for_each_guard_part(0, start, compare);
+  for_each_guard_part(start + payload_.size(), memory_.size(), compare);
+  return damage;
 }
 
 void GuardedBuffer::restore_guards() {
   const auto start = static_cast<std::size_t>(payload_.data() - memory_.data());
-  for (std::size_t i = 0; i < start; ++i) memory_[i] = guard_byte(i);
-  for (std::size_t i = start + payload_.size(); i < memory_.size(); ++i) memory_[i] = guard_byte(i);
+  const auto write = [&](std::size_t at, std::span<const std::byte> pattern) {
+    std::memcpy(memory_.data() + at, pattern.data(), pattern.size());
+  };
+  for_each_guard_part(0, start, write);
+  for_each_guard_part(start + payload_.size(), memory_.size(), write);
 }
 
 std::uint16_t poison_word(std::uint64_t salt) {
