@@ -16,8 +16,12 @@ namespace {
 constexpr Count kAwkward = 1023;
 constexpr Count kManySlices = 123567;  ///< elements, of a block or of all blocks of a v form: of floats 30 slots
 constexpr Count kFew = 17;             ///< elements beyond the longest call that is one segment
+/// Beyond so many ranks a quarter of that, 7 slots: a one-shot reduction reads as much as all inputs P times over.
+constexpr int kMostRanksOfManySlices = 128;
 /// A kernel does not know of the ranks: beyond so many, each dtype and each op has a case, but not each pair of them.
 constexpr int kMostRanksOfAllPairs = 5;
+
+Count many_slices(int ranks) { return ranks > kMostRanksOfManySlices ? kManySlices / 4 : kManySlices; }
 
 /// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
@@ -49,8 +53,8 @@ Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtyp
 
 std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
   if (!has_data(problem.collective)) return {0};
-  std::set<Count> counts{0, 1, problem.ranks - 1, problem.ranks, problem.ranks + 1, kAwkward, kManySlices};
-  if (segments_of(algorithm, problem, dtype, kManySlices) < 2) {
+  std::set<Count> counts{0, 1, problem.ranks - 1, problem.ranks, problem.ranks + 1, kAwkward, many_slices(problem.ranks)};
+  if (segments_of(algorithm, problem, dtype, many_slices(problem.ranks)) < 2) {
     counts.insert(above_one_segment(algorithm, problem, dtype));
   }
   return {counts.begin(), counts.end()};
@@ -126,7 +130,7 @@ class Builder {
   /// A file says how many there are.
   static std::set<Count> elements_of(const Case& one) {
     if (one.counts.pattern == Pattern::file) return {0};
-    return {0, 1, one.ranks + 1, kAwkward, kManySlices};
+    return {0, 1, one.ranks + 1, kAwkward, many_slices(one.ranks)};
   }
   void add_placements(Case one) {
     for (const bool is_in_place : {false, true}) {
