@@ -23,7 +23,7 @@ using harness::Case;
 using harness::Row;
 using harness::Verdict;
 
-constexpr std::int64_t kMostShown = 20;  ///< wrong cases told one by one
+constexpr std::int64_t kMostWrongShown = 20;  ///< wrong cases told one by one
 
 struct Tally {
   std::int64_t ok = 0;
@@ -57,7 +57,7 @@ void tell(const Row& row, const harness::SessionSpec& spec, Tally& tally) {
     return;
   }
   ++(row.verdict == Verdict::wrong ? tally.wrong : row.verdict == Verdict::error ? tally.errors : tally.other);
-  if (tally.wrong + tally.errors + tally.other <= kMostShown) {
+  if (tally.wrong + tally.errors + tally.other <= kMostWrongShown) {
     fmt::print("{}  {}\n  {}\n", to_string(row.verdict), row.case_id, row.reason);
     const bool has_run = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
     if (has_run) fmt::print("  to repeat it: {}\n", repeat_command(row.case_id, spec));

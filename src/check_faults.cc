@@ -22,7 +22,7 @@ using harness::SessionSpec;
 using harness::TrialOutcome;
 using harness::TrialResult;
 
-using Tally = std::map<TrialOutcome, int>;
+using Outcomes = std::map<TrialOutcome, int>;
 
 /// One case for each collective, class of dtypes (or dtype, where they are named) and op; the rest is drawn.
 std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has_dtypes, int ranks, int& left_out) {
@@ -81,9 +81,9 @@ std::string title_of(const Case& one) {
 }
 
 /// Prints trials as they come.
-class Messages final : public harness::Listener {
+class TrialMessages final : public harness::Listener {
  public:
-  Messages(const SessionSpec& spec, Tally& tally, int& unnamed) : spec_(spec), tally_(tally), unnamed_(unnamed) {}
+  TrialMessages(const SessionSpec& spec, Outcomes& tally, int& unnamed) : spec_(spec), tally_(tally), unnamed_(unnamed) {}
 
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "begin") {
@@ -113,12 +113,12 @@ class Messages final : public harness::Listener {
   }
 
   const SessionSpec& spec_;
-  Tally& tally_;
+  Outcomes& tally_;
   int& unnamed_;
   Status failure_;
 };
 
-int run_job(const SessionSpec& spec, Messages& messages) {
+int run_trials(const SessionSpec& spec, TrialMessages& messages) {
   const auto outcome = harness::launch(job_of(spec), messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
@@ -137,7 +137,7 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     return complain(error(Code::invalid_argument, "--ranks {}: faults are put between ranks, 2 or more", ranks));
   }
   if (const Status pairs = check_pairs(sweep, options); !pairs.is_ok()) return complain(pairs);
-  Tally tally;
+  Outcomes tally;
   int unnamed = 0;
   std::size_t cells = 0;
   int left_out = 0;
@@ -154,8 +154,8 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     spec.blind = options.blind;
     spec.cells = fault_cells(sweep, options.has_dtypes, ranks, left_out);
     cells += spec.cells.size();
-    Messages messages(spec, tally, unnamed);
-    code = run_job(spec, messages);
+    TrialMessages messages(spec, tally, unnamed);
+    code = run_trials(spec, messages);
     if (code != exit_ok) break;
   }
   fmt::print(

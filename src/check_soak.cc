@@ -23,7 +23,7 @@ using harness::SessionSpec;
 using harness::SoakResult;
 using harness::Traces;
 
-class Messages final : public harness::Listener {
+class SoakMessages final : public harness::Listener {
  public:
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "soak") result = harness::soak_from_json(text);
@@ -71,7 +71,7 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
 
 int soak_once(const SessionSpec& spec) {
   harness::Job job = job_of(spec);
-  Messages messages;
+  SoakMessages messages;
   job.needs_mpirun = !spec.references.empty();
   const Traces before = Traces::now();
   const auto outcome = harness::launch(job, messages);

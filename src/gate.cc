@@ -19,7 +19,7 @@ namespace {
 
 using harness::Case;
 using harness::GateSide;
-using harness::Group;
+using harness::CellGroup;
 using harness::Launched;
 using harness::Opinion;
 using harness::Row;
@@ -35,7 +35,7 @@ class Launcher {
     return launcher;
   }
 
-  Result<Launched> launch(GateSide side, const Group& group, std::uint64_t seed) {
+  Result<Launched> launch(GateSide side, const CellGroup& group, std::uint64_t seed) {
     const bool is_mine = side == GateSide::mine;
     TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run,
                            harness::run_program(command(side, group, seed), limit(group), *interrupts_));
@@ -99,7 +99,7 @@ class Launcher {
     return harness::counters_from_json(run.output);
   }
 
-  [[nodiscard]] std::vector<std::string> command(GateSide side, const Group& group, std::uint64_t seed) const {
+  [[nodiscard]] std::vector<std::string> command(GateSide side, const CellGroup& group, std::uint64_t seed) const {
     const bool is_mine = side == GateSide::mine;
     std::vector<std::string> words{is_mine ? harness::resolve_program("/proc/self/exe") : plan_.program};
     for (std::string& word : harness::run_arguments(group)) words.push_back(std::move(word));
@@ -115,7 +115,7 @@ class Launcher {
   }
 
   /// The program watches its own deadlines; this is for one that does not.
-  [[nodiscard]] std::chrono::milliseconds limit(const Group& group) const {
+  [[nodiscard]] std::chrono::milliseconds limit(const CellGroup& group) const {
     constexpr std::chrono::minutes kStartAndEnd{2};
     return std::chrono::ceil<std::chrono::milliseconds>(plan_.cell_time * group.cases.size() + 2 * plan_.timeout) +
            kStartAndEnd;
@@ -141,7 +141,7 @@ class Launcher {
   bool has_crashed_ = false;
 };
 
-int exit_code_of(const harness::GateReport& report, bool has_crashed) {
+int exit_code_of_gate(const harness::GateReport& report, bool has_crashed) {
   if (report.count(Opinion::wrong) > 0) return exit_wrong;
   if (has_crashed) return exit_crash;
   if (report.count(Opinion::slower) > 0) return exit_slower;
@@ -179,7 +179,7 @@ int gate(const GateRequest& request) {
   Status course = launcher.value().compare_costs(begun);
   harness::Contest contest(plan.value().cases, std::move(begun), plan.value().contest);
   if (course.is_ok()) {
-    course = contest.run([&](GateSide side, const Group& group,
+    course = contest.run([&](GateSide side, const CellGroup& group,
                              std::uint64_t seed) { return launcher.value().launch(side, group, seed); },
                          print_progress);
   }
@@ -195,7 +195,7 @@ int gate(const GateRequest& request) {
   for (const harness::LeftOut& item : plan.value().left_out)
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);
   if (!course.is_ok()) return course.code() == Code::aborted ? exit_interrupted : complain(course);
-  return written.is_ok() ? exit_code_of(report, launcher.value().has_crashed()) : complain(written);
+  return written.is_ok() ? exit_code_of_gate(report, launcher.value().has_crashed()) : complain(written);
 }
 
 }  // namespace

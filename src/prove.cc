@@ -25,7 +25,7 @@
 namespace tutti::program {
 namespace {
 
-constexpr int kMostShown = 10;
+constexpr int kMostRefutedShown = 10;
 
 /// One schedule to prove.
 struct Task {
@@ -157,7 +157,7 @@ int prove(const SweepOptions& options) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
   print_summaries(tasks.value(), prover);
-  for (std::size_t i = 0; i < std::min<std::size_t>(prover.refuted().size(), kMostShown); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(prover.refuted().size(), kMostRefutedShown); ++i) {
     fmt::print("refuted: {}\n", prover.refuted()[i]);
   }
   int proofs = 0;

@@ -11,8 +11,6 @@
 namespace tutti::harness {
 namespace {
 
-constexpr std::string_view kAuto = "auto";
-constexpr std::string_view kAll = "all";
 
 bool is_wildcard(std::string_view algorithm) { return algorithm == kAuto || algorithm == kAll; }
 

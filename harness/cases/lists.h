@@ -13,6 +13,10 @@
 
 namespace tutti::harness {
 
+/// What stands for every item of a list, and for the choice that is left to tutti.
+inline constexpr std::string_view kAll = "all";
+inline constexpr std::string_view kAuto = "auto";
+
 [[nodiscard]] inline std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {

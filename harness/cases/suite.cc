@@ -13,7 +13,6 @@
 namespace tutti::harness {
 namespace {
 
-constexpr std::string_view kAuto = "auto";
 
 int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
 

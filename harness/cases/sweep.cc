@@ -12,7 +12,6 @@
 namespace tutti::harness {
 namespace {
 
-constexpr std::string_view kAll = "all";
 
 /// A list of what `parse` reads; an item `all` makes it every value of `everything`, in that order, and after them
 /// those that are named beside it: `all,pingpong`.
@@ -79,7 +78,7 @@ Result<std::vector<Counts>> parse_counts_list(std::string_view text) {
 }
 
 Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
-  std::vector<std::string> names{"auto", std::string(kAll)};
+  std::vector<std::string> names{std::string(kAuto), std::string(kAll)};
   for (const Algorithm* algorithm : all_algorithms()) append_new(names, std::string(algorithm->name));
   TUTTI_ASSIGN_OR_RETURN(Choice<std::string> choice,
                          parse_names<std::string>("algorithms", text, {std::string(kAll)}, [&](std::string_view name) {

@@ -15,12 +15,12 @@
 namespace tutti::harness {
 namespace {
 
-constexpr std::string_view kUnwritten = ".";
+constexpr std::string_view kUnwrittenText = ".";
 constexpr std::string_view kGap = "_";
 constexpr std::string_view kEmpty = "-";
 
 std::string text_of(const std::optional<double>& number) {
-  return number ? number_text(*number) : std::string(kUnwritten);
+  return number ? number_text(*number) : std::string(kUnwrittenText);
 }
 
 /// One unit in a column: as wide on every rank, so that units stand below each other.

@@ -80,7 +80,7 @@ AfterBind PlanBreaker::hook(std::shared_ptr<PlanBreaker> breaker) {
   };
 }
 
-Injector::Injector(TuttiBackend& own, std::vector<int> ranks, std::shared_ptr<PlanBreaker> breaker)
+Injector::Injector(OwnBackend& own, std::vector<int> ranks, std::shared_ptr<PlanBreaker> breaker)
     : own_(own), ranks_(std::move(ranks)), breaker_(std::move(breaker)) {
   own_.set_substitute(own_schedule);
 }

@@ -49,7 +49,7 @@ class PlanBreaker {
 class Injector final : public Backend {
  public:
   /// `ranks` are those of `own`, whose communicators have the hook of `breaker`.
-  Injector(TuttiBackend& own, std::vector<int> ranks, std::shared_ptr<PlanBreaker> breaker);
+  Injector(OwnBackend& own, std::vector<int> ranks, std::shared_ptr<PlanBreaker> breaker);
 
   /// For the cases that are prepared from here on.
   void arm(const Injection& injection) { injection_ = injection; }
@@ -70,7 +70,7 @@ class Injector final : public Backend {
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare_stand_ins(Case& broken, const Operation& operation,
                                                                     std::span<const RankBuffers> buffers);
 
-  TuttiBackend& own_;
+  OwnBackend& own_;
   std::vector<int> ranks_;
   std::shared_ptr<PlanBreaker> breaker_;
   Injection injection_;

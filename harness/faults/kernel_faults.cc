@@ -15,12 +15,12 @@ struct State {
   Dtype dtype = Dtype::f32;
   unsigned bit = 0;
 };
-thread_local State state;
+thread_local State broken_kernel;
 
 void flip(const KernelArguments& arguments) {
-  if (arguments.source_count > 0) return state.real(arguments);
+  if (arguments.source_count > 0) return broken_kernel.real(arguments);
   for (std::byte* const destination : std::span(arguments.destinations, arguments.destination_count)) {
-    destination[state.bit / 8] ^= std::byte{1} << (state.bit % 8);
+    destination[broken_kernel.bit / 8] ^= std::byte{1} << (broken_kernel.bit % 8);
   }
 }
 
@@ -41,9 +41,9 @@ T narrowed(T value) {
 }
 
 void narrow(const KernelArguments& arguments) {
-  state.real(arguments);
+  broken_kernel.real(arguments);
   if (arguments.source_count < 2) return;
-  visit_dtype(state.dtype, [&]<class T>(std::type_identity<T>) {
+  visit_dtype(broken_kernel.dtype, [&]<class T>(std::type_identity<T>) {
     for (std::byte* const destination : std::span(arguments.destinations, arguments.destination_count)) {
       for (std::size_t at = 0; at < arguments.bytes; at += sizeof(T)) {
         T value;
@@ -58,12 +58,12 @@ void narrow(const KernelArguments& arguments) {
 }  // namespace
 
 Kernel flipping_kernel(Kernel real, unsigned bit) {
-  state = {.real = real, .bit = bit};
+  broken_kernel = {.real = real, .bit = bit};
   return flip;
 }
 
 Kernel narrowing_kernel(Kernel real, Dtype dtype) {
-  state = {.real = real, .dtype = dtype};
+  broken_kernel = {.real = real, .dtype = dtype};
   return narrow;
 }
 

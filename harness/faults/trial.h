@@ -39,7 +39,7 @@ struct TrialResult {
 
 struct TrialPlace {
   Host& host;
-  TuttiBackend& own;
+  OwnBackend& own;
   Injector& injector;
   Sight sight = {};  ///< of the verifier
 };

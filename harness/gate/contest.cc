@@ -80,13 +80,13 @@ Status Contest::confirm(const Launch& launch, const std::function<void(const Pro
 }
 
 Status Contest::run_block(std::span<const Case> cases, int block, bool confirms, const Launch& launch) {
-  std::vector<Group> groups = groups_of(cases);
+  std::vector<CellGroup> groups = groups_of(cases);
   std::ranges::shuffle(groups, random_);
-  for (const Group& group : groups) TUTTI_RETURN_IF_ERROR(run_group(group, block, confirms, launch));
+  for (const CellGroup& group : groups) TUTTI_RETURN_IF_ERROR(run_group(group, block, confirms, launch));
   return {};
 }
 
-Status Contest::run_group(const Group& group, int block, bool confirms, const Launch& launch) {
+Status Contest::run_group(const CellGroup& group, int block, bool confirms, const Launch& launch) {
   Launched all;
   const std::uint64_t seed = random_() >> 1U;  // of all launches of a block the same: the same data, the same order
   const auto order = options_.is_abba ? order_of_block(block) : std::vector{GateSide::mine};

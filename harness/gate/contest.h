@@ -22,7 +22,7 @@ struct Launched {
   std::string failure;  ///< how it ended, where not well
 };
 /// Starts the ranks once for the cases of a group. An error ends the contest.
-using Launch = std::function<Result<Launched>(GateSide side, const Group& group, std::uint64_t seed)>;
+using Launch = std::function<Result<Launched>(GateSide side, const CellGroup& group, std::uint64_t seed)>;
 
 struct ContestOptions {
   int least_blocks = 8;
@@ -56,7 +56,7 @@ class Contest {
   Status confirm(const Launch& launch, const std::function<void(const Progress&)>& on_block);
   [[nodiscard]] std::vector<Case> cases_that(const Wanted& wanted) const;
   Status run_block(std::span<const Case> cases, int block, bool confirms, const Launch& launch);
-  Status run_group(const Group& group, int block, bool confirms, const Launch& launch);
+  Status run_group(const CellGroup& group, int block, bool confirms, const Launch& launch);
   Evidence& evidence_of(const Case& one);
 
   std::vector<Case> cases_;

@@ -138,8 +138,8 @@ class Tasks {
     auto tasks = std::unique_ptr<Tasks>(new Tasks(std::move(pages), one));
     TUTTI_ASSIGN_OR_RETURN(tasks->domain_, local::open_domain(local::shape_for(one.ranks)));
     const CommunicatorOptions options{.waiting = Waiting::yield, .prove_plans = false};
-    TUTTI_ASSIGN_OR_RETURN(tasks->backend_, TuttiBackend::create(*tasks->domain_, tasks->host_.ranks(), options));
-    TuttiBackend& backend = *tasks->backend_;
+    TUTTI_ASSIGN_OR_RETURN(tasks->backend_, OwnBackend::create(*tasks->domain_, tasks->host_.ranks(), options));
+    OwnBackend& backend = *tasks->backend_;
     const auto memory = [&](const Case& which, std::size_t index) { return backend.allocator(which, index); };
     auto variant = Variant::create(tasks->host_, {.backend = backend, .memory = memory, .instance = one});
     if (!variant.is_ok()) return variant.status();
@@ -167,7 +167,7 @@ class Tasks {
   Pages pages_;
   Host host_;
   std::unique_ptr<Domain> domain_;
-  std::unique_ptr<TuttiBackend> backend_;
+  std::unique_ptr<OwnBackend> backend_;
   std::unique_ptr<Variant> variant_;
   RankTimes times_;
 };

@@ -35,10 +35,10 @@ std::vector<std::string> arguments_of(const Case& one) {
 
 }  // namespace
 
-std::vector<Group> groups_of(std::span<const Case> cases) {
-  std::vector<Group> groups;
+std::vector<CellGroup> groups_of(std::span<const Case> cases) {
+  std::vector<CellGroup> groups;
   for (const Case& one : cases) {
-    const auto alike = [&](const Group& group) { return arguments_of(group.cases.front()) == arguments_of(one); };
+    const auto alike = [&](const CellGroup& group) { return arguments_of(group.cases.front()) == arguments_of(one); };
     const auto group = std::ranges::find_if(groups, alike);
     if (group == groups.end()) {
       groups.push_back({.cases = {one}});
@@ -49,7 +49,7 @@ std::vector<Group> groups_of(std::span<const Case> cases) {
   return groups;
 }
 
-std::vector<std::string> run_arguments(const Group& group) {
+std::vector<std::string> run_arguments(const CellGroup& group) {
   std::vector<std::string> words = arguments_of(group.cases.front());
   if (!has_data(group.cases.front().collective)) return words;
   std::vector<std::int64_t> sizes;

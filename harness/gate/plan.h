@@ -14,14 +14,14 @@ namespace tutti::harness {
 inline constexpr std::size_t kMostGateCells = 40;
 
 /// Cases of one `tutti run`, which is one start of the ranks: they differ in their bytes only.
-struct Group {
+struct CellGroup {
   std::vector<Case> cases;  ///< at least one
 };
 /// In the order of the first case of each.
-[[nodiscard]] std::vector<Group> groups_of(std::span<const Case> cases);
+[[nodiscard]] std::vector<CellGroup> groups_of(std::span<const Case> cases);
 
 /// `run all_reduce --sizes 8,65536 --dtypes float ...`, without backends.
-[[nodiscard]] std::vector<std::string> run_arguments(const Group& group);
+[[nodiscard]] std::vector<std::string> run_arguments(const CellGroup& group);
 
 /// Whether a row is of this case: of its cell where its algorithm is `auto`, or the row another backend's.
 [[nodiscard]] bool is_of_case(const Case& one, std::string_view case_id_of_row);

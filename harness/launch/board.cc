@@ -5,19 +5,20 @@
 
 #include <ctime>
 
+#include "harness/launch/segment.h"
+
 namespace tutti::harness {
 namespace {
 
 constexpr std::size_t kStride = 128;
-constexpr std::size_t kPage = 4096;
-static_assert(sizeof(RankStatus) <= kStride && sizeof(SyncLine) <= kStride && sizeof(HostPage) == kPage);
+static_assert(sizeof(RankStatus) <= kStride && sizeof(SyncLine) <= kStride && sizeof(HostPage) == kPageBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
 constexpr std::size_t kStatusOffset = kStride;  // behind the abort line
 std::size_t sync_offset(int ranks) { return kStatusOffset + static_cast<std::size_t>(ranks) * kStride; }
 std::size_t page_offset(int ranks) {
   const std::size_t end = sync_offset(ranks) + 2 * static_cast<std::size_t>(ranks) * kStride;
-  return (end + kPage - 1) / kPage * kPage;
+  return (end + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 template <class T>
@@ -27,7 +28,7 @@ T& at(std::byte* base, std::size_t offset) {
 
 }  // namespace
 
-std::size_t Board::bytes(int ranks) { return page_offset(ranks) + static_cast<std::size_t>(ranks) * kPage; }
+std::size_t Board::bytes(int ranks) { return page_offset(ranks) + static_cast<std::size_t>(ranks) * kPageBytes; }
 
 // Zeroed memory is what every member's type starts as, so that nobody has to construct, and ranks may come in any
 // order.
@@ -41,7 +42,7 @@ SyncLine& Board::sync(int rank) const {
 }
 SyncLine& Board::probe(int rank) const { return sync(ranks_ + rank); }
 HostPage& Board::page(int rank) const {
-  return at<HostPage>(base_, page_offset(ranks_) + static_cast<std::size_t>(rank) * kPage);
+  return at<HostPage>(base_, page_offset(ranks_) + static_cast<std::size_t>(rank) * kPageBytes);
 }
 std::atomic<std::uint32_t>& Board::abort_flag() const { return at<std::atomic<std::uint32_t>>(base_, 0); }
 

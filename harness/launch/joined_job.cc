@@ -17,7 +17,6 @@
 namespace tutti::harness {
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr int kTickMs = 100;  // of the look at the board
 /// By how much a process other than 0 is later to judge the board: process 0 tells it, unless it is the one that
 /// stands.
@@ -34,7 +33,7 @@ DomainShape JoinedJob::shape() const { return is_alone() ? local::shape_for(rank
 
 // A process alone needs the board only; its domain is in its own memory.
 std::size_t JoinedJob::board_offset() const {
-  return is_alone() ? 0 : (domain_bytes(shape()) + kPage - 1) / kPage * kPage;
+  return is_alone() ? 0 : (domain_bytes(shape()) + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.data()) + board_offset(), ranks()); }

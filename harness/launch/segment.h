@@ -12,6 +12,9 @@
 
 namespace tutti::harness {
 
+/// What shared memory is laid out in.
+inline constexpr std::size_t kPageBytes = 4096;
+
 /// `bytes` zeroed bytes, allocated in full, whose size cannot change. Errors: resource with the numbers.
 [[nodiscard]] Result<Descriptor> make_segment(const std::string& name, std::size_t bytes);
 /// A segment that holds `text`.

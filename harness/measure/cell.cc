@@ -57,12 +57,6 @@ Series series_for(const Case& one) {
   return series;
 }
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 std::vector<double> times_of(const Series& series) {
   std::vector<double> times;
   for (const Block& block : series.blocks) {

@@ -15,7 +15,7 @@ constexpr int kRounds = 2;
 /// In a simulation: all generations and slots come round. Long buffers go through their slots within one operation.
 constexpr int kSimulatedRounds = 10;
 constexpr int kSimulatedLongRounds = 4;
-constexpr Count kLongBytes = 16 * 1024;
+constexpr Count kSimulatedLongBytes = 16 * 1024;
 constexpr int kBarrierRounds = 12;
 /// How late the late rank of a barrier is: far longer than a barrier takes where every rank has a core.
 constexpr std::int64_t kLateNs = 200'000;
@@ -109,7 +109,7 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, std::vector<Barr
 
 Result<Damage> check_in_order(Variant& variant, Order& order) {
   order.begin(case_id(variant.instance()));
-  return variant.run_simulated(order, variant.instance().bytes > kLongBytes ? kSimulatedLongRounds : kSimulatedRounds);
+  return variant.run_simulated(order, variant.instance().bytes > kSimulatedLongBytes ? kSimulatedLongRounds : kSimulatedRounds);
 }
 
 Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine) {

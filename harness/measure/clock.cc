@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kReadings = 10'000;
 constexpr std::size_t kLeastShare = 100;  // a group has at least one in so many differences
 
-struct Group {
+struct Cluster {
   std::int64_t last = 0;
   double sum = 0;
   std::size_t count = 0;
@@ -25,14 +25,14 @@ struct Group {
 ClockFacts clock_facts_of(std::span<const std::int64_t> differences) {
   std::vector<std::int64_t> sorted(differences.begin(), differences.end());
   std::ranges::sort(sorted);
-  std::vector<Group> groups;
+  std::vector<Cluster> groups;
   for (const std::int64_t value : sorted) {
     if (groups.empty() || value > groups.back().last + 1) groups.emplace_back();
     groups.back().last = value;
     groups.back().sum += static_cast<double>(value);
     ++groups.back().count;
   }
-  std::erase_if(groups, [&](const Group& group) { return group.count * kLeastShare < sorted.size(); });
+  std::erase_if(groups, [&](const Cluster& group) { return group.count * kLeastShare < sorted.size(); });
   ClockFacts facts{.read_ns = static_cast<double>(sorted[sorted.size() / 2])};
   for (std::size_t i = 1; i < groups.size(); ++i) {
     const double distance = groups[i].mean() - groups[i - 1].mean();

@@ -7,7 +7,6 @@
 namespace tutti::harness {
 namespace {
 
-constexpr int kTurnsBetweenChecks = 256;
 // A single trip is not much longer than reading the clock, so trips are timed in batches.
 constexpr int kProbeBatches = 9;
 constexpr int kBouncesPerBatch = 25;

@@ -18,6 +18,9 @@
 
 namespace tutti::harness {
 
+/// How often a wait that spins looks around for a deadline or an abort.
+inline constexpr int kTurnsBetweenChecks = 256;
+
 class Order;
 
 struct HostOptions {

@@ -7,7 +7,6 @@
 namespace tutti::harness {
 namespace {
 
-constexpr int kTurnsBetweenChecks = 256;
 /// The launcher's deadline is that of what is announced. Announcing takes some 50 ns, so short operations are announced
 /// together.
 constexpr std::int64_t kLongBytes = 65536;

@@ -144,7 +144,7 @@ class Walk {
     CommunicatorOptions options = communicator_options(spec_, host_, cores_);
     const auto breaker = std::make_shared<PlanBreaker>();
     if (spec_.mode == SessionSpec::Mode::faults) options.after_bind = PlanBreaker::hook(breaker);
-    TUTTI_ASSIGN_OR_RETURN(own_, TuttiBackend::create(domain_, host_.ranks(), options));
+    TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(domain_, host_.ranks(), options));
     backends_[own_->name()] = own_.get();
     if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
     if (spec_.slow_down) backends_[own_->name()] = &slowed_.emplace(*own_, *spec_.slow_down);
@@ -168,7 +168,7 @@ class Walk {
     own_ = nullptr;
     TUTTI_ASSIGN_OR_RETURN(own_domain_, local::open_domain(domain_shape(spec_)));
     TUTTI_ASSIGN_OR_RETURN(
-        own_, TuttiBackend::create(*own_domain_, host_.ranks(), communicator_options(spec_, host_, cores_)));
+        own_, OwnBackend::create(*own_domain_, host_.ranks(), communicator_options(spec_, host_, cores_)));
     backends_[own_->name()] = own_.get();
     return {};
   }
@@ -301,7 +301,7 @@ class Walk {
   double floor_ns_ = 0;
   ClockFacts clock_;
   std::unique_ptr<Domain> own_domain_;  // of own_, where that is not domain_
-  std::unique_ptr<TuttiBackend> own_;
+  std::unique_ptr<OwnBackend> own_;
   std::optional<LimitBackend> limit_;
   std::optional<SlowedBackend> slowed_;
   std::unique_ptr<Injector> injector_;  ///< of a session of faults

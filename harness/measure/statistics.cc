@@ -33,7 +33,7 @@ double nearest_rank(const std::vector<double>& sorted, std::size_t percent) {
   return sorted[(sorted.size() * percent + 99) / 100 - 1];
 }
 
-double median_of(const std::vector<double>& sorted) {
+double middle_of(const std::vector<double>& sorted) {
   const std::size_t middle = sorted.size() / 2;
   if (sorted.size() % 2 == 1) return sorted[middle];
   return sorted[middle - 1] + (sorted[middle] - sorted[middle - 1]) / 2;
@@ -49,7 +49,7 @@ double at_rank(const std::vector<double>& sorted, double rank) {
 /// All but the interval, from sorted samples, at least one.
 Summary without_interval(const std::vector<double>& sorted) {
   Summary summary{
-      .samples = std::ssize(sorted), .median = median_of(sorted), .min = sorted.front(), .max = sorted.back()};
+      .samples = std::ssize(sorted), .median = middle_of(sorted), .min = sorted.front(), .max = sorted.back()};
   if (summary.samples >= kLeastSamplesForP90) summary.p90 = nearest_rank(sorted, 90);
   if (summary.samples >= kLeastSamplesForP95) summary.p95 = nearest_rank(sorted, 95);
   if (summary.samples >= kLeastSamplesForP99) summary.p99 = nearest_rank(sorted, 99);
@@ -65,6 +65,11 @@ std::vector<double> sorted_of(std::span<const double> samples) {
 }
 
 }  // namespace
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return middle_of(values);
+}
 
 std::optional<IntervalRanks> median_interval_ranks(std::int64_t n) {
   if (n < kLeastSamplesForInterval) return std::nullopt;

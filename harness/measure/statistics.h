@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace tutti::harness {
 
@@ -22,6 +23,9 @@ inline constexpr std::int64_t kLeastSamplesForInterval = 6;
 inline constexpr std::int64_t kLeastSamplesForP90 = 10;
 inline constexpr std::int64_t kLeastSamplesForP95 = 20;
 inline constexpr std::int64_t kLeastSamplesForP99 = 100;
+
+/// Of at least one value, in any order; of an even number the mean of the two in the middle.
+[[nodiscard]] double median_of(std::vector<double> values);
 
 /// Ranks, from 1, of the two samples in sorted order that bound the 95 % interval of the median of n samples: exact
 /// binomial up to n = 1000, its normal approximation beyond.

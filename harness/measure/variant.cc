@@ -8,7 +8,6 @@
 namespace tutti::harness {
 namespace {
 
-constexpr int kTurnsBetweenChecks = 256;
 /// The launcher watches the same deadline and knows more; a host speaks up only when nobody watches.
 constexpr std::int64_t kGraceNs = 3'000'000'000;
 

@@ -77,7 +77,7 @@ bool set_number(Number& target, std::string_view text) {
 }
 
 /// Stores a field, by the column's type; false if the text is none of that type.
-struct SetField {
+struct SetFromText {
   Row& row;
   const std::string& text;
 
@@ -127,7 +127,7 @@ Result<std::vector<Row>> rows_from_csv(std::string_view text) {
     }
     Row& row = rows.emplace_back();
     for (std::size_t i = 0; i < order.size(); ++i) {
-      if (order[i] == nullptr || std::visit(SetField{row, record.fields[i]}, order[i]->member)) continue;
+      if (order[i] == nullptr || std::visit(SetFromText{row, record.fields[i]}, order[i]->member)) continue;
       return error(Code::invalid_argument, "line {}: column '{}' cannot be '{}'", record.line, order[i]->name,
                    record.fields[i]);
     }

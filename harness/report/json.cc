@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// Stores a JSON value in a field, by the field's type; false if the value is of another.
-struct SetField {
+struct SetFromJson {
   Row& row;
   const Json& value;
 
@@ -69,7 +69,7 @@ Result<Row> row_from_json(std::string_view text) {
   for (const Column& column : columns()) {
     const auto entry = object.find(std::string(column.name));
     if (entry == object.end()) return error(Code::invalid_argument, "a row without its column '{}'", column.name);
-    if (std::visit(SetField{row, *entry}, column.member)) continue;
+    if (std::visit(SetFromJson{row, *entry}, column.member)) continue;
     return error(Code::invalid_argument, "column '{}' of a row cannot be {}", column.name, dump(*entry));
   }
   return row;

@@ -15,7 +15,6 @@ namespace tutti::harness {
 namespace {
 
 constexpr int kMostRanksForSets = 6;  // up to here, every set of ranks may have been added up on the way
-constexpr int kOldest = 8;            // operations back
 
 using Ranks = std::vector<int>;
 

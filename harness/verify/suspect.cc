@@ -16,7 +16,6 @@ namespace {
 constexpr int kFarthestShift = 64;                // elements
 constexpr int kMostRanksForPairs = 64;            // up to here, every block of every rank is tried
 constexpr Count kMostSearched = Count{1} << 20U;  // elements of a block, for parts that changed places
-constexpr int kOldest = 8;                        // operations back: what slots and generations may still hold
 
 /// Significant bits of a float, or bits that an integer needs, with its sign.
 template <class T>
@@ -267,8 +266,8 @@ std::string Suspect::narrow() const {
   constexpr std::size_t kLeast = 3, kMany = 16;
   if (samples_.size() < kLeast) return {};
   return visit_dtype(operation_.dtype, [&]<class T>(std::type_identity<T>) -> std::string {
-    constexpr int kAll = bits_there_are<T>();
-    constexpr int kFew = (kAll + 1) / 2;
+    constexpr int kBits = bits_there_are<T>();
+    constexpr int kFew = (kBits + 1) / 2;
     int most = 0;
     std::size_t rounded = 0;
     for (const WrongElement& sample : samples_) {
@@ -278,7 +277,7 @@ std::string Suspect::narrow() const {
     const bool is_rounded = 2 * rounded >= samples_.size() || samples_.size() >= kMany;
     if (most > kFew || !is_rounded) return {};
     return fmt::format("no wrong result has more than {} of {}'s {} bits: reduced in too narrow a type", most,
-                       to_string(operation_.dtype), kAll);
+                       to_string(operation_.dtype), kBits);
   });
 }
 

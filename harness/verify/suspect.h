@@ -12,6 +12,9 @@
 
 namespace tutti::harness {
 
+/// Operations back that slots and generations may still hold.
+inline constexpr int kOldest = 8;
+
 template <class T>
 T value_of(std::uint64_t bits) {
   T value;

@@ -106,7 +106,7 @@ Schedule broken_schedule(const Fault& fault) {
 }
 
 using Rows = std::vector<Row>;
-using HostWork = std::function<Result<Rows>(Host&, TuttiBackend&)>;
+using HostWork = std::function<Result<Rows>(Host&, OwnBackend&)>;
 
 /// Runs `work` on one host per rank, each a thread with a backend that knows the broken schedule by its name; host 0's
 /// rows.
@@ -119,7 +119,7 @@ Rows on_hosts(const Fault& fault, const HostWork& work) {
   const auto run = [&](int rank) -> Status {
     Host host(board, host_options(rank, kRanks));
     TUTTI_ASSIGN_OR_RETURN(
-        auto backend, TuttiBackend::create(*domain.value(), {rank}, {.waiting = Waiting::yield, .prove_plans = false}));
+        auto backend, OwnBackend::create(*domain.value(), {rank}, {.waiting = Waiting::yield, .prove_plans = false}));
     backend->set_substitute([&](const Case& one) {
       return one.algorithm == fault.name ? std::optional(broken_schedule(fault)) : std::nullopt;
     });
@@ -139,7 +139,7 @@ Rows on_hosts(const Fault& fault, const HostWork& work) {
   return rows;
 }
 
-Variant::Request request_for(TuttiBackend& backend, const Case& one) {
+Variant::Request request_for(OwnBackend& backend, const Case& one) {
   return {.backend = backend,
           .memory = [&backend](const Case& which, std::size_t index) { return backend.allocator(which, index); },
           .instance = one};
@@ -161,7 +161,7 @@ class Broken : public testing::TestWithParam<Fault> {
 };
 
 TEST_P(Broken, IsWrongInACheckAndTheRealOneIsOk) {
-  const Rows rows = on_hosts(GetParam(), [&](Host& host, TuttiBackend& backend) -> Result<Rows> {
+  const Rows rows = on_hosts(GetParam(), [&](Host& host, OwnBackend& backend) -> Result<Rows> {
     Rows mine;
     for (const Case& one : {broken_, real_}) {
       TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(host, request_for(backend, one)));
@@ -174,7 +174,7 @@ TEST_P(Broken, IsWrongInACheckAndTheRealOneIsOk) {
 }
 
 TEST_P(Broken, IsWrongWhereItIsTimedAndTheRealOneBesideItIsOk) {
-  const Rows rows = on_hosts(GetParam(), [&](Host& host, TuttiBackend& backend) -> Result<Rows> {
+  const Rows rows = on_hosts(GetParam(), [&](Host& host, OwnBackend& backend) -> Result<Rows> {
     std::vector<Variant> variants;
     for (const Case& one : {broken_, real_}) {
       TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(host, request_for(backend, one)));

@@ -9,7 +9,6 @@
 namespace tutti::perf {
 namespace {
 
-constexpr std::size_t kChunkBytes = 16;
 
 constexpr std::array kPrograms{
     Program{.name = "all_reduce_perf", .collective = Collective::all_reduce},
@@ -46,7 +45,7 @@ Size size_for(const Program& program, std::int64_t bytes, Dtype dtype, int ranks
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   const Count whole = bytes / element;
   if (!is_divided(program.collective)) return {.count = whole, .bytes = whole * element};
-  const auto multiple = static_cast<Count>(kChunkBytes / size_of(dtype));
+  const auto multiple = kChunkBytes / static_cast<Count>(size_of(dtype));
   const Count block = whole / ranks / multiple * multiple;
   return {.count = block, .bytes = block * ranks * element};
 }

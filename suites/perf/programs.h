@@ -10,6 +10,9 @@
 
 namespace tutti::perf {
 
+/// What a rank has for another is a multiple of so many bytes, rounded down.
+inline constexpr std::int64_t kChunkBytes = 16;
+
 struct Program {
   std::string_view name;
   Collective collective;

@@ -10,11 +10,11 @@
 #include <sstream>
 
 #include "harness/cases/counts_name.h"
+#include "suites/perf/programs.h"
 
 namespace tutti::perf {
 namespace {
 
-constexpr std::int64_t kChunkBytes = 16;
 constexpr double kMostBytes = static_cast<double>(harness::kMostCount);
 
 std::int64_t whole_chunks(double bytes) { return static_cast<std::int64_t>(bytes) / kChunkBytes * kChunkBytes; }

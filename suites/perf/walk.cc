@@ -75,7 +75,7 @@ class Walk {
     options.cores = static_cast<int>(place_.cores.size());
     options.timeout = place_.host.timeout();
     options.cache_bytes = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
-    TUTTI_ASSIGN_OR_RETURN(backend_, harness::TuttiBackend::create(place_.domain, place_.host.ranks(), options));
+    TUTTI_ASSIGN_OR_RETURN(backend_, harness::OwnBackend::create(place_.domain, place_.host.ranks(), options));
     return {};
   }
 
@@ -196,7 +196,7 @@ class Walk {
   const Settings& settings_;
   const WalkPlace& place_;
   const OnRow& on_row_;
-  std::unique_ptr<harness::TuttiBackend> backend_;
+  std::unique_ptr<harness::OwnBackend> backend_;
   WalkResult result_;
   std::uint64_t salt_ = 1;
 };

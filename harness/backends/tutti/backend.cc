@@ -51,9 +51,9 @@ class PreparedCalls final : public Prepared {
 
 }  // namespace
 
-Result<std::unique_ptr<TuttiBackend>> TuttiBackend::create(Domain& domain, const std::vector<int>& ranks,
+Result<std::unique_ptr<OwnBackend>> OwnBackend::create(Domain& domain, const std::vector<int>& ranks,
                                                            const CommunicatorOptions& options) {
-  std::unique_ptr<TuttiBackend> backend(new TuttiBackend(domain, options));
+  std::unique_ptr<OwnBackend> backend(new OwnBackend(domain, options));
   for (const int rank : ranks) {
     TUTTI_ASSIGN_OR_RETURN(auto communicator, Communicator::create(domain, rank, options));
     backend->communicators_.push_back(std::move(communicator));
@@ -61,29 +61,29 @@ Result<std::unique_ptr<TuttiBackend>> TuttiBackend::create(Domain& domain, const
   return backend;
 }
 
-std::string TuttiBackend::describe() const {
+std::string OwnBackend::describe() const {
   return nlohmann::json{{"library", "tutti"}, {"transport", domain_.transport()}, {"kernels", kernel_isa()}}.dump();
 }
 
-Status TuttiBackend::supports(const Case& one) const {
+Status OwnBackend::supports(const Case& one) const {
   if (one.algorithm == "auto" || substitute_) return {};
   const auto algorithm = find_algorithm(one.collective, one.algorithm);
   return algorithm.is_ok() ? Status() : error(Code::unavailable, "{}", algorithm.status().message());
 }
 
-std::string TuttiBackend::algorithm_of(const Case& one) const {
+std::string OwnBackend::algorithm_of(const Case& one) const {
   if (one.algorithm != "auto") return one.algorithm;
   return std::string(communicators_.front()->choose(call_for(one, {}, nullptr)).name);
 }
 
-Allocator TuttiBackend::allocator(const Case& one, std::size_t index) {
+Allocator OwnBackend::allocator(const Case& one, std::size_t index) {
   if (one.buffers == Buffers::private_) return plain_memory();
   Communicator& communicator = *communicators_[index];
   return {.allocate = [&communicator](std::size_t bytes) { return communicator.alloc_shared(bytes); },
           .release = [&communicator](void* pointer) { communicator.free_shared(pointer); }};
 }
 
-Result<const Schedule*> TuttiBackend::schedule_for(const Case& one) {
+Result<const Schedule*> OwnBackend::schedule_for(const Case& one) {
   if (one.algorithm == "auto" && !substitute_) return static_cast<const Schedule*>(nullptr);
   auto& schedule = schedules_[{one.collective, one.root, one.algorithm}];
   if (schedule != nullptr) return static_cast<const Schedule*>(schedule.get());
@@ -98,7 +98,7 @@ Result<const Schedule*> TuttiBackend::schedule_for(const Case& one) {
   return static_cast<const Schedule*>(schedule.get());
 }
 
-Result<std::unique_ptr<Prepared>> TuttiBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
+Result<std::unique_ptr<Prepared>> OwnBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
   TUTTI_ASSIGN_OR_RETURN(const Schedule* schedule, schedule_for(one));
   std::vector<PreparedCalls::Seat> seats;
   for (std::size_t i = 0; i < communicators_.size(); ++i) {

