@@ -35,6 +35,7 @@ struct Settings {
   std::optional<harness::SlowDown> slow_down;
   bool requires_a_result = false;
   bool has_limit = true;
+  harness::Checking checking = harness::Checking::sample;
 };
 
 /// What the table's parsers may look at besides the text.

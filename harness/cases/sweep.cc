@@ -46,6 +46,17 @@ Result<std::string> one_of(std::string_view kind, std::string_view name, const s
   return unknown_name(kind, name, names);
 }
 
+/// One of a few values that have names.
+template <class Kind>
+Result<Kind> parse_kind(std::string_view what, std::string_view text, std::initializer_list<Kind> kinds) {
+  std::vector<std::string> names;
+  for (const Kind kind : kinds) {
+    if (to_string(kind) == text) return kind;
+    names.emplace_back(to_string(kind));
+  }
+  return unknown_name(what, text, names);
+}
+
 }  // namespace
 
 Result<std::vector<Collective>> parse_collectives(std::string_view text) {
@@ -101,12 +112,25 @@ std::string_view to_string(Bind bind) {
 }
 
 Result<Bind> parse_bind(std::string_view text) {
-  std::vector<std::string> names;
-  for (const Bind bind : {Bind::core, Bind::numa, Bind::none}) {
-    if (to_string(bind) == text) return bind;
-    names.emplace_back(to_string(bind));
+  return parse_kind("binding", text, {Bind::core, Bind::numa, Bind::none});
+}
+
+std::string_view to_string(Checking checking) {
+  switch (checking) {
+    case Checking::every:
+      return "every";
+    case Checking::sample:
+      return "sample";
+    case Checking::last:
+      return "last";
+    case Checking::none:
+      return "none";
   }
-  return unknown_name("binding", text, names);
+  return "unknown";
+}
+
+Result<Checking> parse_checking(std::string_view text) {
+  return parse_kind("check", text, {Checking::every, Checking::sample, Checking::last, Checking::none});
 }
 
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {

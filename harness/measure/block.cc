@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "harness/measure/check.h"
 #include "harness/measure/settling.h"
 #include "harness/verify/check.h"
 
@@ -63,22 +64,35 @@ class Calls {
 
   Status run(const BlockOptions& options) {
     const bool is_further = checks_further(variant_.instance());
-    variant_.refill(options.salt);
+    const bool checks_every = options.checking == Checking::every;
+    const bool has_last = options.checking != Checking::none;
+    salt_ = options.salt;
+    variant_.refill(salt_);
     for (int i = -options.discarded; i < options.samples; ++i) {
-      if (variant_.instance().is_in_place) variant_.refill(options.salt);  // the last result is no input
+      if (checks_every && i >= 0) ++salt_;
+      // In place the last result is no input.
+      if (variant_.instance().is_in_place || (checks_every && i >= 0)) variant_.refill(salt_);
       TUTTI_RETURN_IF_ERROR(call(options.operations));
       i >= 0 ? keep(samples_++) : static_cast<void>(++discarded_);
-      if (is_time_up(options.end_ns) && (samples_ > 0 || !is_further)) break;
+      if (checks_every && i >= 0) TUTTI_RETURN_IF_ERROR(verify_sample(is_further));
+      if (is_time_up(options.end_ns) && (samples_ > 0 || (has_last && !is_further))) break;
       if (i == -1 && is_warming_up(options.warm_up_end_ns)) --i;
     }
-    variant_.refill(options.salt + 1);
+    if (!has_last) return {};
+    variant_.refill(++salt_);
     TUTTI_RETURN_IF_ERROR(call(is_further ? 1 : options.operations));
     keep(samples_);
+    add_operation(damage_, variant_.verify());
     return {};
   }
 
   /// Without the last call; the same on all hosts.
   [[nodiscard]] std::size_t samples() const { return samples_; }
+  /// With it, where there is one.
+  [[nodiscard]] std::size_t kept() const { return all_times_.size(); }
+  [[nodiscard]] std::uint64_t last_salt() const { return salt_; }
+  /// What was found on this host.
+  [[nodiscard]] const Damage& damage() const { return damage_; }
   [[nodiscard]] int discarded() const { return discarded_; }
   /// Of one sample or the last call, on the ranks of this host.
   [[nodiscard]] const RankTimes& times_of(std::size_t index) const { return all_times_[index]; }
@@ -107,6 +121,15 @@ class Calls {
     }
     return !warm_up_.is_over() && instant_ns_ + 2 * period_ns_ < end_ns;
   }
+  /// The call just made, or one operation more where that is what can be verified.
+  Status verify_sample(bool is_further) {
+    if (is_further) {
+      variant_.refill(++salt_);
+      TUTTI_RETURN_IF_ERROR(call(1));
+    }
+    add_operation(damage_, variant_.verify());
+    return {};
+  }
   void keep(std::size_t index) {
     record_.samples[index] = record_of(host_, times_);
     all_times_.push_back(times_);
@@ -119,6 +142,8 @@ class Calls {
   std::vector<RankTimes> all_times_;
   std::size_t samples_ = 0;
   int discarded_ = 0;
+  std::uint64_t salt_ = 0;  ///< of the last refill
+  Damage damage_;
   WarmUp warm_up_;
   int warming_calls_ = 0;
   std::int64_t warming_since_ns_ = 0;  ///< the first call of the batch began
@@ -173,22 +198,23 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   TUTTI_RETURN_IF_ERROR(calls.run(options));
   result.last_instant_ns = calls.last_instant_ns();
   result.discarded = calls.discarded();
+  result.last_salt = calls.last_salt();
   TUTTI_ASSIGN_OR_RETURN(result.line_after_ns, host.probe_line());
 
-  const Damage damage = variant.verify();
-  mine.wrong = damage.wrong;
-  std::strncpy(mine.reason.data(), damage.text.c_str(), kReasonBytes - 1);
+  mine.wrong = calls.damage().wrong;
+  std::strncpy(mine.reason.data(), calls.damage().text.c_str(), kReasonBytes - 1);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<BlockRecord> all, host.exchange(mine));
   for (const BlockRecord& record : all) {
     if (record.wrong > 0 && result.wrong == 0) result.reason = record.reason.data();
     result.wrong += record.wrong;
   }
-  for (std::size_t i = 0; i <= calls.samples(); ++i) {
+  const bool judges_samples = variant.instance().collective == Collective::barrier && options.checking != Checking::none;
+  for (std::size_t i = 0; i < calls.kept(); ++i) {
     std::vector<SampleRecord> parts;
     for (const BlockRecord& record : all) parts.push_back(record.samples[i]);
     SampleRecord sample = parts.front();
     for (const SampleRecord& part : parts) sample = merge(sample, part);
-    if (variant.instance().collective == Collective::barrier) judge_barrier(sample, i, result);
+    if (judges_samples) judge_barrier(sample, i, result);
     if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
     result.samples.push_back(detail_of(sample, parts, calls.times_of(i), options.operations));
     result.times_us.push_back(result.samples.back().global_us);

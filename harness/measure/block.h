@@ -18,6 +18,10 @@
 // and for barrier, the last call is a single operation and never a sample: a loop in place feeds on its own results,
 // and whether a barrier held is seen on one barrier. (checks_further)
 //
+// With `--check every` there is other data before every sample, and every result is verified before the next one; what
+// the peers had in their caches of the buffers is gone each time, which is part of what is then measured. With `none`
+// there is no last call; with `last` neither, but one block more at the end which is nothing else (cell.cc).
+//
 // The first block of a variant warms it up: its last discarded call is repeated until batches of calls have stopped
 // getting faster (settling.h), or the time for that is over.
 //
@@ -32,6 +36,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cases/checking.h"
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
 #include "harness/report/samples.h"
@@ -41,10 +46,12 @@ namespace tutti::harness {
 inline constexpr int kMostSamplesPerBlock = 20;
 
 struct BlockOptions {
-  std::uint64_t salt = 0;              ///< of the first refill; that before the last call has the next one
+  std::uint64_t salt = 0;              ///< of the first refill; those with other data have the next ones
   int samples = kMostSamplesPerBlock;  ///< at most kMostSamplesPerBlock
   int discarded = 2;                   ///< calls before the first sample
   int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
+  /// every: each sample as well as the last call is verified; none: there is no last call. The others are alike here.
+  Checking checking = Checking::sample;
   std::int64_t warm_up_end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all hosts; 0: no warming up
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
 };
@@ -59,6 +66,7 @@ struct BlockResult {
   std::optional<double> line_after_ns;
   std::int64_t wrong = 0;            ///< elements on all hosts; barrier: samples that broke the rule
   std::string reason;                ///< the first host's that has one
+  std::uint64_t last_salt = 0;       ///< of the last refill
   std::int64_t last_instant_ns = 0;  ///< at which the last call began
 
   /// Whether the machine was in one state from beginning to end.

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "harness/cases/sweep.h"
 #include "harness/measure/block.h"
 #include "harness/measure/settling.h"
 #include "harness/measure/statistics.h"
@@ -122,6 +123,12 @@ std::optional<std::int64_t> slowest_of(const Series& series) {
   return most == times_last.end() ? std::nullopt : std::optional<std::int64_t>(most->first);
 }
 
+/// What was verified, and how often where that was chosen.
+std::string checked_on(const Case& one, Checking checking) {
+  const std::string often = checking == Checking::sample ? "" : fmt::format("{} ", to_string(checking));
+  return often + (checks_further(one) ? "further" : "timed");
+}
+
 Row row_for(const Variant& variant, const Series& series, const CellOptions& options) {
   Row row = row_of(variant.instance());
   const OrderedSummary summary = summary_of(series, options.tick_us);
@@ -133,10 +140,15 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   row.slowest_rank = slowest_of(series);
   row.line_ns = line_of(series);
   row.operations = series.operations;
-  row.checked_on = checks_further(variant.instance()) ? "further" : "timed";
   row.wrong = series.wrong;
   row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
   row.reason = series.reason;
+  if (options.checking == Checking::none) {
+    row.verdict = Verdict::unchecked;
+    row.reason = "--check none";
+  } else {
+    row.checked_on = checked_on(variant.instance(), options.checking);
+  }
   return row;
 }
 
@@ -196,16 +208,17 @@ struct Span {
 };
 
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
-Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time) {
+Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time, Checking checking) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
     TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(host, variant,
                                                          {.salt = source.salt + 1,
                                                           .samples = source.samples(series.samples_per_block),
                                                           .operations = series.operations,
+                                                          .checking = checking,
                                                           .warm_up_end_ns = is_cold ? time.warm_up_end_ns() : 0,
                                                           .end_ns = time.end_ns}));
-    source.salt += 2;  // a block has two refills
+    source.salt = result.last_salt;
     if (is_cold) series.warm_up_calls = static_cast<std::int64_t>(result.discarded) * series.operations;
     if (series.wrong == 0) series.reason = result.reason;
     series.wrong += result.wrong;
@@ -227,15 +240,29 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
   return {};
 }
 
+/// One call that is verified, and no sample: after all that were measured without a look at what they did.
+Status check_last(Host& host, Variant& variant, Series& series, Source& source) {
+  TUTTI_ASSIGN_OR_RETURN(const BlockResult result, run_block(host, variant,
+                                                             {.salt = source.salt + 1,
+                                                              .samples = 0,
+                                                              .discarded = 1,
+                                                              .operations = series.operations}));
+  source.salt = result.last_salt;
+  series.reason = result.reason;
+  series.wrong = result.wrong;
+  return {};
+}
+
 /// Blocks in rounds, A B and then B A, until every series is settled or the time is over; one of each in any case. In
 /// the first of each, what time there is is shared out, so that a slow variant leaves some to the others.
-Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series>& all, const CellOptions& options) {
+Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series>& all, Source& source,
+                  const CellOptions& options) {
   const std::size_t count = variants.size();
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  Source source{.random = std::mt19937_64(options.seed), .salt = options.seed << 32U};
   std::shuffle(order.begin(), order.end(), source.random);
 
+  const Checking in_blocks = options.checking == Checking::last ? Checking::none : options.checking;
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + options.most_time.count()));
   const auto are_done = [&] {
     const auto open = std::ranges::count_if(all, [&](Series& series) { return !is_done(series, options.tick_us); });
@@ -249,8 +276,8 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
     if (!is_first && now_ns >= end_ns) return {};
     const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
     const std::size_t i = order[block % count];
-    TUTTI_RETURN_IF_ERROR(
-        add_block(host, variants[i], all[i], source, {.begin_ns = now_ns, .end_ns = now_ns + share_ns}));
+    TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source,
+                                    {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, in_blocks));
     if (block % count == count - 1) std::reverse(order.begin(), order.end());
   }
 }
@@ -260,7 +287,13 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
 Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options) {
   std::vector<Series> all;
   for (const Variant& variant : variants) all.push_back(series_for(variant.instance()));
-  TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, options));
+  Source source{.random = std::mt19937_64(options.seed), .salt = options.seed << 32U};
+  TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, source, options));
+  if (options.checking == Checking::last) {
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      TUTTI_RETURN_IF_ERROR(check_last(host, variants[i], all[i], source));
+    }
+  }
   count_one_state(all);
   std::vector<Row> rows;
   if (host.index() != 0) return rows;

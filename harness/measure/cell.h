@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "harness/cases/checking.h"
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
 #include "harness/report/record.h"
@@ -27,6 +28,7 @@ struct CellOptions {
   std::chrono::nanoseconds most_time = std::chrono::seconds(3);  ///< after which no call begins but the least (block.h)
   double floor_us = 0;  ///< of measure_floor: a sample below five times as much is marked
   double tick_us = 0;   ///< what readings of the clock differ by; the same on all hosts
+  Checking checking = Checking::sample;
   bool has_limit =
       false;  ///< the last variant is the cell's limit (limit.h): it has no row, the others have their share
   /// Gets all samples of a case, on host 0; may be empty.

@@ -51,7 +51,7 @@ const std::array kColumns{
     Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},
     Column{"checked_on", "",
            "timed: the timed buffers, after a timed call; further: one more operation after a refill, since a loop in "
-           "place feeds on its own results; empty: nothing was checked",
+           "place feeds on its own results; every, last: as --check says; empty: nothing was checked",
            &Row::checked_on},
     Column{"counts", "", "how a v form's elements are shared out among its blocks; none for all others", &Row::counts},
     Column{"time_p90", "us", "90th percentile; from 10 samples", &Row::time_p90},

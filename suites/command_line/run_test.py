@@ -355,6 +355,16 @@ class Options(Sweep):
         _, again = self.sweep("--case", rows[0]["case"], "--budget", "1s")
         self.assertEqual([row["case"] for row in again], [rows[0]["case"]])
 
+    def test_what_is_verified_can_be_chosen(self):
+        for which, checked_on, verdict in (("every", {"every timed", "every further"}, "ok"),
+                                           ("last", {"last timed", "last further"}, "ok"),
+                                           ("none", {""}, "unchecked")):
+            result, rows = self.sweep("all_reduce", "barrier", "--ranks", "2", "--sizes", "8,64K", "--placement", "out,in",
+                                      "--cadence", "streaming", "--check", which, "--budget", "3s")
+            self.assertEqual({row["verdict"] for row in rows}, {verdict}, rows)
+            self.assertEqual({row["checked_on"] for row in rows}, checked_on, rows)
+            self.assertIn(f"{len(rows)} {verdict}", result.out)
+
     def test_every_sample_is_written_and_makes_up_the_rows(self):
         with support.Run("run", "all_reduce", "barrier", "--backends", "tutti", "--ranks", "3", "--sizes", "8,64K",
                          "--budget", "3s", "--launches", "2", "--samples", "{folder}/samples.csv", *FILES) as one:

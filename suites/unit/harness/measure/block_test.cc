@@ -80,6 +80,24 @@ TEST_P(Block, CatchesASystemThatWorksInTheDiscardedCallsOnly) {
   EXPECT_THAT(result.reason, HasSubstr(GetParam() ? "rank 0: output: " : "nothing was written"));
 }
 
+TEST_P(Block, VerifiesEverySampleOnDataOfItsOwnWhereThatIsChosen) {
+  const auto works_but_in = [](int lazy) { return [=](int number) { return number != lazy; }; };
+  for (const int lazy : {kDiscarded, kDiscarded + kSamples / 2, kDiscarded + kSamples - 1}) {
+    EXPECT_EQ(run(works_but_in(lazy), {.salt = 7, .samples = kSamples}).wrong, 0) << lazy;
+    const BlockResult result = run(works_but_in(lazy), {.salt = 7, .samples = kSamples, .checking = Checking::every});
+    EXPECT_GT(result.wrong, 0) << lazy;
+    EXPECT_EQ(result.last_salt, 7U + kSamples + 1);
+  }
+}
+
+TEST_P(Block, HasNoLastCallWhereNothingIsVerified) {
+  const BlockResult result = run([](int) { return false; }, {.salt = 7, .samples = kSamples, .checking = Checking::none});
+  EXPECT_EQ(calls_, kDiscarded + kSamples);
+  EXPECT_EQ(result.wrong, 0);
+  EXPECT_EQ(result.times_us.size(), static_cast<std::size_t>(kSamples));
+  EXPECT_EQ(run([](int) { return true; }, {.salt = 7, .checking = Checking::none, .end_ns = 1}).times_us.size(), 1U);
+}
+
 TEST_P(Block, CatchesASystemThatWorksInTheFirstSampleOnly) {
   const BlockResult result = run([](int number) { return number == kDiscarded; });
   EXPECT_GT(result.wrong, 0);
@@ -113,6 +131,16 @@ TEST_P(StreamingBlock, HasLoopsOfOperationsAndInPlaceOneFurtherOperation) {
   EXPECT_EQ(result.wrong, 0) << result.reason;
   EXPECT_EQ(result.times_us.size(), static_cast<std::size_t>(kSamples));
   EXPECT_EQ(calls_, (kDiscarded + kSamples) * kOperations + (is_in_place() ? 1 : kOperations));
+}
+
+TEST_P(StreamingBlock, VerifiesEveryLoopOrInPlaceOneFurtherOperationEach) {
+  const int in_a_sample = kOperations + (is_in_place() ? 1 : 0);
+  const int second = kDiscarded * kOperations + in_a_sample;
+  const BlockResult result =
+      run([=](int number) { return number < second || number >= second + in_a_sample; },
+          {.salt = 7, .samples = kSamples, .operations = kOperations, .checking = Checking::every});
+  EXPECT_GT(result.wrong, 0);
+  EXPECT_EQ(calls_, kDiscarded * kOperations + kSamples * in_a_sample + (is_in_place() ? 1 : kOperations));
 }
 
 TEST_P(StreamingBlock, CatchesASystemThatWorksBeforeTheLastCallOnly) {

@@ -92,6 +92,37 @@ TEST(Cell, ASystemThatCountsCannotTellWhichCallIsVerified) {
   EXPECT_EQ(row.verdict, Verdict::wrong);
 }
 
+Row measure(Works works, Checking checking) {
+  LazyBackend backend(std::move(works));
+  return measure({&backend}, {.most_time = std::chrono::milliseconds(50), .checking = checking}).front();
+}
+
+TEST(Cell, CanVerifyEverySample) {
+  const auto works = [](int number) { return number % 100 != 7; };  // one call in five blocks does nothing
+  const Row row = measure(works, Checking::every);
+  EXPECT_EQ(row.verdict, Verdict::wrong);
+  EXPECT_EQ(row.checked_on, "every timed");
+  EXPECT_EQ(*row.wrong % (2 * 200), 0) << "of each such call all elements of both ranks are wrong";
+  EXPECT_EQ(measure([](int) { return true; }, Checking::every).verdict, Verdict::ok);
+}
+
+TEST(Cell, CanVerifyTheLastCallOnly) {
+  int calls = 0;
+  EXPECT_EQ(measure([&](int number) { return calls = number + 1, true; }, Checking::last).verdict, Verdict::ok);
+  const Row lazy = measure([](int number) { return number < 100; }, Checking::last);
+  EXPECT_EQ(lazy.verdict, Verdict::wrong);
+  EXPECT_EQ(lazy.checked_on, "last timed");
+  EXPECT_EQ(lazy.wrong, 2 * 200) << "of one call";
+}
+
+TEST(Cell, SaysThatNothingWasVerifiedWhereNothingWas) {
+  const Row row = measure([](int) { return false; }, Checking::none);
+  EXPECT_EQ(row.verdict, Verdict::unchecked);
+  EXPECT_EQ(row.checked_on, "");
+  EXPECT_EQ(row.reason, "--check none");
+  EXPECT_GT(row.samples, 0);
+}
+
 TEST(Cell, AStreamSaysHowManyOperationsASampleHasAndWhatWasChecked) {
   const BoardMemory memory(kRanks);
   Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
