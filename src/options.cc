@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/faults/fault.h"
+#include "harness/measure/flush.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "src/program.h"
@@ -78,6 +79,13 @@ Status set_ranks(Settings& settings, std::string_view text, const Surroundings&)
   return store(harness::parse_ranks(text), settings.sweep.ranks);
 }
 
+Status set_cache(Settings& settings, std::string_view text, const Surroundings&) {
+  TUTTI_RETURN_IF_ERROR(store(harness::parse_cache_state(text), settings.cache));
+  if (settings.cache == harness::CacheState::hot || harness::can_flush()) return {};
+  return error(Code::unavailable, "'{}' needs an instruction that flushes a cache line, which this CPU has not: 'hot' is there",
+               text);
+}
+
 #define TUTTI_SETS(parser, member)                                     \
   [](Settings& settings, std::string_view text, const Surroundings&) { \
     return store(harness::parser(text), settings.member);              \
@@ -108,6 +116,8 @@ const std::array kOptions{
     Option{"--cadence", "KIND", "isolated",
            "isolated: ranks synchronise before every sample; streaming: a sample is a loop of operations",
            TUTTI_SETS(parse_cadence, sweep.cadence)},
+    Option{"--cache", "STATE", "hot",
+           "hot: buffers are where the call before left them; cold: flushed from all caches before each call", set_cache},
     Option{"--check", "WHICH", "sample",
            "results that are verified: every, sample (one call in each block), last, none (verdict: unchecked)",
            TUTTI_SETS(parse_checking, checking)},
@@ -316,6 +326,14 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
   }
   if (settings.case_id.empty()) TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
+  const harness::Cadence cadence = settings.case_id.empty()
+                                       ? settings.sweep.cadence
+                                       : harness::parse_case_id(settings.case_id).value().cadence;
+  if (settings.cache == harness::CacheState::cold && cadence == harness::Cadence::streaming) {
+    return error(Code::invalid_argument,
+                 "--cache: 'cold' has no meaning with --cadence streaming, where the operations of a sample follow each "
+                 "other: did you mean --cadence isolated?");
+  }
   TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
   TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--samples", settings.samples}, ".samples.csv"));
   TUTTI_RETURN_IF_ERROR(check_apart({"--json", settings.json}, {"--samples", settings.samples}, ".samples.csv"));

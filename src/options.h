@@ -36,6 +36,7 @@ struct Settings {
   bool requires_a_result = false;
   bool has_limit = true;
   harness::Checking checking = harness::Checking::sample;
+  harness::CacheState cache = harness::CacheState::hot;
 };
 
 /// What the table's parsers may look at besides the text.

@@ -185,6 +185,7 @@ int run(const SweepOptions& options) {
   request.spec.tells_samples = !settings.samples.empty();
   request.spec.has_limit = settings.has_limit;
   request.spec.checking = settings.checking;
+  request.spec.cache = settings.cache;
   request.spec.backend_directories = backend_directories();
   request.spec.slow_down = settings.slow_down;
   for (const std::string& name : sweep.backends) {

@@ -133,6 +133,12 @@ Result<Checking> parse_checking(std::string_view text) {
   return parse_kind("check", text, {Checking::every, Checking::sample, Checking::last, Checking::none});
 }
 
+std::string_view to_string(CacheState cache) { return cache == CacheState::hot ? "hot" : "cold"; }
+
+Result<CacheState> parse_cache_state(std::string_view text) {
+  return parse_kind("state of the cache", text, {CacheState::hot, CacheState::cold});
+}
+
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
   return values_of(parse_names<std::string>("backends", text, known,
                                             [&](std::string_view name) { return one_of("backend", name, known); }));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/cases/bind.h"
+#include "harness/cases/cache_state.h"
 #include "harness/cases/checking.h"
 #include "harness/cases/case.h"
 
@@ -81,6 +82,8 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<Bind> parse_bind(std::string_view text);
 [[nodiscard]] std::string_view to_string(Checking checking);
 [[nodiscard]] Result<Checking> parse_checking(std::string_view text);
+[[nodiscard]] std::string_view to_string(CacheState cache);
+[[nodiscard]] Result<CacheState> parse_cache_state(std::string_view text);
 /// A whole number from 1 to kMaxLaunches.
 [[nodiscard]] Result<int> parse_launches(std::string_view text);
 

@@ -60,7 +60,8 @@ SampleRecord merge(SampleRecord a, const SampleRecord& b) {
 /// The calls of one block on one host.
 class Calls {
  public:
-  Calls(Host& host, Variant& variant, BlockRecord& record) : host_(host), variant_(variant), record_(record) {}
+  Calls(Host& host, Variant& variant, BlockRecord& record, CacheState cache)
+      : host_(host), variant_(variant), record_(record), cache_(cache) {}
 
   Status run(const BlockOptions& options) {
     const bool is_further = checks_further(variant_.instance());
@@ -100,6 +101,7 @@ class Calls {
 
  private:
   Status call(int operations) {
+    if (cache_ == CacheState::cold) variant_.flush_buffers();
     host_.announce(Activity::operation);
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, host_.start_together());
     TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_)
@@ -138,6 +140,7 @@ class Calls {
   Host& host_;
   Variant& variant_;
   BlockRecord& record_;
+  CacheState cache_;
   RankTimes times_;
   std::vector<RankTimes> all_times_;
   std::size_t samples_ = 0;
@@ -194,7 +197,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   BlockResult result;
   BlockRecord mine;
   TUTTI_ASSIGN_OR_RETURN(result.line_before_ns, host.probe_line());
-  Calls calls(host, variant, mine);
+  Calls calls(host, variant, mine, options.cache);
   TUTTI_RETURN_IF_ERROR(calls.run(options));
   result.last_instant_ns = calls.last_instant_ns();
   result.discarded = calls.discarded();

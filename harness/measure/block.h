@@ -22,6 +22,9 @@
 // the peers had in their caches of the buffers is gone each time, which is part of what is then measured. With `none`
 // there is no last call; with `last` neither, but one block more at the end which is nothing else (cell.cc).
 //
+// With `--cache cold` the lines of all buffers are flushed from the caches before every call, outside the timed part.
+// What else a system has in memory (flags, slots, scratch) stays in them.
+//
 // The first block of a variant warms it up: its last discarded call is repeated until batches of calls have stopped
 // getting faster (settling.h), or the time for that is over.
 //
@@ -36,6 +39,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cases/cache_state.h"
 #include "harness/cases/checking.h"
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
@@ -52,6 +56,7 @@ struct BlockOptions {
   int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
   /// every: each sample as well as the last call is verified; none: there is no last call. The others are alike here.
   Checking checking = Checking::sample;
+  CacheState cache = CacheState::hot;  ///< cold: before each call, the discarded and the last one too
   std::int64_t warm_up_end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all hosts; 0: no warming up
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
 };

@@ -140,6 +140,7 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   row.slowest_rank = slowest_of(series);
   row.line_ns = line_of(series);
   row.operations = series.operations;
+  row.cache = to_string(options.cache);
   row.wrong = series.wrong;
   row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
   row.reason = series.reason;
@@ -207,15 +208,18 @@ struct Span {
   }
 };
 
+Checking in_blocks(Checking checking) { return checking == Checking::last ? Checking::none : checking; }
+
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
-Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time, Checking checking) {
+Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time, const CellOptions& options) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
     TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(host, variant,
                                                          {.salt = source.salt + 1,
                                                           .samples = source.samples(series.samples_per_block),
                                                           .operations = series.operations,
-                                                          .checking = checking,
+                                                          .checking = in_blocks(options.checking),
+                                                          .cache = options.cache,
                                                           .warm_up_end_ns = is_cold ? time.warm_up_end_ns() : 0,
                                                           .end_ns = time.end_ns}));
     source.salt = result.last_salt;
@@ -262,7 +266,6 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), source.random);
 
-  const Checking in_blocks = options.checking == Checking::last ? Checking::none : options.checking;
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + options.most_time.count()));
   const auto are_done = [&] {
     const auto open = std::ranges::count_if(all, [&](Series& series) { return !is_done(series, options.tick_us); });
@@ -277,7 +280,7 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
     const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
     const std::size_t i = order[block % count];
     TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source,
-                                    {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, in_blocks));
+                                    {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, options));
     if (block % count == count - 1) std::reverse(order.begin(), order.end());
   }
 }

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "harness/cases/cache_state.h"
 #include "harness/cases/checking.h"
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
@@ -29,6 +30,7 @@ struct CellOptions {
   double floor_us = 0;  ///< of measure_floor: a sample below five times as much is marked
   double tick_us = 0;   ///< what readings of the clock differ by; the same on all hosts
   Checking checking = Checking::sample;
+  CacheState cache = CacheState::hot;
   bool has_limit =
       false;  ///< the last variant is the cell's limit (limit.h): it has no row, the others have their share
   /// Gets all samples of a case, on host 0; may be empty.

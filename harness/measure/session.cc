@@ -274,6 +274,7 @@ class Walk {
                         .floor_us = floor_ns_ * 1e-3,
                         .tick_us = clock_.tick_ns * 1e-3,
                         .checking = spec_.checking,
+                        .cache = spec_.cache,
                         .has_limit = limit.has_value()};
     if (spec_.tells_samples) {
       options.on_samples = [this](const Case& one, std::span<const Sample> samples) {

@@ -12,6 +12,7 @@
 
 #include "harness/backends/slowed.h"
 #include "harness/cases/bind.h"
+#include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
 #include "harness/cases/checking.h"
 #include "harness/launch/board.h"
@@ -39,6 +40,7 @@ struct SessionSpec {
   int launch = 1;               ///< which start of the ranks this is
   bool tells_samples = false;   ///< measuring: every sample is reported
   Checking checking = Checking::sample;  ///< measuring: which results are verified
+  CacheState cache = CacheState::hot;    ///< measuring: where the buffers are at the start of a call
   bool has_limit = false;       ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
   /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
   std::optional<std::uint64_t> order_seed;

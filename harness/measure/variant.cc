@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "harness/measure/flush.h"
+
 namespace tutti::harness {
 namespace {
 
@@ -215,6 +217,13 @@ std::vector<std::uint64_t> Variant::fingerprints() const {
     if (memory.input) all.back() = fingerprint_of(memory.input->memory(), all.back());
   }
   return all;
+}
+
+void Variant::flush_buffers() const {
+  for (const Memory& memory : memory_) {
+    flush(memory.output.payload());
+    if (memory.input) flush(memory.input->payload());
+  }
 }
 
 Status Variant::linger(std::int64_t time_ns) {

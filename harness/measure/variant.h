@@ -73,6 +73,8 @@ class Variant {
   void poison_outputs();
   /// Inputs of `salt`, outputs poisoned with it. In place the input lies over the poison.
   void refill(std::uint64_t salt);
+  /// The memory of this case is then in no cache (flush.h). Requires: can_flush.
+  void flush_buffers() const;
   /// Posts on all ranks of the host and polls until all are done. A rank named by `late` posts `late_ns` after the
   /// others.
   Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);

@@ -67,6 +67,10 @@ const std::array kColumns{
            "median time of the least data movement that does the same, without synchronisation, in shared memory, in "
            "this cell",
            &Row::limit_time},
+    Column{"cache", "",
+           "hot: buffers are where the call before left them; cold: flushed from all caches before each call; empty: "
+           "nothing was measured",
+           &Row::cache},
 };
 
 /// A field as text, by its type.

@@ -66,6 +66,7 @@ struct Row {
   std::int64_t warm_up = 0;
   std::string marks = {};
   std::optional<double> limit_time = {};
+  std::string cache = {};
 
   bool operator==(const Row&) const = default;
 };

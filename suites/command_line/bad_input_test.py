@@ -103,6 +103,8 @@ class Values(BadInput):
     def test_launches_and_bindings(self):
         self.refused("run", "--launches", "0", names=["--launches", "'0'", "1 to 1000"])
         self.refused("run", "--launches", "many", names=["--launches", "'many'", "1 to 1000"])
+        self.refused("run", "--cache", "clod", names=["--cache", "'clod'", "'cold'"])
+        self.refused("run", "--cache", "cold", "--cadence", "streaming", names=["--cache", "'cold'", "isolated"])
         self.refused("run", "--check", "evry", names=["--check", "'evry'", "'every'"])
         self.refused("run", "--bind", "cores", names=["--bind", "'cores'", "'core'"])
         self.refused("run", "barrier", "--ranks", "1,4000", "--bind", "core", names=["--bind", "4000 ranks", "'none'"])

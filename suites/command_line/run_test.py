@@ -365,6 +365,12 @@ class Options(Sweep):
             self.assertEqual({row["checked_on"] for row in rows}, checked_on, rows)
             self.assertIn(f"{len(rows)} {verdict}", result.out)
 
+    def test_buffers_can_be_flushed_from_the_caches(self):
+        for state in ("hot", "cold"):
+            result, rows = self.sweep("broadcast", "barrier", "--ranks", "2", "--sizes", "8,64K", "--cache", state,
+                                      "--buffers", "private,shared", "--budget", "2s")
+            self.assertEqual({(row["cache"], row["verdict"]) for row in rows}, {(state, "ok")}, result)
+
     def test_every_sample_is_written_and_makes_up_the_rows(self):
         with support.Run("run", "all_reduce", "barrier", "--backends", "tutti", "--ranks", "3", "--sizes", "8,64K",
                          "--budget", "3s", "--launches", "2", "--samples", "{folder}/samples.csv", *FILES) as one:

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the buffers are when an operation begins: the value of --cache. Apart from sweep.h, so that measuring need not
+// know what a sweep is.
+#pragma once
+
+#include <cstdint>
+
+namespace tutti::harness {
+
+enum class CacheState : std::uint8_t {
+  hot,   ///< where the operation before left them
+  cold,  ///< in memory: every line of them is flushed from all caches before each call
+};
+
+}  // namespace tutti::harness

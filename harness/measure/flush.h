@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that is in no cache.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace tutti::harness {
+
+/// Whether this CPU has an instruction for it that a program may use.
+[[nodiscard]] bool can_flush();
+/// Every line of `bytes` is written back and leaves the caches of all cores, whoever had it; done on return. Other
+/// memory stays where it is. Source: Intel SDM and AMD64 APM, CLFLUSH and MFENCE. Requires: can_flush.
+void flush(std::span<const std::byte> bytes);
+
+}  // namespace tutti::harness
