@@ -121,6 +121,9 @@ const std::array kOptions{
     Option{"--check", "WHICH", "sample",
            "results that are verified: every, sample (one call in each block), last, none (verdict: unchecked)",
            TUTTI_SETS(parse_checking, checking)},
+    Option{"--skew", "TIME", "",
+           "one rank, another one in each call, enters so much later than the others; times are from its entry on",
+           TUTTI_SETS(parse_duration, skew)},
     Option{"--budget", "TIME", "", "time for the whole sweep: 30s, 4m (default: at most 3s a cell)",
            TUTTI_SETS(parse_duration, sweep.budget)},
     Option{"--timeout", "TIME", "60s", "deadline of an operation; then the late rank is named",
@@ -326,13 +329,19 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
   }
   if (settings.case_id.empty()) TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
+  if (settings.skew >= settings.sweep.timeout) {
+    return error(Code::invalid_argument, "--skew: must be shorter than --timeout, which is {} ms",
+                 std::chrono::duration_cast<std::chrono::milliseconds>(settings.sweep.timeout).count());
+  }
   const harness::Cadence cadence = settings.case_id.empty()
                                        ? settings.sweep.cadence
                                        : harness::parse_case_id(settings.case_id).value().cadence;
-  if (settings.cache == harness::CacheState::cold && cadence == harness::Cadence::streaming) {
+  const bool is_cold = settings.cache == harness::CacheState::cold;
+  if (cadence == harness::Cadence::streaming && (is_cold || settings.skew.count() > 0)) {
     return error(Code::invalid_argument,
-                 "--cache: 'cold' has no meaning with --cadence streaming, where the operations of a sample follow each "
-                 "other: did you mean --cadence isolated?");
+                 "{} has no meaning with --cadence streaming, where the operations of a sample follow each other: did "
+                 "you mean --cadence isolated?",
+                 is_cold ? "--cache: 'cold'" : "--skew:");
   }
   TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
   TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--samples", settings.samples}, ".samples.csv"));

@@ -37,6 +37,7 @@ struct Settings {
   bool has_limit = true;
   harness::Checking checking = harness::Checking::sample;
   harness::CacheState cache = harness::CacheState::hot;
+  std::chrono::nanoseconds skew{};
 };
 
 /// What the table's parsers may look at besides the text.

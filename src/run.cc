@@ -183,9 +183,10 @@ int run(const SweepOptions& options) {
   request.spec.seed = sweep.seed;
   request.spec.timeout = sweep.timeout;
   request.spec.tells_samples = !settings.samples.empty();
-  request.spec.has_limit = settings.has_limit;
+  request.spec.has_limit = settings.has_limit && settings.skew.count() == 0;  // the limit waits for nobody
   request.spec.checking = settings.checking;
   request.spec.cache = settings.cache;
+  request.spec.skew = settings.skew;
   request.spec.backend_directories = backend_directories();
   request.spec.slow_down = settings.slow_down;
   for (const std::string& name : sweep.backends) {

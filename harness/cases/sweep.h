@@ -87,7 +87,7 @@ inline constexpr int kMaxLaunches = 1000;
 /// A whole number from 1 to kMaxLaunches.
 [[nodiscard]] Result<int> parse_launches(std::string_view text);
 
-/// `500ms`, `60s`, `4m`, `1h`: a whole number above 0 and its unit.
+/// `20us`, `500ms`, `60s`, `4m`, `1h`: a whole number above 0 and its unit.
 [[nodiscard]] Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 /// `64M` for 67108864: the shortest text that parse_bytes reads back.

@@ -149,8 +149,9 @@ struct DurationUnit {
   std::chrono::nanoseconds length;
 };
 constexpr std::array kDurationUnits{
-    DurationUnit{"ms", std::chrono::milliseconds(1)}, DurationUnit{"s", std::chrono::seconds(1)},
-    DurationUnit{"m", std::chrono::minutes(1)}, DurationUnit{"h", std::chrono::hours(1)}};
+    DurationUnit{"us", std::chrono::microseconds(1)}, DurationUnit{"ms", std::chrono::milliseconds(1)},
+    DurationUnit{"s", std::chrono::seconds(1)}, DurationUnit{"m", std::chrono::minutes(1)},
+    DurationUnit{"h", std::chrono::hours(1)}};
 
 }  // namespace
 
@@ -224,7 +225,7 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   }
   const bool is_positive = number.value && *number.value > 0;
   return error(Code::invalid_argument,
-               "duration '{}' must be a whole number above 0 and ms, s, m or h: did you mean '{}s'?", text,
+               "duration '{}' must be a whole number above 0 and us, ms, s, m or h: did you mean '{}s'?", text,
                is_positive ? *number.value : 60);
 }
 

@@ -60,8 +60,8 @@ SampleRecord merge(SampleRecord a, const SampleRecord& b) {
 /// The calls of one block on one host.
 class Calls {
  public:
-  Calls(Host& host, Variant& variant, BlockRecord& record, CacheState cache)
-      : host_(host), variant_(variant), record_(record), cache_(cache) {}
+  Calls(Host& host, Variant& variant, BlockRecord& record, const BlockOptions& options)
+      : host_(host), variant_(variant), record_(record), cache_(options.cache), skew_(options.skew) {}
 
   Status run(const BlockOptions& options) {
     const bool is_further = checks_further(variant_.instance());
@@ -104,12 +104,17 @@ class Calls {
     if (cache_ == CacheState::cold) variant_.flush_buffers();
     host_.announce(Activity::operation);
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, host_.start_together());
-    TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_)
+    TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_, late_rank(), skew_.count())
                                           : variant_.run_loop(times_, {.operations = operations}));
     host_.settle();
     if (instant_ns_ != 0) period_ns_ = instant_ns - instant_ns_;
     instant_ns_ = instant_ns;
     return {};
+  }
+  /// Another one in each call, the same on all hosts.
+  std::optional<int> late_rank() {
+    if (skew_ <= std::chrono::nanoseconds(0)) return std::nullopt;
+    return calls_++ % host_.job_ranks();
   }
   /// Whether the call just made, one more sample and the last call end after `end_ns`, if they take as long as the one
   /// before. Decided by instants alone, so that all hosts decide alike.
@@ -141,6 +146,8 @@ class Calls {
   Variant& variant_;
   BlockRecord& record_;
   CacheState cache_;
+  std::chrono::nanoseconds skew_;
+  int calls_ = 0;  ///< with a skew
   RankTimes times_;
   std::vector<RankTimes> all_times_;
   std::size_t samples_ = 0;
@@ -197,7 +204,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   BlockResult result;
   BlockRecord mine;
   TUTTI_ASSIGN_OR_RETURN(result.line_before_ns, host.probe_line());
-  Calls calls(host, variant, mine, options.cache);
+  Calls calls(host, variant, mine, options);
   TUTTI_RETURN_IF_ERROR(calls.run(options));
   result.last_instant_ns = calls.last_instant_ns();
   result.discarded = calls.discarded();
@@ -220,7 +227,8 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     if (judges_samples) judge_barrier(sample, i, result);
     if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
     result.samples.push_back(detail_of(sample, parts, calls.times_of(i), options.operations));
-    result.times_us.push_back(result.samples.back().global_us);
+    const Sample& detail = result.samples.back();
+    result.times_us.push_back(options.skew.count() > 0 ? detail.last_arrival_us : detail.global_us);
     result.slowest.push_back(sample.last_rank);
   }
   return result;

@@ -25,6 +25,9 @@
 // With `--cache cold` the lines of all buffers are flushed from the caches before every call, outside the timed part.
 // What else a system has in memory (flags, slots, scratch) stays in them.
 //
+// With `--skew` one rank, another one in each call, enters by so much later than the others. A sample is then the time
+// from its entry on: what of the operation is left to do when the last rank comes.
+//
 // The first block of a variant warms it up: its last discarded call is repeated until batches of calls have stopped
 // getting faster (settling.h), or the time for that is over.
 //
@@ -33,6 +36,7 @@
 // least block is one discarded call and the last one, which then counts as the only sample there is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -56,6 +60,7 @@ struct BlockOptions {
   int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
   /// every: each sample as well as the last call is verified; none: there is no last call. The others are alike here.
   Checking checking = Checking::sample;
+  std::chrono::nanoseconds skew{};     ///< above 0: one rank enters each call so much later than the others
   CacheState cache = CacheState::hot;  ///< cold: before each call, the discarded and the last one too
   std::int64_t warm_up_end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all hosts; 0: no warming up
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
@@ -63,7 +68,7 @@ struct BlockOptions {
 
 /// What all hosts know after a block.
 struct BlockResult {
-  std::vector<double> times_us;          ///< one per sample, at least one
+  std::vector<double> times_us;          ///< one per sample, at least one; with a skew, from the last arrival
   std::vector<int> slowest;              ///< the rank that left last, one per sample
   std::vector<Sample> samples;           ///< the same in all detail
   int discarded = 0;                     ///< calls before the first sample

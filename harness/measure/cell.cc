@@ -141,6 +141,7 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   row.line_ns = line_of(series);
   row.operations = series.operations;
   row.cache = to_string(options.cache);
+  if (options.skew.count() > 0) row.skew = std::chrono::duration<double, std::micro>(options.skew).count();
   row.wrong = series.wrong;
   row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
   row.reason = series.reason;
@@ -219,6 +220,7 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
                                                           .samples = source.samples(series.samples_per_block),
                                                           .operations = series.operations,
                                                           .checking = in_blocks(options.checking),
+                                                          .skew = options.skew,
                                                           .cache = options.cache,
                                                           .warm_up_end_ns = is_cold ? time.warm_up_end_ns() : 0,
                                                           .end_ns = time.end_ns}));

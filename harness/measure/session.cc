@@ -275,6 +275,7 @@ class Walk {
                         .tick_us = clock_.tick_ns * 1e-3,
                         .checking = spec_.checking,
                         .cache = spec_.cache,
+                        .skew = spec_.skew,
                         .has_limit = limit.has_value()};
     if (spec_.tells_samples) {
       options.on_samples = [this](const Case& one, std::span<const Sample> samples) {

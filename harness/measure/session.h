@@ -41,6 +41,7 @@ struct SessionSpec {
   bool tells_samples = false;   ///< measuring: every sample is reported
   Checking checking = Checking::sample;  ///< measuring: which results are verified
   CacheState cache = CacheState::hot;    ///< measuring: where the buffers are at the start of a call
+  std::chrono::nanoseconds skew{};       ///< measuring: by how much one rank enters after the others
   bool has_limit = false;       ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
   /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
   std::optional<std::uint64_t> order_seed;

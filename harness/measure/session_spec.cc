@@ -51,6 +51,7 @@ std::string to_json(const SessionSpec& spec) {
       {"tells_samples", spec.tells_samples},
       {"checking", to_string(spec.checking)},
       {"cache", to_string(spec.cache)},
+      {"skew_ns", spec.skew.count()},
       {"has_limit", spec.has_limit},
       {"order_seed", spec.order_seed ? nlohmann::json(*spec.order_seed) : nlohmann::json()},
       {"slow_down_share", spec.slow_down ? spec.slow_down->share : 0},
@@ -84,6 +85,7 @@ Result<SessionSpec> session_from_json(std::string_view text) {
   spec.tells_samples = json.value("tells_samples", false);
   TUTTI_ASSIGN_OR_RETURN(spec.checking, parse_checking(json.value("checking", "sample")));
   TUTTI_ASSIGN_OR_RETURN(spec.cache, parse_cache_state(json.value("cache", "hot")));
+  spec.skew = std::chrono::nanoseconds(json.value("skew_ns", std::int64_t{0}));
   spec.has_limit = json.value("has_limit", false);
   if (const auto seed = json.find("order_seed"); seed != json.end() && seed->is_number()) {
     spec.order_seed = seed->get<std::uint64_t>();

@@ -67,6 +67,7 @@ struct Row {
   std::string marks = {};
   std::optional<double> limit_time = {};
   std::string cache = {};
+  std::optional<double> skew = {};
 
   bool operator==(const Row&) const = default;
 };

@@ -105,6 +105,8 @@ class Values(BadInput):
         self.refused("run", "--launches", "many", names=["--launches", "'many'", "1 to 1000"])
         self.refused("run", "--cache", "clod", names=["--cache", "'clod'", "'cold'"])
         self.refused("run", "--cache", "cold", "--cadence", "streaming", names=["--cache", "'cold'", "isolated"])
+        self.refused("run", "--skew", "1ms", "--cadence", "streaming", names=["--skew", "isolated"])
+        self.refused("run", "--skew", "1m", names=["--skew", "--timeout", "60000 ms"])
         self.refused("run", "--check", "evry", names=["--check", "'evry'", "'every'"])
         self.refused("run", "--bind", "cores", names=["--bind", "'cores'", "'core'"])
         self.refused("run", "barrier", "--ranks", "1,4000", "--bind", "core", names=["--bind", "4000 ranks", "'none'"])

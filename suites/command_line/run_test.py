@@ -371,6 +371,20 @@ class Options(Sweep):
                                       "--buffers", "private,shared", "--budget", "2s")
             self.assertEqual({(row["cache"], row["verdict"]) for row in rows}, {(state, "ok")}, result)
 
+    def test_late_ranks_are_injected(self):
+        with support.Run("run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8", "--skew", "2ms",
+                         "--budget", "2s", "--samples", "{folder}/samples.csv", *FILES) as one:
+            result = one.wait(60)
+            _, rows = one.rows()
+            _, samples = support.read_csv(one.path / "samples.csv")
+        self.assertEqual({(row["skew"], row["verdict"], row["limit_time"]) for row in rows}, {("2000", "ok", "")}, result)
+        late = [sample for sample in samples if float(sample["skew_us"]) > 1800]
+        self.assertGreater(len(late), len(samples) / 2, "the others may have been held up too, but not most of the time")
+        self.assertEqual({sample["arrived_last"] for sample in late}, {"0", "1"})
+        row, of_row = rows[0], [s for s in samples if s["case"] == rows[0]["case"] and s["valid"] == "1"]
+        fastest = min(float(s["last_arrival_us"]) for s in of_row)
+        self.assertTrue(math.isclose(fastest, float(row["time_min"]), rel_tol=1e-4, abs_tol=1e-3), row)
+
     def test_every_sample_is_written_and_makes_up_the_rows(self):
         with support.Run("run", "all_reduce", "barrier", "--backends", "tutti", "--ranks", "3", "--sizes", "8,64K",
                          "--budget", "3s", "--launches", "2", "--samples", "{folder}/samples.csv", *FILES) as one:

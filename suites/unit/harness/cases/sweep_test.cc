@@ -188,6 +188,7 @@ TEST(ParseLaunches, IsAWholeNumberFromOne) {
 TEST(ParseDuration, NeedsANumberAndAUnit) {
   EXPECT_EQ(parse_duration("60s").value(), std::chrono::seconds(60));
   EXPECT_EQ(parse_duration("4m").value(), std::chrono::minutes(4));
+  EXPECT_EQ(parse_duration("20us").value(), std::chrono::microseconds(20));
   EXPECT_EQ(parse_duration("500ms").value(), std::chrono::milliseconds(500));
   EXPECT_EQ(parse_duration("2h").value(), std::chrono::hours(2));
   EXPECT_THAT(mistake(parse_duration("60"), "60"), HasSubstr("did you mean '60s'?"));

@@ -2,6 +2,7 @@
 // A block passes only a system that works in the operations that are timed, not one that works in those before them.
 #include "harness/measure/block.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -96,6 +97,19 @@ TEST_P(Block, HasNoLastCallWhereNothingIsVerified) {
   EXPECT_EQ(result.wrong, 0);
   EXPECT_EQ(result.times_us.size(), static_cast<std::size_t>(kSamples));
   EXPECT_EQ(run([](int) { return true; }, {.salt = 7, .checking = Checking::none, .end_ns = 1}).times_us.size(), 1U);
+}
+
+TEST_P(Block, LetsAnotherRankComeLateInEachCallAndTimesFromItsArrival) {
+  constexpr std::chrono::microseconds kSkew{300};
+  const BlockResult result = run([](int) { return true; }, {.salt = 7, .samples = kSamples, .skew = kSkew});
+  EXPECT_EQ(result.wrong, 0) << result.reason;
+  const auto is_late = [&](const Sample& sample) { return sample.skew_us > 0.9 * static_cast<double>(kSkew.count()); };
+  EXPECT_GE(std::ranges::count_if(result.samples, is_late), kSamples / 2) << "the others may have been held up too";
+  for (std::size_t i = 0; i < result.samples.size(); ++i) {
+    const Sample& sample = result.samples[i];
+    EXPECT_EQ(sample.arrived_last, (kDiscarded + static_cast<int>(i)) % kRanks);
+    EXPECT_EQ(result.times_us[i], sample.last_arrival_us);
+  }
 }
 
 TEST_P(Block, CatchesASystemThatWorksInTheFirstSampleOnly) {
