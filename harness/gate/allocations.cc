@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standard's replaceable functions; those that are not here call these.
+// The standard's replaceable functions; those that are not here call these, or belong to each other (the address
+// sanitizer has its own of each).
 #include "harness/gate/allocations.h"
 
 #include <algorithm>
@@ -33,8 +34,17 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted([=] { return std::aligned_alloc(boundary, whole); });
 }
 
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
