@@ -11,7 +11,6 @@
 namespace tutti::harness {
 namespace {
 
-
 bool is_wildcard(std::string_view algorithm) { return algorithm == kAuto || algorithm == kAll; }
 
 bool has_algorithm(Collective collective, std::string_view name) {

@@ -70,12 +70,12 @@ class Calls {
     salt_ = options.salt;
     variant_.refill(salt_);
     for (int i = -options.discarded; i < options.samples; ++i) {
-      if (checks_every && i >= 0) ++salt_;
-      // In place the last result is no input.
-      if (variant_.instance().is_in_place || (checks_every && i >= 0)) variant_.refill(salt_);
+      const bool is_checked = checks_every && i >= 0;
+      if (is_checked) ++salt_;
+      if (is_checked || variant_.instance().is_in_place) variant_.refill(salt_);  // in place the last result is no input
       TUTTI_RETURN_IF_ERROR(call(options.operations));
       i >= 0 ? keep(samples_++) : static_cast<void>(++discarded_);
-      if (checks_every && i >= 0) TUTTI_RETURN_IF_ERROR(verify_sample(is_further));
+      if (is_checked) TUTTI_RETURN_IF_ERROR(verify_sample(is_further));
       if (is_time_up(options.end_ns) && (samples_ > 0 || (has_last && !is_further))) break;
       if (i == -1 && is_warming_up(options.warm_up_end_ns)) --i;
     }

@@ -107,8 +107,7 @@ TEST(Cell, CanVerifyEverySample) {
 }
 
 TEST(Cell, CanVerifyTheLastCallOnly) {
-  int calls = 0;
-  EXPECT_EQ(measure([&](int number) { return calls = number + 1, true; }, Checking::last).verdict, Verdict::ok);
+  EXPECT_EQ(measure([](int) { return true; }, Checking::last).verdict, Verdict::ok);
   const Row lazy = measure([](int number) { return number < 100; }, Checking::last);
   EXPECT_EQ(lazy.verdict, Verdict::wrong);
   EXPECT_EQ(lazy.checked_on, "last timed");
