@@ -83,7 +83,8 @@ std::string title_of(const Case& one) {
 /// Prints trials as they come.
 class TrialMessages final : public harness::Listener {
  public:
-  TrialMessages(const SessionSpec& spec, Outcomes& tally, int& unnamed) : spec_(spec), tally_(tally), unnamed_(unnamed) {}
+  TrialMessages(const SessionSpec& spec, Outcomes& tally, int& unnamed)
+      : spec_(spec), tally_(tally), unnamed_(unnamed) {}
 
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "begin") {

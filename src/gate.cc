@@ -18,8 +18,8 @@ namespace tutti::program {
 namespace {
 
 using harness::Case;
-using harness::GateSide;
 using harness::CellGroup;
+using harness::GateSide;
 using harness::Launched;
 using harness::Opinion;
 using harness::Row;

@@ -82,8 +82,8 @@ Status set_ranks(Settings& settings, std::string_view text, const Surroundings&)
 Status set_cache(Settings& settings, std::string_view text, const Surroundings&) {
   TUTTI_RETURN_IF_ERROR(store(harness::parse_cache_state(text), settings.cache));
   if (settings.cache == harness::CacheState::hot || harness::can_flush()) return {};
-  return error(Code::unavailable, "'{}' needs an instruction that flushes a cache line, which this CPU has not: 'hot' is there",
-               text);
+  return error(Code::unavailable,
+               "'{}' needs an instruction that flushes a cache line, which this CPU has not: 'hot' is there", text);
 }
 
 #define TUTTI_SETS(parser, member)                                     \
@@ -117,7 +117,8 @@ const std::array kOptions{
            "isolated: ranks synchronise before every sample; streaming: a sample is a loop of operations",
            TUTTI_SETS(parse_cadence, sweep.cadence)},
     Option{"--cache", "STATE", "hot",
-           "hot: buffers are where the call before left them; cold: flushed from all caches before each call", set_cache},
+           "hot: buffers are where the call before left them; cold: flushed from all caches before each call",
+           set_cache},
     Option{"--check", "WHICH", "sample",
            "results that are verified: every, sample (one call in each block), last, none (verdict: unchecked)",
            TUTTI_SETS(parse_checking, checking)},
@@ -333,9 +334,8 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     return error(Code::invalid_argument, "--skew: must be shorter than --timeout, which is {} ms",
                  std::chrono::duration_cast<std::chrono::milliseconds>(settings.sweep.timeout).count());
   }
-  const harness::Cadence cadence = settings.case_id.empty()
-                                       ? settings.sweep.cadence
-                                       : harness::parse_case_id(settings.case_id).value().cadence;
+  const harness::Cadence cadence =
+      settings.case_id.empty() ? settings.sweep.cadence : harness::parse_case_id(settings.case_id).value().cadence;
   const bool is_cold = settings.cache == harness::CacheState::cold;
   if (cadence == harness::Cadence::streaming && (is_cold || settings.skew.count() > 0)) {
     return error(Code::invalid_argument,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which results of a measurement are verified: the value of --check. Apart from sweep.h, so that measuring need not know
-// what a sweep is.
+// Which results of a measurement are verified: the value of --check. Apart from sweep.h, so that measuring need not
+// know what a sweep is.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,8 @@ Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtyp
 
 std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
   if (!has_data(problem.collective)) return {0};
-  std::set<Count> counts{0, 1, problem.ranks - 1, problem.ranks, problem.ranks + 1, kAwkward, many_slices(problem.ranks)};
+  std::set<Count> counts{
+      0, 1, problem.ranks - 1, problem.ranks, problem.ranks + 1, kAwkward, many_slices(problem.ranks)};
   if (segments_of(algorithm, problem, dtype, many_slices(problem.ranks)) < 2) {
     counts.insert(above_one_segment(algorithm, problem, dtype));
   }

@@ -13,7 +13,6 @@
 namespace tutti::harness {
 namespace {
 
-
 int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
 
 Status wrong_type(const toml::node& node, std::string_view key, std::string_view wanted) {

@@ -12,7 +12,6 @@
 namespace tutti::harness {
 namespace {
 
-
 /// A list of what `parse` reads; an item `all` makes it every value of `everything`, in that order, and after them
 /// those that are named beside it: `all,pingpong`.
 template <class T>

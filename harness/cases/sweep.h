@@ -17,8 +17,8 @@
 
 #include "harness/cases/bind.h"
 #include "harness/cases/cache_state.h"
-#include "harness/cases/checking.h"
 #include "harness/cases/case.h"
+#include "harness/cases/checking.h"
 
 namespace tutti::harness {
 

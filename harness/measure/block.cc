@@ -72,7 +72,8 @@ class Calls {
     for (int i = -options.discarded; i < options.samples; ++i) {
       const bool is_checked = checks_every && i >= 0;
       if (is_checked) ++salt_;
-      if (is_checked || variant_.instance().is_in_place) variant_.refill(salt_);  // in place the last result is no input
+      if (is_checked || variant_.instance().is_in_place)
+        variant_.refill(salt_);  // in place the last result is no input
       TUTTI_RETURN_IF_ERROR(call(options.operations));
       i >= 0 ? keep(samples_++) : static_cast<void>(++discarded_);
       if (is_checked) TUTTI_RETURN_IF_ERROR(verify_sample(is_further));
@@ -218,7 +219,8 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     if (record.wrong > 0 && result.wrong == 0) result.reason = record.reason.data();
     result.wrong += record.wrong;
   }
-  const bool judges_samples = variant.instance().collective == Collective::barrier && options.checking != Checking::none;
+  const bool judges_samples =
+      variant.instance().collective == Collective::barrier && options.checking != Checking::none;
   for (std::size_t i = 0; i < calls.kept(); ++i) {
     std::vector<SampleRecord> parts;
     for (const BlockRecord& record : all) parts.push_back(record.samples[i]);

@@ -248,11 +248,10 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
 
 /// One call that is verified, and no sample: after all that were measured without a look at what they did.
 Status check_last(Host& host, Variant& variant, Series& series, Source& source) {
-  TUTTI_ASSIGN_OR_RETURN(const BlockResult result, run_block(host, variant,
-                                                             {.salt = source.salt + 1,
-                                                              .samples = 0,
-                                                              .discarded = 1,
-                                                              .operations = series.operations}));
+  TUTTI_ASSIGN_OR_RETURN(
+      const BlockResult result,
+      run_block(host, variant,
+                {.salt = source.salt + 1, .samples = 0, .discarded = 1, .operations = series.operations}));
   source.salt = result.last_salt;
   series.reason = result.reason;
   series.wrong = result.wrong;
@@ -281,8 +280,8 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
     if (!is_first && now_ns >= end_ns) return {};
     const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
     const std::size_t i = order[block % count];
-    TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source,
-                                    {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, options));
+    TUTTI_RETURN_IF_ERROR(
+        add_block(host, variants[i], all[i], source, {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, options));
     if (block % count == count - 1) std::reverse(order.begin(), order.end());
   }
 }

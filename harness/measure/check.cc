@@ -109,7 +109,8 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, std::vector<Barr
 
 Result<Damage> check_in_order(Variant& variant, Order& order) {
   order.begin(case_id(variant.instance()));
-  return variant.run_simulated(order, variant.instance().bytes > kSimulatedLongBytes ? kSimulatedLongRounds : kSimulatedRounds);
+  return variant.run_simulated(
+      order, variant.instance().bytes > kSimulatedLongBytes ? kSimulatedLongRounds : kSimulatedRounds);
 }
 
 Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine) {

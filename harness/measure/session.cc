@@ -167,8 +167,8 @@ class Walk {
   Status open_afresh() {
     own_ = nullptr;
     TUTTI_ASSIGN_OR_RETURN(own_domain_, local::open_domain(domain_shape(spec_)));
-    TUTTI_ASSIGN_OR_RETURN(
-        own_, OwnBackend::create(*own_domain_, host_.ranks(), communicator_options(spec_, host_, cores_)));
+    TUTTI_ASSIGN_OR_RETURN(own_,
+                           OwnBackend::create(*own_domain_, host_.ranks(), communicator_options(spec_, host_, cores_)));
     backends_[own_->name()] = own_.get();
     return {};
   }

@@ -35,19 +35,19 @@ struct SessionSpec {
   std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
   int cells_after = 0;      ///< cells of jobs after this one, which share the budget
   std::size_t heap_bytes = 0;
-  std::optional<Bind> bind;     ///< see masks_for
-  std::int64_t operations = 0;  ///< of a soak, which has no cells
-  int launch = 1;               ///< which start of the ranks this is
-  bool tells_samples = false;   ///< measuring: every sample is reported
+  std::optional<Bind> bind;              ///< see masks_for
+  std::int64_t operations = 0;           ///< of a soak, which has no cells
+  int launch = 1;                        ///< which start of the ranks this is
+  bool tells_samples = false;            ///< measuring: every sample is reported
   Checking checking = Checking::sample;  ///< measuring: which results are verified
   CacheState cache = CacheState::hot;    ///< measuring: where the buffers are at the start of a call
   std::chrono::nanoseconds skew{};       ///< measuring: by how much one rank enters after the others
-  bool has_limit = false;       ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
+  bool has_limit = false;  ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
   /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
   std::optional<std::uint64_t> order_seed;
   std::optional<SlowDown> slow_down = {};  ///< of the own backend
-  std::string blind;   ///< parts that the verifier on trial does not look at; see sight_without
-  std::string faults;  ///< put into a case of each cell, one after the other; see parse_faults
+  std::string blind;                       ///< parts that the verifier on trial does not look at; see sight_without
+  std::string faults;                      ///< put into a case of each cell, one after the other; see parse_faults
 };
 
 [[nodiscard]] std::string to_json(const SessionSpec& spec);

@@ -71,10 +71,11 @@ const std::array kColumns{
            "hot: buffers are where the call before left them; cold: flushed from all caches before each call; empty: "
            "nothing was measured",
            &Row::cache},
-    Column{"skew", "us",
-           "by how much one rank, another one in each call, entered later than the others; times are then from its entry "
-           "on; empty: they entered together",
-           &Row::skew},
+    Column{
+        "skew", "us",
+        "by how much one rank, another one in each call, entered later than the others; times are then from its entry "
+        "on; empty: they entered together",
+        &Row::skew},
 };
 
 /// A field as text, by its type.

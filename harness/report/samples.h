@@ -18,7 +18,8 @@ namespace tutti::harness {
 /// One sample on all ranks. Durations are of one operation, where a sample is a loop of several: the loop's, divided by
 /// their number.
 struct Sample {
-  double global_us = 0;        ///< from the earliest arrival to the latest end: what the row's times are made of, but with --skew
+  double global_us =
+      0;  ///< from the earliest arrival to the latest end: what the row's times are made of, but with --skew
   double last_arrival_us = 0;  ///< from the latest arrival to the latest end; below 0 where ranks end before it
   double skew_us = 0;          ///< from the earliest arrival to the latest, not divided
   int arrived_last = 0;        ///< rank

@@ -145,7 +145,7 @@ void fill_stream(std::span<std::byte> bytes, std::uint32_t first, const Stream s
 #if defined(__x86_64__)
 template <class T>
 [[gnu::target("avx2"), gnu::flatten]] void fill_stream_avx2(std::span<std::byte> bytes, std::uint32_t first,
-                                                           const Stream& stream, Op op) {
+                                                            const Stream& stream, Op op) {
   fill_stream<T>(bytes, first, stream, op);
 }
 #endif

@@ -9,7 +9,6 @@
 namespace tutti::perf {
 namespace {
 
-
 constexpr std::array kPrograms{
     Program{.name = "all_reduce_perf", .collective = Collective::all_reduce},
     Program{.name = "all_gather_perf", .collective = Collective::all_gather},

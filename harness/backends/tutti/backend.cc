@@ -52,7 +52,7 @@ class PreparedCalls final : public Prepared {
 }  // namespace
 
 Result<std::unique_ptr<OwnBackend>> OwnBackend::create(Domain& domain, const std::vector<int>& ranks,
-                                                           const CommunicatorOptions& options) {
+                                                       const CommunicatorOptions& options) {
   std::unique_ptr<OwnBackend> backend(new OwnBackend(domain, options));
   for (const int rank : ranks) {
     TUTTI_ASSIGN_OR_RETURN(auto communicator, Communicator::create(domain, rank, options));

@@ -17,7 +17,7 @@ class OwnBackend final : public Backend {
  public:
   /// One communicator for each of `ranks`. The domain must outlive the backend.
   [[nodiscard]] static Result<std::unique_ptr<OwnBackend>> create(Domain& domain, const std::vector<int>& ranks,
-                                                                    const CommunicatorOptions& options);
+                                                                  const CommunicatorOptions& options);
 
   /// Schedules that take the place of the named algorithm's: how tests put broken ones under the harness.
   using Substitute = std::function<std::optional<Schedule>(const Case&)>;

@@ -92,7 +92,8 @@ TEST_P(Block, VerifiesEverySampleOnDataOfItsOwnWhereThatIsChosen) {
 }
 
 TEST_P(Block, HasNoLastCallWhereNothingIsVerified) {
-  const BlockResult result = run([](int) { return false; }, {.salt = 7, .samples = kSamples, .checking = Checking::none});
+  const BlockResult result =
+      run([](int) { return false; }, {.salt = 7, .samples = kSamples, .checking = Checking::none});
   EXPECT_EQ(calls_, kDiscarded + kSamples);
   EXPECT_EQ(result.wrong, 0);
   EXPECT_EQ(result.times_us.size(), static_cast<std::size_t>(kSamples));
