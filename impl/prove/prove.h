@@ -101,9 +101,9 @@ struct ScheduleProof {
 
 /// Proves `schedule` out of and in place, with shared and private buffers, with units of one slot, of four slots (of
 /// two on more than 32 ranks), and with a block of a single element, and where it reduces also with a factor on each
-/// rank (plans that are the same with both kinds of buffers are walked once); where it takes counts, also with blocks of
-/// different lengths, some of them empty, in any order and with gaps; and that its cost formula, `least_slots` and
-/// `synchronises` say what is derived. Errors: refuted with the case and the first findings; those of bind.
+/// rank (plans that are the same with both kinds of buffers are walked once); where MOVEs take turns and there are four
+/// slices, also with turns of two; where it takes counts, also with blocks of different lengths, some of them empty, in
+/// any order and with gaps; and that its cost formula, `least_slots` and `synchronises` say what is derived. Errors: refuted with the case and the first findings; those of bind.
 [[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
 
 }  // namespace tutti

@@ -2,7 +2,7 @@
 // MOVE: operands get their places in bytes, in the mirror where a peer's buffer is staged; copies onto themselves are
 // dropped; and the rest is cut into ops, one per piece that is contiguous in every operand and lies in one slice.
 // Operands are streams of equally many bytes, so that the cuts are the ends of all their pieces. MOVEs that take turns
-// are lowered one after the other and then dealt out, a slice of each at a time.
+// are lowered one after the other and then dealt out, as many slices of each at a time as the slots allow.
 #include <algorithm>
 #include <vector>
 
@@ -38,6 +38,15 @@ void Lowering::lower_move(const Step& step) {
   if (!destinations_.empty()) emit(destinations_, sources_, step.is_final ? mark_final : 0);
 }
 
+/// A turn of n slices is a slice of n times the size to a channel of a share of the slots.
+int Lowering::slices_per_turn() const {
+  const int slots = request_.resources.slots;
+  for (int n = slots; n > 1; --n) {
+    if (n * schedule_.least_slots((header_.slices + n - 1) / n) <= slots) return n;
+  }
+  return 1;
+}
+
 void Lowering::take_turns() {
   struct Rest {
     std::size_t next;
@@ -50,11 +59,13 @@ void Lowering::take_turns() {
   const auto begin = static_cast<std::ptrdiff_t>(chain_.front());
   std::vector<PlanOp> in_turn;
   in_turn.reserve(ops_.size() - chain_.front());
+  const int most = slices_per_turn();
   while (!rests.empty()) {
     for (Rest& rest : rests) {
-      do {
+      for (int slices = 0; slices < most && rest.next < rest.end; ++rest.next) {
         in_turn.push_back(ops_[rest.next]);
-      } while ((ops_[rest.next++].marks & mark_closes) == 0);
+        if ((ops_[rest.next].marks & mark_closes) != 0) ++slices;
+      }
     }
     std::erase_if(rests, [](const Rest& rest) { return rest.next == rest.end; });
   }

@@ -86,6 +86,8 @@ class Lowering {
   // ---- MOVE: lower_move.cc
 
   void lower_move(const Step& step);
+  /// How many slices of each MOVE go through in a turn.
+  [[nodiscard]] int slices_per_turn() const;
   /// Puts the ops of the chain's MOVEs in the order of their turns.
   void take_turns();
   /// A MOVE within my memory, for staging; nothing where it is empty.

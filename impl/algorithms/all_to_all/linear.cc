@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear all_to_all: all sends and then all receives, every one of them in turn with the next: the first slice of every
-// block leaves, the first slice of every block arrives, then the second ones. One slot per channel is enough for any
+// Linear all_to_all: all sends and then all receives, every one of them in turn with the next: the first slices of every
+// block leave, the first slices of every block arrive, then the next ones. One slot per channel is enough for any
 // lengths, no pair waits for another's long block to pass as a whole, and in place slice k of every block has left
 // before slice k of any arrives.
 //

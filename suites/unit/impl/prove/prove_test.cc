@@ -68,11 +68,19 @@ TEST(ProveSchedule, EveryAlgorithmHoldsForEveryRankCountAndRoot) {
 
 TEST(ProveSchedule, ProvesEveryFormWithBothKindsOfBuffers) {
   for (const Algorithm* algorithm : all_algorithms()) {
-    const auto proof = prove_schedule(schedule_of(*algorithm, {.collective = algorithm->collective, .ranks = 3}));
+    const Schedule schedule = schedule_of(*algorithm, {.collective = algorithm->collective, .ranks = 3});
+    const auto proof = prove_schedule(schedule);
     ASSERT_TRUE(proof.is_ok()) << proof.status().message();
+    bool takes_turns = false;
+    for (int rank = 0; rank < 3; ++rank) {
+      for (int index = 0; index < schedule.step_count(rank); ++index) {
+        takes_turns |= schedule.step(rank, index).in_turn_with_next;
+      }
+    }
     const int with_factors = is_reducing(algorithm->collective) ? 2 : 0;
     const int with_counts = algorithm->takes_counts ? 2 : 0;
-    EXPECT_EQ(proof.value().proofs, 3 * 2 * 2 + with_factors + with_counts) << algorithm->name;
+    const int with_longer_turns = takes_turns ? 2 : 0;
+    EXPECT_EQ(proof.value().proofs, 3 * 2 * 2 + with_factors + with_counts + with_longer_turns) << algorithm->name;
   }
 }
 

@@ -167,7 +167,9 @@ TEST(Lower, ASliceOfSeveralPiecesOpensAtTheFirstAndClosesAtTheLast) {
 }
 
 TEST(Lower, MovesThatTakeTurnsAreDealtOutSliceBySlice) {
-  EXPECT_THAT(texts_of(plan_of(schedule_for(Collective::all_to_all, "pairwise", 2), request_for(0, 40))),
+  BindRequest request = request_for(0, 40);
+  request.resources.slots = 1;
+  EXPECT_THAT(texts_of(plan_of(schedule_for(Collective::all_to_all, "pairwise", 2), request)),
               ElementsAre("OUT+0 <- IN+0, 160 bytes",  //
                           "CH(1)+0 <- IN+160, 64 bytes, opens, closes, slice 64",
                           "OUT+160 <- CH(1)+0, 64 bytes, opens, closes, slice 64",
@@ -175,6 +177,36 @@ TEST(Lower, MovesThatTakeTurnsAreDealtOutSliceBySlice) {
                           "OUT+224 <- CH(1)+0, 64 bytes, opens, closes, slice 64",
                           "CH(1)+0 <- IN+288, 32 bytes, opens, closes, slice 32",
                           "OUT+288 <- CH(1)+0, 32 bytes, opens, closes, slice 32"));
+}
+
+TEST(Lower, ATurnIsAsManySlicesOfEachMoveAsTheSlotsAllow) {
+  BindRequest request = request_for(0, 80);  // five slices to each other
+  request.resources.slots = 2;
+  EXPECT_THAT(texts_of(plan_of(schedule_for(Collective::all_to_all, "pairwise", 2), request)),
+              ElementsAre("OUT+0 <- IN+0, 320 bytes",  //
+                          "CH(1)+0 <- IN+320, 64 bytes, opens, closes, slice 64",
+                          "CH(1)+0 <- IN+384, 64 bytes, opens, closes, slice 64",
+                          "OUT+320 <- CH(1)+0, 64 bytes, opens, closes, slice 64",
+                          "OUT+384 <- CH(1)+0, 64 bytes, opens, closes, slice 64",
+                          "CH(1)+0 <- IN+448, 64 bytes, opens, closes, slice 64",
+                          "CH(1)+0 <- IN+512, 64 bytes, opens, closes, slice 64",
+                          "OUT+448 <- CH(1)+0, 64 bytes, opens, closes, slice 64",
+                          "OUT+512 <- CH(1)+0, 64 bytes, opens, closes, slice 64",
+                          "CH(1)+0 <- IN+576, 64 bytes, opens, closes, slice 64",
+                          "OUT+576 <- CH(1)+0, 64 bytes, opens, closes, slice 64"));
+}
+
+TEST(Lower, ATurnIsShorterWhereItsSlicesNeedMoreSlots) {
+  Schedule schedule = schedule_for(Collective::all_to_all, "pairwise", 2);
+  schedule.least_slots = [](int slices) { return slices; };  // as if nothing took turns
+  BindRequest request = request_for(0, 32);                  // two slices
+  request.resources.slots = 3;
+  const std::vector<std::string> texts = texts_of(plan_of(schedule, request));
+  ASSERT_EQ(texts.size(), 5U);
+  EXPECT_EQ(texts[1], "CH(1)+0 <- IN+128, 64 bytes, opens, closes, slice 64");
+  EXPECT_EQ(texts[2], "CH(1)+0 <- IN+192, 64 bytes, opens, closes, slice 64");
+  schedule.least_slots = [](int slices) { return 1 + slices; };
+  EXPECT_EQ(texts_of(plan_of(schedule, request))[2], "OUT+128 <- CH(1)+0, 64 bytes, opens, closes, slice 64");
 }
 
 TEST(Lower, ATurnKeepsTheSlicesPiecesTogetherAndAMoveWithoutAnotherSliceIsPassedOver) {
@@ -194,6 +226,7 @@ TEST(Lower, ATurnKeepsTheSlicesPiecesTogetherAndAMoveWithoutAnotherSliceIsPassed
                           .least_slots = [](int /*slices*/) { return 1; }};
   BindRequest request = request_for(0, 16);
   request.resources.slot_bytes = 128;
+  request.resources.slots = 1;
   EXPECT_THAT(
       texts_of(plan_of(schedule, request)),
       ElementsAre("CH(1)+0 <- IN+0, 64 bytes, opens, closes, slice 64",  //
