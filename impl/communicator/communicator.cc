@@ -8,13 +8,6 @@ Status Work::wait(std::chrono::nanoseconds timeout) { return communicator_->wait
 Status Work::wait() { return communicator_->wait(ticket_, communicator_->timeout()); }
 std::string Work::position() const { return communicator_->position(ticket_); }
 
-Status Communicator::run_where_it_lies(Call call) {
-  const Problem problem{.collective = call.collective, .ranks = ranks(), .root = call.root};
-  const auto block_bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
-  call.is_in_place = lies_in_place(problem, rank(), call.input, call.output, block_bytes);
-  return run(call);
-}
-
 Status Communicator::broadcast(const void* input, void* output, Count count, Dtype dtype, int root, Buffers buffers) {
   return run_where_it_lies({.collective = Collective::broadcast,
                             .dtype = dtype,

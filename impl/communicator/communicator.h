@@ -264,7 +264,7 @@ class Communicator {
 
  private:
   /// run, with the placement that the addresses show.
-  Status run_where_it_lies(Call call);
+  virtual Status run_where_it_lies(const Call& call) = 0;
   Status run_v(Call call, const BlockTable& blocks);
   Status run_divided(const Call& call, const Division& division);
   /// One of the two is the list, as the collective has it; the other is empty.

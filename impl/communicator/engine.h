@@ -52,6 +52,7 @@ class Engine final : public Communicator {
   [[nodiscard]] std::chrono::nanoseconds timeout() const override { return options_.timeout; }
 
  private:
+  Status run_where_it_lies(const Call& call) override;
   friend class Formation;
   static constexpr std::int64_t kLeastChosenBytes = 16 * 1024;  ///< of scratch; a plan with less stores plainly
   static constexpr int kPatience = 256;  ///< polls of one word before a spinning wait looks around
@@ -104,8 +105,12 @@ class Engine final : public Communicator {
   [[nodiscard]] bool is_last(const Call& call, const PlanCache::Key& key) const {
     return key == last_.key && call.input == last_.input && call.output == last_.output && last_.entry != nullptr;
   }
-  /// A short call that repeats the last one while no other is under way; false: it stopped at a wait and is pending.
-  bool run_again();
+  /// Whether a call can be run again without a look at what it is: nothing is under way, and the machine is prepared.
+  [[nodiscard]] bool can_run_again() const { return last_.is_ready && first_ == next_; }
+  /// Runs the last call again. Requires: can_run_again.
+  Status run_again();
+  /// Its part before the first wait that takes long; false: it stopped there and is pending.
+  bool begin_again();
   /// Puts the last accepted call at the end of the ring.
   void enqueue();
   [[nodiscard]] Pending& pending(std::uint64_t ticket) { return ring_[ticket & ring_mask_]; }

@@ -221,7 +221,7 @@ Result<Work> Engine::post(const Call& call) {
 }
 
 /// What start_next, walk and finish do, without what is known of a short call: the machine is prepared for it already.
-inline bool Engine::run_again() {
+inline bool Engine::begin_again() {
   const PlanHeader& header = last_.plan.header();
   const std::uint64_t number = completed_ + 1;
   if (header.uses_generation && !generation_is_free(number)) [[unlikely]] {
@@ -249,18 +249,34 @@ inline bool Engine::run_again() {
   return false;
 }
 
-Status Engine::run(const Call& call) {
-  if (last_.is_ready && first_ == next_ && is_last(call, PlanCache::key_of(call))) [[likely]] {
-    machine_.set_patience(patience());
-    if (run_again()) [[likely]]
-      return {};
-  } else {
-    TUTTI_RETURN_IF_ERROR(accept(call));
-    enqueue();
-    progress(patience());
-    if (first_ == next_) return {};
-  }
+inline Status Engine::run_again() {
+  machine_.set_patience(patience());
+  if (begin_again()) [[likely]]
+    return {};
   return wait({.number = next_ - 1}, options_.timeout);
+}
+
+Status Engine::run(const Call& call) {
+  if (can_run_again() && is_last(call, PlanCache::key_of(call))) [[likely]]
+    return run_again();
+  TUTTI_RETURN_IF_ERROR(accept(call));
+  enqueue();
+  progress(patience());
+  if (first_ == next_) return {};
+  return wait({.number = next_ - 1}, options_.timeout);
+}
+
+/// A call that lies where the last one lay is placed as that was.
+Status Engine::run_where_it_lies(const Call& call) {
+  const bool is_last =
+      PlanCache::key_of(call).is_same_elsewhere(last_.key) && call.input == last_.input && call.output == last_.output;
+  if (can_run_again() && is_last) [[likely]]
+    return run_again();
+  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+  const auto block_bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
+  Call placed = call;
+  placed.is_in_place = lies_in_place(problem, rank_, call.input, call.output, block_bytes);
+  return run(placed);
 }
 
 Result<Work> Engine::post_transfer(const Transfers::Request& request, Count count) {

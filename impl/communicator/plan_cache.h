@@ -32,6 +32,11 @@ class PlanCache {
     Count count = 0;         ///< of a v form: a hash of its blocks
     const Schedule* schedule = nullptr;
     bool operator==(const Key&) const = default;
+    /// The same but for the placement, which the addresses decide.
+    [[nodiscard]] bool is_same_elsewhere(const Key& other) const {
+      return ((what ^ other.what) & ~kInPlace) == 0 && count == other.count && schedule == other.schedule;
+    }
+    static constexpr std::uint64_t kInPlace = std::uint64_t{1} << 31U;
   };
   /// A key that no call has.
   [[nodiscard]] static Key key_of_none() {
@@ -43,7 +48,8 @@ class PlanCache {
     // In the order in which they lie in Call, so that most of it is one load.
     const auto at = [](auto value, unsigned shift) { return static_cast<std::uint64_t>(value) << shift; };
     return {.what = at(call.collective, 0) | at(call.dtype, 8) | at(call.op, 16) |
-                    at(static_cast<std::uint32_t>(call.root), 32) | at(call.buffers, 24) | at(call.is_in_place, 31),
+                    at(static_cast<std::uint32_t>(call.root), 32) | at(call.buffers, 24) |
+                    (call.is_in_place ? Key::kInPlace : 0),
             .count = call.count,
             .schedule = call.schedule};
   }

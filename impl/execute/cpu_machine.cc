@@ -147,6 +147,55 @@ inline bool CpuMachine::is_resolved(const PlanOp& op) const {
   return true;
 }
 
+bool CpuMachine::resolve_exchange(const PlanView& plan) {
+  exchange_.ops = nullptr;
+  const PlanOp* const ops = plan.ops();
+  const PlanOperand* const operands = plan.operands();
+  const PlanOperand& shown = operands[ops[0].first_operand];
+  const PlanOperand& contribution = operands[ops[0].first_operand + 1];
+  const PlanOperand& result = operands[ops[3].first_operand];
+  const auto is_buffer = [](const PlanOperand& operand) {
+    return operand.is_mine && (operand.space == Space::input || operand.space == Space::output);
+  };
+  const RankSet awaited = operands[ops[2].first_operand].ranks;
+  if (ops[0].shortcut != Shortcut::copy || ops[3].shortcut != Shortcut::reduce || shown.space != Space::line ||
+      !is_buffer(contribution) || !is_buffer(result) || awaited.n > kMostShortcutSources) {
+    return false;
+  }
+  exchange_.source_count = 0;
+  for (int i = 1; i <= ops[3].sources; ++i) {
+    if (!append_source(operands[ops[3].first_operand + static_cast<std::uint32_t>(i)])) return false;
+  }
+  exchange_.awaited_count = awaited.n;
+  for (int i = 0; i < awaited.n; ++i) {
+    const int rank = awaited.at(i, ranks_);
+    exchange_.awaited[static_cast<std::size_t>(i)] = {.rank = rank,
+                                                      .lines = seats_[static_cast<std::size_t>(rank)].lines};
+  }
+  exchange_.contribution = mine(contribution);
+  exchange_.bytes = static_cast<std::size_t>(ops[0].bytes);
+  exchange_.offset = static_cast<std::size_t>(shown.offset);
+  exchange_.result = mine(result);
+  exchange_.result_bytes = static_cast<std::size_t>(ops[3].bytes);
+  exchange_.input = mine_[static_cast<std::size_t>(Space::input)];
+  exchange_.output = mine_[static_cast<std::size_t>(Space::output)];
+  exchange_.ops = ops;
+  return true;
+}
+
+bool CpuMachine::append_source(const PlanOperand& operand) {
+  const bool is_in_line = operand.space == Space::line;
+  if (!is_in_line && !operand.is_mine) return false;
+  if (!is_in_line && operand.space != Space::input && operand.space != Space::output) return false;
+  for (int i = 0; i < operand.ranks.n; ++i) {
+    if (exchange_.source_count == exchange_.sources.size()) return false;
+    const auto rank = static_cast<std::size_t>(operand.ranks.at(i, ranks_));
+    const std::byte* const address = is_in_line ? seats_[rank].lines->payload.data() + operand.offset : mine(operand);
+    exchange_.sources[exchange_.source_count++] = {.address = address, .in_line = is_in_line ? ~std::size_t{0} : 0};
+  }
+  return true;
+}
+
 void CpuMachine::move_scaled(const PlanOp& op, const PlanOperand* operand) {
   resolve_all(op, operand);
   resolved_ = {};  // the pointers move on, piece by piece

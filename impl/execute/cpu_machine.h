@@ -25,6 +25,15 @@ inline void pause() {
 #endif
 }
 
+/// Fetches a line of memory for stores that come later, away from those who read it last.
+inline void fetch_to_write(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(line)));  // what GCC makes of the builtin fetches to read
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 /// [0, bytes) of `source` to `destination`, 1 <= bytes <= kLineBytes, by two overlapping moves: no call and no loop.
 inline void copy_small(std::byte* destination, const std::byte* source, std::size_t bytes) {
   const auto both_ends = [&]<std::size_t width>(std::integral_constant<std::size_t, width>) {
@@ -72,6 +81,7 @@ class CpuMachine {
     line_offset_ = generation * sizeof(FlagLine);
     scratch_offset_ = generation * scratch_bytes_;
     my_line_ = my_lines_ + generation;
+    next_line_ = my_lines_ + ((number + 1) & generation_mask_);
     mine_[static_cast<std::size_t>(Space::scratch)] = my_scratch_ + scratch_offset_;
     mine_[static_cast<std::size_t>(Space::line)] = my_line_->payload.data();
     awaited_ = nullptr;
@@ -90,7 +100,10 @@ class CpuMachine {
   void set_streams_staging(bool streams) { streams_staging_ = streams; }
 
   /// Plans that this machine has walked are no more.
-  void forget_plans() { resolved_ = {}; }
+  void forget_plans() {
+    resolved_ = {};
+    exchange_.ops = nullptr;
+  }
 
   /// Empty, or why the operation cannot go on (mismatch naming the peer).
   [[nodiscard]] const Status& failure() const { return failure_; }
@@ -101,12 +114,7 @@ class CpuMachine {
   // ---- what step.h asks for
 
   [[nodiscard]] bool heard(int rank, std::uint16_t phase) {
-    const FlagLine& line = line_of(seats_[static_cast<std::size_t>(rank)]);
-    const std::uint64_t wanted = flag_base_ | phase;
-    if (line.flag.load(std::memory_order_acquire) < wanted && !await(line.flag, wanted)) return false;
-    if (line.hash == hash_) return true;
-    fail_on_mismatch(rank);
-    return false;
+    return heard({.rank = rank, .lines = seats_[static_cast<std::size_t>(rank)].lines}, flag_base_ | phase);
   }
 
   void announce(const PlanOp& op) {
@@ -121,6 +129,7 @@ class CpuMachine {
     }
     if ((op.marks & mark_identifies) != 0) line.hash = hash_;
     line.flag.store(flag_base_ | op.phase, std::memory_order_release);
+    fetch_to_write(next_line_);
   }
 
   [[nodiscard]] bool channels_ready(const PlanOp& op, const PlanOperand* operand);
@@ -138,8 +147,65 @@ class CpuMachine {
     }
   }
   void close_channels(const PlanOp& op, const PlanOperand* operand);
+  /// As tutti::exchange, with operands that are found once for all operations on the same plan and buffers.
+  bool exchange(Lane& lane, const PlanView& plan) {
+    if (!is_known(plan) && !resolve_exchange(plan)) return tutti::exchange(lane, plan, *this);
+    const Exchange& known = exchange_;
+    copy_small(my_line_->payload.data() + known.offset, known.contribution, known.bytes);
+    announce(known.ops[1]);
+    const std::uint64_t wanted = flag_base_ | known.ops[2].phase;
+    for (int i = 0; i < known.awaited_count; ++i) {
+      if (heard(known.awaited[static_cast<std::size_t>(i)], wanted)) continue;
+      lane = {.at = 2, .cursor = i};
+      return false;
+    }
+    std::array<const std::byte*, kMostShortcutSources> sources;
+    for (std::size_t i = 0; i < known.source_count; ++i) {
+      sources[i] = known.sources[i].address + (line_offset_ & known.sources[i].in_line);
+    }
+    small_kernel_(known.result, sources.data(), static_cast<int>(known.source_count), known.result_bytes);
+    return true;
+  }
 
  private:
+  struct Awaited {
+    int rank;
+    FlagLine* lines;
+  };
+  [[nodiscard]] bool heard(const Awaited& from, std::uint64_t wanted) {
+    const FlagLine& line = at_generation(from.lines);
+    if (line.flag.load(std::memory_order_acquire) < wanted && !await(line.flag, wanted)) return false;
+    if (line.hash == hash_) return true;
+    fail_on_mismatch(from.rank);
+    return false;
+  }
+  /// Of an exchange what lasts from one operation on a plan and its buffers to the next.
+  struct Exchange {
+    /// In a rank's line of generation 0, or in a buffer of mine.
+    struct Source {
+      const std::byte* address;
+      std::size_t in_line;  ///< all bits, or none
+    };
+    const PlanOp* ops = nullptr;  ///< nullptr: of no plan
+    const std::byte* input = nullptr;
+    const std::byte* output = nullptr;
+    const std::byte* contribution = nullptr;
+    std::size_t bytes = 0;   ///< of it
+    std::size_t offset = 0;  ///< and where it goes in my line
+    std::byte* result = nullptr;
+    std::size_t result_bytes = 0;
+    int awaited_count = 0;
+    std::size_t source_count = 0;
+    std::array<Awaited, kMostShortcutSources> awaited;
+    std::array<Source, kMostShortcutSources> sources;
+  };
+  [[nodiscard]] bool is_known(const PlanView& plan) const {
+    return exchange_.ops == plan.ops() && exchange_.input == mine_[static_cast<std::size_t>(Space::input)] &&
+           exchange_.output == mine_[static_cast<std::size_t>(Space::output)];
+  }
+  /// False where the operands are not all in lines and in my buffers, or there are too many.
+  bool resolve_exchange(const PlanView& plan);
+  bool append_source(const PlanOperand& operand);
   /// My end of one direction to or from a peer.
   struct ChannelEnd {
     ChannelMemory memory;
@@ -148,9 +214,11 @@ class CpuMachine {
     std::uint64_t consumed_seen = 0;  ///< sender: the receiver's count when last read
   };
 
-  [[nodiscard]] FlagLine& line_of(const Seat& seat) const {
-    return *reinterpret_cast<FlagLine*>(reinterpret_cast<std::byte*>(seat.lines) + line_offset_);
+  /// A rank's line for this operation; `lines` are its lines of all generations.
+  [[nodiscard]] FlagLine& at_generation(FlagLine* lines) const {
+    return *reinterpret_cast<FlagLine*>(reinterpret_cast<std::byte*>(lines) + line_offset_);
   }
+  [[nodiscard]] FlagLine& line_of(const Seat& seat) const { return at_generation(seat.lines); }
   /// Waits in place as long as there is patience; false leaves the word for may_go_on.
   bool await(const std::atomic<std::uint64_t>& word, std::uint64_t value) {
     for (int polls = patience_; polls > 0; --polls) {
@@ -236,6 +304,7 @@ class CpuMachine {
     std::uintptr_t value;
   };
   Resolved resolved_;
+  Exchange exchange_;
   std::vector<KnownReference> references_;
 
   // Of the work and the operation at hand.
@@ -248,6 +317,7 @@ class CpuMachine {
   std::size_t line_offset_ = 0;     // of its generation among a rank's lines
   std::size_t scratch_offset_ = 0;  // and in a rank's scratch
   FlagLine* my_line_ = nullptr;
+  FlagLine* next_line_ = nullptr;
   std::array<std::byte*, 5> mine_{};  // [Space]
 
   int patience_ = 0;

@@ -9,7 +9,8 @@
 //   bool channels_ready(const PlanOp&, const PlanOperand*)   every source slot is full and every destination slot free
 //   void move(const PlanOp&, const PlanOperand*)             computes the piece
 //   void close_channels(const PlanOp&, const PlanOperand*)   publishes destination slots, releases source slots
-// where the operands are the step's own: destinations, then sources.
+// where the operands are the step's own: destinations, then sources. It may have an `exchange` of its own, which does
+// what the one below does.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,13 @@ TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machin
   const PlanOperand* const operands = plan.operands();
   const std::uint32_t end = plan.header().ops;
   const int ranks = plan.header().ranks;
-  if (plan.header().is_exchange && lane.at == 0) return exchange(lane, plan, machine);
+  if (plan.header().is_exchange && lane.at == 0) {
+    if constexpr (requires { machine.exchange(lane, plan); }) {
+      return machine.exchange(lane, plan);
+    } else {
+      return exchange(lane, plan, machine);
+    }
+  }
   Lane here = lane;  // in registers: the machine's stores cannot change it
   for (; here.at < end; ++here.at) {
     const PlanOp& op = ops[here.at];
