@@ -5,15 +5,26 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "impl/reduce/kernels_isa.h"
 
 namespace tutti {
 namespace {
 
+#ifdef __x86_64__
+/// Asked of the CPU itself: not every compiler's builtin knows the name. Requires AVX of the operating system too.
+bool cpu_has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 bool cpu_has_avx2() {
 #ifdef __x86_64__
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  return __builtin_cpu_supports("avx2") && cpu_has_f16c();
 #else
   return false;
 #endif
@@ -22,7 +33,7 @@ bool cpu_has_avx2() {
 bool cpu_has_avx512() {
 #ifdef __x86_64__
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("f16c");
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && cpu_has_f16c();
 #else
   return false;
 #endif
