@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <random>
 
 #include "harness/faults/kernel_faults.h"
+#include "harness/faults/open_plan.h"
 #include "impl/communicator/plan_cache.h"
 
 namespace tutti::harness {
@@ -18,8 +20,6 @@ struct Part {
   std::int64_t bytes = 0;
   [[nodiscard]] std::int64_t end() const { return first + bytes; }
 };
-
-bool is_my_output(const PlanOperand& operand) { return operand.space == Space::output && operand.is_mine; }
 
 /// What others read: a slot, or staged in scratch or a flag's line.
 bool is_on_the_way(const PlanOperand& operand) {
@@ -71,24 +71,13 @@ class Breaker {
 
  private:
   [[nodiscard]] std::size_t draw(std::size_t below) { return random_() % below; }
-  [[nodiscard]] std::vector<std::size_t> ops_where(const std::function<bool(OpenOp&)>& fits) {
-    std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < plan_.ops.size(); ++i) {
-      if (fits(plan_.ops[i])) found.push_back(i);
-    }
-    return found;
-  }
-  void insert(std::size_t at, OpenOp op) {
-    plan_.ops.insert(plan_.ops.begin() + static_cast<std::ptrdiff_t>(at), std::move(op));
-  }
-
   /// A MOVE without sources: the kernel then flips a bit of its destination.
   [[nodiscard]] OpenOp flip_of(PlanOperand destination) const {
     return {.op = {.verb = Verb::move, .destinations = 1, .bytes = element_}, .operands = {destination}};
   }
 
   bool flip_on_the_way() {
-    const auto found = ops_where([](OpenOp& one) { return one.moves(); });
+    const auto found = plan_.ops_where([](OpenOp& one) { return one.moves(); });
     if (found.empty()) return false;
     const std::size_t at = found[draw(found.size())];
     OpenOp& op = plan_.ops[at];
@@ -101,8 +90,8 @@ class Breaker {
     closing.op.bytes = 0;
     closing.op.marks &= static_cast<std::uint8_t>(~mark_opens);
     op.op.marks &= static_cast<std::uint8_t>(~mark_closes);
-    insert(at + 1, std::move(closing));
-    insert(at + 1, std::move(flip));
+    plan_.insert(at + 1, std::move(closing));
+    plan_.insert(at + 1, std::move(flip));
     bound_.kernel = flipping_kernel(bound_.kernel, static_cast<unsigned>(draw(static_cast<std::size_t>(8 * element_))));
     return true;
   }
@@ -118,7 +107,7 @@ class Breaker {
   }
 
   bool drop_message() {
-    const auto found = ops_where([](OpenOp& one) {
+    const auto found = plan_.ops_where([](OpenOp& one) {
       return one.moves() &&
              std::ranges::any_of(one.operands.begin(), one.operands.begin() + one.op.destinations, is_on_the_way);
     });
@@ -128,7 +117,7 @@ class Breaker {
   }
 
   bool double_contribution() {
-    const auto found = ops_where([](OpenOp& one) { return one.moves() && one.values() >= 2; });
+    const auto found = plan_.ops_where([](OpenOp& one) { return one.moves() && one.values() >= 2; });
     if (found.empty()) return false;
     OpenOp& op = plan_.ops[found[draw(found.size())]];
     const bool scales = (op.op.marks & mark_scales) != 0;
@@ -148,26 +137,6 @@ class Breaker {
     return true;
   }
 
-  /// Cuts MOVEs to the output so that none lies on both sides of `boundary`.
-  void cut_at(std::int64_t boundary) {
-    for (std::size_t i = 0; i < plan_.ops.size(); ++i) {
-      OpenOp& op = plan_.ops[i];
-      if (!op.moves()) continue;
-      const auto outside = std::ranges::find_if(op.operands, [&](const PlanOperand& one) {
-        return is_my_output(one) && one.offset < boundary && boundary < one.offset + op.op.bytes;
-      });
-      if (outside == op.operands.end()) continue;
-      OpenOp rest = op;
-      const std::int64_t first = boundary - outside->offset;
-      for (PlanOperand& operand : rest.operands) operand.offset += first;
-      rest.op.bytes -= first;
-      rest.op.marks &= static_cast<std::uint8_t>(~mark_opens);
-      op.op.bytes = first;
-      op.op.marks &= static_cast<std::uint8_t>(~mark_closes);
-      insert(i + 1, std::move(rest));
-    }
-  }
-
   /// Blocks of different lengths change places as far as the shorter one goes.
   bool swap_blocks() {
     std::erase_if(blocks_, [](const Part& block) { return block.bytes == 0; });
@@ -185,8 +154,8 @@ class Breaker {
       return false;
     }
     for (const Part& part : {one, other}) {
-      cut_at(part.first);
-      cut_at(part.end());
+      plan_.cut_output_at(part.first);
+      plan_.cut_output_at(part.end());
     }
     bool is_found = false;
     for (OpenOp& op : plan_.ops) {
@@ -251,8 +220,8 @@ class Breaker {
     std::erase_if(blocks_, [](const Part& block) { return block.bytes == 0; });
     if (blocks_.empty()) return false;
     const Part block = blocks_[draw(blocks_.size())];
-    cut_at(block.first);
-    cut_at(block.end());
+    plan_.cut_output_at(block.first);
+    plan_.cut_output_at(block.end());
     bool is_found = false;
     for (OpenOp& op : plan_.ops) {
       if (!op.moves()) continue;
@@ -305,34 +274,6 @@ class Breaker {
 };
 
 }  // namespace
-
-int OpenPlan::OpenOp::values() const {
-  int count = 0;
-  for (std::size_t i = op.destinations; i < operands.size(); ++i)
-    count += operands[i].is_mine ? 1 : operands[i].ranks.n;
-  return count;
-}
-
-OpenPlan::OpenPlan(const Plan& plan) : header(plan.header()) {
-  header.is_exchange = false;
-  for (const PlanOp& op : plan.ops()) {
-    const std::size_t count = op.verb == Verb::move ? std::size_t{op.destinations} + op.sources : 1;
-    const auto operands = plan.operands().subspan(op.first_operand, count);
-    ops.push_back({.op = op, .operands = {operands.begin(), operands.end()}});
-    ops.back().op.shortcut = Shortcut::none;
-  }
-}
-
-Plan OpenPlan::closed() const {
-  std::vector<PlanOp> closed;
-  std::vector<PlanOperand> operands;
-  for (const OpenOp& one : ops) {
-    closed.push_back(one.op);
-    closed.back().first_operand = static_cast<std::uint32_t>(operands.size());
-    operands.insert(operands.end(), one.operands.begin(), one.operands.end());
-  }
-  return {header, closed, operands, {}};
-}
 
 bool is_plan_fault(Fault fault) {
   return fault != Fault::previous_data && fault != Fault::wrong_root && fault != Fault::off_by_one_count &&

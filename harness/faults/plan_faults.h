@@ -4,36 +4,15 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
-#include <vector>
 
 #include "harness/faults/fault.h"
 #include "harness/verify/oracle.h"
-#include "impl/schedule/plan.h"
 
 namespace tutti {
 struct BoundEntry;
 }
 
 namespace tutti::harness {
-
-/// A plan taken apart. Shortcuts are gone: every MOVE takes the kernel.
-struct OpenPlan {
-  struct OpenOp {
-    PlanOp op;
-    std::vector<PlanOperand> operands;  ///< of a MOVE: destinations, then sources
-
-    [[nodiscard]] bool moves() const { return op.verb == Verb::move && op.bytes > 0; }
-    [[nodiscard]] PlanOperand& source(std::size_t i) { return operands[op.destinations + i]; }
-    /// How many values are reduced to one.
-    [[nodiscard]] int values() const;
-  };
-  explicit OpenPlan(const Plan& plan);
-  [[nodiscard]] Plan closed() const;
-
-  PlanHeader header;
-  std::vector<OpenOp> ops;
-};
 
 /// What is broken, and where.
 struct PlanFault {
