@@ -42,12 +42,12 @@ int weight(const Row& row) {
 }
 
 /// Of those launches that have one.
-std::optional<double> median_of(const std::vector<Row>& launches, std::optional<double> Row::*member) {
+std::optional<double> median_where_known(const std::vector<Row>& launches, std::optional<double> Row::*member) {
   std::vector<double> values;
   for (const Row& one : launches) {
     if (one.*member) values.push_back(*(one.*member));
   }
-  return summarise(values).median;
+  return values.empty() ? std::nullopt : std::optional(median_of(std::move(values)));
 }
 
 std::string percent(const std::optional<double>& part, const std::optional<double>& whole) {
@@ -77,8 +77,8 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.time_median = row.time_ci_low = row.time_ci_high = row.time_min = row.time_max = {};
   row.time_p90 = row.autocorrelation = {};
   row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = {};
-  row.limit_time = median_of(launches, &Row::limit_time);
-  row.limit_fraction = median_of(launches, &Row::limit_fraction);
+  row.limit_time = median_where_known(launches, &Row::limit_time);
+  row.limit_fraction = median_where_known(launches, &Row::limit_fraction);
   row.samples = 0;
   for (const Row& one : launches) {
     row.samples += one.samples;
