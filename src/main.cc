@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `tutti`: one subcommand per file.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <new>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "harness/report/file.h"
 #include "impl/communicator/rendezvous.h"
 #include "impl/types/names.h"
 #include "src/program.h"
@@ -34,9 +32,8 @@ int refuse_job(const CLI::App& program) {
 
 /// What was printed must have arrived.
 int conclude(int code) {
-  const bool has_arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (has_arrived || code != exit_ok) return code;
-  return complain(error(Code::invalid_argument, "the output cannot be written: {}", std::strerror(errno)));
+  const Status arrived = harness::flush_output();
+  return arrived.is_ok() || code != exit_ok ? code : complain(arrived);
 }
 
 }  // namespace
@@ -66,7 +63,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& failure) {
     return complain(usage_error(program, failure, argc, argv));
   } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
-    return complain(tutti::error(tutti::Code::invalid_argument, "the output cannot be written: {}", failure.what()));
+    return complain(tutti::harness::cannot_print(failure.what()));
   } catch (const std::bad_alloc&) {
     return complain(tutti::error(tutti::Code::resource, "out of memory"));
   }

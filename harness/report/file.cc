@@ -65,4 +65,13 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+Status flush_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  return cannot_print(std::generic_category().message(errno));
+}
+
+Status cannot_print(std::string_view why) {
+  return error(Code::invalid_argument, "the output cannot be written: {}", why);
+}
+
 }  // namespace tutti::harness

@@ -23,4 +23,10 @@ namespace tutti::harness {
 /// The whole of a file that the user named. Errors: invalid_argument naming the path and the reason.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
+/// That all which was printed has arrived: flushes stdout. Errors: invalid_argument with the reason; output that nobody
+/// can read is the user's mistake.
+[[nodiscard]] Status flush_output();
+/// The same error, of a failure that somebody else has seen.
+[[nodiscard]] Status cannot_print(std::string_view why);
+
 }  // namespace tutti::harness

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/launch/joined_job.h"
+#include "harness/report/file.h"
 #include "harness/report/machine.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/reports.h"
@@ -252,12 +253,10 @@ int main_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     const int code = tutti::perf::main_of(argc, argv);
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    if (code != tutti::perf::exit_ok) return code;
-    return tutti::perf::complain(argv[0], tutti::error(tutti::Code::invalid_argument, "the output cannot be written"));
+    const tutti::Status arrived = tutti::harness::flush_output();
+    return arrived.is_ok() || code != tutti::perf::exit_ok ? code : tutti::perf::complain(argv[0], arrived);
   } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
-    return tutti::perf::complain(
-        argv[0], tutti::error(tutti::Code::invalid_argument, "the output cannot be written: {}", failure.what()));
+    return tutti::perf::complain(argv[0], tutti::harness::cannot_print(failure.what()));
   } catch (const std::bad_alloc&) {
     return tutti::perf::complain(argv[0], tutti::error(tutti::Code::resource, "out of memory"));
   }
