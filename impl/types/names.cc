@@ -27,7 +27,23 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string shown(std::string_view text) {
+  std::string result;
+  for (const char c : text.substr(0, kMostShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n' || c == '\t') {
+      result += c == '\n' ? "\\n" : "\\t";
+    } else if (byte < ' ' || byte == 0x7f) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return text.size() > kMostShown ? result + "..." : result;
+}
+
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
+  name = name.substr(0, kMostShown);
   std::string nearest;
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const std::string& candidate : candidates) {
@@ -40,7 +56,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 }
 
 Status unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> candidates) {
-  return error(Code::invalid_argument, "unknown {} '{}': did you mean '{}'? (one of: {})", kind, name,
+  return error(Code::invalid_argument, "unknown {} '{}': did you mean '{}'? (one of: {})", kind, shown(name),
                nearest_name(name, candidates), fmt::join(candidates, " "));
 }
 

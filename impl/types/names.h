@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that people type: finding the nearest right one for a wrong one, and the one sentence that says so.
+// What people type, in messages: the nearest right name for a wrong one, the one sentence that says so, and a text that
+// may hold anything.
 #pragma once
 
 #include <span>
@@ -10,7 +11,13 @@
 
 namespace tutti {
 
+inline constexpr std::size_t kMostShown = 200;  ///< bytes
+
+/// `text` for a message: in one line, control characters as \n or \x1b, and of a long one the beginning.
+[[nodiscard]] std::string shown(std::string_view text);
+
 /// The candidate with the least edit distance (Damerau-Levenshtein, adjacent swaps count one); empty if there is none.
+/// Of a long name the beginning is compared.
 [[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 /// invalid_argument: `unknown <kind> 'flaot': did you mean 'float'? (one of: float int32 bfloat16)`.
