@@ -11,20 +11,15 @@
 #include <fmt/ranges.h>
 
 #include "harness/cases/lists.h"
-#include "impl/types/names.h"
+#include "harness/cases/kinds.h"
 
 namespace tutti::harness {
 namespace {
 
-template <class Id, std::size_t n>
-Result<Id> parse_name(std::string_view kind, std::string_view name, const std::array<Id, n>& ids) {
-  std::vector<std::string> names;
-  for (const Id id : ids) {
-    if (to_string(id) == name) return id;
-    names.emplace_back(to_string(id));
-  }
-  return unknown_name(kind, name, names);
-}
+constexpr std::array kRanksAs{Named{RanksAs::processes, "processes"}, Named{RanksAs::threads, "threads"},
+                              Named{RanksAs::tasks, "tasks"}};
+constexpr std::array kPlacements{Named{Placement::out, "out"}, Named{Placement::in, "in"}};
+constexpr std::array kCadences{Named{Cadence::isolated, "isolated"}, Named{Cadence::streaming, "streaming"}};
 
 enum Part : std::size_t { collective, system, transport, dtype, op, ranks, root, bytes, placement, buffers, cadence };
 constexpr std::array<std::string_view, 11> kParts{"collective", "backend.algorithm", "transport", "dtype",
@@ -165,34 +160,19 @@ class IdReader {
 
 }  // namespace
 
-std::string_view to_string(RanksAs ranks_as) {
-  switch (ranks_as) {
-    case RanksAs::processes:
-      return "processes";
-    case RanksAs::threads:
-      return "threads";
-    case RanksAs::tasks:
-      return "tasks";
-  }
-  return "unknown";
-}
+std::string_view to_string(RanksAs ranks_as) { return name_in(kRanksAs, ranks_as); }
+std::string_view to_string(Placement placement) { return name_in(kPlacements, placement); }
+std::string_view to_string(Cadence cadence) { return name_in(kCadences, cadence); }
 
-std::string_view to_string(Placement where) { return where == Placement::in ? "in" : "out"; }
-std::string_view to_string(Cadence cadence) { return cadence == Cadence::streaming ? "streaming" : "isolated"; }
-
-Result<RanksAs> parse_ranks_as(std::string_view name) {
-  return parse_name("ranks-as", name, std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks});
-}
-Result<Placement> parse_placement(std::string_view name) {
-  return parse_name("placement", name, std::array{Placement::out, Placement::in});
-}
+Result<RanksAs> parse_ranks_as(std::string_view name) { return parse_kind("ranks-as", name, kRanksAs); }
+Result<Placement> parse_placement(std::string_view name) { return parse_kind("placement", name, kPlacements); }
 Result<Buffers> parse_buffers(std::string_view name) {
-  return parse_name("buffers", name, std::array{Buffers::private_, Buffers::shared});
-}
-Result<Cadence> parse_cadence(std::string_view name) {
-  return parse_name("cadence", name, std::array{Cadence::isolated, Cadence::streaming});
+  static const std::array kBuffers{Named{Buffers::private_, to_string(Buffers::private_)},
+                                   Named{Buffers::shared, to_string(Buffers::shared)}};
+  return parse_kind("buffers", name, kBuffers);
 }
 
+Result<Cadence> parse_cadence(std::string_view name) { return parse_kind("cadence", name, kCadences); }
 std::string_view dtype_name(const Cell& cell) { return has_data(cell.collective) ? to_string(cell.dtype) : kNone; }
 std::string_view placement_name(const Cell& cell) {
   if (!has_data(cell.collective)) return kNone;

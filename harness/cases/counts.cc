@@ -9,35 +9,21 @@
 #include <sstream>
 
 #include "harness/cases/counts_name.h"
-#include "impl/types/names.h"
+#include "harness/cases/kinds.h"
 #include "impl/types/scramble.h"
 
 namespace tutti::harness {
 namespace {
 
-struct Named {
-  Pattern pattern;
-  std::string_view name;
-};
+// All but `file`, which has a name for each.
 constexpr std::array kPatterns{Named{Pattern::equal, "equal"}, Named{Pattern::ramp, "ramp"},
                                Named{Pattern::one_heavy, "one-heavy"}, Named{Pattern::zeros, "zeros"},
                                Named{Pattern::random, "random"}};
 constexpr std::string_view kFilePrefix = "file-";
 constexpr std::size_t kHashDigits = 8;
 
-std::vector<std::string> pattern_names() {
-  std::vector<std::string> names;
-  for (const Named& row : kPatterns) names.emplace_back(row.name);
-  return names;
-}
-
-const Named* find_pattern(std::string_view name) {
-  const auto* const row = std::ranges::find(kPatterns, name, &Named::name);
-  return row == kPatterns.end() ? nullptr : row;
-}
-
 /// The numbers of one line.
-Status append_line(std::string_view file, std::size_t line, const std::string& text, std::vector<Count>& numbers) {
+Status append_line(std::size_t line, const std::string& text, std::vector<Count>& numbers) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     Count number = 0;
@@ -47,8 +33,8 @@ Status append_line(std::string_view file, std::size_t line, const std::string& t
       numbers.push_back(number);
       continue;
     }
-    return error(Code::invalid_argument, "counts '{}', line {}: '{}' is not a count: whole numbers from 0 to {}", file,
-                 line, word, kMostCount);
+    return error(Code::invalid_argument, "line {}: '{}' is not a count: whole numbers from 0 to {}", line, shown(word),
+                 kMostCount);
   }
   return {};
 }
@@ -82,33 +68,40 @@ std::string counts_name_of(const std::vector<Count>& numbers) {
 }
 
 Result<Counts> parse_counts(std::string_view text) {
-  if (const Named* row = find_pattern(text)) return Counts{.pattern = row->pattern, .name = std::string(row->name)};
+  const auto pattern = parse_kind("counts", text, kPatterns);
+  if (pattern.is_ok()) return Counts{.pattern = pattern.value(), .name = std::string(text)};
   std::ifstream file{std::string(text)};
   if (!file) {
     return error(Code::invalid_argument,
                  "counts '{}' are neither a pattern (equal ramp one-heavy zeros random) nor a "
                  "file that can be read: did you mean '{}'?",
-                 text, nearest_name(std::string(text), pattern_names()));
+                 shown(text), nearest_name(text, names_in(kPatterns)));
   }
+  auto counts = read_counts(file);
+  if (counts.is_ok()) return counts;
+  return error(counts.status().code(), "counts '{}': {}", text, counts.status().message());
+}
+
+Result<Counts> read_counts(std::istream& file) {
   Counts counts{.pattern = Pattern::file, .name = {}, .numbers = {}};
   std::size_t number = 1;
   for (std::string line; std::getline(file, line); ++number) {
-    TUTTI_RETURN_IF_ERROR(append_line(text, number, line, counts.numbers));
+    TUTTI_RETURN_IF_ERROR(append_line(number, line, counts.numbers));
   }
   if (counts.numbers.empty() || file.bad()) {
-    return error(Code::invalid_argument,
-                 "counts '{}': there are none in the file: P numbers, or P x P for all_to_all_v", text);
+    return error(Code::invalid_argument, "there are none in the file: P numbers, or P x P for all_to_all_v");
   }
   counts.name = counts_name_of(counts.numbers);
   return counts;
 }
 
 Result<Counts> counts_of_name(std::string_view name) {
-  if (const Named* row = find_pattern(name)) return Counts{.pattern = row->pattern, .name = std::string(name)};
+  const auto pattern = parse_kind("counts", name, kPatterns);
+  if (pattern.is_ok()) return Counts{.pattern = pattern.value(), .name = std::string(name)};
   const bool is_file = name.starts_with(kFilePrefix) && name.size() == kFilePrefix.size() + kHashDigits &&
                        name.substr(kFilePrefix.size()).find_first_not_of("0123456789abcdef") == name.npos;
   if (is_file) return Counts{.pattern = Pattern::file, .name = std::string(name), .numbers = {}};
-  return unknown_name("counts", name, pattern_names());
+  return pattern.status();
 }
 
 bool fits(const Counts& counts, const Problem& problem) {

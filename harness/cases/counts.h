@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,8 @@ inline constexpr Count kMostCount = Count{1} << 38U;  ///< of one block in a fil
 /// The name of a pattern, or a file of numbers between blanks. Errors: invalid_argument: a file that cannot be read,
 /// naming the nearest pattern; a line that is not made of counts, with its number.
 [[nodiscard]] Result<Counts> parse_counts(std::string_view text);
+/// What stands in a file. Errors: invalid_argument naming the line and the word.
+[[nodiscard]] Result<Counts> read_counts(std::istream& file);
 /// The name in an id: of a pattern, or of a file whose numbers are then not known.
 /// Errors: invalid_argument naming the nearest right one.
 [[nodiscard]] Result<Counts> counts_of_name(std::string_view name);

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "harness/cases/lists.h"
+#include "harness/cases/kinds.h"
 #include "impl/algorithms/algorithm.h"
-#include "impl/types/names.h"
 
 namespace tutti::harness {
 namespace {
@@ -45,16 +45,10 @@ Result<std::string> one_of(std::string_view kind, std::string_view name, const s
   return unknown_name(kind, name, names);
 }
 
-/// One of a few values that have names.
-template <class Kind>
-Result<Kind> parse_kind(std::string_view what, std::string_view text, std::initializer_list<Kind> kinds) {
-  std::vector<std::string> names;
-  for (const Kind kind : kinds) {
-    if (to_string(kind) == text) return kind;
-    names.emplace_back(to_string(kind));
-  }
-  return unknown_name(what, text, names);
-}
+constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
+constexpr std::array kCheckings{Named{Checking::every, "every"}, Named{Checking::sample, "sample"},
+                                Named{Checking::last, "last"}, Named{Checking::none, "none"}};
+constexpr std::array kCacheStates{Named{CacheState::hot, "hot"}, Named{CacheState::cold, "cold"}};
 
 }  // namespace
 
@@ -98,45 +92,16 @@ Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
   return std::move(choice.values);
 }
 
-std::string_view to_string(Bind bind) {
-  switch (bind) {
-    case Bind::core:
-      return "core";
-    case Bind::numa:
-      return "numa";
-    case Bind::none:
-      return "none";
-  }
-  return "unknown";
-}
+std::string_view to_string(Bind bind) { return name_in(kBinds, bind); }
+Result<Bind> parse_bind(std::string_view text) { return parse_kind("binding", text, kBinds); }
 
-Result<Bind> parse_bind(std::string_view text) {
-  return parse_kind("binding", text, {Bind::core, Bind::numa, Bind::none});
-}
-
-std::string_view to_string(Checking checking) {
-  switch (checking) {
-    case Checking::every:
-      return "every";
-    case Checking::sample:
-      return "sample";
-    case Checking::last:
-      return "last";
-    case Checking::none:
-      return "none";
-  }
-  return "unknown";
-}
-
-Result<Checking> parse_checking(std::string_view text) {
-  return parse_kind("check", text, {Checking::every, Checking::sample, Checking::last, Checking::none});
-}
-
-std::string_view to_string(CacheState cache) { return cache == CacheState::hot ? "hot" : "cold"; }
+std::string_view to_string(Checking checking) { return name_in(kCheckings, checking); }
+Result<Checking> parse_checking(std::string_view text) { return parse_kind("check", text, kCheckings); }
 
 Result<CacheState> parse_cache_state(std::string_view text) {
-  return parse_kind("state of the cache", text, {CacheState::hot, CacheState::cold});
+  return parse_kind("state of the cache", text, kCacheStates);
 }
+std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
 
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
   return values_of(parse_names<std::string>("backends", text, known,
