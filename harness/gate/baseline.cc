@@ -70,24 +70,28 @@ std::string difference_of(std::string_view recorded_machine_json, const Machine&
                      here.cores_allowed, here.cpu_model);
 }
 
-Result<Baseline> Baseline::read(const std::string& path) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path));
-  const auto of_file = [&](const Status& status) { return error(status.code(), "'{}': {}", path, status.message()); };
+Result<Baseline> Baseline::from_text(std::string_view text) {
   if (!text.starts_with('{')) {
-    auto rows = rows_from_csv(text);
-    return rows.is_ok() ? Result(Baseline(std::move(rows).value())) : of_file(rows.status());
+    TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, rows_from_csv(text));
+    return Baseline(std::move(rows));
   }
   const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
   if (!record.is_object() || !record.contains("rows")) {
-    return of_file(error(Code::invalid_argument, "neither a CSV nor a JSON record of `tutti run`"));
+    return error(Code::invalid_argument, "neither a CSV nor a JSON record of `tutti run`");
   }
   std::vector<Row> rows;
   for (const nlohmann::json& one : record["rows"]) {
-    auto row = row_from_json(one.dump());
-    if (!row.is_ok()) return of_file(row.status());
-    rows.push_back(std::move(row).value());
+    TUTTI_ASSIGN_OR_RETURN(Row row, row_from_json(one.dump()));
+    rows.push_back(std::move(row));
   }
   return Baseline(std::move(rows), difference_of(record.value("machine", nlohmann::json()).dump(), describe_machine()));
+}
+
+Result<Baseline> Baseline::read(const std::string& path) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  auto baseline = from_text(text);
+  if (baseline.is_ok()) return baseline;
+  return error(baseline.status().code(), "'{}': {}", path, baseline.status().message());
 }
 
 std::optional<Row> Baseline::row_for(const Case& one, Evidence& evidence) const {

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/gate/judge.h"
@@ -21,7 +22,9 @@ class Baseline {
  public:
   explicit Baseline(std::vector<Row> rows, std::string other_machine = {})
       : rows_(std::move(rows)), other_machine_(std::move(other_machine)) {}
-  /// A CSV, or a JSON record, which also names its machine. Errors: invalid_argument naming the path and the reason.
+  /// A CSV, or a JSON record, which also names its machine. Errors: invalid_argument naming what is wrong where.
+  [[nodiscard]] static Result<Baseline> from_text(std::string_view text);
+  /// The same of a file. Errors: invalid_argument naming the path and the reason.
   [[nodiscard]] static Result<Baseline> read(const std::string& path);
 
   /// One row in place of those of all launches: the median of their medians. Notes in `evidence` how sure that is, or

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suites/fuzz/targets.h"
+
+#include <algorithm>
+
+namespace tutti::fuzz {
+
+void check_message(const Status& status) {
+  constexpr std::ptrdiff_t kMostLines = 5;
+  constexpr std::size_t kMostBytes = 4000;  // five lines, some of which list names
+  const std::string& message = status.message();
+  TUTTI_ASSERT(!status.is_ok() && !message.empty(), "an error without a message");
+  TUTTI_ASSERT(std::ranges::count(message, '\n') < kMostLines, "a message of more than five lines: {}", message);
+  TUTTI_ASSERT(message.size() <= kMostBytes, "a message of {} bytes", message.size());
+  const auto is_control = [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7f'; };
+  TUTTI_ASSERT(std::ranges::none_of(message, is_control), "a control character in: {}", message);
+}
+
+}  // namespace tutti::fuzz

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is fuzzed: for each format that comes from outside a function that reads any bytes as if they were of it. It
+// returns, or ends the program: by a crash, by a sanitizer, or because a property does not hold. README.md says how
+// they are run.
+#pragma once
+
+#include <string_view>
+
+#include "impl/types/status.h"
+
+namespace tutti::fuzz {
+
+/// `sizes\n8:64M:x4`: an option's name on the first line, and after it its value. What is read, printed and read again
+/// is the same.
+void options(std::string_view input);
+/// The id of a case, and of a cell. What is read is printed as it was.
+void case_ids(std::string_view input);
+/// A TOML file: whatever it says is a text that the options take, or a message.
+void suite_files(std::string_view input);
+/// A file of counts. What is read has a name and can be shared out.
+void counts_files(std::string_view input);
+/// Rows, and as a baseline of the gate. What is read, printed and read again is the same.
+void csv(std::string_view input);
+/// The same of a row and of a record.
+void json(std::string_view input);
+/// What ranks and launcher tell each other: frames, and the texts within.
+void messages(std::string_view input);
+/// Words, one on each line, as a drop-in program gets them. A sweep of sizes ends.
+void perf_flags(std::string_view input);
+
+/// That a message can be shown to somebody: it says something, in at most five lines, without control characters.
+void check_message(const Status& status);
+
+}  // namespace tutti::fuzz
