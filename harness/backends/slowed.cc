@@ -8,6 +8,7 @@
 
 #include "harness/cases/sweep.h"
 #include "harness/launch/board.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness {
 namespace {
@@ -55,7 +56,7 @@ Result<SlowDown> parse_slow_down(std::string_view text) {
   const auto [stop, failure] = std::from_chars(percent.data(), end, how.share);
   const bool is_percent = failure == std::errc() && end - stop == 1 && *stop == '%';
   if (!is_percent || !(how.share > 0 && how.share <= 1000)) {
-    return error(Code::invalid_argument, "'{}' is not a share above 0 % up to 1000 %, such as 10%@1M", text);
+    return error(Code::invalid_argument, "'{}' is not a share above 0 % up to 1000 %, such as 10%@1M", shown(text));
   }
   how.share /= 100;
   if (at == text.size()) return how;

@@ -10,9 +10,9 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/cases/lists.h"
 #include "harness/cases/kinds.h"
 
+#include "harness/cases/lists.h"
 namespace tutti::harness {
 namespace {
 
@@ -66,7 +66,7 @@ class IdReader {
 
  private:
   [[nodiscard]] Status wrong(Part part, std::string_view right) const {
-    return error(Code::invalid_argument, "case id: {} '{}' must be {}", kParts[part], parts_[part], right);
+    return error(Code::invalid_argument, "case id: {} '{}' must be {}", kParts[part], shown(parts_[part]), right);
   }
 
   /// A part that is a name of `parse`.
@@ -171,9 +171,9 @@ Result<Buffers> parse_buffers(std::string_view name) {
                                    Named{Buffers::shared, to_string(Buffers::shared)}};
   return parse_kind("buffers", name, kBuffers);
 }
-
 Result<Cadence> parse_cadence(std::string_view name) { return parse_kind("cadence", name, kCadences); }
 std::string_view dtype_name(const Cell& cell) { return has_data(cell.collective) ? to_string(cell.dtype) : kNone; }
+
 std::string_view placement_name(const Cell& cell) {
   if (!has_data(cell.collective)) return kNone;
   return to_string(cell.is_in_place ? Placement::in : Placement::out);
@@ -240,8 +240,8 @@ Status complete_counts(Case& one, const std::vector<Counts>& known) {
 Result<Case> parse_case_id(std::string_view id) {
   std::vector<std::string_view> parts = split(id, '/');
   if (parts.size() != kParts.size()) {
-    return error(Code::invalid_argument, "case id '{}' has {} parts, not {}: {}\nan example: {}", id, parts.size(),
-                 kParts.size(), fmt::join(kParts, "/"), kExample);
+    return error(Code::invalid_argument, "case id '{}' has {} parts, not {}: {}\nan example: {}", shown(id),
+                 parts.size(), kParts.size(), fmt::join(kParts, "/"), kExample);
   }
   return IdReader(std::move(parts)).read();
 }

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "impl/types/status.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness {
 
@@ -31,9 +32,9 @@ inline constexpr std::string_view kAuto = "auto";
 [[nodiscard]] inline Result<std::vector<std::string_view>> split_list(std::string_view kind, std::string_view text) {
   std::vector<std::string_view> items = split(text, ',');
   if (std::erase(items, std::string_view()) == 0) return items;
-  if (items.empty()) return error(Code::invalid_argument, "no {} in '{}': at least one is needed", kind, text);
-  return error(Code::invalid_argument, "{} '{}' has an empty item: did you mean '{}'?", kind, text,
-               fmt::join(items, ","));
+  if (items.empty()) return error(Code::invalid_argument, "no {} in '{}': at least one is needed", kind, shown(text));
+  return error(Code::invalid_argument, "{} '{}' has an empty item: did you mean '{}'?", kind, shown(text),
+               shown(fmt::format("{}", fmt::join(items, ","))));
 }
 
 template <class T>

@@ -71,7 +71,7 @@ Result<Suite> suite_from_toml(std::string_view text, std::span<const std::string
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return error(Code::invalid_argument, "line {}: {}", parsed.error().source().begin.line,
-                 parsed.error().description());
+                 shown(parsed.error().description()));
   }
   Suite suite;
   for (const auto& [key, value] : parsed.table()) {
@@ -101,9 +101,9 @@ Result<Case> case_of_cell_id(std::string_view id) {
     whole = fmt::format("{}/{}.{}{}", parts[0], kOwnBackend, kAuto, id.substr(parts[0].size()));
   }
   auto one = parse_case_id(whole);
-  if (!one.is_ok()) return error(one.status().code(), "cell '{}': {}", id, one.status().message());
+  if (!one.is_ok()) return error(one.status().code(), "cell '{}': {}", shown(id), one.status().message());
   if (one.value().backend == kOwnBackend) return one;
-  return error(Code::invalid_argument, "cell '{}' names the backend '{}': without '{}/' it is a cell", id,
+  return error(Code::invalid_argument, "cell '{}' names the backend '{}': without '{}/' it is a cell", shown(id),
                one.value().backend, parts[1]);
 }
 

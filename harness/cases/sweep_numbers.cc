@@ -7,6 +7,7 @@
 
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness {
 namespace {
@@ -38,7 +39,8 @@ std::optional<int> shift_of(std::string_view suffix) {
 }
 
 Status size_too_large(std::string_view text) {
-  return error(Code::invalid_argument, "size '{}' is too large: at most {}", text, format_bytes(kMaxBytes >> 40 << 40));
+  return error(Code::invalid_argument, "size '{}' is too large: at most {}", shown(text),
+               format_bytes(kMaxBytes >> 40 << 40));
 }
 
 /// One `start:stop:xfactor` or `start:stop:+step`.
@@ -56,40 +58,41 @@ Status parse_stride(std::string_view text, std::string_view stride, SizeRange& r
     const Number factor = leading_number(stride.substr(1));
     if (!factor.value || !factor.rest.empty() || *factor.value < 2) {
       return error(Code::invalid_argument,
-                   "sizes '{}': the factor '{}' must be a whole number, x2 or more: did you mean '{}:x2'?", text,
-                   stride, ends);
+                   "sizes '{}': the factor '{}' must be a whole number, x2 or more: did you mean '{}:x2'?", shown(text),
+                   shown(stride), ends);
     }
     if (range.start == 0) {
-      return error(Code::invalid_argument, "sizes '{}': 0 times {} stays 0: did you mean '1:{}:{}'?", text, stride,
-                   format_bytes(range.stop), stride);
+      return error(Code::invalid_argument, "sizes '{}': 0 times {} stays 0: did you mean '1:{}:{}'?", shown(text),
+                   shown(stride), format_bytes(range.stop), shown(stride));
     }
     range.factor = *factor.value;
     return {};
   }
   if (!stride.starts_with('+')) {
-    return error(Code::invalid_argument, "sizes '{}': '{}' must be xfactor or +step: did you mean '{}:x2'?", text,
-                 stride, ends);
+    return error(Code::invalid_argument, "sizes '{}': '{}' must be xfactor or +step: did you mean '{}:x2'?",
+                 shown(text), shown(stride), ends);
   }
   TUTTI_ASSIGN_OR_RETURN(range.step, parse_bytes(stride.substr(1)));
   if (range.step > 0) return {};
-  return error(Code::invalid_argument, "sizes '{}': the step '{}' must be above 0: did you mean '{}:+1'?", text, stride,
-               ends);
+  return error(Code::invalid_argument, "sizes '{}': the step '{}' must be above 0: did you mean '{}:+1'?", shown(text),
+               shown(stride), ends);
 }
 
 Result<SizeRange> parse_size_range(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, ':');
   if (parts.size() > 3)
-    return error(Code::invalid_argument, "sizes '{}' has too many ':': allowed are {}", text, kSizeForms);
+    return error(Code::invalid_argument, "sizes '{}' has too many ':': allowed are {}", shown(text), kSizeForms);
   SizeRange range;
   TUTTI_ASSIGN_OR_RETURN(range.start, parse_bytes(parts[0]));
   TUTTI_ASSIGN_OR_RETURN(range.stop, parse_bytes(parts[1]));
   const std::string_view stride = parts.size() == 3 ? parts[2] : "x2";
   if (range.stop < range.start) {
-    return error(Code::invalid_argument, "sizes '{}': stop {} is before start {}: did you mean '{}:{}:{}'?", text,
-                 parts[1], parts[0], parts[1], parts[0], stride);
+    return error(Code::invalid_argument, "sizes '{}': stop {} is before start {}: did you mean '{}:{}:{}'?",
+                 shown(text), shown(parts[1]), shown(parts[0]), shown(parts[1]), shown(parts[0]), shown(stride));
   }
   if (parts.size() == 2) {
-    return error(Code::invalid_argument, "sizes '{}' needs a factor or a step: did you mean '{}:x2'?", text, text);
+    return error(Code::invalid_argument, "sizes '{}' needs a factor or a step: did you mean '{}:x2'?", shown(text),
+                 shown(text));
   }
   TUTTI_RETURN_IF_ERROR(parse_stride(text, stride, range));
   return range;
@@ -119,12 +122,12 @@ Result<int> parse_bounded(std::string_view text, const Bounds& bounds) {
   if (failure == std::errc::invalid_argument || end != text.data() + text.size()) {
     const std::string range = bounds.is_list ? fmt::format(" or '{}:4'", bounds.least) : std::string();
     return error(Code::invalid_argument, "{} '{}' is not a whole number: allowed are {} to {}, such as '2'{}",
-                 bounds.kind, text, bounds.least, bounds.most, range);
+                 bounds.kind, shown(text), bounds.least, bounds.most, range);
   }
   if (failure == std::errc::result_out_of_range) value = text.starts_with('-') ? bounds.least - 1 : bounds.most + 1;
   if (value >= bounds.least && value <= bounds.most) return static_cast<int>(value);
   return error(Code::invalid_argument, "{} '{}' is out of range: allowed are {} to {}: did you mean '{}'?", bounds.kind,
-               text, bounds.least, bounds.most, value < bounds.least ? bounds.least : bounds.most);
+               shown(text), bounds.least, bounds.most, value < bounds.least ? bounds.least : bounds.most);
 }
 
 /// `4` or `1:128`, appended.
@@ -132,13 +135,13 @@ Status append_bounded(std::string_view item, const Bounds& bounds, std::vector<i
   const std::vector<std::string_view> ends = split(item, ':');
   if (ends.size() > 2) {
     return error(Code::invalid_argument, "{} '{}' has too many ':': a range is first:last, such as '{}:8'", bounds.kind,
-                 item, bounds.least);
+                 shown(item), bounds.least);
   }
   TUTTI_ASSIGN_OR_RETURN(const int first, parse_bounded(ends.front(), bounds));
   TUTTI_ASSIGN_OR_RETURN(const int last, parse_bounded(ends.back(), bounds));
   if (last < first) {
-    return error(Code::invalid_argument, "{} '{}': {} is before {}: did you mean '{}:{}'?", bounds.kind, item, last,
-                 first, last, first);
+    return error(Code::invalid_argument, "{} '{}': {} is before {}: did you mean '{}:{}'?", bounds.kind, shown(item),
+                 last, first, last, first);
   }
   for (int value = first; value <= last; ++value) append_new(values, value);
   return {};
@@ -161,7 +164,8 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   const auto shift = shift_of(number.rest);
   if (!number.value || !shift) {
     const std::string hint = number.value ? fmt::format(": did you mean '{}'?", *number.value) : std::string();
-    return error(Code::invalid_argument, "size '{}' is not a number of bytes{}\nallowed: {}", text, hint, kSizeForms);
+    return error(Code::invalid_argument, "size '{}' is not a number of bytes{}\nallowed: {}", shown(text), hint,
+                 kSizeForms);
   }
   if (*number.value > kMaxBytes >> *shift) return size_too_large(text);
   return *number.value << *shift;
@@ -220,12 +224,12 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
     for (const DurationUnit& unit : kDurationUnits) {
       if (number.rest != unit.suffix) continue;
       if (*number.value <= std::chrono::nanoseconds::max() / unit.length) return *number.value * unit.length;
-      return error(Code::invalid_argument, "duration '{}' is too long: did you mean '1h'?", text);
+      return error(Code::invalid_argument, "duration '{}' is too long: did you mean '1h'?", shown(text));
     }
   }
   const bool is_positive = number.value && *number.value > 0;
   return error(Code::invalid_argument,
-               "duration '{}' must be a whole number above 0 and us, ms, s, m or h: did you mean '{}s'?", text,
+               "duration '{}' must be a whole number above 0 and us, ms, s, m or h: did you mean '{}s'?", shown(text),
                is_positive ? *number.value : 60);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "harness/report/file.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness {
 namespace {
@@ -52,7 +53,8 @@ class Reader {
     }
     if (!is_at_end() && text_[place_] == '\r') take();
     if (is_at_end() || text_[place_] == ',' || text_[place_] == '\n') return field;
-    return error(Code::invalid_argument, "line {}: '{}' follows a closing quote", line_, text_[place_]);
+    return error(Code::invalid_argument, "line {}: '{}' follows a closing quote", line_,
+                 shown(text_.substr(place_, 1)));
   }
 
   char take() {
@@ -129,7 +131,7 @@ Result<std::vector<Row>> rows_from_csv(std::string_view text) {
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (order[i] == nullptr || std::visit(SetFromText{row, record.fields[i]}, order[i]->member)) continue;
       return error(Code::invalid_argument, "line {}: column '{}' cannot be '{}'", record.line, order[i]->name,
-                   record.fields[i]);
+                   shown(record.fields[i]));
     }
   }
   return rows;

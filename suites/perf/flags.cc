@@ -36,9 +36,9 @@ Result<int> number(const std::string& text, int least, int most) {
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
   if (failure == std::errc() && stop == end && value >= least && value <= most) return value;
   if (most == std::numeric_limits<int>::max()) {
-    return error(Code::invalid_argument, "'{}' must be a whole number from {}", text, least);
+    return error(Code::invalid_argument, "'{}' must be a whole number from {}", shown(text), least);
   }
-  return error(Code::invalid_argument, "'{}' must be a whole number from {} to {}", text, least, most);
+  return error(Code::invalid_argument, "'{}' must be a whole number from {} to {}", shown(text), least, most);
 }
 
 template <int least, int most, auto member>
@@ -56,20 +56,21 @@ Result<std::int64_t> size(const std::string& text) {
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
   const std::string suffix(stop, end);
   if (failure != std::errc() || value < 0 || !std::isfinite(value)) {
-    return error(Code::invalid_argument, "'{}' is not a size: a number and K, M or G, such as 8, 1.5K or 32M", text);
+    return error(Code::invalid_argument, "'{}' is not a size: a number and K, M or G, such as 8, 1.5K or 32M",
+                 shown(text));
   }
   constexpr std::string_view kSuffixes = "KMG";
   const std::size_t power = suffix.size() == 1 ? kSuffixes.find(static_cast<char>(std::toupper(suffix[0]))) : 0;
   if (suffix == "T" || suffix == "t") {
-    return error(Code::invalid_argument, "'{}': the suffixes are K, M and G: did you mean '{:g}G'?", text,
+    return error(Code::invalid_argument, "'{}': the suffixes are K, M and G: did you mean '{:g}G'?", shown(text),
                  value * 1024);
   }
   if (suffix.size() > 1 || (suffix.size() == 1 && power == kSuffixes.npos)) {
-    return error(Code::invalid_argument, "'{}': the suffix '{}' is none of K, M and G", text, suffix);
+    return error(Code::invalid_argument, "'{}': the suffix '{}' is none of K, M and G", shown(text), shown(suffix));
   }
   for (std::size_t i = 0; suffix.size() == 1 && i <= power; ++i) value *= 1024;
   constexpr double kMost = 1LL << 60;
-  if (value > kMost) return error(Code::invalid_argument, "'{}' is more than any memory has", text);
+  if (value > kMost) return error(Code::invalid_argument, "'{}' is more than any memory has", shown(text));
   return static_cast<std::int64_t>(value);
 }
 
@@ -84,7 +85,7 @@ Status set_factor(Value value) {
   const char* end = value.text.data() + value.text.size();
   const auto [stop, failure] = std::from_chars(value.text.data(), end, factor);
   if (failure == std::errc() && stop == end && factor > 1 && factor != std::floor(factor) && factor < 1e6) {
-    return error(Code::invalid_argument, "'{}' must be a whole number: did you mean '{}'?", value.text,
+    return error(Code::invalid_argument, "'{}' must be a whole number: did you mean '{}'?", shown(value.text),
                  static_cast<int>(std::ceil(factor)));
   }
   return set_number<1, kAny, &Settings::factor>(value);
@@ -133,8 +134,8 @@ Status set_timeout(Value value) {
 
 Status set_compatible_json(Value value) {
   if (!value.text.ends_with(".json")) {
-    return error(Code::invalid_argument, "'{}' does not end with .json: did you mean '{}.json'?", value.text,
-                 value.text);
+    return error(Code::invalid_argument, "'{}' does not end with .json: did you mean '{}.json'?", shown(value.text),
+                 shown(value.text));
   }
   value.settings.compatible_json = value.text;
   return {};
@@ -237,7 +238,7 @@ Status unknown_flag(const std::string& word, int letter) {
   }
   const bool is_long = word.starts_with("--");
   const std::string flag = is_long ? word.substr(0, word.find('=')) : fmt::format("-{}", static_cast<char>(letter));
-  return error(Code::invalid_argument, "unknown flag '{}': did you mean '{}'? (--help lists all)", flag,
+  return error(Code::invalid_argument, "unknown flag '{}': did you mean '{}'? (--help lists all)", shown(flag),
                nearest_name(flag, is_long ? names : letters));
 }
 
@@ -310,7 +311,7 @@ Result<Settings> parse_flags(int argc, char** argv) {
   }
   if (optind < argc) {
     return error(Code::invalid_argument, "'{}' belongs to no flag: flags are -b 8 or --minbytes 8 (--help lists all)",
-                 argv[optind]);
+                 shown(argv[optind]));
   }
   TUTTI_RETURN_IF_ERROR(check_sizes(settings));
   TUTTI_RETURN_IF_ERROR(check_operations(settings));
