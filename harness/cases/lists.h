@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include <fmt/ranges.h>
 
-#include "impl/types/status.h"
 #include "impl/types/names.h"
+#include "impl/types/status.h"
 
 namespace tutti::harness {
 
@@ -41,5 +42,19 @@ template <class T>
 void append_new(std::vector<T>& values, T value) {
   if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
 }
+
+/// The same for numbers of which there may be thousands.
+template <class Number>
+class Distinct {
+ public:
+  void add(Number number) {
+    if (seen_.insert(number).second) values_.push_back(number);
+  }
+  [[nodiscard]] const std::vector<Number>& values() const { return values_; }
+
+ private:
+  std::vector<Number> values_;
+  std::unordered_set<Number> seen_;
+};
 
 }  // namespace tutti::harness

@@ -99,9 +99,9 @@ Result<SizeRange> parse_size_range(std::string_view text) {
 }
 
 /// Appends the sizes of `range` until there are too many.
-void append_range(const SizeRange& range, std::vector<std::int64_t>& sizes) {
-  for (std::int64_t size = range.start; sizes.size() <= kMaxSizes;) {
-    append_new(sizes, size);
+void append_range(const SizeRange& range, Distinct<std::int64_t>& sizes) {
+  for (std::int64_t size = range.start; sizes.values().size() <= kMaxSizes;) {
+    sizes.add(size);
     const bool is_last = range.factor > 0 ? size > range.stop / range.factor : size > range.stop - range.step;
     if (is_last) return;
     size = range.factor > 0 ? size * range.factor : size + range.step;
@@ -131,7 +131,7 @@ Result<int> parse_bounded(std::string_view text, const Bounds& bounds) {
 }
 
 /// `4` or `1:128`, appended.
-Status append_bounded(std::string_view item, const Bounds& bounds, std::vector<int>& values) {
+Status append_bounded(std::string_view item, const Bounds& bounds, Distinct<int>& values) {
   const std::vector<std::string_view> ends = split(item, ':');
   if (ends.size() > 2) {
     return error(Code::invalid_argument, "{} '{}' has too many ':': a range is first:last, such as '{}:8'", bounds.kind,
@@ -143,7 +143,7 @@ Status append_bounded(std::string_view item, const Bounds& bounds, std::vector<i
     return error(Code::invalid_argument, "{} '{}': {} is before {}: did you mean '{}:{}'?", bounds.kind, shown(item),
                  last, first, last, first);
   }
-  for (int value = first; value <= last; ++value) append_new(values, value);
+  for (int value = first; value <= last; ++value) values.add(value);
   return {};
 }
 
@@ -173,7 +173,7 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
 
 Result<std::vector<std::int64_t>> parse_sizes(std::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("sizes", text));
-  std::vector<std::int64_t> sizes;
+  Distinct<std::int64_t> sizes;
   for (const std::string_view item : items) {
     SizeRange range;
     if (item.find(':') == std::string_view::npos) {
@@ -184,20 +184,20 @@ Result<std::vector<std::int64_t>> parse_sizes(std::string_view text) {
       TUTTI_ASSIGN_OR_RETURN(range, parse_size_range(item));
     }
     append_range(range, sizes);
-    if (sizes.size() <= kMaxSizes) continue;
-    return error(Code::invalid_argument, "sizes '{}' are more than {}: did you mean '{}'?", text, kMaxSizes,
+    if (sizes.values().size() <= kMaxSizes) continue;
+    return error(Code::invalid_argument, "sizes '{}' are more than {}: did you mean '{}'?", shown(text), kMaxSizes,
                  kDefaultSizes);
   }
-  return sizes;
+  return sizes.values();
 }
 
 Result<std::vector<int>> parse_ranks(std::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("ranks", text));
-  std::vector<int> ranks;
+  Distinct<int> ranks;
   for (const std::string_view item : items) {
     TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "ranks", .least = 1, .most = kMaxRanks}, ranks));
   }
-  return ranks;
+  return ranks.values();
 }
 
 Result<int> parse_launches(std::string_view text) {
@@ -207,14 +207,15 @@ Result<int> parse_launches(std::string_view text) {
 Result<Choice<int>> parse_roots(std::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("roots", text));
   Choice<int> roots;
+  Distinct<int> values;
   for (const std::string_view item : items) {
     if (item == "all") {
       roots.is_all = true;
     } else {
-      TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "root", .least = 0, .most = kMaxRanks - 1}, roots.values));
+      TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "root", .least = 0, .most = kMaxRanks - 1}, values));
     }
   }
-  if (roots.is_all) roots.values.clear();
+  if (!roots.is_all) roots.values = values.values();
   return roots;
 }
 
