@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include <nlohmann/json.hpp>
+#include "harness/report/json_reader.h"
 
 namespace tutti::harness {
 namespace {
@@ -196,17 +196,17 @@ std::string to_json(const TrialResult& result) {
 }
 
 Result<TrialResult> trial_from_json(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return error(Code::io, "a trial's result is not a JSON object");
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> fault, parse_faults(json.value("fault", "")));
-  const auto outcome = std::ranges::find(kOutcomes, json.value("outcome", ""));
-  if (outcome == kOutcomes.end()) return error(Code::io, "a trial's result has no outcome");
-  return TrialResult{.fault = fault.front(),
-                     .outcome = static_cast<TrialOutcome>(outcome - kOutcomes.begin()),
-                     .case_id = json.value("case", ""),
-                     .draws = json.value("draws", 0),
-                     .text = json.value("text", ""),
-                     .names_cause = json.value("names_cause", false)};
+  return read_json(Code::io, "a trial's result", text, [](const nlohmann::json& json) -> Result<TrialResult> {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> fault, parse_faults(json.value("fault", "")));
+    const auto outcome = std::ranges::find(kOutcomes, json.value("outcome", ""));
+    if (outcome == kOutcomes.end()) return error(Code::io, "a trial's result has no outcome");
+    return TrialResult{.fault = fault.front(),
+                       .outcome = static_cast<TrialOutcome>(outcome - kOutcomes.begin()),
+                       .case_id = json.value("case", ""),
+                       .draws = json.value("draws", 0),
+                       .text = json.value("text", ""),
+                       .names_cause = json.value("names_cause", false)};
+  });
 }
 
 Result<TrialResult> try_fault(const TrialPlace& place, const Case& what, Fault fault, std::uint64_t seed) {

@@ -6,13 +6,13 @@
 #include <set>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "harness/measure/block.h"
 #include "harness/measure/statistics.h"
 #include "harness/report/csv_reader.h"
 #include "harness/report/file.h"
 #include "harness/report/json.h"
+#include "harness/report/json_reader.h"
 
 namespace tutti::harness {
 namespace {
@@ -59,14 +59,14 @@ std::string other_ranks_as(const std::vector<Row>& rows, const Case& one) {
 }  // namespace
 
 std::string difference_of(std::string_view recorded_machine_json, const Machine& here) {
-  const nlohmann::json machine = nlohmann::json::parse(recorded_machine_json, nullptr, false);
+  const nlohmann::json machine = parse_json(recorded_machine_json);
   const auto has = [&](const char* key) { return machine.is_object() && machine.contains(key); };
   if (!has("cpu_model") || !machine["cpu_model"].is_string()) return {};
-  if (!has("cores_allowed") || !machine["cores_allowed"].is_number_integer()) return {};
+  const auto cores = has("cores_allowed") ? whole_number(machine["cores_allowed"]) : std::nullopt;
+  if (!cores) return {};
   const auto model = machine["cpu_model"].get<std::string>();
-  const auto cores = machine["cores_allowed"].get<std::int64_t>();
-  if (model == here.cpu_model && cores == here.cores_allowed) return {};
-  return fmt::format("the baseline is of another machine: {} cores of {}, here {} of {}", cores, model,
+  if (model == here.cpu_model && *cores == here.cores_allowed) return {};
+  return fmt::format("the baseline is of another machine: {} cores of {}, here {} of {}", *cores, shown(model),
                      here.cores_allowed, here.cpu_model);
 }
 
@@ -75,7 +75,7 @@ Result<Baseline> Baseline::from_text(std::string_view text) {
     TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, rows_from_csv(text));
     return Baseline(std::move(rows));
   }
-  const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json record = parse_json(text);
   if (!record.is_object() || !record.contains("rows")) {
     return error(Code::invalid_argument, "neither a CSV nor a JSON record of `tutti run`");
   }

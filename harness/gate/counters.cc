@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "harness/measure/session.h"
+#include "harness/report/json_reader.h"
 #include "impl/communicator/communicator.h"
 #include "impl/prove/prove.h"
 
@@ -15,8 +14,7 @@ namespace {
 
 std::optional<std::int64_t> number_in(const nlohmann::json& one, const char* key) {
   const auto found = one.find(key);
-  if (found == one.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
+  return found == one.end() ? std::nullopt : whole_number(*found);
 }
 
 std::optional<std::string> text_in(const nlohmann::json& one, const char* key) {
@@ -82,7 +80,7 @@ std::string to_json(const CountersByCell& all) {
 }
 
 CountersByCell counters_from_json(std::string_view text) {
-  const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json document = parse_json(text);
   CountersByCell all;
   if (!document.is_object() || !document.contains("costs")) return all;
   for (const nlohmann::json& one : document["costs"]) {

@@ -5,11 +5,10 @@
 #include <string_view>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "harness/cases/sweep.h"
 #include "harness/launch/allowed_cores.h"
 #include "harness/measure/session.h"
+#include "harness/report/json_reader.h"
 #include "impl/transports/local/domain.h"
 
 namespace tutti::harness {
@@ -62,9 +61,9 @@ std::string to_json(const SessionSpec& spec) {
       .dump();
 }
 
-Result<SessionSpec> session_from_json(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return error(Code::invalid_argument, "the job's specification is not a JSON object");
+namespace {
+
+Result<SessionSpec> session_of(const nlohmann::json& json) {
   SessionSpec spec;
   TUTTI_ASSIGN_OR_RETURN(spec.ranks_as, parse_ranks_as(json.value("ranks_as", "")));
   const auto mode = std::ranges::find(kModes, json.value("mode", ""));
@@ -87,7 +86,7 @@ Result<SessionSpec> session_from_json(std::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(spec.cache, parse_cache_state(json.value("cache", "hot")));
   spec.skew = std::chrono::nanoseconds(json.value("skew_ns", std::int64_t{0}));
   spec.has_limit = json.value("has_limit", false);
-  if (const auto seed = json.find("order_seed"); seed != json.end() && seed->is_number()) {
+  if (const auto seed = json.find("order_seed"); seed != json.end() && seed->is_number_unsigned()) {
     spec.order_seed = seed->get<std::uint64_t>();
   }
   if (const double share = json.value("slow_down_share", 0.0); share > 0) {
@@ -100,6 +99,10 @@ Result<SessionSpec> session_from_json(std::string_view text) {
   const nlohmann::json counts = json.value("counts", nlohmann::json::object());
   for (const auto& [name, numbers] : counts.items()) {
     files.push_back({.pattern = Pattern::file, .name = name, .numbers = numbers.get<std::vector<Count>>()});
+    const auto is_none = [](Count count) { return count < 0 || count > kMostCount; };
+    if (std::ranges::any_of(files.back().numbers, is_none)) {
+      return error(Code::invalid_argument, "the job's specification: counts '{}' are none", shown(name));
+    }
   }
   for (const nlohmann::json& ids : json.value("cells", nlohmann::json::array())) {
     std::vector<Case>& cell = spec.cells.emplace_back();
@@ -110,6 +113,12 @@ Result<SessionSpec> session_from_json(std::string_view text) {
     }
   }
   return spec;
+}
+
+}  // namespace
+
+Result<SessionSpec> session_from_json(std::string_view text) {
+  return read_json(Code::invalid_argument, "the job's specification", text, session_of);
 }
 
 DomainShape domain_shape(const SessionSpec& spec) {

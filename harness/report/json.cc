@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/report/file.h"
+#include "harness/report/json_reader.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness {
 namespace {
@@ -27,12 +29,13 @@ struct SetFromJson {
     return value.is_string();
   }
   bool operator()(std::int64_t Row::*member) const {
-    if (value.is_number_integer()) row.*member = value.get<std::int64_t>();
-    return value.is_number_integer();
+    const auto number = whole_number(value);
+    if (number) row.*member = *number;
+    return number.has_value();
   }
   bool operator()(std::optional<std::int64_t> Row::*member) const {
-    if (value.is_number_integer()) row.*member = value.get<std::int64_t>();
-    return value.is_number_integer() || value.is_null();
+    row.*member = whole_number(value);
+    return (row.*member).has_value() || value.is_null();
   }
   bool operator()(std::optional<double> Row::*member) const {
     if (value.is_number()) row.*member = value.get<double>();
@@ -63,14 +66,14 @@ std::string row_to_json(const Row& row) {
 }
 
 Result<Row> row_from_json(std::string_view text) {
-  const Json object = Json::parse(text, nullptr, false);
-  if (!object.is_object()) return error(Code::invalid_argument, "a row must be a JSON object, not '{:.60}'", text);
+  const Json object = parse_json<Json>(text);
+  if (!object.is_object()) return error(Code::invalid_argument, "a row must be a JSON object, not '{}'", shown(text));
   Row row;
   for (const Column& column : columns()) {
     const auto entry = object.find(std::string(column.name));
     if (entry == object.end()) return error(Code::invalid_argument, "a row without its column '{}'", column.name);
     if (std::visit(SetFromJson{row, *entry}, column.member)) continue;
-    return error(Code::invalid_argument, "column '{}' of a row cannot be {}", column.name, dump(*entry));
+    return error(Code::invalid_argument, "column '{}' of a row cannot be {}", column.name, shown(dump(*entry)));
   }
   return row;
 }

@@ -8,9 +8,8 @@
 #include <thread>
 #include <tuple>
 
-#include <nlohmann/json.hpp>
-
 #include "harness/measure/order.h"
+#include "harness/report/json_reader.h"
 #include "harness/soak/barriers.h"
 #include "harness/soak/flight.h"
 #include "harness/soak/traces.h"
@@ -317,17 +316,17 @@ std::string to_json(const SoakResult& result) {
 }
 
 Result<SoakResult> soak_from_json(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return error(Code::io, "a soak's result is not a JSON object");
-  return SoakResult{.verified = json.value("verified", std::int64_t{0}),
-                    .wrong = json.value("wrong", std::int64_t{0}),
-                    .first_wrong = json.value("first_wrong", ""),
-                    .barriers = json.value("barriers", std::int64_t{0}),
-                    .not_run = json.value("not_run", Reasons()),
-                    .leaked_descriptors = json.value("leaked_descriptors", std::int64_t{0}),
-                    .leaked_mappings = json.value("leaked_mappings", std::int64_t{0}),
-                    .steps = json.value("steps", std::uint64_t{0}),
-                    .trace = json.value("trace", std::uint64_t{0})};
+  return read_json(Code::io, "a soak's result", text, [](const nlohmann::json& json) -> Result<SoakResult> {
+    return SoakResult{.verified = json.value("verified", std::int64_t{0}),
+                      .wrong = json.value("wrong", std::int64_t{0}),
+                      .first_wrong = json.value("first_wrong", ""),
+                      .barriers = json.value("barriers", std::int64_t{0}),
+                      .not_run = json.value("not_run", Reasons()),
+                      .leaked_descriptors = json.value("leaked_descriptors", std::int64_t{0}),
+                      .leaked_mappings = json.value("leaked_mappings", std::int64_t{0}),
+                      .steps = json.value("steps", std::uint64_t{0}),
+                      .trace = json.value("trace", std::uint64_t{0})};
+  });
 }
 
 Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {

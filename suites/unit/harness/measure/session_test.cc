@@ -93,6 +93,11 @@ TEST(SessionSpec, TextThatIsNoneIsRefused) {
               HasSubstr("all_reduce/x"));
 }
 
+TEST(SessionSpec, AKeyOfAnotherTypeIsRefused) {
+  const auto refused = session_from_json(R"({"ranks_as":"tasks","ranks":"two"})");
+  EXPECT_THAT(refused.status().message(), testing::StartsWith("the job's specification: "));
+}
+
 TEST(SessionSpec, ProcessesHaveAHeapAndOneProcessHasNone) {
   SessionSpec spec{.ranks = 3, .ranks_as = RanksAs::processes, .heap_bytes = 8192};
   EXPECT_EQ(domain_shape(spec).ranks, 3);

@@ -71,8 +71,17 @@ TEST(JsonRow, NamesTheColumnThatIsWrong) {
   };
   EXPECT_EQ(changed("\"ranks\":4", "\"ranks\":null"), "column 'ranks' of a row cannot be null");
   EXPECT_EQ(changed("\"ranks\":4", "\"ranks\":4.5"), "column 'ranks' of a row cannot be 4.5");
+  EXPECT_EQ(changed("\"ranks\":4", "\"ranks\":9223372036854775808"),
+            "column 'ranks' of a row cannot be 9223372036854775808");
   EXPECT_EQ(changed("\"time_min\":null", "\"time_min\":\"fast\""), "column 'time_min' of a row cannot be \"fast\"");
   EXPECT_EQ(changed("\"skipped\"", "\"fine\""), "column 'verdict' of a row cannot be \"fine\"");
+}
+
+TEST(JsonRow, NestedWithoutEndIsRefused) {
+  constexpr std::size_t kDepth = 1'000'000;
+  const std::string nested = std::string(kDepth, '[') + std::string(kDepth, ']');
+  EXPECT_THAT(row_from_json(nested).status().message(), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(row_from_json("{\"case\":" + nested + "}").status().message(), HasSubstr("must be a JSON object"));
 }
 
 TEST(JsonRow, TextThatIsNotUtf8StaysValidJson) {
