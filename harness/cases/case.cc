@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include <fmt/ranges.h>
 
 #include "harness/cases/kinds.h"
-
 #include "harness/cases/lists.h"
+
 namespace tutti::harness {
 namespace {
 
@@ -172,8 +173,8 @@ Result<Buffers> parse_buffers(std::string_view name) {
   return parse_kind("buffers", name, kBuffers);
 }
 Result<Cadence> parse_cadence(std::string_view name) { return parse_kind("cadence", name, kCadences); }
-std::string_view dtype_name(const Cell& cell) { return has_data(cell.collective) ? to_string(cell.dtype) : kNone; }
 
+std::string_view dtype_name(const Cell& cell) { return has_data(cell.collective) ? to_string(cell.dtype) : kNone; }
 std::string_view placement_name(const Cell& cell) {
   if (!has_data(cell.collective)) return kNone;
   return to_string(cell.is_in_place ? Placement::in : Placement::out);
@@ -200,7 +201,9 @@ void set_bytes(Cell& cell, std::int64_t bytes) {
     cell.count = count_for_bytes(cell.problem(), bytes, size_of(cell.dtype));
     cell.bytes = buffer_bytes(cell.problem(), cell.count, size_of(cell.dtype));
   } else if (cell.counts.pattern != Pattern::file) {
-    cell.bytes = std::max<std::int64_t>(bytes / element_bytes, bytes > 0 ? 1 : 0) * element_bytes;
+    constexpr std::int64_t kMostGap = 8;  // before each block of `random`
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max() / element_bytes - kMostGap * cell.ranks;
+    cell.bytes = std::clamp<std::int64_t>(bytes / element_bytes, bytes > 0 ? 1 : 0, most) * element_bytes;
     cell.count = blocks_of(cell).largest();
   } else if (!cell.counts.numbers.empty()) {
     const CellBlocks blocks = blocks_of(cell);
