@@ -5,6 +5,8 @@
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
+// Where a date is followed by something that is no time, an assertion of 3.3.0 fails: without them it is an error.
+#define TOML_ASSERT(condition) static_assert(true)
 #include <toml++/toml.h>
 
 #include "harness/cases/lists.h"
