@@ -2,11 +2,12 @@
 // The options that are lists of names. Which names there are is said by the tables of impl; nothing is listed twice.
 #include "harness/cases/sweep.h"
 
+#include <filesystem>
 #include <functional>
 #include <utility>
 
-#include "harness/cases/lists.h"
 #include "harness/cases/kinds.h"
+#include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
 
 namespace tutti::harness {
@@ -72,7 +73,9 @@ Result<std::vector<Buffers>> parse_buffer_kinds(std::string_view text) {
 }
 
 Result<std::vector<Counts>> parse_counts_list(std::string_view text) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("counts", text));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string_view> items, split_list("counts", text));
+  std::error_code ignored;
+  if (items.size() > 1 && std::filesystem::is_regular_file(text, ignored)) items = {text};  // has a comma in its name
   std::vector<Counts> list;
   for (const std::string_view item : items) {
     TUTTI_ASSIGN_OR_RETURN(Counts counts, parse_counts(item));
@@ -98,10 +101,10 @@ Result<Bind> parse_bind(std::string_view text) { return parse_kind("binding", te
 std::string_view to_string(Checking checking) { return name_in(kCheckings, checking); }
 Result<Checking> parse_checking(std::string_view text) { return parse_kind("check", text, kCheckings); }
 
+std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
 Result<CacheState> parse_cache_state(std::string_view text) {
   return parse_kind("state of the cache", text, kCacheStates);
 }
-std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
 
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
   return values_of(parse_names<std::string>("backends", text, known,

@@ -70,7 +70,7 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<Choice<Op>> parse_ops(std::string_view text);
 [[nodiscard]] Result<std::vector<Placement>> parse_placements(std::string_view text);
 [[nodiscard]] Result<std::vector<Buffers>> parse_buffer_kinds(std::string_view text);
-/// Patterns and files, see parse_counts.
+/// Patterns and files, see parse_counts. A file with a comma in its name stands alone.
 [[nodiscard]] Result<std::vector<Counts>> parse_counts_list(std::string_view text);
 /// `auto`, `all`, or names of algorithms of any collective.
 [[nodiscard]] Result<std::vector<std::string>> parse_algorithms(std::string_view text);

@@ -156,6 +156,17 @@ TEST_F(CountsFile, NamesTheLineThatIsWrong) {
   EXPECT_THAT(parse(" \n").status().message(), HasSubstr("there are none in the file"));
 }
 
+TEST_F(CountsFile, WithACommaInItsNameStandsAlone) {
+  const std::string path = testing::TempDir() + fmt::format("tutti_counts_{},ramp", getpid());
+  std::ofstream(path) << "1 2";
+  const auto list = parse_counts_list(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(list.is_ok()) << list.status().message();
+  ASSERT_EQ(list.value().size(), 1U);
+  EXPECT_THAT(list.value().front().numbers, ElementsAre(1, 2));
+  EXPECT_EQ(parse_counts_list("ramp,zeros").value().size(), 2U);
+}
+
 TEST(ParseCounts, OfAPatternIsItsName) {
   EXPECT_EQ(parse_counts("one-heavy").value().pattern, Pattern::one_heavy);
   EXPECT_THAT(parse_counts("rampp").status().message(), AllOf(HasSubstr("'rampp'"), HasSubstr("did you mean 'ramp'?")));
