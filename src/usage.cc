@@ -85,7 +85,8 @@ Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int 
   for (const std::string& word : words) {
     const std::string flag = word.substr(0, word.find('='));
     const bool is_flag = word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
-    if (is_flag && word != "-h" && !contains(flags, flag)) return unknown_flag(program, command, flag);
+    const bool is_known = contains(flags, flag) || command.get_option_no_throw(flag) != nullptr;  // or hidden
+    if (is_flag && !is_known) return unknown_flag(program, command, flag);
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&failure) != nullptr) {
     for (const std::string& flag : flags) {

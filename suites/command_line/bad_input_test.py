@@ -161,6 +161,10 @@ class CommandLine(BadInput):
             self.refused(command, "all", "--ranks", names=["--ranks needs a value", "--ranks LIST"])
             self.refused(command, "all", "--ranks", "", names=["--ranks", "empty"])
             self.refused(command, "all", "--ranks=", names=["--ranks"])
+    def test_a_hidden_option_is_not_blamed_for_another(self):
+        self.refused("run", "--slow-down", "10%", "--qq", names=["'--qq'"])
+        self.refused("run", "--slow-down", "10%", "--csv", names=["--csv needs a value"])
+
         self.refused("run", "--csv", names=["--csv needs a value", "--csv FILE"])
         self.refused("run", "--csv", "", names=["--csv", "empty"])
 
