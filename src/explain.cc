@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti explain`: a small real run of one collective, told to somebody who has never seen it.
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "harness/explain/text.h"
 #include "harness/verify/check.h"
 #include "impl/communicator/communicator.h"
+#include "src/number.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -35,14 +35,6 @@ struct Subject {
   const Algorithm* algorithm = nullptr;
 };
 
-Result<int> parse_number(std::string_view flag, const std::string& text, int least, int most) {
-  int value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure == std::errc() && *end == '\0' && value >= least && value <= most) return value;
-  return error(Code::invalid_argument, "{}: '{}' is not a whole number from {} to {}: did you mean '{}'?", flag, text,
-               least, most, failure == std::errc() && value > most ? most : least);
-}
-
 template <class T>
 Result<T> of_flag(std::string_view flag, Result<T> parsed) {
   if (parsed.is_ok()) return parsed;
@@ -63,8 +55,9 @@ const Algorithm& usual_algorithm(const Problem& problem) {
 
 Result<Subject> subject_of(const Request& request, const CLI::App& command) {
   TUTTI_ASSIGN_OR_RETURN(const Collective collective, parse_collective(request.collective));
-  TUTTI_ASSIGN_OR_RETURN(const int ranks, parse_number("--ranks", request.ranks, 1, kMostExplained));
-  TUTTI_ASSIGN_OR_RETURN(const int root, parse_number("--root", request.root, 0, ranks - 1));
+  TUTTI_ASSIGN_OR_RETURN(const int ranks,
+                         of_flag("--ranks", parse_number(request.ranks, "a number of ranks", 1, kMostExplained)));
+  TUTTI_ASSIGN_OR_RETURN(const int root, of_flag("--root", parse_number(request.root, "a rank", 0, ranks - 1)));
   for (const auto& [flag, applies] : {std::pair("--root", is_rooted(collective)),
                                       {"--op", is_reducing(collective)},
                                       {"--dtype", has_data(collective)}}) {

@@ -2,7 +2,6 @@
 #include "src/gate_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "gate_suite.h"
@@ -12,6 +11,7 @@
 #include "harness/gate/program_run.h"
 #include "harness/report/file.h"
 #include "impl/types/names.h"
+#include "src/number.h"
 #include "src/options.h"
 #include "src/program.h"
 
@@ -30,14 +30,6 @@ Status at_option(const char* option, const Status& status) {
 template <class T>
 Result<T> at_option(const char* option, Result<T> result) {
   return result.is_ok() ? result : at_option(option, result.status());
-}
-
-Result<std::uint64_t> parse_number(const std::string& text, std::uint64_t least, std::uint64_t most) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure == std::errc() && stop == end && value >= least && value <= most) return value;
-  return error(Code::invalid_argument, "'{}' is not a whole number from {} to {}", text, least, most);
 }
 
 /// A suite's cells, sweeps first, none of them twice.
@@ -114,8 +106,10 @@ Result<GatePlan> plan_of(const GateRequest& request) {
   TUTTI_RETURN_IF_ERROR(set_other(request, plan));
   TUTTI_RETURN_IF_ERROR(read_suite(request, plan));
   TUTTI_ASSIGN_OR_RETURN(const std::uint64_t blocks,
-                         at_option("--blocks", parse_number(request.blocks, kLeastBlocks, kMostBlocks)));
-  TUTTI_ASSIGN_OR_RETURN(plan.contest.seed, at_option("--seed", parse_number(request.seed, 0, UINT64_MAX)));
+                         at_option("--blocks", parse_number<std::uint64_t>(request.blocks, "a number of blocks",
+                                                                           kLeastBlocks, kMostBlocks)));
+  TUTTI_ASSIGN_OR_RETURN(plan.contest.seed,
+                         at_option("--seed", parse_number<std::uint64_t>(request.seed, "a seed", 0, UINT64_MAX)));
   TUTTI_ASSIGN_OR_RETURN(plan.cell_time, at_option("--cell-time", harness::parse_duration(request.cell_time)));
   TUTTI_ASSIGN_OR_RETURN(plan.timeout, at_option("--timeout", harness::parse_duration(request.timeout)));
   if (!request.bind.empty()) TUTTI_RETURN_IF_ERROR(at_option("--bind", harness::parse_bind(request.bind).status()));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 
@@ -13,6 +12,7 @@
 #include "harness/measure/flush.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
+#include "src/number.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -37,20 +37,6 @@ struct Option {
   Apply apply;
   bool is_of_check = false;  ///< not of a sweep that measures
 };
-
-/// Errors: invalid_argument.
-template <class Number>
-Status set_number(std::string_view text, std::string_view what, Number least, Number most, Number& number) {
-  const char* const end = text.data() + text.size();
-  Number value{};
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc() || stop != end || value < least || value > most) {
-    return error(Code::invalid_argument, "'{}' is not {}: a whole number from {} to {}, such as {}", text, what, least,
-                 most, std::max(least, Number{1}));
-  }
-  number = value;
-  return {};
-}
 
 /// Of `all`, the choice is left to whoever runs them.
 Status set_backends(Settings& settings, std::string_view text, const Surroundings& around) {
@@ -137,18 +123,18 @@ const std::array kOptions{
            TUTTI_SETS(parse_bind, sweep.bind)},
     Option{"--seed", "N", "1", "of inputs and of the order of samples",
            [](Settings& settings, std::string_view text, const Surroundings&) {
-             return set_number<std::uint64_t>(text, "a seed", 0, std::numeric_limits<std::uint64_t>::max(),
-                                              settings.sweep.seed);
+             constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+             return store(parse_number<std::uint64_t>(text, "a seed", 0, kMost), settings.sweep.seed);
            }},
     Option{"--seeds", "N", "1", "so many mixes, from --seed on",
            [](Settings& settings, std::string_view text, const Surroundings&) {
-             return set_number(text, "a number of mixes", 1, 1'000'000, settings.seeds);
+             return store(parse_number(text, "a number of mixes", 1, 1'000'000), settings.seeds);
            },
            true},
     Option{"--operations", "N", "10000", "how many, on all communicators together",
            [](Settings& settings, std::string_view text, const Surroundings&) {
              constexpr std::int64_t kMost = 100'000'000;  // barriers are kept until they are judged
-             return set_number<std::int64_t>(text, "a number of operations", 1, kMost, settings.operations);
+             return store(parse_number<std::int64_t>(text, "a number of operations", 1, kMost), settings.operations);
            },
            true},
     Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep", set_case},
@@ -221,7 +207,7 @@ std::string_view fallback_of(const Option& option, const OptionChoice* choice) {
 }
 
 /// What was asked for and has no meaning for any of the collectives. Errors: invalid_argument.
-Status check_meaning(const Settings& settings, const std::map<std::string, std::string>& texts) {
+Status check_collectives(const Settings& settings, const std::map<std::string, std::string>& texts) {
   struct Meaning {
     const char* option;
     bool (*is_there)(Collective);
@@ -246,6 +232,23 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
                  meaning.what);
   }
   return {};
+}
+
+/// What was asked for and has no meaning beside the rest. Errors: invalid_argument.
+Status check_meaning(const Settings& settings, const std::map<std::string, std::string>& texts) {
+  harness::Cadence cadence = settings.sweep.cadence;
+  if (settings.case_id.empty()) {
+    TUTTI_RETURN_IF_ERROR(check_collectives(settings, texts));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::parse_case_id(settings.case_id));
+    cadence = one.cadence;
+  }
+  const bool is_cold = settings.cache == harness::CacheState::cold;
+  if (cadence != harness::Cadence::streaming || (!is_cold && settings.skew.count() == 0)) return {};
+  return error(Code::invalid_argument,
+               "{} has no meaning with --cadence streaming, where the operations of a sample follow each other: did "
+               "you mean --cadence isolated?",
+               is_cold ? "--cache: 'cold'" : "--skew:");
 }
 
 }  // namespace
@@ -329,19 +332,10 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     const Status status = option.apply(settings, text, surroundings);
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
   }
-  if (settings.case_id.empty()) TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
+  TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
   if (settings.skew >= settings.sweep.timeout) {
     return error(Code::invalid_argument, "--skew: must be shorter than --timeout, which is {} ms",
                  std::chrono::duration_cast<std::chrono::milliseconds>(settings.sweep.timeout).count());
-  }
-  const harness::Cadence cadence =
-      settings.case_id.empty() ? settings.sweep.cadence : harness::parse_case_id(settings.case_id).value().cadence;
-  const bool is_cold = settings.cache == harness::CacheState::cold;
-  if (cadence == harness::Cadence::streaming && (is_cold || settings.skew.count() > 0)) {
-    return error(Code::invalid_argument,
-                 "{} has no meaning with --cadence streaming, where the operations of a sample follow each other: did "
-                 "you mean --cadence isolated?",
-                 is_cold ? "--cache: 'cold'" : "--skew:");
   }
   TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
   TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--samples", settings.samples}, ".samples.csv"));

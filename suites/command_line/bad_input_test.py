@@ -113,6 +113,8 @@ class Values(BadInput):
 
     def test_seeds_and_durations(self):
         for command in ["run", "check"]:
+        streaming = "barrier/tutti.dissemination/shm/none/none/P2.processes/none/0B/none/none/streaming"
+        self.refused("run", "--case", streaming, "--cache", "cold", names=["--cache", "'cold'", "isolated"])
             self.refused(command, "--seed", "x", names=["--seed", "'x'", "0 to 18446744073709551615"])
             self.refused(command, "--seed", "-1", names=["--seed", "'-1'", "0 to 18446744073709551615"])
             self.refused(command, "--timeout", "0s", names=["--timeout", "'0s'", "'60s'"])
@@ -122,6 +124,7 @@ class Values(BadInput):
     def test_case_ids(self):
         for command in ["run", "check"]:
             self.refused(command, "--case", "all_reduce",
+            self.refused(command, "--seed", "18446744073709551616", names=["did you mean '18446744073709551615'?"])
                          names=["--case", "'all_reduce'", "collective/backend.algorithm"])
         identifier = "barrier/{}/shm/none/none/P2.processes/none/0B/none/none/isolated"
         self.refused("run", "--case", identifier.format("tutti.disemination"),
