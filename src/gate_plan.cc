@@ -89,8 +89,9 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
   std::vector<std::string> backends = known_backends();
   std::erase(backends, std::string(harness::kOwnBackend));
   if (std::ranges::find(backends, request.against) == backends.end()) {
-    if (std::ranges::find(all_references(), request.against) != all_references().end())
-      return missing_backend(request.against);
+    const bool is_reference =
+        std::ranges::find(all_references(), request.against) != all_references().end() || is_planned(request.against);
+    if (is_reference) return missing_backend(request.against);
     return error(Code::invalid_argument, "--against: '{}' is no folder, and no backend{}", request.against,
                  backends.empty() ? "" : fmt::format(": did you mean '{}'?", nearest_name(request.against, backends)));
   }

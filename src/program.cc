@@ -2,6 +2,7 @@
 #include "src/program.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/case.h"
+#include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
 #include "harness/launch/allowed_cores.h"
 
@@ -96,12 +98,20 @@ std::vector<std::string> usable_backends(bool as_processes) {
     const Status status = name == harness::kOwnBackend ? Status() : path_of_backend(name, as_processes).status();
     if (!status.is_ok()) fmt::print(stderr, "# without {}: {}\n", name, status.message());
     if (status.is_ok()) names.push_back(std::move(name));
+bool is_planned(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kPlanned{"mpich", "nccl", "gloo"};
+  return std::ranges::find(kPlanned, name) != kPlanned.end();
+}
+
   }
   return names;
 }
 
 const std::vector<std::string>& all_references() {
   static const std::vector<std::string> names{"openmpi"};
+  for (const std::string_view name : harness::split(text, ',')) {
+    if (is_planned(name) && !is_in(known, std::string(name))) return missing_backend(name);
+  }
   return names;
 }
 
@@ -114,6 +124,10 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
   std::vector<std::string> possible = known;
   for (const std::string& name : all_references()) {
     if (!is_in(possible, name)) possible.push_back(name);
+  if (is_planned(name)) {
+    return error(Code::unavailable, "backend '{}' is not part of this build yet: there are {} and {}", name,
+                 harness::kOwnBackend, fmt::join(all_references(), ", "));
+  }
   }
   TUTTI_ASSIGN_OR_RETURN(const auto wanted, harness::parse_backends(text, possible));
   for (const std::string& name : wanted) {

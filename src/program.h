@@ -40,13 +40,15 @@ int complain(const Status& status);
 /// The shared object of a reference that was found and can run here, with ranks as processes or not. Errors:
 /// unavailable.
 [[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);
-/// References that this version has a backend for, found or not.
+/// References that this build has a backend for, found or not.
 [[nodiscard]] const std::vector<std::string>& all_references();
+/// A reference that this build has no backend for yet; somebody may have built one by that name.
+[[nodiscard]] bool is_planned(std::string_view name);
 /// The names in `text`, the value of --backends. Errors: invalid_argument naming the nearest right one; unavailable
-/// where it is a reference that this version has and that is not found.
+/// where it is a reference that is not found, or one that this build has not yet.
 [[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,
                                                               const std::vector<std::string>& known);
-/// unavailable: what is missing of the reference `name`, and where it was looked for.
+/// unavailable: what is missing of the reference `name`, and where it was looked for; or that it is planned.
 [[nodiscard]] Status missing_backend(std::string_view name);
 
 /// Cores that this process may use, at most 8: the default of --ranks.

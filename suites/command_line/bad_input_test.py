@@ -57,6 +57,13 @@ class Values(BadInput):
             path.write_text("1 2 3 4 5\n")
             self.refused("run", "gather_v", "--ranks", "2,3", "--counts", path, names=["5", "gather_v on 3 ranks needs 3"])
 
+    def test_what_is_shown_of_a_value_is_one_line_and_not_endless(self):
+        for option in ["--sizes", "--ranks", "--dtypes", "--timeout", "--case", "--counts"]:
+            self.refused("run", "all_gather_v", option, "a\nb\nc\nd\ne\nf\x1b[2J", names=[option, "a\\nb\\nc", "\\x1b[2J"])
+        result = support.run("run", "--sizes", "z" * 100000)
+        self.assertEqual(result.code, USAGE, result)
+        self.assertLess(len(result.err), 2000)
+
     def test_faults(self):
         self.refused("check", "all", "--faults", "fliped_bit", names=["--faults", "'fliped_bit'", "'flipped_bit'"])
         self.refused("check", "all", "--faults", "late_write,", names=["--faults", "'late_write'"])
@@ -106,6 +113,8 @@ class Values(BadInput):
         self.refused("run", "--cache", "clod", names=["--cache", "'clod'", "'cold'"])
         self.refused("run", "--cache", "cold", "--cadence", "streaming", names=["--cache", "'cold'", "isolated"])
         self.refused("run", "--skew", "1ms", "--cadence", "streaming", names=["--skew", "isolated"])
+        streaming = "barrier/tutti.dissemination/shm/none/none/P2.processes/none/0B/none/none/streaming"
+        self.refused("run", "--case", streaming, "--cache", "cold", names=["--cache", "'cold'", "isolated"])
         self.refused("run", "--skew", "1m", names=["--skew", "--timeout", "60000 ms"])
         self.refused("run", "--check", "evry", names=["--check", "'evry'", "'every'"])
         self.refused("run", "--bind", "cores", names=["--bind", "'cores'", "'core'"])
@@ -113,10 +122,9 @@ class Values(BadInput):
 
     def test_seeds_and_durations(self):
         for command in ["run", "check"]:
-        streaming = "barrier/tutti.dissemination/shm/none/none/P2.processes/none/0B/none/none/streaming"
-        self.refused("run", "--case", streaming, "--cache", "cold", names=["--cache", "'cold'", "isolated"])
             self.refused(command, "--seed", "x", names=["--seed", "'x'", "0 to 18446744073709551615"])
             self.refused(command, "--seed", "-1", names=["--seed", "'-1'", "0 to 18446744073709551615"])
+            self.refused(command, "--seed", "18446744073709551616", names=["did you mean '18446744073709551615'?"])
             self.refused(command, "--timeout", "0s", names=["--timeout", "'0s'", "'60s'"])
         self.refused("run", "--budget", "5parsecs", names=["--budget", "'5parsecs'", "'5s'"])
         self.refused("run", "--budget", "20", names=["--budget", "'20'", "'20s'"])
@@ -124,7 +132,6 @@ class Values(BadInput):
     def test_case_ids(self):
         for command in ["run", "check"]:
             self.refused(command, "--case", "all_reduce",
-            self.refused(command, "--seed", "18446744073709551616", names=["did you mean '18446744073709551615'?"])
                          names=["--case", "'all_reduce'", "collective/backend.algorithm"])
         identifier = "barrier/{}/shm/none/none/P2.processes/none/0B/none/none/isolated"
         self.refused("run", "--case", identifier.format("tutti.disemination"),
@@ -154,6 +161,10 @@ class CommandLine(BadInput):
         self.refused("list", "--jsn", names=["'--jsn'", "'--json'"])
         self.refused("run", "-x", names=["'-x'", "`tutti run --help`"])
 
+    def test_a_hidden_option_is_not_blamed_for_another(self):
+        self.refused("run", "--slow-down", "10%", "--qq", names=["'--qq'"])
+        self.refused("run", "--slow-down", "10%", "--csv", names=["--csv needs a value"])
+
     def test_options_of_another_subcommand_are_said_to_be(self):
         self.refused("prove", "all", "--dtypes", "float",
                      names=["'--dtypes'", "`tutti run` and `tutti check`", "--ranks"])
@@ -164,10 +175,6 @@ class CommandLine(BadInput):
             self.refused(command, "all", "--ranks", names=["--ranks needs a value", "--ranks LIST"])
             self.refused(command, "all", "--ranks", "", names=["--ranks", "empty"])
             self.refused(command, "all", "--ranks=", names=["--ranks"])
-    def test_a_hidden_option_is_not_blamed_for_another(self):
-        self.refused("run", "--slow-down", "10%", "--qq", names=["'--qq'"])
-        self.refused("run", "--slow-down", "10%", "--csv", names=["--csv needs a value"])
-
         self.refused("run", "--csv", names=["--csv needs a value", "--csv FILE"])
         self.refused("run", "--csv", "", names=["--csv", "empty"])
 
@@ -258,6 +265,13 @@ class Backends(BadInput):
     def test_a_backend_that_is_not_known(self):
         self.refused("run", "--backends", "opnempi", names=["--backends", "'opnempi'", "'openmpi'"])
         self.refused("run", "--backends", "tutti,opnempi", names=["'opnempi'", "'openmpi'"], program=self.alone)
+
+    def test_a_backend_that_is_not_part_of_the_build_yet(self):
+        for name in ["mpich", "nccl", "gloo"]:
+            self.refused("run", "--backends", f"tutti,{name}", code=ENVIRONMENT,
+                         names=["--backends", f"'{name}' is not part of this build yet"], program=self.alone)
+        self.refused("gate", "--against", "mpich", code=ENVIRONMENT, names=["'mpich' is not part of this build yet"],
+                     program=self.alone)
 
     def test_a_backend_that_is_not_built(self):
         names = ["'openmpi'", "libtutti_backend_openmpi.so", self.folder.name, "TUTTI_BACKENDS"]
