@@ -46,12 +46,21 @@ struct Steps {
 };
 
 /// Brings a case back; where its order was drawn, step by step.
-std::string repeat_command(const std::string& case_id, const harness::SessionSpec& spec) {
-  const bool names_seed = spec.order_seed || spec.seed != harness::Sweep().seed;
-  return fmt::format("tutti check --case {}{}", case_id, names_seed ? fmt::format(" --seed {}", spec.seed) : "");
-}
+struct Repeat {
+  const harness::SessionSpec& spec;
+  std::string counts;  ///< the value of --counts, as it was typed; empty where it was not
 
-void tell(const Row& row, const harness::SessionSpec& spec, Tally& tally) {
+  [[nodiscard]] std::string command(const std::string& case_id) const {
+    std::string text = fmt::format("tutti check --case {}", case_id);
+    const auto one = harness::parse_case_id(case_id);
+    const bool needs_file = one.is_ok() && one.value().counts.pattern == harness::Pattern::file;
+    if (needs_file) text += fmt::format(" --counts {}", shell_word(counts));  // an id has a file's hash only
+    if (spec.order_seed || spec.seed != harness::Sweep().seed) text += fmt::format(" --seed {}", spec.seed);
+    return text;
+  }
+};
+
+void tell(const Row& row, const Repeat& repeat, Tally& tally) {
   if (row.verdict == Verdict::ok) {
     ++tally.ok;
     return;
@@ -60,7 +69,7 @@ void tell(const Row& row, const harness::SessionSpec& spec, Tally& tally) {
   if (tally.wrong + tally.errors + tally.other <= kMostWrongShown) {
     fmt::print("{}  {}\n  {}\n", to_string(row.verdict), row.case_id, row.reason);
     const bool has_run = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
-    if (has_run) fmt::print("  to repeat it: {}\n", repeat_command(row.case_id, spec));
+    if (has_run) fmt::print("  to repeat it: {}\n", repeat.command(row.case_id));
   }
 }
 
@@ -125,6 +134,8 @@ int check(const SweepOptions& options, const CLI::App& command) {
   const bool draws_order = parsed.value().has_seed && sweep.ranks_as == harness::RanksAs::tasks;
   if (draws_order) request.spec.order_seed = sweep.seed;
 
+  const Repeat repeat{.spec = request.spec,
+                      .counts = command.count("--counts") > 0 ? command["--counts"]->as<std::string>() : ""};
   Tally tally;
   Steps steps;
   std::string case_at_hand;
@@ -138,7 +149,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
                                       .on_cell = [&](const std::vector<Row>& rows) -> Status {
                                         progress.clear();
                                         for (const Row& row : rows) {
-                                          tell(row, request.spec, tally);
+                                          tell(row, repeat, tally);
                                           if (csv) TUTTI_RETURN_IF_ERROR(csv->write(row));
                                         }
                                         return {};
@@ -146,7 +157,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
                                       .on_facts = [&](int, const std::string& facts) { steps.add(facts); }});
   progress.clear();
   if (code != exit_ok && code != exit_interrupted && draws_order && !case_at_hand.empty()) {
-    fmt::print("  to repeat it: {}\n", repeat_command(case_at_hand, request.spec));
+    fmt::print("  to repeat it: {}\n", repeat.command(case_at_hand));
   }
   const double seconds = static_cast<double>(harness::monotonic_ns() - begin) * 1e-9;
   fmt::print(

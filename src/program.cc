@@ -35,15 +35,6 @@ bool is_in_path(const std::string& program) {
   return false;
 }
 
-/// A word as a shell reads it back.
-std::string quoted(std::string_view word) {
-  const bool is_plain = word.find_first_of(" \t\n\"'\\$`&|;<>()*?[]{}~#!") == std::string_view::npos && !word.empty();
-  if (is_plain) return std::string(word);
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 }  // namespace
 
 int exit_code_of(const Status& status) {
@@ -98,21 +89,18 @@ std::vector<std::string> usable_backends(bool as_processes) {
     const Status status = name == harness::kOwnBackend ? Status() : path_of_backend(name, as_processes).status();
     if (!status.is_ok()) fmt::print(stderr, "# without {}: {}\n", name, status.message());
     if (status.is_ok()) names.push_back(std::move(name));
-bool is_planned(std::string_view name) {
-  constexpr std::array<std::string_view, 3> kPlanned{"mpich", "nccl", "gloo"};
-  return std::ranges::find(kPlanned, name) != kPlanned.end();
-}
-
   }
   return names;
 }
 
 const std::vector<std::string>& all_references() {
   static const std::vector<std::string> names{"openmpi"};
-  for (const std::string_view name : harness::split(text, ',')) {
-    if (is_planned(name) && !is_in(known, std::string(name))) return missing_backend(name);
-  }
   return names;
+}
+
+bool is_planned(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kPlanned{"mpich", "nccl", "gloo"};
+  return std::ranges::find(kPlanned, name) != kPlanned.end();
 }
 
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
@@ -121,13 +109,12 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
   const auto is_in = [](const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
   };
+  for (const std::string_view name : harness::split(text, ',')) {
+    if (is_planned(name) && !is_in(known, std::string(name))) return missing_backend(name);
+  }
   std::vector<std::string> possible = known;
   for (const std::string& name : all_references()) {
     if (!is_in(possible, name)) possible.push_back(name);
-  if (is_planned(name)) {
-    return error(Code::unavailable, "backend '{}' is not part of this build yet: there are {} and {}", name,
-                 harness::kOwnBackend, fmt::join(all_references(), ", "));
-  }
   }
   TUTTI_ASSIGN_OR_RETURN(const auto wanted, harness::parse_backends(text, possible));
   for (const std::string& name : wanted) {
@@ -137,6 +124,10 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
 }
 
 Status missing_backend(std::string_view name) {
+  if (is_planned(name)) {
+    return error(Code::unavailable, "backend '{}' is not part of this build yet: there are {} and {}", name,
+                 harness::kOwnBackend, fmt::join(all_references(), ", "));
+  }
   return error(Code::unavailable,
                "backend '{0}' is not there: no libtutti_backend_{0}.so in {1}\n"
                "build it (CMake does where it finds the library), or name its folder in TUTTI_BACKENDS",
@@ -150,11 +141,19 @@ int default_ranks() {
 
 const std::string& command_line() { return stored_command_line(); }
 
+std::string shell_word(std::string_view word) {
+  const bool is_plain = word.find_first_of(" \t\n\"'\\$`&|;<>()*?[]{}~#!") == std::string_view::npos && !word.empty();
+  if (is_plain) return std::string(word);
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 void set_command_line(int argc, char** argv) {
   std::string& line = stored_command_line();
   for (int i = 0; i < argc; ++i) {
     if (i > 0) line += ' ';
-    line += quoted(argv[i]);
+    line += shell_word(argv[i]);
   }
 }
 

@@ -57,6 +57,8 @@ int complain(const Status& status);
 /// The command line as it was typed, for the record.
 [[nodiscard]] const std::string& command_line();
 void set_command_line(int argc, char** argv);
+/// A word as a shell reads it back.
+[[nodiscard]] std::string shell_word(std::string_view word);
 
 /// What a parsed command line runs; set by the subcommand that was chosen.
 using Action = std::function<int()>;
