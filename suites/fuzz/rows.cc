@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows as CSV and as JSON: both end up in the same rows, and those in a baseline.
+#include <algorithm>
+
 #include "harness/gate/baseline.h"
 #include "harness/report/csv.h"
 #include "harness/report/csv_reader.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "harness/cases/suite.h"
 #include "harness/cases/sweep.h"
 #include "suites/fuzz/targets.h"
