@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/cases/sweep.h"
+
 namespace tutti::harness {
 namespace {
 
