@@ -201,6 +201,18 @@ class VForms(Sweep):
             self.assertEqual(without.code, 2, without)
             self.assertIn("--counts FILE", without.err)
 
+    def test_the_command_that_repeats_a_case_names_the_file_of_its_counts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            counts = pathlib.Path(folder) / "of two,blocks.txt"
+            counts.write_text("20000000 20000000\n")  # more than a millisecond's work
+            late = support.run("check", "gather_v", "--ranks", "2", "--ranks-as", "tasks", "--dtypes", "float", "--seed",
+                               "3", "--counts", counts, "--timeout", "1ms")
+            self.assertEqual(late.code, 5, late)
+            repeat = re.search(r"(?m)^  to repeat it: tutti (check --case gather_v/.*)$", late.out)
+            self.assertIsNotNone(repeat, late)
+            again = support.run(*shlex.split(repeat[1]))
+            self.assertEqual(again.code, 0, again)
+
 
 class Options(Sweep):
     def test_one_rank(self):
