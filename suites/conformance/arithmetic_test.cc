@@ -283,11 +283,11 @@ TEST_P(Arithmetic, AvgOfBfloat16IsDividedBeforeItIsRounded) {
 
 constexpr std::size_t kLong =
     5 * 16;  // a cache line for each of five ranks: every rank has a part of its own to reduce
-using Block = std::array<float, kLong>;
+using LongBlock = std::array<float, kLong>;
 
 /// The sums on this rank of a block whose elements are all `values[rank]`.
-Block sums_of(Communicator& communicator, const Schedule& schedule, const std::vector<float>& values) {
-  Block in, out{};
+LongBlock sums_of(Communicator& communicator, const Schedule& schedule, const std::vector<float>& values) {
+  LongBlock in, out{};
   in.fill(values[static_cast<std::size_t>(communicator.rank())]);
   const Status status = communicator.run({.collective = Collective::all_reduce,
                                           .op = Op::sum,
@@ -309,13 +309,13 @@ TEST_P(Arithmetic, DirectReductionsAddInRankOrder) {
 
 TEST_P(Arithmetic, EveryRankHasTheSameBits) {
   struct Seen {
-    std::array<std::array<Block, 5>, 8> of;  // [algorithm][rank]
+    std::array<std::array<LongBlock, 5>, 8> of;  // [algorithm][rank]
   };
   Common<Seen> seen;
   const auto algorithms = algorithms_of(Collective::all_reduce);
   on_every_algorithm({.collective = Collective::all_reduce, .ranks = 5},
                      [&](Communicator& communicator, const Schedule& schedule) {
-                       const Block sums = sums_of(communicator, schedule, {0.1F, 1e7F, 0.3F, -1e7F, 0.7F});
+                       const LongBlock sums = sums_of(communicator, schedule, {0.1F, 1e7F, 0.3F, -1e7F, 0.7F});
                        for (std::size_t i = 0; i < algorithms.size(); ++i) {
                          const auto rank = static_cast<std::size_t>(communicator.rank());
                          if (algorithms[i]->name == schedule.name) seen->of.at(i)[rank] = sums;

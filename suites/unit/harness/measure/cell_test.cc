@@ -15,13 +15,13 @@
 namespace tutti::harness {
 namespace {
 
-constexpr int kRanks = 2;
+constexpr int kCellRanks = 2;
 
 Case case_of(const Backend& backend) {
   Case one;
   one.collective = Collective::all_to_all;
   one.backend = backend.name();
-  one.ranks = kRanks;
+  one.ranks = kCellRanks;
   one.ranks_as = RanksAs::tasks;
   one.count = 100;
   one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
@@ -30,8 +30,8 @@ Case case_of(const Backend& backend) {
 
 /// Measures one cell in which each of `backends` has a variant, on one host with all ranks.
 std::vector<Row> measure(std::vector<LazyBackend*> backends, const CellOptions& options) {
-  const BoardMemory memory(kRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+  const BoardMemory memory(kCellRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
   std::vector<Variant> variants;
   for (LazyBackend* backend : backends) {
     auto variant = Variant::create(host, {.backend = *backend,
@@ -123,8 +123,8 @@ TEST(Cell, SaysThatNothingWasVerifiedWhereNothingWas) {
 }
 
 TEST(Cell, AStreamSaysHowManyOperationsASampleHasAndWhatWasChecked) {
-  const BoardMemory memory(kRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+  const BoardMemory memory(kCellRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
   for (const bool is_in_place : {false, true}) {
     LazyBackend backend([](int) { return true; });
     Case one = case_of(backend);
@@ -183,7 +183,7 @@ TEST(Cell, WarmsUpOnceAndHandsOverEverySample) {
   EXPECT_EQ(row.samples, std::ranges::count_if(all, &Sample::is_valid));
   EXPECT_LT(std::ssize(all), backend.calls() - row.warm_up);
   for (const Sample& one : all) {
-    ASSERT_EQ(one.rank_us.size(), static_cast<std::size_t>(kRanks));
+    ASSERT_EQ(one.rank_us.size(), static_cast<std::size_t>(kCellRanks));
     EXPECT_LE(std::ranges::max(one.rank_us), one.global_us + 1e-9);
     EXPECT_NEAR(one.last_arrival_us + one.skew_us, one.global_us, 1e-9);
   }

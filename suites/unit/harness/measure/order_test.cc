@@ -12,12 +12,12 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kRanks = 3;
+constexpr int kOrderRanks = 3;
 constexpr std::uint64_t kSeeds = 200;
 
 /// Ranks that may go on until they have taken `steps` steps, each by its own.
 struct Walkers {
-  explicit Walkers(int steps) : left(kRanks, steps) {}
+  explicit Walkers(int steps) : left(kOrderRanks, steps) {}
 
   Status drive(Order& order) {
     return order.drive({.step = [&](std::size_t index) -> Result<bool> {
@@ -37,7 +37,7 @@ struct Walkers {
 };
 
 std::string steps_of(std::uint64_t seed, const std::string& what = "") {
-  Order order(seed, kRanks);
+  Order order(seed, kOrderRanks);
   order.begin(what);
   Walkers walkers(20);
   EXPECT_TRUE(walkers.drive(order).is_ok());
@@ -55,7 +55,7 @@ TEST(Order, IsTheSameForTheSameSeed) {
 }
 
 TEST(Order, OfACaseDoesNotDependOnWhatRanBefore) {
-  Order order(7, kRanks);
+  Order order(7, kOrderRanks);
   Walkers before(50);
   ASSERT_TRUE(before.drive(order).is_ok());
   order.begin("a case");
@@ -67,7 +67,7 @@ TEST(Order, OfACaseDoesNotDependOnWhatRanBefore) {
 
 TEST(Order, SaysWhichStepsItTook) {
   const auto trace_of = [](std::uint64_t seed) {
-    Order order(seed, kRanks);
+    Order order(seed, kOrderRanks);
     Walkers walkers(20);
     EXPECT_TRUE(walkers.drive(order).is_ok());
     EXPECT_EQ(order.steps(), walkers.taken.size());
@@ -95,8 +95,8 @@ TEST(Order, LetsEveryRankBeTheFirstAndTheLastOfAll) {
 TEST(Order, StopsRanksWhoseWaitIsOver) {
   bool has_held = false, has_let_go = false;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    has_held |= steps_of(seed).size() > 20 * kRanks;
-    has_let_go |= steps_of(seed).size() == 20 * kRanks;
+    has_held |= steps_of(seed).size() > 20 * kOrderRanks;
+    has_let_go |= steps_of(seed).size() == 20 * kOrderRanks;
   }
   EXPECT_TRUE(has_held);
   EXPECT_TRUE(has_let_go) << "not every order does so";
@@ -104,7 +104,7 @@ TEST(Order, StopsRanksWhoseWaitIsOver) {
 
 TEST(Order, EndsAtOnceWhereNoRankCanGoOn) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    Order order(seed, kRanks);
+    Order order(seed, kOrderRanks);
     Walkers walkers(20);
     walkers.waits = [&](std::size_t index) { return index != 1; };
     const Status status = walkers.drive(order);
@@ -116,12 +116,12 @@ TEST(Order, EndsAtOnceWhereNoRankCanGoOn) {
 
 TEST(Order, GoesOnWhereRanksWaitForEachOther) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-    Order order(seed, kRanks);
+    Order order(seed, kOrderRanks);
     Walkers walkers(20);
     // The last rank goes first in every round; another one only after the one behind it.
     walkers.waits = [&](std::size_t index) {
-      return index == kRanks - 1 ? walkers.left[index] < walkers.left[0]
-                                 : walkers.left[index] <= walkers.left[index + 1];
+      return index == kOrderRanks - 1 ? walkers.left[index] < walkers.left[0]
+                                      : walkers.left[index] <= walkers.left[index + 1];
     };
     EXPECT_TRUE(walkers.drive(order).is_ok()) << seed;
   }

@@ -11,8 +11,8 @@
 namespace tutti::harness {
 namespace {
 
-constexpr int kRanks = 2;
-constexpr int kOperations = 5;
+constexpr int kStreamRanks = 2;
+constexpr int kStreamOperations = 5;
 
 class Stream : public testing::TestWithParam<bool> {
  protected:
@@ -22,14 +22,14 @@ class Stream : public testing::TestWithParam<bool> {
     Case one;
     one.collective = Collective::all_to_all;
     one.backend = backend.name();
-    one.ranks = kRanks;
+    one.ranks = kStreamRanks;
     one.ranks_as = RanksAs::tasks;
     one.count = 100;
     one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
     one.is_in_place = is_in_place();
     one.cadence = Cadence::streaming;
-    const BoardMemory memory(kRanks);
-    Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+    const BoardMemory memory(kStreamRanks);
+    Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kStreamRanks, .ranks = {0, 1}});
     auto variant = Variant::create(
         host, {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
     EXPECT_TRUE(variant.is_ok()) << variant.status().message();
@@ -43,41 +43,41 @@ class Stream : public testing::TestWithParam<bool> {
 };
 
 TEST_P(Stream, HasOneUntimedOperationTheLoopAndInPlaceAFurtherOne) {
-  const StreamResult result = run([](int) { return true; }, {.operations = kOperations, .salt = 3});
+  const StreamResult result = run([](int) { return true; }, {.operations = kStreamOperations, .salt = 3});
   EXPECT_EQ(result.wrong, 0) << result.reason;
   EXPECT_EQ(result.failed_checks, 0);
-  EXPECT_EQ(calls_, 1 + kOperations + (is_in_place() ? 1 : 0));
+  EXPECT_EQ(calls_, 1 + kStreamOperations + (is_in_place() ? 1 : 0));
   EXPECT_TRUE(result.each_us.empty());
 }
 
 TEST_P(Stream, CatchesASystemThatWorksInTheUntimedOperationOnly) {
-  const StreamResult result = run([](int number) { return number == 0; }, {.operations = kOperations, .salt = 3});
+  const StreamResult result = run([](int number) { return number == 0; }, {.operations = kStreamOperations, .salt = 3});
   EXPECT_GT(result.wrong, 0);
   EXPECT_EQ(result.failed_checks, 1);
 }
 
 TEST_P(Stream, ChecksOneFurtherOperationPerRoundUntilOneIsBad) {
-  const int good = 1 + kOperations + (is_in_place() ? 1 : 0);
-  const StreamResult fine = run([](int) { return true; }, {.operations = kOperations, .checks = 4, .salt = 3});
+  const int good = 1 + kStreamOperations + (is_in_place() ? 1 : 0);
+  const StreamResult fine = run([](int) { return true; }, {.operations = kStreamOperations, .checks = 4, .salt = 3});
   EXPECT_EQ(fine.wrong, 0) << fine.reason;
   EXPECT_EQ(calls_, good + 3);
   const StreamResult bad =
-      run([&](int number) { return number < good + 1; }, {.operations = kOperations, .checks = 4, .salt = 3});
+      run([&](int number) { return number < good + 1; }, {.operations = kStreamOperations, .checks = 4, .salt = 3});
   EXPECT_GT(bad.wrong, 0);
   EXPECT_EQ(calls_, good + 2);
 }
 
 TEST_P(Stream, ChecksNothingWhereNobodyAsks) {
-  const StreamResult result = run([](int) { return false; }, {.operations = kOperations, .checks = 0});
+  const StreamResult result = run([](int) { return false; }, {.operations = kStreamOperations, .checks = 0});
   EXPECT_EQ(result.wrong, 0);
-  EXPECT_EQ(calls_, 1 + kOperations);
+  EXPECT_EQ(calls_, 1 + kStreamOperations);
 }
 
 TEST_P(Stream, KeepsTheTimeOfEveryOperationAndOrdersTheRanksMeans) {
   for (const Blocking blocking : {Blocking::none, Blocking::barrier_timed, Blocking::barrier_untimed}) {
     const StreamResult result =
-        run([](int) { return true; }, {.operations = kOperations, .blocking = blocking, .times_each = true});
-    EXPECT_EQ(result.each_us.size(), static_cast<std::size_t>(kOperations));
+        run([](int) { return true; }, {.operations = kStreamOperations, .blocking = blocking, .times_each = true});
+    EXPECT_EQ(result.each_us.size(), static_cast<std::size_t>(kStreamOperations));
     EXPECT_LE(result.least_us, result.mean_us);
     EXPECT_LE(result.mean_us, result.most_us);
     EXPECT_GE(result.rank0_us, result.least_us);

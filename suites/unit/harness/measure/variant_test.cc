@@ -15,14 +15,14 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr int kRanks = 2;
+constexpr int kVariantRanks = 2;
 constexpr std::size_t kCacheLineBytes = 64;
 
 /// Bytes after a cache line at which each buffer starts: input and output of rank 0, then of rank 1.
 std::vector<std::size_t> starts_of(const Case& one, bool misaligns, std::uint64_t seed = 1) {
   LazyBackend backend([](int) { return true; });
-  const BoardMemory memory(kRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+  const BoardMemory memory(kVariantRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kVariantRanks, .ranks = {0, 1}});
   auto variant = Variant::create(host, {.backend = backend,
                                         .memory = [](const Case&, std::size_t) { return plain_memory(); },
                                         .instance = one,
@@ -44,7 +44,7 @@ std::vector<std::size_t> starts_of(const Case& one, bool misaligns, std::uint64_
 Case case_with(Count count) {
   Case one;
   one.collective = Collective::all_to_all;
-  one.ranks = kRanks;
+  one.ranks = kVariantRanks;
   one.ranks_as = RanksAs::tasks;
   one.count = count;
   one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));

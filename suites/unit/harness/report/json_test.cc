@@ -3,8 +3,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -18,11 +16,6 @@ namespace tutti::harness {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 TEST(JsonRow, IsOneLineWithEveryColumn) {
   EXPECT_EQ(

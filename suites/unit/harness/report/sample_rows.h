@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of reports: a row with everything measured, one with nothing, and names for files.
+// For the tests of reports: a row with everything measured, one with nothing, and files: their names and what is in
+// them.
 #pragma once
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <unistd.h>
 
@@ -55,6 +58,11 @@ inline Row skipped_row() {
 /// A path of this process's own: tests run at the same time.
 inline std::string temporary_path(const std::string& ending) {
   return testing::TempDir() + "tutti_test_" + std::to_string(getpid()) + ending;
+}
+
+inline std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace tutti::harness

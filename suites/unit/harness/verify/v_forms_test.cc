@@ -30,7 +30,7 @@ Operation operation_of(Collective collective, std::string_view counts, Count ele
 std::size_t bytes_of(Count elements) { return static_cast<std::size_t>(elements) * sizeof(float); }
 
 /// Poison, and in it every block as it should be.
-std::vector<std::byte> right_output(const Operation& operation, int rank) {
+std::vector<std::byte> right_blocks(const Operation& operation, int rank) {
   std::vector<std::byte> bytes(bytes_of(operation.output_elements(rank)));
   fill_poison(bytes, operation.salt);
   for (int block = 0; block < output_blocks(operation.problem, rank); ++block) {
@@ -41,7 +41,7 @@ std::vector<std::byte> right_output(const Operation& operation, int rank) {
   return bytes;
 }
 
-CheckResult verify(const Operation& operation, int rank, const std::vector<std::byte>& bytes) {
+CheckResult verify_blocks(const Operation& operation, int rank, const std::vector<std::byte>& bytes) {
   Oracle oracle(operation);
   return verify_output(oracle, {.rank = rank, .bytes = bytes});
 }
@@ -65,8 +65,8 @@ TEST(VerifyV, RightOutputsAreRightOfEveryFormAndPattern) {
       for (const Count elements : {0, 5, 20000}) {
         const Operation operation = operation_of(form, counts, elements, is_reducing(form) ? Op::sum : Op::none);
         for (int rank = 0; rank < kRanks; ++rank) {
-          const std::vector<std::byte> output = right_output(operation, rank);
-          const CheckResult result = verify(operation, rank, output);
+          const std::vector<std::byte> output = right_blocks(operation, rank);
+          const CheckResult result = verify_blocks(operation, rank, output);
           Count moved = 0;
           for (int i = 0; i < output_blocks(operation.problem, rank); ++i)
             moved += operation.output_place(rank, i).count;
@@ -83,7 +83,7 @@ TEST(VerifyV, RightOutputsAreRightOfEveryFormAndPattern) {
 
 TEST(VerifyV, AByteBetweenBlocksIsNotToBeWritten) {
   const Operation operation = operation_of(Collective::all_gather_v, "random", 100);
-  std::vector<std::byte> output = right_output(operation, 0);
+  std::vector<std::byte> output = right_blocks(operation, 0);
   std::vector<bool> is_block(static_cast<std::size_t>(operation.output_elements(0)));
   for (int block = 0; block < kRanks; ++block) {
     const Place place = operation.output_place(0, block);
@@ -92,7 +92,7 @@ TEST(VerifyV, AByteBetweenBlocksIsNotToBeWritten) {
   const auto gap = std::find(is_block.begin(), is_block.end(), false) - is_block.begin();
   ASSERT_LT(gap, static_cast<std::ptrdiff_t>(is_block.size()));
   output[bytes_of(gap) + 1] ^= std::byte{1};
-  EXPECT_TRUE(verify(operation, 0, output).is_ok());
+  EXPECT_TRUE(verify_blocks(operation, 0, output).is_ok());
   const CheckResult gaps = verify_gaps(operation, {.rank = 0, .bytes = output}, false);
   EXPECT_EQ(gaps.wrong, 1);
   EXPECT_EQ(gaps.first_bad, gap);
@@ -110,9 +110,9 @@ TEST(VerifyV, GapsInPlaceHoldTheInput) {
 
 TEST(VerifyV, TellsWhichBlockIsWrongAndWhatItHolds) {
   const Operation operation = operation_of(Collective::all_gather_v, "ramp", 100);  // 10 20 30 40
-  std::vector<std::byte> output = right_output(operation, 0);
+  std::vector<std::byte> output = right_blocks(operation, 0);
   fill_input(std::span(output).subspan(bytes_of(30), bytes_of(30)), input_of(operation, 3));
-  const CheckResult result = verify(operation, 0, output);
+  const CheckResult result = verify_blocks(operation, 0, output);
   EXPECT_EQ(result.wrong, 30);
   EXPECT_EQ(result.first_bad, 30);
   EXPECT_EQ(result.diagnosis, "block 2 holds block 3");
@@ -120,7 +120,7 @@ TEST(VerifyV, TellsWhichBlockIsWrongAndWhatItHolds) {
 
 TEST(VerifyV, TellsAMissingContributionOfABlockOfItsOwnLength) {
   const Operation operation = operation_of(Collective::reduce_scatter_v, "ramp", 100, Op::sum);
-  std::vector<std::byte> output = right_output(operation, 3);
+  std::vector<std::byte> output = right_blocks(operation, 3);
   const Place block = operation.input_place(0, 3);
   std::vector<float> total(40), input(40);
   for (int rank = 0; rank < kRanks; ++rank) {
@@ -129,7 +129,7 @@ TEST(VerifyV, TellsAMissingContributionOfABlockOfItsOwnLength) {
     for (std::size_t i = 0; i < 40; ++i) total[i] += input[i];
   }
   std::copy_n(std::as_bytes(std::span(total)).begin(), output.size(), output.begin());
-  EXPECT_EQ(verify(operation, 3, output).diagnosis, "rank 2's contribution is missing");
+  EXPECT_EQ(verify_blocks(operation, 3, output).diagnosis, "rank 2's contribution is missing");
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Runs `body(communicator)` on every rank, one thread each.
-void on_threads(int ranks, const DomainShape& shape, CommunicatorOptions options,
-                const std::function<void(Communicator&)>& body) {
+/// Runs `body(communicator)` on every rank of a domain of this shape, one thread each.
+void in_domain(int ranks, const DomainShape& shape, CommunicatorOptions options,
+               const std::function<void(Communicator&)>& body) {
   auto domain = local::open_domain(shape);
   ASSERT_TRUE(domain.is_ok()) << domain.status().message();
   options.waiting = ranks > 2 ? Waiting::yield : Waiting::spin;
@@ -108,7 +108,7 @@ TEST(Communicator, EveryAlgorithmIsRightOnThreadsWithSegmentsAndTails) {
           }
         }
       }
-      on_threads(ranks, shape, {.prove_plans = false}, [&](Communicator& communicator) {
+      in_domain(ranks, shape, {.prove_plans = false}, [&](Communicator& communicator) {
         for (std::size_t i = 0; i < forms.size(); ++i) {
           for (int repeat = 0; repeat < 3; ++repeat) {
             run_and_check(communicator, forms[i], schedules[i], repeat);
@@ -154,7 +154,7 @@ TEST(Communicator, OneThreadDrivesManyRanksAsTasks) {
 }
 
 TEST(Communicator, LaterCallsMayBePostedBeforeEarlierOnesAreComplete) {
-  on_threads(3, local::shape_for(3), {.prove_plans = false}, [](Communicator& communicator) {
+  in_domain(3, local::shape_for(3), {.prove_plans = false}, [](Communicator& communicator) {
     constexpr int kCalls = 50;
     std::vector<float> values(kCalls, static_cast<float>(communicator.rank()));
     std::vector<Work> works;
@@ -174,18 +174,18 @@ TEST(Communicator, LaterCallsMayBePostedBeforeEarlierOnesAreComplete) {
 }
 
 TEST(Communicator, ARankThatDoesNotComeIsNamedAtTheDeadline) {
-  on_threads(2, local::shape_for(2), {.timeout = milliseconds(100), .prove_plans = false},
-             [](Communicator& communicator) {
-               if (communicator.rank() == 1) return;
-               const Status status = communicator.barrier();
-               EXPECT_EQ(status.code(), Code::timeout);
-               EXPECT_THAT(status.message(), testing::HasSubstr("waits for phase 1 of rank 1"));
-               EXPECT_EQ(communicator.barrier().code(), Code::timeout) << "the first error is the communicator's end";
-             });
+  in_domain(2, local::shape_for(2), {.timeout = milliseconds(100), .prove_plans = false},
+            [](Communicator& communicator) {
+              if (communicator.rank() == 1) return;
+              const Status status = communicator.barrier();
+              EXPECT_EQ(status.code(), Code::timeout);
+              EXPECT_THAT(status.message(), testing::HasSubstr("waits for phase 1 of rank 1"));
+              EXPECT_EQ(communicator.barrier().code(), Code::timeout) << "the first error is the communicator's end";
+            });
 }
 
 TEST(Communicator, RanksThatDoNotAgreeOnTheCountAreToldSo) {
-  on_threads(2, local::shape_for(2), {.timeout = seconds(5), .prove_plans = false}, [](Communicator& communicator) {
+  in_domain(2, local::shape_for(2), {.timeout = seconds(5), .prove_plans = false}, [](Communicator& communicator) {
     std::vector<float> values(64);
     const Count count = communicator.rank() == 0 ? 8 : 16;
     const Status status = communicator.all_reduce(values.data(), values.data(), count, Dtype::f32, Op::sum);
@@ -194,7 +194,7 @@ TEST(Communicator, RanksThatDoNotAgreeOnTheCountAreToldSo) {
 }
 
 TEST(Communicator, ARootOutOfRangeIsRefused) {
-  on_threads(1, local::shape_for(1), {.prove_plans = false}, [](Communicator& communicator) {
+  in_domain(1, local::shape_for(1), {.prove_plans = false}, [](Communicator& communicator) {
     float value = 0;
     const Status status = communicator.broadcast(&value, &value, 1, Dtype::f32, 7);
     EXPECT_EQ(status.code(), Code::invalid_argument);
@@ -203,7 +203,7 @@ TEST(Communicator, ARootOutOfRangeIsRefused) {
 }
 
 TEST(Communicator, WhatIsNoDtypeOrOpIsRefused) {
-  on_threads(1, local::shape_for(1), {.prove_plans = false}, [](Communicator& communicator) {
+  in_domain(1, local::shape_for(1), {.prove_plans = false}, [](Communicator& communicator) {
     float in = 0, out = 0;
     const Status dtype = communicator.all_reduce(&in, &out, 1, static_cast<Dtype>(77), Op::sum);
     EXPECT_THAT(dtype.message(), testing::HasSubstr("dtype 77 is out of range: 0 to 11"));
@@ -213,7 +213,7 @@ TEST(Communicator, WhatIsNoDtypeOrOpIsRefused) {
 }
 
 TEST(Communicator, BuffersThatOverlapAreRefused) {
-  on_threads(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
+  in_domain(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
     float values[8] = {};
     EXPECT_THAT(communicator.all_reduce(values, values + 3, 4, Dtype::f32, Op::sum).message(),
                 testing::HasSubstr("overlap"));
@@ -223,7 +223,7 @@ TEST(Communicator, BuffersThatOverlapAreRefused) {
 }
 
 TEST(Communicator, AFailedWaitWritesNothingLater) {
-  on_threads(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
+  in_domain(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
     float in[2] = {1, 2}, out[2] = {-1, -1};
     if (communicator.rank() == 1) {
       std::this_thread::sleep_for(milliseconds(150));
@@ -242,24 +242,24 @@ TEST(Communicator, AFailedWaitWritesNothingLater) {
 }
 
 TEST(Communicator, RanksThatDoNotAgreeOnTheAlgorithmAreToldSoAtTheDeadline) {
-  on_threads(2, local::shape_for(2), {.timeout = milliseconds(100), .prove_plans = false},
-             [](Communicator& communicator) {
-               const Problem problem{.collective = Collective::all_reduce, .ranks = 2};
-               const char* const name = communicator.rank() == 0 ? "one_shot" : "two_shot";
-               const Schedule schedule = schedule_of(*find_algorithm(problem.collective, name).value(), problem);
-               std::vector<float> in(4), out(4);
-               const Status status = communicator.run({.collective = problem.collective,
-                                                       .op = Op::sum,
-                                                       .count = 4,
-                                                       .input = in.data(),
-                                                       .output = out.data(),
-                                                       .schedule = &schedule});
-               EXPECT_TRUE(status.code() == Code::mismatch || status.code() == Code::aborted) << status.message();
-             });
+  in_domain(2, local::shape_for(2), {.timeout = milliseconds(100), .prove_plans = false},
+            [](Communicator& communicator) {
+              const Problem problem{.collective = Collective::all_reduce, .ranks = 2};
+              const char* const name = communicator.rank() == 0 ? "one_shot" : "two_shot";
+              const Schedule schedule = schedule_of(*find_algorithm(problem.collective, name).value(), problem);
+              std::vector<float> in(4), out(4);
+              const Status status = communicator.run({.collective = problem.collective,
+                                                      .op = Op::sum,
+                                                      .count = 4,
+                                                      .input = in.data(),
+                                                      .output = out.data(),
+                                                      .schedule = &schedule});
+              EXPECT_TRUE(status.code() == Code::mismatch || status.code() == Code::aborted) << status.message();
+            });
 }
 
 TEST(Communicator, PlacementAndBuffersMustFitTheCall) {
-  on_threads(1, local::shape_for(1), {.prove_plans = false}, [](Communicator& communicator) {
+  in_domain(1, local::shape_for(1), {.prove_plans = false}, [](Communicator& communicator) {
     float a = 0, b = 0;
     Call call{.collective = Collective::all_reduce, .op = Op::sum, .count = 1, .input = &a, .output = &b};
     call.is_in_place = true;
@@ -275,7 +275,7 @@ TEST(Communicator, ACallThatIsRepeatedTakesTheDataOfItsTime) {
   // 64 KiB with private buffers is staged: more than a cycle of trials of plain and non-temporal stores. 8 bytes go the
   // way of a repeated short call; posting in between leaves it and comes back.
   for (const Count count : {Count{2}, Count{16384}}) {
-    on_threads(2, local::shape_for(2), {.prove_plans = false}, [count](Communicator& communicator) {
+    in_domain(2, local::shape_for(2), {.prove_plans = false}, [count](Communicator& communicator) {
       std::vector<float> in(static_cast<std::size_t>(count)), out(in.size());
       for (int call = 0; call < 600; ++call) {
         const auto value = static_cast<float>(call % 1000 + 1000 * communicator.rank());
@@ -294,7 +294,7 @@ TEST(Communicator, ACallThatIsRepeatedTakesTheDataOfItsTime) {
 
 TEST(Communicator, APeerThatChangesItsBuffersIsRead) {
   // What rank 0 knows of rank 1's addresses from the last call must not outlive them.
-  on_threads(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
+  in_domain(2, local::shape_for(2), {.prove_plans = false}, [](Communicator& communicator) {
     constexpr Count kCount = 2048;
     std::vector<float*> buffers;
     for (int i = 0; i < 4; ++i) {

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::int32_t element(int rank, Count index, int call) {
+std::int32_t flight_element(int rank, Count index, int call) {
   return static_cast<std::int32_t>((rank + 1) * 1000003 + static_cast<int>(index) * 7919 + call * 104729);
 }
 
@@ -36,7 +36,7 @@ class Flight {
     const Problem problem = this->problem();
     input_.resize(static_cast<std::size_t>(input_blocks(problem, rank_) * call_.count));
     output_.resize(static_cast<std::size_t>(output_blocks(problem, rank_) * call_.count), -1);
-    for (std::size_t i = 0; i < input_.size(); ++i) input_[i] = element(rank_, static_cast<Count>(i), number);
+    for (std::size_t i = 0; i < input_.size(); ++i) input_[i] = flight_element(rank_, static_cast<Count>(i), number);
     call_.input = input_.data();
     call_.output = output_.data();
     work_ = communicator.post(call_);
@@ -52,7 +52,7 @@ class Flight {
         std::uint32_t expected = 0;
         for (int rank = 0; rank < ranks_; ++rank) {
           if (!origin.every_rank && rank != origin.rank) continue;
-          expected += static_cast<std::uint32_t>(element(rank, origin.block * call_.count + i, number_));
+          expected += static_cast<std::uint32_t>(flight_element(rank, origin.block * call_.count + i, number_));
         }
         ASSERT_EQ(static_cast<std::uint32_t>(output_[static_cast<std::size_t>(block * call_.count + i)]), expected)
             << "call " << number_ << " rank " << rank_ << " block " << block << " element " << i;

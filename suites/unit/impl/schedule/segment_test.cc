@@ -5,14 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "impl/algorithms/algorithm.h"
+#include "suites/unit/impl/schedule/requests.h"
 
 namespace tutti {
 namespace {
 
-Schedule schedule_for(Collective collective, std::string_view name, int ranks) {
-  return schedule_of(*find_algorithm(collective, name).value(), {.collective = collective, .ranks = ranks});
-}
+using small::schedule_for;
 
 /// Messages of half a block, which a channel must hold as a whole.
 Schedule halves(int ranks) {
