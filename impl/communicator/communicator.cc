@@ -7,6 +7,7 @@ Result<bool> Work::test() { return communicator_->test(ticket_); }
 Status Work::wait(std::chrono::nanoseconds timeout) { return communicator_->wait(ticket_, timeout); }
 Status Work::wait() { return communicator_->wait(ticket_, communicator_->timeout()); }
 std::string Work::position() const { return communicator_->position(ticket_); }
+std::string Work::report() const { return communicator_->report(); }
 
 Status Communicator::broadcast(const void* input, void* output, Count count, Dtype dtype, int root, Buffers buffers) {
   return run_where_it_lies({.collective = Collective::broadcast,

@@ -103,12 +103,15 @@ class Work {
  public:
   /// Makes progress once; true when complete. Errors: as wait, but for timeout.
   [[nodiscard]] Result<bool> test();
-  /// Errors: timeout naming the ranks waited for, aborted naming the rank that failed, mismatch naming the peer.
+  /// Errors: timeout saying where every rank stands (see Communicator::report), aborted naming the rank that failed,
+  /// mismatch naming the peer, the operation, and the fields of the two calls that differ.
   Status wait(std::chrono::nanoseconds timeout);
   /// With the communicator's timeout.
   Status wait();
   /// Where the operation stands, for reports: "step 3 of 7: waits for phase 1 of rank 2".
   [[nodiscard]] std::string position() const;
+  /// That of its communicator.
+  [[nodiscard]] std::string report() const;
 
  private:
   friend class Communicator;
@@ -178,6 +181,10 @@ class Communicator {
 
   /// The algorithm that `auto` chooses for `call`: a pure function of what is the same on all ranks.
   [[nodiscard]] virtual const Algorithm& choose(const Call& call) const = 0;
+
+  /// Where every rank stands, as far as it has told: a line for each, each after a line break, those furthest behind
+  /// first. For reports of a job that does not go on.
+  [[nodiscard]] virtual std::string report() const = 0;
 
   // Shapes are in elements; P = ranks(), r = rank(). In place is seen by the addresses. What is "not looked at" may be
   // null. The ranks whose output is not looked at keep what they have there.

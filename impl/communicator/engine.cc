@@ -11,6 +11,24 @@ namespace {
 
 constexpr int kMostProvedRanks = 1024;
 
+/// What the journal says of a bound call.
+CallNote note_of(const Call& call, const BoundEntry& entry) {
+  const Plan& plan = entry.call.plan(0);
+  CallNote note{.hash = plan.header().hash,
+                .count = call.count,
+                .segments = entry.segments,
+                .segment_bytes = entry.call.segment_bytes,
+                .root = call.root,
+                .collective = call.collective,
+                .dtype = call.dtype,
+                .op = call.op,
+                .has_shared_buffers = call.buffers == Buffers::shared,
+                .has_placement = call.blocks == nullptr && !has_placement_at_root_only(call.collective),
+                .is_in_place = call.is_in_place};
+  entry.schedule.name.copy(note.algorithm.data(), note.algorithm.size() - 1);
+  return note;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(Domain& domain, int rank, CommunicatorOptions options) {
@@ -85,6 +103,7 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
   if (call.op != Op::none) entry.small_kernel = small_kernel_for(call.dtype, call.op);
   if (call.op == Op::premul_sum) entry.scale = scale_for(call.dtype);
   if (options_.after_bind) options_.after_bind(rank_, call, entry);
+  entry.note = note_of(call, entry);
   return cache_.insert(key, std::move(entry));
 }
 
@@ -189,6 +208,7 @@ Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
   if (entry == nullptr) {
     if (cache_.is_full() && first_ == next_) {
       cache_.forget_v_forms();
+      noted_ = nullptr;
       machine_.forget_plans();
     }
     const Result<BoundEntry*> bound = bind_call(call, whole_key);

@@ -44,6 +44,7 @@ class Engine final : public Communicator {
     domain_.free_shared(rank_, pointer);
   }
   [[nodiscard]] const Algorithm& choose(const Call& call) const override;
+  [[nodiscard]] std::string report() const override;
 
  protected:
   Result<bool> test(const Ticket& ticket) override;
@@ -140,6 +141,8 @@ class Engine final : public Communicator {
   void finish_chosen(const Operation& operation, StoreChoice& stores);
   [[nodiscard]] bool is_complete(std::uint64_t ticket) const { return ticket < first_ || pending(ticket).is_complete; }
   [[nodiscard]] bool is_complete(const Ticket& ticket) const;
+  /// is_complete, for who asks: then what was told of waiting for it no longer holds.
+  [[nodiscard]] bool is_over(const Ticket& ticket);
   [[nodiscard]] bool is_busy() const { return failed_.is_ok() && (first_ != next_ || !transfers_.is_idle()); }
   /// Whether the word that the machine stopped at is all that this rank waits for, and has not changed.
   [[nodiscard]] bool is_nothing_new() const;
@@ -151,12 +154,38 @@ class Engine final : public Communicator {
   /// Sleeps until somebody rings, for a tick at most; not where there is something to do.
   void park();
   [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count);
+  /// wait, once it is known to take a while.
+  Status wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout);
   /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
   Status check(const Ticket& ticket, Clock::time_point deadline);
   Status check_own_failures();
   Status fail(Status status);
-  [[nodiscard]] std::string describe(const Operation& operation) const;
-  [[nodiscard]] std::string describe_call(const Pending& call) const;
+
+  // What is told and found out off the fast path: engine_tell.cc.
+
+  /// Writes the call that starts as operation `number` into the journal. One that starts for the first time is compared
+  /// with those of the ranks beside this one: it may wait for nobody.
+  void note(BoundEntry& entry, std::uint64_t number);
+  void note_counts(const BlockTable& blocks, std::uint64_t number);
+  void tell(const Standing& standing);
+  /// The wait that was told of is over.
+  void withdraw_standing();
+  /// Now and then in a wait in which nothing moves: tells where this rank stands, and fails where a rank that it waits
+  /// for makes another call.
+  Status look(const Ticket& ticket);
+  Status compare_with(int peer);
+  /// At the deadline: mismatch where any rank makes another call, else timeout, with what all ranks have told.
+  Status give_up(const Ticket& ticket);
+  /// With the fields that differ, where the journals still hold the calls.
+  [[nodiscard]] Status explained(const Status& mismatch) const;
+  [[nodiscard]] Standing standing_of(const Ticket& ticket) const;
+  [[nodiscard]] Standing standing_of(const Operation& operation) const;
+  /// Of the oldest operation that is pending, or that has not started for want of a generation.
+  [[nodiscard]] Standing oldest_standing() const;
+  /// The first rank that has completed the least.
+  [[nodiscard]] int slowest() const;
+  /// Of a call, for its operation `number`.
+  [[nodiscard]] CallNote note_for(std::uint64_t ticket, std::uint64_t number) const;
 
   std::unique_ptr<Domain> own_domain_;
   Domain& domain_;
@@ -169,7 +198,9 @@ class Engine final : public Communicator {
   Transfers transfers_;
   PlanCache cache_;
   std::vector<CompletionLine*> lines_;  // [rank]
-  std::vector<Pending> ring_;           // a power of two
+  Journal& journal_;
+  const BoundEntry* noted_ = nullptr;  // the journal's last call
+  std::vector<Pending> ring_;          // a power of two
   std::uint64_t ring_mask_ = 0;
   std::uint64_t first_ = 0;     // ticket of the oldest call that is not complete
   std::uint64_t starting_ = 0;  // ticket of the oldest call that has segments to start
@@ -183,7 +214,12 @@ class Engine final : public Communicator {
   bool channels_are_taken_ = false;      // by an operation in flight
   std::uint64_t moves_ = 0;              // walks that went on: where it stands still, nothing happens
   bool is_forming_ = false;              // a group: see GroupFormation
-  Status failed_;                        // first error; sticky; nothing is accepted after it
+  unsigned tests_ = 0;                   // in vain
+  std::uint64_t seen_progress_ = ~std::uint64_t{0};  // of this rank, when it last was asked for
+  Clock::duration until_look_{};                     // the last interval
+  Clock::time_point look_at_;                        // where nothing has moved by then
+  bool is_told_ = false;                             // the journal has a standing
+  Status failed_;                                    // first error; sticky; nothing is accepted after it
 };
 
 }  // namespace tutti

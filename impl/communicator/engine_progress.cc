@@ -23,6 +23,7 @@ Engine::Engine(Domain& domain, int rank, CommunicatorOptions options, std::share
       company_(std::move(company)),
       machine_(domain, rank),
       transfers_(domain, rank),
+      journal_(*domain.seat(rank).journal),
       ring_(16),
       ring_mask_(ring_.size() - 1),
       operations_(generations_),
@@ -40,6 +41,8 @@ Engine::Engine(std::unique_ptr<Domain> domain, int rank, CommunicatorOptions opt
 Engine::~Engine() {
   std::erase(*company_, this);
   if (is_busy()) (void)fail(error(Code::aborted, "{} has left", domain_.name_of(rank_)));
+  journal_.finished.store(completed_, std::memory_order_release);
+  journal_.has_left.store(1, std::memory_order_release);
 }
 
 inline Status Engine::accept(const Call& call) {
@@ -107,6 +110,7 @@ bool Engine::start_next() {
   call.is_walking = true;
   prepare_machine(started);
   if (call.segment + 1 == entry.segments) ++starting_;
+  if (&entry != noted_) note(entry, number);
   return true;
 }
 
@@ -150,6 +154,7 @@ void Engine::finish(Operation& finished) {
   for (; in_flight_ > 0 && operation(completed_ + 1).is_complete; --in_flight_) {
     is_to_be_told |= !operation(++completed_).plan.header().synchronises;
   }
+  journal_.finished.store(completed_, std::memory_order_release);
   if (is_to_be_told) lines_[static_cast<std::size_t>(rank_)]->operation.store(completed_, std::memory_order_release);
   Pending& call = pending(finished.ticket);
   if (header.scratch_bytes >= kLeastChosenBytes) finish_chosen(finished, call.entry->stores);
@@ -262,7 +267,7 @@ Status Engine::run(const Call& call) {
   TUTTI_RETURN_IF_ERROR(accept(call));
   enqueue();
   progress(patience());
-  if (first_ == next_) return {};
+  if (first_ == next_) return failed_;
   return wait({.number = next_ - 1}, options_.timeout);
 }
 

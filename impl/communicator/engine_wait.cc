@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank waits: what it looks at, when it gives up, and what it then says.
+// How a rank waits: what it looks at, and when it gives up.
 #include <algorithm>
 #include <ctime>
 #include <limits>
@@ -16,6 +16,8 @@ namespace {
 
 constexpr int kLooksBetweenChecks = 16;
 constexpr int kYieldsBeforeParking = 200;
+constexpr unsigned kTestsBetweenLooks = 64;
+constexpr std::chrono::milliseconds kBeforeFirstLook(20);
 constexpr timespec kTick{.tv_sec = 0, .tv_nsec = 1'000'000};
 
 /// Shared between processes.
@@ -37,20 +39,29 @@ bool Engine::is_nothing_new() const {
          company_->size() == 1 && !machine_.may_go_on();
 }
 
+bool Engine::is_over(const Ticket& ticket) {
+  if (!is_complete(ticket)) return false;
+  if (is_told_) withdraw_standing();
+  return true;
+}
+
 Result<bool> Engine::test(const Ticket& ticket) {
-  if (is_complete(ticket)) return true;
+  if (is_over(ticket)) return true;
   TUTTI_RETURN_IF_ERROR(failed_);  // after it, nothing may be written any more
   progress_all();
-  if (is_complete(ticket)) return true;
+  if (is_over(ticket)) return true;
   TUTTI_RETURN_IF_ERROR(check(ticket, Clock::time_point::max()));
   return false;
 }
 
 Status Engine::wait(const Ticket& ticket, std::chrono::nanoseconds timeout) {
-  if (is_complete(ticket)) return {};
+  if (is_over(ticket)) return {};
   TUTTI_RETURN_IF_ERROR(failed_);
   progress_all();
-  if (is_complete(ticket)) return {};
+  return is_over(ticket) ? Status() : wait_long(ticket, timeout);
+}
+
+Status Engine::wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout) {
   std::uint64_t moves_before = moves_;
   int idle_looks = 0;
   // The clock is first read after some polls: reading it takes as long as a small operation.
@@ -63,7 +74,7 @@ Status Engine::wait(const Ticket& ticket, std::chrono::nanoseconds timeout) {
       }
       if (is_nothing_new()) continue;
       progress_all();
-      if (is_complete(ticket)) return {};
+      if (is_over(ticket)) return {};
     }
     if (!deadline) deadline = Clock::now() + timeout;
     TUTTI_RETURN_IF_ERROR(check(ticket, *deadline));
@@ -105,19 +116,24 @@ Status Engine::check(const Ticket& ticket, Clock::time_point deadline) {
   if (const std::uint64_t word = domain_.abort_line().word.load(std::memory_order_acquire); word != 0) {
     return fail(error(Code::aborted, "{} failed", domain_.name_of(static_cast<int>(word - 1))));
   }
-  if (deadline == Clock::time_point::max() || Clock::now() < deadline) return {};
-  for (std::uint64_t number = completed_ + 1; number <= completed_ + in_flight_; ++number) {
-    if (operation(number).is_complete) continue;
-    prepare_machine(operation(number));
-    machine_.compare_plans();
-    TUTTI_RETURN_IF_ERROR(check_own_failures());
+  // Who only tests reads the clock now and then.
+  if (deadline == Clock::time_point::max() && ++tests_ % kTestsBetweenLooks != 0) return {};
+  const Clock::time_point now = Clock::now();
+  if (const std::uint64_t progress = completed_ + moves_; progress != seen_progress_) {
+    seen_progress_ = progress;
+    until_look_ = kBeforeFirstLook;
+    look_at_ = now + until_look_;
+  } else if (now >= look_at_) {
+    until_look_ *= 2;
+    look_at_ = now + until_look_;
+    TUTTI_RETURN_IF_ERROR(look(ticket));
   }
-  return fail(error(Code::timeout, "{} gave up: {}", domain_.name_of(rank_), position(ticket)));
+  return now < deadline ? Status() : give_up(ticket);
 }
 
 Status Engine::check_own_failures() {
   if (!failed_.is_ok()) return failed_;
-  if (!machine_.failure().is_ok()) return fail(machine_.failure());
+  if (!machine_.failure().is_ok()) return fail(explained(machine_.failure()));
   if (!transfers_.failure().is_ok()) return fail(transfers_.failure());
   return {};
 }
@@ -129,54 +145,6 @@ Status Engine::fail(Status status) {
   domain_.abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(rank_) + 1,
                                                     std::memory_order_release);
   return failed_;
-}
-
-std::string Engine::describe_call(const Pending& call) const {
-  return fmt::format("{} {}, segment {} of {}", to_string(call.entry->schedule.problem.collective),
-                     call.entry->schedule.name, call.segment + 1, call.entry->call.segments());
-}
-
-std::string Engine::describe(const Operation& operation) const {
-  const Pending& call = pending(operation.ticket);
-  const Plan& plan = call.entry->call.plan(call.segment);
-  const PlanOp& op = plan.ops()[operation.lane.at];
-  const std::string step = fmt::format("operation {} ({}), step {} of {}", operation.number, describe_call(call),
-                                       op.step + 1, call.entry->schedule.step_count(rank_));
-  if (op.verb == Verb::wait) {
-    return fmt::format("{}: waits for phase {} of {}", step, op.phase,
-                       domain_.name_of(plan.ranks(op).at(operation.lane.cursor, ranks_)));
-  }
-  const auto is_channel = [](const PlanOperand& operand) { return operand.space == Space::channel; };
-  const auto sources = plan.sources(op);
-  const auto source = std::find_if(sources.begin(), sources.end(), is_channel);
-  if (source != sources.end()) {
-    return fmt::format("{}: waits for data from {}", step, domain_.name_of(source->ranks.first));
-  }
-  const auto destinations = plan.destinations(op);
-  const auto destination = std::find_if(destinations.begin(), destinations.end(), is_channel);
-  if (destination != destinations.end()) {
-    return fmt::format("{}: waits for room at {}", step, domain_.name_of(destination->ranks.first));
-  }
-  return step;
-}
-
-std::string Engine::position(const Ticket& ticket) const {
-  if (is_complete(ticket)) return "complete";
-  if (ticket.kind != Ticket::Kind::collective) {
-    const Direction direction = ticket.kind == Ticket::Kind::send ? Direction::send : Direction::receive;
-    return transfers_.describe(direction, ticket.peer, ticket.number);
-  }
-  std::uint64_t number = completed_ + 1;
-  for (; number <= completed_ + in_flight_; ++number) {
-    const Operation& each = operation(number);
-    if (each.ticket == ticket.number && !each.is_complete) return describe(each);
-  }
-  const std::string call = describe_call(pending(ticket.number));
-  if (in_flight_ > 0) {
-    return fmt::format("{}: waits for operations before it, first {}", call, describe(operation(completed_ + 1)));
-  }
-  return fmt::format("operation {} ({}) waits for the ranks that have not completed an operation a generation ago",
-                     number, call);
 }
 
 }  // namespace tutti

@@ -10,6 +10,7 @@
 #include "impl/communicator/store_choice.h"
 #include "impl/reduce/kernels.h"
 #include "impl/reduce/scale.h"
+#include "impl/transports/journal.h"
 
 namespace tutti {
 
@@ -23,6 +24,8 @@ struct BoundEntry {
   Kernel kernel = nullptr;
   SmallKernel small_kernel = nullptr;  ///< of reducing collectives
   Scale scale = nullptr;               ///< of premul_sum
+  CallNote note;                       ///< for the journal; `first` is the operation's
+  bool is_compared = false;            ///< with what the ranks beside this one call
 };
 
 class PlanCache {

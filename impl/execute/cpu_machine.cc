@@ -250,16 +250,6 @@ void CpuMachine::close_channels(const PlanOp& op, const PlanOperand* operand) {
   }
 }
 
-void CpuMachine::compare_plans() {
-  const std::uint64_t number = flag_base_ >> 16U;
-  for (int peer = 0; peer < ranks_; ++peer) {
-    const FlagLine& line = line_of(seats_[static_cast<std::size_t>(peer)]);
-    if (line.flag.load(std::memory_order_acquire) >> 16U == number && line.hash != hash_) {
-      return fail_on_mismatch(peer);
-    }
-  }
-}
-
 void CpuMachine::fail_on_length(int peer, std::uint64_t sent, std::int64_t expected) {
   failure_ = error(Code::mismatch,
                    "rank {} and rank {} do not agree on operation {}: rank {} sends {} bytes, rank {} receives {}",
@@ -267,6 +257,7 @@ void CpuMachine::fail_on_length(int peer, std::uint64_t sent, std::int64_t expec
 }
 
 void CpuMachine::fail_on_mismatch(int peer) {
+  disagrees_with_ = peer;
   failure_ = error(Code::mismatch,
                    "{} and {} do not agree on operation {}: collective, algorithm, root, count, dtype, op, placement "
                    "and buffer kind must be the same on all ranks",

@@ -108,8 +108,8 @@ class CpuMachine {
   /// Empty, or why the operation cannot go on (mismatch naming the peer).
   [[nodiscard]] const Status& failure() const { return failure_; }
 
-  /// Fails where a rank is in the same operation with another plan: for a wait that has taken too long.
-  void compare_plans();
+  /// Whose plan was found to be another; -1 where nobody's was.
+  [[nodiscard]] int disagrees_with() const { return disagrees_with_; }
 
   // ---- what step.h asks for
 
@@ -325,6 +325,7 @@ class CpuMachine {
   const std::atomic<std::uint64_t>* awaited_ = nullptr;  // all words only grow
   std::uint64_t awaited_value_ = 0;
   Status failure_;
+  int disagrees_with_ = -1;
 };
 
 }  // namespace tutti

@@ -116,15 +116,22 @@ void Transfers::fail_on_mismatch(const End& end, const Transfer& transfer, const
                    amount(transfer.bytes, transfer.dtype));
 }
 
-std::string Transfers::describe(Direction direction, int peer, std::uint64_t number) const {
+Standing Transfers::standing(Direction direction, int peer, std::uint64_t number) const {
   const End& end = ends_.at({direction, peer});
   const Transfer& transfer = end.queue[static_cast<std::size_t>(number - end.completed)];
   const bool is_send = direction == Direction::send;
-  const std::string what =
-      fmt::format("{} {} ({}, {} of {} bytes done)", is_send ? "send to" : "receive from", domain_.name_of(peer),
-                  amount(transfer.bytes, transfer.dtype), transfer.done, transfer.bytes);
-  if (number > end.completed) return fmt::format("{}: {} before it are not complete", what, number - end.completed);
-  return fmt::format("{}: waits for {} {}", what, is_send ? "room at" : "data from", domain_.name_of(peer));
+  Standing standing{.bytes = transfer.bytes,
+                    .done = transfer.done,
+                    .before = number - end.completed,
+                    .peer = peer,
+                    .wait = is_send ? Wait::send : Wait::receive,
+                    .dtype = transfer.dtype,
+                    .is_begun = transfer.done > 0};
+  if (is_send) {  // slices that lie in their slots are not received yet
+    const auto slices = static_cast<std::uint64_t>((transfer.done + slot_bytes_ - 1) / slot_bytes_);
+    standing.is_begun = end.memory.consumed->load(std::memory_order_acquire) > end.slices - slices;
+  }
+  return standing;
 }
 
 }  // namespace tutti

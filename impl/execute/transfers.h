@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "impl/transports/domain.h"
+#include "impl/transports/journal.h"
 #include "impl/types/dtype.h"
 
 namespace tutti {
@@ -43,7 +44,7 @@ class Transfers {
   /// Empty, or why nothing can go on (mismatch naming both sides).
   [[nodiscard]] const Status& failure() const { return failure_; }
   /// Where a transfer that is not complete stands, for reports.
-  [[nodiscard]] std::string describe(Direction direction, int peer, std::uint64_t number) const;
+  [[nodiscard]] Standing standing(Direction direction, int peer, std::uint64_t number) const;
 
  private:
   struct Transfer {

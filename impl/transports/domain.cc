@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "impl/transports/journal.h"
+
 namespace tutti {
 namespace {
 
@@ -11,28 +13,30 @@ constexpr std::size_t kPage = 4096;
 std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
 /// Where each part of a domain begins:
-///   | abort line, doorbell | control of each rank | scratch of each rank | channels, [from][to] | pair channels |
-///   heaps |
+///   | abort line, doorbell | control of each rank | journal of each rank | scratch of each rank |
+///   | channels, [from][to] | pair channels | heaps |
 struct Layout {
   explicit Layout(const DomainShape& shape)
       : ranks(static_cast<std::size_t>(shape.ranks)),
         generations(static_cast<std::size_t>(shape.generations)),
         control_stride((generations + 1) * sizeof(FlagLine)),
+        journal_stride(round_up(sizeof(Journal) + ranks * sizeof(std::int64_t), kCacheLine)),
         scratch_stride(round_up(generations * shape.scratch_bytes, kPage)),
         channel_stride(kCacheLine + static_cast<std::size_t>(shape.slots) * (sizeof(SlotHeader) + shape.slot_bytes)),
         pair_stride(kCacheLine +
                     static_cast<std::size_t>(shape.pair_slots) * (sizeof(SlotHeader) + shape.pair_slot_bytes)),
         heap_stride(round_up(shape.heap_bytes, kPage)),
         control(sizeof(FlagLine)),  // of which the abort line and the doorbell take the first two lines
-        scratch(round_up(control + ranks * control_stride, kPage)),
+        journals(control + ranks * control_stride),
+        scratch(round_up(journals + ranks * journal_stride, kPage)),
         channels(scratch + ranks * scratch_stride),
         pairs(channels + ranks * ranks * channel_stride),
         heaps(round_up(pairs + ranks * ranks * pair_stride, kPage)),
         total(heaps + ranks * heap_stride) {}
 
   std::size_t ranks, generations;
-  std::size_t control_stride, scratch_stride, channel_stride, pair_stride, heap_stride;
-  std::size_t control, scratch, channels, pairs, heaps, total;
+  std::size_t control_stride, journal_stride, scratch_stride, channel_stride, pair_stride, heap_stride;
+  std::size_t control, journals, scratch, channels, pairs, heaps, total;
 };
 
 }  // namespace
@@ -63,7 +67,8 @@ Seat Domain::seat(int rank) const {
   return {.lines = reinterpret_cast<FlagLine*>(control),
           .completion = reinterpret_cast<CompletionLine*>(control + layout.generations * sizeof(FlagLine)),
           .scratch = base_ + layout.scratch + r * layout.scratch_stride,
-          .heap = heap(rank)};
+          .heap = heap(rank),
+          .journal = reinterpret_cast<Journal*>(base_ + layout.journals + r * layout.journal_stride)};
 }
 
 std::byte* Domain::heap(int rank) const {

@@ -48,7 +48,7 @@ struct alignas(kCacheLine) CompletionLine {
 struct alignas(kCacheLine) SlotHeader {
   static constexpr std::size_t kInline = 40;
   std::atomic<std::uint64_t> message;  ///< number of the slice that the slot holds, from 1
-  std::uint64_t bytes;  ///< what is left of the message, this slice included
+  std::uint64_t bytes;                 ///< what is left of the message, this slice included
   std::uint32_t hash;
   std::uint32_t reserved;
   std::array<std::byte, kInline> payload;
@@ -82,12 +82,15 @@ struct DomainShape {
 [[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes,
                                         std::size_t channel_budget = std::size_t{64} << 20U);
 
+struct Journal;
+
 /// One rank's memory as seen from here.
 struct Seat {
   FlagLine* lines = nullptr;  ///< [generations]
   CompletionLine* completion = nullptr;
   std::byte* scratch = nullptr;  ///< [generations][scratch_bytes]
   std::byte* heap = nullptr;     ///< base of references; nullptr: references are addresses
+  Journal* journal = nullptr;    ///< for reports (journal.h)
 };
 
 /// One direction between two ranks.

@@ -169,8 +169,8 @@ TEST(InFlight, OperationsOnFlagsAndScratchOverlap) {
   const auto second = Communicator::create(*domain, 1, {.prove_plans = false}).value();
   std::vector<Work> works;
   for (int i = 0; i < 3; ++i) works.push_back(first->post({.collective = Collective::barrier}).value());
-  EXPECT_THAT(works[0].position(), testing::HasSubstr("operation 1 (barrier dissemination, segment 1 of 1), step 2"));
-  EXPECT_THAT(works[1].position(), testing::HasSubstr("operation 2 (barrier dissemination, segment 1 of 1), step 2"))
+  EXPECT_THAT(works[0].position(), testing::HasSubstr("operation 1 (barrier dissemination), step 2"));
+  EXPECT_THAT(works[1].position(), testing::HasSubstr("operation 2 (barrier dissemination), step 2"))
       << "K/2 operations that wait for everybody are under way";
   EXPECT_THAT(works[2].position(), testing::HasSubstr("waits for operations before it")) << "and no more";
   for (int i = 0; i < 3; ++i) works.push_back(second->post({.collective = Collective::barrier}).value());

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "impl/transports/journal.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
 
@@ -34,6 +35,8 @@ std::vector<Extent> extents_of(const Domain& domain) {
     const Seat seat = domain.seat(rank);
     list.push_back({bytes_of(seat.lines), static_cast<std::size_t>(shape.generations) * sizeof(FlagLine)});
     list.push_back({bytes_of(seat.completion), sizeof(CompletionLine)});
+    list.push_back(
+        {bytes_of(seat.journal), sizeof(Journal) + static_cast<std::size_t>(shape.ranks) * sizeof(std::int64_t)});
     list.push_back({seat.scratch, static_cast<std::size_t>(shape.generations) * shape.scratch_bytes});
     if (seat.heap != nullptr) list.push_back({seat.heap, shape.heap_bytes});
     for (int peer = 0; peer < shape.ranks; ++peer) {
@@ -51,7 +54,7 @@ std::vector<Extent> extents_of(const Domain& domain) {
 
 void expect_apart(const Domain& domain, std::size_t heaps) {
   std::vector<Extent> list = extents_of(domain);
-  EXPECT_EQ(list.size(), 2 + 3 * (3 + heaps + 4 * 3));
+  EXPECT_EQ(list.size(), 2 + 3 * (4 + heaps + 4 * 3));
   std::sort(list.begin(), list.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
   for (std::size_t i = 0; i < list.size(); ++i) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(list[i].begin) % kCacheLine, 0U) << i;

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that do not fit each other, and ranks that do not call: what the others are told, word by word.
+#include "impl/communicator/diagnosis.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "suites/conformance/ranks.h"
+
+namespace tutti {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class Diagnosis : public testing::TestWithParam<Kind> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, Diagnosis, testing::Values(Kind::threads, Kind::processes),
+                         [](const auto& kind) { return testing::PrintToString(kind.param); });
+
+constexpr Count kMost = 64;
+
+/// Until the others have made `value` of it.
+void wait_for(int& common, int value) {
+  const auto end = Clock::now() + seconds(20);
+  while (std::atomic_ref(common).load() != value && Clock::now() < end) std::this_thread::sleep_for(milliseconds(1));
+}
+
+/// What the two ranks of a test call, and how a message names it.
+struct Side {
+  Call call;
+  const char* algorithm;
+  const char* text;
+};
+struct Mismatch {
+  const char* name;
+  std::array<Side, 2> sides;
+  const char* field;
+  std::array<const char*, 2> values;
+};
+
+Call reduction(Count count, Dtype dtype = Dtype::f32, Op op = Op::sum) {
+  return {.collective = Collective::all_reduce, .dtype = dtype, .op = op, .count = count};
+}
+
+std::vector<Mismatch> mismatches() {
+  const Side eight{.call = reduction(8), .algorithm = "one_shot", .text = "all_reduce one_shot of 8 float, sum"};
+  Side in_place = eight, shared = eight;
+  in_place.call.is_in_place = true;
+  shared.call.buffers = Buffers::shared;
+  const auto reduce = [](int root, const char* text) {
+    return Side{
+        .call = {.collective = Collective::reduce, .dtype = Dtype::f32, .op = Op::sum, .root = root, .count = 8},
+        .algorithm = "knomial",
+        .text = text};
+  };
+  return {
+      {.name = "collective",
+       .sides = {{eight,
+                  {.call = {.collective = Collective::barrier},
+                   .algorithm = "dissemination",
+                   .text = "barrier dissemination"}}},
+       .field = "collective",
+       .values = {"all_reduce", "barrier"}},
+      {.name = "root",
+       .sides = {{reduce(0, "reduce knomial of 8 float, sum, root 0"),
+                  reduce(1, "reduce knomial of 8 float, sum, root 1")}},
+       .field = "root",
+       .values = {"0", "1"}},
+      {.name = "count",
+       .sides = {{eight,
+                  {.call = reduction(16), .algorithm = "one_shot", .text = "all_reduce one_shot of 16 float, sum"}}},
+       .field = "count",
+       .values = {"8", "16"}},
+      {.name = "dtype",
+       .sides = {{eight,
+                  {.call = reduction(8, Dtype::i32),
+                   .algorithm = "one_shot",
+                   .text = "all_reduce one_shot of 8 int32, sum"}}},
+       .field = "dtype",
+       .values = {"float", "int32"}},
+      {.name = "op",
+       .sides = {{eight,
+                  {.call = reduction(8, Dtype::f32, Op::max),
+                   .algorithm = "one_shot",
+                   .text = "all_reduce one_shot of 8 float, max"}}},
+       .field = "op",
+       .values = {"sum", "max"}},
+      {.name = "placement", .sides = {{eight, in_place}}, .field = "placement", .values = {"out of place", "in place"}},
+      {.name = "buffers", .sides = {{eight, shared}}, .field = "buffers", .values = {"private", "shared"}},
+      {.name = "algorithm",
+       .sides = {{eight, {.call = reduction(8), .algorithm = "ring", .text = "all_reduce ring of 8 float, sum"}}},
+       .field = "algorithm",
+       .values = {"one_shot", "ring"}},
+  };
+}
+
+/// Runs the rank's side of a mismatch; whoever finds it must say it so.
+void run_side(Communicator& communicator, const Mismatch& mismatch, int& told) {
+  const int me = communicator.rank(), other = 1 - me;
+  const Side& mine = mismatch.sides[static_cast<std::size_t>(me)];
+  const Side& theirs = mismatch.sides[static_cast<std::size_t>(other)];
+  const Problem problem{.collective = mine.call.collective, .ranks = 2, .root = mine.call.root};
+  const Schedule schedule = schedule_of(*find_algorithm(problem.collective, mine.algorithm).value(), problem);
+  const std::size_t bytes = kMost * sizeof(double);
+  auto* const input = static_cast<std::byte*>(communicator.alloc_shared(bytes).value());
+  auto* const output = static_cast<std::byte*>(communicator.alloc_shared(bytes).value());
+  Call call = mine.call;
+  call.input = input;
+  call.output = call.is_in_place ? input : output;
+  call.schedule = &schedule;
+  const Status status = communicator.run(call);
+  if (status.code() == Code::aborted) {
+    EXPECT_EQ(status.message(), fmt::format("rank {} failed", other));
+  } else {
+    ASSERT_EQ(status.code(), Code::mismatch) << status.message();
+    EXPECT_EQ(status.message(),
+              fmt::format(
+                  "rank {} and rank {} do not agree on operation 1: {} {} and {} (rank {} calls {}, rank {} calls {})",
+                  me, other, mismatch.field, mismatch.values[static_cast<std::size_t>(me)],
+                  mismatch.values[static_cast<std::size_t>(other)], me, mine.text, other, theirs.text));
+    std::atomic_ref(told).store(1);
+  }
+  communicator.free_shared(input);
+  communicator.free_shared(output);
+}
+
+TEST_P(Diagnosis, AMismatchSaysTheOperationAndTheFieldThatDiffers) {
+  for (const Mismatch& mismatch : mismatches()) {
+    SCOPED_TRACE(mismatch.name);
+    const Common<int> told;
+    on_ranks(GetParam(), 2, [&](Communicator& communicator) { run_side(communicator, mismatch, *told); });
+    EXPECT_EQ(*told, 1) << "nobody found it";
+  }
+}
+
+// One waits for a flag, the other for a slice, and both calls were made before: only a look into the journals tells.
+TEST_P(Diagnosis, CallsOfOtherMeansAreToldApartWithoutADeadline) {
+  const Common<int> told;
+  on_ranks(GetParam(), 2, [&](Communicator& communicator) {
+    std::array<float, 8> in{}, out{};
+    const Problem problem{.collective = Collective::all_reduce, .ranks = 2};
+    const auto schedule = [&](const char* name) {
+      return schedule_of(*find_algorithm(problem.collective, name).value(), problem);
+    };
+    const std::array<Schedule, 2> schedules{schedule("one_shot"), schedule("ring")};
+    Call call = reduction(8);
+    call.input = in.data();
+    call.output = out.data();
+    for (const Schedule& one : schedules) {
+      call.schedule = &one;
+      ASSERT_TRUE(communicator.run(call).is_ok());
+    }
+    const int me = communicator.rank(), other = 1 - me;
+    call.schedule = &schedules[static_cast<std::size_t>(me)];
+    Work work = communicator.post(call).value();
+    Result<bool> tested = false;
+    for (const auto end = Clock::now() + seconds(20); tested.is_ok() && Clock::now() < end;) tested = work.test();
+    ASSERT_FALSE(tested.is_ok());
+    if (tested.status().code() != Code::mismatch) return;
+    const std::array<const char*, 2> names{"one_shot", "ring"};
+    EXPECT_THAT(
+        tested.status().message(),
+        StartsWith(fmt::format("rank {} and rank {} do not agree on operation 3: algorithm {} and {} (", me, other,
+                               names[static_cast<std::size_t>(me)], names[static_cast<std::size_t>(other)])));
+    std::atomic_ref(*told).store(1);
+  });
+  EXPECT_EQ(*told, 1);
+}
+
+TEST_P(Diagnosis, SeveralFieldsThatDifferAreAllSaid) {
+  const Mismatch mismatch{
+      .name = "several",
+      .sides = {
+          {{.call = reduction(8, Dtype::i32, Op::max), .algorithm = "ring", .text = "all_reduce ring of 8 int32, max"},
+           {.call = reduction(9), .algorithm = "one_shot", .text = "all_reduce one_shot of 9 float, sum"}}}};
+  const Common<int> told;
+  on_ranks(GetParam(), 2, [&](Communicator& communicator) {
+    const Side& mine = mismatch.sides[static_cast<std::size_t>(communicator.rank())];
+    std::array<double, kMost> input{}, output{};
+    Call call = mine.call;
+    call.input = input.data();
+    call.output = output.data();
+    const Status status = communicator.run(call);
+    if (status.code() != Code::mismatch) return;
+    const bool is_first = communicator.rank() == 0;
+    EXPECT_THAT(status.message(),
+                HasSubstr(is_first ? "operation 1: count 8 and 9, dtype int32 and float, op max and sum ("
+                                   : "operation 1: count 9 and 8, dtype float and int32, op sum and max ("));
+    std::atomic_ref(*told).store(1);
+  });
+  EXPECT_EQ(*told, 1);
+}
+
+TEST_P(Diagnosis, CountsOfAVFormSayTheBlock) {
+  const Common<int> told;
+  on_ranks(GetParam(), 2, [&](Communicator& communicator) {
+    const bool is_first = communicator.rank() == 0;
+    const std::array<Count, 2> counts{2, is_first ? 3 : 4};
+    const std::array<float, 4> input{};
+    std::array<float, 6> output{};
+    const Status status = communicator.all_gather_v(input.data(), output.data(), {.counts = counts}, Dtype::f32);
+    EXPECT_FALSE(status.is_ok());
+    if (status.code() != Code::mismatch) return;
+    EXPECT_THAT(status.message(),
+                StartsWith(is_first ? "rank 0 and rank 1 do not agree on operation 1: counts[1] 3 and 4 ("
+                                    : "rank 1 and rank 0 do not agree on operation 1: counts[1] 4 and 3 ("));
+    std::atomic_ref(*told).store(1);
+  });
+  EXPECT_EQ(*told, 1);
+}
+
+// Both roots of a broadcast are done at once: they wait for nobody. The one that comes later is told all the same.
+TEST_P(Diagnosis, RootsThatWaitForNobodyAreToldWhenTheCallIsNew) {
+  const Common<int> told;
+  on_ranks(GetParam(), 3, [&](Communicator& communicator) {
+    ASSERT_TRUE(communicator.barrier().is_ok());
+    if (communicator.rank() == 2) return;
+    std::array<float, 16> values{};
+    const Problem problem{.collective = Collective::broadcast, .ranks = 3, .root = communicator.rank()};
+    const Schedule schedule = schedule_of(*find_algorithm(problem.collective, "knomial").value(), problem);
+    const Status status = communicator.run({.collective = Collective::broadcast,
+                                            .root = problem.root,
+                                            .count = 16,
+                                            .input = values.data(),
+                                            .output = values.data(),
+                                            .is_in_place = true,
+                                            .schedule = &schedule});
+    if (status.code() != Code::mismatch) return;
+    const bool is_first = communicator.rank() == 0;
+    EXPECT_THAT(status.message(),
+                StartsWith(is_first ? "rank 0 and rank 1 do not agree on operation 2: root 0 and 1 ("
+                                    : "rank 1 and rank 0 do not agree on operation 2: root 1 and 0 ("));
+    std::atomic_ref(*told).store(1);
+  });
+  EXPECT_EQ(*told, 1);
+}
+
+TEST_P(Diagnosis, GroupsNameTheirRanksAndTheWorlds) {
+  const Common<int> told;
+  on_ranks(GetParam(), 3, [&](Communicator& world) {
+    const auto group = world.new_group(std::array{2, 1}).value();
+    if (group == nullptr) return;
+    std::array<float, 4> in{}, out{};
+    const bool is_first = world.rank() == 2;
+    const Status status = group->all_reduce(in.data(), out.data(), is_first ? 3 : 4, Dtype::f32, Op::sum);
+    EXPECT_FALSE(status.is_ok());
+    if (status.code() != Code::mismatch) return;
+    const std::string zero = "rank 0 of the group (rank 2 of the world)",
+                      one = "rank 1 of the group (rank 1 of the world)";
+    EXPECT_THAT(status.message(),
+                StartsWith(is_first ? zero + " and " + one + " do not agree on operation 1: count 3 and 4 ("
+                                    : one + " and " + zero + " do not agree on operation 1: count 4 and 3 ("));
+    std::atomic_ref(*told).store(1);
+  });
+  EXPECT_EQ(*told, 1);
+}
+
+TEST_P(Diagnosis, AtTheDeadlineEveryRankIsAccountedFor) {
+  const Common<int> is_over;
+  on_ranks(GetParam(), 3, [&](Communicator& communicator) {
+    ASSERT_TRUE(communicator.barrier().is_ok());
+    if (communicator.rank() == 2) {
+      wait_for(*is_over, 2);
+      return;
+    }
+    const Problem problem{.collective = Collective::all_reduce, .ranks = 3};
+    const Schedule schedule = schedule_of(*find_algorithm(problem.collective, "ring").value(), problem);
+    std::array<float, 300> in{}, out{};
+    Call call = reduction(300);
+    call.input = in.data();
+    call.output = out.data();
+    call.schedule = &schedule;
+    const Status status = communicator.post(call).value().wait(milliseconds(300));
+    if (status.code() != Code::aborted) {
+      EXPECT_EQ(status.code(), Code::timeout);
+      const int me = communicator.rank();
+      EXPECT_THAT(
+          status.message(),
+          AllOf(StartsWith(fmt::format("rank {} gave up: operation 2 (all_reduce ring of 300 float, sum), step ", me)),
+                HasSubstr("\n  rank 2 has not called operation 2: its last is operation 1 (barrier dissemination), "
+                          "complete\n  rank 0 has completed operation 1 (barrier dissemination), is in operation 2 "
+                          "(all_reduce ring of 300 float, sum), step "),
+                ContainsRegex("rank 0 has .*: waits for [0-9]+ bytes from rank 2\n  rank 1 has completed"),
+                ContainsRegex("rank 1 has completed operation 1 .*: waits for [0-9]+ bytes from rank 0$")));
+    }
+    std::atomic_ref(*is_over).fetch_add(1);
+  });
+}
+
+TEST_P(Diagnosis, WhoLeftOrRepeatsAShortCallIsSaidToHaveBeenThere) {
+  on_ranks(GetParam(), 2, [&](Communicator& communicator) {
+    float in = 1, out = 0;
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(communicator.all_reduce(&in, &out, 1, Dtype::f32, Op::sum).is_ok());
+    if (communicator.rank() == 1) return;
+    Call call = reduction(1);
+    call.input = &in;
+    call.output = &out;
+    Work work = communicator.post(call).value();
+    const Status status = work.wait(milliseconds(500));
+    EXPECT_EQ(status.code(), Code::timeout);
+    EXPECT_THAT(status.message(), HasSubstr("\n  rank 1 has left without operation 11: its last is operation 10 "
+                                            "(all_reduce "));
+  });
+}
+
+TEST_P(Diagnosis, AReceiveWithoutASendIsSaid) {
+  const Common<int> is_over;
+  on_ranks(GetParam(), 2, [&](Communicator& communicator) {
+    std::array<float, 100> values{};
+    ASSERT_TRUE(communicator.barrier().is_ok());
+    if (communicator.rank() == 0) {
+      wait_for(*is_over, 1);
+      return;
+    }
+    const Status status = communicator.post_recv(values.data(), 100, Dtype::f32, 0).value().wait(milliseconds(200));
+    EXPECT_EQ(
+        status.message(),
+        "rank 1 gave up: receive of 100 float (400 bytes) from rank 0 has no send\n"
+        "  rank 0 has completed operation 1 (barrier dissemination)\n"
+        "  rank 1 has completed operation 1 (barrier dissemination); its receive of 100 float (400 bytes) from rank "
+        "0 has no send");
+    std::atomic_ref(*is_over).store(1);
+  });
+}
+
+TEST_P(Diagnosis, ASendWithoutAReceiveIsSaid) {
+  const Common<int> is_over;
+  on_ranks(GetParam(), 2, [&](Communicator& communicator) {
+    std::vector<float> values(1000000);
+    if (communicator.rank() == 0) {
+      wait_for(*is_over, 1);
+      return;
+    }
+    const Status status = communicator.post_send(values.data(), 1000000, Dtype::f32, 0).value().wait(milliseconds(200));
+    EXPECT_THAT(status.message(),
+                StartsWith("rank 1 gave up: send of 1000000 float (4000000 bytes) to rank 0 has no receive\n"));
+    std::atomic_ref(*is_over).store(1);
+  });
+}
+
+/// Two ranks as tasks, which have made a barrier and a sum together.
+class TwoTasks : public testing::Test {
+ protected:
+  TwoTasks() {
+    for (const int rank : {0, 1}) {
+      ranks_.push_back(Communicator::create(*domain_, rank, {.waiting = Waiting::yield, .prove_plans = false}).value());
+    }
+    sum_.input = &in_;
+    sum_.output = &out_;
+    for (const Call& call : {barrier_, sum_}) {
+      Work zero = ranks_[0]->post(call).value(), one = ranks_[1]->post(call).value();
+      while (!zero.test().value() || !one.test().value()) {
+      }
+    }
+  }
+
+  /// What `rank` is told when all of these are posted: each has then seen what the other makes next.
+  [[nodiscard]] std::string told(std::size_t rank, const std::array<std::vector<Call>, 2>& calls) {
+    std::array<std::vector<Work>, 2> works;
+    for (const std::size_t poster : {1 - rank, rank}) {
+      for (const Call& call : calls[poster]) works[poster].push_back(ranks_[poster]->post(call).value());
+    }
+    return std::string(works[rank].front().test().status().message());
+  }
+
+  std::unique_ptr<Domain> domain_ = local::open_domain(local::shape_for(2)).value();
+  std::vector<std::unique_ptr<Communicator>> ranks_;
+  float in_ = 1, out_ = 0;
+  Call barrier_{.collective = Collective::barrier};
+  Call sum_ = reduction(1);
+};
+
+TEST_F(TwoTasks, AreToldThatTheyMakeCallsInAnotherOrder) {
+  EXPECT_THAT(told(1, {{{sum_, barrier_}, {barrier_, sum_}}}),
+              AllOf(StartsWith("rank 1 and rank 0 do not agree on operation 3: collective barrier and all_reduce ("),
+                    EndsWith("; they make these two calls in another order")));
+}
+
+TEST_F(TwoTasks, AreToldThatTheTellerIsAhead) {
+  EXPECT_THAT(
+      told(1, {{{sum_, barrier_}, {barrier_}}}),
+      EndsWith("; rank 1's operation 3 is rank 0's operation 4: it has left out a call, or makes them in another "
+               "order"));
+}
+
+TEST_F(TwoTasks, AreToldThatTheOtherIsAhead) {
+  EXPECT_THAT(
+      told(0, {{{sum_, barrier_}, {barrier_}}}),
+      EndsWith("; rank 1's operation 3 is rank 0's operation 4: it has left out a call, or makes them in another "
+               "order"));
+}
+
+TEST_F(TwoTasks, AreToldThatOneRepeatsACall) {
+  EXPECT_THAT(told(1, {{{barrier_}, {sum_}}}), EndsWith("; rank 1 calls once more what both called as operation 2"));
+}
+
+TEST_F(TwoTasks, AreToldThatTheOtherRepeatsACall) {
+  EXPECT_THAT(told(0, {{{barrier_}, {sum_}}}), EndsWith("; rank 1 calls once more what both called as operation 2"));
+}
+
+TEST_F(TwoTasks, NoLongerSayWhatTheyWaitedForWhenItIsOver) {
+  float value = 0;
+  Work receive = ranks_[0]->post_recv(&value, 1, Dtype::f32, 1).value();
+  const auto has_told = [&] { return ranks_[1]->report().find("its receive of 1 float") != std::string::npos; };
+  for (const auto end = Clock::now() + seconds(20); !has_told() && Clock::now() < end;) {
+    ASSERT_FALSE(receive.test().value());
+  }
+  ASSERT_TRUE(has_told());
+  const Work send = ranks_[1]->post_send(&in_, 1, Dtype::f32, 0).value();
+  Work barrier = ranks_[0]->post(barrier_).value();
+  EXPECT_FALSE(barrier.test().value()) << "it moves the receive as well";
+  EXPECT_TRUE(receive.test().value());
+  EXPECT_FALSE(has_told());
+}
+
+/// Ranks as tasks, of which the last does not call; `look` gets the communicators once they have waited for a while.
+void without_the_last(int ranks, const std::function<void(Communicator&)>& look) {
+  const auto domain = local::open_domain(local::shape_for(ranks)).value();
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  std::vector<Work> works;
+  for (int rank = 0; rank < ranks; ++rank) {
+    communicators.push_back(
+        Communicator::create(*domain, rank, {.waiting = Waiting::yield, .prove_plans = false}).value());
+    if (rank + 1 < ranks) works.push_back(communicators.back()->post({.collective = Collective::barrier}).value());
+  }
+  const auto all_have_told = [&] {
+    const std::vector<Progress> all = progress_of(*domain);
+    return std::ranges::count(all, true, &Progress::waits) == ranks - 1;
+  };
+  for (const auto end = Clock::now() + seconds(20); !all_have_told() && Clock::now() < end;) {
+    for (Work& work : works) ASSERT_FALSE(work.test().value());
+  }
+  look(*communicators.front());
+}
+
+TEST(DiagnosisAsTasks, ThePollingRanksSayWhereTheyStand) {
+  without_the_last(3, [](Communicator& communicator) {
+    EXPECT_EQ(
+        communicator.report(),
+        "\n  rank 2 has not called operation 1: it has made no call"
+        "\n  rank 0 has completed no operation, is in operation 1 (barrier dissemination), step 2 of 4: waits for "
+        "phase 1 of rank 2"
+        "\n  rank 1 has completed no operation, is in operation 1 (barrier dissemination), step 4 of 4: waits for "
+        "phase 2 of rank 2");
+  });
+}
+
+TEST(DiagnosisAsTasks, OfManyRanksThoseFurthestBehindAreShown) {
+  without_the_last(270, [](Communicator& communicator) {
+    const std::string report = communicator.report();
+    EXPECT_EQ(std::ranges::count(report, '\n'), 17);
+    EXPECT_THAT(report, StartsWith("\n  rank 269 has not called operation 1: it has made no call\n  rank 0 has"));
+    EXPECT_THAT(report, EndsWith("\n  and 254 more"));
+  });
+}
+
+}  // namespace
+}  // namespace tutti
