@@ -97,6 +97,9 @@ class TrialMessages final : public harness::Listener {
     }
     std::fflush(stdout);
   }
+  [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
+    return harness::standings_of(spec_, domain_fd);
+  }
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {
     return index < spec_.cells.size() ? "faults in " + title_of(spec_.cells[index].front()) : "the start of the job";
   }

@@ -25,11 +25,18 @@ using harness::Traces;
 
 class SoakMessages final : public harness::Listener {
  public:
+  explicit SoakMessages(const SessionSpec& spec) : spec_(spec) {}
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "soak") result = harness::soak_from_json(text);
   }
   [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override { return "the soak"; }
+  [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
+    return harness::standings_of(spec_, domain_fd);
+  }
   std::optional<Result<SoakResult>> result;
+
+ private:
+  const SessionSpec& spec_;
 };
 
 /// Tasks take turns where no --seed is given: then the mix is the last of so many from the first on.
@@ -71,7 +78,7 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
 
 int soak_once(const SessionSpec& spec) {
   harness::Job job = job_of(spec);
-  SoakMessages messages;
+  SoakMessages messages(spec);
   job.needs_mpirun = !spec.references.empty();
   const Traces before = Traces::now();
   const auto outcome = harness::launch(job, messages);

@@ -54,6 +54,10 @@ class Messages final : public harness::Listener {
     return case_id(spec_.cells[index].front());
   }
 
+  [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
+    return harness::standings_of(spec_, domain_fd);
+  }
+
   [[nodiscard]] const Status& failure() const { return failure_; }
 
  private:

@@ -47,6 +47,8 @@ class Pending {
   virtual Status wait(std::chrono::nanoseconds timeout) = 0;
   /// Where it stands, for reports.
   [[nodiscard]] virtual std::string position() const = 0;
+  /// As Prepared::report, of the ranks of its group.
+  [[nodiscard]] virtual std::string report() const { return ""; }
 };
 
 class Formation;

@@ -35,6 +35,7 @@ class Slowed final : public Prepared {
   }
 
   [[nodiscard]] std::string position(std::size_t index) const override { return inner_->position(index); }
+  [[nodiscard]] std::string report() const override { return inner_->report(); }
 
  private:
   struct Times {

@@ -36,6 +36,8 @@ class Prepared {
   virtual Status settle() { return {}; }
   /// Where a pending operation stands, for reports.
   [[nodiscard]] virtual std::string position(std::size_t /*index*/) const { return "in the library's call"; }
+  /// Where every rank stands, for reports: lines, each after a line break; empty where the backend cannot tell.
+  [[nodiscard]] virtual std::string report() const { return ""; }
 };
 
 class Backend {

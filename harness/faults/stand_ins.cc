@@ -35,6 +35,7 @@ class Intercepted final : public Prepared {
   }
 
   [[nodiscard]] std::string position(std::size_t index) const override { return calls_->position(index); }
+  [[nodiscard]] std::string report() const override { return calls_->report(); }
 
  private:
   struct State {

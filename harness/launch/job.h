@@ -60,6 +60,9 @@ class Listener {
   virtual void on_message(int rank, std::string_view type, std::string_view text) = 0;
   /// The name of a case in messages about hangs.
   [[nodiscard]] virtual std::string case_name(std::uint32_t index) const { return fmt::format("case {}", index); }
+  /// Of a job that hangs: what the memory that its ranks share says of each, by rank. Empty: nothing. `domain_fd` is -1
+  /// where the job has none.
+  [[nodiscard]] virtual std::vector<std::string> standings(int /*domain_fd*/) const { return {}; }
 };
 
 }  // namespace tutti::harness

@@ -160,8 +160,9 @@ Status JoinedJob::look_at_board() const {
   for (int rank = 0; rank < ranks(); ++rank) {
     pids.push_back(participants_[static_cast<std::size_t>(rank / ranks_here())].pid);
   }
-  const auto blame = find_culprit(view_ranks(board(), pids, now), timeout, case_name_);
-  return blame ? Status(Code::timeout, blame->text) : Status();
+  const std::vector<RankView> views = view_ranks(board(), pids, now);
+  const auto blame = find_culprit(views, timeout, case_name_);
+  return blame ? Status(Code::timeout, blame->text + describe_ranks(views, case_name_)) : Status();
 }
 
 std::string JoinedJob::name_of(std::size_t process) const {

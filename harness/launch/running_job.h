@@ -18,6 +18,7 @@
 #include "harness/launch/job.h"
 #include "harness/launch/launch_log.h"
 #include "harness/launch/segment.h"
+#include "harness/launch/watch.h"
 
 namespace tutti::harness {
 
@@ -53,6 +54,10 @@ class RunningJob : private Connections::Events {
   void weigh_mpirun(const Child& mpirun);
   void weigh_deadlines();
   void weigh_board();
+  /// The board's views of all ranks.
+  [[nodiscard]] std::vector<RankView> views() const;
+  /// Where they stand, once all are there.
+  [[nodiscard]] std::string rank_lines(std::span<const RankView> views) const;
   void weigh_states();
   void weigh_state(int rank, pid_t pid);
   void add(Finding finding);

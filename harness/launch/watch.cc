@@ -12,6 +12,8 @@
 namespace tutti::harness {
 namespace {
 
+constexpr std::size_t kMostLines = 16;
+
 bool is_waiting(const RankView& view) { return view.waited.count() > 0; }
 bool is_stopped(const RankView& view) { return view.state == 'T' || view.state == 't'; }
 bool is_gone(const RankView& view) { return view.state == 'Z' || view.state == 'X'; }
@@ -46,6 +48,26 @@ std::string victims(std::span<const RankView> ranks, int culprit, const CaseName
 }
 
 }  // namespace
+
+std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case_name,
+                           std::span<const std::string> standings) {
+  std::vector<RankView> sorted(ranks.begin(), ranks.end());
+  std::ranges::stable_sort(sorted, {}, innocence);
+  const std::size_t shown = std::min(sorted.size(), kMostLines);
+  std::string text;
+  for (const RankView& view : std::span(sorted).first(shown)) {
+    text += fmt::format("\n  rank {} (pid {}): ", view.rank, view.pid);
+    if (is_gone(view)) text += "dead, ";
+    if (is_stopped(view)) text += describe_state(view.state) + ", ";
+    text += place(view, case_name);
+    if (is_waiting(view)) text += fmt::format(" for {:.1f} s", seconds(view.waited));
+    if (const auto index = static_cast<std::size_t>(view.rank); index < standings.size()) {
+      text += "; " + standings[index];
+    }
+  }
+  if (shown < sorted.size()) text += fmt::format("\n  and {} more", sorted.size() - shown);
+  return text;
+}
 
 std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns) {
   std::int64_t longest = 0;

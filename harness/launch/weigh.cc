@@ -17,8 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kStateInterval = 1s;  // of the look at /proc for stopped processes
-constexpr auto kExitPatience = 10s;  // from the last bye to the last exit
+constexpr auto kStateInterval = 1s;       // of the look at /proc for stopped processes
+constexpr auto kOneProcessPatience = 1s;  // with ranks in one process, which report at the deadline themselves
+constexpr auto kExitPatience = 10s;       // from the last bye to the last exit
 
 }  // namespace
 
@@ -102,21 +103,31 @@ void RunningJob::weigh_deadlines() {
   }
 }
 
-void RunningJob::weigh_board() {
-  const std::int64_t now = monotonic_ns();
-  if (longest_wait(*board_, now) <= job_.timeout) return;
+std::vector<RankView> RunningJob::views() const {
   std::vector<pid_t> pids;
   for (int rank = 0; rank < job_.ranks; ++rank) {
-    pids.push_back(member(members_.size() == 1 ? 0 : rank).pid);
+    pids.push_back(members_[members_.size() == 1 ? 0 : static_cast<std::size_t>(rank)].pid);
   }
-  const auto blame = find_culprit(view_ranks(*board_, pids, now), job_.timeout,
-                                  [&](std::uint32_t index) { return listener_.case_name(index); });
+  return view_ranks(*board_, pids, monotonic_ns());
+}
+
+std::string RunningJob::rank_lines(std::span<const RankView> views) const {
+  if (!all_said_hello()) return "";
+  return describe_ranks(
+      views, [&](std::uint32_t index) { return listener_.case_name(index); }, listener_.standings(domain_.get()));
+}
+
+void RunningJob::weigh_board() {
+  const auto patience = members_.size() == 1 && job_.ranks > 1 ? job_.timeout + kOneProcessPatience : job_.timeout;
+  if (longest_wait(*board_, monotonic_ns()) <= patience) return;
+  const std::vector<RankView> all = views();
+  const auto blame = find_culprit(all, patience, [&](std::uint32_t index) { return listener_.case_name(index); });
   if (!blame) return;
   Finding finding;
   finding.how = blame->how;
   finding.rank = blame->rank;
   finding.code = Code::timeout;
-  finding.text = blame->text;
+  finding.text = blame->text + rank_lines(all);
   // One of several that mpirun ends when the first has died may be seen before mpirun has said which that was.
   finding.is_certain = blame->how != Ending::exited;
   add(std::move(finding));
@@ -152,6 +163,7 @@ void RunningJob::weigh_state(int rank, pid_t pid) {
   finding.code = Code::timeout;
   finding.text = fmt::format("{} is {}", name_of(rank, pid), describe_state(info->state));
   if (has_complaint) finding.text += "; " + finding_->text;
+  if (finding.text.find('\n') == std::string::npos) finding.text += rank_lines(views());
   add(std::move(finding));
 }
 

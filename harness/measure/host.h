@@ -30,6 +30,9 @@ struct HostOptions {
   std::vector<int> ranks;  ///< of this host
   bool yields = false;     ///< ranks outnumber cores: waits yield at once instead of spinning
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
+  /// Beyond it, before an operation is given up here: the launcher, which watches the same deadline, sees the memory
+  /// that processes share and knows more. It sees nothing of ranks in one process.
+  std::chrono::nanoseconds grace = std::chrono::seconds(3);
   Order* order = nullptr;  ///< of the steps of all ranks, which are this host's; nullptr: in turn
 };
 
@@ -47,6 +50,7 @@ class Host {
   [[nodiscard]] Order* order() const { return options_.order; }
   [[nodiscard]] bool yields() const { return options_.yields; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const { return options_.timeout; }
+  [[nodiscard]] std::chrono::nanoseconds grace() const { return options_.grace; }
 
   /// Every host's record, by host. All hosts call it in the same order. Errors: timeout naming the host that is
   /// missing, aborted when the job was given up.

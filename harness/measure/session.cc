@@ -28,6 +28,7 @@
 #include "harness/measure/order.h"
 #include "harness/report/json.h"
 #include "harness/soak/soak.h"
+#include "impl/communicator/diagnosis.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
 
@@ -348,10 +349,22 @@ HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
     std::iota(options.ranks.begin(), options.ranks.end(), 0);
   }
   options.yields = is_crowded;
+  if (spec.ranks_as != RanksAs::processes) options.grace = {};
   return options;
 }
 
 }  // namespace
+
+std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd) {
+  if (domain_fd < 0 || spec.ranks_as != RanksAs::processes) return {};
+  const auto domain = shm::open_domain(domain_shape(spec), domain_fd);
+  if (!domain.is_ok()) return {};
+  const std::vector<Progress> all = progress_of(*domain.value());
+  if (std::ranges::none_of(all, &Progress::waits)) return {};  // it is not ours that hangs
+  std::vector<std::string> standings;
+  for (const Progress& one : all) standings.push_back("its communicator " + one.text);
+  return standings;
+}
 
 Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(spec.bind, hosts_of(spec), places_here()));

@@ -77,6 +77,9 @@ struct SessionSpec {
 ///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 
+/// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands.
+[[nodiscard]] std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd);
+
 struct SessionPlace {
   Board board;
   int rank = 0;        ///< processes: whose process this is

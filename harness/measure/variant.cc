@@ -10,9 +10,6 @@
 namespace tutti::harness {
 namespace {
 
-/// The launcher watches the same deadline and knows more; a host speaks up only when nobody watches.
-constexpr std::int64_t kGraceNs = 3'000'000'000;
-
 /// Eight bytes after the others, in several chains: one alone would wait for its multiplications.
 std::uint64_t fingerprint_of(std::span<const std::byte> bytes, std::uint64_t start) {
   constexpr std::size_t kChains = 8;
@@ -200,14 +197,14 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
 }
 
 std::int64_t Variant::deadline_after(std::int64_t begin_ns) const {
-  return begin_ns + host_->timeout().count() + kGraceNs;
+  return begin_ns + host_->timeout().count() + host_->grace().count();
 }
 
 Status Variant::overdue(const RankTimes& times) const {
   const auto late = std::find(times.leave_ns.begin(), times.leave_ns.end(), 0);
   const auto index = static_cast<std::size_t>(late - times.leave_ns.begin());
-  return error(Code::timeout, "rank {} does not end {}: {}", host_->ranks()[index], case_id(case_),
-               prepared_->position(index));
+  return error(Code::timeout, "rank {} does not end {}: {}{}", host_->ranks()[index], case_id(case_),
+               prepared_->position(index), prepared_->report());
 }
 
 std::vector<std::uint64_t> Variant::fingerprints() const {

@@ -32,6 +32,7 @@ class Flight {
   /// For messages: "operation 17 (all_reduce int8 sum of 64 on 3 ranks, root 0, out, private)".
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::string position() const { return pending_.front()->position(); }
+  [[nodiscard]] std::string report() const { return pending_.front()->report(); }
 
  private:
   Flight(Group& group, const SoakOperation& operation) : group_(group), operation_(operation) {}

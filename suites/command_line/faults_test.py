@@ -94,6 +94,28 @@ class Special(unittest.TestCase):
         again = support.run("run", "--case", named[0], "--budget", "200ms", "--require")
         self.assertEqual(again.code, 0, again)
 
+    def test_a_rank_that_stands_still_is_reported_with_all_others(self):
+        """Once, by the launcher: where each rank is, and where each communicator."""
+        for _ in range(8):  # between two operations nobody waits in one
+            with support.Run("run", "all_reduce", "--backends", OWN, "--ranks", 3, "--sizes", "1M:64M:+512K",
+                             "--cadence", "streaming", "--check", "none", "--no-limit", "--budget", "100s", "--timeout", "1s", "--csv",
+                             "{folder}/rows.csv") as run:
+                pids = run.wait_for_ranks(3)
+                run.wait_for_rows(1)
+                time.sleep(0.2)
+                os.kill(pids[1], signal.SIGSTOP)
+                result, seconds = end_of(run, STOP_LIMIT)
+            self.assertIsNotNone(result, f"still there after {seconds} s")
+            self.assertEqual(result.code, CRASH, result)
+            for rank, pid in pids.items():
+                self.assertEqual(result.err.count(f"\n  rank {rank} (pid {pid}): "), 1, result)
+            self.assertIn(f"\n  rank 1 (pid {pids[1]}): stopped (state T), ", result.err)
+            if "; its communicator " in result.err:
+                break
+        self.assertRegex(result.err, r"\n  rank [02] \(pid \d+\): in operation \d+ \(all_reduce/\S+/streaming\) for 1\.\d s; its "
+                                     r"communicator has completed operation \d+ \(all_reduce \w+ of \d+ float, sum.*\), is in "
+                                     r"operation \d+ \(.*\), step \d+ of \d+: waits for .* rank \d")
+
     def test_the_one_process_of_threads_and_tasks(self):
         for ranks_as in ["threads", "tasks"]:
             with self.subTest(ranks_as), sweep(OWN, 3, "--ranks-as", ranks_as) as run:

@@ -25,6 +25,7 @@ struct Setting {
   Case one;
   std::optional<std::uint64_t> seed = std::nullopt;  ///< without one ranks take turns
   std::optional<Schedule> broken = std::nullopt;     ///< takes the algorithm's place, unproved
+  std::chrono::milliseconds timeout = std::chrono::seconds(30);
 };
 
 struct Outcome {
@@ -58,7 +59,8 @@ Outcome run(const Setting& setting) {
   const BoardMemory memory(ranks);
   std::optional<Order> order;
   if (setting.seed) order.emplace(*setting.seed, ranks);
-  HostOptions options{.job_ranks = ranks, .yields = true, .order = order ? &*order : nullptr};
+  HostOptions options{
+      .job_ranks = ranks, .yields = true, .timeout = setting.timeout, .grace = {}, .order = order ? &*order : nullptr};
   options.ranks.resize(static_cast<std::size_t>(ranks));
   std::iota(options.ranks.begin(), options.ranks.end(), 0);
   Host host(memory.board(), options);
@@ -164,6 +166,24 @@ TEST(Order, ShowsADeadlockAtOnceAndNamesTheStep) {
   EXPECT_EQ(outcome.row.status().code(), Code::timeout);
   EXPECT_THAT(std::string(outcome.row.status().message()), HasSubstr("no rank can go on; "));
   EXPECT_THAT(std::string(outcome.row.status().message()), HasSubstr("of rank 1"));
+}
+
+TEST(Turns, EndAtTheDeadlineWithAReportOfEveryRank) {
+  Setting setting = setting_for({"", Collective::all_reduce, "one_shot", 1, Verb::signal, 0}, std::nullopt);
+  setting.timeout = std::chrono::milliseconds(200);
+  const Outcome outcome = run(setting);
+  ASSERT_FALSE(outcome.row.is_ok());
+  EXPECT_EQ(outcome.row.status().code(), Code::timeout);
+  const auto stuck = [](int rank) {
+    return fmt::format(
+        "\n  rank {} has completed no operation, is in operation 1 (all_reduce one_shot of 300 float, sum), "
+        "step 3 of 4: waits for phase 1 of rank 1",
+        rank);
+  };
+  EXPECT_THAT(outcome.row.status().message(),
+              testing::AllOf(testing::StartsWith("rank 0 does not end all_reduce/tutti.one_shot/"),
+                             HasSubstr("\n  rank 1 has completed operation 1 (all_reduce one_shot of 300 float, sum)"),
+                             HasSubstr(stuck(0)), HasSubstr(stuck(2))));
 }
 
 INSTANTIATE_TEST_SUITE_P(Waits, Omitted,

@@ -44,6 +44,7 @@ class PreparedCalls final : public Prepared {
     const auto& work = seats_[index].work;
     return work ? work->position() : "not posted";
   }
+  [[nodiscard]] std::string report() const override { return seats_.front().communicator->report(); }
 
  private:
   std::vector<Seat> seats_;

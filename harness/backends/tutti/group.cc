@@ -14,6 +14,7 @@ class PendingWork final : public Pending {
   [[nodiscard]] Result<bool> test() override { return work_.test(); }
   Status wait(std::chrono::nanoseconds timeout) override { return work_.wait(timeout); }
   [[nodiscard]] std::string position() const override { return work_.position(); }
+  [[nodiscard]] std::string report() const override { return work_.report(); }
 
  private:
   Work work_;

@@ -50,6 +50,11 @@ class Recorder : public Listener {
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {
     return "the case " + std::to_string(index);
   }
+  [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
+    struct stat memory {};
+    if (domain_fd < 0 || ::fstat(domain_fd, &memory) != 0) return {};
+    return {fmt::format("it shares {} bytes", memory.st_size)};
+  }
 
   std::map<int, std::vector<std::string>> rows;
   std::size_t long_bytes = 0;
@@ -234,10 +239,14 @@ TEST_P(Launching, IdleRankIsToBlameForAHang) {
 TEST_P(Launching, HangOfAllRanksIsReportedWithoutACulprit) {
   Job todo = job(3, {"wait"});
   todo.timeout = 1s;
+  todo.domain_bytes = 8192;
   const Outcome outcome = run(todo);
   EXPECT_EQ(outcome.how, Ending::hung);
   EXPECT_EQ(outcome.failed_rank, -1);
   EXPECT_THAT(outcome.failure.message(), HasSubstr("all 3 ranks hang in operation 1 (the case 5)"));
+  EXPECT_THAT(outcome.failure.message(),
+              testing::ContainsRegex("\n  rank 0 \\(pid [0-9]+\\): in operation 1 \\(the case 5\\) for 1[.][0-9] s; it "
+                                     "shares 8192 bytes\n  rank 1 \\(pid [0-9]+\\): in operation 1 .*\n  rank 2 "));
 }
 
 TEST_P(Launching, InterruptedLauncherEndsTheJob) {

@@ -79,6 +79,28 @@ TEST(Watch, AllRanksInOneOperationHaveNoCulprit) {
   EXPECT_EQ(blame->how, Ending::hung);
 }
 
+TEST(Watch, EveryRankHasALineThoseToBlameFirst) {
+  std::vector ranks = {waiting(0, 3, 3s), idle(1, 2), waiting(2, 3, 1s), waiting(3, 0, 0s)};
+  ranks[2].state = 'T';
+  const std::vector<std::string> standings{"it is here", "it is there", "it is nowhere"};
+  EXPECT_EQ(describe_ranks(ranks, case_name, standings),
+            "\n  rank 2 (pid 102): stopped (state T), in operation 3 (case 4) for 1.0 s; it is nowhere"
+            "\n  rank 3 (pid 103): before its first operation"
+            "\n  rank 1 (pid 101): idle after operation 2 (case 4); it is there"
+            "\n  rank 0 (pid 100): in operation 3 (case 4) for 3.0 s; it is here");
+  EXPECT_EQ(describe_ranks(std::vector{idle(0, 9)}, case_name),
+            "\n  rank 0 (pid 100): idle after operation 9 (case 4)");
+}
+
+TEST(Watch, OfManyRanksThoseToBlameAreShown) {
+  std::vector<RankView> ranks;
+  for (int rank = 0; rank < 100; ++rank) ranks.push_back(waiting(rank, 3, 2s));
+  ranks[70].operation = 2;
+  const std::string text = describe_ranks(ranks, case_name);
+  EXPECT_THAT(text, AllOf(testing::StartsWith("\n  rank 70 "), testing::EndsWith("\n  and 84 more")));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 17);
+}
+
 TEST(Board, AnnouncementsAreSeenUntilTheySettle) {
   constexpr int kRanks = 3;
   void* memory = std::aligned_alloc(4096, Board::bytes(kRanks));
