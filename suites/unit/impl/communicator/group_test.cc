@@ -210,7 +210,8 @@ TEST_P(Group, MadeAndDestroyedManyTimesLeavesNothing) {
     for (int i = 0; i < 200; ++i) cycle();
     look([&] {
       EXPECT_EQ(descriptors(), descriptors_before);
-      EXPECT_LE(mappings(), mappings_before + 50) << "200 groups of a mapping each are gone; an allocator may keep some";
+      EXPECT_LE(mappings(), mappings_before + 50)
+          << "200 groups of a mapping each are gone; an allocator may keep some";
     });
   });
 }
@@ -241,9 +242,10 @@ TEST_P(Group, ErrorsSayTheRanksOfTheGroupAndOfTheWorld) {
       const Status status = work.wait(milliseconds(20));
       EXPECT_EQ(status.code(), Code::timeout);
       EXPECT_THAT(status.message(), testing::StartsWith("rank 0 of the group (rank 2 of the world) gave up: "));
-      EXPECT_THAT(status.message(), testing::HasSubstr("waits for phase 1 of rank 1 of the group (rank 1 of the world)\n"
-                                                       "  rank 1 of the group (rank 1 of the world) has not called "
-                                                       "operation 1: it has made no call\n"));
+      EXPECT_THAT(status.message(),
+                  testing::HasSubstr("waits for phase 1 of rank 1 of the group (rank 1 of the world)\n"
+                                     "  rank 1 of the group (rank 1 of the world) has not called "
+                                     "operation 1: it has made no call\n"));
     }
     ASSERT_TRUE(world.barrier().is_ok()) << "the world goes on";
     if (world.rank() == 1) {
