@@ -56,6 +56,7 @@ struct Repeat {
     const bool needs_file = one.is_ok() && one.value().counts.pattern == harness::Pattern::file;
     if (needs_file) text += fmt::format(" --counts {}", shell_word(counts));  // an id has a file's hash only
     if (spec.order_seed || spec.seed != harness::Sweep().seed) text += fmt::format(" --seed {}", spec.seed);
+    if (spec.values != harness::Values::exact) text += fmt::format(" --values {}", to_string(spec.values));
     return text;
   }
 };
@@ -130,6 +131,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
   request.spec.mode = harness::SessionSpec::Mode::check;
   request.spec.ranks_as = sweep.ranks_as;
   request.spec.seed = sweep.seed;
+  request.spec.values = parsed.value().values;
   request.spec.timeout = sweep.timeout;
   const bool draws_order = parsed.value().has_seed && sweep.ranks_as == harness::RanksAs::tasks;
   if (draws_order) request.spec.order_seed = sweep.seed;
@@ -191,6 +193,10 @@ void add_check(CLI::App& program, Action& action) {
           {"--ops", "all", "reductions; the first is that of the counts and placements"},
           "--timeout",
           {"--counts", "equal,ramp,one-heavy,zeros,random"},
+          {"--values", "exact",
+           "what inputs are made of: exact (every order of reduction gives the same bits; floats have one operation on "
+           "special values too, where blocks have 256 to 4096 elements); random, floats that are rounded, compared "
+           "within a derived bound; special: NaN, infinities, zeros, subnormals, overflow"},
           {"--seed", "1", "of inputs; where it is given with --ranks-as tasks, also of the order of the ranks' steps"},
           "--case",
           "--csv",

@@ -108,6 +108,10 @@ const std::array kOptions{
     Option{"--check", "WHICH", "sample",
            "results that are verified: every, sample (one call in each block), last, none (verdict: unchecked)",
            TUTTI_SETS(parse_checking, checking)},
+    Option{"--values", "KIND", "exact",
+           "what inputs are made of: exact (every order of reduction gives the same bits); random, floats that are "
+           "rounded, compared within a derived bound; special: NaN, infinities, zeros, subnormals, overflow",
+           TUTTI_SETS(parse_values, values)},
     Option{"--skew", "TIME", "",
            "one rank, another one in each call, enters so much later than the others; times are from its entry on",
            TUTTI_SETS(parse_duration, skew)},
@@ -281,6 +285,9 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
   }
   if (!choices_.empty()) return;
   command.add_flag("--require", requires_, "exit with 3 where nothing could be measured");
+  command.add_flag("--accuracy", shows_accuracy_,
+                   "shows below each row the error of float reductions, in ulp, and whether all ranks and repetitions "
+                   "had the same bits; JSON and CSV always have them");
   command.add_flag("--no-limit", without_limit_, "does not measure the machine's own limit beside each cell");
 }
 
@@ -317,6 +324,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
   Settings settings;
   settings.requires_a_result = requires_;
   settings.has_limit = !without_limit_;
+  settings.shows_accuracy = shows_accuracy_;
   settings.sweep.collectives = {otherwise_.begin(), otherwise_.end()};
   if (!collectives_.empty()) {
     const std::string collectives = fmt::format("{}", fmt::join(collectives_, ","));

@@ -35,7 +35,9 @@ struct Settings {
   std::optional<harness::SlowDown> slow_down;
   bool requires_a_result = false;
   bool has_limit = true;
+  bool shows_accuracy = false;
   harness::Checking checking = harness::Checking::sample;
+  harness::Values values = harness::Values::exact;
   harness::CacheState cache = harness::CacheState::hot;
   std::chrono::nanoseconds skew{};
 };
@@ -84,6 +86,7 @@ class SweepOptions {
   std::map<std::string, std::string> texts_;  // by option name; empty where not given
   bool requires_ = false;
   bool without_limit_ = false;
+  bool shows_accuracy_ = false;
 };
 
 }  // namespace tutti::program

@@ -37,6 +37,7 @@ class Reports {
   static Result<Reports> open(const Settings& settings, const harness::Expansion& expansion) {
     Reports reports;
     reports.left_out_ = expansion.left_out;
+    harness::RatioOf ratio = harness::ratio_within_a_launch;
     if (settings.sweep.launches > 1) {
       std::vector<std::string> cells;
       for (const harness::Cell& cell : expansion.cells) {
@@ -45,9 +46,11 @@ class Reports {
         cells.push_back(harness::cell_of_case(harness::case_id(one)));
       }
       reports.launches_ = std::make_shared<harness::Launches>(std::move(cells));
-      reports.table_ = harness::Table(
-          [launches = reports.launches_](const Row& ours, const Row& theirs) { return launches->ratio(ours, theirs); });
+      ratio = [launches = reports.launches_](const Row& ours, const Row& theirs) {
+        return launches->ratio(ours, theirs);
+      };
     }
+    reports.table_ = harness::Table(std::move(ratio), settings.shows_accuracy);
     // A mistake in one file's name does not cost what the other held.
     for (const std::string& path : {settings.csv, settings.samples}) {
       if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(path));
@@ -185,6 +188,7 @@ int run(const SweepOptions& options) {
   request.spec.tells_samples = !settings.samples.empty();
   request.spec.has_limit = settings.has_limit && settings.skew.count() == 0;  // the limit waits for nobody
   request.spec.checking = settings.checking;
+  request.spec.values = settings.values;
   request.spec.cache = settings.cache;
   request.spec.skew = settings.skew;
   request.spec.backend_directories = backend_directories();

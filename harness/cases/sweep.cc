@@ -49,6 +49,8 @@ Result<std::string> one_of(std::string_view kind, std::string_view name, const s
 constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
 constexpr std::array kCheckings{Named{Checking::every, "every"}, Named{Checking::sample, "sample"},
                                 Named{Checking::last, "last"}, Named{Checking::none, "none"}};
+constexpr std::array kValues{Named{Values::exact, "exact"}, Named{Values::random, "random"},
+                             Named{Values::special, "special"}};
 constexpr std::array kCacheStates{Named{CacheState::hot, "hot"}, Named{CacheState::cold, "cold"}};
 
 }  // namespace
@@ -100,6 +102,9 @@ Result<Bind> parse_bind(std::string_view text) { return parse_kind("binding", te
 
 std::string_view to_string(Checking checking) { return name_in(kCheckings, checking); }
 Result<Checking> parse_checking(std::string_view text) { return parse_kind("check", text, kCheckings); }
+
+std::string_view to_string(Values values) { return name_in(kValues, values); }
+Result<Values> parse_values(std::string_view text) { return parse_kind("kind of values", text, kValues); }
 
 std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
 Result<CacheState> parse_cache_state(std::string_view text) {

@@ -19,6 +19,7 @@
 #include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
 #include "harness/cases/checking.h"
+#include "harness/cases/values.h"
 
 namespace tutti::harness {
 
@@ -82,6 +83,8 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<Bind> parse_bind(std::string_view text);
 [[nodiscard]] std::string_view to_string(Checking checking);
 [[nodiscard]] Result<Checking> parse_checking(std::string_view text);
+[[nodiscard]] std::string_view to_string(Values values);
+[[nodiscard]] Result<Values> parse_values(std::string_view text);
 [[nodiscard]] std::string_view to_string(CacheState cache);
 [[nodiscard]] Result<CacheState> parse_cache_state(std::string_view text);
 /// A whole number from 1 to kMaxLaunches.

@@ -8,6 +8,8 @@
 
 #include "harness/cases/sweep.h"
 #include "harness/measure/block.h"
+#include "harness/measure/check.h"
+#include "harness/measure/precision.h"
 #include "harness/measure/settling.h"
 #include "harness/measure/statistics.h"
 
@@ -124,9 +126,9 @@ std::optional<std::int64_t> slowest_of(const Series& series) {
 }
 
 /// What was verified, and how often where that was chosen.
-std::string checked_on(const Case& one, Checking checking) {
+std::string checked_on(const Variant& variant, Checking checking) {
   const std::string often = checking == Checking::sample ? "" : fmt::format("{} ", to_string(checking));
-  return often + (checks_further(one) ? "further" : "timed");
+  return often + (checks_further(variant.instance()) ? "further" : "timed") + inputs_text(variant);
 }
 
 Row row_for(const Variant& variant, const Series& series, const CellOptions& options) {
@@ -149,7 +151,7 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
     row.verdict = Verdict::unchecked;
     row.reason = "--check none";
   } else {
-    row.checked_on = checked_on(variant.instance(), options.checking);
+    row.checked_on = checked_on(variant, options.checking);
   }
   return row;
 }
@@ -246,16 +248,39 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
   return {};
 }
 
-/// One call that is verified, and no sample: after all that were measured without a look at what they did.
-Status check_last(Host& host, Variant& variant, Series& series, Source& source) {
-  TUTTI_ASSIGN_OR_RETURN(
-      const BlockResult result,
-      run_block(host, variant,
-                {.salt = source.salt + 1, .samples = 0, .discarded = 1, .operations = series.operations}));
-  source.salt = result.last_salt;
-  series.reason = result.reason;
-  series.wrong = result.wrong;
+/// Calls that are verified, and no samples, on data of consecutive salts: so many.
+Status check_afterwards(Host& host, Variant& variant, Series& series, Source& source, int calls) {
+  for (int call = 0; call < calls; ++call) {
+    TUTTI_ASSIGN_OR_RETURN(
+        const BlockResult result,
+        run_block(
+            host, variant,
+            {.salt = source.salt, .samples = 0, .discarded = call == 0 ? 1 : 0, .operations = series.operations}));
+    source.salt = result.last_salt;
+    if (series.wrong == 0) series.reason = result.reason;
+    series.wrong += result.wrong;
+  }
   return {};
+}
+
+/// After all that were measured: with `last`, since nobody has looked yet; and where one call does not have every rank
+/// in every element, whatever time there is, so many that they have. Each block's own check stands for itself.
+int calls_afterwards(const Variant& variant, Checking checking) {
+  const int passes = passes_of(variant);
+  if (checking == Checking::last) return passes;
+  return checking == Checking::none || passes == 1 ? 0 : passes;
+}
+
+/// How exact and how reproducible the results are: after all that were measured, on the same data for all systems.
+Result<std::vector<Precision>> measure_precisions(Host& host, std::vector<Variant>& variants, std::size_t systems,
+                                                  const CellOptions& options) {
+  std::vector<Precision> all(systems);
+  if (options.checking == Checking::none || !options.has_precision) return all;
+  for (std::size_t i = 0; i < systems; ++i) {
+    if (!has_precision(variants[i].instance())) continue;
+    TUTTI_ASSIGN_OR_RETURN(all[i], measure_precision(host, variants[i]));
+  }
+  return all;
 }
 
 /// Blocks in rounds, A B and then B A, until every series is settled or the time is over; one of each in any case. In
@@ -293,17 +318,20 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   for (const Variant& variant : variants) all.push_back(series_for(variant.instance()));
   Source source{.random = std::mt19937_64(options.seed), .salt = options.seed << 32U};
   TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, source, options));
-  if (options.checking == Checking::last) {
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-      TUTTI_RETURN_IF_ERROR(check_last(host, variants[i], all[i], source));
-    }
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const int calls = calls_afterwards(variants[i], options.checking);
+    TUTTI_RETURN_IF_ERROR(check_afterwards(host, variants[i], all[i], source, calls));
   }
+  const std::size_t systems = variants.size() - (options.has_limit ? 1 : 0);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Precision> precisions, measure_precisions(host, variants, systems, options));
   count_one_state(all);
   std::vector<Row> rows;
   if (host.index() != 0) return rows;
-  const std::size_t systems = variants.size() - (options.has_limit ? 1 : 0);
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    if (i < systems) rows.push_back(row_for(variants[i], all[i], options));
+    if (i < systems) {
+      rows.push_back(row_for(variants[i], all[i], options));
+      set_precision(rows.back(), precisions[i]);
+    }
     TUTTI_RETURN_IF_ERROR(hand_over(variants[i], all[i], options));
   }
   if (options.has_limit) set_limit(rows, all.back(), options.tick_us);

@@ -31,6 +31,7 @@ struct CellOptions {
   double tick_us = 0;   ///< what readings of the clock differ by; the same on all hosts
   Checking checking = Checking::sample;
   CacheState cache = CacheState::hot;
+  bool has_precision = true;        ///< sums and products of floats are repeated on random values (precision.h)
   std::chrono::nanoseconds skew{};  ///< above 0: see block.h; in cadence isolated only, and without a limit
   bool has_limit =
       false;  ///< the last variant is the cell's limit (limit.h): it has no row, the others have their share

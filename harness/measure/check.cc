@@ -5,18 +5,22 @@
 #include <array>
 #include <cstring>
 
+#include "harness/cases/sweep.h"
 #include "harness/measure/order.h"
 #include "harness/verify/check.h"
 
 namespace tutti::harness {
 namespace {
 
-constexpr int kRounds = 2;
+constexpr int kRounds = 2;  // at least; where not all ranks contribute to each element, as many as it takes for all
 /// In a simulation: all generations and slots come round. Long buffers go through their slots within one operation.
 constexpr int kSimulatedRounds = 10;
 constexpr int kSimulatedLongRounds = 4;
 constexpr Count kSimulatedLongBytes = 16 * 1024;
 constexpr int kBarrierRounds = 12;
+// Elements of a block that has an operation on special values: enough for all kinds of them, and no more than it takes.
+constexpr Count kLeastSpecial = 256;
+constexpr Count kMostSpecial = 4096;
 /// How late the late rank of a barrier is: far longer than a barrier takes where every rank has a core.
 constexpr std::int64_t kLateNs = 200'000;
 
@@ -31,10 +35,34 @@ struct Record {
   std::array<char, 1024> text{};
 };
 
+/// Whether a check has one more operation, on special values.
+bool has_special_operation(const Variant& variant) {
+  const Case& one = variant.instance();
+  const bool is_of_that_length = one.count >= kLeastSpecial && one.count <= kMostSpecial;
+  return variant.values() == Values::exact && !is_integer(one.dtype) && is_of_that_length;
+}
+
+/// One operation on special values, before the others.
+Result<Damage> check_special(Host& host, Variant& variant) {
+  variant.set_values(Values::special);
+  const auto check = [&]() -> Result<Damage> {
+    if (host.order() != nullptr) return variant.run_simulated(*host.order(), 1);
+    return check_operation(host, variant, {.salt = 0, .is_last = false});
+  };
+  Result<Damage> damage = check();
+  variant.set_values(Values::exact);
+  if (damage.is_ok() && damage.value().wrong > 0) damage.value().text += ", on special values";
+  return damage;
+}
+
 Result<Damage> check_data(Host& host, Variant& variant) {
   Damage damage;
-  for (int round = 1; round <= kRounds; ++round) {
-    const Look look{.salt = static_cast<std::uint64_t>(round), .is_last = round == kRounds};
+  if (has_special_operation(variant)) {
+    TUTTI_ASSIGN_OR_RETURN(damage, check_special(host, variant));
+  }
+  const int rounds = std::max(kRounds, passes_of(variant));
+  for (int round = 1; round <= rounds; ++round) {
+    const Look look{.salt = static_cast<std::uint64_t>(round), .is_last = round == rounds};
     TUTTI_ASSIGN_OR_RETURN(const Damage found, check_operation(host, variant, look));
     add_operation(damage, found);
   }
@@ -56,6 +84,18 @@ Status look_again(const Host& host, Variant& variant, const std::vector<std::uin
 }
 
 }  // namespace
+
+int passes_of(const Variant& variant) {
+  const Case& one = variant.instance();
+  return variant.values() == Values::exact ? passes_of(one.dtype, one.op, one.ranks) : 1;
+}
+
+std::string inputs_text(const Variant& variant) {
+  const Case& one = variant.instance();
+  if (variant.values() != Values::exact) return fmt::format("; {} values", to_string(variant.values()));
+  if (passes_of(variant) == 1) return {};
+  return fmt::format("; {} passes of {} ranks", passes_of(variant), contributors_of(one.dtype, one.op, one.ranks));
+}
 
 void add_operation(Damage& damage, const Damage& found) {
   const std::int64_t wrong = damage.wrong + found.wrong;
@@ -107,10 +147,16 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, std::vector<Barr
   return damage;
 }
 
-Result<Damage> check_in_order(Variant& variant, Order& order) {
+Result<Damage> check_in_order(Host& host, Variant& variant, Order& order) {
   order.begin(case_id(variant.instance()));
-  return variant.run_simulated(
-      order, variant.instance().bytes > kSimulatedLongBytes ? kSimulatedLongRounds : kSimulatedRounds);
+  Damage damage;
+  if (has_special_operation(variant)) {
+    TUTTI_ASSIGN_OR_RETURN(damage, check_special(host, variant));
+  }
+  const int rounds = variant.instance().bytes > kSimulatedLongBytes ? kSimulatedLongRounds : kSimulatedRounds;
+  TUTTI_ASSIGN_OR_RETURN(const Damage found, variant.run_simulated(order, std::max(rounds, passes_of(variant))));
+  add_operation(damage, found);
+  return damage;
 }
 
 Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine) {
@@ -141,7 +187,7 @@ Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine) {
 Result<Row> check_case(Host& host, Variant& variant) {
   const Case& one = variant.instance();
   const auto check = [&] {
-    if (host.order() != nullptr) return check_in_order(variant, *host.order());
+    if (host.order() != nullptr) return check_in_order(host, variant, *host.order());
     return one.collective == Collective::barrier ? check_barrier_rule(host, variant) : check_data(host, variant);
   };
   TUTTI_ASSIGN_OR_RETURN(const Damage mine, check());
@@ -150,6 +196,8 @@ Result<Row> check_case(Host& host, Variant& variant) {
   row.verdict = damage.wrong == 0 ? Verdict::ok : Verdict::wrong;
   row.wrong = damage.wrong;
   row.reason = damage.text;
+  const bool is_both = has_data(one.collective) && has_special_operation(variant);
+  row.checked_on = "every" + inputs_text(variant) + (is_both ? "; special values too" : "");
   return row;
 }
 

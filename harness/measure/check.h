@@ -2,9 +2,15 @@
 // Checking one case for correctness only: no times. Data cases run on fresh data several times, so that a result that
 // is right only once does not pass, and what the operation has left is looked at twice, so that what it writes after it
 // is complete does not pass either; a barrier runs with each rank late in turn.
+//
+// Where a narrow float cannot sum all ranks exactly, several operations are one check: the passes, on data of
+// consecutive salts, in each of which other ranks contribute to an element, and in one of them each rank (inputs.h).
+//
+// Floats have one operation more, on special values (special_values.h), where a block has 256 to 4096 elements.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "harness/measure/host.h"
@@ -16,6 +22,12 @@ namespace tutti::harness {
 /// The row (ok or wrong, with the diagnosis) is host 0's result; other hosts get an empty one.
 /// Errors: those of the variant's operations and of the host; the job is then over.
 [[nodiscard]] Result<Row> check_case(Host& host, Variant& variant);
+
+/// Operations on consecutive salts after which every rank has contributed to every element.
+[[nodiscard]] int passes_of(const Variant& variant);
+/// What a row says after what it was checked on: "; 3 passes of 15 ranks", "; random values", or nothing where all is
+/// as usual.
+[[nodiscard]] std::string inputs_text(const Variant& variant);
 
 /// How one operation on the data of `salt` is looked at.
 struct Look {

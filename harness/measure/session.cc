@@ -231,6 +231,7 @@ class Walk {
                                    .memory = memory(),
                                    .instance = one,
                                    .seed = spec_.seed,
+                                   .values = spec_.values,
                                    .misaligns = spec_.mode == SessionSpec::Mode::check});
   }
 

@@ -15,6 +15,7 @@
 #include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
 #include "harness/cases/checking.h"
+#include "harness/cases/values.h"
 #include "harness/launch/board.h"
 #include "impl/transports/domain.h"
 #include "impl/types/status.h"
@@ -40,6 +41,7 @@ struct SessionSpec {
   int launch = 1;                        ///< which start of the ranks this is
   bool tells_samples = false;            ///< measuring: every sample is reported
   Checking checking = Checking::sample;  ///< measuring: which results are verified
+  Values values = Values::exact;         ///< measuring and checking: what inputs are made of
   CacheState cache = CacheState::hot;    ///< measuring: where the buffers are at the start of a call
   std::chrono::nanoseconds skew{};       ///< measuring: by how much one rank enters after the others
   bool has_limit = false;  ///< measuring: the machine's limit is measured in every cell that has one (limit.h)

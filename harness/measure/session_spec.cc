@@ -49,6 +49,7 @@ std::string to_json(const SessionSpec& spec) {
       {"launch", spec.launch},
       {"tells_samples", spec.tells_samples},
       {"checking", to_string(spec.checking)},
+      {"values", to_string(spec.values)},
       {"cache", to_string(spec.cache)},
       {"skew_ns", spec.skew.count()},
       {"has_limit", spec.has_limit},
@@ -83,6 +84,7 @@ Result<SessionSpec> session_of(const nlohmann::json& json) {
   spec.launch = json.value("launch", 1);
   spec.tells_samples = json.value("tells_samples", false);
   TUTTI_ASSIGN_OR_RETURN(spec.checking, parse_checking(json.value("checking", "sample")));
+  TUTTI_ASSIGN_OR_RETURN(spec.values, parse_values(json.value("values", "exact")));
   TUTTI_ASSIGN_OR_RETURN(spec.cache, parse_cache_state(json.value("cache", "hot")));
   spec.skew = std::chrono::nanoseconds(json.value("skew_ns", std::int64_t{0}));
   spec.has_limit = json.value("has_limit", false);

@@ -56,6 +56,7 @@ Operation operation_of(const Cell& cell, std::uint64_t seed) {
 
 Result<Variant> Variant::create(Host& host, const Request& request) {
   Variant variant(host, request.instance, request.seed);
+  variant.set_values(request.values);
   TUTTI_RETURN_IF_ERROR(variant.allocate(request));
   TUTTI_RETURN_IF_ERROR(variant.prepare(request.backend));
   return variant;
@@ -124,7 +125,8 @@ InputSpec Variant::spec_of(std::size_t index) const {
           .ranks = case_.ranks,
           .rank = host_->ranks()[index],
           .seed = seed_,
-          .salt = salt_};
+          .salt = salt_,
+          .values = shape_.values};
 }
 
 bool Variant::is_covered(std::size_t index) const {
@@ -216,6 +218,15 @@ std::vector<std::uint64_t> Variant::fingerprints() const {
   return all;
 }
 
+std::vector<std::uint64_t> Variant::result_fingerprints() const {
+  std::vector<std::uint64_t> all;
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    const bool has_result = output_blocks(case_.problem(), host_->ranks()[i]) > 0;
+    all.push_back(has_result ? fingerprint_of(output_of(i), 0) : 0);
+  }
+  return all;
+}
+
 void Variant::flush_buffers() const {
   for (const Memory& memory : memory_) {
     flush(memory.output.payload());
@@ -250,6 +261,19 @@ CheckResult Variant::verify_input(const Operation& operation, std::size_t index)
   fill_input(std::span(rest).subspan(begin, output.size()), spec_of(index),
              static_cast<Count>(begin / size_of(case_.dtype)));
   return verify_input_unchanged(operation, {.rank = rank, .bytes = rest});
+}
+
+Damage Variant::verify_rounding(std::size_t index, Count most, Accuracy& accuracy) const {
+  Operation operation = shape_;
+  operation.salt = salt_;
+  const int rank = host_->ranks()[index];
+  const CheckResult result = verify_rounded(operation, {.rank = rank, .bytes = output_of(index)}, &accuracy, most);
+  if (result.is_ok()) return {};
+  return {.wrong = result.wrong,
+          .text = fmt::format("rank {}: output: {}", rank, result.text()),
+          .tells_cause = result.tells_cause,
+          .wrong_outputs = 1,
+          .wrong_rank = rank};
 }
 
 Damage Variant::verify(const Sight& sight) const { return verify_ranks(0, memory_.size(), sight); }

@@ -13,6 +13,7 @@
 #include "harness/measure/host.h"
 #include "harness/verify/buffers.h"
 #include "harness/verify/check.h"
+#include "harness/verify/rounding.h"
 #include "harness/verify/sight.h"
 
 namespace tutti::harness {
@@ -57,6 +58,7 @@ class Variant {
     MemorySource memory;
     const Case& instance;
     std::uint64_t seed = 1;
+    Values values = Values::exact;
     bool misaligns = false;        ///< buffers start by misalignment_of, not all at a cache line
     std::size_t misalignment = 0;  ///< otherwise: bytes by which all of them start after one, or after a page
   };
@@ -64,6 +66,9 @@ class Variant {
   [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
 
   [[nodiscard]] const Case& instance() const { return case_; }
+  /// What refills from here on are made of.
+  [[nodiscard]] Values values() const { return shape_.values; }
+  void set_values(Values values) { shape_.values = values; }
   /// From here on the case runs on `backend`, in the same buffers. Errors: those of the backend.
   Status prepare(Backend& backend);
 
@@ -92,6 +97,11 @@ class Variant {
   void restore_guards();
   /// Checks outputs, inputs and guards of all ranks of the host against the last refill.
   [[nodiscard]] Damage verify(const Sight& sight = {}) const;
+  /// Of the result on random values of rank `index` of the host: what is not within its bound, and how far `most`
+  /// elements of each block are from the exact ones. Requires: results that are rounded, a rank that has some.
+  [[nodiscard]] Damage verify_rounding(std::size_t index, Count most, Accuracy& accuracy) const;
+  /// Of the results of each of the host's ranks, without guards; 0 where the rank has none.
+  [[nodiscard]] std::vector<std::uint64_t> result_fingerprints() const;
 
  private:
   struct Memory {

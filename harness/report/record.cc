@@ -49,10 +49,14 @@ const std::array kColumns{
     Column{"reason", "", "why the verdict is not ok; where wrong, the diagnosis", &Row::reason},
     Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
     Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},
-    Column{"checked_on", "",
-           "timed: the timed buffers, after a timed call; further: one more operation after a refill, since a loop in "
-           "place feeds on its own results; every, last: as --check says; empty: nothing was checked",
-           &Row::checked_on},
+    Column{
+        "checked_on", "",
+        "timed: the timed buffers, after a timed call; further: one more operation after a refill, since a loop in "
+        "place feeds on its own results; every, last: as --check says; empty: nothing was "
+        "checked. Then `3 passes of 15 ranks` where a narrow float cannot sum all ranks exactly (in one of the passes "
+        "each rank contributed to each element); `random values`, `special values` as --values says; `special values "
+        "too` of a check that had an operation on such besides",
+        &Row::checked_on},
     Column{"counts", "", "how a v form's elements are shared out among its blocks; none for all others", &Row::counts},
     Column{"time_p90", "us", "90th percentile; from 10 samples", &Row::time_p90},
     Column{"autocorrelation", "", "of neighbouring samples (lag 1); the interval is widened by what it costs",
@@ -76,6 +80,15 @@ const std::array kColumns{
         "by how much one rank, another one in each call, entered later than the others; times are then from its entry "
         "on; empty: they entered together",
         &Row::skew},
+    Column{"error_ulp", "ulp",
+           "largest error of a float sum or product of random values, in units in the last place of the exact result; "
+           "empty: nothing is rounded, or nothing was checked",
+           &Row::error_ulp},
+    Column{"error_ulp_mean", "ulp", "mean of the same, over the elements that were looked at", &Row::error_ulp_mean},
+    Column{"same_on_ranks", "", "yes, no: whether all ranks had the same bits of it; empty where one rank has them",
+           &Row::same_on_ranks},
+    Column{"same_on_repeats", "", "yes, no: whether the operation gave the same bits again on the same data",
+           &Row::same_on_repeats},
 };
 
 /// A field as text, by its type.

@@ -68,6 +68,10 @@ struct Row {
   std::optional<double> limit_time = {};
   std::string cache = {};
   std::optional<double> skew = {};
+  std::optional<double> error_ulp = {};
+  std::optional<double> error_ulp_mean = {};
+  std::string same_on_ranks = {};
+  std::string same_on_repeats = {};
 
   bool operator==(const Row&) const = default;
 };

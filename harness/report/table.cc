@@ -87,6 +87,19 @@ std::string title_of(const Row& row) {
   return title + ", " + row.cadence;
 }
 
+std::string system_of(const Row& row) {
+  return row.algorithm == kNone ? row.backend : row.backend + "." + row.algorithm;
+}
+
+/// How exact the results are, and where they are the same; empty where that is not known.
+std::string accuracy_line(const Row& row) {
+  if (!row.error_ulp || !row.error_ulp_mean) return {};
+  std::string line = fmt::format("#   {}: error {:.3g} ulp at most, {:.3g} on average", system_of(row), *row.error_ulp,
+                                 *row.error_ulp_mean);
+  if (!row.same_on_ranks.empty()) line += fmt::format("; same bits on all ranks: {}", row.same_on_ranks);
+  return line + fmt::format("; on all repeats: {}\n", row.same_on_repeats);
+}
+
 std::string without_trailing_spaces(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -160,8 +173,7 @@ std::string Table::reasons(std::span<const Row> rows) {
   std::string lines;
   for (const Row& row : rows) {
     if (row.verdict == Verdict::ok || row.reason.empty()) continue;
-    const std::string system = row.algorithm == kNone ? row.backend : row.backend + "." + row.algorithm;
-    const std::string line = fmt::format("#   {} {}: {}\n", system, to_string(row.verdict), row.reason);
+    const std::string line = fmt::format("#   {} {}: {}\n", system_of(row), to_string(row.verdict), row.reason);
     if (told_.insert(line).second) lines += line;
   }
   return lines;
@@ -199,6 +211,7 @@ std::string Table::cell(std::span<const Row> rows) {
     told_.clear();
   }
   text += is_side_by_side(rows) ? line_side_by_side(rows) : lines_stacked(rows, ratio_);
+  for (const Row& row : rows) text += shows_accuracy_ ? accuracy_line(row) : "";
   text += reasons(rows);
   count(rows);
   return text;

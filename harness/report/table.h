@@ -33,7 +33,9 @@ using RatioOf = std::function<std::optional<double>(const Row& ours, const Row& 
 
 class Table {
  public:
-  explicit Table(RatioOf ratio = ratio_within_a_launch) : ratio_(std::move(ratio)) {}
+  /// With `shows_accuracy` a line below each row says how exact and reproducible its results were, where that is known.
+  explicit Table(RatioOf ratio = ratio_within_a_launch, bool shows_accuracy = false)
+      : ratio_(std::move(ratio)), shows_accuracy_(shows_accuracy) {}
 
   /// The lines of one finished cell (all its rows, at least one), with a block's heading where a new one begins.
   /// Whatever is not ok says why on a line of its own, each reason once per block.
@@ -58,6 +60,7 @@ class Table {
   void count(std::span<const Row> rows);
 
   RatioOf ratio_;
+  bool shows_accuracy_;
   std::string heading_;         ///< of the block that is open
   std::set<std::string> told_;  ///< reasons given in it
   std::int64_t cells_ = 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -54,6 +55,14 @@ decltype(auto) visit_op(Op op, F&& f) {
   TUTTI_ASSERT(false, "op {}", static_cast<int>(op));
 }
 
+/// A NaN stays one, and -0 lies below +0.
+template <Op op, class Float>
+Float extreme(Float a, Float b) {
+  if (a != a || b != b) return a + b;
+  if (a == b) return std::signbit(a) == (op == Op::min) ? a : b;
+  return (a < b) == (op == Op::min) ? a : b;
+}
+
 /// total op value, where avg and premul_sum add.
 template <class T, Op op>
 typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T value) {
@@ -70,7 +79,7 @@ typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T v
     if constexpr (std::is_integral_v<T>) {
       return A::load(op == Op::min ? std::min(A::store(total), value) : std::max(A::store(total), value));
     } else {
-      return op == Op::min ? std::min(total, other) : std::max(total, other);
+      return extreme<op>(total, other);
     }
   } else if constexpr (std::is_integral_v<T>) {
     if constexpr (op == Op::band) return static_cast<Type>(total & other);

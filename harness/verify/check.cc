@@ -7,51 +7,11 @@
 #include <vector>
 
 #include "harness/verify/buffers.h"
-#include "harness/verify/diagnose.h"
+#include "harness/verify/comparison.h"
+#include "harness/verify/rounding.h"
 
 namespace tutti::harness {
 namespace {
-
-/// Counts differing elements and keeps the first ones, chunk after chunk.
-class Comparison {
- public:
-  Comparison(Dtype dtype, std::uint64_t salt)
-      : dtype_(dtype), poison_{poison_bits(dtype, salt, 0), poison_bits(dtype, salt, 1)} {}
-
-  /// Compares elements [first, ...) of the buffer.
-  void compare(Count first, std::span<const std::byte> expected, std::span<const std::byte> actual) {
-    const std::size_t element_bytes = size_of(dtype_);
-    result_.checked += static_cast<Count>(actual.size() / element_bytes);
-    if (actual.empty() || std::memcmp(expected.data(), actual.data(), actual.size()) == 0) return;
-    for (std::size_t at = 0; at < actual.size(); at += element_bytes) {
-      const std::uint64_t wanted = element_bits(expected.subspan(at), dtype_);
-      const std::uint64_t found = element_bits(actual.subspan(at), dtype_);
-      if (wanted != found) record({first + static_cast<Count>(at / element_bytes), wanted, found});
-    }
-  }
-
-  [[nodiscard]] Evidence evidence() { return {.result = result_, .wrong = wrong_, .poisoned = poisoned_}; }
-  [[nodiscard]] CheckResult& result() { return result_; }
-
- private:
-  void record(WrongElement element) {
-    if (result_.wrong == 0) {
-      result_.first_bad = element.index;
-      result_.expected = element_text(element.expected, dtype_);
-      result_.actual = element_text(element.actual, dtype_);
-    }
-    ++result_.wrong;
-    result_.last_bad = element.index;
-    if (element.actual == poison_[element.index % 2]) ++poisoned_;
-    if (wrong_.size() < Evidence::kMost) wrong_.push_back(element);
-  }
-
-  Dtype dtype_;
-  std::uint64_t poison_[2];  // of elements with an even and an odd index
-  CheckResult result_;
-  std::vector<WrongElement> wrong_;
-  Count poisoned_ = 0;
-};
 
 /// Whether the rank's output holds what it would if the rank were the root, as far as it goes.
 bool is_result_of_root(Operation operation, const RankBuffer& output) {
@@ -76,8 +36,8 @@ bool is_result_of_root(Operation operation, const RankBuffer& output) {
 CheckResult verify_untouched(const Operation& operation, const RankBuffer& output) {
   std::vector<std::byte> poison(output.bytes.size());
   fill_poison(poison, operation.salt);
-  Comparison comparison(operation.dtype, operation.salt);
-  comparison.compare(0, poison, output.bytes);
+  Comparison comparison(operation);
+  comparison.compare_bits(0, poison, output.bytes);
   CheckResult& result = comparison.result();
   if (result.is_ok()) return result;
   result.diagnosis = "this rank's output is not to be written";
@@ -116,11 +76,12 @@ CheckResult verify_output(Oracle& oracle, const RankBuffer& output) {
   const std::size_t element_bytes = size_of(operation.dtype);
   const int blocks = output_blocks(operation.problem, output.rank);
   if (blocks == 0) return verify_untouched(operation, output);
+  if (operation.is_rounded()) return verify_rounded(operation, output);
   const Count whole = operation.output_elements(output.rank);
   TUTTI_ASSERT(output.bytes.size() == static_cast<std::size_t>(whole) * element_bytes, "{} bytes for {} elements",
                output.bytes.size(), whole);
 
-  Comparison comparison(operation.dtype, operation.salt);
+  Comparison comparison(operation);
   for (int block = 0; block < blocks; ++block) {
     const Place place = operation.output_place(output.rank, block);
     for (Count first = 0; first < place.count; first += Oracle::kChunk) {
@@ -131,14 +92,7 @@ CheckResult verify_output(Oracle& oracle, const RankBuffer& output) {
                                               static_cast<std::size_t>(elements) * element_bytes));
     }
   }
-  if (!comparison.result().is_ok()) {
-    Evidence evidence = comparison.evidence();
-    evidence.output = output.bytes;
-    const Diagnosis likely = diagnose(operation, output.rank, evidence);
-    comparison.result().diagnosis = likely.text;
-    comparison.result().tells_cause = likely.is_cause;
-  }
-  return comparison.result();
+  return comparison.judged(operation, output);
 }
 
 CheckResult verify_gaps(const Operation& operation, const RankBuffer& output, bool hold_input) {
@@ -151,11 +105,11 @@ CheckResult verify_gaps(const Operation& operation, const RankBuffer& output, bo
   } else {
     fill_poison(before, operation.salt);
   }
-  Comparison comparison(operation.dtype, operation.salt);
+  Comparison comparison(operation);
   for (const Place& gap : gaps) {
     const auto at = static_cast<std::size_t>(gap.first) * element_bytes;
     const auto bytes = static_cast<std::size_t>(gap.count) * element_bytes;
-    comparison.compare(gap.first, std::span(before).subspan(at, bytes), output.bytes.subspan(at, bytes));
+    comparison.compare_bits(gap.first, std::span(before).subspan(at, bytes), output.bytes.subspan(at, bytes));
   }
   CheckResult& result = comparison.result();
   if (!result.is_ok()) result.diagnosis = "the gaps between blocks are not to be written";
@@ -164,13 +118,13 @@ CheckResult verify_gaps(const Operation& operation, const RankBuffer& output, bo
 
 CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& input) {
   const std::size_t element_bytes = size_of(operation.dtype);
-  Comparison comparison(operation.dtype, operation.salt);
+  Comparison comparison(operation);
   std::vector<std::byte> expected(static_cast<std::size_t>(Oracle::kChunk) * element_bytes);
   for (std::size_t done = 0; done < input.bytes.size(); done += expected.size()) {
     const std::span chunk = std::span(expected).first(std::min(expected.size(), input.bytes.size() - done));
     const auto first = static_cast<Count>(done / element_bytes);
     fill_input(chunk, input_of(operation, input.rank), first);
-    comparison.compare(first, chunk, input.bytes.subspan(done, chunk.size()));
+    comparison.compare_bits(first, chunk, input.bytes.subspan(done, chunk.size()));
   }
   CheckResult& result = comparison.result();
   if (!result.is_ok()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks that stand behind a verdict: is an output, bit for bit, what the oracle says; is an input as it was
-// filled; did a barrier hold. A failed check says how much is wrong, the first bad element with expected and actual,
-// and, where the data tell it, the likely cause.
+// The checks that stand behind a verdict: is an output, bit for bit or within its bound, what the oracle says; is an
+// input as it was filled; did a barrier hold. A failed check says how much is wrong, the first bad element with
+// expected and actual, and, where the data tell it, the likely cause.
 //
 // Convention of a refill: salt k fills inputs with fill_input and outputs with fill_poison, both of salt k; the refill
 // before it had salt k-1.
@@ -37,7 +37,8 @@ struct RankBuffer {
   std::span<const std::byte> bytes;
 };
 
-/// Compares every element of the output of `output.rank` with the oracle. Where the collective leaves the output alone
+/// Compares every element of the output of `output.rank` with the oracle, or where results are rounded with the exact
+/// ones, within their bound (rounding.h). Where the collective leaves the output alone
 /// (no output blocks), it must still hold the poison of the operation's salt.
 /// Requires: as many elements as the operation's output has, or any number where there are no output blocks.
 [[nodiscard]] CheckResult verify_output(Oracle& oracle, const RankBuffer& output);

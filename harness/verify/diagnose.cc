@@ -39,11 +39,25 @@ Diagnosis not_written(const Operation& operation, int rank, const Evidence& evid
   return {fmt::format("{} elements still hold the poison: they were not written", evidence.poisoned)};
 }
 
+/// Of results that are rounded: what holds but for roundings.
+std::string rounded_cause(const Suspect& suspect) {
+  for (const auto hypothesis :
+       {&Suspect::contribution_roundly, &Suspect::narrow, &Suspect::one_input, &Suspect::constant, &Suspect::lost}) {
+    if (std::string text = (suspect.*hypothesis)(); !text.empty()) return text;
+  }
+  return {};
+}
+
 }  // namespace
 
 Diagnosis diagnose(const Operation& operation, int rank, const Evidence& evidence) {
   if (evidence.poisoned == evidence.result.wrong) return not_written(operation, rank, evidence);
+  if (operation.is_any_nan_right()) return {};  // their results are few, and fit too much
   const Suspect suspect(operation, rank, evidence);
+  if (operation.is_rounded()) {
+    std::string text = rounded_cause(suspect);
+    return {.text = text, .is_cause = !text.empty()};
+  }
   const bool reduces = origin_of(operation.problem, rank, suspect.block()).every_rank;
   std::string text;
   const auto otherwise = [&](bool asks, std::string (Suspect::*hypothesis)() const) {

@@ -7,6 +7,9 @@
 // pairs of opposite signs. Who has which of these roles rotates from element to element: the ranks stand in a circle
 // that is turned by a hash of the index. The summands of floats are such values (L: the significand), and so are the
 // exponents of factors (L: the exponents of normal numbers).
+//
+// Where not all ranks are active the circle is turned by the index alone, and from refill to refill by as many places
+// as are active: so many refills in a row as it takes to come round have had every rank active in every element.
 #pragma once
 
 #include <bit>
@@ -37,11 +40,14 @@ struct Stream {
   HashKeys common;  ///< the same on all ranks
   std::uint32_t rank;
   std::uint32_t ranks;
-  std::uint32_t rank_mask;   ///< low bits that hold the rank
-  std::uint32_t rank_bits;   ///< the rank, mixed with what all ranks have in common
-  std::uint32_t active;      ///< ranks with a value in each element
-  std::uint32_t free;        ///< of them, with a sign of their own
-  std::uint64_t magnitudes;  ///< mask of magnitude - 1
+  std::uint32_t seat;         ///< the rank's place in the circle before that is turned
+  std::uint32_t steady;       ///< all bits set: the circle is turned alike in every refill
+  std::uint32_t steady_turn;  ///< by this and the index
+  std::uint32_t rank_mask;    ///< low bits that hold the rank
+  std::uint32_t rank_bits;    ///< the rank, mixed with what all ranks have in common
+  std::uint32_t active;       ///< ranks with a value in each element
+  std::uint32_t free;         ///< of them, with a sign of their own
+  std::uint64_t magnitudes;   ///< mask of magnitude - 1
 };
 
 /// Whether roles need a look: not where every rank is free.
@@ -56,7 +62,9 @@ struct Role {
 };
 inline Role role_of(std::uint32_t index, std::uint32_t own_hash, const Stream& stream) {
   const std::uint32_t common = hash(index, stream.common);
-  const std::uint32_t turned = stream.rank + (((common >> 16U) * stream.ranks) >> 16U);
+  const std::uint32_t steady = index * 0x9e3779b1U + stream.steady_turn;
+  const std::uint32_t turn = (common & ~stream.steady) | (steady & stream.steady);
+  const std::uint32_t turned = stream.seat + (((turn >> 16U) * stream.ranks) >> 16U);
   const std::uint32_t place = turned - (turned >= stream.ranks ? stream.ranks : 0U);
   const std::uint32_t of_pairs = place - stream.free;
   const std::uint32_t of_pair = (((common + (of_pairs >> 1U) * 0x9e3779b1U) * 0x85ebca6bU) >> 31U) ^ (of_pairs & 1U);
@@ -198,6 +206,40 @@ T factor(std::uint32_t index, const Stream& stream) {
     return std::bit_cast<T>(static_cast<Code>(static_cast<Code>(sign << kSign) |
                                               static_cast<Code>(static_cast<Code>(exponent) << kMantissa) | carried));
   }
+}
+
+/// The bits of a float with a random sign and mantissa, and the exponent of `power_of_two`.
+template <class T>
+T with_exponent(std::uint32_t h, std::uint32_t exponent, std::uint32_t is_negative) {
+  using Code = typename Format<T>::Code;
+  constexpr int kMantissa = Format<T>::kMantissaBits;
+  constexpr int kSign = 8 * static_cast<int>(sizeof(T)) - 1;
+  const Code mantissa = static_cast<Code>(widened<Code>(h) & ((Code{1} << kMantissa) - 1U));
+  const Code code = static_cast<Code>(static_cast<Code>(exponent) << kMantissa);
+  return std::bit_cast<T>(
+      static_cast<Code>(static_cast<Code>(static_cast<Code>(is_negative) << kSign) | code | mantissa));
+}
+
+/// Of either sign, from 1/16 to below 1: each of the four binades as often.
+template <class T>
+T random_summand(std::uint32_t index, const Stream& stream) {
+  const std::uint32_t h = hash(index, stream.own);
+  const std::uint32_t other = (h ^ (h >> 15U)) * 0x2c1b3c6dU;
+  return with_exponent<T>(h, static_cast<std::uint32_t>(bias_of<T>() - 1) - ((other >> 28U) & 3U), other >> 31U);
+}
+
+/// Ranks of which a product of random factors has a mantissa; the others have 1 or -1. So it stays a normal number.
+template <class T>
+constexpr std::uint32_t kRandomFactors = sizeof(T) == 1 ? 4 : 8;
+
+/// Of either sign, from 1/2 to below 2.
+template <class T>
+T random_factor(std::uint32_t index, const Stream& stream) {
+  const std::uint32_t h = hash(index, stream.own);
+  const std::uint32_t other = (h ^ (h >> 15U)) * 0x2c1b3c6dU;
+  const std::uint32_t has_mantissa = role_of(index, h, stream).place < kRandomFactors<T> ? 1U : 0U;
+  const std::uint32_t exponent = static_cast<std::uint32_t>(bias_of<T>()) - (has_mantissa & (other >> 28U));
+  return with_exponent<T>(h & (0U - has_mantissa), exponent, other >> 31U);
 }
 
 /// For bor: each bit is set with a probability of about 1/P, so that single ranks show. band: cleared. bxor: random.

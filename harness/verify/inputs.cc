@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "harness/verify/input_values.h"
+#include "harness/verify/special_values.h"
 
 namespace tutti::harness {
 namespace {
@@ -46,11 +47,15 @@ Limit limit_of(Dtype dtype, Op op) {
   });
 }
 
+std::uint64_t active_of(const Limit& limit, std::uint64_t ranks) {
+  return limit.total == 0 ? ranks : std::min<std::uint64_t>(ranks, 2 * limit.total - 1);
+}
+
 /// How many ranks have a value, and a sign of their own, and how large the values may be. Where the limit allows four
 /// values or more, all are free. Of 2L ranks one is left out: with values of at least 1 all would have to be pairs, and
 /// sums 0.
 void share(const Limit& limit, Stream& stream) {
-  const std::uint64_t active = std::min<std::uint64_t>(stream.ranks, 2 * limit.total - 1);
+  const std::uint64_t active = active_of(limit, stream.ranks);
   const bool are_all_free = limit.total >= 4 * active;
   const std::uint64_t on_one_side = are_all_free ? active : (active + 1) / 2;
   const std::uint64_t most = std::bit_floor(std::min(limit.total / on_one_side, limit.each));
@@ -58,6 +63,14 @@ void share(const Limit& limit, Stream& stream) {
   stream.magnitudes = most - 1;
   // With f free ranks a side has at most f + (active - f) / 2 of them: as many as the limit allows.
   stream.free = static_cast<std::uint32_t>(std::min(active, 2 * (limit.total / most) - active));
+}
+
+/// The same circle in every refill, turned by the number of active ranks from one to the next.
+void turn(const InputSpec& spec, std::uint64_t index_high, Stream& stream) {
+  if (stream.active == stream.ranks) return;
+  stream.steady = ~std::uint32_t{0};
+  stream.steady_turn = static_cast<std::uint32_t>(mix(spec.seed ^ mix(index_high + 0x9e3779b97f4a7c15U)));
+  stream.seat = static_cast<std::uint32_t>((stream.rank + spec.salt % stream.ranks * stream.active) % stream.ranks);
 }
 
 Stream stream_of(const InputSpec& spec, std::uint64_t index_high) {
@@ -70,12 +83,16 @@ Stream stream_of(const InputSpec& spec, std::uint64_t index_high) {
                 .common = keys_of(common),
                 .rank = rank,
                 .ranks = ranks,
+                .seat = rank,
+                .steady = 0,
+                .steady_turn = 0,
                 .rank_mask = spec.op == Op::min || spec.op == Op::max ? std::bit_ceil(ranks) - 1 : 0U,
                 .rank_bits = rank ^ static_cast<std::uint32_t>(common >> 16U),
                 .active = ranks,
                 .free = ranks,
                 .magnitudes = 0};
   if (const Limit limit = limit_of(spec.dtype, spec.op); limit.total != 0) share(limit, stream);
+  turn(spec, index_high, stream);
   return stream;
 }
 
@@ -111,7 +128,13 @@ T before_factor(std::uint32_t index, const Stream& stream) {
 
 /// The elements of one stream. Integers of one width are filled alike.
 template <class T>
-void fill_stream(std::span<std::byte> bytes, std::uint32_t first, const Stream stream, Op op) {
+void fill_stream(std::span<std::byte> bytes, std::uint32_t first, const Stream stream, Op op, bool is_random) {
+  if constexpr (!std::is_integral_v<T>) {
+    if (is_random && op == Op::prod) {
+      return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return random_factor<T>(i, stream); });
+    }
+    if (is_random) return fill_tiles<T>(bytes, first, [=](std::uint32_t i) { return random_summand<T>(i, stream); });
+  }
   switch (op) {
     case Op::none:
     case Op::min:
@@ -145,18 +168,22 @@ void fill_stream(std::span<std::byte> bytes, std::uint32_t first, const Stream s
 #if defined(__x86_64__)
 template <class T>
 [[gnu::target("avx2"), gnu::flatten]] void fill_stream_avx2(std::span<std::byte> bytes, std::uint32_t first,
-                                                            const Stream& stream, Op op) {
-  fill_stream<T>(bytes, first, stream, op);
+                                                            const Stream& stream, Op op, bool is_random) {
+  fill_stream<T>(bytes, first, stream, op, is_random);
 }
 #endif
 
 template <class T>
-void fill_stream_here(std::span<std::byte> bytes, std::uint32_t first, const Stream& stream, Op op) {
+void fill_stream_here(std::span<std::byte> bytes, std::uint32_t first, const Stream& stream, const InputSpec& spec) {
+  if constexpr (!std::is_integral_v<T>) {
+    if (spec.values == Values::special) return fill_tiles<T>(bytes, first, SpecialInput<T>(stream, spec.op));
+  }
+  const bool is_random = is_rounded(spec.values, spec.dtype, spec.op);
 #if defined(__x86_64__)
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (has_avx2) return fill_stream_avx2<T>(bytes, first, stream, op);
+  if (has_avx2) return fill_stream_avx2<T>(bytes, first, stream, spec.op, is_random);
 #endif
-  fill_stream<T>(bytes, first, stream, op);
+  fill_stream<T>(bytes, first, stream, spec.op, is_random);
 }
 
 template <class T>
@@ -165,7 +192,7 @@ void fill_typed(std::span<std::byte> bytes, const InputSpec& spec, Count first) 
     const auto index = static_cast<std::uint64_t>(first);
     const std::uint64_t until_high_changes = (std::uint64_t{1} << 32U) - (index & 0xffffffffU);
     const std::size_t part = std::min<std::uint64_t>(bytes.size() / sizeof(T), until_high_changes) * sizeof(T);
-    fill_stream_here<T>(bytes.first(part), static_cast<std::uint32_t>(index), stream_of(spec, index >> 32U), spec.op);
+    fill_stream_here<T>(bytes.first(part), static_cast<std::uint32_t>(index), stream_of(spec, index >> 32U), spec);
     bytes = bytes.subspan(part);
     first += static_cast<Count>(part / sizeof(T));
   }
@@ -177,6 +204,20 @@ Status supports_inputs(Dtype dtype, Op op, int ranks) {
   if (ranks < 1) return error(Code::invalid_argument, "{} ranks: must be 1 or more", ranks);
   if (!op_exists(op, dtype)) return error(Code::invalid_argument, "{} has no {}", to_string(dtype), to_string(op));
   return {};
+}
+
+bool is_rounded(Values values, Dtype dtype, Op op) {
+  return values == Values::random && !is_integer(dtype) && (combining(op) == Op::sum || op == Op::prod);
+}
+
+int contributors_of(Dtype dtype, Op op, int ranks) {
+  if (combining(op) != Op::sum) return ranks;  // who has no factor of a product has -1
+  return static_cast<int>(active_of(limit_of(dtype, op), static_cast<std::uint64_t>(ranks)));
+}
+
+int passes_of(Dtype dtype, Op op, int ranks) {
+  const int contributors = contributors_of(dtype, op, ranks);
+  return (ranks + contributors - 1) / contributors;
 }
 
 Factor factor_element(Dtype dtype, int rank) {

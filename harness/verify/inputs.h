@@ -8,8 +8,9 @@
 // - sum and avg of floats: non-zero integers of which no subset of the ranks adds up to more than is exact; of f8e4m3
 //   and f8e5m2 times 1, 2, 4 or 8, the same on all ranks. The signs are random as far as that allows: the more ranks,
 //   the more of them are pairs of opposite signs, and the smaller the magnitudes. More than 15 values of f8e5m2, 31 of
-//   f8e4m3, 511 of bfloat16 or 4095 of half cannot be added exactly: of so many ranks, the others have 0, in each
-//   element other ranks.
+//   f8e4m3, 511 of bfloat16 or 4095 of half cannot be added exactly (16, 32, 512 and 4096 could, in pairs whose sum is
+//   always 0): of so many ranks, the others have 0, in each element other ranks, and in the next refill again others.
+//   In passes_of refills with consecutive salts every rank has contributed to every element.
 // - sum and avg of integers: every value but 0; sums wrap. avg of 8 bits is mostly 0 where P is in the hundreds.
 // - premul_sum: every input times its rank's factor (factor_of, a power of two) is as for sum.
 // - prod of floats: powers of two other than 1 whose product is a normal number for every subset of the ranks; in each
@@ -21,12 +22,18 @@
 //
 // So one element is enough to see a missing or doubled rank of sum, prod and avg (unless quotients round to the same),
 // a few of the others. Where nothing is reduced, values are arbitrary and finite. Each refill has other values.
+//
+// Two other kinds of values, of floats only:
+// - random: sum, avg and premul_sum add values of either sign from 1/16 to below 1, prod multiplies values from 1/2 to
+//   below 2 (8 ranks of each element, of 8 bits 4; the others 1 or -1). What comes of them is rounded (rounding.h).
+// - special: see special_values.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "harness/cases/values.h"
 #include "impl/collective/collective.h"
 #include "impl/reduce/scale.h"
 #include "impl/types/dtype.h"
@@ -42,6 +49,7 @@ struct InputSpec {
   int rank = 0;
   std::uint64_t seed = 1;
   std::uint64_t salt = 0;  ///< number of the refill
+  Values values = Values::exact;
 };
 
 /// What premul_sum multiplies `rank`'s input by: not 1, and not the same on neighbours.
@@ -51,6 +59,13 @@ struct InputSpec {
 
 /// Errors: invalid_argument where the op does not exist for the dtype, or there are no ranks.
 [[nodiscard]] Status supports_inputs(Dtype dtype, Op op, int ranks);
+
+/// Whether the results of these inputs are rounded: random floats that are added or multiplied.
+[[nodiscard]] bool is_rounded(Values values, Dtype dtype, Op op);
+/// Ranks that contribute to each element of exact values: all, but where their sum would not be exact.
+[[nodiscard]] int contributors_of(Dtype dtype, Op op, int ranks);
+/// In so many refills with consecutive salts every rank contributes to every element at least once.
+[[nodiscard]] int passes_of(Dtype dtype, Op op, int ranks);
 
 /// Fills `bytes` with elements [first, first + bytes.size() / size_of(dtype)) of the input. Any alignment.
 /// Requires: supports_inputs; a whole number of elements.

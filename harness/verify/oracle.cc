@@ -52,15 +52,16 @@ InputSpec input_of(const Operation& operation, int rank) {
           .ranks = operation.problem.ranks,
           .rank = rank,
           .seed = operation.seed,
-          .salt = operation.salt};
+          .salt = operation.salt,
+          .values = operation.values};
 }
 
 void fill_expected(std::span<std::byte> bytes, const Operation& operation, const BlockPart& part) {
   const Origin origin = origin_of(operation.problem, part.rank, part.block);
   Count first = part.first;
-  if (!origin.every_rank) {
-    const Place place = operation.input_place(origin.rank, origin.block);
-    return fill_input(bytes, input_of(operation, origin.rank), place.first + first);
+  if (!origin.every_rank || operation.is_copy()) {
+    const int from = origin.every_rank ? 0 : origin.rank;
+    return fill_input(bytes, input_of(operation, from), operation.input_place(from, origin.block).first + first);
   }
   const std::size_t chunk_bytes = Oracle::kChunk * size_of(operation.dtype);
   while (!bytes.empty()) {

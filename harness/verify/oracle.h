@@ -3,6 +3,9 @@
 // chunks from the inputs' definition; it shares no arithmetic with the collectives that it judges. Which inputs make up
 // which output is read from impl/collective.
 //
+// Of random values that are rounded it gives what rank order and its own roundings come to; what is allowed is within
+// a bound of the exact result (rounding.h).
+//
 // avg: the exact sum, divided by P in float (double: in double) and rounded once to the dtype; integers: the wrapped
 // sum, divided and truncated towards zero.
 #pragma once
@@ -29,6 +32,7 @@ struct Operation {
   Count count = 0;  ///< elements per block; unused in a v form
   std::uint64_t seed = 1;
   std::uint64_t salt = 0;
+  Values values = Values::exact;
   std::shared_ptr<const CellBlocks> blocks = nullptr;  ///< of a v form
 
   /// Where a block of the input (output) of `rank` lies in its buffer.
@@ -47,6 +51,14 @@ struct Operation {
   }
   /// In place: the input's first element less the output's; 0 where the rank has only one of the two.
   [[nodiscard]] Count shift_in_place(int rank) const;
+  /// Whether the result of more than one order of reduction is right, and any within a bound.
+  [[nodiscard]] bool is_rounded() const { return harness::is_rounded(values, dtype, op); }
+  /// Whether any NaN is right where one is expected: not where every bit is kept.
+  [[nodiscard]] bool is_any_nan_right() const { return values == Values::special && op != Op::none && !is_copy(); }
+  /// Whether the result is one rank's input, bit for bit: also of a reduction on one rank that needs no arithmetic.
+  [[nodiscard]] bool is_copy() const {
+    return op == Op::none || (problem.ranks == 1 && op != Op::avg && op != Op::premul_sum);
+  }
 };
 
 /// The input of `rank`, whose element index counts from the start of its input buffer.

@@ -159,6 +159,49 @@ TEST(Inputs, OfFloatsAreExactInEveryPartialResultInAnyOrder) {
   }
 }
 
+/// Whether in some of the passes from `salt` on every rank has another value than 0 in every element.
+template <class T>
+void expect_covered(Dtype dtype, Op op, int ranks, std::uint64_t salt) {
+  constexpr std::size_t kElements = 64;
+  const int passes = passes_of(dtype, op, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<int> times(kElements);
+    for (int pass = 0; pass < passes; ++pass) {
+      const auto values = input<T>(
+          {.dtype = dtype, .op = op, .ranks = ranks, .rank = rank, .salt = salt + static_cast<std::uint64_t>(pass)},
+          kElements, 7);
+      for (std::size_t i = 0; i < kElements; ++i) times[i] += number(values[i]) != 0 ? 1 : 0;
+    }
+    ASSERT_GE(*std::min_element(times.begin(), times.end()), 1)
+        << to_string(dtype) << ", rank " << rank << " of " << ranks << ", from salt " << salt;
+  }
+}
+
+TEST(Inputs, OfNarrowSumsHaveEveryRankInEveryElementInOneOfThePasses) {
+  struct Row {
+    Dtype dtype;
+    int ranks, contributors, passes;
+  };
+  for (const Row& row :
+       {Row{Dtype::f8e5m2, 15, 15, 1}, Row{Dtype::f8e5m2, 16, 15, 2}, Row{Dtype::f8e5m2, 40, 15, 3},
+        Row{Dtype::f8e5m2, 257, 15, 18}, Row{Dtype::f8e4m3, 31, 31, 1}, Row{Dtype::f8e4m3, 33, 31, 2},
+        Row{Dtype::f8e4m3, 94, 31, 4}, Row{Dtype::bf16, 513, 511, 2}, Row{Dtype::f16, 4096, 4095, 2}}) {
+    for (const Op op : {Op::sum, Op::avg, Op::premul_sum}) {
+      EXPECT_EQ(contributors_of(row.dtype, op, row.ranks), row.contributors) << to_string(row.dtype);
+      EXPECT_EQ(passes_of(row.dtype, op, row.ranks), row.passes) << to_string(row.dtype) << row.ranks;
+      if (op != Op::sum && row.ranks > 100) continue;
+      visit_dtype(row.dtype, [&]<class T>(std::type_identity<T>) {
+        for (const std::uint64_t salt : {std::uint64_t{1}, (std::uint64_t{7} << 32U) - 1}) {
+          ASSERT_NO_FATAL_FAILURE(expect_covered<T>(row.dtype, op, row.ranks, salt));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(passes_of(Dtype::f8e5m2, Op::prod, 4096), 1);
+  EXPECT_EQ(passes_of(Dtype::f8e5m2, Op::none, 4096), 1);
+  EXPECT_EQ(passes_of(Dtype::f32, Op::sum, 4096), 1);
+}
+
 TEST(Inputs, OfSumsHaveSubsetSumsWithinWhatIsExact) {
   const auto expect_within = []<class T>(std::type_identity<T>, Dtype dtype, double limit, int ranks) {
     std::vector<double> positive(256);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/precision.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "harness/measure/check.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::uint64_t kSalt = 1;  // the same for all systems
+
+/// One host's part, as it is exchanged.
+struct PrecisionPart {
+  Accuracy accuracy;
+  std::uint64_t fingerprint = 0;  ///< of its first rank's result
+  bool is_same_on_ranks = true;   ///< of this host
+  bool is_same_on_repeats = true;
+};
+
+/// Errors of the ranks of this host. One whose bits are those of the first needs no look of its own.
+Damage judge(const Host& host, const Variant& variant, const std::vector<std::uint64_t>& fingerprints,
+             PrecisionPart& part) {
+  const Problem problem = variant.instance().problem();
+  Damage damage;
+  for (std::size_t i = 0; i < fingerprints.size(); ++i) {
+    if (output_blocks(problem, host.ranks()[i]) == 0) continue;
+    const bool is_known = has_one_result(problem.collective) && i > 0 && fingerprints[i] == fingerprints[0];
+    if (!is_known) add_operation(damage, variant.verify_rounding(i, kMostJudged, part.accuracy));
+  }
+  return damage;
+}
+
+Result<Damage> repeat(Host& host, Variant& variant, PrecisionPart& part) {
+  Damage damage;
+  std::vector<std::uint64_t> first;
+  RankTimes times;
+  for (int time = 0; time < kRepeats; ++time) {
+    variant.refill(kSalt);
+    host.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(variant.run(times));
+    host.settle();
+    std::vector<std::uint64_t> fingerprints = variant.result_fingerprints();
+    if (time > 0) {
+      part.is_same_on_repeats &= fingerprints == first;
+      continue;
+    }
+    damage = judge(host, variant, fingerprints, part);
+    first = std::move(fingerprints);
+  }
+  part.fingerprint = first.front();
+  part.is_same_on_ranks = std::ranges::count(first, first.front()) == std::ssize(first);
+  return damage;
+}
+
+}  // namespace
+
+bool has_precision(const Cell& cell) { return is_rounded(Values::random, cell.dtype, cell.op); }
+
+Result<Precision> measure_precision(Host& host, Variant& variant) {
+  PrecisionPart mine;
+  const Values values = variant.values();
+  variant.set_values(Values::random);
+  const Result<Damage> found = repeat(host, variant, mine);
+  variant.set_values(values);
+  TUTTI_RETURN_IF_ERROR(found.status());
+  Precision precision;
+  TUTTI_ASSIGN_OR_RETURN(precision.damage, damage_of_all(host, variant.instance(), found.value()));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<PrecisionPart> parts, host.exchange(mine));
+  const bool has_one = has_one_result(variant.instance().collective);
+  precision.accuracy.emplace();
+  precision.is_same_on_repeats = true;
+  if (has_one) precision.is_same_on_ranks = true;
+  for (const PrecisionPart& part : parts) {
+    precision.accuracy->add(part.accuracy);
+    precision.is_same_on_repeats &= part.is_same_on_repeats;
+    const bool is_same = part.is_same_on_ranks && part.fingerprint == parts.front().fingerprint;
+    if (has_one) *precision.is_same_on_ranks &= is_same;
+  }
+  return precision;
+}
+
+void set_precision(Row& row, const Precision& precision) {
+  if (!precision.accuracy) return;
+  const auto text = [](bool is_same) { return is_same ? "yes" : "no"; };
+  if (precision.accuracy->elements > 0) {
+    row.error_ulp = precision.accuracy->max_ulp;
+    row.error_ulp_mean = precision.accuracy->mean_ulp();
+  }
+  row.same_on_repeats = text(precision.is_same_on_repeats);
+  if (precision.is_same_on_ranks) row.same_on_ranks = text(*precision.is_same_on_ranks);
+  if (precision.damage.wrong == 0) return;
+  if (row.verdict != Verdict::wrong) row.reason = precision.damage.text + ", on random values";
+  row.verdict = Verdict::wrong;
+  row.wrong = row.wrong.value_or(0) + precision.damage.wrong;
+}
+
+}  // namespace tutti::harness

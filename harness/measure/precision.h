@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How exact a reduction of floats is, and whether it can be reproduced: figures beside the times of a row.
+//
+// The data that verdicts rest on have no error in any order, so these come from a few operations more, on random values
+// (inputs.h), outside the timed part: the error of the results in ulp of the exact ones, and whether their bits are the
+// same on all ranks and in every repetition. All systems of a cell have the same data. What is not within the bound of
+// any order of additions (rounding.h) is wrong, as in every check.
+//
+// Where values cancel, an ulp of what remains is small beside what was added: a large error_ulp of a single element is
+// the data's doing, and the same for all systems; the mean tells them apart.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "harness/measure/host.h"
+#include "harness/measure/variant.h"
+#include "harness/report/record.h"
+
+namespace tutti::harness {
+
+/// Elements of each block whose error is looked at, spread evenly over it: the reference reads all ranks' inputs.
+inline constexpr Count kMostJudged = Count{1} << 16U;
+inline constexpr int kRepeats = 3;
+
+struct Precision {
+  std::optional<Accuracy> accuracy = {};      ///< of all ranks; empty: not measured
+  std::optional<bool> is_same_on_ranks = {};  ///< empty where each result is on one rank only
+  bool is_same_on_repeats = false;
+  Damage damage = {};
+};
+
+/// Whether the case adds or multiplies floats.
+[[nodiscard]] bool has_precision(const Cell& cell);
+/// Runs the case kRepeats times on one set of random values. The same on every host. Leaves the variant's kind of
+/// values as it was. Errors: those of the variant's operations and of the host.
+[[nodiscard]] Result<Precision> measure_precision(Host& host, Variant& variant);
+/// Puts it into the row, which is then `wrong` where a result was.
+void set_precision(Row& row, const Precision& precision);
+
+}  // namespace tutti::harness

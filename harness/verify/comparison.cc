@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/verify/comparison.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "harness/verify/suspect.h"
+
+namespace tutti::harness {
+namespace {
+
+bool is_nan(std::uint64_t bits, Dtype dtype) {
+  return visit_dtype(dtype, [bits]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::isnan(value_of<T>(bits));
+    } else if constexpr (std::is_integral_v<T>) {
+      return false;
+    } else {
+      return std::isnan(value_of<T>(bits).to_float());
+    }
+  });
+}
+
+}  // namespace
+
+void Comparison::compare(Count first, std::span<const std::byte> expected, std::span<const std::byte> actual) {
+  const std::size_t element_bytes = size_of(dtype_);
+  add_checked(static_cast<Count>(actual.size() / element_bytes));
+  if (actual.empty() || std::memcmp(expected.data(), actual.data(), actual.size()) == 0) return;
+  for (std::size_t at = 0; at < actual.size(); at += element_bytes) {
+    const WrongElement element{.index = first + static_cast<Count>(at / element_bytes),
+                               .expected = element_bits(expected.subspan(at), dtype_),
+                               .actual = element_bits(actual.subspan(at), dtype_)};
+    if (!is_right(element)) add_wrong(element);
+  }
+}
+
+bool Comparison::is_right(const WrongElement& element) const {
+  if (element.expected == element.actual) return true;
+  return is_any_nan_right_ && !is_poison(element) && is_nan(element.expected, dtype_) && is_nan(element.actual, dtype_);
+}
+
+bool Comparison::add_wrong(const WrongElement& element) {
+  const bool is_first = result_.wrong == 0;
+  if (is_first) {
+    result_.first_bad = element.index;
+    result_.expected = element_text(element.expected, dtype_);
+    result_.actual = element_text(element.actual, dtype_);
+  }
+  ++result_.wrong;
+  result_.last_bad = element.index;
+  if (is_poison(element)) ++poisoned_;
+  if (wrong_.size() < Evidence::kMost) wrong_.push_back(element);
+  return is_first;
+}
+
+CheckResult Comparison::judged(const Operation& operation, const RankBuffer& output) {
+  if (result_.is_ok()) return result_;
+  const Diagnosis likely = diagnose(
+      operation, output.rank, {.result = result_, .wrong = wrong_, .poisoned = poisoned_, .output = output.bytes});
+  result_.diagnosis = likely.text;
+  result_.tells_cause = likely.is_cause;
+  return result_;
+}
+
+}  // namespace tutti::harness

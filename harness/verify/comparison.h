@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a check counts while it goes through a buffer: elements compared, wrong ones, the first of them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "harness/verify/check.h"
+#include "harness/verify/diagnose.h"
+
+namespace tutti::harness {
+
+/// Counts differing elements and keeps the first ones, chunk after chunk.
+class Comparison {
+ public:
+  explicit Comparison(const Operation& operation)
+      : dtype_(operation.dtype),
+        is_any_nan_right_(operation.is_any_nan_right()),
+        poison_{poison_bits(dtype_, operation.salt, 0), poison_bits(dtype_, operation.salt, 1)} {}
+
+  /// Compares elements [first, ...) of the buffer, bit for bit: for a NaN, where the operation says so, any other will
+  /// do but the poison.
+  void compare(Count first, std::span<const std::byte> expected, std::span<const std::byte> actual);
+  /// The same for what is to be as it was: every bit.
+  void compare_bits(Count first, std::span<const std::byte> expected, std::span<const std::byte> actual) {
+    is_any_nan_right_ = false;
+    compare(first, expected, actual);
+  }
+  /// For who compares by other means: so many elements, and one of them that is wrong; whether it is the first.
+  void add_checked(Count elements) { result_.checked += elements; }
+  bool add_wrong(const WrongElement& element);
+
+  [[nodiscard]] CheckResult& result() { return result_; }
+  /// The result, where an element is wrong with the likely cause.
+  [[nodiscard]] CheckResult judged(const Operation& operation, const RankBuffer& output);
+
+ private:
+  [[nodiscard]] bool is_right(const WrongElement& element) const;
+  [[nodiscard]] bool is_poison(const WrongElement& element) const {
+    return element.actual == poison_[element.index % 2];
+  }
+
+  Dtype dtype_;
+  bool is_any_nan_right_;
+  std::uint64_t poison_[2];  // of elements with an even and an odd index
+  CheckResult result_;
+  std::vector<WrongElement> wrong_;
+  Count poisoned_ = 0;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs of special values: NaN, infinities, zeros of both signs, subnormals, the largest values and what overflows.
+//
+// A reduction of them has one result in whatever order and grouping ranks are added, by the rules of impl/collective,
+// but for the bits of a NaN: in each element at most two ranks, drawn anew from element to element, have a value that
+// counts, and all others have one that changes nothing wherever it is added. (min and max need no such care: all ranks
+// draw.) Left out is what the rules leave to the order:
+// - avg of 8 and 16 bits, where one MOVE divides before it rounds and ranks that add in turn round before: what
+//   overflows or is rounded; and of f8e5m2 infinities too, which a first addition makes 57344;
+// - f8e5m2: infinity less infinity and infinity times 0, for the same reason. f8e4m3 has no infinity.
+//
+// What is moved and not reduced is any bits, and every second element one of the special values: signalling NaNs too.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "harness/verify/accumulation.h"
+#include "harness/verify/input_values.h"
+#include "harness/verify/inputs.h"
+
+namespace tutti::harness {
+
+/// Special values of a float.
+template <class T>
+struct Special {
+  using Code = typename Format<T>::Code;
+  static constexpr int kMantissa = Format<T>::kMantissaBits;
+  static constexpr bool kSaturates = sizeof(T) == 1;
+  static constexpr bool kHasInfinity = !std::is_same_v<T, Float8E4M3>;
+  /// Whether a sum of several ranks is rounded only as T is.
+  static constexpr bool kIsWide = std::is_floating_point_v<T>;
+  static constexpr Code kTop = static_cast<Code>(((Code{1} << Format<T>::kExponentBits) - 1U) << kMantissa);
+  static constexpr Code kLargest = static_cast<Code>(kHasInfinity ? kTop - 1U : 0x7eU);
+
+  static T of(std::uint64_t code) { return std::bit_cast<T>(static_cast<Code>(code)); }
+  static T zero() { return of(0); }
+  static T infinity() { return of(kTop); }
+  /// Negative: never the poison of an output, nor half of it.
+  static T nan() { return negative(of(kHasInfinity ? kTop | Code{1} << (kMantissa - 1) | 1U : 0x7fU)); }
+  static T signalling_nan() { return negative(of(kHasInfinity ? kTop | 1U : 0x7fU)); }
+  static T largest() { return of(kLargest); }
+  /// Half of the distance from the largest value to the next lower one, and the value before that.
+  static T half_step() { return of(half_step_code()); }
+  static T below_half_step() { return of(half_step_code() - 1); }
+  static T least() { return of(1); }  ///< subnormal
+  static T twice_the_least() { return of(2); }
+  static T largest_subnormal() { return of((std::uint64_t{1} << kMantissa) - 1); }
+  static T least_normal() { return of(std::uint64_t{1} << kMantissa); }
+  static T power_of_two(int exponent) { return of(static_cast<std::uint64_t>(bias_of<T>() + exponent) << kMantissa); }
+  static T one() { return power_of_two(0); }
+  static T negative(T value) {
+    return std::bit_cast<T>(static_cast<Code>(std::bit_cast<Code>(value) ^ (Code{1} << (8 * sizeof(T) - 1))));
+  }
+
+ private:
+  static constexpr std::uint64_t half_step_code() {
+    return static_cast<std::uint64_t>((kLargest >> kMantissa) - kMantissa - 1) << kMantissa;
+  }
+};
+
+/// What the ranks have in one element: two of them something, the others what changes nothing.
+template <class T>
+struct Column {
+  T first, second, rest;
+};
+
+template <class T>
+std::vector<Column<T>> special_sums(Op op) {
+  using S = Special<T>;
+  const T zero = S::zero(), minus_zero = S::negative(zero), one = S::one(), infinity = S::infinity();
+  const auto minus = [](T value) { return S::negative(value); };
+  std::vector<Column<T>> columns{{minus_zero, minus_zero, minus_zero},
+                                 {zero, minus_zero, minus_zero},
+                                 {S::nan(), one, one},
+                                 {S::signalling_nan(), minus(one), one},
+                                 {S::least(), S::twice_the_least(), zero},
+                                 {S::largest_subnormal(), S::least(), zero},
+                                 {S::least_normal(), minus(S::least()), zero},
+                                 {S::least(), minus(S::least()), zero}};
+  const auto add = [&](std::initializer_list<Column<T>> more) { columns.insert(columns.end(), more); };
+  if (S::kHasInfinity && (op != Op::avg || !S::kSaturates)) {
+    add({{infinity, one, one},
+         {minus(infinity), minus(one), one},
+         {infinity, infinity, one},
+         {infinity, S::nan(), one}});
+  }
+  if (!S::kSaturates) add({{infinity, minus(infinity), one}});
+  if (op != Op::avg || S::kIsWide) {
+    add({{S::largest(), S::largest(), zero},
+         {minus(S::largest()), minus(S::largest()), zero},
+         {S::largest(), S::half_step(), zero},
+         {minus(S::largest()), minus(S::half_step()), zero},
+         {S::largest(), S::below_half_step(), zero}});
+  }
+  return columns;
+}
+
+template <class T>
+std::vector<Column<T>> special_products() {
+  using S = Special<T>;
+  const T zero = S::zero(), one = S::one(), two = S::power_of_two(1), half = S::power_of_two(-1);
+  const auto minus = [](T value) { return S::negative(value); };
+  std::vector<Column<T>> columns{{S::nan(), one, one},
+                                 {S::signalling_nan(), minus(one), one},
+                                 {minus(zero), one, one},
+                                 {minus(zero), minus(one), minus(one)},
+                                 {S::largest(), two, one},
+                                 {S::largest(), minus(two), minus(one)},
+                                 {S::largest(), one, minus(one)},
+                                 {S::least_normal(), half, one},
+                                 {S::least(), half, one},
+                                 {minus(S::least()), half, one},
+                                 {S::largest_subnormal(), minus(one), one}};
+  if (S::kHasInfinity)
+    columns.insert(columns.end(), {{S::infinity(), two, minus(one)}, {S::infinity(), minus(two), one}});
+  if (!S::kSaturates) columns.push_back({zero, S::infinity(), one});
+  return columns;
+}
+
+/// Every special value but NaN, with both signs.
+template <class T>
+std::vector<T> special_numbers() {
+  using S = Special<T>;
+  std::vector<T> values{S::zero(),         S::one(),     S::least(),        S::largest_subnormal(),
+                        S::least_normal(), S::largest(), S::power_of_two(1)};
+  if (S::kHasInfinity) values.push_back(S::infinity());
+  const std::size_t positive = values.size();
+  for (std::size_t i = 0; i < positive; ++i) values.push_back(S::negative(values[i]));
+  return values;
+}
+
+/// What times this rank's factor is `value`, or `value` where that cannot be.
+template <class T>
+T before_special_factor(T value, int factor) {
+  using A = Accumulation<T>;
+  const T divided = A::store(A::load(value) / static_cast<typename A::Type>(factor));
+  const T back = scaled(divided, factor);
+  return std::memcmp(&back, &value, sizeof(T)) == 0 ? divided : value;
+}
+
+/// The special values of one input.
+template <class T>
+class SpecialInput {
+ public:
+  SpecialInput(const Stream& stream, Op op) : stream_(stream), op_(op), numbers_(special_numbers<T>()) {
+    if (combining(op) == Op::sum) columns_ = special_sums<T>(op);
+    if (op == Op::prod) columns_ = special_products<T>();
+  }
+
+  [[nodiscard]] T operator()(std::uint32_t index) const {
+    const std::uint32_t own = hash(index, stream_.own);
+    if (op_ == Op::none) return any_bits(own);
+    const Role role = role_of(index, own, stream_);
+    if (columns_.empty()) return extreme(own, role);
+    const Column<T>& column = columns_[chosen(role.common << 16U, columns_.size())];
+    const T value = role.place == 0 ? column.first : role.place == 1 ? column.second : column.rest;
+    return op_ == Op::premul_sum ? before_special_factor(value, factor_of(static_cast<int>(stream_.rank))) : value;
+  }
+
+ private:
+  using S = Special<T>;
+  /// One of so many, from the upper half of a hash.
+  static std::size_t chosen(std::uint32_t h, std::size_t many) { return ((h >> 16U) * many) >> 16U; }
+  [[nodiscard]] T number(std::uint32_t h) const { return numbers_[chosen(h, numbers_.size())]; }
+  /// Of min and max: in one element of eight a NaN of one rank, or of two; in another zeros only.
+  [[nodiscard]] T extreme(std::uint32_t own, const Role& role) const {
+    constexpr std::uint32_t kKinds = 8;
+    const std::uint32_t kind = role.common % kKinds;
+    if (kind == 0 && role.place < 2) return role.place == 0 ? S::nan() : number(own);
+    if (kind == 1 && role.place < 2) return role.place == 0 ? S::nan() : S::signalling_nan();
+    if (kind == 2) return own % 2 == 0 ? S::zero() : S::negative(S::zero());
+    return number(own);
+  }
+  /// What is moved.
+  [[nodiscard]] T any_bits(std::uint32_t own) const {
+    constexpr std::uint32_t kKinds = 8;
+    const T nan = own >> 31U == 0 ? S::nan() : S::negative(S::nan());
+    const T signalling = own >> 31U == 0 ? S::signalling_nan() : S::negative(S::signalling_nan());
+    if (own % kKinds == 0) return nan;
+    if (own % kKinds == 1) return signalling;
+    return own % kKinds < kKinds / 2 ? number(own) : S::of(widened<typename S::Code>(own * 0x85ebca6bU));
+  }
+
+  const Stream& stream_;
+  Op op_;
+  std::vector<Column<T>> columns_;  ///< of sum, avg, premul_sum and prod
+  std::vector<T> numbers_;
+};
+
+}  // namespace tutti::harness

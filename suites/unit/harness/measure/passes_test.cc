@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a narrow float cannot sum all ranks exactly: an all_reduce that forgets one rank is caught all the same, in one
+// of the passes, by a check and where it is timed.
+#include <numeric>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/backends/tutti/backend.h"
+#include "harness/measure/cell.h"
+#include "harness/measure/check.h"
+#include "impl/transports/local/domain.h"
+#include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/impl/prove/programs.h"
+
+namespace tutti::harness::passes {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kRanks = 40;
+constexpr int kPasses = 3;
+
+Case case_of(Dtype dtype, Op op, std::string algorithm) {
+  Case one;
+  one.collective = Collective::all_reduce;
+  one.transport = "local";
+  one.dtype = dtype;
+  one.op = op;
+  one.ranks = kRanks;
+  one.ranks_as = RanksAs::tasks;
+  one.count = 1;  // nothing but the passes shows every rank
+  one.bytes = static_cast<std::int64_t>(size_of(dtype));
+  one.algorithm = std::move(algorithm);
+  return one;
+}
+
+Schedule forgetting(int rank) {
+  Programs programs = programs_of(Collective::all_reduce, "one_shot", kRanks);
+  Operands<4> sources;
+  if (rank > 0) sources.push_back(on({.first = 0, .n = rank}, scratch(0, unit(0))));
+  if (rank + 1 < kRanks) sources.push_back(on({.first = rank + 1, .n = kRanks - rank - 1}, scratch(0, unit(0))));
+  for (Program& program : programs.ranks) program.back().sources = sources;
+  Schedule schedule = programs.schedule();
+  schedule.name = "forgetful";
+  return schedule;
+}
+
+/// All ranks on one host, with a backend that knows `forgetful`.
+class Place {
+ public:
+  explicit Place(int forgotten = 0) {
+    std::vector<int> ranks(kRanks);
+    std::iota(ranks.begin(), ranks.end(), 0);
+    host_.emplace(memory_.board(), HostOptions{.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = ranks});
+    domain_ = local::open_domain(local::shape_for(kRanks)).value();
+    backend_ = OwnBackend::create(*domain_, ranks, {.waiting = Waiting::yield, .prove_plans = false}).value();
+    backend_->set_substitute([forgotten](const Case& one) {
+      return one.algorithm == "forgetful" ? std::optional(forgetting(forgotten)) : std::nullopt;
+    });
+  }
+  [[nodiscard]] Host& host() { return *host_; }
+  [[nodiscard]] Variant variant(const Case& one) {
+    auto made = Variant::create(
+        *host_, {.backend = *backend_,
+                 .memory = [this](const Case& which, std::size_t index) { return backend_->allocator(which, index); },
+                 .instance = one});
+    EXPECT_TRUE(made.is_ok()) << made.status().message();
+    return std::move(made).value();
+  }
+
+ private:
+  BoardMemory memory_{kRanks};
+  std::optional<Host> host_;
+  std::unique_ptr<Domain> domain_;
+  std::unique_ptr<OwnBackend> backend_;
+};
+
+TEST(Passes, OneOperationOfFewElementsDoesNotShowEveryRank) {
+  Place place(23);
+  Variant variant = place.variant(case_of(Dtype::f8e5m2, Op::sum, "forgetful"));
+  int wrong = 0;
+  for (std::uint64_t salt = 1; salt <= kPasses; ++salt) {
+    const auto damage = check_operation(place.host(), variant, {.salt = salt});
+    ASSERT_TRUE(damage.is_ok()) << damage.status().message();
+    wrong += damage.value().wrong > 0 ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 1) << "passes that a rank of 40 contributes to, of 15 each";
+}
+
+TEST(Passes, ACheckCatchesAForgottenRankOfForty) {
+  for (int forgotten = 0; forgotten < kRanks; forgotten += 3) {
+    Place place(forgotten);
+    Variant variant = place.variant(case_of(Dtype::f8e5m2, Op::sum, "forgetful"));
+    const auto row = check_case(place.host(), variant);
+    ASSERT_TRUE(row.is_ok()) << row.status().message();
+    EXPECT_EQ(row.value().verdict, Verdict::wrong) << forgotten;
+    EXPECT_EQ(row.value().checked_on, "every; 3 passes of 15 ranks");
+  }
+}
+
+TEST(Passes, ARunCatchesAForgottenRankOfFortyHoweverLittleTimeThereIs) {
+  for (const Checking checking : {Checking::sample, Checking::last}) {
+    Place place(23);
+    std::vector<Variant> variants;
+    variants.push_back(place.variant(case_of(Dtype::f8e5m2, Op::sum, "forgetful")));
+    variants.push_back(place.variant(case_of(Dtype::f8e5m2, Op::sum, "one_shot")));
+    const auto rows =
+        measure_cell(place.host(), variants, {.most_time = std::chrono::nanoseconds(0), .checking = checking});
+    ASSERT_TRUE(rows.is_ok()) << rows.status().message();
+    EXPECT_EQ(rows.value()[0].verdict, Verdict::wrong);
+    EXPECT_EQ(rows.value()[1].verdict, Verdict::ok) << rows.value()[1].reason;
+    for (const Row& row : rows.value()) EXPECT_THAT(row.checked_on, HasSubstr("timed; 3 passes of 15 ranks"));
+  }
+}
+
+TEST(Passes, AreOneWhereAllRanksCanBeAdded) {
+  Place place;
+  const auto text = [&](Dtype dtype, Op op) { return inputs_text(place.variant(case_of(dtype, op, "one_shot"))); };
+  EXPECT_EQ(text(Dtype::f8e4m3, Op::sum), "; 2 passes of 31 ranks");
+  EXPECT_EQ(text(Dtype::f8e5m2, Op::max), "");
+  EXPECT_EQ(text(Dtype::bf16, Op::sum), "");
+}
+
+}  // namespace
+}  // namespace tutti::harness::passes
