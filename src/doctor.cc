@@ -26,10 +26,10 @@ int doctor(bool as_json) {
   probes.programs_path = programs_path();
   probes.backends = harness::list_backends(backend_directories());
   const harness::Condition condition = harness::read_condition(harness::Tree("/"), std::move(probes));
-  const std::vector<harness::Finding> findings = harness::findings_of(condition);
+  const std::vector<harness::Symptom> findings = harness::findings_of(condition);
   fmt::print("{}", as_json ? diagnosis_json(condition, findings) : diagnosis_text(condition, findings));
   const bool is_blocked = std::ranges::any_of(
-      findings, [](const harness::Finding& finding) { return finding.severity == harness::Severity::blocks; });
+      findings, [](const harness::Symptom& finding) { return finding.severity == harness::Severity::blocks; });
   return is_blocked ? exit_environment : exit_ok;
 }
 

@@ -126,7 +126,7 @@ Json machine_json(const Condition& c) {
 
 }  // namespace
 
-std::string diagnosis_text(const Condition& c, std::span<const Finding> findings) {
+std::string diagnosis_text(const Condition& c, std::span<const Symptom> findings) {
   constexpr std::size_t kIndent = 14;
   std::string text = "This machine\n\n";
   const auto line = [&](std::string_view name, const std::string& value) {
@@ -148,7 +148,7 @@ std::string diagnosis_text(const Condition& c, std::span<const Finding> findings
   line("GPUs", c.gpus.empty() ? "none seen" : fmt::format("{}", fmt::join(c.gpus, " ")));
   text += findings.empty() ? "\nNothing was found that would spoil a measurement.\n"
                            : "\nWhat would spoil a measurement, or change what it means\n";
-  for (const Finding& finding : findings) {
+  for (const Symptom& finding : findings) {
     const auto part = [&](std::string_view name, const std::string& value) {
       text += fmt::format("            {:<5}{}", name, wrapped(value, 17, kPageWidth - 17));
     };
@@ -159,9 +159,9 @@ std::string diagnosis_text(const Condition& c, std::span<const Finding> findings
   return text;
 }
 
-std::string diagnosis_json(const Condition& condition, std::span<const Finding> findings) {
+std::string diagnosis_json(const Condition& condition, std::span<const Symptom> findings) {
   Json list = Json::array();
-  for (const Finding& finding : findings) {
+  for (const Symptom& finding : findings) {
     list.push_back({{"name", finding.name},
                     {"severity", to_string(finding.severity)},
                     {"what", finding.what},

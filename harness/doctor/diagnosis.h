@@ -9,8 +9,8 @@
 
 namespace tutti::harness {
 
-[[nodiscard]] std::string diagnosis_text(const Condition& condition, std::span<const Finding> findings);
+[[nodiscard]] std::string diagnosis_text(const Condition& condition, std::span<const Symptom> findings);
 /// {"machine": {...}, "findings": [{"name", "severity", "what", "why", "advice"}]}; what is not known is null.
-[[nodiscard]] std::string diagnosis_json(const Condition& condition, std::span<const Finding> findings);
+[[nodiscard]] std::string diagnosis_json(const Condition& condition, std::span<const Symptom> findings);
 
 }  // namespace tutti::harness

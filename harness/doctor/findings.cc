@@ -17,7 +17,7 @@ constexpr double kMostLoad = 0.5;  // of the allowed cores
 constexpr std::int64_t kLittleMemory = std::int64_t{1} << 30;
 constexpr std::int64_t kLittleShm = std::int64_t{128} << 20;
 
-using List = std::vector<Finding>;
+using List = std::vector<Symptom>;
 
 std::string cores_text(std::size_t number) { return fmt::format("{} core{}", number, number == 1 ? "" : "s"); }
 
@@ -174,13 +174,13 @@ std::string_view to_string(Severity severity) {
   return "unknown";
 }
 
-std::vector<Finding> findings_of(const Condition& condition) {
+std::vector<Symptom> findings_of(const Condition& condition) {
   List list;
   for (const auto look :
        {look_at_what_blocks, look_at_time, look_at_speed, look_at_places, look_at_memory, look_at_references}) {
     look(condition, list);
   }
-  std::ranges::stable_sort(list, {}, &Finding::severity);
+  std::ranges::stable_sort(list, {}, &Symptom::severity);
   return list;
 }
 

@@ -17,7 +17,7 @@ enum class Severity : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(Severity severity);
 
-struct Finding {
+struct Symptom {
   std::string name;  ///< a word that scripts may rely on: "quota"
   Severity severity = Severity::note;
   std::string what;
@@ -26,6 +26,6 @@ struct Finding {
 };
 
 /// The most severe first.
-[[nodiscard]] std::vector<Finding> findings_of(const Condition& condition);
+[[nodiscard]] std::vector<Symptom> findings_of(const Condition& condition);
 
 }  // namespace tutti::harness

@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 std::vector<std::string> names_of(const Condition& condition) {
   std::vector<std::string> names;
-  for (const Finding& finding : findings_of(condition)) {
+  for (const Symptom& finding : findings_of(condition)) {
     names.push_back(fmt::format("{} {}", to_string(finding.severity), finding.name));
     EXPECT_FALSE(finding.what.empty() || finding.why.empty() || finding.advice.empty()) << finding.name;
   }
@@ -69,7 +69,7 @@ TEST_F(Doctor, FindsTheQuotaOfAContainer) {
   EXPECT_EQ(condition.memory_limit, 512 << 20);
   EXPECT_TRUE(condition.is_container);
   EXPECT_THAT(names_of(condition), ElementsAre("spoils quota", "spoils dev_shm", "note virtual", "note little_memory"));
-  const std::vector<Finding> findings = findings_of(condition);
+  const std::vector<Symptom> findings = findings_of(condition);
   EXPECT_EQ(findings[0].what, "the cgroup grants the time of 1.50 cores, and 4 may be used");
   EXPECT_THAT(findings[0].advice, HasSubstr("at most 1 ranks"));
   EXPECT_THAT(diagnosis_text(condition, findings), HasSubstr("virtual machine (QEMU/KVM), in a container"));
