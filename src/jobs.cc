@@ -173,8 +173,10 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     spec.cells = resolved(cells, spec.ranks_as);
     spec.cells_after = static_cast<int>(all - first - cells.size());
     Cells with_limits = spec.cells;
-    if (spec.has_limit) std::ranges::transform(spec.cells, with_limits.begin(), harness::with_limit);
-    spec.heap_bytes = harness::heap_bytes_for(with_limits);
+    if (spec.has_limit) {
+      for (std::vector<Case>& cell : with_limits) cell = harness::with_limit(std::move(cell), spec.cache);
+    }
+    spec.heap_bytes = harness::heap_bytes_for(with_limits, spec.cache);
     Messages messages(spec, listener,
                       {.first = first, .of = all, .launch = start++, .launches = static_cast<int>(jobs.size())});
     if (const int code = run_job(spec, messages); code != exit_ok) return code;

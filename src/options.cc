@@ -10,6 +10,7 @@
 
 #include "harness/faults/fault.h"
 #include "harness/measure/flush.h"
+#include "harness/measure/rotation.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "src/number.h"
@@ -67,7 +68,11 @@ Status set_ranks(Settings& settings, std::string_view text, const Surroundings&)
 
 Status set_cache(Settings& settings, std::string_view text, const Surroundings&) {
   TUTTI_RETURN_IF_ERROR(store(harness::parse_cache_state(text), settings.cache));
-  if (settings.cache == harness::CacheState::hot || harness::can_flush()) return {};
+  if (settings.cache == harness::CacheState::rotate && harness::last_level_cache().bytes == 0) {
+    return error(Code::unavailable, "'{}' needs the size of the last-level cache, which this machine does not tell",
+                 text);
+  }
+  if (settings.cache != harness::CacheState::cold || harness::can_flush()) return {};
   return error(Code::unavailable,
                "'{}' needs an instruction that flushes a cache line, which this CPU has not: 'hot' is there", text);
 }
@@ -102,8 +107,13 @@ const std::array kOptions{
     Option{"--cadence", "KIND", "isolated",
            "isolated: ranks synchronise before every sample; streaming: a sample is a loop of operations",
            TUTTI_SETS(parse_cadence, sweep.cadence)},
+    Option{"--sync", "METHOD", "roundtime",
+           "how the ranks come together before a sample: roundtime (at an announced instant; where one is late it is "
+           "repeated), dissemination (tutti's barrier), library (that of the system under test)",
+           TUTTI_SETS(parse_synchronisation, sync)},
     Option{"--cache", "STATE", "hot",
-           "hot: buffers are where the call before left them; cold: flushed from all caches before each call",
+           "hot: buffers are where the call before left them; cold: flushed from all caches before each call; rotate: "
+           "each call takes the next of several sets of them, together twice the last-level cache",
            set_cache},
     Option{"--check", "WHICH", "sample",
            "results that are verified: every, sample (one call in each block), last, none (verdict: unchecked)",
@@ -115,6 +125,12 @@ const std::array kOptions{
     Option{"--skew", "TIME", "",
            "one rank, another one in each call, enters so much later than the others; times are from its entry on",
            TUTTI_SETS(parse_duration, skew)},
+    Option{"--overlap", "CALLS", "",
+           "measures with nonblocking calls, and how much of each goes on while its ranks compute: without a call "
+           "meanwhile, and with so many that test it",
+           [](Settings& settings, std::string_view text, const Surroundings&) {
+             return store(parse_number(text, "a number of calls while computing", 1, 10'000), settings.overlap_calls);
+           }},
     Option{"--budget", "TIME", "", "time for the whole sweep: 30s, 4m (default: at most 3s a cell)",
            TUTTI_SETS(parse_duration, sweep.budget)},
     Option{"--timeout", "TIME", "60s", "deadline of an operation; then the late rank is named",
@@ -225,6 +241,7 @@ Status check_collectives(const Settings& settings, const std::map<std::string, s
       Meaning{"--placement", has_data, "has no data"},
       Meaning{"--buffers", has_data, "has no data"},
       Meaning{"--counts", has_counts, "has blocks of one length"},
+      Meaning{"--overlap", has_data, "has no data"},
   };
   for (const Meaning& meaning : kMeanings) {
     const auto given = texts.find(meaning.option);
@@ -238,21 +255,54 @@ Status check_collectives(const Settings& settings, const std::map<std::string, s
   return {};
 }
 
+/// What overlap cannot be measured with. Errors: invalid_argument.
+Status check_overlap(const Settings& settings, const harness::Sweep& sweep) {
+  const auto refused = [](std::string_view with, std::string_view why, std::string_view meant) {
+    return error(Code::invalid_argument, "--overlap has no meaning with {}, {}: did you mean {}?", with, why, meant);
+  };
+  if (settings.overlap_calls == 0) return {};
+  if (sweep.ranks_as == harness::RanksAs::tasks) {
+    return refused("--ranks-as tasks", "whose one thread would compute for all ranks in turn", "--ranks-as processes");
+  }
+  if (sweep.cadence == harness::Cadence::streaming) {
+    return refused("--cadence streaming", "where each operation begins when the last has ended", "--cadence isolated");
+  }
+  if (settings.cache != harness::CacheState::hot) {
+    return refused(fmt::format("--cache {}", to_string(settings.cache)), "which is measured without computing",
+                   "--cache hot");
+  }
+  if (settings.skew.count() == 0) return {};
+  return refused("--skew", "which is measured without computing", "one of the two");
+}
+
+/// What the state of the cache and lateness cannot be measured with. Errors: invalid_argument.
+Status check_state(const Settings& settings, const harness::Sweep& sweep) {
+  if (settings.cache == harness::CacheState::rotate && settings.checking == harness::Checking::every) {
+    return error(
+        Code::invalid_argument,
+        "--cache: 'rotate' has no meaning with --check every, whose fresh data bring a call's buffers into the "
+        "caches: did you mean --check sample?");
+  }
+  const bool is_cold = settings.cache != harness::CacheState::hot;
+  if (sweep.cadence != harness::Cadence::streaming || (!is_cold && settings.skew.count() == 0)) return {};
+  return error(Code::invalid_argument,
+               "{} has no meaning with --cadence streaming, where the operations of a sample follow each other: did "
+               "you mean --cadence isolated?",
+               is_cold ? fmt::format("--cache: '{}'", to_string(settings.cache)) : "--skew:");
+}
+
 /// What was asked for and has no meaning beside the rest. Errors: invalid_argument.
 Status check_meaning(const Settings& settings, const std::map<std::string, std::string>& texts) {
-  harness::Cadence cadence = settings.sweep.cadence;
+  harness::Sweep sweep = settings.sweep;
   if (settings.case_id.empty()) {
     TUTTI_RETURN_IF_ERROR(check_collectives(settings, texts));
   } else {
     TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::parse_case_id(settings.case_id));
-    cadence = one.cadence;
+    sweep.cadence = one.cadence;
+    sweep.ranks_as = one.ranks_as;
   }
-  const bool is_cold = settings.cache == harness::CacheState::cold;
-  if (cadence != harness::Cadence::streaming || (!is_cold && settings.skew.count() == 0)) return {};
-  return error(Code::invalid_argument,
-               "{} has no meaning with --cadence streaming, where the operations of a sample follow each other: did "
-               "you mean --cadence isolated?",
-               is_cold ? "--cache: 'cold'" : "--skew:");
+  TUTTI_RETURN_IF_ERROR(check_overlap(settings, sweep));
+  return check_state(settings, sweep);
 }
 
 }  // namespace

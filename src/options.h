@@ -39,7 +39,9 @@ struct Settings {
   harness::Checking checking = harness::Checking::sample;
   harness::Values values = harness::Values::exact;
   harness::CacheState cache = harness::CacheState::hot;
+  harness::Synchronisation sync = harness::Synchronisation::roundtime;
   std::chrono::nanoseconds skew{};
+  int overlap_calls = 0;  ///< 0: overlap is not measured
 };
 
 /// What the table's parsers may look at besides the text.

@@ -102,6 +102,10 @@ class Reports {
       const nlohmann::json value = facts.value(clock, nlohmann::json());
       if (json_ && value.is_number()) note(json_->set_measurement(clock, value.get<double>()));
     }
+    const nlohmann::json in_time = facts.value("in_time_ns", nlohmann::json());
+    if (json_ && in_time.is_number()) {
+      note(json_->set_measurement(fmt::format("in_time_ns.P{}", ranks), in_time.get<double>()));
+    }
     const nlohmann::json bound = facts.value("bound", nlohmann::json());
     if (json_ && bound.is_array()) note(json_->set_bound(fmt::format("P{}", ranks), bound.dump()));
     const nlohmann::json backends = facts.value("backends", nlohmann::json::object());
@@ -190,7 +194,9 @@ int run(const SweepOptions& options) {
   request.spec.checking = settings.checking;
   request.spec.values = settings.values;
   request.spec.cache = settings.cache;
+  request.spec.sync = settings.sync;
   request.spec.skew = settings.skew;
+  request.spec.overlap_calls = settings.overlap_calls;
   request.spec.backend_directories = backend_directories();
   request.spec.slow_down = settings.slow_down;
   for (const std::string& name : sweep.backends) {

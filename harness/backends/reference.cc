@@ -28,6 +28,22 @@ class BlockingCall final : public Prepared {
   LoadedBackend::Handle handle_;
 };
 
+/// The library's nonblocking call.
+class NonblockingCall final : public Prepared {
+ public:
+  NonblockingCall(const LoadedBackend& library, LoadedBackend::Handle handle) : library_(library), handle_(handle) {}
+  ~NonblockingCall() override { library_.release(handle_); }
+  NonblockingCall(const NonblockingCall&) = delete;
+  NonblockingCall& operator=(const NonblockingCall&) = delete;
+
+  Status post(std::size_t /*index*/) override { return library_.post(handle_); }
+  Result<bool> test(std::size_t /*index*/) override { return library_.test(handle_); }
+
+ private:
+  const LoadedBackend& library_;
+  LoadedBackend::Handle handle_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<ReferenceBackend>> ReferenceBackend::create(const std::string& name,
@@ -69,6 +85,17 @@ Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare(const Case& one, std
   made.call.recv = buffers.front().output;
   TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_.prepare(made.call));
   return std::unique_ptr<Prepared>(new BlockingCall(library_, handle));
+}
+
+Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare_asynchronous(const Case& one,
+                                                                         std::span<const RankBuffers> buffers) {
+  ReferenceCall made(operation_of(one), rank_, one.is_in_place);
+  made.call.asynchronous = 1;
+  TUTTI_RETURN_IF_ERROR(library_.supports(made.call));
+  made.call.send = buffers.front().input;
+  made.call.recv = buffers.front().output;
+  TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_.prepare(made.call));
+  return std::unique_ptr<Prepared>(new NonblockingCall(library_, handle));
 }
 
 }  // namespace tutti::harness

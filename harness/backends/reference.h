@@ -30,6 +30,8 @@ class ReferenceBackend final : public Backend {
   [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override;
+  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare_asynchronous(const Case& one,
+                                                                       std::span<const RankBuffers> buffers) override;
 
  private:
   explicit ReferenceBackend(LoadedBackend library) : library_(std::move(library)), name_(library_.name()) {}

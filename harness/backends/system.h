@@ -54,6 +54,11 @@ class Backend {
   /// Errors: unavailable or resource (the case is then `skipped`), refuted (`wrong`), others (`error`).
   [[nodiscard]] virtual Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                                   std::span<const RankBuffers> buffers) = 0;
+  /// The same, where `post` returns at once also of a backend whose users call it and wait. Errors: as prepare.
+  [[nodiscard]] virtual Result<std::unique_ptr<Prepared>> prepare_asynchronous(const Case& one,
+                                                                               std::span<const RankBuffers> buffers) {
+    return prepare(one, buffers);
+  }
 };
 
 }  // namespace tutti::harness

@@ -8,8 +8,9 @@
 namespace tutti::harness {
 
 enum class CacheState : std::uint8_t {
-  hot,   ///< where the operation before left them
-  cold,  ///< in memory: every line of them is flushed from all caches before each call
+  hot,     ///< where the operation before left them
+  cold,    ///< in memory: every line of them is flushed from all caches before each call
+  rotate,  ///< in memory: each call takes the next of several sets of them (harness/measure/rotation.h)
 };
 
 }  // namespace tutti::harness

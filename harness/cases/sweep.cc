@@ -51,7 +51,11 @@ constexpr std::array kCheckings{Named{Checking::every, "every"}, Named{Checking:
                                 Named{Checking::last, "last"}, Named{Checking::none, "none"}};
 constexpr std::array kValues{Named{Values::exact, "exact"}, Named{Values::random, "random"},
                              Named{Values::special, "special"}};
-constexpr std::array kCacheStates{Named{CacheState::hot, "hot"}, Named{CacheState::cold, "cold"}};
+constexpr std::array kCacheStates{Named{CacheState::hot, "hot"}, Named{CacheState::cold, "cold"},
+                                  Named{CacheState::rotate, "rotate"}};
+constexpr std::array kSynchronisations{Named{Synchronisation::roundtime, "roundtime"},
+                                       Named{Synchronisation::dissemination, "dissemination"},
+                                       Named{Synchronisation::library, "library"}};
 
 }  // namespace
 
@@ -109,6 +113,11 @@ Result<Values> parse_values(std::string_view text) { return parse_kind("kind of 
 std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
 Result<CacheState> parse_cache_state(std::string_view text) {
   return parse_kind("state of the cache", text, kCacheStates);
+}
+
+std::string_view to_string(Synchronisation how) { return name_in(kSynchronisations, how); }
+Result<Synchronisation> parse_synchronisation(std::string_view text) {
+  return parse_kind("synchronisation", text, kSynchronisations);
 }
 
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {

@@ -19,6 +19,7 @@
 #include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
 #include "harness/cases/checking.h"
+#include "harness/cases/synchronisation.h"
 #include "harness/cases/values.h"
 
 namespace tutti::harness {
@@ -87,6 +88,8 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<Values> parse_values(std::string_view text);
 [[nodiscard]] std::string_view to_string(CacheState cache);
 [[nodiscard]] Result<CacheState> parse_cache_state(std::string_view text);
+[[nodiscard]] std::string_view to_string(Synchronisation how);
+[[nodiscard]] Result<Synchronisation> parse_synchronisation(std::string_view text);
 /// A whole number from 1 to kMaxLaunches.
 [[nodiscard]] Result<int> parse_launches(std::string_view text);
 

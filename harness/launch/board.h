@@ -34,11 +34,13 @@ struct alignas(64) HostPage {
   alignas(64) std::byte payload[kPayload];
 };
 
-/// Lines for timing. Sync lines: who has arrived, and at host 0's the announced start instant. Probe lines: bounced to
-/// and fro to measure a line's round trip.
+/// Lines for timing. Sync lines: who has arrived, how far he is in barriers, and at host 0's the instants of the start
+/// announced last and of the one before, by their numbers modulo 2. Probe lines: bounced to and fro to measure a line's
+/// round trip.
 struct alignas(64) SyncLine {
   std::atomic<std::uint64_t> word;
-  std::atomic<std::int64_t> instant_ns;
+  std::atomic<std::uint64_t> round;
+  std::atomic<std::int64_t> instants_ns[2];
 };
 
 /// A view of a board in mapped memory. Shapes: statuses, pages and sync lines have one entry per rank.

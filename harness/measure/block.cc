@@ -8,6 +8,7 @@
 
 #include "harness/measure/check.h"
 #include "harness/measure/settling.h"
+#include "harness/measure/statistics.h"
 #include "harness/verify/check.h"
 
 namespace tutti::harness {
@@ -22,6 +23,7 @@ struct SampleRecord {
   std::int64_t last_enter = 0;
   std::int64_t first_leave = 0;
   std::int64_t last_leave = 0;
+  std::int64_t late = 0;       ///< the latest arrival after the announced instant, without what was asked for
   std::int32_t last_rank = 0;  ///< who left last
   std::int32_t late_rank = 0;  ///< who entered last
 };
@@ -54,6 +56,7 @@ SampleRecord merge(SampleRecord a, const SampleRecord& b) {
   a.last_enter = std::max(a.last_enter, b.last_enter);
   a.first_leave = std::min(a.first_leave, b.first_leave);
   a.last_leave = std::max(a.last_leave, b.last_leave);
+  a.late = std::max(a.late, b.late);
   return a;
 }
 
@@ -61,19 +64,23 @@ SampleRecord merge(SampleRecord a, const SampleRecord& b) {
 class Calls {
  public:
   Calls(Host& host, Variant& variant, BlockRecord& record, const BlockOptions& options)
-      : host_(host), variant_(variant), record_(record), cache_(options.cache), skew_(options.skew) {}
+      : host_(host),
+        variant_(variant),
+        record_(record),
+        start_(options.start),
+        cache_(options.cache),
+        skew_(options.skew) {}
 
   Status run(const BlockOptions& options) {
     const bool is_further = checks_further(variant_.instance());
     const bool checks_every = options.checking == Checking::every;
     const bool has_last = options.checking != Checking::none;
     salt_ = options.salt;
-    variant_.refill(salt_);
+    refill_all();
     for (int i = -options.discarded; i < options.samples; ++i) {
       const bool is_checked = checks_every && i >= 0;
       if (is_checked) ++salt_;
-      if (is_checked || variant_.instance().is_in_place)
-        variant_.refill(salt_);  // in place the last result is no input
+      make_ready(is_checked);
       TUTTI_RETURN_IF_ERROR(call(options.operations));
       i >= 0 ? keep(samples_++) : static_cast<void>(++discarded_);
       if (is_checked) TUTTI_RETURN_IF_ERROR(verify_sample(is_further));
@@ -81,6 +88,7 @@ class Calls {
       if (i == -1 && is_warming_up(options.warm_up_end_ns)) --i;
     }
     if (!has_last) return {};
+    variant_.next_set();
     variant_.refill(++salt_);
     TUTTI_RETURN_IF_ERROR(call(is_further ? 1 : options.operations));
     keep(samples_);
@@ -101,19 +109,33 @@ class Calls {
   [[nodiscard]] std::int64_t last_instant_ns() const { return instant_ns_; }
 
  private:
+  void refill_all() {
+    variant_.refill_all(salt_);
+    unused_ = variant_.sets();
+  }
+  /// The next set of buffers. In place the last result is no input: each set is used once after a refill, and all are
+  /// refilled together, so that the one that is used next was written longest ago.
+  void make_ready(bool has_other_data) {
+    if (variant_.instance().is_in_place && unused_ == 0) refill_all();
+    variant_.next_set();
+    --unused_;
+    if (has_other_data) variant_.refill(salt_);
+  }
   Status call(int operations) {
     if (cache_ == CacheState::cold) variant_.flush_buffers();
     host_.announce(Activity::operation);
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, host_.start_together());
-    TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_, late_rank(), skew_.count())
+    late_rank_ = next_late_rank();
+    TUTTI_RETURN_IF_ERROR(start(host_, start_));
+    TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_, late_rank_, skew_.count())
                                           : variant_.run_loop(times_, {.operations = operations}));
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, host_.last_start());
     host_.settle();
     if (instant_ns_ != 0) period_ns_ = instant_ns - instant_ns_;
     instant_ns_ = instant_ns;
     return {};
   }
   /// Another one in each call, the same on all hosts.
-  std::optional<int> late_rank() {
+  std::optional<int> next_late_rank() {
     if (skew_ <= std::chrono::nanoseconds(0)) return std::nullopt;
     return calls_++ % host_.job_ranks();
   }
@@ -140,15 +162,30 @@ class Calls {
   }
   void keep(std::size_t index) {
     record_.samples[index] = record_of(host_, times_);
+    record_.samples[index].late = lateness();
     all_times_.push_back(times_);
+  }
+  /// Of the ranks of this host in the call just made. A host that has them all lets them enter one after the other:
+  /// there, nobody is late.
+  [[nodiscard]] std::int64_t lateness() const {
+    std::int64_t most = 0;
+    if (host_.count() == 1) return most;
+    for (std::size_t i = 0; i < times_.enter_ns.size(); ++i) {
+      if (late_rank_ == host_.ranks()[i]) continue;  // as it was asked to be
+      most = std::max(most, times_.enter_ns[i] - instant_ns_);
+    }
+    return most;
   }
 
   Host& host_;
   Variant& variant_;
   BlockRecord& record_;
+  Start start_;
   CacheState cache_;
   std::chrono::nanoseconds skew_;
-  int calls_ = 0;  ///< with a skew
+  int unused_ = 0;                ///< sets of buffers since they were refilled
+  int calls_ = 0;                 ///< with a skew
+  std::optional<int> late_rank_;  ///< in the call just made
   RankTimes times_;
   std::vector<RankTimes> all_times_;
   std::size_t samples_ = 0;
@@ -170,13 +207,15 @@ void judge_barrier(const SampleRecord& sample, std::size_t index, BlockResult& r
 
 /// A sample in all detail, from all hosts' records. A job has one host, or one rank on each.
 Sample detail_of(const SampleRecord& merged, std::span<const SampleRecord> hosts, const RankTimes& here,
-                 int operations) {
+                 const BlockOptions& options) {
   const auto us = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-3; };
+  const int operations = options.operations;
   Sample sample{.global_us = us(merged.last_leave - merged.first_enter) / operations,
                 .last_arrival_us = us(merged.last_leave - merged.last_enter) / operations,
                 .skew_us = us(merged.last_enter - merged.first_enter),
                 .arrived_last = merged.late_rank,
                 .finished_last = merged.last_rank};
+  if (options.start.how == Synchronisation::roundtime) sample.late_us = us(merged.late);
   if (hosts.size() > 1) {
     for (const SampleRecord& one : hosts) sample.rank_us.push_back(us(one.last_leave - one.first_enter) / operations);
   } else {
@@ -195,6 +234,21 @@ bool checks_further(const Case& one) {
 
 bool is_same_state(double line_ns, double other_line_ns) {
   return std::max(line_ns, other_line_ns) <= kSameState * std::min(line_ns, other_line_ns);
+}
+
+double time_of(const Sample& sample, std::chrono::nanoseconds skew) {
+  return skew.count() > 0 ? sample.last_arrival_us : sample.global_us;
+}
+
+Tolerance tolerance_of(const Host& host) { return {.least_us = static_cast<double>(host.in_time_ns()) * 1e-3}; }
+
+double mark_late(std::span<Sample> samples, const Tolerance& tolerance, int operations) {
+  std::vector<double> times;
+  for (const Sample& one : samples) times.push_back(one.last_arrival_us * operations);
+  const double most_us = std::max(tolerance.least_us, tolerance.share * median_of(std::move(times)));
+  for (Sample& one : samples) one.is_valid = one.late_us.value_or(0) <= most_us;
+  const auto late = std::ranges::count(samples, false, &Sample::is_valid);
+  return static_cast<double>(late) / static_cast<double>(samples.size());
 }
 
 bool BlockResult::is_steady() const {
@@ -228,11 +282,11 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     for (const SampleRecord& part : parts) sample = merge(sample, part);
     if (judges_samples) judge_barrier(sample, i, result);
     if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
-    result.samples.push_back(detail_of(sample, parts, calls.times_of(i), options.operations));
-    const Sample& detail = result.samples.back();
-    result.times_us.push_back(options.skew.count() > 0 ? detail.last_arrival_us : detail.global_us);
-    result.slowest.push_back(sample.last_rank);
+    result.samples.push_back(detail_of(sample, parts, calls.times_of(i), options));
   }
+  if (result.samples.empty()) return result;  // of a block that is verified only
+  const double late = mark_late(result.samples, tolerance_of(host), options.operations);
+  if (late > kMostLateSamples) host.widen_slack();
   return result;
 }
 

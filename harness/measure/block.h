@@ -25,8 +25,16 @@
 // With `--cache cold` the lines of all buffers are flushed from the caches before every call, outside the timed part.
 // What else a system has in memory (flags, slots, scratch) stays in them.
 //
+// With `--cache rotate` each call takes the next of several sets of buffers (rotation.h), all of which are refilled at
+// the start of the block and, in place, whenever each was used once.
+//
 // With `--skew` one rank, another one in each call, enters by so much later than the others. A sample is then the time
 // from its entry on: what of the operation is left to do when the last rank comes.
+//
+// With `--sync roundtime` a sample to which a rank came late is none (start.h): it is kept, marked, and the cell goes
+// on until it has enough of the others. Late is who entered after the announced instant by more than Host::in_time_ns
+// and by more than 1 % of the block's median time from the last arrival on, which is what a median is to be right to.
+// Where a quarter of a block was late, instants are announced further ahead from then on.
 //
 // The first block of a variant warms it up: its last discarded call is repeated until batches of calls have stopped
 // getting faster (settling.h), or the time for that is over.
@@ -40,12 +48,14 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "harness/cases/cache_state.h"
 #include "harness/cases/checking.h"
 #include "harness/measure/host.h"
+#include "harness/measure/start.h"
 #include "harness/measure/variant.h"
 #include "harness/report/samples.h"
 
@@ -62,15 +72,14 @@ struct BlockOptions {
   Checking checking = Checking::sample;
   std::chrono::nanoseconds skew{};     ///< above 0: one rank enters each call so much later than the others
   CacheState cache = CacheState::hot;  ///< cold: before each call, the discarded and the last one too
+  Start start = {};                    ///< of each call
   std::int64_t warm_up_end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all hosts; 0: no warming up
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
 };
 
 /// What all hosts know after a block.
 struct BlockResult {
-  std::vector<double> times_us;          ///< one per sample, at least one; with a skew, from the last arrival
-  std::vector<int> slowest;              ///< the rank that left last, one per sample
-  std::vector<Sample> samples;           ///< the same in all detail
+  std::vector<Sample> samples;           ///< at least one; to those that are not valid a rank came late
   int discarded = 0;                     ///< calls before the first sample
   std::optional<double> line_before_ns;  ///< empty where there is no line to probe
   std::optional<double> line_after_ns;
@@ -83,12 +92,26 @@ struct BlockResult {
   [[nodiscard]] bool is_steady() const;
 };
 
+/// What of a sample is its time: with a skew it is from the last arrival.
+[[nodiscard]] double time_of(const Sample& sample, std::chrono::nanoseconds skew);
+
 /// Whether what is verified is one more operation after a refill, and not a call like the timed ones.
 [[nodiscard]] bool checks_further(const Case& one);
 
 /// Ratio beyond which two round trips of a line are two states of the machine.
 inline constexpr double kSameState = 1.5;
 [[nodiscard]] bool is_same_state(double line_ns, double other_line_ns);
+
+/// How late a rank may come to an announced instant.
+struct Tolerance {
+  double least_us = 0;
+  double share = 0.01;  ///< of the median time from the last arrival on, where that is more
+};
+[[nodiscard]] Tolerance tolerance_of(const Host& host);
+inline constexpr double kMostLateSamples = 0.25;  ///< of those of a block, beyond which instants come further ahead
+/// Marks the samples (at least one, of so many operations) to which a rank came too late; their share. Where no instant
+/// was announced, none is.
+double mark_late(std::span<Sample> samples, const Tolerance& tolerance, int operations);
 
 [[nodiscard]] Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& options);
 

@@ -2,6 +2,7 @@
 #include "harness/measure/cell.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <random>
@@ -9,6 +10,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/measure/block.h"
 #include "harness/measure/check.h"
+#include "harness/measure/overlap.h"
 #include "harness/measure/precision.h"
 #include "harness/measure/settling.h"
 #include "harness/measure/statistics.h"
@@ -16,6 +18,8 @@
 namespace tutti::harness {
 namespace {
 
+constexpr std::int64_t kMostTaken = 4 * kMostSamples;  ///< those that do not count too, all of which are kept
+constexpr int kTriesInVain = 8;
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
 constexpr int kRepeatsOfUnsteadyBlock = 3;
@@ -33,8 +37,6 @@ constexpr double kNearFloorTimes = 5;
 constexpr double kMostFraction = 1.05;  ///< of the limit; whoever is faster shows that it is none
 
 struct Block {
-  std::vector<double> times_us;
-  std::vector<int> slowest;
   std::vector<Sample> samples;
   std::optional<double> line_ns;
   bool counts = true;  ///< false: its samples are kept and are no part of the row
@@ -60,27 +62,41 @@ Series series_for(const Case& one) {
   return series;
 }
 
-std::vector<double> times_of(const Series& series) {
-  std::vector<double> times;
+/// What `value` is of each sample that counts, in their order.
+template <class Value>
+auto of_each(const Series& series, Value value) {
+  std::vector<std::decay_t<decltype(std::invoke(value, std::declval<const Sample&>()))>> values;
   for (const Block& block : series.blocks) {
-    if (block.counts) times.insert(times.end(), block.times_us.begin(), block.times_us.end());
+    for (const Sample& sample : block.samples) {
+      if (block.counts && sample.is_valid) values.push_back(std::invoke(value, sample));
+    }
   }
-  return times;
+  return values;
 }
 
-OrderedSummary summary_of(const Series& series, double tick_us) {
-  return summarise_in_order(times_of(series), tick_us / series.operations);
+std::vector<double> times_of(const Series& series, const CellOptions& options) {
+  return of_each(series, [&](const Sample& sample) { return time_of(sample, options.skew); });
+}
+
+OrderedSummary summary_of(const Series& series, const CellOptions& options) {
+  return summarise_in_order(times_of(series, options), options.tick_us / series.operations);
+}
+
+std::int64_t taken(const Series& series) {
+  std::int64_t number = 0;
+  for (const Block& block : series.blocks) number += std::ssize(block.samples);
+  return number;
 }
 
 /// Whether there are samples enough, or too many; decided where it is time to look.
-bool is_done(Series& series, double tick_us) {
+bool is_done(Series& series, const CellOptions& options) {
   if (std::ssize(series.blocks) < kLeastBlocks) return false;
-  const std::int64_t samples = std::ssize(times_of(series));
+  const std::int64_t samples = std::ssize(times_of(series, options));
   if (samples >= series.look) {
-    series.is_settled = is_settled(summary_of(series, tick_us));
+    series.is_settled = is_settled(summary_of(series, options));
     series.look = next_look(samples);
   }
-  return series.is_settled || samples >= kMostSamples;
+  return series.is_settled || samples >= kMostSamples || taken(series) >= kMostTaken;
 }
 
 /// Line round trips of all blocks of all variants; the state in which most of the cell was measured is around the
@@ -95,11 +111,14 @@ std::optional<double> prevailing_line(const std::vector<Series>& all) {
   return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
 }
 
-/// Only the blocks of the prevailing state count, unless a variant has none there: its own line_ns then says so.
+/// Only the blocks of the prevailing state count, unless a variant has no sample there: its own line_ns then says so.
 void count_one_state(std::vector<Series>& all) {
   const std::optional<double> line = prevailing_line(all);
   if (!line) return;
-  const auto is_there = [&](const Block& block) { return block.counts && is_same_state(*block.line_ns, *line); };
+  const auto is_there = [&](const Block& block) {
+    return block.counts && is_same_state(*block.line_ns, *line) &&
+           std::ranges::any_of(block.samples, &Sample::is_valid);
+  };
   for (Series& series : all) {
     if (std::ranges::none_of(series.blocks, is_there)) continue;
     for (Block& block : series.blocks) block.counts = is_there(block);
@@ -114,15 +133,32 @@ std::optional<double> line_of(const Series& series) {
   return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
 }
 
-std::optional<std::int64_t> slowest_of(const Series& series) {
-  std::map<int, int> times_last;
-  for (const Block& block : series.blocks) {
-    if (!block.counts) continue;
-    for (const int rank : block.slowest) ++times_last[rank];
-  }
-  const auto most = std::max_element(times_last.begin(), times_last.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == times_last.end() ? std::nullopt : std::optional<std::int64_t>(most->first);
+/// The rank that is there most often.
+std::optional<std::int64_t> most_frequent(const std::vector<int>& ranks) {
+  std::map<int, int> times;
+  for (const int rank : ranks) ++times[rank];
+  const auto most =
+      std::max_element(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == times.end() ? std::nullopt : std::optional<std::int64_t>(most->first);
+}
+
+std::optional<double> median_if_any(std::vector<double> values) {
+  return values.empty() ? std::nullopt : std::optional(median_of(std::move(values)));
+}
+
+/// How the ranks came to the samples.
+void set_arrivals(Row& row, const Series& series, const CellOptions& options) {
+  row.sync = to_string(options.sync);
+  row.arrival_skew = median_if_any(of_each(series, &Sample::skew_us));
+  row.time_from_last = median_if_any(of_each(series, &Sample::last_arrival_us));
+  row.last_rank = most_frequent(of_each(series, &Sample::arrived_last));
+  if (options.sync != Synchronisation::roundtime) return;
+  std::int64_t late = 0;
+  for (const Block& block : series.blocks) late += std::ranges::count(block.samples, false, &Sample::is_valid);
+  row.invalid_share = static_cast<double>(late) / static_cast<double>(taken(series));
+  if (*row.invalid_share > kMostLateSamples) add_mark(row, kLateStarts);
+  if (row.samples > 0) return;
+  row.reason = fmt::format("no time: to each of {} samples a rank came late", taken(series));
 }
 
 /// What was verified, and how often where that was chosen.
@@ -133,20 +169,23 @@ std::string checked_on(const Variant& variant, Checking checking) {
 
 Row row_for(const Variant& variant, const Series& series, const CellOptions& options) {
   Row row = row_of(variant.instance());
-  const OrderedSummary summary = summary_of(series, options.tick_us);
+  const OrderedSummary summary = summary_of(series, options);
   set_times(row, summary, variant.instance().problem());
   row.autocorrelation = summary.autocorrelation;
   row.warm_up = series.warm_up_calls.value_or(0);
   if (!is_settled(summary)) add_mark(row, kNoisy);
-  if (*summary.median * series.operations < kNearFloorTimes * options.floor_us) add_mark(row, kNearFloor);
-  row.slowest_rank = slowest_of(series);
+  const bool is_near = summary.median && *summary.median * series.operations < kNearFloorTimes * options.floor_us;
+  if (is_near) add_mark(row, kNearFloor);
+  row.slowest_rank = most_frequent(of_each(series, &Sample::finished_last));
   row.line_ns = line_of(series);
   row.operations = series.operations;
   row.cache = to_string(options.cache);
+  if (options.cache == CacheState::rotate) row.buffer_sets = variant.sets();
   if (options.skew.count() > 0) row.skew = std::chrono::duration<double, std::micro>(options.skew).count();
   row.wrong = series.wrong;
   row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
-  row.reason = series.reason;
+  set_arrivals(row, series, options);
+  if (series.wrong > 0) row.reason = series.reason;
   if (options.checking == Checking::none) {
     row.verdict = Verdict::unchecked;
     row.reason = "--check none";
@@ -157,8 +196,8 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
 }
 
 /// How near the rows came to the limit. One whose results were wrong is no limit.
-void set_limit(std::vector<Row>& rows, const Series& limit, double tick_us) {
-  const std::optional<double> time = summary_of(limit, tick_us).median;
+void set_limit(std::vector<Row>& rows, const Series& limit, const CellOptions& options) {
+  const std::optional<double> time = summary_of(limit, options).median;
   if (!time || *time <= 0 || limit.wrong > 0) return;
   for (Row& row : rows) {
     if (!row.time_median || *row.time_median <= 0) continue;
@@ -173,7 +212,7 @@ Status hand_over(const Variant& variant, const Series& series, const CellOptions
   std::vector<Sample> samples;
   for (const Block& block : series.blocks) {
     for (Sample sample : block.samples) {
-      sample.is_valid = block.counts;
+      sample.is_valid = sample.is_valid && block.counts;
       samples.push_back(std::move(sample));
     }
   }
@@ -213,6 +252,18 @@ struct Span {
 
 Checking in_blocks(Checking checking) { return checking == Checking::last ? Checking::none : checking; }
 
+Start start_of(const Variant& variant, const CellOptions& options) {
+  Variant* const barrier = options.barrier_of ? options.barrier_of(variant.instance()) : nullptr;
+  return {.how = options.sync, .barrier = barrier};
+}
+
+/// Of all samples of a block, the late ones too: how long its next one should be.
+double typical_time(const BlockResult& result, const CellOptions& options) {
+  std::vector<double> times;
+  for (const Sample& sample : result.samples) times.push_back(time_of(sample, options.skew));
+  return median_of(std::move(times));
+}
+
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
 Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time, const CellOptions& options) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
@@ -224,6 +275,7 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
                                                           .checking = in_blocks(options.checking),
                                                           .skew = options.skew,
                                                           .cache = options.cache,
+                                                          .start = start_of(variant, options),
                                                           .warm_up_end_ns = is_cold ? time.warm_up_end_ns() : 0,
                                                           .end_ns = time.end_ns}));
     source.salt = result.last_salt;
@@ -231,11 +283,9 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
     if (series.wrong == 0) series.reason = result.reason;
     series.wrong += result.wrong;
     const bool has_time = result.last_instant_ns < time.end_ns;
-    const double each = std::max(median_of(result.times_us), 1e-3);
-    Block& block = series.blocks.emplace_back(Block{.times_us = std::move(result.times_us),
-                                                    .slowest = std::move(result.slowest),
-                                                    .samples = std::move(result.samples),
-                                                    .line_ns = result.line_after_ns});
+    const double each = std::max(typical_time(result, options), 1e-3);
+    Block& block =
+        series.blocks.emplace_back(Block{.samples = std::move(result.samples), .line_ns = result.line_after_ns});
     const bool is_last = !has_time || repeat == kRepeatsOfUnsteadyBlock;
     block.counts = result.is_steady() || is_last;
     if (!block.counts) continue;
@@ -292,9 +342,10 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), source.random);
 
-  TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + options.most_time.count()));
+  const std::int64_t most_ns = options.most_time.count() / (options.overlap_calls > 0 ? 2 : 1);
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + most_ns));
   const auto are_done = [&] {
-    const auto open = std::ranges::count_if(all, [&](Series& series) { return !is_done(series, options.tick_us); });
+    const auto open = std::ranges::count_if(all, [&](Series& series) { return !is_done(series, options); });
     return open == 0;
   };
   for (std::size_t block = 0;; ++block) {
@@ -311,6 +362,56 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
   }
 }
 
+/// What overlap adds to a row.
+void set_overlap(Row& row, const OverlapResult& result, int calls) {
+  if (result.wrong > 0) {
+    row.reason = row.wrong.value_or(0) > 0 ? row.reason : "overlapped: " + result.reason;
+    row.wrong = row.wrong.value_or(0) + result.wrong;
+    row.verdict = Verdict::wrong;
+  }
+  if (result.pure_us.empty()) return;
+  row.overlap_calls = calls;
+  row.time_pure = median_of(result.pure_us);
+  row.time_computing = median_of(result.computing_us);
+  row.time_overlapped = median_of(result.overlapped_us);
+  row.time_overlapped_called = median_of(result.called_us);
+  if (*row.time_pure <= 0 || *row.time_computing <= 0) return;
+  row.overlap = overlap_percent(*row.time_pure, *row.time_computing, *row.time_overlapped);
+  row.overlap_called = overlap_percent(*row.time_pure, *row.time_computing, *row.time_overlapped_called);
+}
+
+/// Of each of the systems, in equal shares of the time; empty where overlap is not asked for, or nothing is moved.
+Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>& variants,
+                                               const std::vector<Series>& all, const CellOptions& options) {
+  std::vector<OverlapResult> results(variants.size() - (options.has_limit ? 1 : 0));
+  if (options.overlap_calls == 0 || !has_data(variants.front().instance().collective)) return results;
+  const auto each_ns = options.most_time.count() / 2 / std::ssize(results);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::vector<double> times = times_of(all[i], options);
+    if (times.empty()) continue;
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + each_ns));
+    TUTTI_ASSIGN_OR_RETURN(results[i], measure_overlap(host, variants[i],
+                                                       {.calls = options.overlap_calls,
+                                                        .pure_us = median_of(times),
+                                                        .salt = (options.seed << 32U) + (std::uint64_t{1} << 30U),
+                                                        .end_ns = end_ns,
+                                                        .checking = options.checking,
+                                                        .start = start_of(variants[i], options)}));
+  }
+  return results;
+}
+
+/// Where the time was over before a variant had a sample that counts: the least block, up to kTriesInVain times.
+Status try_again(Host& host, std::vector<Variant>& variants, std::vector<Series>& all, Source& source,
+                 const CellOptions& options) {
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    for (int time = 0; time < kTriesInVain && times_of(all[i], options).empty(); ++time) {
+      TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source, {.begin_ns = 1, .end_ns = 1}, options));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options) {
@@ -318,6 +419,7 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   for (const Variant& variant : variants) all.push_back(series_for(variant.instance()));
   Source source{.random = std::mt19937_64(options.seed), .salt = options.seed << 32U};
   TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, source, options));
+  TUTTI_RETURN_IF_ERROR(try_again(host, variants, all, source, options));
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const int calls = calls_afterwards(variants[i], options.checking);
     TUTTI_RETURN_IF_ERROR(check_afterwards(host, variants[i], all[i], source, calls));
@@ -325,20 +427,22 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   const std::size_t systems = variants.size() - (options.has_limit ? 1 : 0);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Precision> precisions, measure_precisions(host, variants, systems, options));
   count_one_state(all);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapResult> overlaps, add_overlap(host, variants, all, options));
   std::vector<Row> rows;
   if (host.index() != 0) return rows;
   for (std::size_t i = 0; i < variants.size(); ++i) {
     if (i < systems) {
       rows.push_back(row_for(variants[i], all[i], options));
       set_precision(rows.back(), precisions[i]);
+      set_overlap(rows.back(), overlaps[i], options.overlap_calls);
     }
     TUTTI_RETURN_IF_ERROR(hand_over(variants[i], all[i], options));
   }
-  if (options.has_limit) set_limit(rows, all.back(), options.tick_us);
+  if (options.has_limit) set_limit(rows, all.back(), options);
   return rows;
 }
 
-Result<double> measure_floor(Host& host) {
+Result<double> measure_floor(Host& host, const Start& how) {
   struct Times {
     std::array<std::int64_t, kMostSamplesPerBlock> enter{};
     std::array<std::int64_t, kMostSamplesPerBlock> leave{};
@@ -348,8 +452,7 @@ Result<double> measure_floor(Host& host) {
   for (int block = 0; block < kBlocks; ++block) {
     Times mine;
     for (std::size_t i = 0; i < mine.enter.size(); ++i) {
-      const auto instant = host.start_together();
-      if (!instant.is_ok()) return instant.status();
+      TUTTI_RETURN_IF_ERROR(start(host, how));
       mine.enter[i] = monotonic_ns();
       mine.leave[i] = monotonic_ns();
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measuring one cell: all its variants in one interleaved run on the same ranks.
 //
-// A sample: all hosts start at an announced instant on the common clock; its time is the latest end minus the earliest
-// start over all ranks (the slowest rank decides). Samples come in blocks of one variant, in ABBA order, seeded. A
+// A sample: all hosts start together (start.h); its time is the latest end minus the earliest start over all ranks (the
+// slowest rank decides). Samples come in blocks of one variant, in ABBA order, seeded. A
 // block refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed, after
 // one more call on other data (block.h). The round trip of a cache line is probed before and after: a block in which it
 // changed is repeated, and at the end only the blocks of the cell's prevailing state count, so that variants are
@@ -18,6 +18,7 @@
 #include "harness/cases/cache_state.h"
 #include "harness/cases/checking.h"
 #include "harness/measure/host.h"
+#include "harness/measure/start.h"
 #include "harness/measure/variant.h"
 #include "harness/report/record.h"
 #include "harness/report/samples.h"
@@ -31,8 +32,11 @@ struct CellOptions {
   double tick_us = 0;   ///< what readings of the clock differ by; the same on all hosts
   Checking checking = Checking::sample;
   CacheState cache = CacheState::hot;
-  bool has_precision = true;        ///< sums and products of floats are repeated on random values (precision.h)
+  bool has_precision = true;  ///< sums and products of floats are repeated on random values (precision.h)
+  Synchronisation sync = Synchronisation::roundtime;
+  std::function<Variant*(const Case& one)> barrier_of = {};  ///< for library: a barrier on its backend, or null
   std::chrono::nanoseconds skew{};  ///< above 0: see block.h; in cadence isolated only, and without a limit
+  int overlap_calls = 0;            ///< above 0: overlap is measured too, in half of the time (overlap.h)
   bool has_limit =
       false;  ///< the last variant is the cell's limit (limit.h): it has no row, the others have their share
   /// Gets all samples of a case, on host 0; may be empty.
@@ -45,6 +49,6 @@ struct CellOptions {
                                                     const CellOptions& options);
 
 /// The median time of a sample in which nothing is done, in nanoseconds: what cannot be told from nothing.
-[[nodiscard]] Result<double> measure_floor(Host& host);
+[[nodiscard]] Result<double> measure_floor(Host& host, const Start& how = {});
 
 }  // namespace tutti::harness

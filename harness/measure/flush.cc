@@ -8,13 +8,23 @@
 #endif
 
 namespace tutti::harness {
+namespace {
+
+constexpr std::size_t kLineBytes = 64;
+
+}  // namespace
+
+void read_all(std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += kLineBytes) {
+    static_cast<void>(*const_cast<const volatile std::byte*>(bytes.data() + at));
+  }
+}
 
 #ifdef __x86_64__
 
 bool can_flush() { return true; }
 
 void flush(std::span<const std::byte> bytes) {
-  constexpr std::size_t kLineBytes = 64;
   if (bytes.empty()) return;
   for (std::size_t at = 0; at < bytes.size(); at += kLineBytes) _mm_clflush(bytes.data() + at);
   _mm_clflush(bytes.data() + bytes.size() - 1);  // where the first line is not a whole one

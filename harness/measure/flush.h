@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is in no cache.
+// Memory that is in no cache, or puts other memory out of it.
 #pragma once
 
 #include <cstddef>
@@ -12,5 +12,8 @@ namespace tutti::harness {
 /// Every line of `bytes` is written back and leaves the caches of all cores, whoever had it; done on return. Other
 /// memory stays where it is. Source: Intel SDM and AMD64 APM, CLFLUSH and MFENCE. Requires: can_flush.
 void flush(std::span<const std::byte> bytes);
+
+/// Reads every line of `bytes`, which takes other memory's place in the caches.
+void read_all(std::span<const std::byte> bytes);
 
 }  // namespace tutti::harness

@@ -14,6 +14,9 @@ constexpr int kBouncesPerBatch = 25;
 // turn of the run queue where not.
 constexpr std::int64_t kSlackNs = 1500;
 constexpr std::int64_t kSlackPerHostYieldingNs = 3000;
+constexpr std::int64_t kMostSlackTimes = 16;
+constexpr std::int64_t kInTimeNs = 1000;
+constexpr std::int64_t kInTimeYieldingNs = 10'000'000;  // two to three time slices of the scheduler
 
 }  // namespace
 
@@ -69,7 +72,10 @@ Status Host::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
 }
 
 Result<std::int64_t> Host::start_together() {
-  if (options_.hosts == 1) return monotonic_ns();
+  if (options_.hosts == 1) {
+    TUTTI_RETURN_IF_ERROR(start_after([] { return Status(); }));
+    return last_start();
+  }
   const std::uint64_t number = ++starts_;
   SyncLine& announcement = board_.sync(0);
   if (options_.host == 0) {
@@ -79,19 +85,52 @@ Result<std::int64_t> Host::start_together() {
                                        "the start of a sample", host));
     }
     const std::int64_t slack = options_.yields ? options_.hosts * kSlackPerHostYieldingNs : kSlackNs;
-    announcement.instant_ns.store(monotonic_ns() + slack, std::memory_order_relaxed);
+    announcement.instants_ns[number % 2].store(monotonic_ns() + slack * slack_times_, std::memory_order_relaxed);
     announcement.word.store(number, std::memory_order_release);
   } else {
     board_.sync(options_.host).word.store(number, std::memory_order_release);
-    TUTTI_RETURN_IF_ERROR(wait_until([&] { return announcement.word.load(std::memory_order_acquire) >= number; },
-                                     "the start of a sample", 0));
   }
-  const std::int64_t instant = announcement.instant_ns.load(std::memory_order_relaxed);
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant, last_start());
   while (monotonic_ns() < instant) {
     if (options_.yields) sched_yield();
   }
+  if (options_.on_start) options_.on_start();
   return instant;
 }
+
+Status Host::start_after(const std::function<Status()>& barrier) {
+  const std::uint64_t number = ++starts_;
+  if (options_.host == 0) {
+    SyncLine& announcement = board_.sync(0);
+    announcement.instants_ns[number % 2].store(monotonic_ns(), std::memory_order_relaxed);
+    announcement.word.store(number, std::memory_order_release);
+  }
+  return barrier();
+}
+
+// Of two instants one is still there: host 0 announces the next one but one when all have begun the next one, and who
+// has begun it has read this one.
+Result<std::int64_t> Host::last_start() {
+  const SyncLine& announcement = board_.sync(0);
+  TUTTI_RETURN_IF_ERROR(wait_until([&] { return announcement.word.load(std::memory_order_acquire) >= starts_; },
+                                   "the start of a sample", 0));
+  return announcement.instants_ns[starts_ % 2].load(std::memory_order_relaxed);
+}
+
+Status Host::pass_barrier() {
+  for (int distance = 1; distance < options_.hosts; distance *= 2) {
+    board_.sync(options_.host).round.store(++rounds_, std::memory_order_release);
+    const int before = (options_.host - distance + options_.hosts) % options_.hosts;
+    const SyncLine& line = board_.sync(before);
+    TUTTI_RETURN_IF_ERROR(
+        wait_until([&] { return line.round.load(std::memory_order_acquire) >= rounds_; }, "a barrier", before));
+  }
+  return {};
+}
+
+std::int64_t Host::in_time_ns() const { return options_.yields ? kInTimeYieldingNs : kInTimeNs; }
+
+void Host::widen_slack() { slack_times_ = std::min(2 * slack_times_, kMostSlackTimes); }
 
 Result<double> Host::bounce(int last) {
   std::atomic<std::uint64_t>& ping = board_.probe(0).word;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -33,7 +34,8 @@ struct HostOptions {
   /// Beyond it, before an operation is given up here: the launcher, which watches the same deadline, sees the memory
   /// that processes share and knows more. It sees nothing of ranks in one process.
   std::chrono::nanoseconds grace = std::chrono::seconds(3);
-  Order* order = nullptr;  ///< of the steps of all ranks, which are this host's; nullptr: in turn
+  Order* order = nullptr;               ///< of the steps of all ranks, which are this host's; nullptr: in turn
+  std::function<void()> on_start = {};  ///< at each announced instant, before its ranks begin: how a test is late
 };
 
 class Host {
@@ -74,6 +76,19 @@ class Host {
   /// Waits for all hosts, agrees on an instant a little ahead and returns at it. The instant is on the common clock, in
   /// nanoseconds; a host may be late, which its own start time then says.
   [[nodiscard]] Result<std::int64_t> start_together();
+  /// Another way to start: returns what `barrier` does, which is to return on each host when all have called it.
+  Status start_after(const std::function<Status()>& barrier);
+  /// The instant of the last start, on all hosts the same: the announced one, or when host 0 came to the barrier.
+  [[nodiscard]] Result<std::int64_t> last_start();
+  /// A dissemination barrier: ceil(log2 hosts) rounds, in each of which a host hears of twice as many.
+  Status pass_barrier();
+
+  /// By how much later than an announced instant a rank may enter, and be in time nevertheless: some looks at the clock
+  /// or, where ranks outnumber cores, turns of the run queue, for which the operation waits as well.
+  [[nodiscard]] std::int64_t in_time_ns() const;
+  /// From here on instants are announced twice as far ahead, up to 16 times as far as at first: for when too many ranks
+  /// hear of them too late. All hosts call it.
+  void widen_slack();
 
   /// Nanoseconds of a cache line's round trip between the first and the last host, the median of some batches; empty
   /// where there is one host, or where ranks outnumber cores and a scheduler would be measured instead.
@@ -101,6 +116,8 @@ class Host {
   HostOptions options_;
   std::uint64_t exchanges_ = 0;
   std::uint64_t starts_ = 0;
+  std::uint64_t rounds_ = 0;      ///< of barriers
+  std::int64_t slack_times_ = 1;  ///< that instants are announced further ahead
   std::uint64_t bounces_ = 0;
   std::uint32_t case_index_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "harness/measure/block.h"
 #include "harness/measure/session.h"
@@ -102,12 +103,12 @@ std::optional<Case> limit_of(const Cell& cell) {
   return one;
 }
 
-std::vector<Case> with_limit(std::vector<Case> cell) {
+std::vector<Case> with_limit(std::vector<Case> cell, CacheState cache) {
   const auto limit = limit_of(cell.front());
   if (!limit) return cell;
   std::vector<Case> both = cell;
   both.push_back(*limit);
-  return fits_memory(both).is_ok() ? both : cell;
+  return fits_memory(both, cache).is_ok() ? both : cell;
 }
 
 /// Each rank's share with its addresses, once the hosts are connected.
@@ -214,18 +215,27 @@ Status LimitBackend::supports(const Case& one) const {
 
 Result<std::unique_ptr<Prepared>> LimitBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
   auto prepared = std::make_unique<PreparedShares>(*this, one, buffers);
-  last_ = prepared.get();
+  unconnected_.push_back(prepared.get());
   return std::unique_ptr<Prepared>(std::move(prepared));
 }
 
-Status LimitBackend::connect(Host& host) { return last_->connect(host); }
+Status LimitBackend::connect(Host& host) {
+  for (PreparedShares* const shares : std::exchange(unconnected_, {})) TUTTI_RETURN_IF_ERROR(shares->connect(host));
+  return {};
+}
 
 Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
                                           std::int64_t end_ns) {
-  const std::vector<Case> both = with_limit({like.instance});
+  const std::vector<Case> both =
+      with_limit({like.instance}, like.rotation.sets > 1 ? CacheState::rotate : CacheState::hot);
   if (both.size() == 1) return std::optional<Variant>();
-  Result<Variant> variant =
-      Variant::create(host, {.backend = backend, .memory = like.memory, .instance = both.back(), .seed = like.seed});
+  backend.forget();
+  Result<Variant> variant = Variant::create(host, {.backend = backend,
+                                                   .memory = like.memory,
+                                                   .instance = both.back(),
+                                                   .seed = like.seed,
+                                                   .rotation = like.rotation,
+                                                   .filler = like.filler});
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Code> codes, host.exchange(variant.status().code()));
   if (std::ranges::any_of(codes, [](Code code) { return code != Code::ok; })) return std::optional<Variant>();
   TUTTI_RETURN_IF_ERROR(backend.connect(host));
@@ -241,7 +251,7 @@ Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, con
                                      {.salt = (like.seed << 32U) + (is_streamed ? 3U : 1U) + (std::uint64_t{1} << 31U),
                                       .samples = kTrialSamples,
                                       .end_ns = until_ns}));
-    best_us[is_streamed ? 1 : 0] = *std::ranges::min_element(result.times_us);
+    best_us[is_streamed ? 1 : 0] = std::ranges::min(result.samples, {}, &Sample::global_us).global_us;
   }
   backend.set_streamed(best_us[1] < best_us[0]);
   return std::optional(std::move(variant).value());

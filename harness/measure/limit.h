@@ -49,7 +49,7 @@ struct Movement {
 /// (pingpong), or what is read is overwritten meanwhile (all_to_all and sendrecv in place).
 [[nodiscard]] std::optional<Case> limit_of(const Cell& cell);
 /// `cell` and its limit, where it has one and the machine has memory for both.
-[[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell);
+[[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell, CacheState cache = CacheState::hot);
 
 class LimitBackend final : public Backend {
  public:
@@ -63,8 +63,11 @@ class LimitBackend final : public Backend {
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override;
 
-  /// Tells the hosts where each other's buffers of the case prepared last are; before it is run. All hosts call it.
+  /// Tells the hosts where each other's buffers of what was prepared since the last time are; before it is run. All
+  /// hosts call it.
   Status connect(Host& host);
+  /// What was prepared and not connected is not to be.
+  void forget() { unconnected_.clear(); }
   /// Whether what is prepared stores past the cache.
   void set_streamed(bool is_streamed) { streamed_ = is_streamed ? kAllDestinations : 0; }
 
@@ -75,7 +78,7 @@ class LimitBackend final : public Backend {
   std::vector<int> ranks_;
   std::string name_ = "limit";
   std::uint64_t streamed_ = 0;
-  PreparedShares* last_ = nullptr;
+  std::vector<PreparedShares*> unconnected_;
 };
 
 /// The variant of a cell's limit, with the faster kind of stores chosen by a trial that ends by `end_ns`

@@ -17,6 +17,8 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/backend.h"
 #include "harness/backends/tutti/group.h"
+#include "harness/cases/lists.h"
+#include "harness/doctor/disturbance.h"
 #include "harness/faults/trial.h"
 #include "harness/launch/allowed_cores.h"
 #include "harness/launch/binding.h"
@@ -119,6 +121,9 @@ class Walk {
 
   Status run() {
     TUTTI_RETURN_IF_ERROR(open_backends());
+    if (spec_.mode == SessionSpec::Mode::measure && spec_.sync == Synchronisation::library) {
+      TUTTI_RETURN_IF_ERROR(open_barriers());
+    }
     if (spec_.mode == SessionSpec::Mode::measure) TUTTI_RETURN_IF_ERROR(report_facts());
     for (std::size_t i = 0; i < spec_.cells.size(); ++i) {
       host_.set_case(static_cast<std::uint32_t>(i));
@@ -164,6 +169,47 @@ class Walk {
     return {};
   }
 
+  /// A barrier on every backend that has one on all hosts.
+  Status open_barriers() {
+    for (const auto& [name, backend] : backends_) {
+      Case one;
+      one.backend = name;
+      one.transport = domain_.transport();
+      one.ranks = spec_.ranks;
+      one.ranks_as = spec_.ranks_as;
+      one.algorithm = name == kOwnBackend ? kAuto : kNone;
+      one.algorithm = backend->algorithm_of(one);
+      Result<Variant> barrier = make_barrier(*backend, one);
+      TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host_, Refusal::of(barrier.status())));
+      if (refusal.code == Code::ok) {
+        barriers_.emplace(name, std::move(barrier).value());
+      } else {
+        no_barrier_[name] = refusal.reason.data();
+      }
+    }
+    return {};
+  }
+  Result<Variant> make_barrier(Backend& backend, const Case& one) {
+    TUTTI_RETURN_IF_ERROR(backend.supports(one));
+    return Variant::create(host_, {.backend = backend, .memory = memory(), .instance = one});
+  }
+  /// Where samples start after a barrier of the system under test: errors where this one has none.
+  [[nodiscard]] Status has_start(const std::string& backend) const {
+    const auto why = no_barrier_.find(backend);
+    if (why == no_barrier_.end()) return {};
+    return error(Code::unavailable, "--sync library needs a barrier: {}", why->second);
+  }
+  /// That of a sample in which nothing is done; of several barriers the longest.
+  Result<double> floor() {
+    if (barriers_.empty()) return measure_floor(host_, {.how = spec_.sync});
+    double longest = 0;
+    for (auto& [name, barrier] : barriers_) {
+      TUTTI_ASSIGN_OR_RETURN(const double one, measure_floor(host_, {.how = spec_.sync, .barrier = &barrier}));
+      longest = std::max(longest, one);
+    }
+    return longest;
+  }
+
   /// Where the order is drawn every case has ranks of its own, as if it ran alone: its id and the seed bring it back.
   Status open_afresh() {
     own_ = nullptr;
@@ -179,15 +225,20 @@ class Walk {
   }
 
   Status report_facts() {
-    TUTTI_ASSIGN_OR_RETURN(floor_ns_, measure_floor(host_));
+    TUTTI_ASSIGN_OR_RETURN(floor_ns_, floor());
     TUTTI_ASSIGN_OR_RETURN(clock_, host_.agree(measure_clock()));
     TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, host_.exchange(BoundTo::here()));
     nlohmann::json facts{{"floor_ns", floor_ns_},
                          {"clock_tick_ns", clock_.tick_ns},
                          {"clock_read_ns", clock_.read_ns},
+                         {"in_time_ns", host_.in_time_ns()},
                          {"bound", nlohmann::json::array()},
                          {"backends", nlohmann::json::object()}};
-    for (const BoundTo& host : bound) facts["bound"].push_back(host.list());
+    for (const BoundTo& host : bound) {
+      const std::vector<int> list = host.list();
+      facts["bound"].push_back(list);
+      for (const int core : list) append_new(cores_of_ranks_, core);
+    }
     for (const auto& [name, backend] : backends_) {
       facts["backends"][name] = nlohmann::json::parse(backend->describe(), nullptr, false);
     }
@@ -225,14 +276,26 @@ class Walk {
 
   Result<Variant> make_ready(const Case& one, const std::vector<Case>& cell) {
     Backend& backend = *backends_.at(one.backend);
-    TUTTI_RETURN_IF_ERROR(fits_memory(cell));
+    TUTTI_RETURN_IF_ERROR(fits_memory(cell, spec_.cache));
     TUTTI_RETURN_IF_ERROR(backend.supports(one));
+    TUTTI_RETURN_IF_ERROR(has_start(one.backend));
+    const Rotation rotation = rotation_of(one, spec_.cache);
     return Variant::create(host_, {.backend = backend,
                                    .memory = memory(),
                                    .instance = one,
                                    .seed = spec_.seed,
                                    .values = spec_.values,
-                                   .misaligns = spec_.mode == SessionSpec::Mode::check});
+                                   .misaligns = spec_.mode == SessionSpec::Mode::check,
+                                   .is_asynchronous = spec_.overlap_calls > 0,
+                                   .rotation = rotation,
+                                   .filler = filler(rotation)});
+  }
+
+  /// Memory of this host's own that is there, not a page of zeros in many places. The same for all cases of a cell.
+  std::span<const std::byte> filler(const Rotation& rotation) {
+    const auto bytes = static_cast<std::size_t>(rotation.filler_bytes);
+    if (filler_.size() < bytes) filler_.assign(bytes, std::byte{1});
+    return filler_;
   }
 
   Status try_faults(const Case& one) {
@@ -267,8 +330,14 @@ class Walk {
     std::optional<Variant> limit;
     if (limit_) {
       TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(monotonic_ns()));
-      const Variant::Request like{
-          .backend = *limit_, .memory = memory(), .instance = variants.front().instance(), .seed = spec_.seed + index};
+      const Case& one = variants.front().instance();
+      const Rotation rotation = rotation_of(one, spec_.cache);
+      const Variant::Request like{.backend = *limit_,
+                                  .memory = memory(),
+                                  .instance = one,
+                                  .seed = spec_.seed + index,
+                                  .rotation = rotation,
+                                  .filler = filler(rotation)};
       TUTTI_ASSIGN_OR_RETURN(limit, make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare));
     }
     CellOptions options{.seed = spec_.seed + index,
@@ -277,7 +346,14 @@ class Walk {
                         .tick_us = clock_.tick_ns * 1e-3,
                         .checking = spec_.checking,
                         .cache = spec_.cache,
+                        .sync = spec_.sync,
+                        .barrier_of =
+                            [this](const Case& one) {
+                              const auto barrier = barriers_.find(one.backend);
+                              return barrier == barriers_.end() ? nullptr : &barrier->second;
+                            },
                         .skew = spec_.skew,
+                        .overlap_calls = spec_.overlap_calls,
                         .has_limit = limit.has_value()};
     if (spec_.tells_samples) {
       options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
@@ -285,7 +361,28 @@ class Walk {
       };
     }
     if (limit) variants.push_back(std::move(*limit));
-    return measure_cell(host_, variants, options);
+    return measure_watched(variants, options);
+  }
+
+  /// With what disturbed it, which only host 0 tells.
+  Result<std::vector<Row>> measure_watched(std::vector<Variant>& variants, const CellOptions& options) {
+    Watched watched{.before = count_here(), .ranks_share_cores = host_.yields()};
+    const ThreadCounted before = count_this_thread();
+    TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(host_, variants, options));
+    ThreadCounted mine = count_this_thread();
+    mine.used_s -= before.used_s;
+    mine.switches -= before.switches;
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<ThreadCounted> all, host_.exchange(mine));
+    watched.after = count_here();
+    for (const ThreadCounted& host : all) {
+      watched.used_s += host.used_s;
+      watched.most_switches = std::max(watched.most_switches, host.switches);
+    }
+    for (Row& row : rows) row.disturbed = disturbances_of(watched);
+    return rows;
+  }
+  [[nodiscard]] CoresCounted count_here() const {
+    return host_.index() == 0 ? count_cores(Tree("/"), cores_of_ranks_) : CoresCounted();
   }
 
   /// In parts, each of which a message can hold for any number of ranks.
@@ -303,6 +400,7 @@ class Walk {
   Domain& domain_;
   const Send& send_;
   int cores_;
+  std::vector<int> cores_of_ranks_;  ///< of all hosts together
   double floor_ns_ = 0;
   ClockFacts clock_;
   std::unique_ptr<Domain> own_domain_;  // of own_, where that is not domain_
@@ -312,6 +410,9 @@ class Walk {
   std::unique_ptr<Injector> injector_;  ///< of a session of faults
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::map<std::string, Backend*> backends_;
+  std::vector<std::byte> filler_;                  ///< what rotating calls read
+  std::map<std::string, Variant> barriers_;        ///< by backend; where samples start after them
+  std::map<std::string, std::string> no_barrier_;  ///< those that have none, and why
 };
 
 int hosts_of(const SessionSpec& spec) { return spec.ranks_as == RanksAs::tasks ? 1 : spec.ranks; }

@@ -15,6 +15,7 @@
 #include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
 #include "harness/cases/checking.h"
+#include "harness/cases/synchronisation.h"
 #include "harness/cases/values.h"
 #include "harness/launch/board.h"
 #include "impl/transports/domain.h"
@@ -36,15 +37,17 @@ struct SessionSpec {
   std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
   int cells_after = 0;      ///< cells of jobs after this one, which share the budget
   std::size_t heap_bytes = 0;
-  std::optional<Bind> bind;              ///< see masks_for
-  std::int64_t operations = 0;           ///< of a soak, which has no cells
-  int launch = 1;                        ///< which start of the ranks this is
-  bool tells_samples = false;            ///< measuring: every sample is reported
-  Checking checking = Checking::sample;  ///< measuring: which results are verified
-  Values values = Values::exact;         ///< measuring and checking: what inputs are made of
-  CacheState cache = CacheState::hot;    ///< measuring: where the buffers are at the start of a call
-  std::chrono::nanoseconds skew{};       ///< measuring: by how much one rank enters after the others
-  bool has_limit = false;  ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
+  std::optional<Bind> bind;                           ///< see masks_for
+  std::int64_t operations = 0;                        ///< of a soak, which has no cells
+  int launch = 1;                                     ///< which start of the ranks this is
+  bool tells_samples = false;                         ///< measuring: every sample is reported
+  Checking checking = Checking::sample;               ///< measuring: which results are verified
+  Values values = Values::exact;                      ///< measuring and checking: what inputs are made of
+  CacheState cache = CacheState::hot;                 ///< measuring: where the buffers are at the start of a call
+  Synchronisation sync = Synchronisation::roundtime;  ///< measuring: how ranks come together before a sample
+  int overlap_calls = 0;            ///< measuring: above 0, overlap too, with so many calls while computing
+  std::chrono::nanoseconds skew{};  ///< measuring: by how much one rank enters after the others
+  bool has_limit = false;           ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
   /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
   std::optional<std::uint64_t> order_seed;
   std::optional<SlowDown> slow_down = {};  ///< of the own backend
@@ -64,9 +67,10 @@ struct SessionSpec {
 [[nodiscard]] int cores_together(RanksAs ranks_as);
 /// Whether the machine has memory for the buffers of a cell: a function of the cell and the machine, so the launcher
 /// and all ranks say the same. Errors: unavailable with the numbers.
-[[nodiscard]] Status fits_memory(const std::vector<Case>& cell);
+[[nodiscard]] Status fits_memory(const std::vector<Case>& cell, CacheState cache = CacheState::hot);
 /// Heap that shared buffers of the largest cell that fits_memory take on one rank; 0 where all are private.
-[[nodiscard]] std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells);
+[[nodiscard]] std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells,
+                                         CacheState cache = CacheState::hot);
 
 /// Messages to the launcher, by type:
 ///   begin  index of the cell that host 0 begins, in decimal

@@ -7,6 +7,7 @@
 
 #include "harness/cases/sweep.h"
 #include "harness/launch/allowed_cores.h"
+#include "harness/measure/rotation.h"
 #include "harness/measure/session.h"
 #include "harness/report/json_reader.h"
 #include "impl/transports/local/domain.h"
@@ -51,6 +52,8 @@ std::string to_json(const SessionSpec& spec) {
       {"checking", to_string(spec.checking)},
       {"values", to_string(spec.values)},
       {"cache", to_string(spec.cache)},
+      {"sync", to_string(spec.sync)},
+      {"overlap_calls", spec.overlap_calls},
       {"skew_ns", spec.skew.count()},
       {"has_limit", spec.has_limit},
       {"order_seed", spec.order_seed ? nlohmann::json(*spec.order_seed) : nlohmann::json()},
@@ -86,6 +89,8 @@ Result<SessionSpec> session_of(const nlohmann::json& json) {
   TUTTI_ASSIGN_OR_RETURN(spec.checking, parse_checking(json.value("checking", "sample")));
   TUTTI_ASSIGN_OR_RETURN(spec.values, parse_values(json.value("values", "exact")));
   TUTTI_ASSIGN_OR_RETURN(spec.cache, parse_cache_state(json.value("cache", "hot")));
+  TUTTI_ASSIGN_OR_RETURN(spec.sync, parse_synchronisation(json.value("sync", "roundtime")));
+  spec.overlap_calls = json.value("overlap_calls", 0);
   spec.skew = std::chrono::nanoseconds(json.value("skew_ns", std::int64_t{0}));
   spec.has_limit = json.value("has_limit", false);
   if (const auto seed = json.find("order_seed"); seed != json.end() && seed->is_number_unsigned()) {
@@ -132,11 +137,13 @@ int cores_together(RanksAs ranks_as) {
   return ranks_as == RanksAs::tasks ? 1 : static_cast<int>(allowed_cores().size());  // tasks share one thread
 }
 
-Status fits_memory(const std::vector<Case>& cell) {
+Status fits_memory(const std::vector<Case>& cell, CacheState cache) {
   constexpr double kShare = 0.7;  // of the machine's memory, for the buffers of one cell
   double bytes = 0;
   for (const Case& one : cell) {
-    bytes += static_cast<double>(largest_buffer_bytes(one)) * (one.is_in_place ? 1 : 2) * one.ranks;
+    const Rotation rotation = rotation_of(one, cache);
+    bytes += static_cast<double>(largest_buffer_bytes(one)) * (one.is_in_place ? 1 : 2) * one.ranks * rotation.sets;
+    if (&one == &cell.front()) bytes += static_cast<double>(rotation.filler_bytes) * one.ranks;
   }
   const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (bytes <= kShare * has) return {};
@@ -144,14 +151,15 @@ Status fits_memory(const std::vector<Case>& cell) {
                bytes / (1U << 30U), has / (1U << 30U));
 }
 
-std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells) {
+std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells, CacheState cache) {
   constexpr std::size_t kGuardsAndRounding = std::size_t{64} << 10U;
   std::size_t most = 0;
   for (const std::vector<Case>& cell : cells) {
-    if (!fits_memory(cell).is_ok()) continue;  // its ranks skip it
+    if (!fits_memory(cell, cache).is_ok()) continue;  // its ranks skip it
     std::size_t bytes = 0;
     for (const Case& one : cell) {
-      const auto buffer = static_cast<std::size_t>(largest_buffer_bytes(one)) + kGuardsAndRounding;
+      const auto sets = static_cast<std::size_t>(rotation_of(one, cache).sets);
+      const auto buffer = (static_cast<std::size_t>(largest_buffer_bytes(one)) + kGuardsAndRounding) * sets;
       if (one.buffers == Buffers::shared) bytes += one.is_in_place ? buffer : 2 * buffer;
     }
     most = std::max(most, bytes);

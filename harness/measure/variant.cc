@@ -57,20 +57,54 @@ Operation operation_of(const Cell& cell, std::uint64_t seed) {
 Result<Variant> Variant::create(Host& host, const Request& request) {
   Variant variant(host, request.instance, request.seed);
   variant.set_values(request.values);
+  variant.is_asynchronous_ = request.is_asynchronous;
   TUTTI_RETURN_IF_ERROR(variant.allocate(request));
   TUTTI_RETURN_IF_ERROR(variant.prepare(request.backend));
+  for (int set = 1; set < request.rotation.sets; ++set) {
+    Set before{.memory = std::move(variant.memory_), .prepared = std::move(variant.prepared_)};
+    variant.memory_.clear();
+    TUTTI_RETURN_IF_ERROR(variant.allocate(request));
+    TUTTI_RETURN_IF_ERROR(variant.prepare(request.backend));
+    variant.others_.push_back(std::move(before));
+  }
+  variant.filler_ = request.filler.first(static_cast<std::size_t>(request.rotation.filler_bytes));
   return variant;
 }
 
 Variant::Variant(Host& host, Case one, std::uint64_t seed)
     : host_(&host), case_(std::move(one)), seed_(seed), shape_(operation_of(case_, seed)) {}
 
+void Variant::take_next_set() {
+  if (others_.empty()) return;
+  others_.push_back({.memory = std::move(memory_), .prepared = std::move(prepared_), .salt = salt_});
+  Set next = std::move(others_.front());
+  others_.pop_front();
+  memory_ = std::move(next.memory);
+  prepared_ = std::move(next.prepared);
+  salt_ = next.salt;
+}
+
+void Variant::next_set() {
+  take_next_set();
+  const std::size_t part = std::min(filler_.size() / static_cast<std::size_t>(sets()), filler_.size() - filler_read_);
+  read_all(filler_.subspan(filler_read_, part));
+  filler_read_ = filler_read_ + 2 * part > filler_.size() ? 0 : filler_read_ + part;
+}
+
+void Variant::refill_all(std::uint64_t salt) {
+  for (int set = 0; set < sets(); ++set) {
+    refill(salt);
+    take_next_set();
+  }
+}
+
 Status Variant::prepare(Backend& backend) {
   std::vector<RankBuffers> buffers;
   for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
     buffers.push_back({.input = input_of(i).data(), .output = output_of(i).data()});
   }
-  TUTTI_ASSIGN_OR_RETURN(prepared_, backend.prepare(case_, buffers));
+  TUTTI_ASSIGN_OR_RETURN(
+      prepared_, is_asynchronous_ ? backend.prepare_asynchronous(case_, buffers) : backend.prepare(case_, buffers));
   return {};
 }
 
@@ -195,6 +229,29 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     TUTTI_RETURN_IF_ERROR(host_->check_abort());
     if (monotonic_ns() >= deadline) return overdue(times);
   }
+  return prepared_->settle();
+}
+
+Status Variant::run_overlapped(RankTimes& times, const Computation& work, int calls) {
+  times.enter_ns.assign(1, monotonic_ns());
+  TUTTI_RETURN_IF_ERROR(prepared_->post(0));
+  bool is_done = false;
+  for (int part = 0; part <= calls; ++part) {
+    work.run(part, calls + 1);
+    if (part == calls || is_done) continue;
+    TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
+  }
+  times.leave_ns.assign(1, 0);
+  const std::int64_t deadline = deadline_after(monotonic_ns());
+  for (int turn = 1; !is_done; ++turn) {
+    TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
+    if (is_done) break;
+    host_->relax();
+    if (turn % kTurnsBetweenChecks != 0) continue;
+    TUTTI_RETURN_IF_ERROR(host_->check_abort());
+    if (monotonic_ns() >= deadline) return overdue(times);
+  }
+  times.leave_ns.front() = monotonic_ns();
   return prepared_->settle();
 }
 

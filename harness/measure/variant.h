@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A variant: one case made ready on one host, with guarded buffers of its own for each of the host's ranks. It can be
-// refilled, run once, and verified.
+// refilled, run once, and verified. It may have several sets of buffers, of which one is the current one: that is what
+// is refilled, run and verified.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,7 +12,9 @@
 #include <vector>
 
 #include "harness/backends/system.h"
+#include "harness/measure/computation.h"
 #include "harness/measure/host.h"
+#include "harness/measure/rotation.h"
 #include "harness/verify/buffers.h"
 #include "harness/verify/check.h"
 #include "harness/verify/rounding.h"
@@ -61,11 +65,20 @@ class Variant {
     Values values = Values::exact;
     bool misaligns = false;        ///< buffers start by misalignment_of, not all at a cache line
     std::size_t misalignment = 0;  ///< otherwise: bytes by which all of them start after one, or after a page
+    bool is_asynchronous = false;  ///< calls that return at once, of references too
+    Rotation rotation = {};
+    std::span<const std::byte> filler = {};  ///< of the rotation; it outlives the variant
   };
   /// Errors: those of memory and of the backend.
   [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
 
   [[nodiscard]] const Case& instance() const { return case_; }
+  [[nodiscard]] int sets() const { return static_cast<int>(others_.size()) + 1; }
+  /// The next set of buffers is the current one; reads a part of the filler.
+  void next_set();
+  /// Every set is refilled, the current one first.
+  void refill_all(std::uint64_t salt);
+
   /// What refills from here on are made of.
   [[nodiscard]] Values values() const { return shape_.values; }
   void set_values(Values values) { shape_.values = values; }
@@ -83,6 +96,8 @@ class Variant {
   /// Posts on all ranks of the host and polls until all are done. A rank named by `late` posts `late_ns` after the
   /// others.
   Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);
+  /// The same on a host of one rank, which computes after it has posted, in parts between which it tests so often.
+  Status run_overlapped(RankTimes& times, const Computation& work, int calls);
   /// The same for a loop: `times` are those of its first entry and its last leave. The deadline is each operation's.
   Status run_loop(RankTimes& times, const Loop& loop);
   /// So many operations back to back on every rank of a host that has them all, each rank's steps when the order says
@@ -108,7 +123,13 @@ class Variant {
     std::optional<GuardedBuffer> input;  ///< empty in place
     GuardedBuffer output;                ///< in place the larger of both, which holds the other
   };
+  struct Set {
+    std::vector<Memory> memory;
+    std::unique_ptr<Prepared> prepared;
+    std::uint64_t salt = 0;
+  };
   Variant(Host& host, Case one, std::uint64_t seed);
+  void take_next_set();
   Status allocate(const Request& request);
   class LoopOnHost;
   class Simulated;
@@ -132,10 +153,16 @@ class Variant {
   Host* host_;
   Case case_;
   std::uint64_t seed_;
-  std::uint64_t salt_ = 0;
+  bool is_asynchronous_ = false;
   Operation shape_;
+  // Of the current set.
+  std::uint64_t salt_ = 0;
   std::vector<Memory> memory_;
   std::unique_ptr<Prepared> prepared_;
+
+  std::deque<Set> others_;  ///< in their order, after the current one
+  std::span<const std::byte> filler_;
+  std::size_t filler_read_ = 0;  ///< bytes, of this round
 };
 
 }  // namespace tutti::harness

@@ -79,12 +79,18 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = {};
   row.limit_time = median_where_known(launches, &Row::limit_time);
   row.limit_fraction = median_where_known(launches, &Row::limit_fraction);
+  for (const auto member :
+       {&Row::invalid_share, &Row::arrival_skew, &Row::time_from_last, &Row::overlap, &Row::overlap_called,
+        &Row::time_pure, &Row::time_computing, &Row::time_overlapped, &Row::time_overlapped_called}) {
+    row.*member = median_where_known(launches, member);
+  }
   row.samples = 0;
   for (const Row& one : launches) {
     row.samples += one.samples;
-    for (const std::string_view mark : {kNoisy, kNearFloor, kLimitTooLow}) {
+    for (const std::string_view mark : {kNoisy, kNearFloor, kLimitTooLow, kLateStarts}) {
       if (has_mark(one, mark)) add_mark(row, mark);
     }
+    add_disturbances(row, one.disturbed);
   }
   const std::vector<double> medians = medians_of(launches);
   if (medians.empty()) return row;
@@ -94,6 +100,7 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.time_ci_high = summary.ci_high;
   row.time_min = summary.min;
   row.time_max = summary.max;
+  if (row.verdict == Verdict::ok) row.reason.clear();  // of a launch without a time
   const auto with_bandwidth = std::ranges::find_if(launches, [](const Row& one) { return one.algbw && one.busbw; });
   if (with_bandwidth == launches.end() || *with_bandwidth->algbw <= 0) return row;
   constexpr double kBytesPerMicrosecond = 1e-3;  // 1e9 bytes/s

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/record.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -46,7 +47,8 @@ const std::array kColumns{
     Column{"wrong", "elements", "elements that differ from the right result, over all ranks", &Row::wrong},
     Column{"slowest_rank", "", "the rank that most often ended last", &Row::slowest_rank},
     Column{"line_ns", "ns", "round trip of a cache line between the ranks while this was measured", &Row::line_ns},
-    Column{"reason", "", "why the verdict is not ok; where wrong, the diagnosis", &Row::reason},
+    Column{"reason", "", "why the verdict is not ok, or why there is no time; where wrong, the diagnosis",
+           &Row::reason},
     Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
     Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},
     Column{
@@ -65,15 +67,16 @@ const std::array kColumns{
     Column{"marks", "",
            "noisy: the interval did not get as narrow as it should within the time; near floor: the time is below five "
            "times that of a sample in which nothing is done; limit too low: faster than the limit by more than 5 %, a "
-           "failure of the limit; separated by semicolons; or empty",
+           "failure of the limit; late starts: more than a quarter of the samples are invalid; separated by "
+           "semicolons; or empty",
            &Row::marks},
     Column{"limit_time", "us",
            "median time of the least data movement that does the same, without synchronisation, in shared memory, in "
            "this cell",
            &Row::limit_time},
     Column{"cache", "",
-           "hot: buffers are where the call before left them; cold: flushed from all caches before each call; empty: "
-           "nothing was measured",
+           "hot: buffers are where the call before left them; cold: flushed from all caches before each call; rotate: "
+           "each call takes the next of several sets of buffers; empty: nothing was measured",
            &Row::cache},
     Column{
         "skew", "us",
@@ -89,6 +92,45 @@ const std::array kColumns{
            &Row::same_on_ranks},
     Column{"same_on_repeats", "", "yes, no: whether the operation gave the same bits again on the same data",
            &Row::same_on_repeats},
+    Column{"sync", "",
+           "how the ranks came together before a sample: roundtime (at an announced instant), dissemination (tutti's "
+           "barrier) or library (that of the system under test); empty: nothing was measured",
+           &Row::sync},
+    Column{"invalid_share", "",
+           "samples that were made again because a rank entered late after the announced instant, of all that were "
+           "made; empty where none was announced",
+           &Row::invalid_share},
+    Column{"arrival_skew", "us", "median time from the earliest to the latest arrival of a rank in a sample",
+           &Row::arrival_skew},
+    Column{"time_from_last", "us", "median of the time from the latest arrival to the latest end",
+           &Row::time_from_last},
+    Column{"last_rank", "", "the rank that most often arrived last", &Row::last_rank},
+    Column{
+        "buffer_sets", "",
+        "with cache rotate: sets of buffers that calls go through in turn, which with what is read between the calls "
+        "have twice the last-level cache",
+        &Row::buffer_sets},
+    Column{
+        "overlap", "%",
+        "with --overlap: how much of the operation goes on while its ranks compute, 100 x (time_pure + time_computing "
+        "- time_overlapped) / the lesser of the first two, within 0 and 100; all calls of the row are then nonblocking",
+        &Row::overlap},
+    Column{"overlap_called", "%", "the same with time_overlapped_called", &Row::overlap_called},
+    Column{"overlap_calls", "", "calls that test the operation while its ranks compute, of time_overlapped_called",
+           &Row::overlap_calls},
+    Column{"time_pure", "us", "median time of the operation, waited for at once", &Row::time_pure},
+    Column{"time_computing", "us", "median time of as much computing without an operation", &Row::time_computing},
+    Column{"time_overlapped", "us", "median time of both together, the operation waited for after the computing",
+           &Row::time_overlapped},
+    Column{"time_overlapped_called", "us",
+           "the same with calls that test the operation, evenly spread over the computing",
+           &Row::time_overlapped_called},
+    Column{"disturbed", "",
+           "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
+           "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
+           "rank with a core was taken off it more than 20 times a second), quota, heat (a core was stopped, or slowed "
+           "down, for it), clock (changed by more than 5 %); or empty",
+           &Row::disturbed},
 };
 
 /// A field as text, by its type.
@@ -156,6 +198,17 @@ void add_mark(Row& row, std::string_view mark) {
   if (has_mark(row, mark)) return;
   if (!row.marks.empty()) row.marks += "; ";
   row.marks += mark;
+}
+
+void add_disturbances(Row& row, std::string_view words) {
+  constexpr std::string_view kBetween = "; ";
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(kBetween));
+    words.remove_prefix(std::min(word.size() + kBetween.size(), words.size()));
+    if (row.disturbed.find(word) != std::string::npos) continue;
+    if (!row.disturbed.empty()) row.disturbed += kBetween;
+    row.disturbed += word;
+  }
 }
 
 Row row_of(const Case& one) {

@@ -72,6 +72,20 @@ struct Row {
   std::optional<double> error_ulp_mean = {};
   std::string same_on_ranks = {};
   std::string same_on_repeats = {};
+  std::string sync = {};
+  std::optional<double> invalid_share = {};
+  std::optional<double> arrival_skew = {};
+  std::optional<double> time_from_last = {};
+  std::optional<std::int64_t> last_rank = {};
+  std::optional<std::int64_t> buffer_sets = {};
+  std::optional<double> overlap = {};
+  std::optional<double> overlap_called = {};
+  std::optional<std::int64_t> overlap_calls = {};
+  std::optional<double> time_pure = {};
+  std::optional<double> time_computing = {};
+  std::optional<double> time_overlapped = {};
+  std::optional<double> time_overlapped_called = {};
+  std::string disturbed = {};
 
   bool operator==(const Row&) const = default;
 };
@@ -80,9 +94,12 @@ struct Row {
 inline constexpr std::string_view kNoisy = "noisy";
 inline constexpr std::string_view kNearFloor = "near floor";
 inline constexpr std::string_view kLimitTooLow = "limit too low";
+inline constexpr std::string_view kLateStarts = "late starts";
 [[nodiscard]] bool has_mark(const Row& row, std::string_view mark);
 /// Adds it where it is not there.
 void add_mark(Row& row, std::string_view mark);
+/// The same for `disturbed`, of which there may be several in `words`.
+void add_disturbances(Row& row, std::string_view words);
 
 /// The fields that the case alone decides; the rest is not measured and `unchecked`.
 [[nodiscard]] Row row_of(const Case& one);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every timed sample of every case, as CSV: what the rows sum up. None is left out; those that do not count (their
-// block was repeated because the machine changed its state, or lay in another state than the cell's) say so.
+// Every timed sample of every case, as CSV: what the rows sum up. None is left out; those that do not count (a rank
+// came late to them; their block was repeated because the machine changed its state, or lay in another state than the
+// cell's) say so.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,8 +26,10 @@ struct Sample {
   double skew_us = 0;          ///< from the earliest arrival to the latest, not divided
   int arrived_last = 0;        ///< rank
   int finished_last = 0;
-  std::vector<double> rank_us = {};  ///< from its own arrival to its own end, by rank
-  bool is_valid = true;              ///< counts in the row
+  std::vector<double> rank_us = {};    ///< from its own arrival to its own end, by rank
+  std::optional<double> late_us = {};  ///< from the announced instant to the latest arrival, without what --skew asks
+                                       ///< for; empty where no instant was announced
+  bool is_valid = true;                ///< counts in the row
 };
 
 [[nodiscard]] std::string samples_header();

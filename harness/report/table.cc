@@ -172,7 +172,7 @@ std::string Table::line_side_by_side(std::span<const Row> rows) const {
 std::string Table::reasons(std::span<const Row> rows) {
   std::string lines;
   for (const Row& row : rows) {
-    if (row.verdict == Verdict::ok || row.reason.empty()) continue;
+    if (row.reason.empty()) continue;
     const std::string line = fmt::format("#   {} {}: {}\n", system_of(row), to_string(row.verdict), row.reason);
     if (told_.insert(line).second) lines += line;
   }
@@ -187,6 +187,11 @@ void Table::count(std::span<const Row> rows) {
     noisy_ += has_mark(row, kNoisy) ? 1 : 0;
     near_floor_ += has_mark(row, kNearFloor) ? 1 : 0;
     limit_too_low_ += has_mark(row, kLimitTooLow) ? 1 : 0;
+    late_starts_ += has_mark(row, kLateStarts) ? 1 : 0;
+    if (!row.disturbed.empty()) {
+      ++disturbed_;
+      add_disturbances(disturbances_, row.disturbed);
+    }
     if (row.verdict == Verdict::skipped) {
       const std::string why = fmt::format("{}: {}", row.backend, row.reason);
       const auto same = std::ranges::find(skipped_, why, &std::pair<std::string, std::int64_t>::first);
@@ -247,6 +252,14 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
   if (limit_too_low_ > 0) {
     text += fmt::format("# {} after limit: limit too low, {} rows faster than the limit by more than 5 %\n",
                         kLimitTooLowSign, limit_too_low_);
+  }
+  if (late_starts_ > 0) {
+    text += fmt::format("# late starts: {} rows in which a rank came late to more than a quarter of the samples\n",
+                        late_starts_);
+  }
+  if (disturbed_ > 0) {
+    text += fmt::format("# disturbed while they were measured: {} rows (column disturbed): {}\n", disturbed_,
+                        disturbances_.disturbed);
   }
   for (const auto& [reason, number_of_rows] : skipped_)
     text += fmt::format("# skipped: {} x {}\n", number_of_rows, reason);

@@ -67,6 +67,9 @@ class Table {
   std::int64_t noisy_ = 0;  ///< rows with that mark
   std::int64_t near_floor_ = 0;
   std::int64_t limit_too_low_ = 0;
+  std::int64_t late_starts_ = 0;
+  std::int64_t disturbed_ = 0;
+  Row disturbances_;  ///< of all rows together
   std::map<Verdict, std::int64_t> verdicts_;
   std::map<std::string, Ratios> ratios_;                       ///< by reference
   std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< reason, rows

@@ -7,6 +7,8 @@ import pathlib
 import re
 import shlex
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -377,11 +379,77 @@ class Options(Sweep):
             self.assertEqual({row["checked_on"] for row in rows}, checked_on, rows)
             self.assertIn(f"{len(rows)} {verdict}", result.out)
 
-    def test_buffers_can_be_flushed_from_the_caches(self):
-        for state in ("hot", "cold"):
-            result, rows = self.sweep("broadcast", "barrier", "--ranks", "2", "--sizes", "8,64K", "--cache", state,
-                                      "--buffers", "private,shared", "--budget", "2s")
+    def test_buffers_can_be_out_of_the_caches(self):
+        for state in ("hot", "cold", "rotate"):
+            collectives = ["all_reduce"] if state == "rotate" else ["broadcast", "all_reduce", "barrier"]
+            sizes = "64K" if state == "rotate" else "8,64K"  # every call reads a part of twice the cache
+            result, rows = self.sweep(*collectives, "--ranks", "2", "--sizes", sizes, "--cache", state, "--buffers",
+                                      "private,shared", "--budget", "2s")
+            self.assertEqual({row["buffer_sets"] for row in rows}, {"16"} if state == "rotate" else {""}, rows)
             self.assertEqual({(row["cache"], row["verdict"]) for row in rows}, {(state, "ok")}, result)
+
+    def test_ranks_come_together_as_asked(self):
+        for sync in ("roundtime", "dissemination", "library"):
+            for ranks_as, ranks in (("processes", "3"), ("threads", "2"), ("tasks", "3")):
+                with support.Run("run", "all_reduce", "barrier", "--ranks", ranks, "--ranks-as", ranks_as, "--sizes", "8",
+                                 "--sync", sync, "--budget", "1s", "--samples", "{folder}/samples.csv", *FILES) as one:
+                    result = one.wait(60)
+                    _, rows = one.rows()
+                    _, samples = support.read_csv(one.path / "samples.csv")
+                    facts = support.read_json(one.path / "record.json")["measurement"]
+                rows = [row for row in rows if row["verdict"] != "skipped"]  # a reference runs as processes only
+                self.assertEqual({(row["sync"], row["verdict"]) for row in rows}, {(sync, "ok")}, result)
+                self.assertEqual(len(rows), 4 if support.HAS_OPENMPI and ranks_as == "processes" else 2)
+                self.assertEqual({s["late_us"] == "" for s in samples}, {sync != "roundtime"})
+                for row in rows:
+                    mine = [s for s in samples if s["case"] == row["case"]]
+                    self.assertEqual(row["invalid_share"] == "", sync != "roundtime", row)
+                    if sync == "roundtime" and ranks_as != "threads":  # no state of the machine is looked at
+                        invalid = [s for s in mine if s["valid"] == "0"]
+                        self.assertTrue(math.isclose(len(invalid) / len(mine), float(row["invalid_share"])), row)
+                        late = [float(s["late_us"]) * 1e3 > float(facts[f"in_time_ns.P{ranks}"]) * 0.999 for s in invalid]
+                        self.assertTrue(all(late), invalid)
+                    counted = [s for s in mine if s["valid"] == "1"]
+                    self.assertEqual(len(counted), int(row["samples"]))
+                    skews = sorted(float(s["skew_us"]) for s in counted)
+                    if skews:
+                        self.assertLessEqual(skews[0], float(row["arrival_skew"]) * 1.0001)
+                        self.assertLessEqual(float(row["arrival_skew"]), skews[-1] * 1.0001)
+
+    def test_overlap_with_computation_is_measured(self):
+        for ranks_as in ("processes", "threads"):
+            result, rows = self.sweep("all_reduce", "broadcast", "barrier", "--ranks", "2", "--ranks-as", ranks_as,
+                                      "--sizes", "64,256K", "--overlap", "8", "--budget", "4s")
+            rows = [row for row in rows if row["verdict"] != "skipped"]
+            self.assertEqual({row["verdict"] for row in rows}, {"ok"}, result)
+            backends = 2 if support.HAS_OPENMPI and ranks_as == "processes" else 1
+            self.assertEqual(len(rows), 5 * backends)
+            for row in rows:
+                if row["collective"] == "barrier" or not row["time_median"]:
+                    self.assertEqual(row["overlap"], "", row)
+                    continue
+                if not row["overlap"]:  # a rank came late to each round
+                    continue
+                self.assertEqual(row["overlap_calls"], "8")
+                pure, computing = float(row["time_pure"]), float(row["time_computing"])
+                for share, both in (("overlap", "time_overlapped"), ("overlap_called", "time_overlapped_called")):
+                    wanted = (pure + computing - float(row[both])) / min(pure, computing)
+                    self.assertTrue(math.isclose(float(row[share]), 100 * max(0, min(1, wanted)), abs_tol=1e-6), row)
+            self.assertTrue(any(row["overlap"] for row in rows), rows)
+
+    def test_what_disturbed_a_cell_is_told(self):
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                                 preexec_fn=lambda: os.sched_setaffinity(0, cores)) for _ in range(2 * len(cores))]
+        try:
+            result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", str(len(cores)), "--sizes", "8,1M",
+                                      "--budget", "3s")
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        self.assertIn("load", {word for row in rows for word in row["disturbed"].split("; ")}, rows)
+        self.assertIn("# disturbed while they were measured: ", result.out)
 
     def test_late_ranks_are_injected(self):
         with support.Run("run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8", "--skew", "2ms",
@@ -405,7 +473,7 @@ class Options(Sweep):
             _, rows = one.rows()
             header, samples = support.read_csv(one.path / "samples.csv")
         self.assertEqual(header, "case launch index valid global_us last_arrival_us skew_us arrived_last finished_last "
-                                 "rank_us".split())
+                                 "rank_us late_us".split())
         for row in rows:
             mine = [s for s in samples if (s["case"], s["launch"]) == (row["case"], row["launch"])]
             self.assertEqual([int(s["index"]) for s in mine], list(range(len(mine))))

@@ -175,6 +175,12 @@ TEST(ParseBackends, AllIsAllThatAreKnown) {
 TEST(ParseBind, NamesTheNearestRightOne) {
   for (const Bind bind : {Bind::core, Bind::numa, Bind::none}) EXPECT_EQ(parse_bind(to_string(bind)).value(), bind);
   EXPECT_THAT(mistake(parse_bind("nuna"), "nuna"), HasSubstr("did you mean 'numa'?"));
+  for (const auto how : {Synchronisation::roundtime, Synchronisation::dissemination, Synchronisation::library}) {
+    EXPECT_EQ(parse_synchronisation(to_string(how)).value(), how);
+  }
+  for (const auto state : {CacheState::hot, CacheState::cold, CacheState::rotate}) {
+    EXPECT_EQ(parse_cache_state(to_string(state)).value(), state);
+  }
 }
 
 TEST(ParseLaunches, IsAWholeNumberFromOne) {

@@ -39,12 +39,15 @@ class BoardMemory {
           .timeout = std::chrono::seconds(30)};
 }
 
-/// Runs `body(host)` on so many hosts, one thread each.
-inline void on_hosts(const Board& board, int hosts, const std::function<void(Host&)>& body) {
+/// Runs `body(host)` on so many hosts, one thread each. `on_start`, where there is one, is told the host's index.
+inline void on_hosts(const Board& board, int hosts, const std::function<void(Host&)>& body,
+                     const std::function<void(int)>& on_start = {}) {
   std::vector<std::thread> threads;
   for (int index = 0; index < hosts; ++index) {
     threads.emplace_back([&, index] {
-      Host host(board, host_options(index, hosts));
+      HostOptions options = host_options(index, hosts);
+      if (on_start) options.on_start = [&, index] { on_start(index); };
+      Host host(board, std::move(options));
       body(host);
     });
   }

@@ -3,6 +3,8 @@
 #include "harness/measure/host.h"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,12 +70,50 @@ TEST(Host, AllStartAtOneInstantAndNobodyBeforeIt) {
   });
 }
 
+TEST(Host, NobodyLeavesABarrierBeforeAllHaveCome) {
+  for (const int hosts : {2, 3, 5, 8}) {
+    constexpr int kRounds = 50;
+    const BoardMemory memory(hosts);
+    std::atomic<int> came = 0;
+    on_hosts(memory.board(), hosts, [&](Host& host) {
+      for (int round = 1; round <= kRounds; ++round) {
+        if ((round + host.index()) % 7 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+        ++came;
+        ASSERT_TRUE(host.pass_barrier().is_ok());
+        ASSERT_GE(came, round * hosts) << hosts << " hosts";
+      }
+    });
+  }
+}
+
+TEST(Host, AfterABarrierAllKnowWhenTheFirstHostCameToIt) {
+  const BoardMemory memory(kHosts);
+  on_hosts(memory.board(), kHosts, [](Host& host) {
+    std::int64_t last = 0;
+    for (int round = 0; round < 100; ++round) {
+      const bool is_announced = round % 10 == 3;  // both ways in one run
+      const Status started =
+          is_announced ? host.start_together().status() : host.start_after([&] { return host.pass_barrier(); });
+      ASSERT_TRUE(started.is_ok()) << started.message();
+      const std::int64_t now = monotonic_ns();
+      const auto instant = host.last_start();
+      ASSERT_TRUE(instant.is_ok());
+      ASSERT_LE(instant.value(), now);
+      ASSERT_GT(instant.value(), last);
+      last = instant.value();
+      ASSERT_EQ(host.agree(last).value(), last);
+    }
+  });
+}
+
 TEST(Host, AloneItWaitsForNobody) {
   const BoardMemory memory(1);
   Host host(memory.board(), host_options(0, 1));
   EXPECT_THAT(host.exchange(42).value(), testing::ElementsAre(42));
   EXPECT_EQ(host.agree(43).value(), 43);
-  EXPECT_TRUE(host.start_together().is_ok());
+  const std::int64_t instant = host.start_together().value();
+  EXPECT_EQ(host.last_start().value(), instant);
+  EXPECT_TRUE(host.pass_barrier().is_ok());
   EXPECT_EQ(host.probe_line().value(), std::nullopt);
 }
 
@@ -121,6 +161,8 @@ TEST(Host, WhoDoesNotComeIsNamedAtTheDeadline) {
   EXPECT_EQ(missing(2, exchange).message(), "rank 0 did not come to an exchange");
   EXPECT_EQ(missing(0, start).message(), "rank 1 did not come to the start of a sample");
   EXPECT_EQ(missing(1, start).message(), "rank 0 did not come to the start of a sample");
+  const auto barrier = [](Host& host) { return host.pass_barrier(); };
+  EXPECT_EQ(missing(0, barrier).message(), "rank 2 did not come to a barrier");
 }
 
 TEST(Host, AJobThatWasGivenUpEndsEveryWait) {
@@ -132,6 +174,7 @@ TEST(Host, AJobThatWasGivenUpEndsEveryWait) {
   };
   EXPECT_EQ(given_up([](Host& host) { return host.exchange(1).status(); }).code(), Code::aborted);
   EXPECT_EQ(given_up([](Host& host) { return host.start_together().status(); }).code(), Code::aborted);
+  EXPECT_EQ(given_up([](Host& host) { return host.pass_barrier(); }).code(), Code::aborted);
   EXPECT_EQ(given_up([](Host& host) { return host.check_abort(); }).code(), Code::aborted);
 }
 

@@ -24,6 +24,7 @@ class LazyBackend final : public Backend {
   /// Called at the start of every call, working or not.
   void set_on_call(std::function<void()> on_call) { on_call_ = std::move(on_call); }
   [[nodiscard]] int calls() const { return *calls_; }
+  [[nodiscard]] const std::vector<const void*>& outputs() const { return outputs_; }  ///< of the first rank, by call
   [[nodiscard]] const std::vector<RankBuffers>& buffers() const { return buffers_; }  ///< prepared last
 
   [[nodiscard]] const std::string& name() const override { return name_; }
@@ -46,6 +47,7 @@ class LazyBackend final : public Backend {
     Status post(std::size_t index) override {
       if (index + 1 < buffers_.size()) return {};
       if (backend_.on_call_) backend_.on_call_();
+      backend_.outputs_.push_back(buffers_.front().output);
       if (backend_.works_((*backend_.calls_)++)) exchange();
       return {};
     }
@@ -73,6 +75,7 @@ class LazyBackend final : public Backend {
   Works works_;
   std::function<void()> on_call_;
   std::vector<RankBuffers> buffers_;
+  std::vector<const void*> outputs_;
   std::shared_ptr<int> calls_ = std::make_shared<int>(0);
   std::string name_ = "lazy";
 };

@@ -44,6 +44,9 @@ TEST(SessionSpec, SurvivesItsText) {
   spec.has_limit = spec.tells_samples = true;
   spec.order_seed = std::uint64_t{1} << 63U;
   spec.bind = Bind::numa;
+  spec.sync = Synchronisation::library;
+  spec.cache = CacheState::rotate;
+  spec.overlap_calls = 7;
   spec.slow_down = SlowDown{.share = 0.1, .bytes = 1 << 20};
 
   const auto read = session_from_json(to_json(spec));
@@ -64,6 +67,9 @@ TEST(SessionSpec, SurvivesItsText) {
   EXPECT_EQ(other.order_seed, spec.order_seed);
   EXPECT_EQ(session_from_json(to_json(SessionSpec())).value().order_seed, std::nullopt) << "ranks take turns";
   EXPECT_EQ(other.bind, spec.bind);
+  EXPECT_EQ(other.sync, spec.sync);
+  EXPECT_EQ(other.cache, spec.cache);
+  EXPECT_EQ(other.overlap_calls, spec.overlap_calls);
   EXPECT_EQ(other.slow_down, spec.slow_down);
   spec.slow_down->bytes.reset();
   EXPECT_EQ(session_from_json(to_json(spec)).value().slow_down, spec.slow_down) << "of every size";

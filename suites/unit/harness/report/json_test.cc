@@ -27,8 +27,12 @@ TEST(JsonRow, IsOneLineWithEveryColumn) {
       R"("time_ci_high":null,"time_min":null,"time_p95":null,"time_p99":null,"time_max":null,"algbw":null,)"
       R"("busbw":null,"limit_fraction":null,"verdict":"skipped","wrong":null,"slowest_rank":null,)"
       R"("line_ns":null,"reason":"no out-of-place broadcast","ranks_as":"processes","operations":1,)"
-      R"("checked_on":"","counts":"none","time_p90":null,"autocorrelation":null,"warm_up":0,"marks":"","limit_time":null,"cache":"","skew":null,)"
-      R"("error_ulp":null,"error_ulp_mean":null,"same_on_ranks":"","same_on_repeats":""})");
+      R"("checked_on":"","counts":"none","time_p90":null,"autocorrelation":null,"warm_up":0,)"
+      R"("marks":"","limit_time":null,"cache":"","skew":null,)"
+      R"("error_ulp":null,"error_ulp_mean":null,"same_on_ranks":"","same_on_repeats":"",)"
+      R"("sync":"","invalid_share":null,"arrival_skew":null,"time_from_last":null,"last_rank":null,"buffer_sets":null,)"
+      R"("overlap":null,"overlap_called":null,"overlap_calls":null,"time_pure":null,"time_computing":null,)"
+      R"("time_overlapped":null,"time_overlapped_called":null,"disturbed":""})");
 }
 
 TEST(JsonRow, ReadsBackBitForBit) {

@@ -130,5 +130,25 @@ TEST(Launches, CellsAreToldInTheOrderOfTheSweepAsFarAsTheyRan) {
   EXPECT_THAT(launches.spread(), Not(HasSubstr("not run")));
 }
 
+TEST(Launches, WhatDisturbedOneOfThemStandsWithAll) {
+  Launches launches({kCell});
+  std::vector<Row> rows{row_of_launch("tutti", 1, 10, 1), row_of_launch("tutti", 2, 12, 1),
+                        row_of_launch("tutti", 3, 14, 1)};
+  rows[1].disturbed = "load; quota";
+  rows[2].disturbed = "steal; load";
+  rows[0].time_median.reset();
+  rows[0].reason = "no time";
+  rows[0].invalid_share = 1;
+  rows[1].invalid_share = 0.5;
+  add_mark(rows[0], kLateStarts);
+  launches.add(rows);
+  const Row joined = launches.cells().front().front();
+  EXPECT_EQ(joined.disturbed, "load; quota; steal");
+  EXPECT_EQ(joined.invalid_share, 0.75);
+  EXPECT_EQ(joined.time_median, 13) << "of those that have one";
+  EXPECT_EQ(joined.reason, "");
+  EXPECT_TRUE(has_mark(joined, kLateStarts));
+}
+
 }  // namespace
 }  // namespace tutti::harness

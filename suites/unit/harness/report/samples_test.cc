@@ -13,13 +13,18 @@ namespace tutti::harness {
 namespace {
 
 const std::vector<Sample> kTwo{
-    {.global_us = 1.5, .last_arrival_us = 1.25, .skew_us = 0.25, .arrived_last = 1, .rank_us = {1.5, 1.125}},
+    {.global_us = 1.5,
+     .last_arrival_us = 1.25,
+     .skew_us = 0.25,
+     .arrived_last = 1,
+     .rank_us = {1.5, 1.125},
+     .late_us = 0.125},
     {.global_us = 2000, .last_arrival_us = 2000, .finished_last = 1, .rank_us = {3, 2000}, .is_valid = false}};
 
 TEST(Samples, OneLineEachWithWhatEveryRankTook) {
   EXPECT_EQ(samples_lines("a/b", 3, kTwo),
-            "a/b,3,0,1,1.5,1.25,0.25,1,0,1.5 1.125\n"
-            "a/b,3,1,0,2000,2000,0,0,1,3 2000\n");
+            "a/b,3,0,1,1.5,1.25,0.25,1,0,1.5 1.125,0.125\n"
+            "a/b,3,1,0,2000,2000,0,0,1,3 2000,\n");
   EXPECT_EQ(samples_lines("a,b", 1, std::span(kTwo).first(1)).substr(0, 6), "\"a,b\",");
 }
 

@@ -122,12 +122,23 @@ TEST(Table, MarksStandBesideTheNumberThatTheyDoubt) {
   add_mark(rows[0], kNearFloor);
   add_mark(rows[1], kNoisy);
   add_mark(rows[0], kLimitTooLow);
-  EXPECT_THAT(table.cell(rows), HasSubstr("0.512'  2.0   8.000   8.000  0.43!       ok    2.048   2.0~  2.000   2.000"));
+  EXPECT_THAT(table.cell(rows),
+              HasSubstr("0.512'  2.0   8.000   8.000  0.43!       ok    2.048   2.0~  2.000   2.000"));
   const std::string footer = table.footer({});
   EXPECT_THAT(footer, HasSubstr("# ~ after ci: noisy, 1 rows "));
   EXPECT_THAT(footer, HasSubstr("# ' after time: near floor, 1 rows "));
   EXPECT_THAT(footer, HasSubstr("# ! after limit: limit too low, 1 rows "));
   EXPECT_THAT(Table().footer({}), Not(HasSubstr("noisy")));
+  EXPECT_THAT(Table().footer({}), Not(HasSubstr("disturbed")));
+  Row late = rows[0];
+  late.disturbed = "load; switches";
+  late.reason = "no time: to each of 4 samples a rank came late";
+  add_mark(late, kLateStarts);
+  const std::string lines = table.cell(std::vector<Row>{late});
+  EXPECT_THAT(lines, HasSubstr(" ok: no time: to each of 4 samples a rank came late\n"));
+  EXPECT_THAT(table.footer({}), HasSubstr("# late starts: 1 rows "));
+  EXPECT_THAT(table.footer({}),
+              HasSubstr("# disturbed while they were measured: 1 rows (column disturbed): load; switches\n"));
 }
 
 TEST(Table, ComparesOnlyRightResultsOfOneLaunch) {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work for the processor alone: it needs registers, and neither memory nor caches.
+#pragma once
+
+#include <cstdint>
+
+namespace tutti::harness {
+
+class Computation {
+ public:
+  /// As much as takes so long here and now, at least one turn.
+  [[nodiscard]] static Computation lasting(double time_us);
+
+  [[nodiscard]] std::int64_t turns() const { return turns_; }
+  /// Part `index` of `parts` of it, of about the same length.
+  void run(int index = 0, int parts = 1) const;
+
+ private:
+  explicit Computation(std::int64_t turns) : turns_(turns) {}
+  std::int64_t turns_;
+};
+
+}  // namespace tutti::harness

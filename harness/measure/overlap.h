@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of an operation goes on while its ranks compute (--overlap), by the definition of IMB-NBC:
+//
+//   overlap = 100 x max(0, min(1, (t_pure + t_computing - t_overlapped) / min(t_pure, t_computing)))
+//
+// t_pure: the operation is posted and waited for at once. t_computing: as much computing, without an operation.
+// t_overlapped: posted, then computed, then waited for; either without a look at the operation meanwhile, or with so
+// many calls that test it, evenly spread, which lets a library go on that has nobody else to do its work.
+//
+// The computing takes as long as t_pure did in the samples before, and needs the registers only. The four are measured
+// in turn, round after round, so that all see the same machine; each time is a median over the rounds, of the slowest
+// rank. A round to one of whose calls a rank came late (start.h) does not count. After every ten rounds one overlapped
+// call more is made, on other data, and verified.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/cases/checking.h"
+#include "harness/measure/host.h"
+#include "harness/measure/start.h"
+#include "harness/measure/variant.h"
+
+namespace tutti::harness {
+
+/// In percent. Requires: pure and computing above 0.
+[[nodiscard]] double overlap_percent(double pure, double computing, double overlapped);
+
+struct OverlapOptions {
+  int calls = 1;                         ///< that test the operation, where there are any
+  double pure_us = 0;                    ///< what a call takes, the same on all hosts
+  std::uint64_t salt = 0;                ///< of the first refill
+  std::int64_t end_ns = 0;               ///< CLOCK_MONOTONIC, the same on all hosts; there is one round in any case
+  Checking checking = Checking::sample;  ///< none: no call is verified
+  Start start = {};
+};
+
+/// What all hosts know afterwards. Times are of the rounds that count, in microseconds.
+struct OverlapResult {
+  std::vector<double> pure_us;
+  std::vector<double> computing_us;
+  std::vector<double> overlapped_us;
+  std::vector<double> called_us;  ///< overlapped, with calls
+  std::int64_t wrong = 0;
+  std::string reason;
+};
+
+/// Requires: a host has one rank, and what the variant has prepared is asynchronous. All hosts call it.
+/// Errors: those of the variant's operations and of the host.
+[[nodiscard]] Result<OverlapResult> measure_overlap(Host& host, Variant& variant, const OverlapOptions& options);
+
+}  // namespace tutti::harness

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/rotation.h"
+
+#include <algorithm>
+
+#include "harness/doctor/tree.h"
+#include "harness/report/machine.h"
+
+namespace tutti::harness {
+
+LastLevelCache last_level_cache() {
+  LastLevelCache last;
+  int level = 0;
+  for (const Cache& cache : describe_machine().caches) {
+    if (cache.level <= level || cache.type == "Instruction" || cache.bytes <= 0) continue;
+    level = cache.level;
+    last = {.bytes = cache.bytes, .cores = std::max(1, static_cast<int>(parse_cpu_list(cache.shared_cpus).size()))};
+  }
+  return last;
+}
+
+Rotation rotation_of(const Cell& cell, const LastLevelCache& cache) {
+  const int hosts = cell.ranks_as == RanksAs::tasks ? 1 : cell.ranks;
+  const std::int64_t wanted = kCacheTimes * cache.bytes / std::min(hosts, cache.cores);
+  const std::int64_t buffers = cell.is_in_place ? 1 : 2;
+  const std::int64_t set = std::max<std::int64_t>(1, largest_buffer_bytes(cell) * buffers * (cell.ranks / hosts));
+  Rotation rotation;
+  rotation.sets = static_cast<int>(std::clamp<std::int64_t>((wanted + set - 1) / set, kLeastSets, kMostSets));
+  rotation.filler_bytes = std::max<std::int64_t>(0, wanted - rotation.sets * set);
+  return rotation;
+}
+
+Rotation rotation_of(const Cell& cell, CacheState state) {
+  if (state != CacheState::rotate) return {};
+  static const LastLevelCache cache = last_level_cache();
+  return rotation_of(cell, cache);
+}
+
+}  // namespace tutti::harness

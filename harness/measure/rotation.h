@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets of buffers that calls go through in turn (--cache rotate), so that each call's buffers are out of the caches
+// without being flushed from them: between two calls on a set all others are used, and together they have twice the
+// last-level cache. There are at most kMostSets; where their buffers are small, other memory makes up for what is
+// missing, and is read between the calls, a part of it before each. What else a system has in memory (flags, slots,
+// scratch) goes out of the caches with them.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/cases/cache_state.h"
+#include "harness/cases/case.h"
+
+namespace tutti::harness {
+
+/// Of this machine, as the first allowed core sees it.
+struct LastLevelCache {
+  std::int64_t bytes = 0;  ///< 0: the machine does not tell
+  int cores = 1;           ///< that share it
+};
+[[nodiscard]] LastLevelCache last_level_cache();
+
+inline constexpr int kLeastSets = 2;  ///< buffers longer than the cache put each other out of it
+inline constexpr int kMostSets = 16;
+inline constexpr int kCacheTimes = 2;  ///< that the sets have the cache
+
+struct Rotation {
+  int sets = 1;
+  std::int64_t filler_bytes = 0;  ///< read on each host while its calls go through the sets once
+
+  bool operator==(const Rotation&) const = default;
+};
+/// The same for all cases of a cell. The ranks that share a cache fill it together.
+[[nodiscard]] Rotation rotation_of(const Cell& cell, const LastLevelCache& cache);
+/// Of this machine's cache; one set where the calls do not rotate.
+[[nodiscard]] Rotation rotation_of(const Cell& cell, CacheState state);
+
+}  // namespace tutti::harness

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the ranks of a job come together before a sample (--sync).
+//
+// roundtime: at an announced instant. A rank may come to it late, because it was held up or because the announcement
+// reached it too late; then what is timed is the waiting for it. Such a sample is marked on all hosts and made again.
+// The other two start when a barrier lets them, each rank when it leaves it: nobody is late, and what their leaving
+// apart costs is in the times. How far apart they were is told with each sample.
+#pragma once
+
+#include "harness/cases/synchronisation.h"
+#include "harness/measure/host.h"
+#include "harness/measure/variant.h"
+
+namespace tutti::harness {
+
+struct Start {
+  Synchronisation how = Synchronisation::roundtime;
+  /// For library: a barrier on the system under test. Without one (the machine's limit has none) as dissemination.
+  Variant* barrier = nullptr;
+};
+
+/// Returns when the ranks of this host are to begin; its instant is host.last_start(). All hosts call it.
+/// Errors: those of the host and of the barrier.
+[[nodiscard]] Status start(Host& host, const Start& how);
+
+}  // namespace tutti::harness

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls go through sets of buffers that put each other out of the cache.
+#include "harness/measure/rotation.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/measure/block.h"
+#include "harness/measure/session.h"
+#include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/measure/lazy_backend.h"
+
+namespace tutti::harness {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kMi = std::int64_t{1} << 20;
+constexpr LastLevelCache kCache{.bytes = 32 * kMi, .cores = 8};
+
+Case rotated_case(std::int64_t bytes, int ranks, RanksAs ranks_as) {
+  Case one;
+  one.collective = Collective::all_to_all;
+  one.ranks = ranks;
+  one.ranks_as = ranks_as;
+  set_bytes(one, bytes);
+  return one;
+}
+
+TEST(Rotation, OfLongBuffersHasTwiceTheCacheAndOfShortOnesIsFilledUp) {
+  const auto of = [](std::int64_t bytes, int ranks, RanksAs as) {
+    return rotation_of(rotated_case(bytes, ranks, as), kCache);
+  };
+  EXPECT_EQ(of(kMi, 4, RanksAs::processes), (Rotation{.sets = 8, .filler_bytes = 0})) << "16 MiB each, in 2 x 1 MiB";
+  EXPECT_EQ(of(64 * kMi, 4, RanksAs::processes), (Rotation{.sets = 2, .filler_bytes = 0}));
+  EXPECT_EQ(of(16 * 1024, 4, RanksAs::processes), (Rotation{.sets = 16, .filler_bytes = 16 * kMi - 16 * 32 * 1024}));
+  EXPECT_EQ(of(kMi, 4, RanksAs::tasks), (Rotation{.sets = 8, .filler_bytes = 0})) << "64 MiB in 4 x 2 x 1 MiB";
+  EXPECT_EQ(of(kMi, 32, RanksAs::threads).sets, 4) << "eight share a cache, each has 8 MiB";
+  EXPECT_EQ(rotation_of(rotated_case(kMi, 4, RanksAs::tasks), CacheState::cold), Rotation());
+}
+
+TEST(Rotation, WhatDoesNotFitIsRefusedWithBothNumbers) {
+  const std::vector<Case> cell{rotated_case(std::int64_t{1} << 50, 2, RanksAs::processes)};
+  EXPECT_THAT(fits_memory(cell, CacheState::rotate).message(), HasSubstr("take 8388608.0 GiB; the machine has "));
+  Case shared = rotated_case(64 * kMi, 2, RanksAs::processes);
+  shared.buffers = Buffers::shared;
+  const auto sets = static_cast<std::size_t>(rotation_of(shared, CacheState::rotate).sets);
+  EXPECT_EQ(heap_bytes_for({{shared}}, CacheState::rotate), sets * heap_bytes_for({{shared}}));
+}
+
+class RotatingBlock : public testing::TestWithParam<bool> {};
+
+TEST_P(RotatingBlock, UsesTheSetsInTurnAndIsVerified) {
+  constexpr int kSets = 4, kCalls = 10, kBoth = 2;
+  const std::vector<std::byte> filler(1000, std::byte{1});
+  LazyBackend backend([](int) { return true; });
+  Case one = rotated_case(800, kBoth, RanksAs::tasks);
+  one.backend = backend.name();
+  one.is_in_place = GetParam();
+  const BoardMemory memory(kBoth);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kBoth, .ranks = {0, 1}});
+  auto variant = Variant::create(host, {.backend = backend,
+                                        .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                        .instance = one,
+                                        .rotation = {.sets = kSets, .filler_bytes = 1000},
+                                        .filler = filler});
+  ASSERT_TRUE(variant.is_ok()) << variant.status().message();
+  EXPECT_EQ(variant.value().sets(), kSets);
+  const auto result = run_block(host, variant.value(), {.salt = 7, .samples = kCalls});
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  EXPECT_EQ(result.value().wrong, 0) << result.value().reason;
+  const std::vector<const void*>& outputs = backend.outputs();
+  ASSERT_EQ(outputs.size(), 2U + kCalls + 1);
+  EXPECT_EQ(std::set<const void*>(outputs.begin(), outputs.end()).size(), static_cast<std::size_t>(kSets));
+  for (std::size_t i = kSets; i < outputs.size(); ++i) EXPECT_EQ(outputs[i], outputs[i - kSets]) << i;
+}
+
+TEST_P(RotatingBlock, CatchesASystemThatWorksBeforeTheLastCallOnly) {
+  constexpr int kCalls = 10, kBoth = 2;
+  LazyBackend backend([](int number) { return number < 2 + kCalls; });
+  Case one = rotated_case(800, kBoth, RanksAs::tasks);
+  one.backend = backend.name();
+  one.is_in_place = GetParam();
+  const BoardMemory memory(kBoth);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kBoth, .ranks = {0, 1}});
+  auto variant = Variant::create(host, {.backend = backend,
+                                        .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                        .instance = one,
+                                        .rotation = {.sets = 4}});
+  ASSERT_TRUE(variant.is_ok()) << variant.status().message();
+  EXPECT_GT(run_block(host, variant.value(), {.salt = 7, .samples = kCalls}).value().wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Placements, RotatingBlock, testing::Bool(),
+                         [](const auto& instance) { return instance.param ? "in_place" : "out_of_place"; });
+
+}  // namespace
+}  // namespace tutti::harness
