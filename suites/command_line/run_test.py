@@ -148,7 +148,7 @@ class Interleaved(unittest.TestCase):
         self.assertEqual(self.record["seed"], "1")
         self.assertIn("openmpi", self.record["versions"])
         self.assertIn("Open MPI", self.record["versions"]["openmpi"])
-        self.assertEqual(list(self.record["measurement"]), ["clock_read_ns", "clock_tick_ns", "floor_us.P2"])
+        self.assertEqual(list(self.record["measurement"]), ["clock_read_ns", "clock_tick_ns", "floor_us.P2", "in_time_ns.P2"])
 
     def test_an_identifier_selects_its_case(self):
         chosen = {(row["collective"], row["backend"]): row["case"] for row in self.rows}
