@@ -100,6 +100,12 @@ std::string accuracy_line(const Row& row) {
   return line + fmt::format("; on all repeats: {}\n", row.same_on_repeats);
 }
 
+std::string overlap_line(const Row& row) {
+  if (!row.overlap || !row.overlap_called || !row.overlap_calls) return {};
+  return fmt::format("#   {}: overlap with computing {:.0f} %, with {} calls meanwhile {:.0f} %\n", system_of(row),
+                     *row.overlap, *row.overlap_calls, *row.overlap_called);
+}
+
 std::string without_trailing_spaces(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -216,7 +222,7 @@ std::string Table::cell(std::span<const Row> rows) {
     told_.clear();
   }
   text += is_side_by_side(rows) ? line_side_by_side(rows) : lines_stacked(rows, ratio_);
-  for (const Row& row : rows) text += shows_accuracy_ ? accuracy_line(row) : "";
+  for (const Row& row : rows) text += (shows_accuracy_ ? accuracy_line(row) : "") + overlap_line(row);
   text += reasons(rows);
   count(rows);
   return text;

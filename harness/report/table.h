@@ -37,7 +37,8 @@ class Table {
   explicit Table(RatioOf ratio = ratio_within_a_launch, bool shows_accuracy = false)
       : ratio_(std::move(ratio)), shows_accuracy_(shows_accuracy) {}
 
-  /// The lines of one finished cell (all its rows, at least one), with a block's heading where a new one begins.
+  /// The lines of one finished cell (all its rows, at least one), with a block's heading where a new one begins. Where
+  /// overlap was measured, a line says it.
   /// Whatever is not ok says why on a line of its own, each reason once per block.
   [[nodiscard]] std::string cell(std::span<const Row> rows);
 

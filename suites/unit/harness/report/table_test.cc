@@ -141,6 +141,17 @@ TEST(Table, MarksStandBesideTheNumberThatTheyDoubt) {
               HasSubstr("# disturbed while they were measured: 1 rows (column disturbed): load; switches\n"));
 }
 
+TEST(Table, OverlapIsSaidWhereItWasMeasured) {
+  Table table;
+  std::vector<Row> rows = pair_of(4096, 0.5, 2);
+  rows[0].overlap = 12.4;
+  rows[0].overlap_called = 71.6;
+  rows[0].overlap_calls = 16;
+  const std::string text = table.cell(rows);
+  EXPECT_THAT(text, HasSubstr("\n#   tutti.one_shot: overlap with computing 12 %, with 16 calls meanwhile 72 %\n"));
+  EXPECT_THAT(text, Not(HasSubstr("openmpi: overlap")));
+}
+
 TEST(Table, ComparesOnlyRightResultsOfOneLaunch) {
   Table table;
   std::vector<Row> rows = pair_of(8, 1, 2);
