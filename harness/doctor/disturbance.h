@@ -42,7 +42,9 @@ struct Watched {
 
 inline constexpr double kMostStolen = 0.01;  ///< of the cores' time
 inline constexpr double kMostOthers = 0.1;   ///< of the cores' time, used by others than the ranks
-inline constexpr double kMostSwitchesPerSecond = 20;
+/// A launcher that looks and a quiet kernel make some 20 to 50; at some 10 us each, so many are a thousandth of the
+/// time.
+inline constexpr double kMostSwitchesPerSecond = 100;
 inline constexpr double kMostClockChange = 0.05;
 
 /// Words of `tutti doctor`, separated by "; ": load, steal, switches, quota, heat, clock.

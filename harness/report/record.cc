@@ -125,12 +125,13 @@ const std::array kColumns{
     Column{"time_overlapped_called", "us",
            "the same with calls that test the operation, evenly spread over the computing",
            &Row::time_overlapped_called},
-    Column{"disturbed", "",
-           "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
-           "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
-           "rank with a core was taken off it more than 20 times a second), quota, heat (a core was stopped, or slowed "
-           "down, for it), clock (changed by more than 5 %); or empty",
-           &Row::disturbed},
+    Column{
+        "disturbed", "",
+        "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
+        "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
+        "rank with a core was taken off it more than 100 times a second), quota, heat (a core was stopped, or slowed "
+        "down, for it), clock (changed by more than 5 %); or empty",
+        &Row::disturbed},
 };
 
 /// A field as text, by its type.

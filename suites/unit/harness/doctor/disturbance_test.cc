@@ -39,9 +39,9 @@ TEST(Disturbance, OfEachKindIsNamedFromItsThresholdOn) {
   watched.after.stolen_s = 1.03;
   EXPECT_EQ(disturbances_of(watched), "steal");
   watched = quiet();
-  watched.most_switches = 20;
+  watched.most_switches = 100;
   EXPECT_EQ(disturbances_of(watched), "");
-  watched.most_switches = 21;
+  watched.most_switches = 101;
   EXPECT_EQ(disturbances_of(watched), "switches");
   watched.ranks_share_cores = true;
   EXPECT_EQ(disturbances_of(watched), "");
