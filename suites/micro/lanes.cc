@@ -21,19 +21,16 @@
 #include "harness/measure/cell.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/measure/plain_backend.h"
 
 namespace tutti::harness {
 namespace {
 
 /// all_to_all of a send and a receive per peer.
-class LanePerPeer final : public Backend {
+class LanePerPeer final : public PlainBackend {
  public:
   LanePerPeer(Domain& domain, int rank, const CommunicatorOptions& options)
-      : communicator_(Communicator::create(domain, rank, options).value()) {}
-  [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] std::string describe() const override { return "{}"; }
-  [[nodiscard]] Status supports(const Case& /*one*/) const override { return {}; }
-  [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
+      : PlainBackend("lanes"), communicator_(Communicator::create(domain, rank, options).value()) {}
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override {
     return std::unique_ptr<Prepared>(new Lanes(*communicator_, one.count, buffers.front()));
@@ -75,7 +72,6 @@ class LanePerPeer final : public Backend {
     std::vector<Work> under_way_;
   };
   std::unique_ptr<Communicator> communicator_;
-  std::string name_ = "lanes";
 };
 
 struct Question {

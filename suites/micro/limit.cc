@@ -19,17 +19,15 @@
 #include "harness/measure/cell.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/measure/plain_backend.h"
 
 namespace tutti::harness {
 namespace {
 
 /// As a system under test; that its results are no all_to_all's is nobody's concern here.
-class CopyTest final : public Backend {
+class CopyTest final : public PlainBackend {
  public:
-  [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] std::string describe() const override { return "{}"; }
-  [[nodiscard]] Status supports(const Case& /*one*/) const override { return {}; }
-  [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
+  CopyTest() : PlainBackend("copy") {}
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override {
     return std::unique_ptr<Prepared>(new Copy(buffers.front(), static_cast<std::size_t>(one.bytes)));
@@ -49,7 +47,6 @@ class CopyTest final : public Backend {
     RankBuffers buffers_;
     std::size_t bytes_;
   };
-  std::string name_ = "copy";
 };
 
 /// Both in one cell, as one rank sees it; the row is host 0's.

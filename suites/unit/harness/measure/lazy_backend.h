@@ -10,16 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "harness/backends/system.h"
+#include "suites/unit/harness/measure/plain_backend.h"
 
 namespace tutti::harness {
 
 /// Whether call `number` (from 0, over the life of the prepared case) does its work.
 using Works = std::function<bool(int number)>;
 
-class LazyBackend final : public Backend {
+class LazyBackend final : public PlainBackend {
  public:
-  explicit LazyBackend(Works works) : works_(std::move(works)) {}
+  explicit LazyBackend(Works works) : PlainBackend("lazy"), works_(std::move(works)) {}
 
   /// Called at the start of every call, working or not.
   void set_on_call(std::function<void()> on_call) { on_call_ = std::move(on_call); }
@@ -27,10 +27,6 @@ class LazyBackend final : public Backend {
   [[nodiscard]] const std::vector<const void*>& outputs() const { return outputs_; }  ///< of the first rank, by call
   [[nodiscard]] const std::vector<RankBuffers>& buffers() const { return buffers_; }  ///< prepared last
 
-  [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] std::string describe() const override { return "{}"; }
-  [[nodiscard]] Status supports(const Case& /*one*/) const override { return {}; }
-  [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override {
     buffers_.assign(buffers.begin(), buffers.end());
@@ -77,7 +73,6 @@ class LazyBackend final : public Backend {
   std::vector<RankBuffers> buffers_;
   std::vector<const void*> outputs_;
   std::shared_ptr<int> calls_ = std::make_shared<int>(0);
-  std::string name_ = "lazy";
 };
 
 }  // namespace tutti::harness

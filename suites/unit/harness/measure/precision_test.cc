@@ -11,6 +11,7 @@
 
 #include "harness/measure/cell.h"
 #include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/measure/plain_backend.h"
 
 namespace tutti::harness::precision {
 namespace {
@@ -34,14 +35,11 @@ float in_float(float sum) { return sum; }
 float in_bfloat16(float sum) { return BFloat16::from_float(sum).to_float(); }
 
 /// Sums floats, or wraps integers of 32 bits, of all ranks of one host when the last of them posts.
-class Adder final : public Backend {
+class Adder final : public PlainBackend {
  public:
-  explicit Adder(OrderOf order, float (*rounded)(float) = in_float) : order_(std::move(order)), rounded_(rounded) {}
+  explicit Adder(OrderOf order, float (*rounded)(float) = in_float)
+      : PlainBackend("adder"), order_(std::move(order)), rounded_(rounded) {}
 
-  [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] std::string describe() const override { return "{}"; }
-  [[nodiscard]] Status supports(const Case& /*one*/) const override { return {}; }
-  [[nodiscard]] std::string algorithm_of(const Case& /*one*/) const override { return std::string(kNone); }
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override {
     return std::unique_ptr<Prepared>(new Sums(*this, one.dtype, {buffers.begin(), buffers.end()}));
@@ -82,7 +80,6 @@ class Adder final : public Backend {
 
   OrderOf order_;
   float (*rounded_)(float);
-  std::string name_ = "adder";
 };
 
 Row row_of_adder(OrderOf order, float (*rounded)(float) = in_float, Dtype dtype = Dtype::f32,

@@ -50,47 +50,47 @@ TEST(Rotation, WhatDoesNotFitIsRefusedWithBothNumbers) {
   EXPECT_EQ(heap_bytes_for({{shared}}, CacheState::rotate), sets * heap_bytes_for({{shared}}));
 }
 
-class RotatingBlock : public testing::TestWithParam<bool> {};
+constexpr int kRotatedCalls = 10;
+
+class RotatingBlock : public testing::TestWithParam<bool> {
+ protected:
+  Result<Variant> rotating(LazyBackend& backend, const Rotation& rotation, std::span<const std::byte> filler = {}) {
+    Case one = rotated_case(800, kBoth, RanksAs::tasks);
+    one.backend = backend.name();
+    one.is_in_place = GetParam();
+    return Variant::create(host_, {.backend = backend,
+                                   .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                   .instance = one,
+                                   .rotation = rotation,
+                                   .filler = filler});
+  }
+
+  static constexpr int kBoth = 2;
+  BoardMemory memory_{kBoth};
+  Host host_{memory_.board(), {.host = 0, .hosts = 1, .job_ranks = kBoth, .ranks = {0, 1}}};
+};
 
 TEST_P(RotatingBlock, UsesTheSetsInTurnAndIsVerified) {
-  constexpr int kSets = 4, kCalls = 10, kBoth = 2;
+  constexpr int kSets = 4;
   const std::vector<std::byte> filler(1000, std::byte{1});
   LazyBackend backend([](int) { return true; });
-  Case one = rotated_case(800, kBoth, RanksAs::tasks);
-  one.backend = backend.name();
-  one.is_in_place = GetParam();
-  const BoardMemory memory(kBoth);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kBoth, .ranks = {0, 1}});
-  auto variant = Variant::create(host, {.backend = backend,
-                                        .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                        .instance = one,
-                                        .rotation = {.sets = kSets, .filler_bytes = 1000},
-                                        .filler = filler});
+  auto variant = rotating(backend, {.sets = kSets, .filler_bytes = 1000}, filler);
   ASSERT_TRUE(variant.is_ok()) << variant.status().message();
   EXPECT_EQ(variant.value().sets(), kSets);
-  const auto result = run_block(host, variant.value(), {.salt = 7, .samples = kCalls});
+  const auto result = run_block(host_, variant.value(), {.salt = 7, .samples = kRotatedCalls});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_EQ(result.value().wrong, 0) << result.value().reason;
   const std::vector<const void*>& outputs = backend.outputs();
-  ASSERT_EQ(outputs.size(), 2U + kCalls + 1);
+  ASSERT_EQ(outputs.size(), 2U + kRotatedCalls + 1);
   EXPECT_EQ(std::set<const void*>(outputs.begin(), outputs.end()).size(), static_cast<std::size_t>(kSets));
   for (std::size_t i = kSets; i < outputs.size(); ++i) EXPECT_EQ(outputs[i], outputs[i - kSets]) << i;
 }
 
 TEST_P(RotatingBlock, CatchesASystemThatWorksBeforeTheLastCallOnly) {
-  constexpr int kCalls = 10, kBoth = 2;
-  LazyBackend backend([](int number) { return number < 2 + kCalls; });
-  Case one = rotated_case(800, kBoth, RanksAs::tasks);
-  one.backend = backend.name();
-  one.is_in_place = GetParam();
-  const BoardMemory memory(kBoth);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kBoth, .ranks = {0, 1}});
-  auto variant = Variant::create(host, {.backend = backend,
-                                        .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                        .instance = one,
-                                        .rotation = {.sets = 4}});
+  LazyBackend backend([](int number) { return number < 2 + kRotatedCalls; });
+  auto variant = rotating(backend, {.sets = 4});
   ASSERT_TRUE(variant.is_ok()) << variant.status().message();
-  EXPECT_GT(run_block(host, variant.value(), {.salt = 7, .samples = kCalls}).value().wrong, 0);
+  EXPECT_GT(run_block(host_, variant.value(), {.salt = 7, .samples = kRotatedCalls}).value().wrong, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Placements, RotatingBlock, testing::Bool(),
