@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/verify/accumulation.h"
+#include "suites/unit/harness/verify/typed_inputs.h"
 
 namespace tutti::harness::rounding {
 namespace {
@@ -21,19 +22,7 @@ using testing::HasSubstr;
 constexpr std::size_t kElements = 2000;
 
 Operation all_reduce(Dtype dtype, Op op, int ranks) {
-  return {.problem = {.collective = Collective::all_reduce, .ranks = ranks},
-          .dtype = dtype,
-          .op = op,
-          .count = kElements,
-          .salt = 3,
-          .values = Values::random};
-}
-
-template <class T>
-std::vector<T> input(const Operation& operation, int rank) {
-  std::vector<T> values(kElements);
-  fill_input(std::as_writable_bytes(std::span(values)), input_of(operation, rank));
-  return values;
+  return all_reduce_of(dtype, op, ranks, kElements, Values::random);
 }
 
 template <class T>

@@ -13,6 +13,7 @@
 #include "harness/verify/buffers.h"
 #include "harness/verify/check.h"
 #include "harness/verify/oracle.h"
+#include "suites/unit/harness/verify/typed_inputs.h"
 
 namespace tutti::harness::special_values {
 namespace {
@@ -31,20 +32,9 @@ bool is_nan(T value) {
 }
 
 Operation all_reduce(Dtype dtype, Op op, int ranks) {
-  return {.problem = {.collective = Collective::all_reduce, .ranks = ranks},
-          .dtype = dtype,
-          .op = op,
-          .count = kElements,
-          .salt = 3,
-          .values = Values::special};
+  return all_reduce_of(dtype, op, ranks, kElements, Values::special);
 }
 
-template <class T>
-std::vector<T> input(const Operation& operation, int rank) {
-  std::vector<T> values(kElements);
-  fill_input(std::as_writable_bytes(std::span(values)), input_of(operation, rank));
-  return values;
-}
 template <class T>
 std::vector<T> expected(const Operation& operation) {
   std::vector<T> values(kElements);
