@@ -34,6 +34,11 @@ void Engine::note_counts(const BlockTable& blocks, std::uint64_t number) {
 }
 
 void Engine::tell(const Standing& standing) {
+  if (standing.wait == Wait::generation) {
+    // It has not started, so it is not noted yet; whoever reads of its number would take it for the call before it.
+    BoundEntry& entry = *pending(starting_).entry;
+    if (&entry != noted_) note(entry, standing.operation);
+  }
   journal_.standing.write(standing);
   is_told_ = true;
 }
@@ -46,6 +51,7 @@ void Engine::withdraw_standing() {
 Status Engine::look(const Ticket& ticket) {
   const Standing standing = standing_of(ticket);
   tell(standing);
+  TUTTI_RETURN_IF_ERROR(failed_);
   return standing.operation == 0 || standing.peer < 0 ? Status() : compare_with(standing.peer);
 }
 
