@@ -40,6 +40,16 @@ bool Comparison::is_right(const WrongElement& element) const {
   return is_any_nan_right_ && !is_poison(element) && is_nan(element.expected, dtype_) && is_nan(element.actual, dtype_);
 }
 
+bool Comparison::holds_poison(const WrongElement& element) const {
+  const std::uint64_t unlike_poison = element.actual ^ poison_[element.index % 2];
+  const std::uint64_t unlike_expected = element.actual ^ element.expected;
+  for (std::size_t byte = 0; byte < size_of(dtype_); ++byte) {
+    const std::uint64_t mask = std::uint64_t{0xff} << (8 * byte);
+    if ((unlike_poison & mask) != 0 && (unlike_expected & mask) != 0) return false;
+  }
+  return true;
+}
+
 bool Comparison::add_wrong(const WrongElement& element) {
   const bool is_first = result_.wrong == 0;
   if (is_first) {
@@ -49,7 +59,7 @@ bool Comparison::add_wrong(const WrongElement& element) {
   }
   ++result_.wrong;
   result_.last_bad = element.index;
-  if (is_poison(element)) ++poisoned_;
+  if (holds_poison(element)) ++poisoned_;
   if (wrong_.size() < Evidence::kMost) wrong_.push_back(element);
   return is_first;
 }

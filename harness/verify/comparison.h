@@ -40,6 +40,8 @@ class Comparison {
   [[nodiscard]] bool is_poison(const WrongElement& element) const {
     return element.actual == poison_[element.index % 2];
   }
+  /// Whether what is wrong of the element is the poison: of one that was written in part, not all of its bytes.
+  [[nodiscard]] bool holds_poison(const WrongElement& element) const;
 
   Dtype dtype_;
   bool is_any_nan_right_;

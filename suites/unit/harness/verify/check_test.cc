@@ -222,6 +222,22 @@ TEST(VerifyOutput, SaysThatTheLastElementWasNotWritten) {
   EXPECT_EQ(verify(operation, 0, output).diagnosis, "2 elements still hold the poison: they were not written");
 }
 
+TEST(VerifyOutput, SaysThatElementsWereNotWrittenAlsoWhereOneWasInPart) {
+  for (const Dtype dtype : {Dtype::f16, Dtype::i32, Dtype::f64}) {
+    const Operation operation = all_reduce(dtype, Op::sum, 67);
+    auto output = right_output(operation, 0);
+    const std::size_t unwritten = 33 * size_of(dtype) + size_of(dtype) / 2;
+    std::vector<std::byte> poison(output.size());
+    fill_poison(poison, operation.salt);
+    std::copy_n(poison.end() - static_cast<std::ptrdiff_t>(unwritten), unwritten,
+                output.end() - static_cast<std::ptrdiff_t>(unwritten));
+    const CheckResult result = verify(operation, 0, output);
+    EXPECT_EQ(result.wrong, 34) << to_string(dtype);
+    EXPECT_EQ(result.diagnosis, "34 elements still hold the poison: they were not written") << to_string(dtype);
+    EXPECT_FALSE(result.tells_cause);
+  }
+}
+
 TEST(VerifyOutput, RecognisesPreviousDataAndPreviousPoison) {
   for (const Operation& operation : {all_reduce(Dtype::i32, Op::max), all_to_all(), broadcast()}) {
     Operation previous = operation;
