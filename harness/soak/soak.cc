@@ -199,8 +199,8 @@ Status Seat::land(std::size_t index) {
 
 Status Seat::check(std::chrono::nanoseconds timeout) const {
   if (flights_.empty() || monotonic_ns() - last_landed_ns_ < timeout.count()) return {};
-  return error(Code::timeout, "rank {} has completed nothing for {} s; {}: {}{}", world_->rank(),
-               timeout.count() / 1000000000, flights_.front()->name(), flights_.front()->position(),
+  return error(Code::timeout, "rank {} has completed nothing for {:.3g} s; {}: {}{}", world_->rank(),
+               std::chrono::duration<double>(timeout).count(), flights_.front()->name(), flights_.front()->position(),
                flights_.front()->report());
 }
 
