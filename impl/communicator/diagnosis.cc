@@ -175,6 +175,16 @@ std::string last_text(const Calls& calls, std::uint64_t number) {
                          : fmt::format("operation {}", number);
 }
 
+/// Of a rank that has not told where it waits: what it has completed before the last operation that it has started. A
+/// repeated short call tells nothing, but no more operations are in flight than there are generations.
+std::string completed_at_least(const Domain& domain, const Calls& calls) {
+  const auto generations = static_cast<std::uint64_t>(domain.shape().generations);
+  const std::uint64_t least = calls.started > generations ? calls.started - generations : 0;
+  const std::uint64_t known = std::max(calls.finished, least);
+  if (known == 0) return calls.started == 1 ? "has completed no operation, " : "";
+  return fmt::format("has completed {}{}, ", known + 1 == calls.started ? "" : "at least ", last_text(calls, known));
+}
+
 /// `newest`: the last operation that any rank has started.
 std::string progress_text(const Domain& domain, const Calls& calls, std::uint64_t newest) {
   const std::string completed = calls.finished == 0 ? std::string("has completed no operation")
@@ -188,7 +198,8 @@ std::string progress_text(const Domain& domain, const Calls& calls, std::uint64_
   }
   if (calls.started == newest) {
     if (calls.finished == newest) return completed + (calls.has_left ? " and has left" : "");
-    return fmt::format("{} in {}", calls.has_left ? "has left" : "is", last_text(calls, newest));
+    return fmt::format("{}{} in {}", completed_at_least(domain, calls), calls.has_left ? "has left" : "is",
+                       last_text(calls, newest));
   }
   const std::string last = calls.started == 0 ? std::string("it has made no call")
                                               : fmt::format("its last is {}{}", last_text(calls, calls.started),

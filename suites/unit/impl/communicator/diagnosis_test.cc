@@ -625,7 +625,24 @@ TEST_F(FewSlots, SayWhoHasLeftInAnOperation) {
   ranks_[1] = nullptr;
   EXPECT_EQ(on(0).report(),
             "\n  rank 0 has not called operation 1: it has made no call"
-            "\n  rank 1 has left in operation 1 (barrier dissemination)");
+            "\n  rank 1 has completed no operation, has left in operation 1 (barrier dissemination)");
+}
+
+TEST_F(FewSlots, SayWhatWasCompletedAlsoOfARankThatHasToldNothing) {
+  const Call barrier{.collective = Collective::barrier};
+  const auto make_one = [&] {
+    Work zero = post(0, barrier), one = post(1, barrier);
+    while (!zero.test().value() || !one.test().value()) {
+    }
+  };
+  make_one();
+  const Work second = post(1, barrier);
+  EXPECT_THAT(on(0).report(),
+              EndsWith("\n  rank 1 has completed operation 1 (barrier dissemination), is in operation 2 "
+                       "(barrier dissemination)"));
+  const Work third = post(1, barrier);
+  EXPECT_THAT(on(0).report(), EndsWith("\n  rank 1 has completed at least operation 1 (barrier dissemination), is in "
+                                       "operation 3 (barrier dissemination)"));
 }
 
 /// Ranks as tasks, of which the last does not call; `look` gets the communicators once they have waited for a while.
