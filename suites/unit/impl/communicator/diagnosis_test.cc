@@ -677,6 +677,60 @@ TEST(DiagnosisAsTasks, ThePollingRanksSayWhereTheyStand) {
   });
 }
 
+TEST(DiagnosisAsTasks, OfSeveralRanksThatAreWaitedForTheMissingOneIsNamed) {
+  const auto domain = local::open_domain(local::shape_for(3)).value();
+  const auto zero = Communicator::create(*domain, 0, {.prove_plans = false}).value();
+  const auto one = Communicator::create(*domain, 1, {.prove_plans = false}).value();
+  const Problem problem{.collective = Collective::all_reduce, .ranks = 3};
+  const Schedule schedule = schedule_of(*find_algorithm(problem.collective, "one_shot").value(), problem);
+  std::array<float, 8> in{}, out{};
+  Call call = reduction(8);
+  call.input = in.data();
+  call.output = out.data();
+  call.schedule = &schedule;
+  const Work there = one->post(call).value(), here = zero->post(call).value();
+  EXPECT_THAT(here.position(), EndsWith(": waits for phase 1 of rank 2"));
+}
+
+// Rank 3 waits for rank 2, which has not called; that rank 0 has made another call, and is done with it, is nobody's
+// affair until the time is over.
+TEST(DiagnosisAsTasks, AtTheDeadlineARankThatMadeAnotherCallIsNamedWhereverItIs) {
+  constexpr int kRanks = 4;
+  const auto domain = local::open_domain(local::shape_for(kRanks)).value();
+  std::array<std::unique_ptr<Communicator>, kRanks> ranks;
+  std::array<std::vector<float>, kRanks> values;
+  std::vector<Schedule> schedules;
+  for (const int root : {0, 1}) {
+    const Problem problem{.collective = Collective::broadcast, .ranks = kRanks, .root = root};
+    schedules.push_back(schedule_of(*find_algorithm(problem.collective, "chain").value(), problem));
+  }
+  const auto post = [&](std::size_t rank, int root) {
+    return ranks[rank]
+        ->post({.collective = Collective::broadcast,
+                .root = root,
+                .count = 16,
+                .input = values[rank].data(),
+                .output = values[rank].data(),
+                .is_in_place = true,
+                .schedule = &schedules[static_cast<std::size_t>(root)]})
+        .value();
+  };
+  std::vector<Work> works;
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    ranks[rank] = Communicator::create(*domain, static_cast<int>(rank), {.prove_plans = false}).value();
+    values[rank].resize(16);
+    for (const int root : {0, 1}) works.push_back(post(rank, root));
+  }
+  const auto is_done = [](Work& work) { return work.test().value(); };
+  while (std::ranges::count_if(works, is_done) < std::ssize(works)) {
+  }
+  ASSERT_TRUE(post(0, 0).test().value()) << "the root of a chain waits for nobody";
+  const Status status = post(3, 1).wait(milliseconds(200));
+  EXPECT_EQ(status.code(), Code::mismatch);
+  EXPECT_THAT(std::string(status.message()),
+              StartsWith("rank 3 and rank 0 do not agree on operation 3: root 1 and 0 (rank 3 calls "));
+}
+
 TEST(DiagnosisAsTasks, OfManyRanksThoseFurthestBehindAreShown) {
   without_the_last(270, [](Communicator& communicator) {
     const std::string report = communicator.report();
