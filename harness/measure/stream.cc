@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "harness/measure/check.h"
+
 namespace tutti::harness {
 namespace {
 
@@ -33,7 +35,8 @@ class Stream {
       : host_(host), variant_(variant), options_(options) {}
 
   Result<StreamResult> run() {
-    variant_.refill(options_.salt);
+    result_.last_salt = options_.salt;
+    variant_.refill(result_.last_salt);
     TUTTI_RETURN_IF_ERROR(untimed());
     if (options_.checks > 0) variant_.poison_outputs();
     host_.announce(Activity::operation);
@@ -135,9 +138,10 @@ class Stream {
 
   /// Rounds until one is bad.
   Status check() {
-    for (int round = 0; round < options_.checks && result_.wrong == 0; ++round) {
+    const int rounds = options_.checks == 0 ? 0 : std::max(options_.checks, passes_of(variant_));
+    for (int round = 0; round < rounds && result_.wrong == 0; ++round) {
       if (round > 0 || variant_.instance().is_in_place) {
-        variant_.refill(options_.salt + 1 + static_cast<std::uint64_t>(round));
+        variant_.refill(++result_.last_salt);
         TUTTI_RETURN_IF_ERROR(untimed());
       }
       const Damage damage = variant_.verify();

@@ -4,7 +4,9 @@
 //   refill | an untimed operation | poison | loop, timed | verify | (refill, other data | operation | verify) ...
 //
 // Out of place the first check is that of the loop's own result: its outputs were poisoned just before. In place the
-// loop feeds on its own results, so every check there is of a further operation after a refill.
+// loop feeds on its own results, so every check there is of a further operation after a refill. Where one operation
+// does not have every rank in every element (passes_of in check.h), there are as many checks as it takes until they
+// have.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +29,8 @@ struct StreamOptions {
   int operations = 20;
   Blocking blocking = Blocking::none;
   bool times_each = false;  ///< the clock is read after every operation, which takes some 30 ns
-  int checks = 1;           ///< rounds; 0: nothing is checked
-  std::uint64_t salt = 0;   ///< of the first refill; `checks` + 1 numbers are used
+  int checks = 1;           ///< rounds, and more where passes take them; 0: nothing is checked
+  std::uint64_t salt = 0;   ///< of the first refill; those after it have the next numbers
 };
 
 /// What all hosts know afterwards.
@@ -41,6 +43,7 @@ struct StreamResult {
   std::int64_t wrong = 0;          ///< elements, on all hosts and in all rounds
   std::int64_t failed_checks = 0;  ///< rounds x hosts
   std::string reason;              ///< the first host's that has one
+  std::uint64_t last_salt = 0;     ///< of the last refill
 };
 
 /// Errors: those of the host and of the variant.

@@ -180,6 +180,38 @@ class Table(unittest.TestCase):
         self.assertEqual([(row[8], row[12]) for row in rows(done.out)], [("N/A", "N/A")], done)
         self.assertEqual(len(next(line for line in done.out.splitlines() if line.startswith(" "))), 116)
 
+    def recorded(self, program, *words):
+        """The result, and the rows that `--csv` and `--json` get, which are the same."""
+        with support.tempfile.TemporaryDirectory() as folder:
+            done = perf(program, *words, "--csv", f"{folder}/x.csv", "--json", f"{folder}/x.json")
+            self.assertEqual(done.code, 0, done)
+            found = support.read_csv(f"{folder}/x.csv")[1]
+            self.assertEqual(support.differences(found, support.read_json(f"{folder}/x.json")["rows"]), [])
+            return done, found
+
+    def test_where_a_narrow_float_cannot_add_all_ranks_every_rank_is_checked_in_passes(self):
+        words = ["-b", "16", "-e", "16", "-n", "2", "-d", "f8e5m2"]
+        note = "# Validation of f8e5m2 sums: 2 passes of 15 ranks, 17 cannot be added exactly\n"
+        done, found = self.recorded("all_reduce_perf", *words, "-t", "17")
+        self.assertEqual(done.out.count(note), 1, done)
+        self.assertEqual([(row["placement"], row["checked_on"], row["verdict"]) for row in found],
+                         [("out", "timed; 2 passes of 15 ranks", "ok"), ("in", "further; 2 passes of 15 ranks", "ok")])
+        for program, more in (("all_reduce_perf", ["-t", "15"]), ("all_reduce_perf", ["-t", "17", "-c", "0"]),
+                              ("all_reduce_perf", ["-t", "17", "-o", "max"]), ("all_gather_perf", ["-t", "17"])):
+            self.assertNotIn("Validation of", perf(program, *words, *more).out, (program, more))
+
+    def test_records_say_how_exact_and_reproducible_sums_are(self):
+        words = ["-b", "4K", "-e", "4K", "-n", "2", "-g", "3"]
+        for program, more, is_summed in (("all_reduce_perf", ["-d", "half"], True), ("reduce_perf", [], True),
+                                         ("all_reduce_perf", ["-d", "int32"], False), ("broadcast_perf", [], False),
+                                         ("all_reduce_perf", ["-c", "0"], False)):
+            for row in self.recorded(program, *words, *more)[1]:
+                self.assertEqual(row["same_on_repeats"], "yes" if is_summed else "", row)
+                self.assertEqual(row["same_on_ranks"], "yes" if is_summed and program == "all_reduce_perf" else "", row)
+                self.assertEqual(row["error_ulp"] != "", is_summed, row)
+                if is_summed:
+                    self.assertLess(0, float(row["error_ulp"]), row)
+
     def test_bandwidths_follow_from_size_and_time(self):
         factor = {"all_reduce_perf": 4 / 3, "broadcast_perf": 1, "reduce_perf": 1, "sendrecv_perf": 1}
         for program in PROGRAMS:

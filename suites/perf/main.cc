@@ -183,6 +183,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, i
   const int ranks = world.processes * settings.ranks_here();
   TUTTI_RETURN_IF_ERROR(check_for(settings, program, ranks));
   if (has_counts(program.collective)) TUTTI_RETURN_IF_ERROR(add_traffic(settings, ranks));
+  for (std::string& note : notes_on_passes(program, settings, ranks)) settings.notes.push_back(std::move(note));
   std::string arguments = fmt::format("{}\n{}", program.name, words(1, argc, argv));
   if (has_counts(program.collective)) arguments += "\n" + settings.traffic.name();
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<harness::JoinedJob> job,

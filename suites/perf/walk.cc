@@ -7,8 +7,11 @@
 #include <numeric>
 #include <unistd.h>
 
+#include "harness/measure/check.h"
+#include "harness/measure/precision.h"
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
+#include "harness/verify/inputs.h"
 
 namespace tutti::perf {
 namespace {
@@ -163,7 +166,7 @@ class Walk {
                                                     .times_each = settings_.times_each || has_records,
                                                     .checks = settings_.checks,
                                                     .salt = salt_}));
-    salt_ += static_cast<std::uint64_t>(settings_.checks) + 1;
+    salt_ = result.last_salt + 1;
     result_.most_buffer_bytes = std::max(result_.most_buffer_bytes, variant.buffer_bytes_here() * ranks());
     const double time_us = reported_us(result, settings_.average);
     Measurement measured;
@@ -176,20 +179,34 @@ class Walk {
     result_.failed_checks += result.failed_checks;
     result_.bus_sum += measured.bandwidths.bus;
     ++result_.placements;
-    report.records.push_back(record_of(one, result));
-    if (result.wrong > 0) report.diagnoses.push_back(fmt::format("{}: {}", case_id(one), result.reason));
+    harness::Row row = record_of(variant, result);
+    if (has_records && settings_.checks > 0) TUTTI_RETURN_IF_ERROR(add_precision(variant, measured, row));
+    if (row.wrong.value_or(0) > 0) report.diagnoses.push_back(fmt::format("{}: {}", row.case_id, row.reason));
+    report.records.push_back(std::move(row));
     return measured;
   }
 
-  [[nodiscard]] harness::Row record_of(const Case& one, const StreamResult& result) const {
+  [[nodiscard]] harness::Row record_of(const Variant& variant, const StreamResult& result) const {
+    const Case& one = variant.instance();
     harness::Row row = harness::row_of(one);
     harness::set_times(row, harness::summarise(result.each_us), one.problem());
     if (settings_.checks == 0) return row;
     row.wrong = result.wrong;
     row.verdict = result.wrong == 0 ? harness::Verdict::ok : harness::Verdict::wrong;
     row.reason = result.reason;
-    row.checked_on = one.is_in_place ? "further" : "timed";
+    row.checked_on = (one.is_in_place ? "further" : "timed") + harness::inputs_text(variant);
     return row;
+  }
+
+  /// How exact and how reproducible a sum is; what is beyond its bound counts as wrong in the table too.
+  Status add_precision(Variant& variant, Measurement& measured, harness::Row& row) {
+    if (!harness::has_precision(variant.instance())) return {};
+    TUTTI_ASSIGN_OR_RETURN(const harness::Precision precision, harness::measure_precision(place_.host, variant));
+    harness::set_precision(row, precision);
+    if (precision.damage.wrong == 0) return {};
+    *measured.wrong += precision.damage.wrong;
+    ++result_.failed_checks;
+    return {};
   }
 
   const Program& program_;
@@ -209,6 +226,20 @@ double WalkResult::average() const {
 
 Result<WalkResult> walk(const Program& program, const Settings& settings, const WalkPlace& place, const OnRow& on_row) {
   return Walk(program, settings, place, on_row).run();
+}
+
+std::vector<std::string> notes_on_passes(const Program& program, const Settings& settings, int ranks) {
+  std::vector<std::string> notes;
+  if (!is_reducing(program.collective) || settings.checks == 0) return notes;
+  for (const Dtype dtype : settings.dtypes) {
+    const auto takes_passes = [&](Op op) { return harness::passes_of(dtype, op, ranks) > 1; };
+    const auto op = std::ranges::find_if(settings.ops, takes_passes);
+    if (op == settings.ops.end()) continue;
+    notes.push_back(fmt::format("Validation of {} sums: {} passes of {} ranks, {} cannot be added exactly",
+                                to_string(dtype), harness::passes_of(dtype, *op, ranks),
+                                harness::contributors_of(dtype, *op, ranks), ranks));
+  }
+  return notes;
 }
 
 std::int64_t most_bytes_that_fit(const Settings& settings, int ranks) {

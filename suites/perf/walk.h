@@ -49,6 +49,9 @@ using OnRow = std::function<Status(const Report&)>;
 [[nodiscard]] Result<WalkResult> walk(const Program& program, const Settings& settings, const WalkPlace& place,
                                       const OnRow& on_row);
 
+/// A line for each dtype of which so many ranks cannot be added exactly: how its sums are checked.
+[[nodiscard]] std::vector<std::string> notes_on_passes(const Program& program, const Settings& settings, int ranks);
+
 /// The largest size not above -e of which the buffers of all ranks fit this machine.
 [[nodiscard]] std::int64_t most_bytes_that_fit(const Settings& settings, int ranks);
 

@@ -10,6 +10,7 @@
 #include "harness/backends/tutti/backend.h"
 #include "harness/measure/cell.h"
 #include "harness/measure/check.h"
+#include "harness/measure/stream.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/impl/prove/programs.h"
@@ -112,6 +113,24 @@ TEST(Passes, ARunCatchesAForgottenRankOfFortyHoweverLittleTimeThereIs) {
     EXPECT_EQ(rows.value()[0].verdict, Verdict::wrong);
     EXPECT_EQ(rows.value()[1].verdict, Verdict::ok) << rows.value()[1].reason;
     for (const Row& row : rows.value()) EXPECT_THAT(row.checked_on, HasSubstr("timed; 3 passes of 15 ranks"));
+  }
+}
+
+TEST(Passes, ALoopOfADropInProgramIsCheckedUntilAForgottenRankOfFortyShows) {
+  for (const bool is_in_place : {false, true}) {
+    for (int forgotten = 0; forgotten < kRanks; forgotten += 3) {
+      Place place(forgotten);
+      Case one = case_of(Dtype::f8e5m2, Op::sum, "forgetful");
+      one.is_in_place = is_in_place;
+      one.cadence = Cadence::streaming;
+      Variant variant = place.variant(one);
+      const auto result = measure_stream(place.host(), variant, {.operations = 2, .salt = 5});
+      ASSERT_TRUE(result.is_ok()) << result.status().message();
+      EXPECT_EQ(result.value().failed_checks, 1) << forgotten << (is_in_place ? " in place" : "");
+      const auto unchecked = measure_stream(place.host(), variant, {.operations = 2, .checks = 0});
+      ASSERT_TRUE(unchecked.is_ok()) << unchecked.status().message();
+      EXPECT_EQ(unchecked.value().wrong, 0);
+    }
   }
 }
 
