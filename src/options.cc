@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <limits>
 
 #include <fmt/ranges.h>
@@ -11,6 +10,7 @@
 #include "harness/faults/fault.h"
 #include "harness/measure/flush.h"
 #include "harness/measure/rotation.h"
+#include "harness/report/file.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "src/number.h"
@@ -196,26 +196,6 @@ const std::array kOptions{
 };
 #undef TUTTI_SETS
 
-/// Whether both name one file, which need not exist yet: by different spellings, or as links.
-bool is_same_file(const std::string& one, const std::string& other) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  if (fs::equivalent(one, other, failure)) return true;
-  const fs::path path = fs::weakly_canonical(fs::absolute(one, failure), failure);
-  return path == fs::weakly_canonical(fs::absolute(other, failure), failure) && !failure;
-}
-
-struct FileOption {
-  std::string_view name;
-  const std::string& path;
-};
-/// That two options do not name one file.
-Status check_apart(const FileOption& one, const FileOption& other, std::string_view ending) {
-  if (one.path.empty() || other.path.empty() || !is_same_file(one.path, other.path)) return {};
-  return error(Code::invalid_argument, "{} and {} are both '{}': did you mean '{}{}' for {}?", one.name, other.name,
-               one.path, std::filesystem::path(one.path).replace_extension().string(), ending, other.name);
-}
-
 /// As `choices` have it; null where they leave it out. Where there are none, every row of a sweep.
 const OptionChoice* find_choice(const std::vector<OptionChoice>& choices, std::string_view name) {
   const auto found = std::ranges::find(choices, name, &OptionChoice::name);
@@ -395,9 +375,10 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     return error(Code::invalid_argument, "--skew: must be shorter than --timeout, which is {} ms",
                  std::chrono::duration_cast<std::chrono::milliseconds>(settings.sweep.timeout).count());
   }
-  TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
-  TUTTI_RETURN_IF_ERROR(check_apart({"--csv", settings.csv}, {"--samples", settings.samples}, ".samples.csv"));
-  TUTTI_RETURN_IF_ERROR(check_apart({"--json", settings.json}, {"--samples", settings.samples}, ".samples.csv"));
+  TUTTI_RETURN_IF_ERROR(harness::check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
+  TUTTI_RETURN_IF_ERROR(harness::check_apart({"--csv", settings.csv}, {"--samples", settings.samples}, ".samples.csv"));
+  TUTTI_RETURN_IF_ERROR(
+      harness::check_apart({"--json", settings.json}, {"--samples", settings.samples}, ".samples.csv"));
   return settings;
 }
 

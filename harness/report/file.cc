@@ -9,6 +9,17 @@
 #include <system_error>
 
 namespace tutti::harness {
+namespace {
+
+bool is_same_file(const std::string& one, const std::string& other) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  if (fs::equivalent(one, other, failure)) return true;
+  const fs::path path = fs::weakly_canonical(fs::absolute(one, failure), failure);
+  return path == fs::weakly_canonical(fs::absolute(other, failure), failure) && !failure;
+}
+
+}  // namespace
 
 Status cannot_write(Code code, const std::string& path, int error_number) {
   const std::filesystem::path directory = std::filesystem::path(path).parent_path();
@@ -50,6 +61,12 @@ Status replace_file(Code code, const std::string& path, std::string_view text) {
   const Status status = cannot_write(code, path, !is_written ? write_error : !is_closed ? close_error : errno);
   std::remove(aside.c_str());
   return status;
+}
+
+Status check_apart(const FileOption& one, const FileOption& other, std::string_view ending) {
+  if (one.path.empty() || other.path.empty() || !is_same_file(one.path, other.path)) return {};
+  return error(Code::invalid_argument, "{} and {} are both '{}': did you mean '{}{}' for {}?", one.name, other.name,
+               one.path, std::filesystem::path(one.path).replace_extension().string(), ending, other.name);
 }
 
 Result<std::string> read_file(const std::string& path) {

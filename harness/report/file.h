@@ -20,6 +20,15 @@ namespace tutti::harness {
 /// it, then renamed. Errors: `code`, as cannot_write; the file is then as it was.
 [[nodiscard]] Status replace_file(Code code, const std::string& path, std::string_view text);
 
+/// A file that an option names; an empty path: it names none.
+struct FileOption {
+  std::string_view name;
+  const std::string& path;
+};
+/// That two options do not name one file, which need not exist yet: neither by different spellings nor as links.
+/// Errors: invalid_argument; it proposes the path with `ending` for the other option.
+[[nodiscard]] Status check_apart(const FileOption& one, const FileOption& other, std::string_view ending);
+
 /// The whole of a file that the user named. Errors: invalid_argument naming the path and the reason.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 

@@ -225,6 +225,8 @@ class Table(unittest.TestCase):
         pairs = {(row[2], row[3]) for row in rows(done.out)}
         dtypes = "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2".split()
         self.assertLessEqual({(dtype, op) for dtype in dtypes for op in "sum prod max min avg".split()}, pairs, done)
+        of_int8 = [row[3] for row in rows(done.out) if row[2] == "int8"]
+        self.assertEqual(of_int8, "sum prod max min avg mulsum".split(), "the order of nccl-tests")
         self.assertTrue(all(row[8] == row[12] == "0" for row in rows(done.out)), done)
 
     def test_roots(self):
@@ -386,6 +388,7 @@ class Flags(unittest.TestCase):
         self.refused("stray", names=["'stray'"])
         self.refused("-r", "3", "-g", "3", names=["-r", "0 to 2"], program="broadcast_perf")
         self.refused("--csv", "/nowhere/x.csv", names=["/nowhere/x.csv"])
+        self.refused("--csv", "rows", "--json", "./rows", names=["--csv", "--json", "'rows'", "'rows.json'"])
 
     def test_long_names_and_fractions_of_units(self):
         done = perf("all_reduce_perf", "--minbytes=0.5K", "--maxbytes", "1k", "--stepfactor", "2", "--iters", "2")
@@ -522,9 +525,11 @@ class Launch(unittest.TestCase):
 
     @needs_mpirun
     def test_a_mistake_is_told_once(self):
-        done = under_mpirun(3, "all_reduce_perf", "-o", "sun")
-        self.assertEqual(done.code, 2, done)
-        self.assertEqual(done.err.count("unknown op 'sun'"), 1, done)
+        for program, words, said in (("all_reduce_perf", ["-o", "sun"], "unknown op 'sun'"),
+                                     ("broadcast_perf", ["-r", "7"], "root 7 of 3 ranks")):
+            done = under_mpirun(3, program, *words)
+            self.assertEqual(done.code, 2, done)
+            self.assertEqual(done.err.count(said), 1, done)
 
     @needs_mpirun
     def test_tutti_itself_joins_no_job(self):

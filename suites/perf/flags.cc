@@ -10,6 +10,7 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/report/file.h"
 #include "impl/types/names.h"
 
 namespace tutti::perf {
@@ -91,18 +92,19 @@ Status set_factor(Value value) {
   return set_number<1, kAny, &Settings::factor>(value);
 }
 
+/// In the order in which nccl-tests runs them.
+constexpr std::array kOps{Op::sum, Op::prod, Op::max, Op::min, Op::avg, Op::premul_sum};
+
 std::vector<std::string> op_names() {
   std::vector<std::string> names;
-  for (const Op op : all_ops()) {
-    if (!op_name(op).empty()) names.emplace_back(op_name(op));
-  }
+  for (const Op op : kOps) names.emplace_back(op_name(op));
   return names;
 }
 
 Status set_ops(Value value) {
   value.settings.ops.clear();
-  for (const Op op : all_ops()) {
-    if (!op_name(op).empty() && (value.text == "all" || value.text == op_name(op))) value.settings.ops.push_back(op);
+  for (const Op op : kOps) {
+    if (value.text == "all" || value.text == op_name(op)) value.settings.ops.push_back(op);
   }
   if (!value.settings.ops.empty()) return {};
   std::vector<std::string> names = op_names();
@@ -191,7 +193,7 @@ constexpr std::array kFlags{
         "0, 2: each rank goes on when its operation has ended; 1, 3: all wait for each other, within, outside the time",
         set_number<0, 3, &Settings::blocking>},
     Flag{'y', "stream_null", "0/1", "no meaning here", note<'y'>},
-    Flag{'T', "timeout", "SECONDS", "deadline of the meeting and of each operation (60)", set_timeout},
+    Flag{'T', "timeout", "SECONDS", "deadline of the meeting and of each operation; 0: 60 (60)", set_timeout},
     Flag{'G', "cudagraph", "N", "no meaning here", note<'G'>},
     Flag{'C', "report_cputime", "0/1", "show rank 0's own time: on CPU ranks the call is the work",
          set_number<0, 1, &Settings::reports_cputime>},
@@ -279,12 +281,7 @@ Status check_operations(const Settings& settings) {
 
 }  // namespace
 
-std::string_view op_name(Op op) {
-  const std::string_view name = to_string(op);
-  if (name == "premul_sum") return "mulsum";
-  constexpr std::array<std::string_view, 5> kSame{"sum", "prod", "max", "min", "avg"};
-  return std::find(kSame.begin(), kSame.end(), name) != kSame.end() ? name : std::string_view();
-}
+std::string_view op_name(Op op) { return op == Op::premul_sum ? "mulsum" : to_string(op); }
 
 Result<Settings> parse_flags(int argc, char** argv) {
   std::string letters = ":";
@@ -313,6 +310,7 @@ Result<Settings> parse_flags(int argc, char** argv) {
     return error(Code::invalid_argument, "'{}' belongs to no flag: flags are -b 8 or --minbytes 8 (--help lists all)",
                  shown(argv[optind]));
   }
+  TUTTI_RETURN_IF_ERROR(harness::check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
   TUTTI_RETURN_IF_ERROR(check_sizes(settings));
   TUTTI_RETURN_IF_ERROR(check_operations(settings));
   return settings;

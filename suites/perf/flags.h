@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,11 @@ struct Settings {
   std::vector<std::string> notes;  ///< on what was asked for and has no meaning here
 
   [[nodiscard]] int ranks_here() const { return threads * devices; }
+  /// Beyond any size where the product is.
   [[nodiscard]] std::int64_t next_size(std::int64_t size) const {
-    return factor > 1 ? size * factor : size + step_bytes;
+    constexpr std::int64_t kBeyond = std::numeric_limits<std::int64_t>::max();
+    if (factor == 1) return size + step_bytes;
+    return size > kBeyond / factor ? kBeyond : size * factor;
   }
 };
 

@@ -178,12 +178,18 @@ int conclude(const char* program, Reports& reports, const WalkResult& result, st
   return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : exit_ok;
 }
 
-Result<int> run(const Program& program, Settings settings, const World& world, int argc, char** argv) {
-  TUTTI_ASSIGN_OR_RETURN(const std::optional<double> least, least_bandwidth());
+/// What flags alone do not say: the least bandwidth, empty where none was asked for, and alltoallv's traffic.
+/// Errors: invalid_argument, the same in all processes that were started alike.
+Result<std::optional<double>> complete(Settings& settings, const Program& program, const World& world) {
   const int ranks = world.processes * settings.ranks_here();
   TUTTI_RETURN_IF_ERROR(check_for(settings, program, ranks));
   if (has_counts(program.collective)) TUTTI_RETURN_IF_ERROR(add_traffic(settings, ranks));
   for (std::string& note : notes_on_passes(program, settings, ranks)) settings.notes.push_back(std::move(note));
+  return least_bandwidth();
+}
+
+Result<int> run(const Program& program, Settings settings, const World& world, std::optional<double> least, int argc,
+                char** argv) {
   std::string arguments = fmt::format("{}\n{}", program.name, words(1, argc, argv));
   if (has_counts(program.collective)) arguments += "\n" + settings.traffic.name();
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<harness::JoinedJob> job,
@@ -244,7 +250,9 @@ int main_of(int argc, char** argv) {
     fmt::print("{}", settings.value().wants_help ? help_text(program.value()) : version() + "\n");
     return exit_ok;
   }
-  const auto code = run(program.value(), std::move(settings).value(), world.value(), argc, argv);
+  const auto least = complete(settings.value(), program.value(), world.value());
+  if (!least.is_ok()) return is_first ? complain(argv[0], least.status()) : exit_code_of(least.status());
+  const auto code = run(program.value(), std::move(settings).value(), world.value(), least.value(), argc, argv);
   return code.is_ok() ? code.value() : complain(argv[0], code.status());
 }
 
