@@ -60,6 +60,7 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
   fmt::print("{}: mix {:016x}, {} results verified, {} wrong, {} barriers judged, {} not run\n", command_of(spec),
              harness::Mix(spec.seed, spec.ranks, spec.operations).hash(), result.verified, result.wrong,
              result.barriers, not_run);
+  fmt::print("  up to {} operations in flight on one rank, waited for in random order\n", result.most_in_flight);
   fmt::print(
       "  before and after: {} and {} descriptors, {} and {} processes, {} and {} mappings of shared memory; new "
       "in /dev/shm: {}; in the ranks: {:+} descriptors, {:+} mappings of groups\n",

@@ -27,6 +27,7 @@ struct Report {
   std::int64_t verified = 0;
   std::int64_t wrong = 0;
   std::int64_t barriers = 0;
+  std::int64_t most_in_flight = 0;
   std::int64_t descriptors = 0;
   std::int64_t mappings = 0;
   std::array<char, 1024> first_wrong{};
@@ -178,6 +179,7 @@ Status Seat::post_next() {
   }
   TUTTI_ASSIGN_OR_RETURN(auto flight, Flight::post(*on, operation));
   flights_.push_back(std::move(flight));
+  report.most_in_flight = std::max<std::int64_t>(report.most_in_flight, std::ssize(flights_));
   return {};
 }
 
@@ -295,6 +297,7 @@ Result<SoakResult> conclude(Host& host, const Report& mine, const Reasons& not_r
     result.verified += report.verified;
     result.wrong += report.wrong;
     result.barriers += report.barriers;
+    result.most_in_flight = std::max(result.most_in_flight, report.most_in_flight);
     result.leaked_descriptors += report.descriptors;
     result.leaked_mappings += report.mappings;
   }
@@ -308,6 +311,7 @@ std::string to_json(const SoakResult& result) {
                         {"wrong", result.wrong},
                         {"first_wrong", result.first_wrong},
                         {"barriers", result.barriers},
+                        {"most_in_flight", result.most_in_flight},
                         {"not_run", result.not_run},
                         {"leaked_descriptors", result.leaked_descriptors},
                         {"leaked_mappings", result.leaked_mappings},
@@ -322,6 +326,7 @@ Result<SoakResult> soak_from_json(std::string_view text) {
                       .wrong = json.value("wrong", std::int64_t{0}),
                       .first_wrong = json.value("first_wrong", ""),
                       .barriers = json.value("barriers", std::int64_t{0}),
+                      .most_in_flight = json.value("most_in_flight", std::int64_t{0}),
                       .not_run = json.value("not_run", Reasons()),
                       .leaked_descriptors = json.value("leaked_descriptors", std::int64_t{0}),
                       .leaked_mappings = json.value("leaked_mappings", std::int64_t{0}),
@@ -353,6 +358,7 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
     }
     for (const auto& seat : seats) {
       mine.verified += seat->report.verified;
+      mine.most_in_flight = std::max(mine.most_in_flight, seat->report.most_in_flight);
       if (seat->report.wrong > 0) mine.note(seat->report.wrong, seat->report.first_wrong.data());
       for (const auto& [reason, count] : seat->not_run) not_run[reason] += count;
     }

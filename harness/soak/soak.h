@@ -27,6 +27,7 @@ struct SoakResult {
   std::int64_t wrong = 0;
   std::string first_wrong;
   std::int64_t barriers = 0;  ///< of the verified operations, judged by when all ranks entered and left; each once
+  std::int64_t most_in_flight = 0;              ///< operations that one rank had posted and not completed
   std::map<std::string, std::int64_t> not_run;  ///< what the system under test refused, counted alike, by its reason
   std::int64_t leaked_descriptors = 0;
   std::int64_t leaked_mappings = 0;  ///< of memory of groups

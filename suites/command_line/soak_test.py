@@ -38,6 +38,8 @@ class Soak(unittest.TestCase):
             self.assertGreater(int(verified), 400)
             self.assertEqual(int(wrong), 0)
             self.assertGreater(int(barriers), 0)
+            depth, = re.findall(r"(?m)^  up to (\d+) operations in flight on one rank", result.out)
+            self.assertTrue(20 <= int(depth) <= 32, result)
             same = re.search(r"(\d+) and (\d+) descriptors, (\d+) and (\d+) processes, (\d+) and (\d+) mappings of "
                              r"shared memory; new in /dev/shm: nothing; in the ranks: \+0 descriptors, \+0 mappings",
                              result.out)
