@@ -152,7 +152,7 @@ int explain_barrier(const Subject& subject) {
   const Example nothing{.problem = subject.problem};
   const auto told = harness::replay(schedule, nothing);
   if (!told.is_ok()) return complain(told.status());
-  fmt::print("barrier on {} ranks\n\n  {}", subject.problem.ranks,
+  fmt::print("barrier on {} rank{}\n\n  {}", subject.problem.ranks, subject.problem.ranks == 1 ? "" : "s",
              harness::wrapped(harness::meaning_of(Collective::barrier), 2));
   fmt::print("{}\nRank r sleeps r tenths of a second, then it enters:\n",
              steps_page(*subject.algorithm, schedule, nothing, told.value()));

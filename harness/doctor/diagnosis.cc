@@ -52,7 +52,9 @@ std::string processor_text(const Condition& c) {
 std::string caches_text(const Condition& c) {
   std::vector<std::string> texts;
   for (const Cache& cache : c.caches) {
-    texts.push_back(fmt::format("L{} {} (cores {})", cache.level, format_bytes(cache.bytes), cache.shared_cpus));
+    const bool is_own = cache.shared_cpus.find_first_of(",-") == std::string::npos;
+    texts.push_back(fmt::format("L{} {} (core{} {})", cache.level, format_bytes(cache.bytes), is_own ? "" : "s",
+                                cache.shared_cpus));
   }
   return texts.empty() ? std::string(kUnknown) : fmt::format("{}", fmt::join(texts, ", "));
 }

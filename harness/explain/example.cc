@@ -104,12 +104,13 @@ Status check_exact(const Example& example) {
     for (const auto& number : input) largest = std::max(largest, number.value_or(0));
   }
   if (largest <= largest_exact(example.dtype)) return {};
+  const bool double_holds_it = largest <= largest_exact(Dtype::f64);
   return error(Code::invalid_argument,
                "the example of {}{}{} on {} ranks goes up to {:.0f}, and {} holds whole numbers up to {:.0f} only: did "
-               "you mean 'double', or fewer ranks?",
+               "you mean {}fewer ranks?",
                to_string(example.problem.collective), example.op == Op::none ? "" : " with ",
                example.op == Op::none ? "" : to_string(example.op), example.problem.ranks, largest,
-               to_string(example.dtype), largest_exact(example.dtype));
+               to_string(example.dtype), largest_exact(example.dtype), double_holds_it ? "'double', or " : "");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual((result.code, result.err), (0, ""), result)
         for name in ["processor", "cores", "caches", "speed", "time", "memory", "host", "references", "GPUs"]:
             self.assertRegex(result.out, rf"(?m)^  {name} +\S")
+        self.assertNotRegex(result.out, r"\(cores \d+\)", "one core is none of several")
         for line in result.out.splitlines():
             self.assertLessEqual(len(line), 120, line)
 

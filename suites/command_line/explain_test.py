@@ -73,6 +73,7 @@ class Explain(unittest.TestCase):
         for rank, (enters, _) in enumerate(times):
             self.assertGreaterEqual(enters, 100 * rank)
         self.assertGreaterEqual(min(leaves for _, leaves in times), max(enters for enters, _ in times))
+        self.assertTrue(self.explain("barrier", "--ranks", "1").startswith("barrier on 1 rank\n"))
 
     def test_root_op_and_dtype(self):
         page = self.explain("reduce", "--root", "2", "--op", "prod", "--dtype", "int64", "--ranks", "3")

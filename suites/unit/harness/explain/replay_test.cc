@@ -91,7 +91,11 @@ TEST(Example, IsRefusedWhereItsNumbersAreNotExact) {
   const auto refused = example_of(ring, problem, Dtype::bf16, Op::prod);
   EXPECT_EQ(refused.status().code(), Code::invalid_argument);
   EXPECT_THAT(refused.status().message(), testing::HasSubstr("bfloat16 holds whole numbers up to 256 only"));
+  EXPECT_THAT(refused.status().message(), testing::HasSubstr("did you mean 'double', or fewer ranks?"));
   EXPECT_TRUE(example_of(ring, problem, Dtype::f64, Op::prod).is_ok());
+  const Algorithm& direct = algorithm_named(Collective::reduce_scatter, "direct");
+  const auto beyond_all = example_of(direct, {Collective::reduce_scatter, 8, 0}, Dtype::f64, Op::prod);
+  EXPECT_THAT(beyond_all.status().message(), testing::EndsWith("did you mean fewer ranks?")) << "double is what it is";
 }
 
 TEST(Replay, SaysWhoNeverGetsOn) {
