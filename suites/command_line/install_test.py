@@ -4,6 +4,7 @@ back at the build."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -38,6 +39,13 @@ class Moved(unittest.TestCase):
         for name in ["bin/tutti", "share/doc/tutti/LICENSE", "share/doc/tutti/README.md", "share/tutti/schema.json"]:
             self.assertTrue((self.tree / name).is_file(), name)
         self.assertEqual(json.loads((self.tree / "share/tutti/schema.json").read_text()), support.SCHEMA)
+
+    def test_the_pages_that_the_readme_points_at_are_there(self):
+        folder = self.tree / "share/doc/tutti"
+        text = (folder / "README.md").read_text()
+        pages = set(re.findall(r"\]\(([^)#]+)\)", text)) | set(re.findall(r"`([\w/-]+\.md)`", text))
+        self.assertIn("suites/perf/coming-from.md", pages)
+        self.assertEqual([page for page in sorted(pages) if not (folder / page).is_file()], [])
 
     def test_no_file_knows_the_build(self):
         for path in (self.tree / "bin").iterdir():
