@@ -40,7 +40,7 @@ extern const Algorithm k_all_to_all_pairwise;
 const Algorithm k_all_to_all_pairwise{
     .collective = Collective::all_to_all,
     .name = "pairwise",
-    .summary = "one exchange per round over channels; P-1 rounds, in place without staging",
+    .summary = "one exchange per round over channels; P rounds, in place without staging",
     .source = "pairwise exchange, as in MPICH and Open MPI",
     .shape = shape,
     .step_count = step_count,
