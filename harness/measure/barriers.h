@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The barriers after which samples start with --sync library: of each system under test its own.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "harness/measure/start.h"
+#include "harness/measure/systems.h"
+
+namespace tutti::harness {
+
+class Barriers {
+ public:
+  /// One on every system that has one on all hosts. All hosts call it. Errors: those of the host.
+  Status open(const SessionSpec& spec, Host& host, const Domain& domain, Systems& systems);
+
+  /// That samples of this backend can start: after its barrier, or because no barriers were opened.
+  /// Errors: unavailable with why it has none.
+  [[nodiscard]] Status has_start(const std::string& backend) const;
+  /// Null where this backend has none.
+  [[nodiscard]] Variant* find(const std::string& backend);
+  /// Nanoseconds that a sample takes in which nothing is done: of several barriers the longest. All hosts call it.
+  /// Errors: those of the host and of the barriers.
+  [[nodiscard]] Result<double> floor_ns(Host& host, Synchronisation sync);
+
+ private:
+  std::map<std::string, Variant> by_backend_;
+  std::map<std::string, std::string> why_none_;  ///< of the backends that have none
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What disturbs a cell while it is measured, seen from outside: the cores of all ranks, and each host's own thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/doctor/disturbance.h"
+#include "harness/measure/host.h"
+
+namespace tutti::harness {
+
+class CellWatch {
+ public:
+  /// Begins. `cores`: of the ranks of all hosts, which host 0 looks at; they outlive the watch.
+  CellWatch(Host& host, const std::vector<int>& cores);
+  /// What was seen since (disturbances_of), which host 0 alone tells. All hosts call it. Errors: those of the host.
+  [[nodiscard]] Result<std::string> end();
+
+ private:
+  [[nodiscard]] CoresCounted count_here() const;
+
+  Host& host_;
+  const std::vector<int>& cores_;
+  Watched watched_;
+  ThreadCounted before_;
+};
+
+}  // namespace tutti::harness

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/measuring.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/cases/lists.h"
+#include "harness/launch/allowed_cores.h"
+#include "harness/measure/cell_watch.h"
+#include "harness/report/samples.h"
+
+namespace tutti::harness {
+namespace {
+
+constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
+constexpr std::int64_t kTrialShare = 16;  ///< one part in so many of a cell's time is for the trial of its limit
+constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
+
+/// The cores that a host may run on, as they are exchanged.
+struct BoundTo {
+  std::array<bool, 1024> cores{};
+
+  [[nodiscard]] static BoundTo here() {
+    BoundTo bound;
+    for (const int core : allowed_cores()) {
+      if (static_cast<std::size_t>(core) < bound.cores.size()) bound.cores[static_cast<std::size_t>(core)] = true;
+    }
+    return bound;
+  }
+  [[nodiscard]] std::vector<int> list() const {
+    std::vector<int> numbers;
+    for (std::size_t core = 0; core < cores.size(); ++core) {
+      if (cores[core]) numbers.push_back(static_cast<int>(core));
+    }
+    return numbers;
+  }
+};
+
+}  // namespace
+
+Measuring::Measuring(const SessionSpec& spec, const Place& place)
+    : spec_(spec), host_(place.host), domain_(place.domain), systems_(place.systems), send_(place.send) {
+  if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
+}
+
+Status Measuring::begin() {
+  if (spec_.sync == Synchronisation::library) {
+    TUTTI_RETURN_IF_ERROR(barriers_.open(spec_, host_, domain_, systems_));
+  }
+  return report_facts();
+}
+
+Status Measuring::report_facts() {
+  TUTTI_ASSIGN_OR_RETURN(floor_ns_, barriers_.floor_ns(host_, spec_.sync));
+  TUTTI_ASSIGN_OR_RETURN(clock_, host_.agree(measure_clock()));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, host_.exchange(BoundTo::here()));
+  nlohmann::json facts{{"floor_ns", floor_ns_},
+                       {"clock_tick_ns", clock_.tick_ns},
+                       {"clock_read_ns", clock_.read_ns},
+                       {"in_time_ns", host_.in_time_ns()},
+                       {"bound", nlohmann::json::array()},
+                       {"backends", nlohmann::json::object()}};
+  for (const BoundTo& host : bound) {
+    const std::vector<int> list = host.list();
+    facts["bound"].push_back(list);
+    for (const int core : list) append_new(cores_of_ranks_, core);
+  }
+  for (const auto& [name, backend] : systems_.by_name()) {
+    facts["backends"][name] = nlohmann::json::parse(backend->describe(), nullptr, false);
+  }
+  return report("facts", facts.dump());
+}
+
+Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std::size_t index) {
+  const std::int64_t most_ns = time_ns(index);
+  std::optional<Variant> limit;
+  if (limit_) {
+    TUTTI_ASSIGN_OR_RETURN(limit, limit_beside(variants.front().instance(), index, most_ns));
+  }
+  const CellOptions options = cell_options(index, limit.has_value(), most_ns);
+  if (limit) variants.push_back(std::move(*limit));
+  CellWatch watch(host_, cores_of_ranks_);
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(host_, variants, options));
+  TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
+  for (Row& row : rows) row.disturbed = disturbed;
+  return rows;
+}
+
+std::int64_t Measuring::time_ns(std::size_t index) const {
+  if (spec_.end_ns == 0) return kCellTime.count();
+  const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + spec_.cells_after;
+  return std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
+}
+
+Result<std::optional<Variant>> Measuring::limit_beside(const Case& one, std::size_t index, std::int64_t most_ns) {
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(monotonic_ns()));
+  Variant::Request like = systems_.request_for(*limit_, one);
+  like.seed += index;
+  return make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare);
+}
+
+CellOptions Measuring::cell_options(std::size_t index, bool has_limit, std::int64_t most_ns) {
+  CellOptions options{.seed = spec_.seed + index,
+                      .most_time = std::chrono::nanoseconds(has_limit ? most_ns - most_ns / kTrialShare : most_ns),
+                      .floor_us = floor_ns_ * 1e-3,
+                      .tick_us = clock_.tick_ns * 1e-3,
+                      .checking = spec_.checking,
+                      .cache = spec_.cache,
+                      .sync = spec_.sync,
+                      .barrier_of = [this](const Case& one) { return barriers_.find(one.backend); },
+                      .skew = spec_.skew,
+                      .overlap_calls = spec_.overlap_calls,
+                      .has_limit = has_limit};
+  if (spec_.tells_samples) {
+    options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
+      return report_samples(one, samples);
+    };
+  }
+  return options;
+}
+
+/// In parts, each of which a message can hold for any number of ranks.
+Status Measuring::report_samples(const Case& one, std::span<const Sample> samples) {
+  const std::string lines = samples_lines(case_id(one), spec_.launch, samples);
+  constexpr std::size_t kPart = std::size_t{1} << 20U;
+  for (std::size_t at = 0; at < lines.size(); at += kPart) {
+    TUTTI_RETURN_IF_ERROR(report("samples", std::string_view(lines).substr(at, kPart)));
+  }
+  return {};
+}
+
+}  // namespace tutti::harness

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/session_walk.h"
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/faults/trial.h"
+#include "harness/measure/check.h"
+#include "harness/measure/order.h"
+#include "harness/measure/refusal.h"
+#include "harness/report/json.h"
+
+namespace tutti::harness {
+
+SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
+    : spec_(spec),
+      host_(place.host),
+      send_(place.send),
+      options_(communicator_options(spec, place.host, place.cores)),
+      systems_(spec, place.host, place.domain) {
+  if (spec.mode != SessionSpec::Mode::measure) return;
+  measuring_.emplace(
+      spec, Measuring::Place{.host = place.host, .domain = place.domain, .systems = systems_, .send = place.send});
+}
+
+Status SessionWalk::run() {
+  TUTTI_RETURN_IF_ERROR(open());
+  for (std::size_t i = 0; i < spec_.cells.size(); ++i) {
+    host_.set_case(static_cast<std::uint32_t>(i));
+    TUTTI_RETURN_IF_ERROR(report("begin", std::to_string(i)));
+    TUTTI_RETURN_IF_ERROR(run_cell(i));
+  }
+  TUTTI_RETURN_IF_ERROR(systems_.close());
+  return host_.order() == nullptr ? Status() : report_order(*host_.order());
+}
+
+Status SessionWalk::open() {
+  if (spec_.mode != SessionSpec::Mode::faults) {
+    TUTTI_RETURN_IF_ERROR(systems_.open(options_));
+    return measuring_ ? measuring_->begin() : Status();
+  }
+  const auto breaker = std::make_shared<PlanBreaker>();
+  CommunicatorOptions breakable = options_;
+  breakable.after_bind = PlanBreaker::hook(breaker);
+  TUTTI_RETURN_IF_ERROR(systems_.open(breakable));
+  injector_ = std::make_unique<Injector>(systems_.own(), host_.ranks(), breaker);
+  return {};
+}
+
+Status SessionWalk::run_cell(std::size_t index) {
+  if (spec_.mode == SessionSpec::Mode::faults) return try_faults(spec_.cells[index].front());
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Row> rows, rows_of(index));
+  std::string text;
+  for (const Row& row : rows) text += row_to_json(row) + "\n";
+  return report("cell", text);
+}
+
+Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
+  // Where the order is drawn every case has ranks of its own, as if it ran alone: its id and the seed bring it back.
+  if (host_.order() != nullptr) TUTTI_RETURN_IF_ERROR(systems_.open_own_afresh(options_));
+  std::vector<Row> refused;
+  std::vector<Variant> variants;
+  for (Case one : spec_.cells[index]) {
+    one.algorithm = systems_.named(one.backend).algorithm_of(one);
+    Result<Variant> variant = make_ready(one, spec_.cells[index]);
+    TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host_, Refusal::of(variant.status())));
+    if (refusal.code == Code::ok) {
+      variants.push_back(std::move(variant).value());
+    } else {
+      refused.push_back(refused_row(one, refusal));
+    }
+  }
+  std::vector<Row> rows;
+  if (!variants.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(rows, measuring_ ? measuring_->measure(variants, index) : check(variants));
+  }
+  rows.insert(rows.end(), refused.begin(), refused.end());
+  return rows;
+}
+
+Result<Variant> SessionWalk::make_ready(const Case& one, const std::vector<Case>& cell) {
+  Backend& backend = systems_.named(one.backend);
+  TUTTI_RETURN_IF_ERROR(fits_memory(cell, spec_.cache));
+  TUTTI_RETURN_IF_ERROR(backend.supports(one));
+  if (measuring_) TUTTI_RETURN_IF_ERROR(measuring_->has_start(one.backend));
+  return Variant::create(host_, systems_.request_for(backend, one));
+}
+
+Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {
+  std::vector<Row> rows;
+  for (Variant& variant : variants) {
+    TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host_, variant));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Status SessionWalk::try_faults(const Case& one) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> faults, parse_faults(spec_.faults));
+  Sight sight;
+  if (!spec_.blind.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(sight, sight_without(spec_.blind));
+  }
+  const TrialPlace place{.host = host_, .own = systems_.own(), .injector = *injector_, .sight = sight};
+  for (const Fault fault : faults) {
+    TUTTI_ASSIGN_OR_RETURN(const TrialResult result, try_fault(place, one, fault, spec_.seed));
+    TUTTI_RETURN_IF_ERROR(report("fault", to_json(result)));
+  }
+  return {};
+}
+
+Status SessionWalk::report_order(const Order& order) {
+  return report("facts", nlohmann::json{{"order", {{"steps", order.steps()}, {"trace", order.trace()}}}}.dump());
+}
+
+}  // namespace tutti::harness
