@@ -8,9 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "harness/launch/allowed_cores.h"
+#include "harness/report/json_reader.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
 
@@ -25,6 +24,25 @@ constexpr auto kPatienceWithProcess0 = std::chrono::seconds(2);
 std::string hostname() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+/// What a process tells the others of itself. Whoever knows the name of the meeting may come to it.
+struct SelfPortrait {
+  std::string arguments = {};
+  std::string hostname = {};
+  std::vector<int> cores = {};  ///< that it may use
+};
+std::string to_json(const SelfPortrait& one) {
+  return nlohmann::json{{"arguments", one.arguments}, {"hostname", one.hostname}, {"cores", one.cores}}.dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+Result<SelfPortrait> portrait_from_json(std::string_view text) {
+  const auto read = [](const nlohmann::json& json) -> Result<SelfPortrait> {
+    return SelfPortrait{.arguments = json.value("arguments", ""),
+                        .hostname = json.value("hostname", ""),
+                        .cores = json.value("cores", std::vector<int>())};
+  };
+  return read_json(Code::mismatch, "what it says of itself", text, read);
 }
 
 }  // namespace
@@ -43,24 +61,26 @@ Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
 }
 
 Status JoinedJob::introduce(const std::vector<Introduction>& all) {
+  // As the others hear it: what is no UTF-8 is replaced there.
+  TUTTI_ASSIGN_OR_RETURN(const SelfPortrait here, portrait_from_json(to_json({.arguments = request_.arguments})));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto said = nlohmann::json::parse(all[i].text, nullptr, false);
-    if (!said.is_object()) return error(Code::mismatch, "rank {} (pid {}) is another program", i, all[i].pid);
-    const std::string arguments = said.value("arguments", "");
-    if (arguments != request_.arguments) {
-      return error(Code::mismatch, "rank {} (pid {}) was started with '{}', rank 0 with '{}'", i, all[i].pid, arguments,
-                   request_.arguments);
+    auto said = portrait_from_json(all[i].text);
+    if (!said.is_ok()) {
+      return error(Code::mismatch, "rank {} (pid {}) is another program: {}", i, all[i].pid, said.status().message());
     }
-    participants_.push_back(
-        {.pid = all[i].pid, .hostname = said.value("hostname", ""), .cores = said.value("cores", std::vector<int>())});
+    SelfPortrait& one = said.value();
+    if (one.arguments != here.arguments) {
+      return error(Code::mismatch, "rank {} (pid {}) was started with '{}', rank 0 with '{}'", i, all[i].pid,
+                   shown(one.arguments), shown(here.arguments));
+    }
+    participants_.push_back({.pid = all[i].pid, .hostname = std::move(one.hostname), .cores = std::move(one.cores)});
   }
   return {};
 }
 
 Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
   std::unique_ptr<JoinedJob> job(new JoinedJob(request));
-  const std::string text =
-      nlohmann::json{{"arguments", request.arguments}, {"hostname", hostname()}, {"cores", allowed_cores()}}.dump();
+  const std::string text = to_json({.arguments = request.arguments, .hostname = hostname(), .cores = allowed_cores()});
   const std::size_t bytes = job->board_offset() + Board::bytes(job->ranks());
   if (job->is_alone()) {
     TUTTI_RETURN_IF_ERROR(job->introduce({{.pid = ::getpid(), .text = text}}));

@@ -73,7 +73,6 @@ class JoinedJob {
   [[nodiscard]] bool is_alone() const { return request_.world.processes == 1; }
   [[nodiscard]] DomainShape shape() const;
   [[nodiscard]] std::size_t board_offset() const;
-  Status make_memory();
   Status introduce(const std::vector<Introduction>& all);
 
   void watch_until_stopped();

@@ -17,9 +17,32 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kModes{"measure", "check", "soak", "faults"};  // [Mode]
 
+/// JSON has characters and a path has bytes, which need be none: each becomes the character of its number, and back.
+std::string characters_of(std::string_view bytes) {
+  std::string text;
+  for (const char one : bytes) {
+    const auto byte = static_cast<unsigned char>(one);
+    if (byte >= 0x80U) text += static_cast<char>(0xC0U | byte >> 6U);
+    text += byte < 0x80U ? one : static_cast<char>(0x80U | (byte & 0x3FU));
+  }
+  return text;
+}
+std::string bytes_of(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const bool is_pair = (first == 0xC2U || first == 0xC3U) && i + 1 < text.size();
+    bytes +=
+        is_pair ? static_cast<char>((first & 3U) << 6U | (static_cast<unsigned char>(text[++i]) & 0x3FU)) : text[i];
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::string to_json(const SessionSpec& spec) {
+  std::vector<std::string> directories = spec.backend_directories;
+  std::ranges::transform(directories, directories.begin(), characters_of);
   nlohmann::json cells = nlohmann::json::array();
   for (const std::vector<Case>& cell : spec.cells) {
     nlohmann::json ids = nlohmann::json::array();
@@ -39,7 +62,7 @@ std::string to_json(const SessionSpec& spec) {
       {"cells", std::move(cells)},
       {"counts", std::move(files)},
       {"references", spec.references},
-      {"backend_directories", spec.backend_directories},
+      {"backend_directories", directories},
       {"seed", spec.seed},
       {"timeout_ns", spec.timeout.count()},
       {"end_ns", spec.end_ns},
@@ -62,7 +85,7 @@ std::string to_json(const SessionSpec& spec) {
       {"faults", spec.faults},
       {"blind", spec.blind},
   }
-      .dump();
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 namespace {
@@ -75,6 +98,7 @@ Result<SessionSpec> session_of(const nlohmann::json& json) {
   spec.ranks = json.value("ranks", 1);
   spec.references = json.value("references", std::vector<std::string>());
   spec.backend_directories = json.value("backend_directories", std::vector<std::string>());
+  std::ranges::transform(spec.backend_directories, spec.backend_directories.begin(), bytes_of);
   spec.seed = json.value("seed", std::uint64_t{1});
   spec.timeout = std::chrono::nanoseconds(json.value("timeout_ns", std::int64_t{0}));
   spec.end_ns = json.value("end_ns", std::int64_t{0});

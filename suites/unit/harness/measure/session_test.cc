@@ -91,6 +91,14 @@ TEST(SessionSpec, CarriesTheCountsOfFiles) {
   EXPECT_THAT(read.value().cells[0][0].counts.numbers, ElementsAre(1, 0, 5));
 }
 
+TEST(SessionSpec, CarriesPathsThatAreNoText) {
+  SessionSpec spec;
+  spec.backend_directories = {"/r\xc3\xa9sum\xe9/\xff\x80\xc2", "/\xc2\xbf"};
+  const auto read = session_from_json(to_json(spec));
+  ASSERT_TRUE(read.is_ok()) << read.status().message();
+  EXPECT_EQ(read.value().backend_directories, spec.backend_directories);
+}
+
 TEST(SessionSpec, TextThatIsNoneIsRefused) {
   EXPECT_EQ(session_from_json("not json").status().code(), Code::invalid_argument);
   EXPECT_EQ(session_from_json("[1]").status().code(), Code::invalid_argument);
