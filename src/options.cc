@@ -207,7 +207,7 @@ std::string_view fallback_of(const Option& option, const OptionChoice* choice) {
 }
 
 /// What was asked for and has no meaning for any of the collectives. Errors: invalid_argument.
-Status check_collectives(const Settings& settings, const std::map<std::string, std::string>& texts) {
+Status check_collectives(const std::vector<Collective>& collectives, const std::map<std::string, std::string>& texts) {
   struct Meaning {
     const char* option;
     bool (*is_there)(Collective);
@@ -226,9 +226,9 @@ Status check_collectives(const Settings& settings, const std::map<std::string, s
   for (const Meaning& meaning : kMeanings) {
     const auto given = texts.find(meaning.option);
     if (given == texts.end() || given->second.empty()) continue;
-    if (std::ranges::any_of(settings.sweep.collectives, meaning.is_there)) continue;
+    if (std::ranges::any_of(collectives, meaning.is_there)) continue;
     std::vector<std::string_view> names;
-    for (const Collective collective : settings.sweep.collectives) names.push_back(to_string(collective));
+    for (const Collective collective : collectives) names.push_back(to_string(collective));
     return error(Code::invalid_argument, "{0}: {1} {2}; leave {0} out", meaning.option, fmt::join(names, ", "),
                  meaning.what);
   }
@@ -271,16 +271,29 @@ Status check_state(const Settings& settings, const harness::Sweep& sweep) {
                is_cold ? fmt::format("--cache: '{}'", to_string(settings.cache)) : "--skew:");
 }
 
+/// What a case's id says too. Counts are beside it where they are a file's, which an id names by its hash.
+/// Errors: invalid_argument.
+Status check_beside_case(const harness::Case& one, const std::map<std::string, std::string>& texts) {
+  for (const auto& [name, text] : texts) {
+    const bool is_said = name == "--backends" || std::ranges::find(suite_keys(), name.substr(2)) != suite_keys().end();
+    const bool is_file = name == "--counts" && one.counts.pattern == harness::Pattern::file;
+    if (text.empty() || !is_said || is_file) continue;
+    return error(Code::invalid_argument, "{0}: has no meaning with --case, whose id says it; leave {0} out", name);
+  }
+  return {};
+}
+
 /// What was asked for and has no meaning beside the rest. Errors: invalid_argument.
 Status check_meaning(const Settings& settings, const std::map<std::string, std::string>& texts) {
   harness::Sweep sweep = settings.sweep;
-  if (settings.case_id.empty()) {
-    TUTTI_RETURN_IF_ERROR(check_collectives(settings, texts));
-  } else {
+  if (!settings.case_id.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::parse_case_id(settings.case_id));
+    TUTTI_RETURN_IF_ERROR(check_beside_case(one, texts));
+    sweep.collectives = {one.collective};
     sweep.cadence = one.cadence;
     sweep.ranks_as = one.ranks_as;
   }
+  TUTTI_RETURN_IF_ERROR(check_collectives(sweep.collectives, texts));
   TUTTI_RETURN_IF_ERROR(check_overlap(settings, sweep));
   return check_state(settings, sweep);
 }
@@ -369,6 +382,10 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     if (text.empty()) continue;
     const Status status = option.apply(settings, text, surroundings);
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
+  }
+  if (!settings.case_id.empty() && !collectives_.empty()) {
+    return error(Code::invalid_argument, "--case: its id says which collective runs; leave {} out",
+                 fmt::join(collectives_, " "));
   }
   TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
   if (settings.skew >= settings.sweep.timeout) {

@@ -150,6 +150,12 @@ class Values(BadInput):
                      names=["--case", "'barier'", "'barrier'"])
         self.refused("run", "--case", identifier.format("tutti.dissemination").replace("shm", "local"),
                      names=["--case", "'local'", "'shm'"])
+        barrier = identifier.format("tutti.dissemination")
+        self.refused("run", "--case", barrier, "--overlap", "4", names=["--overlap", "barrier has no data"])
+        self.refused("run", "all_reduce", "--case", barrier, names=["--case", "leave all_reduce out"])
+        for option, value in [("--sizes", "8"), ("--ranks", "2"), ("--backends", "all"), ("--counts", "ramp")]:
+            self.refused("run", "--case", barrier, option, value, names=[option, "--case", f"leave {option} out"])
+        self.refused("check", "--case", barrier, "--ranks-as", "threads", names=["--ranks-as", "--case"])
         if support.HAS_OPENMPI:
             self.refused("run", "--case", identifier.format("openmpi.ring"), names=["--case", "'openmpi.none'"])
             self.refused("check", "--case", identifier.format("openmpi.none"), names=["--case", "'tutti'", "'openmpi'"])
