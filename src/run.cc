@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/expand.h"
+#include "harness/cases/lists.h"
 #include "harness/launch/binding.h"
 #include "harness/report/csv.h"
 #include "harness/report/file.h"
@@ -93,14 +94,15 @@ class Reports {
   void add_facts(int ranks, const std::string& text) {
     const nlohmann::json facts = nlohmann::json::parse(text, nullptr, false);
     if (!facts.is_object()) return;
-    if (facts.contains("floor_ns") && facts["floor_ns"].is_number()) {
-      const double floor_us = facts["floor_ns"].get<double>() * 1e-3;
-      floors_[ranks] = fmt::format("{:.3f} us (P={})", floor_us, ranks);
-      if (json_) note(json_->set_measurement(fmt::format("floor_us.P{}", ranks), floor_us));
+    const nlohmann::json floors = facts.value("floors_ns", nlohmann::json::object());
+    for (const auto& [whose, floor_ns] : floors.items()) {
+      if (floor_ns.is_number()) add_floor(ranks, whose, floor_ns.get<double>() * 1e-3);
     }
     for (const char* clock : {"clock_tick_ns", "clock_read_ns"}) {
       const nlohmann::json value = facts.value(clock, nlohmann::json());
-      if (json_ && value.is_number()) note(json_->set_measurement(clock, value.get<double>()));
+      if (!value.is_number()) continue;
+      clock_ns_[clock] = value.get<double>();
+      if (json_) note(json_->set_measurement(clock, clock_ns_[clock]));
     }
     const nlohmann::json in_time = facts.value("in_time_ns", nlohmann::json());
     if (json_ && in_time.is_number()) {
@@ -123,6 +125,10 @@ class Reports {
     }
     fmt::print("{}", table_.footer(left_out_));
     if (launches_ != nullptr) fmt::print("{}", launches_->spread());
+    if (clock_ns_.size() == 2) {
+      fmt::print("# clock: readings differ by {:.0f} ns or more, one takes {:.0f} ns\n", clock_ns_["clock_tick_ns"],
+                 clock_ns_["clock_read_ns"]);
+    }
     std::vector<std::string> floors;
     for (const auto& [_, text] : floors_) floors.push_back(text);
     if (!floors.empty()) fmt::print("# floor: a sample in which nothing is done takes {}\n", fmt::join(floors, ", "));
@@ -137,6 +143,14 @@ class Reports {
   }
 
  private:
+  /// `whose`: the backend after whose barrier samples start, or all.
+  void add_floor(int ranks, const std::string& whose, double floor_us) {
+    const bool is_of_all = whose == harness::kAll;
+    floors_[{ranks, whose}] =
+        fmt::format("{:.3f} us (P={}{})", floor_us, ranks, is_of_all ? "" : ", after the barrier of " + whose);
+    if (!json_) return;
+    note(json_->set_measurement(fmt::format("floor_us.P{}{}", ranks, is_of_all ? "" : "." + whose), floor_us));
+  }
   void note(Status status) {
     if (failure_.is_ok()) failure_ = std::move(status);
   }
@@ -148,7 +162,9 @@ class Reports {
   std::optional<harness::CsvFile> csv_;
   std::optional<harness::JsonFile> json_;
   std::optional<harness::SamplesFile> samples_;
-  std::map<int, std::string> floors_;  ///< by number of ranks; the last launch's
+  /// By number of ranks and backend; the last launch's.
+  std::map<std::pair<int, std::string>, std::string> floors_;
+  std::map<std::string, double> clock_ns_;  ///< the last launch's
   Status failure_;
 };
 

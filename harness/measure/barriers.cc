@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/barriers.h"
 
-#include <algorithm>
-
 #include "harness/cases/lists.h"
 #include "harness/measure/cell.h"
 #include "harness/measure/refusal.h"
@@ -10,23 +8,23 @@
 namespace tutti::harness {
 namespace {
 
-Result<Variant> make_barrier(Host& host, Systems& systems, Backend& backend, const Case& one) {
+Result<Variant> make_barrier(Host& host, Backend& backend, const Case& one, const MemorySource& memory) {
   TUTTI_RETURN_IF_ERROR(backend.supports(one));
-  return Variant::create(host, {.backend = backend, .memory = systems.memory(), .instance = one});
+  return Variant::create(host, {.backend = backend, .memory = memory, .instance = one});
 }
 
 }  // namespace
 
-Status Barriers::open(const SessionSpec& spec, Host& host, const Domain& domain, Systems& systems) {
-  for (const auto& [name, backend] : systems.by_name()) {
+Status Barriers::open(Host& host, const Case& like, const Systems& systems, const MemorySource& memory) {
+  for (const auto& [name, backend] : systems) {
     Case one;
     one.backend = name;
-    one.transport = domain.transport();
-    one.ranks = spec.ranks;
-    one.ranks_as = spec.ranks_as;
+    one.transport = like.transport;
+    one.ranks = like.ranks;
+    one.ranks_as = like.ranks_as;
     one.algorithm = name == kOwnBackend ? kAuto : kNone;
     one.algorithm = backend->algorithm_of(one);
-    Result<Variant> barrier = make_barrier(host, systems, *backend, one);
+    Result<Variant> barrier = make_barrier(host, *backend, one, memory);
     TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host, Refusal::of(barrier.status())));
     if (refusal.code == Code::ok) {
       by_backend_.emplace(name, std::move(barrier).value());
@@ -48,14 +46,14 @@ Variant* Barriers::find(const std::string& backend) {
   return barrier == by_backend_.end() ? nullptr : &barrier->second;
 }
 
-Result<double> Barriers::floor_ns(Host& host, Synchronisation sync) {
-  if (by_backend_.empty()) return measure_floor(host, {.how = sync});
-  double longest = 0;
+Result<std::map<std::string, double>> Barriers::measure_floors(Host& host, Synchronisation sync) {
+  std::map<std::string, double> floors_ns;
   for (auto& [name, barrier] : by_backend_) {
-    TUTTI_ASSIGN_OR_RETURN(const double one, measure_floor(host, {.how = sync, .barrier = &barrier}));
-    longest = std::max(longest, one);
+    TUTTI_ASSIGN_OR_RETURN(floors_ns[name], measure_floor(host, {.how = sync, .barrier = &barrier}));
   }
-  return longest;
+  if (!floors_ns.empty()) return floors_ns;
+  TUTTI_ASSIGN_OR_RETURN(floors_ns[std::string(kAll)], measure_floor(host, {.how = sync}));
+  return floors_ns;
 }
 
 }  // namespace tutti::harness

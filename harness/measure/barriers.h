@@ -5,24 +5,26 @@
 #include <map>
 #include <string>
 
+#include "harness/backends/system.h"
 #include "harness/measure/start.h"
-#include "harness/measure/systems.h"
 
 namespace tutti::harness {
 
 class Barriers {
  public:
-  /// One on every system that has one on all hosts. All hosts call it. Errors: those of the host.
-  Status open(const SessionSpec& spec, Host& host, const Domain& domain, Systems& systems);
+  using Systems = std::map<std::string, Backend*>;  ///< by name
+  /// One on every system that has one on all hosts, on ranks and over a transport as `like` says. All hosts call it.
+  /// Errors: those of the host.
+  Status open(Host& host, const Case& like, const Systems& systems, const MemorySource& memory);
 
   /// That samples of this backend can start: after its barrier, or because no barriers were opened.
   /// Errors: unavailable with why it has none.
   [[nodiscard]] Status has_start(const std::string& backend) const;
   /// Null where this backend has none.
   [[nodiscard]] Variant* find(const std::string& backend);
-  /// Nanoseconds that a sample takes in which nothing is done: of several barriers the longest. All hosts call it.
-  /// Errors: those of the host and of the barriers.
-  [[nodiscard]] Result<double> floor_ns(Host& host, Synchronisation sync);
+  /// Nanoseconds that a sample takes in which nothing is done, by backend; where there are no barriers, of all of them
+  /// (kAll). All hosts call it. Errors: those of the host and of the barriers.
+  [[nodiscard]] Result<std::map<std::string, double>> measure_floors(Host& host, Synchronisation sync);
 
  private:
   std::map<std::string, Variant> by_backend_;

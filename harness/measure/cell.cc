@@ -174,7 +174,8 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   row.autocorrelation = summary.autocorrelation;
   row.warm_up = series.warm_up_calls.value_or(0);
   if (!is_settled(summary)) add_mark(row, kNoisy);
-  const bool is_near = summary.median && *summary.median * series.operations < kNearFloorTimes * options.floor_us;
+  const double floor_us = options.floor_us_of ? options.floor_us_of(variant.instance()) : 0;
+  const bool is_near = summary.median && *summary.median * series.operations < kNearFloorTimes * floor_us;
   if (is_near) add_mark(row, kNearFloor);
   row.slowest_rank = most_frequent(of_each(series, &Sample::finished_last));
   row.line_ns = line_of(series);

@@ -28,8 +28,9 @@ namespace tutti::harness {
 struct CellOptions {
   std::uint64_t seed = 1;
   std::chrono::nanoseconds most_time = std::chrono::seconds(3);  ///< after which no call begins but the least (block.h)
-  double floor_us = 0;  ///< of measure_floor: a sample below five times as much is marked
-  double tick_us = 0;   ///< what readings of the clock differ by; the same on all hosts
+  /// Of measure_floor, as samples of this case start: one below five times as much is marked. May be empty: none is.
+  std::function<double(const Case& one)> floor_us_of = {};
+  double tick_us = 0;  ///< what readings of the clock differ by; the same on all hosts
   Checking checking = Checking::sample;
   CacheState cache = CacheState::hot;
   bool has_precision = true;  ///< sums and products of floats are repeated on random values (precision.h)

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include <nlohmann/json.hpp>
-
 #include "harness/cases/lists.h"
 #include "harness/launch/allowed_cores.h"
 #include "harness/measure/cell_watch.h"
+#include "harness/report/json_reader.h"
 #include "harness/report/samples.h"
 
 namespace tutti::harness {
@@ -38,6 +37,13 @@ struct BoundTo {
   }
 };
 
+/// A backend is somebody else's: what it says of itself need be no JSON.
+nlohmann::json description_of(const Backend& backend) {
+  const std::string text = backend.describe();
+  nlohmann::json said = parse_json(text);
+  return said.is_object() ? said : nlohmann::json{{"text", shown(text)}};
+}
+
 }  // namespace
 
 Measuring::Measuring(const SessionSpec& spec, const Place& place)
@@ -47,30 +53,31 @@ Measuring::Measuring(const SessionSpec& spec, const Place& place)
 
 Status Measuring::begin() {
   if (spec_.sync == Synchronisation::library) {
-    TUTTI_RETURN_IF_ERROR(barriers_.open(spec_, host_, domain_, systems_));
+    Case like;
+    like.transport = domain_.transport();
+    like.ranks = spec_.ranks;
+    like.ranks_as = spec_.ranks_as;
+    TUTTI_RETURN_IF_ERROR(barriers_.open(host_, like, systems_.by_name(), systems_.memory()));
   }
   return report_facts();
 }
 
 Status Measuring::report_facts() {
-  TUTTI_ASSIGN_OR_RETURN(floor_ns_, barriers_.floor_ns(host_, spec_.sync));
+  TUTTI_ASSIGN_OR_RETURN(floors_ns_, barriers_.measure_floors(host_, spec_.sync));
   TUTTI_ASSIGN_OR_RETURN(clock_, host_.agree(measure_clock()));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, host_.exchange(BoundTo::here()));
-  nlohmann::json facts{{"floor_ns", floor_ns_},
-                       {"clock_tick_ns", clock_.tick_ns},
-                       {"clock_read_ns", clock_.read_ns},
-                       {"in_time_ns", host_.in_time_ns()},
-                       {"bound", nlohmann::json::array()},
-                       {"backends", nlohmann::json::object()}};
+  nlohmann::json facts{{"floors_ns", floors_ns_},          {"clock_tick_ns", clock_.tick_ns},
+                       {"clock_read_ns", clock_.read_ns},  {"in_time_ns", host_.in_time_ns()},
+                       {"bound", nlohmann::json::array()}, {"backends", nlohmann::json::object()}};
   for (const BoundTo& host : bound) {
     const std::vector<int> list = host.list();
     facts["bound"].push_back(list);
     for (const int core : list) append_new(cores_of_ranks_, core);
   }
   for (const auto& [name, backend] : systems_.by_name()) {
-    facts["backends"][name] = nlohmann::json::parse(backend->describe(), nullptr, false);
+    facts["backends"][name] = description_of(*backend);
   }
-  return report("facts", facts.dump());
+  return report("facts", facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std::size_t index) {
@@ -101,10 +108,17 @@ Result<std::optional<Variant>> Measuring::limit_beside(const Case& one, std::siz
   return make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare);
 }
 
+/// That of its own kind of start; the limit has none, and no row to mark.
+double Measuring::floor_us_of(const Case& one) const {
+  const auto own = floors_ns_.find(one.backend);
+  const auto common = own == floors_ns_.end() ? floors_ns_.find(std::string(kAll)) : own;
+  return common == floors_ns_.end() ? 0 : common->second * 1e-3;
+}
+
 CellOptions Measuring::cell_options(std::size_t index, bool has_limit, std::int64_t most_ns) {
   CellOptions options{.seed = spec_.seed + index,
                       .most_time = std::chrono::nanoseconds(has_limit ? most_ns - most_ns / kTrialShare : most_ns),
-                      .floor_us = floor_ns_ * 1e-3,
+                      .floor_us_of = [this](const Case& one) { return floor_us_of(one); },
                       .tick_us = clock_.tick_ns * 1e-3,
                       .checking = spec_.checking,
                       .cache = spec_.cache,

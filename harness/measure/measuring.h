@@ -3,6 +3,7 @@
 // shares out the time, puts the machine's limit beside the systems of each cell, and reports every sample.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,7 @@ class Measuring {
   [[nodiscard]] std::int64_t time_ns(std::size_t index) const;
   /// Of the cell that `one` is a case of, chosen in its share of the cell's time; nullopt where there is none.
   [[nodiscard]] Result<std::optional<Variant>> limit_beside(const Case& one, std::size_t index, std::int64_t most_ns);
+  [[nodiscard]] double floor_us_of(const Case& one) const;
   [[nodiscard]] CellOptions cell_options(std::size_t index, bool has_limit, std::int64_t most_ns);
 
   const SessionSpec& spec_;
@@ -55,8 +57,8 @@ class Measuring {
   const Send& send_;
   Barriers barriers_;
   std::optional<LimitBackend> limit_;
-  std::vector<int> cores_of_ranks_;  ///< of all hosts together
-  double floor_ns_ = 0;
+  std::vector<int> cores_of_ranks_;          ///< of all hosts together
+  std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;
 };
 

@@ -76,8 +76,9 @@ struct SessionSpec {
 ///   begin  index of the cell that host 0 begins, in decimal
 ///   cell   its rows, one JSON object per line
 ///   samples  before it, where they are asked for: lines of samples, in parts (harness/report/samples.h)
-///   facts  JSON object: floor_ns, clock_tick_ns, clock_read_ns, bound (the cores that each host may run on), and what
-///          each backend says of itself; of a check whose order is drawn: order, with steps and trace
+///   facts  JSON object: floors_ns (object: of a sample in which nothing is done, by backend where samples start after
+///          its own barrier, else `all`), clock_tick_ns, clock_read_ns, bound (the cores that each host may run on),
+///          and what each backend says of itself; of a check whose order is drawn: order, with steps and trace
 ///          (harness/measure/order.h)
 ///   soak   what a soak found (harness/soak/soak.h)
 ///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault

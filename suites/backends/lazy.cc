@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend that cheats: Open MPI's, except that most of its calls return at once. The tests of the command line run it
-// to see that it comes out as wrong. TUTTI_LAZY_WORKS: of so many calls (TUTTI_LAZY_OF) the first that do their work.
+// to see that it comes out as wrong, and what it says of itself, which is no JSON. TUTTI_LAZY_WORKS: of so many calls
+// (TUTTI_LAZY_OF) the first that do their work.
 #include <cstdint>
+#include <cstdio>
 
 #include "suites/backends/honest.h"
 
@@ -18,6 +20,11 @@ int run_now_and_then(void* handle, TuttiBackendMessage* message) {
   return works ? honest()->run(handle, message) : 0;
 }
 
+int describe_in_words(TuttiBackendMessage* text) {
+  std::snprintf(text->text, text->size, "Open MPI, now and \"then\"");
+  return 0;
+}
+
 }  // namespace
 
 extern "C" const TuttiBackend* tutti_backend(void) {
@@ -26,5 +33,6 @@ extern "C" const TuttiBackend* tutti_backend(void) {
   backend = *honest();
   backend.name = TUTTI_LAZY_NAME;
   backend.run = run_now_and_then;
+  backend.describe = describe_in_words;
   return &backend;
 }

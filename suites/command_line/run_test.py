@@ -398,6 +398,13 @@ class Options(Sweep):
                     _, samples = support.read_csv(one.path / "samples.csv")
                     facts = support.read_json(one.path / "record.json")["measurement"]
                 rows = [row for row in rows if row["verdict"] != "skipped"]  # a reference runs as processes only
+                after = {"." + row["backend"] for row in rows} if sync == "library" else {""}
+                self.assertEqual({key for key in facts if key.startswith("floor_us")},
+                                 {f"floor_us.P{ranks}{whose}" for whose in after})
+                for row in rows:
+                    floor = facts[f"floor_us.P{ranks}" + (f".{row['backend']}" if sync == "library" else "")]
+                    self.assertEqual("near floor" in row["marks"], 0 < float(row["time_median"] or 0) < 5 * floor, row)
+                self.assertRegex(result.out, r"(?m)^# clock: readings differ by \d+ ns or more, one takes \d+ ns$")
                 self.assertEqual({(row["sync"], row["verdict"]) for row in rows}, {(sync, "ok")}, result)
                 self.assertEqual(len(rows), 4 if support.HAS_OPENMPI and ranks_as == "processes" else 2)
                 self.assertEqual({s["late_us"] == "" for s in samples}, {sync != "roundtime"})
@@ -606,6 +613,10 @@ class Lazy(Sweep):
             for (_, _, name), verdict in verdicts.items():
                 self.assertEqual(verdict, "ok" if name == "tutti" else "wrong", result)
             self.assertIn("nothing was written", result.out)
+            record = support.read_json(one.path / "record.json")
+            self.assertEqual(json.loads(record["versions"][backend]), {"text": 'Open MPI, now and "then"'})
+            self.assertEqual(json.loads(record["versions"]["tutti"])["library"], "tutti")
+            self.assertIn("floor_us.P2", record["measurement"])
 
     def test_who_works_in_the_discarded_calls_only_is_wrong(self):
         self.wrong("lazy_in_samples")

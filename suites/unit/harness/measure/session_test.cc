@@ -206,10 +206,22 @@ TEST(Session, MeasuresOnThreadsAndAsTasksAndTellsTheFactsFirst) {
     ASSERT_FALSE(messages.empty());
     EXPECT_EQ(messages.front().type, "facts");
     const auto facts = nlohmann::json::parse(messages.front().text);
-    EXPECT_GE(facts.at("floor_ns"), 0.0);
+    EXPECT_EQ(facts.at("floors_ns").size(), 1U);
+    EXPECT_GE(facts.at("floors_ns").at("all"), 0.0);
     EXPECT_EQ(facts.at("backends").at("tutti").at("transport"), "local");
     expect_ok_rows(spec, messages, 1);
   }
+}
+
+TEST(Session, SamplesStartAfterTheBarrierOfTheSystemWhereThatIsAskedFor) {
+  SessionSpec spec = spec_of(RanksAs::threads, SessionSpec::Mode::measure);
+  spec.sync = Synchronisation::library;
+  const std::vector<Message> messages = messages_of(spec);
+  ASSERT_FALSE(messages.empty());
+  const auto floors = nlohmann::json::parse(messages.front().text).at("floors_ns");
+  ASSERT_EQ(floors.size(), 1U);
+  EXPECT_GE(floors.at("tutti"), 0.0) << "of its own barrier";
+  expect_ok_rows(spec, messages, 1);
 }
 
 TEST(Session, AnAlgorithmThatDoesNotExistIsSkippedWithTheReason) {
