@@ -80,6 +80,11 @@ ThreadCounted count_this_thread() {
   return {.used_s = seconds(usage.ru_utime) + seconds(usage.ru_stime), .switches = usage.ru_nivcsw};
 }
 
+void add_thread(Watched& watched, const ThreadCounted& before, const ThreadCounted& after) {
+  watched.used_s += after.used_s - before.used_s;
+  watched.most_switches = std::max(watched.most_switches, after.switches - before.switches);
+}
+
 std::string disturbances_of(const Watched& watched) {
   const CoresCounted& before = watched.before;
   const CoresCounted& after = watched.after;

@@ -40,6 +40,9 @@ struct Watched {
   bool ranks_share_cores = false;  ///< they are then taken off them as they should
 };
 
+/// Adds what one rank's thread has counted meanwhile.
+void add_thread(Watched& watched, const ThreadCounted& before, const ThreadCounted& after);
+
 inline constexpr double kMostStolen = 0.01;  ///< of the cores' time
 inline constexpr double kMostOthers = 0.1;   ///< of the cores' time, used by others than the ranks
 /// A launcher that looks and a quiet kernel make some 20 to 50; at some 10 us each, so many are a thousandth of the

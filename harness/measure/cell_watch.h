@@ -13,7 +13,7 @@ namespace tutti::harness {
 class CellWatch {
  public:
   /// Begins. `cores`: of the ranks of all hosts, which host 0 looks at; they outlive the watch.
-  CellWatch(Host& host, const std::vector<int>& cores);
+  CellWatch(Host& host, const std::vector<int>& cores, Tree machine = Tree("/"));
   /// What was seen since (disturbances_of), which host 0 alone tells. All hosts call it. Errors: those of the host.
   [[nodiscard]] Result<std::string> end();
 
@@ -22,6 +22,7 @@ class CellWatch {
 
   Host& host_;
   const std::vector<int>& cores_;
+  Tree machine_;
   Watched watched_;
   ThreadCounted before_;
 };

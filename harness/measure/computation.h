@@ -3,8 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace tutti::harness {
+
+/// Part `index` of `parts` of what a rank computes.
+using Compute = std::function<void(int index, int parts)>;
 
 class Computation {
  public:

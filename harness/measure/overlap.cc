@@ -6,7 +6,6 @@
 
 #include "harness/measure/block.h"
 #include "harness/measure/check.h"
-#include "harness/measure/computation.h"
 #include "harness/measure/statistics.h"
 
 namespace tutti::harness {
@@ -29,11 +28,12 @@ using OverlapRounds = std::array<std::array<OverlapCall, kKinds>, kRoundsTogethe
 class OverlapOnHost {
  public:
   OverlapOnHost(Host& host, Variant& variant, const OverlapOptions& options)
-      : host_(host),
-        variant_(variant),
-        options_(options),
-        salt_(options.salt),
-        work_(Computation::lasting(std::max(options.pure_us, kLeastComputingUs))) {}
+      : host_(host), variant_(variant), options_(options), salt_(options.salt), compute_(options.compute) {
+    if (compute_) return;
+    compute_ = [work = Computation::lasting(std::max(options.pure_us, kLeastComputingUs))](int index, int parts) {
+      work.run(index, parts);
+    };
+  }
 
   Result<OverlapResult> run() {
     for (std::size_t made = 0; made < kMostRounds;) {
@@ -78,11 +78,11 @@ class OverlapOnHost {
         break;
       case 1:
         times_.enter_ns.assign(1, monotonic_ns());
-        work_.run();
+        compute_(0, 1);
         times_.leave_ns.assign(1, monotonic_ns());
         break;
       default:
-        TUTTI_RETURN_IF_ERROR(variant_.run_overlapped(times_, work_, kind == 2 ? 0 : options_.calls));
+        TUTTI_RETURN_IF_ERROR(variant_.run_overlapped(times_, compute_, kind == 2 ? 0 : options_.calls));
     }
     TUTTI_ASSIGN_OR_RETURN(instant_ns_, host_.last_start());
     host_.settle();
@@ -122,7 +122,7 @@ class OverlapOnHost {
   Variant& variant_;
   const OverlapOptions& options_;
   std::uint64_t salt_;
-  Computation work_;
+  Compute compute_;
   RankTimes times_;
   std::int64_t instant_ns_ = 0;  ///< of the last call
   const Tolerance tolerance_ = tolerance_of(host_);

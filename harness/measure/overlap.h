@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "harness/cases/checking.h"
+#include "harness/measure/computation.h"
 #include "harness/measure/host.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
@@ -29,6 +30,7 @@ namespace tutti::harness {
 
 struct OverlapOptions {
   int calls = 1;                         ///< that test the operation, where there are any
+  Compute compute = {};                  ///< what a rank computes; empty: what takes as long as a call
   double pure_us = 0;                    ///< what a call takes, the same on all hosts
   std::uint64_t salt = 0;                ///< of the first refill
   std::int64_t end_ns = 0;               ///< CLOCK_MONOTONIC, the same on all hosts; there is one round in any case

@@ -232,12 +232,12 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
   return prepared_->settle();
 }
 
-Status Variant::run_overlapped(RankTimes& times, const Computation& work, int calls) {
+Status Variant::run_overlapped(RankTimes& times, const Compute& compute, int calls) {
   times.enter_ns.assign(1, monotonic_ns());
   TUTTI_RETURN_IF_ERROR(prepared_->post(0));
   bool is_done = false;
   for (int part = 0; part <= calls; ++part) {
-    work.run(part, calls + 1);
+    compute(part, calls + 1);
     if (part == calls || is_done) continue;
     TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
   }

@@ -97,7 +97,7 @@ class Variant {
   /// others.
   Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);
   /// The same on a host of one rank, which computes after it has posted, in parts between which it tests so often.
-  Status run_overlapped(RankTimes& times, const Computation& work, int calls);
+  Status run_overlapped(RankTimes& times, const Compute& compute, int calls);
   /// The same for a loop: `times` are those of its first entry and its last leave. The deadline is each operation's.
   Status run_loop(RankTimes& times, const Loop& loop);
   /// So many operations back to back on every rank of a host that has them all, each rank's steps when the order says

@@ -60,6 +60,17 @@ TEST(Disturbance, OfEachKindIsNamedFromItsThresholdOn) {
   EXPECT_EQ(disturbances_of(watched), "");
 }
 
+TEST(Disturbance, ThreadsUseTheCoresTogetherAndTheOneThatIsTakenOffMostCounts) {
+  Watched watched = quiet();
+  watched.used_s = 0;
+  add_thread(watched, {.used_s = 5, .switches = 70}, {.used_s = 6, .switches = 79});
+  add_thread(watched, {.used_s = 0.5, .switches = 3}, {.used_s = 1.5, .switches = 210});
+  add_thread(watched, {}, {});
+  EXPECT_DOUBLE_EQ(watched.used_s, 2);
+  EXPECT_EQ(watched.most_switches, 207);
+  EXPECT_EQ(disturbances_of(watched), "switches");
+}
+
 TEST(Disturbance, OfSeveralKindsIsAList) {
   Watched watched = quiet();
   watched.used_s = 0;

@@ -90,6 +90,31 @@ TEST_P(Block, VerifiesEverySampleOnDataOfItsOwnWhereThatIsChosen) {
   }
 }
 
+TEST_P(Block, InPlaceEveryCallStartsFromFreshData) {
+  std::vector<std::byte> first;
+  LazyBackend backend([](int) { return true; });
+  Case one;
+  one.collective = Collective::all_to_all;
+  one.backend = backend.name();
+  one.ranks = kRanks;
+  one.ranks_as = RanksAs::tasks;
+  one.is_in_place = GetParam();
+  set_bytes(one, 800);
+  const BoardMemory memory(kRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+  auto variant = Variant::create(
+      host, {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
+  ASSERT_TRUE(variant.is_ok()) << variant.status().message();
+  backend.set_on_call([&] {
+    const std::span now(static_cast<const std::byte*>(backend.buffers().front().input), 800);
+    if (first.empty()) first.assign(now.begin(), now.end());
+    EXPECT_TRUE(std::ranges::equal(now, first)) << "before call " << backend.calls();
+  });
+  const auto result = run_block(host, variant.value(), {.salt = 7, .samples = kSamples, .checking = Checking::none});
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  EXPECT_EQ(backend.calls(), kDiscarded + kSamples);
+}
+
 TEST_P(Block, HasNoLastCallWhereNothingIsVerified) {
   const BlockResult result =
       run([](int) { return false; }, {.salt = 7, .samples = kSamples, .checking = Checking::none});

@@ -156,6 +156,33 @@ TEST(Limit, DividesWhereTheOpIsAvg) {
   EXPECT_EQ(wrong_after_a_call(cell), 0);
 }
 
+TEST(Limit, RotatesThroughAsManySetsAsTheSystemsDo) {
+  Case one;
+  static_cast<Cell&>(one) = cell_of(Collective::all_reduce, 1, 4000);
+  const std::vector<std::byte> filler(1 << 16, std::byte{1});
+  const auto domain = local::open_domain(local::shape_for(1)).value();
+  const BoardMemory memory(1);
+  on_hosts(memory.board(), 1, [&](Host& host) {
+    LimitBackend backend(*domain, host.ranks());
+    auto limit = make_limit(host, backend,
+                            {.backend = backend,
+                             .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                             .instance = one,
+                             .rotation = {.sets = 3, .filler_bytes = 1 << 16},
+                             .filler = filler},
+                            1);
+    ASSERT_TRUE(limit.is_ok() && limit.value()) << limit.status().message();
+    EXPECT_EQ(limit.value()->sets(), 3);
+    for (int set = 0; set < 3; ++set) {
+      limit.value()->next_set();
+      limit.value()->refill(static_cast<std::uint64_t>(set));
+      RankTimes times;
+      ASSERT_TRUE(limit.value()->run(times).is_ok());
+      EXPECT_EQ(limit.value()->verify().wrong, 0) << "in set " << set;
+    }
+  });
+}
+
 TEST(WithLimit, LeavesTheLimitOutWhereMemoryIsTooSmall) {
   Case one;
   static_cast<Cell&>(one) = cell_of(Collective::all_reduce, 2, 4096);

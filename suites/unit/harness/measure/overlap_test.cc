@@ -3,6 +3,7 @@
 #include "harness/measure/overlap.h"
 
 #include <chrono>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,6 +66,118 @@ TEST(Overlap, RoundsHaveFourTimesAndOneCallInTenRoundsIsVerified) {
   const auto full =
       measure_overlap(host, variant, {.calls = 3, .pure_us = 1, .salt = 5, .end_ns = monotonic_ns() + 60'000'000'000});
   EXPECT_EQ(full.value().pure_us.size(), 200U) << "enough, however much time there is";
+}
+
+/// Says what is done with it; done when it is tested.
+class TellingSystem final : public PlainBackend {
+ public:
+  explicit TellingSystem(std::vector<std::string>& story) : PlainBackend("telling"), story_(story) {}
+  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& /*one*/,
+                                                          std::span<const RankBuffers> /*buffers*/) override {
+    return std::unique_ptr<Prepared>(new Call(story_));
+  }
+
+ private:
+  class Call final : public Prepared {
+   public:
+    explicit Call(std::vector<std::string>& story) : story_(story) {}
+    Status post(std::size_t /*index*/) override {
+      story_.emplace_back("post");
+      tests_ = 0;
+      return {};
+    }
+    Result<bool> test(std::size_t /*index*/) override {
+      story_.emplace_back("test");
+      return ++tests_ > 2;
+    }
+
+   private:
+    std::vector<std::string>& story_;
+    int tests_ = 0;
+  };
+  std::vector<std::string>& story_;
+};
+
+TEST(Overlap, ComputesWhileItIsPostedWithAndWithoutCallsBetween) {
+  const BoardMemory memory(1);
+  Host host(memory.board(), alone());
+  std::vector<std::string> story;
+  TellingSystem system(story);
+  Case one = overlapped_case(system);
+  Variant variant = Variant::create(host, {.backend = system,
+                                           .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                           .instance = one,
+                                           .is_asynchronous = true})
+                        .value();
+  const Compute compute = [&](int index, int parts) { story.push_back(fmt::format("{}/{}", index, parts)); };
+  const auto result =
+      measure_overlap(host, variant, {.calls = 2, .compute = compute, .end_ns = 1, .checking = Checking::none});
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  EXPECT_THAT(story, testing::ElementsAre("post", "test", "test", "test",                         // pure
+                                          "0/1",                                                  // computing
+                                          "post", "0/1", "test", "test", "test",                  // overlapped
+                                          "post", "0/3", "test", "1/3", "test", "2/3", "test"));  // with calls
+}
+
+TEST(Overlap, EachTimeIsThatOfItsKind) {
+  const BoardMemory memory(1);
+  Host host(memory.board(), alone());
+  LazyBackend backend([](int) { return true; });
+  Variant variant = variant_of(host, backend);
+  int alone_or_overlapped = 0;
+  const Compute compute = [&](int /*index*/, int parts) {
+    const int longer = parts > 1 ? 1 : ++alone_or_overlapped == 1 ? 4 : 16;
+    std::this_thread::sleep_for(longer * std::chrono::milliseconds(2));
+  };
+  const auto result =
+      measure_overlap(host, variant, {.calls = 3, .compute = compute, .end_ns = 1, .checking = Checking::none});
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  EXPECT_GE(result.value().computing_us.at(0), 8e3);
+  EXPECT_GE(result.value().overlapped_us.at(0), 32e3);
+  EXPECT_GE(result.value().called_us.at(0), 8e3) << "four parts";
+}
+
+TEST(Overlap, RoundsToWhichARankCameLateDoNotCount) {
+  constexpr auto kHeldUp = std::chrono::milliseconds(40);
+  for (const auto sync : {Synchronisation::roundtime, Synchronisation::dissemination}) {
+    const BoardMemory memory(2);
+    on_hosts(
+        memory.board(), 2,
+        [&](Host& host) {
+          LazyBackend backend([](int) { return true; });
+          Case one = overlapped_case(backend);
+          one.ranks = 2;
+          one.collective = Collective::barrier;
+          Variant variant = Variant::create(host, {.backend = backend,
+                                                   .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                                   .instance = one,
+                                                   .is_asynchronous = true})
+                                .value();
+          const auto result = measure_overlap(
+              host, variant,
+              {.calls = 3, .pure_us = 1, .end_ns = 1, .checking = Checking::none, .start = {.how = sync}});
+          ASSERT_TRUE(result.is_ok()) << result.status().message();
+          EXPECT_EQ(result.value().pure_us.size(), sync == Synchronisation::roundtime ? 0U : 1U);
+        },
+        [&, starts = 0](int host) mutable {
+          if (host == 1 && ++starts == 3) std::this_thread::sleep_for(kHeldUp);
+        });
+  }
+}
+
+TEST(Overlap, AWrongResultOfAnOverlappedCallIsTheRowsVerdict) {
+  const BoardMemory memory(1);
+  Host host(memory.board(), alone());
+  constexpr int kCallsBefore = 2;  // a cell without time: one that is discarded and one that is verified
+  LazyBackend backend([](int number) { return number < kCallsBefore; });
+  std::vector<Variant> variants;
+  variants.push_back(variant_of(host, backend));
+  const auto rows = measure_cell(host, variants, {.most_time = std::chrono::nanoseconds(0), .overlap_calls = 4});
+  ASSERT_TRUE(rows.is_ok()) << rows.status().message();
+  const Row& row = rows.value().front();
+  EXPECT_EQ(row.verdict, Verdict::wrong);
+  EXPECT_GT(row.wrong, 0);
+  EXPECT_THAT(row.reason, testing::StartsWith("overlapped: "));
 }
 
 TEST(Overlap, CatchesASystemThatDoesNotWorkInTheCallThatIsVerified) {

@@ -3,6 +3,8 @@
 #include "harness/measure/rotation.h"
 
 #include <set>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +86,35 @@ TEST_P(RotatingBlock, UsesTheSetsInTurnAndIsVerified) {
   ASSERT_EQ(outputs.size(), 2U + kRotatedCalls + 1);
   EXPECT_EQ(std::set<const void*>(outputs.begin(), outputs.end()).size(), static_cast<std::size_t>(kSets));
   for (std::size_t i = kSets; i < outputs.size(); ++i) EXPECT_EQ(outputs[i], outputs[i - kSets]) << i;
+}
+
+/// Whether the kernel has given memory to each page of `bytes`.
+std::vector<bool> are_there(std::span<const std::byte> bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages(bytes.size() / page);
+  EXPECT_EQ(mincore(const_cast<std::byte*>(bytes.data()), bytes.size(), pages.data()), 0);
+  std::vector<bool> there;
+  for (const unsigned char one : pages) there.push_back((one & 1U) != 0);
+  return there;
+}
+
+TEST_P(RotatingBlock, ReadsAllOfTheFillerWhileItGoesThroughTheSetsOnce) {
+  constexpr std::size_t kPages = 10;
+  constexpr int kSets = 4;
+  const std::size_t bytes = kPages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  madvise(memory, bytes, MADV_NOHUGEPAGE);
+  const std::span<const std::byte> filler(static_cast<const std::byte*>(memory), bytes);
+  LazyBackend backend([](int) { return true; });
+  auto variant = rotating(backend, {.sets = kSets, .filler_bytes = static_cast<std::int64_t>(bytes)}, filler);
+  ASSERT_TRUE(variant.is_ok()) << variant.status().message();
+  EXPECT_EQ(are_there(filler), std::vector<bool>(kPages, false)) << "nobody has touched it";
+  variant.value().next_set();
+  EXPECT_EQ(std::ranges::count(are_there(filler), true), 3) << "2.5 pages";
+  for (int set = 1; set < kSets; ++set) variant.value().next_set();
+  EXPECT_EQ(are_there(filler), std::vector<bool>(kPages, true));
+  munmap(memory, bytes);
 }
 
 TEST_P(RotatingBlock, CatchesASystemThatWorksBeforeTheLastCallOnly) {

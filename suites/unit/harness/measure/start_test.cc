@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -104,8 +105,31 @@ TEST(Start, TheLatenessThatWasAskedForIsNone) {
   });
 }
 
-/// Measures nothing on two hosts of which the second is late to every announced instant.
-Row always_late(Synchronisation sync, std::vector<Sample>* all) {
+TEST(Start, NobodyBeginsBeforeAllHaveCome) {
+  constexpr int kHosts = 3, kRounds = 40;
+  for (const auto sync : {Synchronisation::roundtime, Synchronisation::dissemination, Synchronisation::library}) {
+    const BoardMemory memory(kHosts);
+    std::atomic<int> come = 0, announced = 0;
+    on_hosts(
+        memory.board(), kHosts,
+        [&](Host& host) {
+          Idle barrier(host);
+          barrier.backend.set_on_call([&] { EXPECT_TRUE(host.pass_barrier().is_ok()); });
+          for (int round = 1; round <= kRounds; ++round) {
+            if (round % kHosts == host.index()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+            ++come;
+            ASSERT_TRUE(start(host, {.how = sync, .barrier = &barrier.variant}).is_ok());
+            ASSERT_GE(come.load(), round * kHosts) << to_string(sync);
+          }
+          EXPECT_EQ(barrier.backend.calls(), sync == Synchronisation::library ? kRounds : 0);
+        },
+        [&](int) { ++announced; });
+    EXPECT_EQ(announced, sync == Synchronisation::roundtime ? kHosts * kRounds : 0);
+  }
+}
+
+/// Measures nothing on two hosts of which the second is late to announced instants: to all, or to the first ones.
+Row measured_late(Synchronisation sync, int starts, std::vector<Sample>* all) {
   const BoardMemory memory(kTwoHosts);
   Row row;
   on_hosts(
@@ -115,7 +139,7 @@ Row always_late(Synchronisation sync, std::vector<Sample>* all) {
         barrier.backend.set_on_call([&] { static_cast<void>(host.pass_barrier()); });
         std::vector<Variant> variants;
         variants.push_back(std::move(idle.variant));
-        CellOptions options{.most_time = std::chrono::milliseconds(200), .checking = Checking::none, .sync = sync};
+        CellOptions options{.most_time = kLate, .checking = Checking::none, .sync = sync};
         options.barrier_of = [&](const Case&) { return &barrier.variant; };
         options.on_samples = [&](const Case&, std::span<const Sample> samples) {
           all->assign(samples.begin(), samples.end());
@@ -125,11 +149,12 @@ Row always_late(Synchronisation sync, std::vector<Sample>* all) {
         ASSERT_TRUE(rows.is_ok()) << rows.status().message();
         if (host.index() == 0) row = rows.value().front();
       },
-      [](int host) {
-        if (host == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      [&, started = 0](int host) mutable {
+        if (host == 1 && started++ < starts) std::this_thread::sleep_for(kLate);
       });
   return row;
 }
+Row always_late(Synchronisation sync, std::vector<Sample>* all) { return measured_late(sync, 1'000'000, all); }
 
 TEST(Start, WhereAllSamplesAreLateTheCellEndsAndItsRowSaysSo) {
   std::vector<Sample> all;
@@ -142,6 +167,19 @@ TEST(Start, WhereAllSamplesAreLateTheCellEndsAndItsRowSaysSo) {
   EXPECT_TRUE(has_mark(row, kLateStarts));
   EXPECT_GT(all.size(), 0U);
   EXPECT_TRUE(std::ranges::none_of(all, &Sample::is_valid)) << "kept, and marked";
+}
+
+TEST(Start, WhereTheTimeWasOverBeforeASampleCountsItIsTriedAgain) {
+  std::vector<Sample> all;
+  const Row row = measured_late(Synchronisation::roundtime, 6, &all);
+  const auto counted = std::ranges::count_if(all, &Sample::is_valid);
+  EXPECT_GE(row.samples, 1);
+  EXPECT_EQ(row.samples, counted);
+  EXPECT_TRUE(row.time_median.has_value());
+  EXPECT_GE(std::ssize(all) - counted, 2) << "two blocks of a discarded call and a sample";
+  EXPECT_DOUBLE_EQ(row.invalid_share.value_or(0),
+                   static_cast<double>(std::ssize(all) - counted) / static_cast<double>(all.size()));
+  EXPECT_EQ(has_mark(row, kLateStarts), *row.invalid_share > kMostLateSamples);
 }
 
 TEST(Start, AfterABarrierNobodyIsLate) {

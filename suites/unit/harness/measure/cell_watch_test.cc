@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What disturbs a cell is counted between beginning and end, by host 0 alone.
+#include "harness/measure/cell_watch.h"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "suites/unit/harness/doctor/machines.h"
+#include "suites/unit/harness/measure/board_memory.h"
+
+namespace tutti::harness {
+namespace {
+
+TEST(CellWatch, TellsOnHostZeroWhatHappenedMeanwhile) {
+  constexpr int kHosts = 2;
+  const FakeRoot root;
+  const auto count = [&](int stopped, int stolen) {
+    root.write("sys/fs/cgroup/cpu.stat", fmt::format("nr_throttled {}", stopped));
+    root.write("proc/stat", fmt::format("cpu1 9 9 9 9 9 9 9 {} 0 0\ncpu3 9 9 9 9 9 9 9 9 0 0", stolen));
+  };
+  count(5, 9);
+  const std::vector<int> cores{1, 3};
+  const BoardMemory memory(kHosts);
+  std::array<std::vector<std::string>, kHosts> seen;
+  on_hosts(memory.board(), kHosts, [&](Host& host) {
+    const auto watched = [&](int stopped, int stolen) {
+      CellWatch watch(host, cores, root.tree());
+      ASSERT_TRUE(host.exchange(char{}).is_ok());
+      if (host.index() == 0) count(stopped, stolen);
+      const auto disturbed = watch.end();
+      ASSERT_TRUE(disturbed.is_ok()) << disturbed.status().message();
+      seen[static_cast<std::size_t>(host.index())].push_back(disturbed.value());
+    };
+    watched(6, 9);
+    watched(6, 9);
+    watched(6, 99);
+    watched(7, 200);
+  });
+  EXPECT_EQ(seen[0], (std::vector<std::string>{"quota", "", "steal", "steal; quota"}));
+  EXPECT_EQ(seen[1], (std::vector<std::string>(4, "")));
+}
+
+}  // namespace
+}  // namespace tutti::harness
