@@ -115,6 +115,10 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
   common.backend_directories = backend_directories();
   std::vector<SessionSpec> soaks;
   for (const std::string& backend : sweep.backends) {
+    if (harness::is_twin(backend)) {
+      return error(Code::invalid_argument, "--backends: a soak compares nothing: name '{}' once",
+                   harness::backend_of(backend));
+    }
     const bool is_own = backend == harness::kOwnBackend;
     if (!is_own && !as_processes) {
       return error(Code::invalid_argument, "--ranks-as: {} runs with ranks as processes only, not as {}", backend,

@@ -89,7 +89,8 @@ class Messages final : public harness::Listener {
 
 bool has_reference(const std::vector<std::vector<Case>>& cells) {
   return std::any_of(cells.begin(), cells.end(), [](const std::vector<Case>& cell) {
-    return std::any_of(cell.begin(), cell.end(), [](const Case& one) { return one.backend != harness::kOwnBackend; });
+    return std::any_of(cell.begin(), cell.end(),
+                       [](const Case& one) { return harness::backend_of(one.backend) != harness::kOwnBackend; });
   });
 }
 

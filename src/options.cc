@@ -55,7 +55,8 @@ Status set_case(Settings& settings, std::string_view text, const Surroundings& a
     return error(Code::invalid_argument, "case id '{}': transport '{}' with {}: did you mean '{}'?", text,
                  one.transport, to_string(one.ranks_as), transport);
   }
-  if (one.backend == harness::kOwnBackend) return find_algorithm(one.collective, one.algorithm).status();
+  if (harness::backend_of(one.backend) == harness::kOwnBackend)
+    return find_algorithm(one.collective, one.algorithm).status();
   if (one.algorithm == harness::kNone) return {};
   return error(Code::invalid_argument, "case id '{}': {} chooses its algorithm itself: did you mean '{}.{}'?", text,
                one.backend, one.backend, harness::kNone);
@@ -93,7 +94,8 @@ const std::array kOptions{
            set_ranks},
     Option{"--ranks-as", "KIND", "processes", "what a rank is: processes, threads, tasks",
            TUTTI_SETS(parse_ranks_as, sweep.ranks_as)},
-    Option{"--backends", "LIST", "all", "systems under test: tutti and the references found", set_backends},
+    Option{"--backends", "LIST", "all",
+           "systems under test: tutti and the references found; tutti,tutti holds it against itself", set_backends},
     Option{"--algorithms", "LIST", "auto", "own algorithms by name, auto (the table's choice), or all",
            TUTTI_SETS(parse_algorithms, sweep.algorithms)},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",

@@ -215,8 +215,10 @@ int run(const SweepOptions& options) {
   request.spec.overlap_calls = settings.overlap_calls;
   request.spec.backend_directories = backend_directories();
   request.spec.slow_down = settings.slow_down;
-  for (const std::string& name : sweep.backends) {
-    if (name != harness::kOwnBackend) request.spec.references.push_back(name);
+  for (const std::string& system : sweep.backends) {
+    const std::string backend(harness::backend_of(system));
+    if (backend != harness::kOwnBackend) harness::append_new(request.spec.references, backend);
+    if (harness::is_twin(system)) request.spec.twins.push_back(system);
   }
   if (sweep.budget) request.spec.end_ns = harness::monotonic_ns() + sweep.budget->count();
 

@@ -92,7 +92,7 @@ class IdReader {
   Status read_system() {
     const std::string_view text = parts_[Part::system];
     const std::size_t dot = text.find('.');
-    if (dot == text.npos || !is_name(text.substr(0, dot)) || !is_name(text.substr(dot + 1))) {
+    if (dot == text.npos || !is_name(backend_of(text.substr(0, dot))) || !is_name(text.substr(dot + 1))) {
       return wrong(Part::system, "two names, such as 'tutti.ring' or 'openmpi.none'");
     }
     case_.backend = text.substr(0, dot);

@@ -32,6 +32,14 @@ namespace tutti::harness {
 inline constexpr int kMaxRanks = 4096;
 inline constexpr std::string_view kNone = "none";         ///< stands where a part does not apply
 inline constexpr std::string_view kOwnBackend = "tutti";  ///< every other backend is a reference
+inline constexpr std::string_view kTwin = ":2";           ///< ends the name of a backend's second system, its twin
+
+/// A backend that is named twice is two systems under test, so that it is held against itself (A/A).
+[[nodiscard]] constexpr bool is_twin(std::string_view system) { return system.ends_with(kTwin); }
+/// The backend that a system under test is.
+[[nodiscard]] constexpr std::string_view backend_of(std::string_view system) {
+  return is_twin(system) ? system.substr(0, system.size() - kTwin.size()) : system;
+}
 
 enum class Placement : std::uint8_t { out, in };
 /// `isolated`: the ranks synchronise before every sample. `streaming`: a sample is a loop of operations back to back,

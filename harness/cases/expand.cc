@@ -229,7 +229,7 @@ std::vector<Case> cases_of(const Cell& cell, const Sweep& sweep) {
     append_new(cases, std::move(one));
   };
   for (const std::string& backend : sweep.backends) {
-    if (backend != kOwnBackend) {
+    if (backend_of(backend) != kOwnBackend) {
       add(backend, kNone);
       continue;
     }

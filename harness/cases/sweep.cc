@@ -121,8 +121,23 @@ Result<Synchronisation> parse_synchronisation(std::string_view text) {
 }
 
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
-  return values_of(parse_names<std::string>("backends", text, known,
-                                            [&](std::string_view name) { return one_of("backend", name, known); }));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("backends", text));
+  std::vector<std::string> systems;
+  TUTTI_ASSIGN_OR_RETURN(systems,
+                         values_of(parse_names<std::string>("backends", text, known, [&](std::string_view name) {
+                           const auto backend = one_of("backend", backend_of(name), known);
+                           return backend.is_ok() ? Result(std::string(name)) : backend;
+                         })));
+  for (const std::string& backend : known) {
+    const auto times = std::ranges::count(items, backend);
+    if (times > 2) {
+      return error(Code::invalid_argument,
+                   "backends '{}': '{}' is there {} times: once, or twice to hold it against itself", shown(text),
+                   backend, times);
+    }
+    if (times == 2) append_new(systems, backend + std::string(kTwin));
+  }
+  return systems;
 }
 
 }  // namespace tutti::harness

@@ -76,7 +76,8 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<std::vector<Counts>> parse_counts_list(std::string_view text);
 /// `auto`, `all`, or names of algorithms of any collective.
 [[nodiscard]] Result<std::vector<std::string>> parse_algorithms(std::string_view text);
-/// Names among `known`, or `all`.
+/// Names among `known`, or `all`. One that is named twice is there with its twin (case.h): `tutti,tutti` are `tutti`
+/// and `tutti:2`.
 [[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,
                                                               const std::vector<std::string>& known);
 

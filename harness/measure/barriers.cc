@@ -22,7 +22,7 @@ Status Barriers::open(Host& host, const Case& like, const Systems& systems, cons
     one.transport = like.transport;
     one.ranks = like.ranks;
     one.ranks_as = like.ranks_as;
-    one.algorithm = name == kOwnBackend ? kAuto : kNone;
+    one.algorithm = backend_of(name) == kOwnBackend ? kAuto : kNone;
     one.algorithm = backend->algorithm_of(one);
     Result<Variant> barrier = make_barrier(host, *backend, one, memory);
     TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host, Refusal::of(barrier.status())));

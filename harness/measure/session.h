@@ -31,6 +31,7 @@ struct SessionSpec {
   RanksAs ranks_as = RanksAs::processes;
   std::vector<std::vector<Case>> cells;  ///< the cases of each cell are interleaved
   std::vector<std::string> references;   ///< backends to load, without the own one
+  std::vector<std::string> twins;        ///< systems that are a backend a second time (case.h)
   std::vector<std::string> backend_directories;
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);

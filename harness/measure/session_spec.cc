@@ -62,6 +62,7 @@ std::string to_json(const SessionSpec& spec) {
       {"cells", std::move(cells)},
       {"counts", std::move(files)},
       {"references", spec.references},
+      {"twins", spec.twins},
       {"backend_directories", directories},
       {"seed", spec.seed},
       {"timeout_ns", spec.timeout.count()},
@@ -97,6 +98,7 @@ Result<SessionSpec> session_of(const nlohmann::json& json) {
   if (mode != kModes.end()) spec.mode = static_cast<SessionSpec::Mode>(mode - kModes.begin());
   spec.ranks = json.value("ranks", 1);
   spec.references = json.value("references", std::vector<std::string>());
+  spec.twins = json.value("twins", std::vector<std::string>());
   spec.backend_directories = json.value("backend_directories", std::vector<std::string>());
   std::ranges::transform(spec.backend_directories, spec.backend_directories.begin(), bytes_of);
   spec.seed = json.value("seed", std::uint64_t{1});

@@ -41,6 +41,7 @@ Status Systems::open(const CommunicatorOptions& options) {
     by_name_[name] = reference.get();
     references_.push_back(std::move(reference));
   }
+  add_twins();
   return {};
 }
 
@@ -49,7 +50,17 @@ Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(own_domain_, local::open_domain(domain_shape(spec_)));
   TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(*own_domain_, host_.ranks(), options));
   by_name_[own_->name()] = own_.get();
+  add_twins();
   return {};
+}
+
+void Systems::add_twins() {
+  twins_.clear();
+  for (const std::string& name : spec_.twins) {
+    const std::string backend(backend_of(name));
+    Backend& first = backend == own_->name() ? *own_ : named(backend);  // never slowed
+    by_name_[name] = twins_.emplace_back(std::make_unique<TwinBackend>(first, name)).get();
+  }
 }
 
 Status Systems::close() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The systems under test as one host of a session has them open, by name: the own collectives and the job's references.
+// The systems under test as one host of a session has them open, by name: the own collectives, the job's references,
+// and their twins.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/slowed.h"
 #include "harness/backends/tutti/backend.h"
+#include "harness/backends/twin.h"
 #include "harness/measure/host.h"
 #include "harness/measure/session.h"
 #include "harness/measure/variant.h"
@@ -50,6 +52,7 @@ class Systems {
   [[nodiscard]] Variant::Request request_for(Backend& backend, const Case& one);
 
  private:
+  void add_twins();
   /// Memory of this host's own that is there, not a page of zeros in many places. The same for all cases of a cell.
   std::span<const std::byte> filler(const Rotation& rotation);
 
@@ -60,6 +63,7 @@ class Systems {
   std::unique_ptr<OwnBackend> own_;
   std::optional<SlowedBackend> slowed_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
+  std::vector<std::unique_ptr<TwinBackend>> twins_;
   std::map<std::string, Backend*> by_name_;
   std::vector<std::byte> filler_;  ///< what rotating calls read
 };

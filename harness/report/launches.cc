@@ -54,6 +54,44 @@ std::string percent(const std::optional<double>& part, const std::optional<doubl
   return part && whole && *whole > 0 ? fmt::format("{:.1f}", 100 * *part / *whole) : "-";
 }
 
+/// "0.53 (0.49 to 0.57)", the interval where there is one.
+std::string text_of(const Summary& ratios) {
+  std::string text = ratios.median ? fmt::format("{:.3f}", *ratios.median) : "-";
+  if (ratios.ci_low && ratios.ci_high) text += fmt::format(" ({:.3f} to {:.3f})", *ratios.ci_low, *ratios.ci_high);
+  return text;
+}
+
+bool is_twin_of(const Row& row, const Row& other) {
+  return is_twin(row.backend) && backend_of(row.backend) == other.backend && row.algorithm == other.algorithm;
+}
+
+/// Ours are compared with references, and every backend with its twin.
+bool are_compared(const Row& row, const Row& other) {
+  const bool is_reference = backend_of(other.backend) != kOwnBackend;
+  return is_twin_of(other, row) || (row.backend == kOwnBackend && is_reference && !is_twin(other.backend));
+}
+
+/// In how many cells a backend and its twin come out alike.
+class Twins {
+ public:
+  void add(const Summary& ratio) {
+    if (!ratio.ci_low || !ratio.ci_high) return;
+    ++cells_;
+    alike_ += *ratio.ci_low <= 1 && 1 <= *ratio.ci_high ? 1 : 0;
+  }
+  /// A line; empty without intervals.
+  [[nodiscard]] std::string text() const {
+    if (cells_ == 0) return "";
+    return fmt::format(
+        "# a backend against itself: the interval of the ratio contains 1 in {} of {} cells ({:.1f} %)\n", alike_,
+        cells_, 100.0 * alike_ / cells_);
+  }
+
+ private:
+  int cells_ = 0;
+  int alike_ = 0;
+};
+
 }  // namespace
 
 std::string cell_of_case(std::string_view case_id) {
@@ -120,7 +158,7 @@ std::vector<std::vector<Row>> Launches::cells() const {
   return list;
 }
 
-std::optional<double> Launches::ratio(const Row& ours, const Row& theirs) const {
+Summary Launches::ratios(const Row& ours, const Row& theirs) const {
   std::vector<double> ratios;
   for (const Row& mine : launches_of(ours.case_id)) {
     for (const Row& other : launches_of(theirs.case_id)) {
@@ -128,43 +166,58 @@ std::optional<double> Launches::ratio(const Row& ours, const Row& theirs) const 
       ratios.push_back(*mine.time_median / *other.time_median);
     }
   }
-  return ratios.empty() ? std::nullopt : summarise(ratios).median;
+  return summarise(ratios);
+}
+
+std::optional<double> Launches::ratio(const Row& ours, const Row& theirs) const { return ratios(ours, theirs).median; }
+
+std::string Launches::spread_of_case(const std::vector<Row>& launches) const {
+  std::vector<Summary> summaries;
+  for (const Row& row : launches) {
+    if (!is_usable(row)) continue;
+    summaries.push_back({.median = row.time_median, .ci_low = row.time_ci_low, .ci_high = row.time_ci_high});
+  }
+  const LaunchSpread spread = spread_of(summaries);
+  const std::optional<double> median = summarise(medians_of(launches)).median;
+  return fmt::format("{} {} / {}", system_of(launches.front()), percent(spread.between, median),
+                     percent(spread.within, median));
 }
 
 std::string Launches::spread() const {
   std::string text;
   std::size_t most = 0, rows = 0;
+  Twins twins;
   for (const std::string& cell : order_) {
     const auto cases = cases_.find(cell);
     if (cases == cases_.end()) continue;
     std::vector<std::string> parts;
+    std::vector<std::string> comparisons;
     for (const std::string& one : cases->second) {
       const std::vector<Row>& launches = launches_of(one);
-      const Summary medians = summarise(medians_of(launches));
       most = std::max(most, launches.size());
       rows += launches.size();
-      std::vector<Summary> summaries;
-      for (const Row& row : launches) {
-        if (!is_usable(row)) continue;
-        summaries.push_back({.median = row.time_median, .ci_low = row.time_ci_low, .ci_high = row.time_ci_high});
+      parts.push_back(spread_of_case(launches));
+      for (const std::string& other : cases->second) {
+        const Row& mine = launches.front();
+        const Row& theirs = launches_of(other).front();
+        if (!are_compared(mine, theirs)) continue;
+        const Summary ratio = ratios(mine, theirs);
+        comparisons.push_back(fmt::format("; {} / {} {}", system_of(mine), system_of(theirs), text_of(ratio)));
+        if (is_twin_of(theirs, mine)) twins.add(ratio);
       }
-      const LaunchSpread spread = spread_of(summaries);
-      const Row& row = launches.front();
-      parts.push_back(fmt::format("{}{} {} / {}", row.backend, row.algorithm == kNone ? "" : "." + row.algorithm,
-                                  percent(spread.between, medians.median), percent(spread.within, medians.median)));
     }
-    text += fmt::format("#   {}: {}\n", cell, fmt::join(parts, ", "));
+    text += fmt::format("#   {}: {}{}\n", cell, fmt::join(parts, ", "), fmt::join(comparisons, ""));
   }
   if (text.empty()) return text;
   const bool has_intervals = static_cast<std::int64_t>(most) >= kLeastSamplesForInterval;
   return fmt::format(
       "# {} launches, {} rows in all: time is the median of their medians, ratio that of their ratios; {}\n"
       "# spread in % of the time: between launches (half of the range of their medians) / within one (half of its "
-      "interval)\n{}",
+      "interval); ratios of times{}\n{}{}",
       most, rows,
       has_intervals ? "ci is the 95 % interval over launches"
                     : fmt::format("an interval over launches needs at least {}", kLeastSamplesForInterval),
-      text);
+      has_intervals ? " with their 95 % interval over launches" : "", text, twins.text());
 }
 
 }  // namespace tutti::harness

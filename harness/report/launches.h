@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/measure/statistics.h"
 #include "harness/report/record.h"
 
 namespace tutti::harness {
@@ -31,11 +32,14 @@ class Launches {
   [[nodiscard]] std::vector<std::vector<Row>> cells() const;
   /// Of the times of two cases of one cell: the median over the launches that have both right.
   [[nodiscard]] std::optional<double> ratio(const Row& ours, const Row& theirs) const;
-  /// How far the launches lie apart, and how sure each is of itself: a line for each cell.
+  /// How far the launches lie apart, how sure each is of itself, and how sure the ratios are: a line for each cell.
+  /// With a twin beside its backend (case.h) also in how many cells the interval of their ratio contains 1.
   [[nodiscard]] std::string spread() const;
 
  private:
+  [[nodiscard]] Summary ratios(const Row& ours, const Row& theirs) const;
   [[nodiscard]] const std::vector<Row>& launches_of(const std::string& case_id) const;
+  [[nodiscard]] std::string spread_of_case(const std::vector<Row>& launches) const;
   [[nodiscard]] Row joined(const std::vector<Row>& launches) const;
 
   std::vector<std::string> order_;

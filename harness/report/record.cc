@@ -212,6 +212,10 @@ void add_disturbances(Row& row, std::string_view words) {
   }
 }
 
+std::string system_of(const Row& row) {
+  return row.algorithm == kNone ? row.backend : row.backend + "." + row.algorithm;
+}
+
 Row row_of(const Case& one) {
   Row row;
   row.case_id = case_id(one);

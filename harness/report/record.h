@@ -103,6 +103,8 @@ void add_disturbances(Row& row, std::string_view words);
 
 /// The fields that the case alone decides; the rest is not measured and `unchecked`.
 [[nodiscard]] Row row_of(const Case& one);
+/// Its backend, with the algorithm where that tells it.
+[[nodiscard]] std::string system_of(const Row& row);
 
 /// The times of `summary` (in microseconds) and the bandwidths that follow from its median and the bytes of `problem`.
 /// Bandwidths stay empty where there are no bytes.

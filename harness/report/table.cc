@@ -87,10 +87,6 @@ std::string title_of(const Row& row) {
   return title + ", " + row.cadence;
 }
 
-std::string system_of(const Row& row) {
-  return row.algorithm == kNone ? row.backend : row.backend + "." + row.algorithm;
-}
-
 /// How exact the results are, and where they are the same; empty where that is not known.
 std::string accuracy_line(const Row& row) {
   if (!row.error_ulp || !row.error_ulp_mean) return {};

@@ -238,6 +238,19 @@ class Options(Sweep):
         for ranks in [1, 2, 3]:
             self.assertRegex(result.out, rf"(?m)^# floor: .*\d us \(P={ranks}\)")
 
+    def test_a_backend_is_held_against_itself(self):
+        result, rows = self.sweep("all_reduce", "--backends", "tutti,tutti", "--ranks", "2", "--sizes", "8,4K",
+                                  "--launches", "6", "--budget", "4s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual([row["backend"] for row in rows].count("tutti:2"), 12)
+        self.assertEqual(len(rows), 24)
+        self.assertRegex(result.out, r"(?m)^# ratio, time of tutti / time of tutti:2: geometric mean [\d.]+ over 2,")
+        self.assertEqual(len(re.findall(r"; tutti\.\w+ / tutti:2\.\w+ [\d.]+ \([\d.]+ to [\d.]+\)\n", result.out)), 2)
+        self.assertRegex(result.out, r"(?m)^# a backend against itself: the interval of the ratio contains 1 in \d of 2 ")
+        twin = next(row["case"] for row in rows if row["backend"] == "tutti:2")
+        again, alone = self.sweep("--case", twin, "--budget", "1s")
+        self.assertEqual([row["case"] for row in alone], [twin], again.out)
+
     def test_launches_repeat_the_sweep_in_other_orders(self):
         arguments = ["all_reduce", "barrier", "--backends", "tutti", "--ranks", "1,2", "--sizes", "8,64,512,4K",
                      "--launches", "3", "--budget", "2s"]

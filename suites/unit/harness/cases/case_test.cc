@@ -66,6 +66,7 @@ TEST(CaseId, ReadsBackWhatItWrote) {
   for (const char* id :
        {"broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated",
         "all_reduce/tutti.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated",
+        "all_reduce/tutti:2.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated",
         "barrier/openmpi.none/shm/none/none/P4096.threads/none/0B/none/none/isolated",
         "all_to_all/tutti.one_shot/shm/int32/none/P5.processes/none/20B/out/private/isolated",
         "broadcast/tutti.direct/shm/float/none/P1.processes/root0/0B/in/private/isolated",

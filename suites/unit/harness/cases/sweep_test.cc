@@ -172,6 +172,18 @@ TEST(ParseBackends, AllIsAllThatAreKnown) {
   EXPECT_THAT(parse_backends("openmpi", {"tutti", "openmpi"}).value(), ElementsAre("openmpi"));
 }
 
+TEST(ParseBackends, OneThatIsNamedTwiceHasATwin) {
+  const std::vector<std::string> known{"tutti", "openmpi"};
+  EXPECT_THAT(parse_backends("tutti,tutti", known).value(), ElementsAre("tutti", "tutti:2"));
+  EXPECT_THAT(parse_backends("openmpi,tutti,openmpi", known).value(), ElementsAre("openmpi", "tutti", "openmpi:2"));
+  EXPECT_THAT(parse_backends("tutti:2", known).value(), ElementsAre("tutti:2"));
+  EXPECT_EQ(backend_of("tutti:2"), "tutti");
+  EXPECT_EQ(backend_of("tutti"), "tutti");
+  EXPECT_THAT(mistake(parse_backends("tutti,tutti,tutti", known), "tutti,tutti,tutti"),
+              HasSubstr("'tutti' is there 3 times: once, or twice to hold it against itself"));
+  EXPECT_THAT(mistake(parse_backends("tutto:2", known), "tutto"), HasSubstr("did you mean 'tutti'?"));
+}
+
 TEST(ParseBind, NamesTheNearestRightOne) {
   for (const Bind bind : {Bind::core, Bind::numa, Bind::none}) EXPECT_EQ(parse_bind(to_string(bind)).value(), bind);
   EXPECT_THAT(mistake(parse_bind("nuna"), "nuna"), HasSubstr("did you mean 'numa'?"));

@@ -21,7 +21,7 @@ Row row_of_launch(const std::string& backend, std::int64_t launch, double median
   one.bytes = bytes;
   one.count = bytes / 4;
   one.backend = backend;
-  one.algorithm = backend == kOwnBackend ? "ring" : kNone;
+  one.algorithm = backend_of(backend) == kOwnBackend ? "ring" : kNone;
   Row row = row_of(one);
   set_times(row,
             {.samples = 30,
@@ -88,7 +88,8 @@ TEST(Launches, SpreadIsTheirsAndThatWithinOne) {
   const std::string text = launches_of({9, 10, 12}).spread();
   EXPECT_THAT(text, HasSubstr("# 3 launches, 6 rows in all: time is the median of their medians"));
   EXPECT_THAT(text, HasSubstr("an interval over launches needs at least 6"));
-  EXPECT_THAT(text, HasSubstr("#   " + kCell + ": tutti.ring 15.0 / 1.0, openmpi 15.0 / 1.0\n"));
+  EXPECT_THAT(text,
+              HasSubstr("#   " + kCell + ": tutti.ring 15.0 / 1.0, openmpi 15.0 / 1.0; tutti.ring / openmpi 0.500\n"));
   EXPECT_THAT(launches_of({9}).spread(), HasSubstr("tutti.ring - / 1.1"));
   EXPECT_EQ(Launches({kCell}).spread(), "");
 }
@@ -102,6 +103,26 @@ TEST(Launches, RatioIsTakenWithinEach) {
   EXPECT_DOUBLE_EQ(*launches.ratio(cells.at(0).at(0), cells.at(0).at(1)), (0.25 + 0.5) / 2);
   Table table([&](const Row& ours, const Row& theirs) { return launches.ratio(ours, theirs); });
   EXPECT_THAT(table.cell(cells.at(0)), HasSubstr("   0.38\n"));
+}
+
+TEST(Launches, RatiosHaveAnIntervalAndABackendIsHeldAgainstItself) {
+  const std::string large = "all_reduce/shm/float/sum/P2.processes/none/128B/out/private/isolated";
+  const std::string larger = "all_reduce/shm/float/sum/P2.processes/none/256B/out/private/isolated";
+  Launches launches({kCell, large, larger});
+  for (int launch = 1; launch <= 6; ++launch) {
+    launches.add(std::vector{row_of_launch("tutti", launch, 8 + launch, 1), row_of_launch("openmpi", launch, 40, 1),
+                             row_of_launch("tutti:2", launch, 11.5, 1)});
+    launches.add(std::vector{row_of_launch("tutti", launch, 10, 1, 128), row_of_launch("tutti:2", launch, 12, 1, 128)});
+    launches.add(std::vector{row_of_launch("tutti", launch, 10, 1, 256), row_of_launch("tutti:2", launch, 10, 1, 256)});
+  }
+  const std::string text = launches.spread();
+  EXPECT_THAT(text, HasSubstr("; ratios of times with their 95 % interval over launches\n"));
+  EXPECT_THAT(text, HasSubstr("; tutti.ring / openmpi 0.287 (0.225 to 0.350); "
+                              "tutti.ring / tutti:2.ring 1.000 (0.783 to 1.217)\n"));
+  EXPECT_THAT(text, HasSubstr("; tutti.ring / tutti:2.ring 0.833 (0.833 to 0.833)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("# a backend against itself: the interval of the ratio contains 1 in 2 of 3 cells (66.7 %)\n"));
+  EXPECT_THAT(launches_of({1, 2, 3, 4, 5, 6}).spread(), Not(HasSubstr("against itself")));
 }
 
 TEST(Launches, AWrongResultIsNotOutvoted) {
