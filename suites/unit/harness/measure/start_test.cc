@@ -106,25 +106,25 @@ TEST(Start, TheLatenessThatWasAskedForIsNone) {
 }
 
 TEST(Start, NobodyBeginsBeforeAllHaveCome) {
-  constexpr int kHosts = 3, kRounds = 40;
+  constexpr int kThree = 3, kRounds = 40;
   for (const auto sync : {Synchronisation::roundtime, Synchronisation::dissemination, Synchronisation::library}) {
-    const BoardMemory memory(kHosts);
+    const BoardMemory memory(kThree);
     std::atomic<int> come = 0, announced = 0;
     on_hosts(
-        memory.board(), kHosts,
+        memory.board(), kThree,
         [&](Host& host) {
           Idle barrier(host);
           barrier.backend.set_on_call([&] { EXPECT_TRUE(host.pass_barrier().is_ok()); });
           for (int round = 1; round <= kRounds; ++round) {
-            if (round % kHosts == host.index()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+            if (round % kThree == host.index()) std::this_thread::sleep_for(std::chrono::microseconds(200));
             ++come;
             ASSERT_TRUE(start(host, {.how = sync, .barrier = &barrier.variant}).is_ok());
-            ASSERT_GE(come.load(), round * kHosts) << to_string(sync);
+            ASSERT_GE(come.load(), round * kThree) << to_string(sync);
           }
           EXPECT_EQ(barrier.backend.calls(), sync == Synchronisation::library ? kRounds : 0);
         },
         [&](int) { ++announced; });
-    EXPECT_EQ(announced, sync == Synchronisation::roundtime ? kHosts * kRounds : 0);
+    EXPECT_EQ(announced, sync == Synchronisation::roundtime ? kThree * kRounds : 0);
   }
 }
 

@@ -483,10 +483,11 @@ TEST_F(TwoTasks, NoLongerSayWhatTheyWaitedForWhenItIsOver) {
     ASSERT_FALSE(receive.test().value());
   }
   ASSERT_TRUE(has_told());
-  const Work send = ranks_[1]->post_send(&in_, 1, Dtype::f32, 0).value();
+  Work send = ranks_[1]->post_send(&in_, 1, Dtype::f32, 0).value();
   Work barrier = ranks_[0]->post(barrier_).value();
   EXPECT_FALSE(barrier.test().value()) << "it moves the receive as well";
   EXPECT_TRUE(receive.test().value());
+  EXPECT_TRUE(send.test().value());
   EXPECT_FALSE(has_told());
 }
 
