@@ -415,7 +415,7 @@ class Options(Sweep):
                 self.assertEqual({key for key in facts if key.startswith("floor_us")},
                                  {f"floor_us.P{ranks}{whose}" for whose in after})
                 for row in rows:
-                    floor = facts[f"floor_us.P{ranks}" + (f".{row['backend']}" if sync == "library" else "")]
+                    floor = float(facts[f"floor_us.P{ranks}" + (f".{row['backend']}" if sync == "library" else "")])
                     self.assertEqual("near floor" in row["marks"], 0 < float(row["time_median"] or 0) < 5 * floor, row)
                 self.assertRegex(result.out, r"(?m)^# clock: readings differ by \d+ ns or more, one takes \d+ ns$")
                 self.assertEqual({(row["sync"], row["verdict"]) for row in rows}, {(sync, "ok")}, result)
