@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -66,6 +69,18 @@ bool is_in_use(const std::string& path) {
   return false;
 }
 
+/// Whether it is a file of this user's that nobody has open, and stays so: another job's may be about to be opened, or
+/// to be removed.
+bool is_forgotten(const std::string& path) {
+  constexpr std::chrono::milliseconds kPause{100};
+  for (int look = 0; look < 2; ++look) {
+    if (look > 0) std::this_thread::sleep_for(kPause);
+    struct stat about {};
+    if (::lstat(path.c_str(), &about) != 0 || about.st_uid != ::geteuid() || is_in_use(path)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::int64_t count_descriptors() { return static_cast<std::int64_t>(names_in("/proc/self/fd").size()); }
@@ -91,7 +106,7 @@ std::string left_behind(const Traces& before, const Traces& after) {
   compare("mappings of shared memory", before.mappings, after.mappings);
   for (const std::string& file : after.files) {
     const std::string path = std::string(kFiles) + file;
-    if (before.files.contains(file) || !std::filesystem::exists(path) || is_in_use(path)) continue;
+    if (before.files.contains(file) || !is_forgotten(path)) continue;
     left.push_back(fmt::format("{}, which nobody has open", path));
   }
   return fmt::format("{}", fmt::join(left, "; "));

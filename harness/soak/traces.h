@@ -24,8 +24,8 @@ struct Traces {
   [[nodiscard]] static Traces now();
 };
 
-/// What there is after and was not before, in words; empty: nothing. A new file in /dev/shm counts when nobody has it
-/// open or mapped: whose it was has ended, or has forgotten it.
+/// What there is after and was not before, in words; empty: nothing. A new file in /dev/shm counts when it is this
+/// user's and nobody has it open or mapped: whose it was has ended, or has forgotten it.
 [[nodiscard]] std::string left_behind(const Traces& before, const Traces& after);
 
 }  // namespace tutti::harness
