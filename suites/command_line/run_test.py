@@ -206,9 +206,14 @@ class VForms(Sweep):
     def test_the_command_that_repeats_a_case_names_the_file_of_its_counts(self):
         with tempfile.TemporaryDirectory() as folder:
             counts = pathlib.Path(folder) / "of two,blocks.txt"
-            counts.write_text("20000000 20000000\n")  # more than a millisecond's work
-            late = support.run("check", "gather_v", "--ranks", "2", "--ranks-as", "tasks", "--dtypes", "float", "--seed",
-                               "3", "--counts", counts, "--timeout", "1ms")
+            counts.write_text("4000000 4000000\n")  # takes long enough to be killed in the midst of it
+            with support.Run("check", "gather_v", "--ranks", "2", "--ranks-as", "tasks", "--dtypes", "float", "--seed",
+                             "3", "--counts", counts) as one:
+                ranks = one.wait_for_ranks(1)
+                while "[1/" not in one.texts() and one.process.poll() is None:
+                    time.sleep(0.01)
+                os.kill(ranks[0], signal.SIGKILL)
+                late = one.wait(60)
             self.assertEqual(late.code, 5, late)
             repeat = re.search(r"(?m)^  to repeat it: tutti (check --case gather_v/.*)$", late.out)
             self.assertIsNotNone(repeat, late)
