@@ -7,7 +7,7 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/measure/block.h"
+#include "harness/gate/pairs.h"
 #include "harness/measure/statistics.h"
 #include "harness/report/csv_reader.h"
 #include "harness/report/file.h"
@@ -26,7 +26,7 @@ std::vector<Row> of_one_state(std::vector<Row> launches) {
   if (lines.empty()) return launches;
   std::ranges::sort(lines);
   const double line = lines[lines.size() / 2];
-  std::erase_if(launches, [&](const Row& row) { return row.line_ns && !is_same_state(*row.line_ns, line); });
+  std::erase_if(launches, [&](const Row& row) { return !saw_one_state(row.line_ns, line); });
   return launches;
 }
 

@@ -43,8 +43,8 @@ Evidence& Contest::evidence_of(const Case& one) {
 
 /// Whether to look at what so many blocks say: at the least number, at twice as many, and so on. Whoever looks after
 /// every block and stops when the interval is narrow by chance is wrong too often.
-bool Contest::is_look(std::int64_t blocks) const {
-  for (std::int64_t look = options_.least_blocks; look <= blocks; look *= 2) {
+bool Contest::is_look(int blocks) const {
+  for (int look = options_.least_blocks; look <= blocks; look *= 2) {
     if (look == blocks) return true;
   }
   return false;
@@ -64,14 +64,19 @@ Status Contest::run(const Launch& launch, const std::function<void(const Progres
 }
 
 Status Contest::confirm(const Launch& launch, const std::function<void(const Progress&)>& on_block) {
-  // As many as before have to count; those that do not are made up for.
-  const auto is_to_confirm = [this](const Evidence& evidence) {
+  const auto is_to_confirm = [](const Evidence& evidence) {
     if (is_excluded(evidence) || !evidence.counters.empty()) return false;
     if (judge(evidence).opinion != Opinion::slower) return false;
-    return !is_look(std::ssize(evidence.confirmation)) || confirmed_opinion(evidence) == Opinion::undecided;
+    return confirmed_opinion(evidence).value_or(Opinion::undecided) == Opinion::undecided;
   };
+  std::vector<Case> cases = cases_that(is_to_confirm);
+  for (const Case& one : cases) {  // nothing of what made it doubtful takes part
+    evidence_of(one).waiting_mine.clear();
+    evidence_of(one).waiting_other.clear();
+  }
   for (int block = 0; block < options_.most_blocks; ++block) {
-    const std::vector<Case> cases = cases_that(is_to_confirm);
+    if (is_look(block)) cases = cases_that(is_to_confirm);
+    std::erase_if(cases, [this](const Case& one) { return is_excluded(evidence_of(one)); });
     if (cases.empty()) break;
     on_block({.confirms = true, .block = block + 1, .most = options_.most_blocks, .cells = cases.size()});
     TUTTI_RETURN_IF_ERROR(run_block(cases, block, true, launch));
@@ -97,6 +102,7 @@ Status Contest::run_group(const CellGroup& group, int block, bool confirms, cons
     if (!one.failure.empty() && all.failure.empty()) all.failure = one.failure;
   }
   const std::size_t each = options_.is_abba ? order.size() / 2 : 1;
+  bool is_told = all.failure.empty();
   for (const Case& one : group.cases) {
     BlockRows rows;
     append_of_case(one, all.mine, rows.mine);
@@ -104,9 +110,12 @@ Status Contest::run_group(const CellGroup& group, int block, bool confirms, cons
     Evidence& evidence = evidence_of(one);
     add_block(evidence, rows, options_.names, confirms);
     if (rows.mine.size() >= each && rows.other.size() >= each) continue;
+    is_told = true;
     const std::string& whose = rows.mine.size() < each ? options_.names.mine : options_.names.other;
     evidence.missing = all.failure.empty() ? fmt::format("{}: no row of it", whose) : all.failure;
   }
+  // It failed when all had been measured.
+  for (const Case& one : is_told ? std::vector<Case>() : group.cases) evidence_of(one).missing = all.failure;
   return {};
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/gate/blocks.h"
+#include "harness/gate/pairs.h"
 #include "harness/gate/judge.h"
 #include "harness/gate/plan.h"
 #include "impl/types/status.h"
@@ -51,7 +51,7 @@ class Contest {
 
  private:
   using Wanted = std::function<bool(const Evidence&)>;
-  [[nodiscard]] bool is_look(std::int64_t blocks) const;
+  [[nodiscard]] bool is_look(int blocks) const;
   /// Runs what is slower again.
   Status confirm(const Launch& launch, const std::function<void(const Progress&)>& on_block);
   [[nodiscard]] std::vector<Case> cases_that(const Wanted& wanted) const;

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/gate/blocks.h"
+#include "harness/gate/pairs.h"
 #include "harness/gate/footprint.h"
 #include "harness/gate/judge.h"
 #include "impl/schedule/schedule.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -23,15 +24,24 @@ struct Interval {
   double middle = 0;
   double low = 0;
   double high = 0;
-  double floor = 0;
+  double floor = 0;        ///< see gate_floor
+  double limit_above = 0;  ///< the floor as a logarithm
+  double limit_below = 0;  ///< where as much is gained
 
   [[nodiscard]] Opinion opinion() const {
-    const double limit = std::log1p(floor);
-    if (low > limit) return Opinion::slower;
-    if (high < -limit) return Opinion::faster;
-    return low >= -limit && high <= limit ? Opinion::same : Opinion::undecided;
+    if (low > limit_above) return Opinion::slower;
+    if (high < limit_below) return Opinion::faster;
+    return low >= limit_below && high <= limit_above ? Opinion::same : Opinion::undecided;
   }
 };
+
+double share_floor(std::int64_t bytes) { return bytes >= kLargeBytes ? kFloorOfLarge : kFloorOfSmall; }
+
+/// The logarithm of the ratio below which the share and the time gained are more than the floors.
+double limit_below(std::int64_t bytes, double other_us) {
+  if (other_us <= kFloorUs) return -std::numeric_limits<double>::infinity();
+  return std::min(-std::log1p(share_floor(bytes)), std::log1p(-kFloorUs / other_us));
+}
 
 /// What a recorded side of few launches does not tell: how far its launches lie apart. Taken from this side's.
 double spread_of_launches(const Evidence& evidence) {
@@ -46,10 +56,14 @@ std::optional<Interval> interval_of(const Evidence& evidence, std::span<const do
   const MiddleOfPairs middle = middle_of_pairs(log_ratios, kGateConfidence);
   if (!middle.low) return std::nullopt;
   const double spread = spread_of_launches(evidence);
+  const double other_us = *summarise(evidence.other_us).median;
+  const double floor = gate_floor(evidence.bytes, other_us);
   return Interval{.middle = middle.middle,
                   .low = *middle.low - evidence.doubt_above - spread,
                   .high = *middle.high + evidence.doubt_below + spread,
-                  .floor = gate_floor(evidence.bytes, *summarise(evidence.other_us).median)};
+                  .floor = floor,
+                  .limit_above = std::log1p(floor),
+                  .limit_below = limit_below(evidence.bytes, other_us)};
 }
 
 /// What holds whatever the times say; empty where only they decide.
@@ -69,17 +83,20 @@ Judgement with_numbers(Judgement judgement, const Interval& interval) {
   return judgement;
 }
 
-/// Too few blocks for an interval.
+/// Too few pairs for an interval.
 Judgement without_interval(const Evidence& evidence) {
-  const auto counted = static_cast<int>(evidence.log_ratios.size());
-  if (evidence.unsteady > counted) {
+  const std::size_t paired = 2 * evidence.log_ratios.size();
+  const std::size_t alone = evidence.waiting_mine.size() + evidence.waiting_other.size();
+  if (alone > paired) {
     return {.opinion = Opinion::invalid,
-            .reason = fmt::format("{} of {} blocks saw two states of the machine, by the round trip of a cache line",
-                                  evidence.unsteady, evidence.unsteady + counted)};
+            .reason = fmt::format("{} of {} launches saw a state of the machine, by the round trip of a cache line, that "
+                                  "no launch of the other side did",
+                                  alone, alone + paired)};
   }
   return {
       .opinion = Opinion::undecided,
-      .reason = fmt::format("{} blocks count, too few for an interval of {:.0f} %", counted, 100 * kGateConfidence)};
+      .reason = fmt::format("{} pairs of launches, too few for an interval of {:.0f} %{}{}", evidence.log_ratios.size(),
+                            100 * kGateConfidence, evidence.untimed.empty() ? "" : "; ", evidence.untimed)};
 }
 
 }  // namespace
@@ -111,7 +128,7 @@ std::span<const Opinion> all_opinions() {
 }
 
 double gate_floor(std::int64_t bytes, double other_us) {
-  return std::max(bytes >= kLargeBytes ? kFloorOfLarge : kFloorOfSmall, kFloorUs / other_us);
+  return std::max(share_floor(bytes), kFloorUs / other_us);
 }
 
 Judgement judge(const Evidence& evidence) {
@@ -122,7 +139,7 @@ Judgement judge(const Evidence& evidence) {
   if (!interval) return without_interval(evidence);
   Judgement judgement{.opinion = interval->opinion(), .reason = evidence.note};
   if (judgement.opinion == Opinion::undecided) {
-    judgement.reason = fmt::format("the interval of {} blocks crosses the floor of {:.1f} %",
+    judgement.reason = fmt::format("the interval of {} pairs crosses the floor of {:.1f} %",
                                    evidence.log_ratios.size(), 100 * interval->floor);
   }
   return with_numbers(std::move(judgement), *interval);
@@ -144,15 +161,15 @@ Judgement judge_finally(const Evidence& evidence) {
   if (judgement.opinion != Opinion::slower || !evidence.counters.empty()) return judgement;
   const auto again = interval_of(evidence, evidence.confirmation);
   if (again && again->opinion() == Opinion::slower) {
-    judgement.reason = fmt::format("confirmed by {} blocks of fresh launches, ratio {:.3f}",
+    judgement.reason = fmt::format("confirmed by {} pairs of fresh launches, ratio {:.3f}",
                                    evidence.confirmation.size(), std::exp(again->middle));
     return judgement;
   }
   judgement.opinion = Opinion::undecided;
-  judgement.reason = again ? fmt::format("slower in {} blocks, and not in {} more: ratio {:.3f} ({:.3f} to {:.3f})",
+  judgement.reason = again ? fmt::format("slower in {} pairs, and not in {} more: ratio {:.3f} ({:.3f} to {:.3f})",
                                          evidence.log_ratios.size(), evidence.confirmation.size(),
                                          std::exp(again->middle), std::exp(again->low), std::exp(again->high))
-                           : fmt::format("slower in {} blocks, not confirmed: {} more count",
+                           : fmt::format("slower in {} pairs, not confirmed: {} more",
                                          evidence.log_ratios.size(), evidence.confirmation.size());
   return judgement;
 }

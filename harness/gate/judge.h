@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate: is this build as fast as another one, cell by cell? Folder: judge (evidence -> opinion), blocks (rows ->
+// The gate: is this build as fast as another one, cell by cell? Folder: judge (evidence -> opinion), pairs (rows ->
 // evidence), contest (which blocks there are), baseline (a recorded CSV as the other side), plan (cells -> command
 // lines), program_run (running them), counters and footprint (what is compared without a clock), and report: table,
 // JUnit XML, Markdown.
 //
 // What is compared are launches, not samples: what differs from one start of the ranks to the next stays as it is
-// within one. A block of launches, this and the other in turn (A B B A, then B A A B: what drifts evenly cancels),
-// gives one logarithm of a ratio; of these the Hodges-Lehmann estimate and its exact signed-rank interval are taken. A
-// cell is slower where the whole interval lies above a floor, and again in blocks of fresh launches: two independent
-// mistakes of 1 % each. What is not known is told as not known: nothing is green because it is noisy.
+// within one. Blocks of launches, this and the other in turn (A B B A, then B A A B: what drifts evenly cancels), give
+// pairs, one launch of each side in one state of the machine, and each of them the logarithm of a ratio; of these the
+// Hodges-Lehmann estimate and its exact signed-rank interval are taken. A cell is slower where the whole interval lies
+// above a floor, and again in fresh launches: two independent mistakes of 1 % each. What is not known is told as not
+// known: nothing is green because it is noisy.
 #pragma once
 
 #include <cstdint>
@@ -33,22 +34,29 @@ enum class Opinion : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Opinion opinion);
 [[nodiscard]] std::span<const Opinion> all_opinions();
 
-inline constexpr double kGateConfidence = 0.99;  ///< 8 blocks are the fewest that have an interval of it
+inline constexpr double kGateConfidence = 0.99;  ///< 8 pairs are the fewest that have an interval of it
 
-/// A ratio between 1/(1 + floor) and 1 + floor is no difference: 5 % from 1 MiB on, 10 % below, and never less than
-/// half a microsecond of the other side's time.
+/// What is more than the other side's time by less than this share of it is no difference: 5 % from 1 MiB on, 10 %
+/// below, and never less than half a microsecond. What is faster has gained as much: 1/(1 + share), and half a microsecond.
 [[nodiscard]] double gate_floor(std::int64_t bytes, double other_us);
+
+struct TimedLaunch {
+  double time_us = 0;             ///< its median
+  std::optional<double> line_ns;  ///< the state of the machine: the round trip of a cache line
+};
 
 /// Everything known of one cell. Ratios are this side's time / the other's.
 struct Evidence {
   std::string cell;
   std::string collective;
   std::int64_t bytes = 0;
-  std::vector<double> log_ratios;    ///< one per block that counts
-  std::vector<double> confirmation;  ///< the same, of the blocks after it was found slower
-  std::vector<double> this_us;       ///< medians of the launches that count
+  std::vector<double> log_ratios;    ///< one per pair of launches
+  std::vector<double> confirmation;  ///< the same, of the launches after it was found slower
+  std::vector<double> this_us;       ///< medians of the launches in pairs
   std::vector<double> other_us;
-  int unsteady = 0;  ///< blocks that do not count: the machine changed its state within them
+  /// Launches that no other was seen to go with yet. Both may hold some: of other states.
+  std::vector<TimedLaunch> waiting_mine;
+  std::vector<TimedLaunch> waiting_other;
   /// Of a recorded other side: how far its own time may lie below and above, as logarithms; both >= 0.
   double doubt_below = 0;
   double doubt_above = 0;
@@ -59,11 +67,12 @@ struct Evidence {
   std::string invalid;
   std::string counters;  ///< exact counters of which this side has more
   std::string note;      ///< told, and not judged: another algorithm
+  std::string untimed;   ///< why a launch gave no time: it is no partner of any
 };
 
 struct Judgement {
   Opinion opinion = Opinion::undecided;
-  std::optional<double> ratio;  ///< of all blocks before the confirmation
+  std::optional<double> ratio;  ///< of all pairs before the confirmation
   std::optional<double> low;    ///< its interval, the doubt of a recorded side within
   std::optional<double> high;
   std::optional<double> floor;  ///< see gate_floor
@@ -74,7 +83,7 @@ struct Judgement {
 [[nodiscard]] Judgement judge(const Evidence& evidence);
 /// Whether more blocks may change what judge says, confirmation aside.
 [[nodiscard]] bool is_open(const Evidence& evidence);
-/// What the blocks of the confirmation say by themselves; empty while they are too few.
+/// What the confirmation says by itself; empty while its pairs are too few.
 [[nodiscard]] std::optional<Opinion> confirmed_opinion(const Evidence& evidence);
 /// The last word: what is not confirmed is undecided.
 [[nodiscard]] Judgement judge_finally(const Evidence& evidence);

@@ -33,7 +33,7 @@ std::string sentence(const GateCell& cell) {
   std::string text(to_string(found.opinion));
   if (found.ratio) {
     text +=
-        fmt::format(": {} us, was {} us; ratio {:.3f}, {:.0f} % interval {:.3f} to {:.3f}, floor {:.1f} %, {} blocks",
+        fmt::format(": {} us, was {} us; ratio {:.3f}, {:.0f} % interval {:.3f} to {:.3f}, floor {:.1f} %, {} pairs",
                     median_us(cell.evidence.this_us), median_us(cell.evidence.other_us), *found.ratio,
                     100 * kGateConfidence, *found.low, *found.high, 100 * *found.floor,
                     cell.evidence.log_ratios.size() + cell.evidence.confirmation.size());
@@ -102,7 +102,7 @@ std::string gate_table(const GateReport& report) {
   std::string text = fmt::format("# gate: this build against {}\n", report.other);
   text +=
       fmt::format("# {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  verdict\n", "cell", width, "other (us)",
-                  "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%", "blocks");
+                  "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%", "pairs");
   for (const GateCell& cell : report.cells) {
     const Judgement& found = cell.judgement;
     text += fmt::format("  {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  {}\n", cell.evidence.cell, width,

@@ -133,7 +133,7 @@ class Verdicts(Gate):
         result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(EVER, cells=CELLS[1:]),
                                   suite=f"cells = ['{CELLS[1]}']")
         self.assertEqual((result.code, table), (SLOWER, {CELLS[1]: "slower"}), result)
-        self.assertIn("confirmed by 8 blocks of fresh launches", result.out)
+        self.assertIn("confirmed by 8 pairs of fresh launches", result.out)
         self.assertEqual(len(self.rows), 16, "a launch in each of eight blocks, and in each of eight more")
 
     def test_faster(self):

@@ -60,7 +60,7 @@ TEST(Contest, BlocksAreAbbaThenBaabWithOneSeedEach) {
               ElementsAre(other, mine, mine, other, mine, other, other, mine));
   EXPECT_EQ(fake.seeds[0], fake.seeds[3]);
   EXPECT_NE(fake.seeds[0], fake.seeds[4]);
-  EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 8U);
+  EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 16U) << "two pairs a block";
 }
 
 TEST(Contest, OnlyWhatIsSlowerIsRunAgain) {
@@ -70,7 +70,7 @@ TEST(Contest, OnlyWhatIsSlowerIsRunAgain) {
   }};
   EXPECT_EQ(run(contest, fake, 1), Opinion::slower);
   EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::same);
-  EXPECT_EQ(contest.evidence()[1].confirmation.size(), 8U);
+  EXPECT_EQ(contest.evidence()[1].confirmation.size(), 16U);
   EXPECT_THAT(contest.evidence()[0].confirmation, IsEmpty());
   EXPECT_EQ(fake.sides.size(), 64U);
 }
@@ -90,22 +90,22 @@ TEST(Contest, WhatIsOpenGetsMoreBlocksUpToFourTimesAsMany) {
   int launches = 0;
   Fake fake{.time = [&](GateSide side, const Case& one) {
     const bool is_noisy = side == GateSide::mine && one.bytes > 4096;
-    return is_noisy && launches++ / 2 % 2 == 0 ? 150.0 : 100.0;  // in every second block
+    return is_noisy && launches++ / 2 % 3 == 0 ? 150.0 : 100.0;  // in every third block
   }};
   EXPECT_EQ(run(contest, fake, 1), Opinion::undecided);
-  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 32U);
-  EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 8U) << "it was the same after eight";
+  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 64U);
+  EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 16U) << "it was the same after eight blocks";
 }
 
-// After nine blocks the interval leaves the one that stands out aside.
+// After nine blocks the interval leaves the three that stand out aside.
 TEST(Contest, LooksSeldomAndNotWheneverAnIntervalHappensToBeNarrow) {
   Contest contest = contest_of(two_sizes());
   int launches = 0;
   Fake fake{.time = [&](GateSide side, const Case& one) {
-    return side == GateSide::mine && one.bytes > 4096 && launches++ < 2 ? 108.0 : 100.0;
+    return side == GateSide::mine && one.bytes > 4096 && launches++ < 6 ? 108.0 : 100.0;
   }};
   EXPECT_EQ(run(contest, fake, 1), Opinion::same);
-  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 16U);
+  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 32U);
 }
 
 TEST(Contest, TheConfirmationGoesOnWhileItSaysNeither) {
@@ -114,11 +114,11 @@ TEST(Contest, TheConfirmationGoesOnWhileItSaysNeither) {
   Fake fake{.time = [&](GateSide side, const Case& one) {
     if (side == GateSide::other || one.bytes <= 4096) return 100.0;
     const int block = launches++ / 2;
-    return block == 8 ? 104.0 : 110.0;  // the first of the confirmation
+    return block >= 8 && block < 11 ? 104.0 : 110.0;  // the first of the confirmation
   }};
   EXPECT_EQ(run(contest, fake, 1), Opinion::slower);
-  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 8U);
-  EXPECT_EQ(contest.evidence()[1].confirmation.size(), 16U);
+  EXPECT_EQ(contest.evidence()[1].log_ratios.size(), 16U);
+  EXPECT_EQ(contest.evidence()[1].confirmation.size(), 32U);
 }
 
 TEST(Contest, DriftThatIsEvenCancels) {
@@ -136,7 +136,8 @@ TEST(Contest, AMissingRowSaysHowTheLaunchEnded) {
       if (side == GateSide::mine) launched.mine.push_back(row_with(one, 100));
       if (side == GateSide::other && one.bytes == 4096) launched.other.push_back(row_with(one, 100));
     }
-    if (side == GateSide::other) launched.failure = "the other build ended with exit code 5: rank 1 was killed";
+    const bool is_killed = side == GateSide::other && group.cases.back().bytes > 4096;
+    if (is_killed) launched.failure = "the other build ended with exit code 5: rank 1 was killed";
     return launched;
   };
   ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
@@ -166,30 +167,104 @@ TEST(Contest, AWrongResultEndsItsCellAndNamesTheSide) {
   EXPECT_EQ(judgement.reason, "this build: wrong: rank 1: output: element 7");
 }
 
-TEST(Contest, BlocksAcrossTwoStatesOfTheMachineDoNotCount) {
-  Contest contest = contest_of({all_reduce_of(4096)});
+TEST(Contest, ALaunchThatFailsWhenAllIsMeasuredDoesNotPass) {
+  Contest contest = contest_of(two_sizes());
   const auto launch = [](GateSide side, const CellGroup& group, std::uint64_t) -> Result<Launched> {
-    Row row = row_with(group.cases.front(), 100);
-    row.line_ns = side == GateSide::mine ? 100 : 480;
-    return side == GateSide::mine ? Launched{.mine = {row}} : Launched{.other = {row}};
+    Launched launched;
+    for (const Case& one : group.cases) {
+      (side == GateSide::mine ? launched.mine : launched.other).push_back(row_with(one, 100));
+    }
+    if (side == GateSide::mine) launched.failure = "this build ended with exit code 134: abort";
+    return launched;
   };
   ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
-  EXPECT_EQ(contest.evidence()[0].unsteady, 32);
-  EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::invalid);
+  for (const Evidence& evidence : contest.evidence()) {
+    EXPECT_EQ(judge_finally(evidence).opinion, Opinion::missing);
+    EXPECT_EQ(judge_finally(evidence).reason, "this build ended with exit code 134: abort");
+  }
 }
 
-TEST(Contest, BlocksOfTheConfirmationThatDoNotCountAreMadeUpFor) {
+TEST(Contest, ALaunchWithoutATimeIsNoPartnerAndNoFailure) {
   Contest contest = contest_of({all_reduce_of(4096)});
   int launches = 0;
+  int most_with_a_time = 31;
   const auto launch = [&](GateSide side, const CellGroup& group, std::uint64_t) -> Result<Launched> {
-    Row row = row_with(group.cases.front(), side == GateSide::mine ? 120 : 100);
-    const int block = launches++ / 4;
-    if (side == GateSide::mine && (block == 9 || block == 12)) row.line_ns = 480;
+    Row row = row_with(group.cases.front(), 100);
+    if (++launches > most_with_a_time) {
+      row.time_median.reset();
+      row.reason = "no time: to each of 30 samples a rank came late";
+    }
     return side == GateSide::mine ? Launched{.mine = {row}} : Launched{.other = {row}};
   };
   ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
-  EXPECT_EQ(launches, 4 * 18);
+  EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::same);
+  EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 15U);
+  launches = most_with_a_time = 0;
+  Contest never = contest_of({all_reduce_of(4096)});
+  ASSERT_TRUE(never.run(launch, [](const Contest::Progress&) {}).is_ok());
+  EXPECT_EQ(judge_finally(never.evidence()[0]).opinion, Opinion::undecided);
+  EXPECT_THAT(judge_finally(never.evidence()[0]).reason, HasSubstr("this build: no time: to each of 30 samples"));
+}
+
+/// Launches of one cell, each in the state that `line_ns` says; far cores take four times as long.
+struct Flipping {
+  std::function<double(GateSide, int launch)> line_ns;
+  double slow_down = 1;
+  int launches = 0;
+
+  Result<Launched> operator()(GateSide side, const CellGroup& group, std::uint64_t) {
+    const double line = line_ns(side, launches++);
+    Row row = row_with(group.cases.front(), (line > 300 ? 400 : 100) * (side == GateSide::mine ? slow_down : 1));
+    row.line_ns = line;
+    return side == GateSide::mine ? Launched{.mine = {row}} : Launched{.other = {row}};
+  }
+};
+
+TEST(Contest, LaunchesInTwoStatesOfTheMachineAreNoPairs) {
+  Contest contest = contest_of({all_reduce_of(4096)});
+  Flipping fake{.line_ns = [](GateSide side, int) { return side == GateSide::mine ? 62 : 85; }};
+  ASSERT_TRUE(contest.run(std::ref(fake), [](const Contest::Progress&) {}).is_ok());
+  EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 0U);
+  EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::invalid);
+  EXPECT_EQ(fake.launches, 128);
+}
+
+TEST(Contest, AMachineThatFlipsGivesPairsAcrossBlocks) {
+  Contest contest = contest_of({all_reduce_of(4096)});
+  // Every block sees both states, and the sides do not see them equally often.
+  Flipping fake{.line_ns = [](GateSide, int launch) { return launch / 3 % 2 == 0 ? 95.0 - launch % 3 : 390.0; },
+                .slow_down = 1.12};
+  ASSERT_TRUE(contest.run(std::ref(fake), [](const Contest::Progress&) {}).is_ok());
+  const Judgement judgement = judge_finally(contest.evidence()[0]);
+  EXPECT_EQ(judgement.opinion, Opinion::slower);
+  EXPECT_NEAR(*judgement.low, 1.12, 1e-9);
+  EXPECT_NEAR(*judgement.high, 1.12, 1e-9);
+  EXPECT_GE(contest.evidence()[0].log_ratios.size(), 14U);
+}
+
+TEST(Contest, AConfirmationOfTooFewPairsGoesOn) {
+  Contest contest = contest_of({all_reduce_of(4096)});
+  Flipping fake{.line_ns = [](GateSide side, int launch) {
+                  const bool is_in_first_blocks_of_confirmation = launch / 4 >= 8 && launch / 4 < 13;
+                  return is_in_first_blocks_of_confirmation && side == GateSide::mine ? 480.0 : 100.0;
+                },
+                .slow_down = 1.2};
+  ASSERT_TRUE(contest.run(std::ref(fake), [](const Contest::Progress&) {}).is_ok());
+  EXPECT_EQ(fake.launches, 4 * (8 + 16)) << "after eight blocks there are six pairs";
   EXPECT_EQ(judge_finally(contest.evidence()[0]).opinion, Opinion::slower);
+}
+
+// A launch that is left over from before would tell of the doubtful ones.
+TEST(Contest, TheConfirmationTakesFreshLaunchesOnly) {
+  Contest contest = contest_of({all_reduce_of(4096)});
+  Flipping fake{.line_ns = [](GateSide side, int launch) {
+                  if (launch < 32 && launch % 4 == 0) return side == GateSide::mine ? 480.0 : 200.0;
+                  return launch == 32 && side == GateSide::other ? 480.0 : 100.0;
+                },
+                .slow_down = 1.2};
+  ASSERT_TRUE(contest.run(std::ref(fake), [](const Contest::Progress&) {}).is_ok());
+  EXPECT_EQ(contest.evidence()[0].waiting_other.size() + contest.evidence()[0].waiting_mine.size(), 2U)
+      << "launch 32 of the other side, and one of this";
 }
 
 TEST(Contest, AnotherAlgorithmIsTold) {

@@ -33,7 +33,7 @@ TEST(Judge, TenPercentMoreOrLessIsSeenAtAMebibyte) {
   EXPECT_EQ(opinion_of(evidence_around(1 / 1.1, 0.02)), Opinion::faster);
   const Judgement judgement = judge(evidence_around(1.1, 0.02));
   EXPECT_NEAR(*judgement.ratio, 1.1, 1e-9);
-  EXPECT_NEAR(*judgement.low, 1.1 * std::exp(-0.02), 1e-9) << "of eight blocks: from the least";
+  EXPECT_NEAR(*judgement.low, 1.1 * std::exp(-0.02), 1e-9) << "of eight pairs: from the least";
   EXPECT_NEAR(*judgement.high, 1.1 * std::exp(0.02), 1e-9) << "to the largest";
   EXPECT_DOUBLE_EQ(*judgement.floor, 0.05);
 }
@@ -43,6 +43,9 @@ TEST(Judge, BelowTheFloorNothingIsADifference) {
   EXPECT_EQ(opinion_of(evidence_around(1.08, 0.005, 64 << 10)), Opinion::same) << "10 % below 1 MiB";
   EXPECT_EQ(opinion_of(evidence_around(2.0, 0.01, 8, 0.2)), Opinion::same) << "0.2 us more";
   EXPECT_EQ(opinion_of(evidence_around(4.0, 0.01, 8, 0.2)), Opinion::slower) << "0.6 us more";
+  EXPECT_EQ(opinion_of(evidence_around(0.1, 0.01, 8, 0.5)), Opinion::same) << "it cannot gain half a microsecond";
+  EXPECT_EQ(opinion_of(evidence_around(0.4, 0.01, 8, 0.8)), Opinion::same) << "0.48 us less";
+  EXPECT_EQ(opinion_of(evidence_around(0.3, 0.01, 8, 0.8)), Opinion::faster) << "0.56 us less";
 }
 
 TEST(Judge, WhatIsTooNoisyIsUndecided) {
@@ -52,13 +55,15 @@ TEST(Judge, WhatIsTooNoisyIsUndecided) {
   EXPECT_EQ(opinion_of(evidence_around(1, 0.1)), Opinion::undecided) << "not known to be the same";
 }
 
-TEST(Judge, TooFewBlocksAreUndecidedAndMostlyUnsteadyOnesInvalid) {
+TEST(Judge, TooFewPairsAreUndecidedAndLaunchesWithoutAPartnerInvalid) {
   Evidence evidence = evidence_around(1, 0);
   evidence.log_ratios.resize(7);
   EXPECT_EQ(opinion_of(evidence), Opinion::undecided);
-  evidence.unsteady = 8;
+  evidence.waiting_mine.resize(14);
+  EXPECT_EQ(opinion_of(evidence), Opinion::undecided);
+  evidence.waiting_other.resize(1);
   EXPECT_EQ(opinion_of(evidence), Opinion::invalid);
-  EXPECT_THAT(judge(evidence).reason, HasSubstr("8 of 15 blocks saw two states"));
+  EXPECT_THAT(judge(evidence).reason, HasSubstr("15 of 29 launches saw a state of the machine"));
 }
 
 TEST(Judge, WrongOutranksAllAndNumbersStayBesideIt) {
@@ -108,7 +113,7 @@ TEST(JudgeFinally, SlowerIsWhatFreshLaunchesConfirm) {
   evidence.confirmation = log_ratios_around(1.0, 0.02);
   const Judgement refuted = judge_finally(evidence);
   EXPECT_EQ(refuted.opinion, Opinion::undecided);
-  EXPECT_THAT(refuted.reason, HasSubstr("slower in 8 blocks, and not in 8 more"));
+  EXPECT_THAT(refuted.reason, HasSubstr("slower in 8 pairs, and not in 8 more"));
   evidence.confirmation = log_ratios_around(1.12, 0.02);
   const Judgement confirmed = judge_finally(evidence);
   EXPECT_EQ(confirmed.opinion, Opinion::slower);

@@ -37,7 +37,7 @@ GateReport report_of_two() {
 TEST(GateReport, Table) {
   EXPECT_EQ(gate_table(report_of_two()),
             "# gate: this build against the build in <base>\n"
-            "# cell           other (us)   this (us)   ratio     99 % interval  floor%  blocks  verdict\n"
+            "# cell           other (us)   this (us)   ratio     99 % interval  floor%   pairs  verdict\n"
             "  all_reduce/8B       0.250       0.250   1.000    0.990 to 1.010   200.0       8  same\n"
             "  all_reduce/1M       100.0       110.0   1.100    1.080 to 1.120     5.0      16  slower\n"
             "#   a | b\n"
@@ -51,11 +51,11 @@ TEST(GateReport, JUnit) {
             "  <testsuite name=\"tutti gate\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">\n"
             "    <testcase classname=\"tutti.gate.all_reduce\" name=\"all_reduce/8B\">\n"
             "      <system-out>same: 0.250 us, was 0.250 us; ratio 1.000, 99 % interval 0.990 to 1.010, "
-            "floor 200.0 %, 8 blocks</system-out>\n"
+            "floor 200.0 %, 8 pairs</system-out>\n"
             "    </testcase>\n"
             "    <testcase classname=\"tutti.gate.all_reduce\" name=\"all_reduce/1M\">\n"
             "      <failure message=\"slower: 110.0 us, was 100.0 us; ratio 1.100, 99 % interval 1.080 to 1.120, "
-            "floor 5.0 %, 16 blocks; a | b\" type=\"slower\">against the build in &lt;base&gt;, seed 3; again: "
+            "floor 5.0 %, 16 pairs; a | b\" type=\"slower\">against the build in &lt;base&gt;, seed 3; again: "
             "tutti gate --against &quot;base&quot;</failure>\n"
             "    </testcase>\n"
             "  </testsuite>\n"

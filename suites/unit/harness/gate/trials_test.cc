@@ -2,6 +2,7 @@
 // Hundreds of gates on launches that are made up, on a machine that is noisy: how often one is wrong, and how often it
 // sees what it is for. suites/command_line/gate_trials.py asks a real machine.
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -11,21 +12,31 @@
 namespace tutti::harness {
 namespace {
 
-/// Launches differ by 1.5 %, one in fifty is half as slow again, and the machine drifts as it likes.
+/// Launches differ by 1.5 %, one in fifty is half as slow again, the machine drifts as it likes, and finds its cores at
+/// another distance in every launch.
 class NoisyMachine {
  public:
   explicit NoisyMachine(std::uint64_t seed) : random_(seed) {}
 
-  double operator()(double time_us) {
+  Row operator()(const Case& one, double time_us) {
+    struct State {
+      double line_ns;
+      double factor;
+    };
+    constexpr std::array kStates{State{62, 1.3}, State{90, 1}, State{90, 1}, State{390, 1.7}};
+    const State& state = kStates[state_(random_)];
     drift_ += 0.002 * normal_(random_);
     const double neighbour = outlier_(random_) ? 1.5 : 1.0;
-    return time_us * neighbour * std::exp(drift_ + 0.015 * normal_(random_));
+    Row row = row_with(one, time_us * state.factor * neighbour * std::exp(drift_ + 0.015 * normal_(random_)));
+    row.line_ns = state.line_ns * std::exp(0.05 * normal_(random_));
+    return row;
   }
 
  private:
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
   std::bernoulli_distribution outlier_{0.02};
+  std::uniform_int_distribution<std::size_t> state_{0, 3};
   double drift_ = 0;
 };
 
@@ -39,8 +50,8 @@ std::vector<Opinion> gate_on(NoisyMachine machine, double slow_down) {
     Launched launched;
     for (const Case& one : group.cases) {
       const bool is_slowed = side == GateSide::mine && one.bytes == 1 << 20;
-      const double time_us = machine(100 * (is_slowed ? slow_down : 1));
-      (side == GateSide::mine ? launched.mine : launched.other).push_back(row_with(one, time_us));
+      const Row row = machine(one, 100 * (is_slowed ? slow_down : 1));
+      (side == GateSide::mine ? launched.mine : launched.other).push_back(row);
     }
     return launched;
   };

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the rows of launches to evidence, and the order of the launches in a block. A pair is one launch of each side in
+// one state of the machine: a virtual machine finds its cores elsewhere in every other launch, and all times are
+// then others. The first gate took blocks of four launches and dropped those that saw two states: here, of 32 blocks 24
+// to 32 in each of 8 cells, so that 6 of them were undecided after four minutes. By pairs 8 blocks give 11 to 15, and
+// three of the four cells of 1 MiB that were slowed by 10 % are seen in these (the same launches, judged both ways).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/gate/judge.h"
+
+namespace tutti::harness {
+
+enum class GateSide : std::uint8_t { mine, other };
+/// A B B A, and B A A B in every second block.
+[[nodiscard]] std::vector<GateSide> order_of_block(int block);
+
+/// Whether two launches saw one state of the machine, by the round trip of a cache line; yes where one does not know.
+[[nodiscard]] bool saw_one_state(std::optional<double> line_ns, std::optional<double> other_line_ns);
+
+/// What one block gave of one cell.
+struct BlockRows {
+  std::vector<Row> mine;
+  std::vector<Row> other;
+};
+struct SideNames {
+  std::string mine = "this build";
+  std::string other;
+};
+/// Pairs the launches of a block with each other and with those that were left over, the oldest first; nothing where a
+/// side has no row. Results that are wrong or missing and another algorithm are noted.
+void add_block(Evidence& evidence, const BlockRows& rows, const SideNames& names, bool confirms);
+
+}  // namespace tutti::harness
