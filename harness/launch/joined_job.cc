@@ -118,9 +118,8 @@ bool JoinedJob::shares_cores() const {
                      [&](const Participant& one) { return one.cores == participants_.front().cores; });
 }
 
-void JoinedJob::watch(CaseName case_name, OnLost on_lost) {
-  case_name_ = std::move(case_name);
-  on_lost_ = std::move(on_lost);
+void JoinedJob::watch(Watch watch) {
+  watch_ = std::move(watch);
   stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
   watcher_ = std::thread([this] { watch_until_stopped(); });
 }
@@ -138,7 +137,7 @@ void JoinedJob::watch_until_stopped() {
     if (why.is_ok()) continue;
     board().abort_flag().store(1, std::memory_order_release);
     tell_all({"error", error_text(why)});
-    on_lost_(why);
+    watch_.on_lost(why);
     return;
   }
 }
@@ -181,8 +180,9 @@ Status JoinedJob::look_at_board() const {
     pids.push_back(participants_[static_cast<std::size_t>(rank / ranks_here())].pid);
   }
   const std::vector<RankView> views = view_ranks(board(), pids, now);
-  const auto blame = find_culprit(views, timeout, case_name_);
-  return blame ? Status(Code::timeout, blame->text + describe_ranks(views, case_name_)) : Status();
+  const auto blame = find_culprit(views, timeout, watch_.case_name);
+  if (!blame) return {};
+  return {Code::timeout, blame->text + describe_ranks(views, watch_.case_name, watch_.standings())};
 }
 
 std::string JoinedJob::name_of(std::size_t process) const {

@@ -58,11 +58,16 @@ class JoinedJob {
   [[nodiscard]] std::vector<int> cores() const;
   [[nodiscard]] bool shares_cores() const;
 
-  /// Called once, in a thread of its own, when the job is lost: it should print and exit, for the ranks of this process
-  /// may never come back.
-  using OnLost = std::function<void(const Status& why)>;
+  struct Watch {
+    CaseName case_name;
+    /// What is known of each rank besides the board; may be empty.
+    std::function<std::vector<std::string>()> standings;
+    /// Called once, in a thread of its own, when the job is lost: it should print and exit, for the ranks of this
+    /// process may never come back.
+    std::function<void(const Status& why)> on_lost;
+  };
   /// Begins to watch.
-  void watch(CaseName case_name, OnLost on_lost);
+  void watch(Watch watch);
   /// The last word of a process whose ranks are done, or that gives up: the others then end with its reason. Ends the
   /// watch.
   void finish();
@@ -95,8 +100,7 @@ class JoinedJob {
   Descriptor memory_;
   Mapping mapping_;
   std::vector<Link> links_;
-  CaseName case_name_;
-  OnLost on_lost_;
+  Watch watch_;
   std::mutex sending_;
   Descriptor stop_;  ///< an eventfd: readable when the watch is to end
   std::thread watcher_;

@@ -112,7 +112,11 @@ std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd) {
   if (domain_fd < 0 || spec.ranks_as != RanksAs::processes) return {};
   const auto domain = shm::open_domain(domain_shape(spec), domain_fd);
   if (!domain.is_ok()) return {};
-  const std::vector<Progress> all = progress_of(*domain.value());
+  return standings_of(*domain.value());
+}
+
+std::vector<std::string> standings_of(const Domain& domain) {
+  const std::vector<Progress> all = progress_of(domain);
   if (std::ranges::none_of(all, &Progress::waits)) return {};  // it is not ours that hangs
   std::vector<std::string> standings;
   for (const Progress& one : all) standings.push_back("its communicator " + one.text);

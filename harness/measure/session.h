@@ -87,6 +87,8 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 
 /// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands.
 [[nodiscard]] std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd);
+/// The same of a domain that is open; empty where no rank has told of a wait.
+[[nodiscard]] std::vector<std::string> standings_of(const Domain& domain);
 
 struct SessionPlace {
   Board board;

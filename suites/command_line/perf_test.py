@@ -605,6 +605,8 @@ class Launch(unittest.TestCase):
         os.kill(job.processes[1].pid, signal.SIGCONT)
         self.assertEqual(job.processes[0].returncode, 5, err)
         self.assertIn(f"rank 1 (pid {job.processes[1].pid}) is stopped", err)
+        self.assertRegex(err, r"\n  rank 0 \(pid \d+\): in operation \d+ \(all_reduce/tutti\.\S+/\d+B/\S+\) for \d+\.\d s; "
+                              r"its communicator .*, is in operation \d+ \(all_reduce .*\), step \d+ of \d+: waits for .*rank 1")
         self.assertEqual(job.results(20)[1].code, 5)
 
     def test_nothing_is_left(self):

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "harness/launch/joined_job.h"
+#include "harness/measure/session.h"
 #include "harness/report/file.h"
 #include "harness/report/machine.h"
+#include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/reports.h"
 #include "suites/perf/walk.h"
@@ -104,8 +106,8 @@ constexpr std::chrono::seconds kPatienceWithWatch(5);
 /// The ranks of this process, a thread each.
 class Ranks {
  public:
-  Ranks(const Program& program, const Settings& settings, harness::JoinedJob& job, Domain& domain)
-      : program_(program), settings_(settings), job_(job), domain_(domain), cores_(job.cores()) {}
+  Ranks(const Program& program, const Settings& settings, harness::JoinedJob& job, Domain& domain, CaseNames& names)
+      : program_(program), settings_(settings), job_(job), domain_(domain), names_(names), cores_(job.cores()) {}
 
   Result<WalkResult> run(const OnRow& on_row) {
     std::vector<Result<WalkResult>> results(static_cast<std::size_t>(job_.ranks_here()), WalkResult());
@@ -138,7 +140,11 @@ class Ranks {
                                       .yields = !has_core_each,
                                       .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
     return walk(program_, settings_,
-                {.host = host, .domain = domain_, .cores = cores_, .has_processes = job_.participants().size() > 1},
+                {.host = host,
+                 .domain = domain_,
+                 .cores = cores_,
+                 .has_processes = job_.participants().size() > 1,
+                 .names = rank == job_.first_rank() ? &names_ : nullptr},
                 on_row);
   }
 
@@ -146,6 +152,7 @@ class Ranks {
   const Settings& settings_;
   harness::JoinedJob& job_;
   Domain& domain_;
+  CaseNames& names_;
   std::vector<int> cores_;
 };
 
@@ -213,16 +220,20 @@ Result<int> run(const Program& program, Settings settings, const World& world, s
     status = opened.status();
     if (status.is_ok()) reports.emplace(std::move(opened).value());
   }
-  job->watch([&](std::uint32_t) { return std::string(program.name); },
-             [&](const Status& why) {
-               ::_exit(complain(argv[0], why));  // ranks that wait for the lost one cannot be joined
-             });
+  CaseNames names;
+  job->watch({.case_name = [&](std::uint32_t number) { return names.of(number); },
+              .standings = [&] { return harness::standings_of(*domain); },
+              .on_lost =
+                  [&](const Status& why) {
+                    ::_exit(complain(argv[0], why));  // ranks that wait for the lost one cannot be joined
+                  }});
   if (is_reporter && status.is_ok()) {
     reports->print_opening(settings.max_bytes < asked ? std::optional(settings.max_bytes) : std::nullopt);
   }
   Result<WalkResult> result = status;
   if (status.is_ok()) {
-    result = Ranks(program, settings, *job, *domain).run([&](const Report& report) { return reports->add(report); });
+    result =
+        Ranks(program, settings, *job, *domain, names).run([&](const Report& report) { return reports->add(report); });
   }
   if (!result.is_ok()) {
     // Whose rank was only told to stop leaves the word to the watch, which knows why.

@@ -107,6 +107,8 @@ class Walk {
   /// Ready on all ranks, or an error on all.
   Result<Variant> make(const Case& one) {
     TUTTI_RETURN_IF_ERROR(backend_->supports(one));
+    if (place_.names != nullptr) place_.names->add(case_id(one));
+    place_.host.set_case(++cases_);
     auto variant = Variant::create(
         place_.host,
         {.backend = *backend_,
@@ -216,6 +218,7 @@ class Walk {
   std::unique_ptr<harness::OwnBackend> backend_;
   WalkResult result_;
   std::uint64_t salt_ = 1;
+  std::uint32_t cases_ = 0;  ///< so far
 };
 
 }  // namespace

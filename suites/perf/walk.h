@@ -12,6 +12,7 @@
 #include "harness/backends/tutti/backend.h"
 #include "harness/measure/host.h"
 #include "harness/report/record.h"
+#include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/programs.h"
 #include "suites/perf/text.h"
@@ -31,6 +32,7 @@ struct WalkPlace {
   Domain& domain;
   std::vector<int> cores;      ///< that all ranks use together
   bool has_processes = false;  ///< ranks are in several processes
+  CaseNames* names = nullptr;  ///< where this rank tells the cases that it comes to; of one rank of a process
 };
 
 /// What all ranks know at the end.
