@@ -43,8 +43,16 @@ def complaint_of(result):
     return "\n".join(line for line in result.err.splitlines() if line.startswith("tutti: "))
 
 
-def check_end(run, result, rank, pid, words):
-    """What is wrong about the end of `run`, in words: exit code, name, files, leftovers."""
+def finished_lines(run):
+    """The CSV as far as it stands: whole lines."""
+    path = run.path / "rows.csv"
+    text = path.read_text() if path.exists() else ""
+    return text[:text.rfind("\n") + 1]
+
+
+def check_end(run, result, rank, pid, words, kept=""):
+    """What is wrong about the end of `run`, in words: exit code, name, files, leftovers, and whether the CSV begins with
+    what was `kept` of it before."""
     problems = []
     if result.code != CRASH:
         problems.append(f"exit code {result.code}")
@@ -52,10 +60,11 @@ def check_end(run, result, rank, pid, words):
         problems.append(f"rank {rank} (pid {pid}), '{words}', is not what is blamed: {complaint_of(result)!r}")
     try:
         _, rows = run.rows()
+        if not finished_lines(run).startswith(kept):
+            problems.append(f"the CSV does not begin with the {kept.count(chr(10))} lines that it had")
         problems += support.differences(rows, support.read_json(run.path / "record.json")["rows"])
         if any(row["verdict"] != "ok" for row in rows):
             problems.append(f"verdicts {sorted({row['verdict'] for row in rows})}")
-        run.finished_rows = len(rows)
     except Exception as failure:  # whatever the file holds is the finding
         problems.append(f"{type(failure).__name__}: {failure}")
     return problems + run.left_behind()
@@ -71,7 +80,7 @@ class Trial:
         self.moment = generator.uniform(0, LAST_MOMENT)
         self.has_rows = generator.choice([False, True])
         self.number = number
-        self.rows = 0
+        self.rows = 0  # that were there to lose
         self.seconds = 0.0
 
     def __str__(self):
@@ -81,18 +90,18 @@ class Trial:
     def perform(self, kind):
         """What went wrong, in words."""
         with sweep(self.backends, self.ranks) as run:
-            run.finished_rows = 0
             pid = run.wait_for_ranks(self.ranks)[self.rank]
             if self.has_rows:
                 run.wait_for_rows(1)
             time.sleep(self.moment)
             run.note_memory()
+            kept = finished_lines(run)
             os.kill(pid, kind.signal)
             result, self.seconds = end_of(run, kind.limit)
             if result is None:
                 return [f"{self}: still there {self.seconds:.2f} s after the signal\n{run.texts()}"]
-            problems = check_end(run, result, self.rank, pid, kind.words)
-            self.rows = run.finished_rows
+            problems = check_end(run, result, self.rank, pid, kind.words, kept)
+            self.rows = max(0, kept.count("\n") - 1)
             return [f"{self}: {problem}" for problem in problems] + ([f"{result}"] if problems else [])
 
 
