@@ -101,6 +101,10 @@ class Differences {
     if (mine == theirs) return;
     text_ += fmt::format("{}{} {} and {}", text_.empty() ? "" : ", ", field, mine, theirs);
   }
+  /// Where something differs in a field whose values are not known any more.
+  void add_unknown(std::string_view field) {
+    text_ += fmt::format("{}{}, not known any more", text_.empty() ? "" : ", ", field);
+  }
   [[nodiscard]] bool is_empty() const { return text_.empty(); }
   [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -141,6 +145,7 @@ Differences differences_of(const Pair& pair, const CallNote& mine, const CallNot
   if (!found.is_empty()) return found;  // the rest follows from it, where nobody chose it
   found.add("algorithm", name_of_algorithm(mine), name_of_algorithm(theirs));
   found.add("bytes per segment", mine.segment_bytes, theirs.segment_bytes);
+  if (found.is_empty() && both(has_counts)) found.add_unknown("counts");  // a rank keeps those of its last call only
   return found;
 }
 

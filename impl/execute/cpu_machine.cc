@@ -251,9 +251,10 @@ void CpuMachine::close_channels(const PlanOp& op, const PlanOperand* operand) {
 }
 
 void CpuMachine::fail_on_length(int peer, std::uint64_t sent, std::int64_t expected) {
-  failure_ = error(Code::mismatch,
-                   "rank {} and rank {} do not agree on operation {}: rank {} sends {} bytes, rank {} receives {}",
-                   rank_, peer, flag_base_ >> 16U, peer, sent, rank_, expected);
+  failure_ =
+      error(Code::mismatch, "{} and {} do not agree on operation {}, on a count: {} sends {} bytes, {} expects {}",
+            domain_.name_of(rank_), domain_.name_of(peer), flag_base_ >> 16U, domain_.name_of(peer), sent,
+            domain_.name_of(rank_), expected);
 }
 
 void CpuMachine::fail_on_mismatch(int peer) {

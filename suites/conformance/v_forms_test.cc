@@ -304,7 +304,27 @@ TEST_P(VForms, DifferentCountsOfAPairAreAMismatchNamingBothLengths) {
       return;
     }
     EXPECT_EQ(status.code(), Code::mismatch);
-    EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 0 sends 360000 bytes"), HasSubstr("rank 1 receives 320000")));
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 0 sends 360000 bytes"), HasSubstr("rank 1 expects 320000")));
+    *told = 1;
+  });
+  EXPECT_EQ(*told, 1);
+}
+
+TEST_P(VForms, ALengthThatDiffersInAGroupNamesTheRanksOfTheWorldToo) {
+  const Common<int> told;
+  on_ranks(GetParam(), 2, [&](Communicator& world) {
+    const auto group = world.split(0, -world.rank()).value();
+    const bool is_sender = group->rank() == 0;
+    const Floats input(4);
+    Floats output(4);
+    const Numbers send = is_sender ? Numbers{0, 2} : Numbers{0, 0};
+    const Numbers receive = is_sender ? Numbers{0, 0} : Numbers{1, 0};
+    const Status status =
+        group->all_to_all_v(input.data(), {.counts = send}, output.data(), {.counts = receive}, Dtype::f32);
+    if (is_sender) return;
+    EXPECT_EQ(status.code(), Code::mismatch);
+    EXPECT_THAT(status.message(), HasSubstr("on a count: rank 0 of the group (rank 1 of the world) sends 8 bytes, rank "
+                                            "1 of the group (rank 0 of the world) expects 4"));
     *told = 1;
   });
   EXPECT_EQ(*told, 1);
