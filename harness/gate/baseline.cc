@@ -13,6 +13,7 @@
 #include "harness/report/file.h"
 #include "harness/report/json.h"
 #include "harness/report/json_reader.h"
+#include "harness/report/unusual.h"
 
 namespace tutti::harness {
 namespace {
@@ -42,6 +43,15 @@ void set_interval(Row& row, const std::vector<Row>& launches, const Summary& med
     row.time_ci_low = std::min(*row.time_ci_low, one.time_ci_low.value_or(*one.time_median));
     row.time_ci_high = std::max(*row.time_ci_high, one.time_ci_high.value_or(*one.time_median));
   }
+}
+
+/// Why a row of the case says nothing of what a gate measures; empty: it does.
+std::string why_not_comparable(const Row& row) {
+  const std::vector<Unusual> unusual = unusual_conditions(row);
+  if (unusual.empty()) return {};
+  const Unusual& first = unusual.front();
+  return fmt::format("the baseline has it with {} '{}', a gate measures with '{}'", first.column, shown(first.value),
+                     first.usual);
 }
 
 /// A row that has all of the case but how its ranks run: not missing, but not comparable.
@@ -94,15 +104,20 @@ Result<Baseline> Baseline::read(const std::string& path) {
   return error(baseline.status().code(), "'{}': {}", path, baseline.status().message());
 }
 
-std::optional<Row> Baseline::row_for(const Case& one, Evidence& evidence) const {
+std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) const {
   if (!other_machine_.empty()) {
     evidence.invalid = other_machine_;
-    return std::nullopt;
+    return {};
   }
   std::vector<Row> launches;
   std::set<std::string> algorithms;
+  std::string unlike;  // why a row of it cannot be compared, the first reason
   for (const Row& row : rows_) {
     if (row.backend != kOwnBackend || !is_of_case(one, row.case_id)) continue;
+    if (const std::string why = why_not_comparable(row); !why.empty()) {
+      if (unlike.empty()) unlike = why;
+      continue;
+    }
     algorithms.insert(row.algorithm);
     const bool is_right = row.verdict == Verdict::ok || row.verdict == Verdict::unchecked;
     if (is_right && row.time_median && *row.time_median > 0) launches.push_back(row);
@@ -110,20 +125,26 @@ std::optional<Row> Baseline::row_for(const Case& one, Evidence& evidence) const 
   if (algorithms.size() > 1) {
     evidence.invalid = fmt::format("the baseline has it with {} algorithms ({}): name one in the suite",
                                    algorithms.size(), fmt::join(algorithms, ", "));
-    return std::nullopt;
+    return {};
   }
   if (launches.empty()) {
     const std::string other = other_ranks_as(rows_, one);
     if (!algorithms.empty()) {
       evidence.missing = "the baseline has no right result of it";
+    } else if (!unlike.empty()) {
+      evidence.invalid = unlike;
     } else if (!other.empty()) {
       evidence.invalid = fmt::format("the baseline has it with ranks as {}, not {}", other, to_string(one.ranks_as));
     } else {
       evidence.missing = "the baseline does not have it";
     }
-    return std::nullopt;
   }
-  launches = of_one_state(std::move(launches));
+  return of_one_state(std::move(launches));
+}
+
+std::optional<Row> Baseline::row_for(const Case& one, Evidence& evidence) const {
+  const std::vector<Row> launches = launches_of(one, evidence);
+  if (launches.empty()) return std::nullopt;
   std::vector<double> medians;
   for (const Row& row : launches) medians.push_back(*row.time_median);
   Row row = launches[launches.size() / 2];

@@ -2,7 +2,7 @@
 // A recorded run as the other side of the gate. What was recorded cannot be measured again, so its doubt stays: a
 // ratio's interval is wider by the interval of the recorded times; where these are of fewer than six launches, by how
 // far the launches of this side lie apart as well, since one launch says nothing of that. A cell that was recorded in
-// another state of the machine, or on another machine, is invalid.
+// another state of the machine, on another machine or under other conditions (unusual.h) is invalid.
 #pragma once
 
 #include <optional>
@@ -32,6 +32,9 @@ class Baseline {
   [[nodiscard]] std::optional<Row> row_for(const Case& one, Evidence& evidence) const;
 
  private:
+  /// Its launches in one state of the machine; where there are none, notes why.
+  [[nodiscard]] std::vector<Row> launches_of(const Case& one, Evidence& evidence) const;
+
   std::vector<Row> rows_;
   std::string other_machine_;  ///< empty: this one, as far as is known
 };
