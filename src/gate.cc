@@ -161,6 +161,15 @@ Status write_reports(const GateRequest& request, const harness::GateReport& repo
   return harness::replace_file(Code::io, request.summary, gate_markdown(report));
 }
 
+/// What the reader of a report cannot see in it.
+std::vector<std::string> remarks_on(const GatePlan& plan) {
+  std::vector<std::string> remarks;
+  if (plan.baseline && !plan.baseline->names_machine()) {
+    remarks.emplace_back("the baseline does not say which machine it is of");
+  }
+  return remarks;
+}
+
 int gate(const GateRequest& request) {
   const auto plan = plan_of(request);
   if (!plan.is_ok()) return complain(plan.status());
@@ -186,6 +195,7 @@ int gate(const GateRequest& request) {
   harness::GateReport report{.other = plan.value().contest.names.other,
                              .command = command_line(),
                              .counted = launcher.value().counted(),
+                             .remarks = remarks_on(plan.value()),
                              .seed = plan.value().contest.seed,
                              .cells = {}};
   for (const harness::Evidence& evidence : contest.evidence()) {

@@ -11,6 +11,7 @@
 #include "harness/launch/launch.h"
 #include "harness/measure/limit.h"
 #include "harness/report/json.h"
+#include "harness/report/machine.h"
 #include "impl/communicator/communicator.h"
 #include "src/program.h"
 
@@ -73,6 +74,7 @@ class Messages final : public harness::Listener {
     for (Row& row : rows) {
       row.launch = place_.launch;
       row.launches = place_.launches;
+      row.machine = machine_;
     }
     if (rows.empty()) return;
     note(listener_.on_cell(rows));
@@ -84,6 +86,7 @@ class Messages final : public harness::Listener {
   const SessionSpec& spec_;
   const JobsListener& listener_;
   Place place_;
+  std::string machine_ = fingerprint_of(harness::describe_machine());
   Status failure_;
 };
 

@@ -32,8 +32,8 @@ struct JobsListener {
 [[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec);
 [[nodiscard]] int exit_code_of(const harness::Outcome& outcome);
 
-/// Rows carry the number of the start of the ranks that they come from; `auto` in the cells is resolved before anything
-/// is started, so that every id that is printed is one that `--case` takes.
+/// Rows carry the number of the start of the ranks that they come from, and this machine's fingerprint; `auto` in the
+/// cells is resolved before anything is started, so that every id that is printed is one that `--case` takes.
 /// The exit code: 0, or that of the first job that failed, whose reason has then been printed to stderr. A failing
 /// on_cell does not stop a job; its code is returned when nothing else failed.
 [[nodiscard]] int run_jobs(const JobsRequest& request, const JobsListener& listener);

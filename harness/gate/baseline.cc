@@ -46,7 +46,12 @@ void set_interval(Row& row, const std::vector<Row>& launches, const Summary& med
 }
 
 /// Why a row of the case says nothing of what a gate measures; empty: it does.
-std::string why_not_comparable(const Row& row) {
+std::string why_not_comparable(const Row& row, const std::string& here) {
+  if (!here.empty() && !row.machine.empty() && row.machine != here) {
+    return fmt::format(
+        "the baseline is of another machine, or of another number of its cores: its fingerprint is '{}', here '{}'",
+        shown(row.machine), here);
+  }
   const std::vector<Unusual> unusual = unusual_conditions(row);
   if (unusual.empty()) return {};
   const Unusual& first = unusual.front();
@@ -81,9 +86,11 @@ std::string difference_of(std::string_view recorded_machine_json, const Machine&
 }
 
 Result<Baseline> Baseline::from_text(std::string_view text) {
+  const Machine machine = describe_machine();
+  std::string here = fingerprint_of(machine);
   if (!text.starts_with('{')) {
     TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, rows_from_csv(text));
-    return Baseline(std::move(rows));
+    return Baseline(std::move(rows), {}, std::move(here));
   }
   const nlohmann::json record = parse_json(text);
   if (!record.is_object() || !record.contains("rows")) {
@@ -94,7 +101,8 @@ Result<Baseline> Baseline::from_text(std::string_view text) {
     TUTTI_ASSIGN_OR_RETURN(Row row, row_from_json(one.dump()));
     rows.push_back(std::move(row));
   }
-  return Baseline(std::move(rows), difference_of(record.value("machine", nlohmann::json()).dump(), describe_machine()));
+  std::string other = difference_of(record.value("machine", nlohmann::json()).dump(), machine);
+  return Baseline(std::move(rows), std::move(other), std::move(here));
 }
 
 Result<Baseline> Baseline::read(const std::string& path) {
@@ -102,6 +110,10 @@ Result<Baseline> Baseline::read(const std::string& path) {
   auto baseline = from_text(text);
   if (baseline.is_ok()) return baseline;
   return error(baseline.status().code(), "'{}': {}", path, baseline.status().message());
+}
+
+bool Baseline::names_machine() const {
+  return !other_machine_.empty() || std::ranges::any_of(rows_, [](const Row& row) { return !row.machine.empty(); });
 }
 
 std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) const {
@@ -114,7 +126,7 @@ std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) cons
   std::string unlike;  // why a row of it cannot be compared, the first reason
   for (const Row& row : rows_) {
     if (row.backend != kOwnBackend || !is_of_case(one, row.case_id)) continue;
-    if (const std::string why = why_not_comparable(row); !why.empty()) {
+    if (const std::string why = why_not_comparable(row, here_); !why.empty()) {
       if (unlike.empty()) unlike = why;
       continue;
     }

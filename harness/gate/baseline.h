@@ -20,12 +20,16 @@ namespace tutti::harness {
 
 class Baseline {
  public:
-  explicit Baseline(std::vector<Row> rows, std::string other_machine = {})
-      : rows_(std::move(rows)), other_machine_(std::move(other_machine)) {}
+  /// `here`: the fingerprint of this machine; empty: whatever the rows say of theirs will do.
+  explicit Baseline(std::vector<Row> rows, std::string other_machine = {}, std::string here = {})
+      : rows_(std::move(rows)), other_machine_(std::move(other_machine)), here_(std::move(here)) {}
   /// A CSV, or a JSON record, which also names its machine. Errors: invalid_argument naming what is wrong where.
   [[nodiscard]] static Result<Baseline> from_text(std::string_view text);
   /// The same of a file. Errors: invalid_argument naming the path and the reason.
   [[nodiscard]] static Result<Baseline> read(const std::string& path);
+
+  /// Whether it says which machine it is of: an older file does not.
+  [[nodiscard]] bool names_machine() const;
 
   /// One row in place of those of all launches: the median of their medians. Notes in `evidence` how sure that is, or
   /// why there is none to compare with.
@@ -37,6 +41,7 @@ class Baseline {
 
   std::vector<Row> rows_;
   std::string other_machine_;  ///< empty: this one, as far as is known
+  std::string here_;
 };
 
 /// Why times of two machines cannot be compared; empty: they can, as far as is known.

@@ -112,6 +112,7 @@ std::string gate_table(const GateReport& report) {
     if (!found.reason.empty()) text += fmt::format("#   {}\n", found.reason);
   }
   if (!report.counted.empty()) text += fmt::format("# counted on both sides: {}\n", report.counted);
+  for (const std::string& remark : report.remarks) text += fmt::format("# {}\n", remark);
   return text + fmt::format("# {} cells: {}\n", report.cells.size(), counts_text(report));
 }
 
@@ -122,6 +123,9 @@ std::string gate_junit(const GateReport& report) {
       report.cells.size(), report.count(Opinion::slower) + report.count(Opinion::wrong),
       report.count(Opinion::missing) + report.count(Opinion::invalid), report.count(Opinion::undecided));
   for (const GateCell& cell : report.cells) text += junit_case(report, cell);
+  std::string told = report.counted.empty() ? "" : fmt::format("counted on both sides: {}\n", report.counted);
+  for (const std::string& remark : report.remarks) told += remark + "\n";
+  if (!told.empty()) text += fmt::format("    <system-out>{}</system-out>\n", xml_escaped(told));
   return text + "  </testsuite>\n</testsuites>\n";
 }
 
@@ -141,6 +145,7 @@ std::string gate_markdown(const GateReport& report) {
                         markdown_cell(found.reason));
   }
   if (!report.counted.empty()) text += fmt::format("\nCounted on both sides: {}.\n", report.counted);
+  for (const std::string& remark : report.remarks) text += fmt::format("\nNote: {}.\n", markdown_cell(remark));
   return text + fmt::format("\nAgain: `{}`\n", report.command);
 }
 

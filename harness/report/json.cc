@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+bool is_appended(const Column& column) { return &column >= &columns()[kFirstColumns]; }
+
 /// Stores a JSON value in a field, by the field's type; false if the value is of another.
 struct SetFromJson {
   Row& row;
@@ -71,6 +73,7 @@ Result<Row> row_from_json(std::string_view text) {
   Row row;
   for (const Column& column : columns()) {
     const auto entry = object.find(std::string(column.name));
+    if (entry == object.end() && is_appended(column)) continue;  // an older writer
     if (entry == object.end()) return error(Code::invalid_argument, "a row without its column '{}'", column.name);
     if (std::visit(SetFromJson{row, *entry}, column.member)) continue;
     return error(Code::invalid_argument, "column '{}' of a row cannot be {}", column.name, shown(dump(*entry)));

@@ -22,6 +22,7 @@ inline constexpr int kSchemaVersion = 1;
 /// One object on one line, keys in the order of the columns. Text that is not UTF-8 gets replacement characters.
 [[nodiscard]] std::string row_to_json(const Row& row);
 /// The row that `row_to_json` wrote. Keys that are no columns are ignored: a newer writer may have appended some.
+/// Columns that were appended later may be missing: an older one did not have them.
 /// Errors: invalid_argument naming the column that is missing or of another type.
 [[nodiscard]] Result<Row> row_from_json(std::string_view text);
 

@@ -27,6 +27,13 @@ std::string content_of(const std::string& path) {
   return text;
 }
 
+/// The machine id; where there is none the host's name, but not that of a container, which has another one each time.
+std::string identity_of(const char* host_name) {
+  const std::string id = content_of("/etc/machine-id");
+  const bool is_container = ::access("/.dockerenv", F_OK) == 0 || ::access("/run/.containerenv", F_OK) == 0;
+  return !id.empty() || is_container ? id : std::string(host_name);
+}
+
 std::vector<Cache> caches_of(int core) {
   std::vector<Cache> caches;
   for (int index = 0;; ++index) {
@@ -79,6 +86,7 @@ Machine describe_machine(bool with_hostname) {
   if (uname(&system) == 0) {
     machine.kernel = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
     if (with_hostname) machine.hostname = system.nodename;
+    machine.identity = identity_of(system.nodename);
   }
 #ifdef __clang__
   machine.compiler = "clang " __clang_version__;
@@ -88,6 +96,13 @@ Machine describe_machine(bool with_hostname) {
   machine.build_type = TUTTI_BUILD_TYPE;
   machine.commit = TUTTI_COMMIT;
   return machine;
+}
+
+std::string fingerprint_of(const Machine& machine) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a: the same in every build
+  const std::string text = fmt::format("{}\n{}\n{}", machine.cpu_model, machine.cores_allowed, machine.identity);
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return fmt::format("{:08x}", (hash >> 32U) ^ (hash & 0xffffffffU));
 }
 
 std::string machine_to_json(const Machine& machine) {

@@ -27,7 +27,8 @@ struct Machine {
   std::string hostname = {};  ///< empty unless asked for
   std::string compiler = {};
   std::string build_type = {};
-  std::string commit = {};  ///< "unknown" where the build was not told
+  std::string commit = {};    ///< "unknown" where the build was not told
+  std::string identity = {};  ///< what no other one has; only for fingerprint_of, and never told
 };
 
 /// What this process sees. Fields that the machine does not tell are "unknown", 0 or absent, never an error.
@@ -35,6 +36,10 @@ struct Machine {
 
 /// One JSON object; `hostname` is left out where it is empty.
 [[nodiscard]] std::string machine_to_json(const Machine& machine);
+
+/// Eight hexadecimal digits that are the same on the same machine with the same number of allowed cores: times with
+/// other digits are not compared. The host cannot be read from it.
+[[nodiscard]] std::string fingerprint_of(const Machine& machine);
 
 /// From the text of /proc/cpuinfo; "unknown" where it does not say.
 [[nodiscard]] std::string cpu_model_of(std::string_view cpuinfo);

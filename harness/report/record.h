@@ -86,6 +86,7 @@ struct Row {
   std::optional<double> time_overlapped = {};
   std::optional<double> time_overlapped_called = {};
   std::string disturbed = {};
+  std::string machine = {};
 
   bool operator==(const Row&) const = default;
 };
@@ -125,6 +126,8 @@ struct Column {
   [[nodiscard]] bool may_be_empty() const;
 };
 [[nodiscard]] std::span<const Column> columns();
+/// The first so many are in every file that was ever written; those after them were appended one by one.
+inline constexpr std::size_t kFirstColumns = 31;
 
 /// The field as text: numbers in the fewest digits that read back as the same value. Empty: not measured, which is also
 /// what a number that is not finite becomes.

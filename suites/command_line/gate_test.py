@@ -129,6 +129,24 @@ class Verdicts(Gate):
         self.assertGreaterEqual(len(self.rows), 2 * 8, "two launches of this build in each of eight blocks")
         self.assertEqual({row["verdict"] for row in self.rows}, {"ok"})
 
+    def test_a_baseline_of_another_machine_or_other_conditions_is_invalid(self):
+        def prepare(path):
+            suite = path / "suite.toml"
+            suite.write_text(SMALL)
+            for name, words in [("hot", []), ("cold", ["--cache", "cold"])]:
+                first = support.run("run", "all_reduce", "--sizes", "64,1M", "--ranks", 2, "--ranks-as", "tasks",
+                                    "--budget", "200ms", *words, "--csv", path / f"{name}.csv", limit=support.patience(60))
+                self.assertEqual(first.code, OK, first)
+            header, *rows = (path / "hot.csv").read_text().splitlines()
+            self.assertTrue(header.endswith(",machine"))
+            elsewhere = [re.sub("[0-9a-f]{8}$", lambda here: f"{int(here[0], 16) ^ 1:08x}", row) for row in rows]
+            (path / "elsewhere.csv").write_text("\n".join([header, *elsewhere]) + "\n")
+        for name, why in [("cold", "with cache 'cold', a gate measures with 'hot'"), ("elsewhere", "of another machine")]:
+            result, table = self.gate("--baseline", "{other}/" + name + ".csv", prepare=prepare)
+            self.assertEqual((result.code, table), (ENVIRONMENT, dict.fromkeys(CELLS, "invalid")), result)
+            self.assertIn(why, result.out)
+            self.assertNotIn("does not say which machine", result.out)
+
     def test_slower_and_confirmed(self):
         result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(EVER, cells=CELLS[1:]),
                                   suite=f"cells = ['{CELLS[1]}']")
@@ -139,6 +157,7 @@ class Verdicts(Gate):
     def test_faster(self):
         result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(NEVER))
         self.assertEqual((result.code, table), (OK, dict.fromkeys(CELLS, "faster")), result)
+        self.assertIn("# the baseline does not say which machine it is of\n", result.out)
 
     def test_undecided(self):
         result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(1000, low=1e-9, high=1e9))

@@ -90,12 +90,14 @@ Json each_iteration(const std::vector<double>& times, int skipped) {
 Result<Reports> Reports::open(const Program& program, const Settings& settings, RunFacts facts) {
   Reports reports(program, settings, std::move(facts));
   if (!settings.csv.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(settings.csv));
+  const harness::Machine machine = harness::describe_machine();
+  reports.machine_ = fingerprint_of(machine);
   if (!settings.json.empty()) {
     std::string command = reports.facts_.command;
     std::replace(command.begin(), command.end(), '\n', ' ');
     TUTTI_ASSIGN_OR_RETURN(
         reports.json_,
-        harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(harness::describe_machine()),
+        harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(machine),
                                                 .versions = {{"tutti", reports.facts_.version}},
                                                 .command = std::move(command),
                                                 .started = harness::utc_now()}));
@@ -128,10 +130,12 @@ Status Reports::add(const Report& report) {
   fmt::print("{}", row_text(report.row, settings_, settings_.reports_timestamps ? local_time() : std::string()));
   std::fflush(stdout);
   for (const std::string& diagnosis : report.diagnoses) fmt::print(stderr, "{}: {}\n", program_.name, diagnosis);
-  for (const harness::Row& row : report.records) {
+  std::vector<harness::Row> records = report.records;
+  for (harness::Row& row : records) {
+    row.machine = machine_;
     if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
   }
-  if (json_) TUTTI_RETURN_IF_ERROR(json_->write(report.records));
+  if (json_) TUTTI_RETURN_IF_ERROR(json_->write(records));
   if (compatible_path_.empty()) return {};
   Json row{{"size", report.row.size.bytes},
            {"count", report.row.size.count},

@@ -44,6 +44,7 @@ class Reports {
   const Program& program_;
   const Settings& settings_;
   RunFacts facts_;
+  std::string machine_;  ///< its fingerprint
   std::optional<harness::CsvFile> csv_;
   std::optional<harness::JsonFile> json_;
   std::string compatible_path_;

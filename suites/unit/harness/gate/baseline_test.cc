@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/report/csv.h"
 #include "suites/unit/harness/gate/evidence.h"
 
 namespace tutti::harness {
@@ -113,6 +114,28 @@ TEST(Baseline, OfAnotherMachineIsInvalid) {
   Evidence evidence = evidence_for(all_reduce_of(8));
   EXPECT_FALSE(Baseline({row_with(all_reduce_of(8), 1)}, "another").row_for(all_reduce_of(8), evidence).has_value());
   EXPECT_EQ(evidence.invalid, "another");
+}
+
+TEST(Baseline, ACsvNamesItsMachineByAFingerprint) {
+  const Case one = all_reduce_of(8);
+  Row row = row_with(one, 1);
+  EXPECT_FALSE(Baseline({row}, "", "0badcafe").names_machine()) << "an older file";
+  const auto invalid_here = [&](const char* machine) {
+    row.machine = machine;
+    Evidence evidence = evidence_for(one);
+    static_cast<void>(Baseline({row}, "", "0badcafe").row_for(one, evidence));
+    return evidence.invalid;
+  };
+  EXPECT_EQ(invalid_here("0badcafe"), "");
+  EXPECT_EQ(invalid_here(""), "") << "it does not say";
+  EXPECT_EQ(invalid_here("12345678"),
+            "the baseline is of another machine, or of another number of its cores: its fingerprint is '12345678', "
+            "here '0badcafe'");
+  EXPECT_TRUE(Baseline({row}, "", "0badcafe").names_machine());
+  const std::string elsewhere = csv_header() + "\n" + csv_row(row) + "\n";
+  Evidence evidence = evidence_for(one);
+  EXPECT_FALSE(Baseline::from_text(elsewhere).value().row_for(one, evidence).has_value());
+  EXPECT_THAT(evidence.invalid, HasSubstr(fingerprint_of(describe_machine())));
 }
 
 }  // namespace

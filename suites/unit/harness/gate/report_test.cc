@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/gate/report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tutti::harness {
 namespace {
+
+using ::testing::HasSubstr;
 
 GateReport report_of_two() {
   const Evidence same{.cell = "all_reduce/8B",
@@ -71,6 +74,15 @@ TEST(GateReport, Markdown) {
             "| **slower** | `all_reduce/1M` | 100.0 | 110.0 | 1.100 | 1.080 to 1.120 | 5.0 | a \\| b |\n"
             "| same | `all_reduce/8B` | 0.250 | 0.250 | 1.000 | 0.990 to 1.010 | 200.0 |  |\n"
             "\nAgain: `tutti gate --against \"base\"`\n");
+}
+
+TEST(GateReport, RemarksStandInEveryForm) {
+  GateReport report = report_of_two();
+  report.remarks = {"two | three <cells>"};
+  EXPECT_THAT(gate_table(report), HasSubstr("\n# two | three <cells>\n# 2 cells: 1 slower, 1 same\n"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("\nNote: two \\| three <cells>.\n\nAgain: "));
+  EXPECT_THAT(gate_junit(report), HasSubstr("    </testcase>\n    <system-out>two | three &lt;cells&gt;\n</system-out>\n"
+                                            "  </testsuite>\n"));
 }
 
 TEST(GateReport, NothingThatIsNotKnownPasses) {

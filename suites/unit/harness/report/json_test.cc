@@ -32,7 +32,7 @@ TEST(JsonRow, IsOneLineWithEveryColumn) {
       R"("error_ulp":null,"error_ulp_mean":null,"same_on_ranks":"","same_on_repeats":"",)"
       R"("sync":"","invalid_share":null,"arrival_skew":null,"time_from_last":null,"last_rank":null,"buffer_sets":null,)"
       R"("overlap":null,"overlap_called":null,"overlap_calls":null,"time_pure":null,"time_computing":null,)"
-      R"("time_overlapped":null,"time_overlapped_called":null,"disturbed":""})");
+      R"("time_overlapped":null,"time_overlapped_called":null,"disturbed":"","machine":""})");
 }
 
 TEST(JsonRow, ReadsBackBitForBit) {
@@ -56,6 +56,16 @@ TEST(JsonRow, HasTheNumbersOfTheCsvAsText) {
 TEST(JsonRow, IgnoresColumnsOfANewerWriter) {
   const std::string text = row_to_json(skipped_row());
   EXPECT_TRUE(row_from_json(R"({"moon":"full",)" + text.substr(1)).is_ok());
+}
+
+TEST(JsonRow, AnOlderWriterHasFewerColumns) {
+  const std::string text = row_to_json(measured_row());
+  const auto without = [&](const std::string& last) { return text.substr(0, text.find(",\"" + last)) + "}"; };
+  const Result<Row> older = row_from_json(without("machine"));
+  ASSERT_TRUE(older.is_ok()) << older.status().message();
+  EXPECT_EQ(older.value(), measured_row());
+  EXPECT_TRUE(row_from_json(without("reason")).is_ok()) << "the first of those that were appended";
+  EXPECT_EQ(row_from_json(without("line_ns")).status().message(), "a row without its column 'line_ns'");
 }
 
 TEST(JsonRow, NamesTheColumnThatIsWrong) {

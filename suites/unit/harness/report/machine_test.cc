@@ -42,6 +42,25 @@ TEST(Machine, NamesTheHostOnlyWhenAsked) {
   EXPECT_TRUE(open.contains("hostname"));
 }
 
+TEST(Machine, AFingerprintIsThatOfTheMachineAndItsAllowedCores) {
+  const Machine machine{.cpu_model = "abacus", .cores_allowed = 2, .commit = "abc", .identity = "attic"};
+  const std::string mine = fingerprint_of(machine);
+  EXPECT_THAT(mine, testing::MatchesRegex("[0-9a-f]{8}"));
+  Machine other = machine;
+  other.commit = "def";
+  EXPECT_EQ(fingerprint_of(other), mine) << "another build on the same machine";
+  other.cpu_model = "slide rule";
+  EXPECT_NE(fingerprint_of(other), mine);
+  other = machine;
+  other.cores_allowed = 1;
+  EXPECT_NE(fingerprint_of(other), mine);
+  other = machine;
+  other.identity = "cellar";
+  EXPECT_NE(fingerprint_of(other), mine);
+  EXPECT_EQ(fingerprint_of(describe_machine()), fingerprint_of(describe_machine()));
+  EXPECT_EQ(machine_to_json(machine).find("attic"), std::string::npos);
+}
+
 TEST(Machine, AsJson) {
   Machine machine{.cpu_model = "abacus", .cores_allowed = 2, .cores_online = 4};
   machine.caches = {{.level = 3, .type = "Unified", .bytes = 1024, .shared_cpus = "0-1"}};
