@@ -5,8 +5,10 @@ No test relates two measured times: what is to be slower or faster is compared w
 has, or with another "build" that is a script and says what it is told to.
 """
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 import xml.etree.ElementTree
@@ -328,6 +330,31 @@ class Templates(unittest.TestCase):
             self.assertLessEqual(set(re.findall(r"--[a-z-]+", calls[0])), known, name)
             for script in re.findall(r"scripts/[a-z-]+", text):
                 self.assertTrue((support.SOURCE / script).exists(), script)
+
+    @unittest.skipUnless(shutil.which("git"), "no git here")
+    def test_a_runner_that_is_used_again_makes_its_worktree_again(self):
+        for name in ["github-actions.yml", "gitlab-ci.yml", "Jenkinsfile"]:
+            lines = [re.sub("^ *(- )?", "", line) for line in (support.SOURCE / "ci" / name).read_text().splitlines()
+                     if "worktree" in line or "rm -rf" in line]
+            with self.subTest(name), support.Run("--version") as folder:
+                folder.wait(20)
+                tree = folder.path / "tree"
+                def run(*words):
+                    subprocess.run(words, cwd=tree, check=True, capture_output=True, timeout=20, env={
+                        "PATH": os.environ["PATH"], "HOME": str(folder.path), "GITHUB_BASE_REF": "main",
+                        "CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main"})
+                tree.mkdir()
+                run("git", "init", "--quiet")
+                for message in ["one", "two"]:
+                    run("git", "-c", "user.name=tutti", "-c", "user.email=tutti@localhost", "commit", "--quiet",
+                        "--allow-empty", "--message", message)
+                run("git", "update-ref", "refs/remotes/origin/main", "HEAD~")
+                for time in range(2):
+                    run("bash", "-e", "-c", "\n".join(lines))
+                    base = subprocess.run(["git", "log", "--format=%s"], cwd=tree / "base", capture_output=True, text=True)
+                    self.assertEqual(base.stdout, "one\n", time)
+                run("git", "clean", "--quiet", "-ffdx")  # as runners do between jobs
+                run("bash", "-e", "-c", "\n".join(lines))
 
     def test_yaml_is_valid(self):
         try:
