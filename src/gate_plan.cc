@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "gate_suite.h"
 #include "harness/backends/slowed.h"
@@ -32,6 +33,16 @@ Result<T> at_option(const char* option, Result<T> result) {
   return result.is_ok() ? result : at_option(option, result.status());
 }
 
+/// Launches are told a case by what `run` takes, and an id has of a file only the hash of its numbers.
+Status refuse_files(std::span<const harness::Counts> counts, const std::string& where) {
+  const auto is_file = [](const harness::Counts& one) { return one.pattern == harness::Pattern::file; };
+  if (std::ranges::none_of(counts, is_file)) return {};
+  return error(Code::invalid_argument,
+               "{}: counts from a file are none that a gate can hand to its launches: it takes equal, ramp, one-heavy, "
+               "zeros and random",
+               where);
+}
+
 /// A suite's cells, sweeps first, none of them twice.
 Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePlan& plan) {
   std::vector<int> ranks{default_ranks()};
@@ -41,6 +52,7 @@ Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePl
   for (harness::Suite::Sweep texts : suite.sweeps) {
     if (!request.ranks.empty()) texts.texts.erase("ranks");
     TUTTI_ASSIGN_OR_RETURN(const harness::Sweep sweep, sweep_of(texts, ranks));
+    TUTTI_RETURN_IF_ERROR(refuse_files(sweep.counts, fmt::format("line {}", texts.line)));
     const auto expansion = harness::expand(sweep);
     if (!expansion.is_ok())
       return error(Code::invalid_argument, "line {}: {}", texts.line, expansion.status().message());
@@ -50,7 +62,10 @@ Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePl
     const auto& left_out = expansion.value().left_out;
     plan.left_out.insert(plan.left_out.end(), left_out.begin(), left_out.end());
   }
-  for (const Case& one : suite.cells) harness::append_new(plan.cases, one);
+  for (const Case& one : suite.cells) {
+    TUTTI_RETURN_IF_ERROR(refuse_files(std::span(&one.counts, 1), fmt::format("cell '{}'", cell_id(one))));
+    harness::append_new(plan.cases, one);
+  }
   if (plan.cases.size() > harness::kMostGateCells) {
     return error(Code::invalid_argument, "{} cells; a gate takes at most {}: it runs each of them {} times or more",
                  plan.cases.size(), harness::kMostGateCells, 2 * kLeastBlocks);

@@ -233,7 +233,8 @@ class Mistakes(unittest.TestCase):
     def refused(self, *arguments, names, code=USAGE, suite=SMALL):
         with support.Run("--version") as folder:
             folder.wait(20)
-            (folder.path / "suite.toml").write_text(suite)
+            (folder.path / "suite.toml").write_text(suite.replace("{here}", str(folder.path)))
+            (folder.path / "counts").write_text("3 5\n")
             (folder.path / "no.csv").write_text("a,b\n1,2\n")
             (folder.path / "base.csv").write_text("case\n")
             (folder.path / "empty").mkdir()
@@ -260,6 +261,10 @@ class Mistakes(unittest.TestCase):
         self.refused(*base, suite=f"cells = ['{CELLS[0].replace('sum', 'sun')}']", names=["line 1", "'sun'", "'sum'"])
         self.refused(*base, suite="[[sweep]]\n", names=["a gate takes at most 40"])
         self.refused(*base, suite="[[sweep", names=["line 1"])
+        v_form = "[[sweep]]\ncollectives = 'gather_v'\nranks = 2\nsizes = '64'\ncounts = '{here}/counts'"
+        self.refused(*base, suite=v_form, names=["suite.toml", "line 1", "counts", "a file", "one-heavy"])
+        cell = "gather_v/shm/float/none/P2.processes/root0/64B.file-1a2b3c4d/out/private/isolated"
+        self.refused(*base, suite=f"cells = ['{cell}']", names=["suite.toml", cell, "a file", "one-heavy"])
 
     def test_values(self):
         base = ["--baseline", "{here}/base.csv"]
