@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "harness/gate/counters.h"
 #include "harness/gate/program_run.h"
 #include "harness/gate/report.h"
 #include "harness/launch/spawn.h"
 #include "harness/report/csv.h"
 #include "harness/report/file.h"
+#include "src/gate_costs.h"
 #include "src/gate_plan.h"
 #include "src/program.h"
 
@@ -59,45 +59,11 @@ class Launcher {
     return launched;
   }
 
-  /// What is counted before anything is timed: that the steps are what their formulas say, and what both builds say of
-  /// themselves. A build that does not say is not asked again.
-  Status compare_costs(std::vector<harness::Evidence>& evidence) {
-    TUTTI_ASSIGN_OR_RETURN(const harness::CountersByCell theirs, counters_of_other(evidence));
-    for (std::size_t i = 0; i < evidence.size(); ++i) {
-      auto mine = harness::counters_of(plan_.cases[i]);
-      if (mine.status().code() == Code::refuted) evidence[i].wrong = mine.status().message();
-      if (mine.status().code() == Code::refuted) continue;
-      TUTTI_RETURN_IF_ERROR(mine.status());
-      const auto other = theirs.find(evidence[i].cell);
-      if (other == theirs.end()) continue;
-      if (other->second.footprint) count_footprint(mine.value(), plan_.cases[i]);
-      compare_counters(evidence[i], mine.value(), other->second, plan_.contest.names);
-      ++compared_;
-      compared_footprints_ += mine.value().footprint && other->second.footprint ? 1 : 0;
-    }
-    return {};
-  }
-  /// What was compared without a clock, in words; empty where nothing was.
-  [[nodiscard]] std::string counted() const {
-    if (compared_ == 0) return {};
-    return fmt::format("messages, bytes and rounds of {} cells, allocations and system calls of {}", compared_,
-                       compared_footprints_);
-  }
-
+  [[nodiscard]] const harness::Interrupts& interrupts() const { return *interrupts_; }
   [[nodiscard]] bool has_crashed() const { return has_crashed_; }
 
  private:
   Launcher(const GatePlan& plan, const GateRequest& request) : plan_(plan), request_(request) {}
-
-  Result<harness::CountersByCell> counters_of_other(std::span<const harness::Evidence> evidence) {
-    if (plan_.program.empty()) return harness::CountersByCell();
-    std::string cells;
-    for (const harness::Evidence& one : evidence) cells += (cells.empty() ? "" : ",") + one.cell;
-    constexpr std::chrono::minutes kLimit{5};
-    TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run,
-                           harness::run_command({plan_.program, "list", "--costs", cells}, kLimit, *interrupts_));
-    return harness::counters_from_json(run.output);
-  }
 
   [[nodiscard]] std::vector<std::string> command(GateSide side, const CellGroup& group, std::uint64_t seed) const {
     const bool is_mine = side == GateSide::mine;
@@ -136,8 +102,6 @@ class Launcher {
   std::unique_ptr<harness::Interrupts> interrupts_ = std::make_unique<harness::Interrupts>();
   std::optional<harness::CsvFile> csv_;
   std::int64_t launches_ = 0;
-  int compared_ = 0;             ///< cells whose counters both builds say
-  int compared_footprints_ = 0;  ///< of these, those of which both could count what operations allocate and call
   bool has_crashed_ = false;
 };
 
@@ -161,13 +125,20 @@ Status write_reports(const GateRequest& request, const harness::GateReport& repo
   return harness::replace_file(Code::io, request.summary, gate_markdown(report));
 }
 
-/// What the reader of a report cannot see in it.
-std::vector<std::string> remarks_on(const GatePlan& plan) {
-  std::vector<std::string> remarks;
+harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, const harness::Contest& contest) {
+  harness::GateReport report{.other = plan.contest.names.other,
+                             .command = command_line(),
+                             .counted = costs.compared,
+                             .remarks = costs.remarks,
+                             .seed = plan.contest.seed,
+                             .cells = {}};
   if (plan.baseline && !plan.baseline->names_machine()) {
-    remarks.emplace_back("the baseline does not say which machine it is of");
+    report.remarks.emplace_back("the baseline does not say which machine it is of");
   }
-  return remarks;
+  for (const harness::Evidence& evidence : contest.evidence()) {
+    report.cells.push_back({.evidence = evidence, .judgement = judge_finally(evidence)});
+  }
+  return report;
 }
 
 int gate(const GateRequest& request) {
@@ -185,22 +156,15 @@ int gate(const GateRequest& request) {
     begun.push_back(harness::evidence_for(one));
     if (plan.value().baseline) static_cast<void>(plan.value().baseline->row_for(one, begun.back()));
   }
-  Status course = launcher.value().compare_costs(begun);
+  const auto costs = compare_costs(plan.value(), launcher.value().interrupts(), begun);
+  Status course = costs.status();
   harness::Contest contest(plan.value().cases, std::move(begun), plan.value().contest);
   if (course.is_ok()) {
     course = contest.run([&](GateSide side, const CellGroup& group,
                              std::uint64_t seed) { return launcher.value().launch(side, group, seed); },
                          print_progress);
   }
-  harness::GateReport report{.other = plan.value().contest.names.other,
-                             .command = command_line(),
-                             .counted = launcher.value().counted(),
-                             .remarks = remarks_on(plan.value()),
-                             .seed = plan.value().contest.seed,
-                             .cells = {}};
-  for (const harness::Evidence& evidence : contest.evidence()) {
-    report.cells.push_back({.evidence = evidence, .judgement = judge_finally(evidence)});
-  }
+  const harness::GateReport report = report_of(plan.value(), costs.is_ok() ? costs.value() : GateCosts(), contest);
   const Status written = write_reports(request, report);
   for (const harness::LeftOut& item : plan.value().left_out)
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);

@@ -113,19 +113,30 @@ int list(bool as_json) {
   return exit_ok;
 }
 
-/// What `auto` chooses for each of these cells, and what that costs: of one build for another.
+/// What `auto` chooses for each of these cells, and what that costs: of one build for another. A cell that cannot be
+/// counted costs no other one its counters; the code is that of the first of them.
 int costs(const std::string& cells) {
   harness::CountersByCell all;
+  harness::ReasonsByCell not_counted;
+  const auto count = [&](std::string_view id) -> Status {
+    TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::case_of_cell_id(id));
+    TUTTI_ASSIGN_OR_RETURN(harness::Counters counters, harness::counters_of(one));
+    if (const Status status = count_footprint(counters, one); !status.is_ok()) {
+      not_counted[std::string(id)] = status.message();
+    }
+    all[std::string(id)] = std::move(counters);
+    return {};
+  };
+  int code = exit_ok;
   for (const std::string_view id : harness::split(cells, ',')) {
-    const auto one = harness::case_of_cell_id(id);
-    if (!one.is_ok()) return complain(one.status());
-    auto counters = harness::counters_of(one.value());
-    if (!counters.is_ok()) return complain(counters.status());
-    count_footprint(counters.value(), one.value());
-    all[std::string(id)] = counters.value();
+    const Status status = count(id);
+    if (status.is_ok()) continue;
+    not_counted[std::string(id)] = status.message();
+    const int failed = complain(status);
+    if (code == exit_ok) code = failed;
   }
-  fmt::print("{}\n", to_json(all));
-  return exit_ok;
+  fmt::print("{}\n", to_json(all, not_counted));
+  return code;
 }
 
 }  // namespace
@@ -139,7 +150,7 @@ void add_list(CLI::App& program, Action& action) {
   command
       ->add_option("--costs", *cells,
                    "of cells, by id: algorithm, messages, bytes, rounds, and allocations and system calls in 16 "
-                   "operations, in JSON")
+                   "operations, in JSON; and why a cell is not counted")
       ->type_name("CELL,...");
   command->callback([&action, as_json, cells] {
     action = [as_json, cells] { return cells->empty() ? list(*as_json) : costs(*cells); };

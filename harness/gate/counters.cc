@@ -57,13 +57,14 @@ Result<Counters> counters_of(const Case& one) {
                   .rounds = cost.depth};
 }
 
-void count_footprint(Counters& counters, const Case& one) {
+Status count_footprint(Counters& counters, const Case& one) {
   Case counted = one;
   counted.algorithm = counters.algorithm;
-  if (auto footprint = footprint_of(counted); footprint.is_ok()) counters.footprint = footprint.value();
+  TUTTI_ASSIGN_OR_RETURN(counters.footprint, footprint_of(counted));
+  return {};
 }
 
-std::string to_json(const CountersByCell& all) {
+std::string to_json(const CountersByCell& all, const ReasonsByCell& not_counted) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const auto& [cell, counters] : all) {
     list.push_back({{"cell", cell},
@@ -76,7 +77,11 @@ std::string to_json(const CountersByCell& all) {
     list.back()["allocations"] = counters.footprint->allocations;
     list.back()["system_calls"] = counters.footprint->system_calls;
   }
-  return nlohmann::ordered_json{{"costs", std::move(list)}}.dump(2);
+  nlohmann::ordered_json document{{"costs", std::move(list)}};
+  for (const auto& [cell, reason] : not_counted) {
+    document["not_counted"].push_back({{"cell", cell}, {"reason", shown(reason)}});
+  }
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 CountersByCell counters_from_json(std::string_view text) {
@@ -101,6 +106,19 @@ CountersByCell counters_from_json(std::string_view text) {
   return all;
 }
 
+ReasonsByCell reasons_from_json(std::string_view text) {
+  const nlohmann::json document = parse_json(text);
+  ReasonsByCell reasons;
+  if (!document.is_object() || !document.contains("not_counted")) return reasons;
+  for (const nlohmann::json& one : document["not_counted"]) {
+    if (!one.is_object()) continue;
+    const auto cell = text_in(one, "cell");
+    const auto reason = text_in(one, "reason");
+    if (cell && reason) reasons[*cell] = *reason;
+  }
+  return reasons;
+}
+
 void compare_counters(Evidence& evidence, const Counters& mine, const Counters& other, const SideNames& names) {
   if (mine.algorithm != other.algorithm) {
     evidence.note = fmt::format("algorithm {}, of {} {}", mine.algorithm, names.other, other.algorithm);
@@ -118,6 +136,17 @@ void compare_counters(Evidence& evidence, const Counters& mine, const Counters& 
   static const std::string in_operations = fmt::format(" in {} operations", kCountedOperations);
   compare("allocations" + in_operations, mine.footprint->allocations, other.footprint->allocations);
   compare("system calls" + in_operations, mine.footprint->system_calls, other.footprint->system_calls);
+}
+
+void require_no_footprint(Evidence& evidence, const Counters& mine, bool judges_calls) {
+  if (!mine.footprint) return;
+  const auto require = [&](const char* name, std::int64_t number) {
+    if (number == 0) return;
+    const char* separator = evidence.counters.empty() ? "counted, not timed: " : ", ";
+    evidence.counters += fmt::format("{}{} {} in {} operations, which need none", separator, number, name, kCountedOperations);
+  };
+  require("allocations", mine.footprint->allocations);
+  if (judges_calls) require("system calls", mine.footprint->system_calls);
 }
 
 }  // namespace tutti::harness

@@ -35,16 +35,22 @@ struct Counters {
 /// Of a case of the own backend, without the footprint; `auto` is resolved for the cores of this process.
 /// Errors: invalid_argument where there is no such algorithm; refuted where its steps are not what its formulas say.
 [[nodiscard]] Result<Counters> counters_of(const Case& one);
-/// Adds the footprint where it can be counted here.
-void count_footprint(Counters& counters, const Case& one);
+/// Adds the footprint. Errors: as footprint_of; without it the rest stands.
+Status count_footprint(Counters& counters, const Case& one);
 
 using CountersByCell = std::map<std::string, Counters>;
-[[nodiscard]] std::string to_json(const CountersByCell& all);
+/// Why a cell has no counters, or no footprint.
+using ReasonsByCell = std::map<std::string, std::string>;
+[[nodiscard]] std::string to_json(const CountersByCell& all, const ReasonsByCell& not_counted = {});
 /// Empty where the text is none of ours: an older build does not say.
 [[nodiscard]] CountersByCell counters_from_json(std::string_view text);
+[[nodiscard]] ReasonsByCell reasons_from_json(std::string_view text);
 
 /// Of the same algorithm, what this side has more of makes it slower. Another algorithm is told, and times decide: it
 /// has other counters for a reason.
 void compare_counters(Evidence& evidence, const Counters& mine, const Counters& other, const SideNames& names);
+/// Where there is no other side that counts: an operation that is warm needs neither allocations nor, where they are
+/// judged, system calls; what it has of them makes this side slower.
+void require_no_footprint(Evidence& evidence, const Counters& mine, bool judges_calls);
 
 }  // namespace tutti::harness

@@ -15,6 +15,7 @@
 
 #include "harness/backends/tutti/backend.h"
 #include "harness/gate/allocations.h"
+#include "harness/launch/board.h"
 #include "harness/measure/variant.h"
 #include "impl/transports/local/domain.h"
 
@@ -207,6 +208,16 @@ Result<Footprint> footprint_of(const Case& one) {
     return tasks->run(kWarmUp);
   };
   return footprint_of(prepare, [&] { return tasks->run(kCountedOperations); });
+}
+
+bool clock_calls_kernel() {
+  const auto nothing = [] { return Status(); };
+  const auto read = [] {
+    static_cast<void>(monotonic_ns());
+    return Status();
+  };
+  const auto counted = footprint_of(nothing, read);
+  return counted.is_ok() && counted.value().system_calls > 0;
 }
 
 }  // namespace tutti::harness

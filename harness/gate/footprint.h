@@ -32,4 +32,7 @@ inline constexpr int kCountedOperations = 16;
 [[nodiscard]] Result<Footprint> footprint_of(const std::function<Status()>& prepare,
                                              const std::function<Status()>& perform);
 
+/// Whether to read the clock is a system call here: then those of operations, which read it, are the machine's.
+[[nodiscard]] bool clock_calls_kernel();
+
 }  // namespace tutti::harness

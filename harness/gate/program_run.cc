@@ -64,19 +64,27 @@ class Child {
 }  // namespace
 
 std::string ProgramRun::last_words() const {
-  const std::size_t end = output.find_last_not_of(" \n");
-  if (end == std::string::npos) return "it said nothing";
-  const std::size_t before = output.find_last_of('\n', end);
-  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
-  return output.substr(begin, end - begin + 1);
+  for (const std::string& text : {errors, output}) {
+    const std::size_t end = text.find_last_not_of(" \n");
+    if (end == std::string::npos) continue;
+    const std::size_t before = text.find_last_of('\n', end);
+    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+    return text.substr(begin, end - begin + 1);
+  }
+  return "it said nothing";
 }
 
 Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
                                const Interrupts& interrupts) {
   constexpr int kTickMs = 10;
   TUTTI_ASSIGN_OR_RETURN(const Descriptor output, memory_file("tutti-gate-output"));
+  TUTTI_ASSIGN_OR_RETURN(const Descriptor errors, memory_file("tutti-gate-errors"));
   TUTTI_ASSIGN_OR_RETURN(
-      const pid_t pid, spawn({.command = command, .environment = {}, .output = output.get(), .death_signal = SIGTERM}));
+      const pid_t pid, spawn({.command = command,
+                              .environment = {},
+                              .output = output.get(),
+                              .errors = errors.get(),
+                              .death_signal = SIGTERM}));
   Child child(pid);
   const auto until = Clock::now() + limit;
   while (!child.has_ended()) {
@@ -87,8 +95,9 @@ Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chr
     if (interrupts.signal() != 0) return error(Code::aborted, "interrupted");
     return error(Code::timeout, "'{}' did not end within {} s", fmt::join(command, " "), limit.count() / 1000);
   }
-  ProgramRun run{.exit_code = child.exit_code(), .output = {}, .rows = {}};
+  ProgramRun run{.exit_code = child.exit_code(), .output = {}, .errors = {}, .rows = {}};
   TUTTI_ASSIGN_OR_RETURN(run.output, read_file(path_of(output)));
+  TUTTI_ASSIGN_OR_RETURN(run.errors, read_file(path_of(errors)));
   return run;
 }
 

@@ -15,10 +15,11 @@ namespace tutti::harness {
 
 struct ProgramRun {
   int exit_code = 0;   ///< 128 + the number of the signal that killed it
-  std::string output;  ///< stdout and stderr
+  std::string output;  ///< stdout
+  std::string errors;  ///< stderr
   std::vector<Row> rows;
 
-  /// The last line of the output, for messages.
+  /// The last line of what it said on stderr, or else of the output: for messages.
   [[nodiscard]] std::string last_words() const;
 };
 

@@ -47,6 +47,7 @@ struct ChildStart {
   char** environment;
   pid_t parent;
   int output;
+  int errors;
   int input;
   int report;
   int death_signal;
@@ -61,7 +62,7 @@ struct ChildStart {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::dup2(start.input, STDIN_FILENO);
   ::dup2(start.output, STDOUT_FILENO);
-  ::dup2(start.output, STDERR_FILENO);
+  ::dup2(start.errors, STDERR_FILENO);
   ::execvpe(start.command[0], start.command, start.environment);
   const int failure = errno;
   [[maybe_unused]] const ssize_t written = ::write(start.report, &failure, sizeof(failure));
@@ -95,6 +96,7 @@ Result<pid_t> spawn(const SpawnRequest& request) {
                             const_cast<char**>(environment_pointers.data()),
                             ::getpid(),
                             request.output,
+                            request.errors < 0 ? request.output : request.errors,
                             input.get(),
                             report_end.get(),
                             request.death_signal};

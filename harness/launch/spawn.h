@@ -14,7 +14,8 @@ namespace tutti::harness {
 struct SpawnRequest {
   std::vector<std::string> command;      ///< the program is looked for in PATH
   std::vector<std::string> environment;  ///< "NAME=value", put over this process's own; "NAME" removes it
-  int output = -1;                       ///< descriptor for stdout and stderr
+  int output = -1;                       ///< descriptor for stdout
+  int errors = -1;                       ///< for stderr; -1: that for stdout
   int death_signal = 0;                  ///< what it gets when the calling thread ends
 };
 

@@ -160,6 +160,8 @@ class Verdicts(Gate):
         result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(NEVER))
         self.assertEqual((result.code, table), (OK, dict.fromkeys(CELLS, "faster")), result)
         self.assertIn("# the baseline does not say which machine it is of\n", result.out)
+        self.assertIn("# counted of this build: allocations and system calls in 16 operations of 2 cells, which need none\n",
+                      result.out)
 
     def test_undecided(self):
         result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(1000, low=1e-9, high=1e9))
@@ -203,7 +205,7 @@ class AnotherBuild(Gate):
             self.assertEqual({key: one[key] for key in ["operations", "allocations", "system_calls"]},
                              {"operations": 16, "allocations": 0, "system_calls": 0}, one)
             one["bytes"] -= 1 if one["cell"] == CELLS[1] else 0
-        listed = f"if words[0] == 'list': print({json.dumps(costs)!r}); sys.exit(0)"
+        listed = (f"if words[0] == 'list': print('a note', file=sys.stderr); print({json.dumps(costs)!r}); sys.exit(0)")
         result, table = self.gate("--against", "{other}", **self.build(NEVER, listed=listed))
         self.assertEqual((result.code, table), (SLOWER, dict(zip(CELLS, ["faster", "slower"]))), result)
         self.assertRegex(result.out, "counted, not timed: bytes [0-9]+, of the build in .* [0-9]+")
@@ -213,6 +215,23 @@ class AnotherBuild(Gate):
     def test_slower_and_faster(self):
         result, table = self.gate("--against", "{other}", **self.build(f"{EVER} if size == '1048576' else {NEVER}"))
         self.assertEqual((result.code, table), (SLOWER, dict(zip(CELLS, ["faster", "slower"]))), result)
+        self.assertRegex(result.out, "# not counted: messages, bytes and rounds, allocations and system calls of 2 cells: the build "
+                         "in .*, asked for them, ended with exit code 1: ValueError")
+
+    def test_a_cell_that_is_unknown_costs_no_other_its_counters(self):
+        result = support.run("list", "--costs", f"{CELLS[0]},{CELLS[1].replace('sum', 'sun')}", limit=20)
+        self.assertEqual(result.code, USAGE, result)
+        told = json.loads(result.out)
+        self.assertEqual([one["cell"] for one in told["costs"]], CELLS[:1])
+        self.assertEqual([one["cell"] for one in told["not_counted"]], [CELLS[1].replace("sum", "sun")])
+        self.assertIn("'sun'", told["not_counted"][0]["reason"])
+        self.assertIn("'sun'", result.err)
+        told["not_counted"] = [{"cell": CELLS[1], "reason": "a reason"}]
+        listed = f"if words[0] == 'list': print({json.dumps(told)!r}); sys.exit(2)"
+        result, table = self.gate("--against", "{other}", **self.build(NEVER, listed=listed))
+        self.assertEqual((result.code, table), (OK, dict.fromkeys(CELLS, "faster")), result)
+        self.assertIn("# counted on both sides: messages, bytes and rounds of 1 cells, allocations and system calls of 1\n"
+                      "# not counted: messages, bytes and rounds, allocations and system calls of 1 cells: a reason\n", result.out)
 
     def test_wrong_outranks_slower(self):
         change = "if size == '64': row.update(verdict='wrong', reason='rank 1: element 7')"

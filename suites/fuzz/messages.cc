@@ -22,6 +22,7 @@ void there_and_back_as_json(std::string_view text) {
 }
 
 void costs(std::string_view text) {
+  static_cast<void>(harness::reasons_from_json(text));
   const harness::CountersByCell counters = harness::counters_from_json(text);
   TUTTI_ASSERT(to_json(harness::counters_from_json(to_json(counters))) == to_json(counters), "{}", to_json(counters));
 }

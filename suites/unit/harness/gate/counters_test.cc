@@ -58,6 +58,33 @@ TEST(Counters, SurviveTheirText) {
   EXPECT_TRUE(counters_from_json(R"({"costs": [{"cell": "a", "algorithm": "ring"}]})").empty());
 }
 
+TEST(Counters, WhyThereAreNoneSurvivesItsTextToo) {
+  const ReasonsByCell reasons{{"a", "no such algorithm"}, {"b", "may not trace"}};
+  const std::string text = to_json({{"b", ring_of_four()}}, reasons);
+  EXPECT_EQ(reasons_from_json(text), reasons);
+  EXPECT_EQ(counters_from_json(text), (CountersByCell{{"b", ring_of_four()}}));
+  EXPECT_TRUE(reasons_from_json(to_json({{"b", ring_of_four()}})).empty());
+  EXPECT_TRUE(reasons_from_json("[]").empty());
+}
+
+TEST(Counters, ThatNobodyElseHasCountedAreHeldToNothing) {
+  Counters mine = ring_of_four();
+  Evidence evidence = evidence_around(1, 0);
+  require_no_footprint(evidence, mine, true);
+  mine.footprint = {.allocations = 0, .system_calls = 0};
+  require_no_footprint(evidence, mine, true);
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::same);
+  mine.footprint->system_calls = 16;
+  require_no_footprint(evidence, mine, false);
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::same) << "those of the clock";
+  mine.footprint->allocations = 2;
+  require_no_footprint(evidence, mine, true);
+  EXPECT_EQ(judge_finally(evidence).opinion, Opinion::slower);
+  EXPECT_EQ(judge_finally(evidence).reason,
+            "counted, not timed: 2 allocations in 16 operations, which need none, 16 system calls in 16 operations, which "
+            "need none");
+}
+
 TEST(Counters, MoreOfTheSameAlgorithmIsSlower) {
   const SideNames names{.other = "base"};
   const Counters before = ring_of_four();

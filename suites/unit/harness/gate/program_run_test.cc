@@ -18,8 +18,10 @@ TEST(RunCommand, TellsHowItEndedAndWhatItSaid) {
   const auto ended = run_command({"sh", "-c", "echo one; echo two >&2; exit 3"}, 60s, interrupts);
   ASSERT_TRUE(ended.is_ok()) << ended.status().message();
   EXPECT_EQ(ended.value().exit_code, 3);
-  EXPECT_EQ(ended.value().output, "one\ntwo\n");
+  EXPECT_EQ(ended.value().output, "one\n");
+  EXPECT_EQ(ended.value().errors, "two\n");
   EXPECT_EQ(ended.value().last_words(), "two");
+  EXPECT_EQ(run_command({"sh", "-c", "echo one; echo two"}, 60s, interrupts).value().last_words(), "two");
   const auto killed = run_command({"sh", "-c", "kill -9 $$"}, 60s, interrupts);
   ASSERT_TRUE(killed.is_ok());
   EXPECT_EQ(killed.value().exit_code, 128 + SIGKILL);

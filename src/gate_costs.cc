@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/gate_costs.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+#include "harness/cases/suite.h"
+#include "harness/gate/counters.h"
+#include "harness/gate/program_run.h"
+#include "impl/types/names.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Case;
+using harness::Counters;
+using harness::Evidence;
+
+constexpr const char* kOfSteps = "messages, bytes and rounds";
+constexpr const char* kOfCalls = "allocations and system calls";
+
+/// What another build says of its cells.
+struct CostsOfOther {
+  harness::CountersByCell counters = {};
+  harness::ReasonsByCell reasons = {};
+  std::string otherwise = {};  ///< why a cell is in neither
+
+  [[nodiscard]] const std::string& why(const std::string& cell) const {
+    const auto reason = reasons.find(cell);
+    return reason == reasons.end() ? otherwise : reason->second;
+  }
+};
+
+Result<CostsOfOther> ask_other(const GatePlan& plan, const harness::Interrupts& interrupts) {
+  std::string cells;
+  for (const Case& one : plan.cases) cells += (cells.empty() ? "" : ",") + cell_id(one);
+  constexpr std::chrono::minutes kLimit{5};
+  const auto run = harness::run_command({plan.program, "list", "--costs", cells}, kLimit, interrupts);
+  if (run.status().code() == Code::aborted) return run.status();
+  if (!run.is_ok()) return CostsOfOther{.otherwise = std::string(run.status().message())};
+  const std::string& name = plan.contest.names.other;
+  const int code = run.value().exit_code;
+  return CostsOfOther{
+      .counters = harness::counters_from_json(run.value().output),
+      .reasons = harness::reasons_from_json(run.value().output),
+      .otherwise = code == exit_ok ? fmt::format("{} does not say", name)
+                                   : fmt::format("{}, asked for them, ended with exit code {}: {}", name, code,
+                                                 shown(run.value().last_words()))};
+}
+
+class CostComparison {
+ public:
+  explicit CostComparison(const GatePlan& plan) : plan_(plan), names_(plan.contest.names) {}
+
+  Status run(const harness::Interrupts& interrupts, std::vector<Evidence>& evidence) {
+    CostsOfOther theirs;
+    const bool is_alone = plan_.program.empty();
+    if (is_alone) {
+      judges_calls_ = !harness::clock_calls_kernel();
+    } else {
+      TUTTI_ASSIGN_OR_RETURN(theirs, ask_other(plan_, interrupts));
+    }
+    for (std::size_t i = 0; i < evidence.size(); ++i) {
+      auto mine = harness::counters_of(plan_.cases[i]);
+      if (mine.status().code() == Code::refuted) evidence[i].wrong = mine.status().message();
+      if (mine.status().code() == Code::refuted) continue;
+      TUTTI_RETURN_IF_ERROR(mine.status());
+      is_alone ? look_at(evidence[i], mine.value(), plan_.cases[i])
+               : compare(evidence[i], mine.value(), plan_.cases[i], theirs);
+    }
+    return {};
+  }
+
+  [[nodiscard]] GateCosts told() const {
+    GateCosts costs;
+    if (compared_ > 0) {
+      costs.compared = fmt::format("{} of {} cells, {} of {}", kOfSteps, compared_, kOfCalls, compared_calls_);
+    }
+    if (looked_at_ > 0) {
+      costs.remarks.push_back(
+          fmt::format("counted of this build: {} in {} operations of {} cells, which need none{}",
+                      judges_calls_ ? kOfCalls : "allocations", harness::kCountedOperations, looked_at_,
+                      judges_calls_ ? "" : "; no system calls, since to read the clock is one here"));
+    }
+    for (const auto& [what, cells] : not_counted_) {
+      costs.remarks.push_back(fmt::format("not counted: {} of {} cells: {}", what.first, cells, what.second));
+    }
+    return costs;
+  }
+
+ private:
+  void compare(Evidence& evidence, Counters& mine, const Case& one, const CostsOfOther& theirs) {
+    const auto other = theirs.counters.find(evidence.cell);
+    if (other == theirs.counters.end()) {
+      leave_out(fmt::format("{}, {}", kOfSteps, kOfCalls), theirs.why(evidence.cell));
+      return;
+    }
+    if (!other->second.footprint) {
+      leave_out(kOfCalls, theirs.why(evidence.cell));
+    } else if (const Status status = count_footprint(mine, one); !status.is_ok()) {
+      leave_out(kOfCalls, std::string(status.message()));
+    }
+    compare_counters(evidence, mine, other->second, names_);
+    ++compared_;
+    compared_calls_ += mine.footprint && other->second.footprint ? 1 : 0;
+  }
+
+  void look_at(Evidence& evidence, Counters& mine, const Case& one) {
+    if (const Status status = count_footprint(mine, one); !status.is_ok()) {
+      return leave_out(kOfCalls, std::string(status.message()));
+    }
+    require_no_footprint(evidence, mine, judges_calls_);
+    ++looked_at_;
+  }
+
+  void leave_out(const std::string& what, const std::string& why) { ++not_counted_[{what, why}]; }
+
+  const GatePlan& plan_;
+  const harness::SideNames& names_;
+  bool judges_calls_ = true;
+  int compared_ = 0;        ///< cells whose counters both builds say
+  int compared_calls_ = 0;  ///< of these, those of which both could count what operations allocate and call
+  int looked_at_ = 0;       ///< cells of this build alone
+  std::map<std::pair<std::string, std::string>, int> not_counted_;  ///< by what and why: cells
+};
+
+}  // namespace
+
+Result<GateCosts> compare_costs(const GatePlan& plan, const harness::Interrupts& interrupts,
+                                std::vector<Evidence>& evidence) {
+  CostComparison comparison(plan);
+  TUTTI_RETURN_IF_ERROR(comparison.run(interrupts, evidence));
+  return comparison.told();
+}
+
+}  // namespace tutti::program
