@@ -12,14 +12,18 @@ constexpr double kNarrowWhereShort = 0.02;
 constexpr double kImproves = 0.99;
 constexpr int kBatchesInVain = 3;
 
+/// How far an interval reaches from the median, to the side where it reaches farther.
+double farthest(double median, double low, double high) { return std::max(high - median, median - low); }
+
 }  // namespace
 
 bool is_settled(const OrderedSummary& times_us) {
   if (times_us.samples < kLeastSamples || !times_us.ci_low || !times_us.ci_high) return false;
-  const double narrow = *times_us.median < kShortUs ? kNarrowWhereShort : kNarrow;
-  const double most = 2 * narrow * *times_us.median;
+  const double median = *times_us.median;
+  const double most = (median < kShortUs ? kNarrowWhereShort : kNarrow) * median;
   constexpr double kSurer = kSureQuantile / kNormalQuantile95;
-  return *times_us.ci_high - *times_us.ci_low <= most && *times_us.sure_high - *times_us.sure_low <= kSurer * most;
+  return farthest(median, *times_us.ci_low, *times_us.ci_high) <= most &&
+         farthest(median, *times_us.sure_low, *times_us.sure_high) <= kSurer * most;
 }
 
 std::int64_t next_look(std::int64_t samples) {

@@ -16,8 +16,8 @@ namespace tutti::harness {
 inline constexpr std::int64_t kLeastSamples = 30;
 inline constexpr std::int64_t kMostSamples = 5000;  ///< after these, what has not settled will not
 
-/// Whether the interval of the median is within 1 % of it to either side on average, within 2 % below 50 us, where
-/// single readings tick; and the surer one within as much, times what it is wider by. Of at least kLeastSamples, in
+/// Whether the interval of the median reaches no farther from it than 1 % to either side, 2 % below 50 us, where single
+/// readings tick; and the surer one no farther than that times what it is wider by. Of at least kLeastSamples, in
 /// microseconds.
 [[nodiscard]] bool is_settled(const OrderedSummary& times_us);
 

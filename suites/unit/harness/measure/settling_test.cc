@@ -25,6 +25,22 @@ TEST(Settling, OnePercentAndTwoBelowFiftyMicroseconds) {
   EXPECT_FALSE(is_settled(summary_of(40, 0.801, 1.6)));
 }
 
+TEST(Settling, EachSideCounts) {
+  OrderedSummary summary = summary_of(100, 0.5, 1);
+  summary.ci_low = 99.9;
+  summary.ci_high = 101.1;
+  EXPECT_FALSE(is_settled(summary)) << "1.2 % wide, and 1.1 % of it above";
+  summary.ci_low = 98.9;
+  summary.ci_high = 100.1;
+  EXPECT_FALSE(is_settled(summary));
+  summary = summary_of(100, 0.5, 1);
+  summary.sure_low = 97.9;
+  EXPECT_FALSE(is_settled(summary)) << "1 % x 4 / 1.96 = 2.0408 %";
+  summary.sure_low = 98;
+  summary.sure_high = 102.1;
+  EXPECT_FALSE(is_settled(summary));
+}
+
 TEST(Settling, TheSurerIntervalMustBeNarrowToo) {
   EXPECT_TRUE(is_settled(summary_of(100, 0.5, 2.04)));
   EXPECT_FALSE(is_settled(summary_of(100, 0.5, 2.05))) << "1 % x 4 / 1.96 = 2.0408 %";
