@@ -365,13 +365,13 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
 
 /// What overlap adds to a row.
 void set_overlap(Row& row, const OverlapResult& result, int calls) {
+  if (calls > 0) row.overlap_calls = calls;  // the time is of nonblocking calls, whatever came of the rest
   if (result.wrong > 0) {
     row.reason = row.wrong.value_or(0) > 0 ? row.reason : "overlapped: " + result.reason;
     row.wrong = row.wrong.value_or(0) + result.wrong;
     row.verdict = Verdict::wrong;
   }
   if (result.pure_us.empty()) return;
-  row.overlap_calls = calls;
   row.time_pure = median_of(result.pure_us);
   row.time_computing = median_of(result.computing_us);
   row.time_overlapped = median_of(result.overlapped_us);

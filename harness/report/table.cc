@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "harness/report/unusual.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness {
@@ -47,6 +50,9 @@ bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && row
 constexpr char kNoisySign = '~';        // after the interval
 constexpr char kNearFloorSign = '\'';   // after the time
 constexpr char kLimitTooLowSign = '!';  // after the share of the limit
+
+/// Autocorrelation from which on the interval may cover less than it says (see harness/measure/README.md).
+constexpr double kAlike = 0.5;
 
 /// time ci algbw busbw verdict; where there is room, limit before the verdict.
 constexpr std::size_t kMeasuresWidth = 9 + 6 + 8 + 8 + 10;
@@ -111,6 +117,26 @@ std::string banner(std::string_view name, std::size_t width) {
   return fmt::format("  {:-^{}}", fmt::format(" {} ", name), width - 2);
 }
 
+/// What the times of a cell mean other than usual, a line; empty: nothing.
+std::string conditions_line(const Row& row) {
+  std::vector<std::string> words;
+  for (const Unusual& one : unusual_conditions(row)) words.push_back(one.words);
+  return words.empty() ? "" : fmt::format("# measured with {}\n", fmt::join(words, ", "));
+}
+
+/// The cells whose samples resemble each other most.
+std::string alike_line(std::vector<std::pair<double, std::string>> alike) {
+  constexpr std::size_t kMostNamed = 3;
+  if (alike.empty()) return {};
+  std::ranges::sort(alike, std::greater());
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < std::min(alike.size(), kMostNamed); ++i) {
+    named.push_back(fmt::format("{} {:.2f}", alike[i].second, alike[i].first));
+  }
+  return fmt::format("# autocorrelated: {} rows whose neighbouring samples resemble each other by {} or more; most: {}\n",
+                     alike.size(), kAlike, fmt::join(named, ", "));
+}
+
 std::string heading_side_by_side(std::span<const Row> rows) {
   std::string systems = fmt::format("#{:>22}", "");
   std::string names = fmt::format("#{:>10} {:>11}", "size", "count");
@@ -132,8 +158,8 @@ std::string heading_stacked() {
   return names + "\n" + without_trailing_spaces(units);
 }
 
-std::string heading_of(std::span<const Row> rows) {
-  const std::string title = fmt::format("# {}\n", title_of(rows[0]));
+std::string heading_of(std::span<const Row> rows, const std::string& conditions) {
+  const std::string title = fmt::format("# {}\n{}", title_of(rows[0]), conditions);
   return title + (is_side_by_side(rows) ? heading_side_by_side(rows) : heading_stacked());
 }
 
@@ -190,6 +216,7 @@ void Table::count(std::span<const Row> rows) {
     near_floor_ += has_mark(row, kNearFloor) ? 1 : 0;
     limit_too_low_ += has_mark(row, kLimitTooLow) ? 1 : 0;
     late_starts_ += has_mark(row, kLateStarts) ? 1 : 0;
+    if (row.autocorrelation.value_or(0) >= kAlike) alike_.push_back({*row.autocorrelation, row.case_id});
     if (!row.disturbed.empty()) {
       ++disturbed_;
       add_disturbances(disturbances_, row.disturbed);
@@ -212,7 +239,9 @@ void Table::count(std::span<const Row> rows) {
 std::string Table::cell(std::span<const Row> rows) {
   TUTTI_ASSERT(!rows.empty(), "a cell without rows");
   std::string text;
-  if (std::string heading = heading_of(rows); heading != heading_) {
+  const auto measured = std::ranges::find_if(rows, [](const Row& row) { return row.time_median.has_value(); });
+  if (measured != rows.end()) conditions_ = conditions_line(*measured);  // a cell without times has those of the run
+  if (std::string heading = heading_of(rows, conditions_); heading != heading_) {
     text = (heading_.empty() ? "" : "\n") + heading;
     heading_ = std::move(heading);
     told_.clear();
@@ -259,6 +288,7 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
     text += fmt::format("# late starts: {} rows in which a rank came late to more than a quarter of the samples\n",
                         late_starts_);
   }
+  text += alike_line(alike_);
   if (disturbed_ > 0) {
     text += fmt::format("# disturbed while they were measured: {} rows (column disturbed): {}\n", disturbed_,
                         disturbances_.disturbed);

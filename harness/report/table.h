@@ -4,6 +4,7 @@
 // algorithms, three backends) stand below each other. Text only: who prints it is not this file's business.
 //
 //   # all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated
+//   # measured with cache cold, skew 50 us (times are from the late rank's entry on)        (where that is asked for)
 //
 // Columns: size [bytes] and count [elements] as in nccl-tests; time: median [us]; ci: half-width of the median's 95 %
 // interval [% of the median], with ~ where it is noisy, and ' between both where the time is near the floor; algbw,
@@ -63,12 +64,14 @@ class Table {
   RatioOf ratio_;
   bool shows_accuracy_;
   std::string heading_;         ///< of the block that is open
+  std::string conditions_;      ///< of it, a line; see unusual.h
   std::set<std::string> told_;  ///< reasons given in it
   std::int64_t cells_ = 0;
   std::int64_t noisy_ = 0;  ///< rows with that mark
   std::int64_t near_floor_ = 0;
   std::int64_t limit_too_low_ = 0;
   std::int64_t late_starts_ = 0;
+  std::vector<std::pair<double, std::string>> alike_;  ///< autocorrelation and case, where it is high
   std::int64_t disturbed_ = 0;
   Row disturbances_;  ///< of all rows together
   std::map<Verdict, std::int64_t> verdicts_;

@@ -405,6 +405,7 @@ class Options(Sweep):
                                       "private,shared", "--budget", "2s")
             self.assertEqual({row["buffer_sets"] for row in rows}, {"16"} if state == "rotate" else {""}, rows)
             self.assertEqual({(row["cache"], row["verdict"]) for row in rows}, {(state, "ok")}, result)
+            self.assertEqual(f"# measured with cache {state}\n" in result.out, state != "hot", result)
 
     def test_ranks_come_together_as_asked(self):
         for sync in ("roundtime", "dissemination", "library"):

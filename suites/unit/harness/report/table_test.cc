@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -139,6 +140,40 @@ TEST(Table, MarksStandBesideTheNumberThatTheyDoubt) {
   EXPECT_THAT(table.footer({}), HasSubstr("# late starts: 1 rows "));
   EXPECT_THAT(table.footer({}),
               HasSubstr("# disturbed while they were measured: 1 rows (column disturbed): load; switches\n"));
+}
+
+TEST(Table, WhatTimesMeanOtherThanUsualIsPartOfTheTitle) {
+  Table table;
+  std::vector<Row> rows = pair_of(8, 1, 2);
+  for (Row& row : rows) {
+    row.cache = "cold";
+    row.sync = "roundtime";
+    row.skew = 50;
+  }
+  EXPECT_THAT(table.cell(rows),
+              testing::StartsWith("# all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated\n"
+                                  "# measured with cache cold, skew 50 us (times are from the late rank's entry on)\n"));
+  EXPECT_THAT(table.cell(std::vector{row_for(Collective::all_reduce, 16, "tutti", "ring"), rows[1]}), Not(HasSubstr("#")));
+  const std::vector<Row> skipped{row_for(Collective::all_reduce, 16, "tutti", "ring"), row_for(Collective::all_reduce, 16, "openmpi", "none")};
+  EXPECT_THAT(table.cell(skipped), Not(HasSubstr("#"))) << "nothing was measured: no new block";
+  EXPECT_THAT(table.cell(pair_of(16, 1, 2)), testing::StartsWith("\n# all_reduce")) << "as usual again";
+  for (Row& row : rows) row.cache = "hot", row.skew.reset();
+  EXPECT_THAT(table.cell(rows), Not(HasSubstr("measured with")));
+}
+
+TEST(Table, SamplesThatKnowOfEachOtherAreNamed) {
+  Table table;
+  std::vector<Row> rows = pair_of(8, 1, 2);
+  rows[0].autocorrelation = 0.49;
+  static_cast<void>(table.cell(rows));
+  EXPECT_THAT(table.footer({}), Not(HasSubstr("autocorrelated")));
+  for (const double lag : {0.5, 0.7, 0.61, 0.55}) {
+    rows[1].autocorrelation = lag;
+    rows[1].case_id = fmt::format("case of {}", lag);
+    static_cast<void>(table.cell(rows));
+  }
+  EXPECT_THAT(table.footer({}), HasSubstr("# autocorrelated: 4 rows whose neighbouring samples resemble each other by 0.5 or "
+                                          "more; most: case of 0.7 0.70, case of 0.61 0.61, case of 0.55 0.55\n"));
 }
 
 TEST(Table, OverlapIsSaidWhereItWasMeasured) {
