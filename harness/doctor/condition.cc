@@ -112,27 +112,6 @@ void read_host(Condition& condition, const Tree& tree) {
   condition.kernel = tree.text("proc/sys/kernel/osrelease");
 }
 
-/// The folders of this process' cgroup below `mount`, from its own to the top.
-std::vector<std::string> cgroup_folders(const Tree& tree, std::string_view controller, std::string_view mount) {
-  std::istringstream lines(tree.text("proc/self/cgroup"));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    const bool is_mine = controller.empty() ? controllers == ",,"
-                                            : controllers.find(fmt::format(",{},", controller)) != std::string::npos;
-    if (!is_mine) continue;
-    std::vector<std::string> folders;
-    for (std::string path = line.substr(second + 1); !path.empty(); path = path.substr(0, path.rfind('/'))) {
-      if (path != "/") folders.push_back(fmt::format("{}{}", mount, path));
-    }
-    folders.emplace_back(mount);  // in a container, its own group is mounted here
-    return folders;
-  }
-  return {std::string(mount)};
-}
-
 template <class T>
 void keep_least(std::optional<T>& least, T value) {
   if (!least || value < *least) least = value;

@@ -55,9 +55,13 @@ CoresCounted count_cores(const Tree& tree, const std::vector<int>& cores) {
     const auto core = static_cast<int>(std::strtol(line.c_str() + 3, &end, 10));
     if (std::ranges::find(cores, core) != cores.end()) add_line(counted, std::istringstream(std::string(end)));
   }
-  // In a container its own group is mounted here; elsewhere the top has no quota, and counts nothing.
-  counted.stopped = number_after(tree.text("sys/fs/cgroup/cpu.stat"), "nr_throttled ") +
-                    number_after(tree.text("sys/fs/cgroup/cpu/cpu.stat"), "nr_throttled ");
+  // Whatever stops a group stops those in it.
+  for (const std::string& folder : cgroup_folders(tree, "", "sys/fs/cgroup")) {
+    counted.stopped += number_after(tree.text(folder + "/cpu.stat"), "nr_throttled ");
+  }
+  for (const std::string& folder : cgroup_folders(tree, "cpu", "sys/fs/cgroup/cpu")) {
+    counted.stopped += number_after(tree.text(folder + "/cpu.stat"), "nr_throttled ");
+  }
   double clocks_khz = 0;
   int known = 0;
   for (const int core : cores) {

@@ -5,7 +5,10 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <system_error>
+
+#include <fmt/format.h>
 
 namespace tutti::harness {
 namespace {
@@ -60,6 +63,26 @@ std::string Tree::field(std::string_view path, std::string_view key) const {
     return std::string(trimmed(std::string_view(line).substr(colon + 1)));
   }
   return {};
+}
+
+std::vector<std::string> cgroup_folders(const Tree& tree, std::string_view controller, std::string_view mount) {
+  std::istringstream lines(tree.text("proc/self/cgroup"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
+    const bool is_mine = controller.empty() ? controllers == ",,"
+                                            : controllers.find(fmt::format(",{},", controller)) != std::string::npos;
+    if (!is_mine) continue;
+    std::vector<std::string> folders;
+    for (std::string path = line.substr(second + 1); !path.empty(); path = path.substr(0, path.rfind('/'))) {
+      if (path != "/") folders.push_back(fmt::format("{}{}", mount, path));
+    }
+    folders.emplace_back(mount);  // in a container, its own group is mounted here
+    return folders;
+  }
+  return {std::string(mount)};
 }
 
 std::vector<int> parse_cpu_list(std::string_view text) {

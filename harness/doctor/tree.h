@@ -30,6 +30,11 @@ class Tree {
   std::filesystem::path root_;
 };
 
+/// The folders of this process' cgroup below `mount`, from its own to the top; `controller`: of version 1, empty for
+/// version 2.
+[[nodiscard]] std::vector<std::string> cgroup_folders(const Tree& tree, std::string_view controller,
+                                                      std::string_view mount);
+
 /// The kernel's lists: "0-3,8" -> {0, 1, 2, 3, 8}. Empty where it is none.
 [[nodiscard]] std::vector<int> parse_cpu_list(std::string_view text);
 

@@ -101,6 +101,19 @@ TEST(Disturbance, IsCountedOnTheRanksCoresAlone) {
   EXPECT_EQ(nothing.clock_khz, std::nullopt);
 }
 
+TEST(Disturbance, AQuotaIsThatOfTheOwnGroupAndOfThoseAroundIt) {
+  const FakeRoot root;
+  root.write("proc/self/cgroup", "0::/user.slice/job");
+  root.write("sys/fs/cgroup/user.slice/job/cpu.stat", "nr_periods 7\nnr_throttled 5\nthrottled_usec 9");
+  root.write("sys/fs/cgroup/user.slice/cpu.stat", "nr_throttled 2");
+  root.write("sys/fs/cgroup/user.slice/other/cpu.stat", "nr_throttled 100");
+  root.write("sys/fs/cgroup/cpu.stat", "usage_usec 9");
+  EXPECT_EQ(count_cores(root.tree(), {0}).stopped, 7);
+  root.write("proc/self/cgroup", "3:cpu,cpuacct:/job\n0::/");
+  root.write("sys/fs/cgroup/cpu/job/cpu.stat", "nr_throttled 3");
+  EXPECT_EQ(count_cores(root.tree(), {0}).stopped, 3) << "version 1";
+}
+
 TEST(Disturbance, AThreadCountsWhatItUses) {
   const ThreadCounted before = count_this_thread();
   volatile double sum = 0;
