@@ -163,6 +163,7 @@ std::optional<Row> Baseline::row_for(const Case& one, Evidence& evidence) const 
   row.verdict = Verdict::ok;
   set_interval(row, launches, summarise(medians));
   evidence.recorded_launches = static_cast<int>(launches.size());
+  note_disturbances(evidence, launches);
   evidence.doubt_below = std::log(*row.time_median / *row.time_ci_low);
   evidence.doubt_above = std::log(*row.time_ci_high / *row.time_median);
   return row;

@@ -10,6 +10,7 @@
 
 #include "harness/measure/paired.h"
 #include "harness/measure/statistics.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness {
 namespace {
@@ -172,6 +173,12 @@ Judgement judge_finally(const Evidence& evidence) {
                            : fmt::format("slower in {} pairs, not confirmed: {} more",
                                          evidence.log_ratios.size(), evidence.confirmation.size());
   return judgement;
+}
+
+std::string disturbance_text(const Evidence& evidence) {
+  if (evidence.disturbed_rows == 0) return {};
+  return fmt::format("{} of {} rows were disturbed: {}", evidence.disturbed_rows, evidence.rows,
+                     shown(evidence.disturbed));
 }
 
 }  // namespace tutti::harness

@@ -68,6 +68,10 @@ struct Evidence {
   std::string counters;  ///< exact counters of which this side has more
   std::string note;      ///< told, and not judged: another algorithm
   std::string untimed;   ///< why a launch gave no time: it is no partner of any
+  // Told, and not judged either: rows of both sides, recorded ones too, and those that something disturbed.
+  int rows = 0;
+  int disturbed_rows = 0;
+  std::string disturbed;  ///< by what, as in a row
 };
 
 struct Judgement {
@@ -87,5 +91,7 @@ struct Judgement {
 [[nodiscard]] std::optional<Opinion> confirmed_opinion(const Evidence& evidence);
 /// The last word: what is not confirmed is undecided.
 [[nodiscard]] Judgement judge_finally(const Evidence& evidence);
+/// "3 of 32 rows were disturbed: load; steal"; empty where none was.
+[[nodiscard]] std::string disturbance_text(const Evidence& evidence);
 
 }  // namespace tutti::harness

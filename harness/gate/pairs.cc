@@ -69,7 +69,17 @@ bool saw_one_state(std::optional<double> line_ns, std::optional<double> other_li
   return std::max(*line_ns, *other_line_ns) <= kOneState * std::min(*line_ns, *other_line_ns);
 }
 
+void note_disturbances(Evidence& evidence, std::span<const Row> rows) {
+  for (const Row& row : rows) {
+    ++evidence.rows;
+    evidence.disturbed_rows += row.disturbed.empty() ? 0 : 1;
+    add_disturbances(evidence.disturbed, row.disturbed);
+  }
+}
+
 void add_block(Evidence& evidence, const BlockRows& rows, const SideNames& names, bool confirms) {
+  note_disturbances(evidence, rows.mine);
+  if (evidence.recorded_launches == 0) note_disturbances(evidence, rows.other);  // else done when they were read
   const bool is_mine_right = are_right(evidence, rows.mine, names.mine);
   const bool is_other_right = are_right(evidence, rows.other, names.other);
   if (!is_mine_right || !is_other_right || rows.mine.empty() || rows.other.empty()) return;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct SideNames {
   std::string mine = "this build";
   std::string other;
 };
+/// What spoils measurements and was seen while these were made.
+void note_disturbances(Evidence& evidence, std::span<const Row> rows);
+
 /// Pairs the launches of a block with each other and with those that were left over, the oldest first; nothing where a
 /// side has no row. Results that are wrong or missing and another algorithm are noted.
 void add_block(Evidence& evidence, const BlockRows& rows, const SideNames& names, bool confirms);

@@ -27,6 +27,13 @@ std::string floor_text(const Judgement& judgement) {
   return judgement.floor ? fmt::format("{:.1f}", 100 * *judgement.floor) : "-";
 }
 
+/// The reason, and what disturbed it.
+std::string why_of(const GateCell& cell) {
+  const std::string disturbed = disturbance_text(cell.evidence);
+  const std::string& reason = cell.judgement.reason;
+  return reason.empty() || disturbed.empty() ? reason + disturbed : fmt::format("{}; {}", reason, disturbed);
+}
+
 /// One sentence: what was found of a cell, its numbers first.
 std::string sentence(const GateCell& cell) {
   const Judgement& found = cell.judgement;
@@ -38,7 +45,8 @@ std::string sentence(const GateCell& cell) {
                     100 * kGateConfidence, *found.low, *found.high, 100 * *found.floor,
                     cell.evidence.log_ratios.size() + cell.evidence.confirmation.size());
   }
-  return found.reason.empty() ? text : text + "; " + found.reason;
+  const std::string why = why_of(cell);
+  return why.empty() ? text : text + "; " + why;
 }
 
 std::string junit_case(const GateReport& report, const GateCell& cell) {
@@ -109,7 +117,7 @@ std::string gate_table(const GateReport& report) {
                         median_us(cell.evidence.other_us), median_us(cell.evidence.this_us), number(found.ratio),
                         interval_text(found), floor_text(found),
                         cell.evidence.log_ratios.size() + cell.evidence.confirmation.size(), to_string(found.opinion));
-    if (!found.reason.empty()) text += fmt::format("#   {}\n", found.reason);
+    if (const std::string why = why_of(cell); !why.empty()) text += fmt::format("#   {}\n", why);
   }
   if (!report.counted.empty()) text += fmt::format("# counted on both sides: {}\n", report.counted);
   for (const std::string& remark : report.remarks) text += fmt::format("# {}\n", remark);
@@ -142,7 +150,7 @@ std::string gate_markdown(const GateReport& report) {
     text += fmt::format("| {0}{1}{0} | `{2}` | {3} | {4} | {5} | {6} | {7} | {8} |\n", is_bad ? "**" : "",
                         to_string(found.opinion), cell->evidence.cell, median_us(cell->evidence.other_us),
                         median_us(cell->evidence.this_us), number(found.ratio), interval_text(found), floor_text(found),
-                        markdown_cell(found.reason));
+                        markdown_cell(why_of(*cell)));
   }
   if (!report.counted.empty()) text += fmt::format("\nCounted on both sides: {}.\n", report.counted);
   for (const std::string& remark : report.remarks) text += fmt::format("\nNote: {}.\n", markdown_cell(remark));

@@ -128,7 +128,7 @@ Row Launches::joined(const std::vector<Row>& launches) const {
     for (const std::string_view mark : {kNoisy, kNearFloor, kLimitTooLow, kLateStarts}) {
       if (has_mark(one, mark)) add_mark(row, mark);
     }
-    add_disturbances(row, one.disturbed);
+    add_disturbances(row.disturbed, one.disturbed);
   }
   const std::vector<double> medians = medians_of(launches);
   if (medians.empty()) return row;

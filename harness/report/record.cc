@@ -205,14 +205,14 @@ void add_mark(Row& row, std::string_view mark) {
   row.marks += mark;
 }
 
-void add_disturbances(Row& row, std::string_view words) {
+void add_disturbances(std::string& seen, std::string_view words) {
   constexpr std::string_view kBetween = "; ";
   while (!words.empty()) {
     const std::string_view word = words.substr(0, words.find(kBetween));
     words.remove_prefix(std::min(word.size() + kBetween.size(), words.size()));
-    if (row.disturbed.find(word) != std::string::npos) continue;
-    if (!row.disturbed.empty()) row.disturbed += kBetween;
-    row.disturbed += word;
+    if (seen.find(word) != std::string::npos) continue;
+    if (!seen.empty()) seen += kBetween;
+    seen += word;
   }
 }
 

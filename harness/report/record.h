@@ -99,8 +99,8 @@ inline constexpr std::string_view kLateStarts = "late starts";
 [[nodiscard]] bool has_mark(const Row& row, std::string_view mark);
 /// Adds it where it is not there.
 void add_mark(Row& row, std::string_view mark);
-/// The same for `disturbed`, of which there may be several in `words`.
-void add_disturbances(Row& row, std::string_view words);
+/// The same for what `disturbed` holds, of which there may be several in `words`.
+void add_disturbances(std::string& seen, std::string_view words);
 
 /// The fields that the case alone decides; the rest is not measured and `unchecked`.
 [[nodiscard]] Row row_of(const Case& one);

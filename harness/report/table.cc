@@ -291,7 +291,7 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
   text += alike_line(alike_);
   if (disturbed_ > 0) {
     text += fmt::format("# disturbed while they were measured: {} rows (column disturbed): {}\n", disturbed_,
-                        disturbances_.disturbed);
+                        disturbances_);
   }
   for (const auto& [reason, number_of_rows] : skipped_)
     text += fmt::format("# skipped: {} x {}\n", number_of_rows, reason);

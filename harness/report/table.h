@@ -73,7 +73,7 @@ class Table {
   std::int64_t late_starts_ = 0;
   std::vector<std::pair<double, std::string>> alike_;  ///< autocorrelation and case, where it is high
   std::int64_t disturbed_ = 0;
-  Row disturbances_;  ///< of all rows together
+  std::string disturbances_;  ///< of all rows together
   std::map<Verdict, std::int64_t> verdicts_;
   std::map<std::string, Ratios> ratios_;                       ///< by reference
   std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< reason, rows

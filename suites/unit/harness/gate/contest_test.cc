@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/gate/baseline.h"
 #include "suites/unit/harness/gate/evidence.h"
 
 namespace tutti::harness {
@@ -61,6 +62,24 @@ TEST(Contest, BlocksAreAbbaThenBaabWithOneSeedEach) {
   EXPECT_EQ(fake.seeds[0], fake.seeds[3]);
   EXPECT_NE(fake.seeds[0], fake.seeds[4]);
   EXPECT_EQ(contest.evidence()[0].log_ratios.size(), 16U) << "two pairs a block";
+}
+
+TEST(Contest, WhatDisturbedTheRowsIsNotedAndNotJudged) {
+  const Case one = all_reduce_of(4096);
+  const Row quiet = row_with(one, 100);
+  Row loaded = quiet;
+  loaded.disturbed = "load; steal";
+  Row heated = quiet;
+  heated.disturbed = "steal; heat";
+  Evidence evidence = evidence_for(one);
+  add_block(evidence, {.mine = {quiet, loaded}, .other = {heated, quiet}}, {.other = "the other build"}, false);
+  EXPECT_EQ(disturbance_text(evidence), "2 of 4 rows were disturbed: load; steal; heat");
+  EXPECT_EQ(evidence.log_ratios.size(), 2U);
+  Evidence recorded = evidence_for(one);
+  EXPECT_EQ(disturbance_text(recorded), "");
+  ASSERT_TRUE(Baseline({loaded, quiet}).row_for(one, recorded).has_value());
+  add_block(recorded, {.mine = {quiet}, .other = {loaded}}, {.other = "the baseline"}, false);
+  EXPECT_EQ(disturbance_text(recorded), "1 of 3 rows were disturbed: load; steal") << "what is recorded counts once";
 }
 
 TEST(Contest, OnlyWhatIsSlowerIsRunAgain) {

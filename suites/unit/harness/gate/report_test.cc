@@ -76,6 +76,19 @@ TEST(GateReport, Markdown) {
             "\nAgain: `tutti gate --against \"base\"`\n");
 }
 
+TEST(GateReport, WhatDisturbedACellIsTold) {
+  GateReport report = report_of_two();
+  for (GateCell& cell : report.cells) {
+    cell.evidence.rows = 32;
+    cell.evidence.disturbed_rows = 3;
+    cell.evidence.disturbed = "load; steal";
+  }
+  EXPECT_THAT(gate_table(report), HasSubstr("  same\n#   3 of 32 rows were disturbed: load; steal\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("  slower\n#   a | b; 3 of 32 rows were disturbed: load; steal\n"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("a \\| b; 3 of 32 rows were disturbed: load; steal |\n"));
+  EXPECT_THAT(gate_junit(report), HasSubstr("8 pairs; 3 of 32 rows were disturbed: load; steal</system-out>"));
+}
+
 TEST(GateReport, RemarksStandInEveryForm) {
   GateReport report = report_of_two();
   report.remarks = {"two | three <cells>"};
