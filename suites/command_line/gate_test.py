@@ -339,6 +339,31 @@ class Trials(unittest.TestCase):
         self.assertEqual(self.count(0, 1, caught=[1]).returncode, 0)
 
 
+class Itself(unittest.TestCase):
+    """agrees_with_itself.py, which holds a backend against itself."""
+
+    def code(self, said, code=OK, *words):
+        with support.Run("--version") as folder:
+            folder.wait(20)
+            fake = folder.path / "tutti"
+            fake.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\nexit {code}\n")
+            fake.chmod(0o755)
+            script = support.SOURCE / "suites/backends/agrees_with_itself.py"
+            result = subprocess.run([script, "--bin", folder.path, *words], text=True, capture_output=True,
+                                    timeout=support.patience(60))
+            self.assertNotIn("Traceback", result.stderr)
+            return result.returncode
+
+    def test_the_share_of_the_cells_decides(self):
+        line = "# a backend against itself: the interval of the ratio contains 1 in {} of 100 cells (x %)"
+        self.assertEqual(self.code(line.format(93)), 0)
+        self.assertEqual(self.code(line.format(92)), 1)
+        self.assertEqual(self.code(line.format(92), OK, "--least", "0.9"), 0)
+        self.assertEqual(self.code(line.format(100), WRONG), 1, "a run that failed")
+        self.assertEqual(self.code("# nothing of the kind"), 1)
+        self.assertEqual(self.code(line.format(100), OK, "--launches", "5"), USAGE)
+
+
 class Templates(unittest.TestCase):
     """ci/: what users copy names only options and files that exist."""
 

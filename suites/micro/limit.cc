@@ -3,7 +3,9 @@
 // copies as many bytes from its own input to its own output with memcpy. The limit of all_to_all moves the same bytes
 // between ranks; its bandwidth should be at least 0.9 of the copy test's. Ranks are threads, each bound to a core.
 //
-//   build/bin/micro_limit [RANKS [BYTES...]]
+//   build/bin/micro_limit [--least RATIO] [RANKS [BYTES...]]
+//
+// With --least 0.9 the exit code is 1 where a ratio of 64 KiB or more is smaller.
 #include "harness/measure/limit.h"
 
 #include <algorithm>
@@ -90,7 +92,10 @@ Row measure(int ranks, std::int64_t bytes) {
   return row;
 }
 
-int run(int ranks, const std::vector<std::int64_t>& sizes) {
+constexpr std::int64_t kLeastJudged = std::int64_t{64} << 10;  // bytes; below, other things than copying cost as much
+
+int run(double least, int ranks, const std::vector<std::int64_t>& sizes) {
+  int code = EXIT_SUCCESS;
   fmt::print("# all_to_all, P={} threads: the limit's bandwidth / that of memcpy from own input to own output\n",
              ranks);
   fmt::print("#{:>11} {:>12} {:>12} {:>8}\n", "size (B)", "limit (us)", "copy (us)", "ratio");
@@ -100,24 +105,31 @@ int run(int ranks, const std::vector<std::int64_t>& sizes) {
       fmt::print(stderr, "micro_limit: the limit's result is wrong at {} bytes\n", bytes);
       return EXIT_FAILURE;
     }
-    fmt::print(" {:>11} {:>12.3f} {:>12.3f} {:>8.2f}\n", row.bytes, *row.limit_time, *row.time_median,
-               1 / *row.limit_fraction);
+    const double ratio = 1 / *row.limit_fraction;
+    fmt::print(" {:>11} {:>12.3f} {:>12.3f} {:>8.2f}\n", row.bytes, *row.limit_time, *row.time_median, ratio);
+    if (row.bytes < kLeastJudged || ratio >= least) continue;
+    fmt::print(stderr, "micro_limit: at {} bytes the limit has {:.2f} of the copy test's bandwidth, below {}\n", row.bytes,
+               ratio, least);
+    code = EXIT_FAILURE;
   }
-  return EXIT_SUCCESS;
+  return code;
 }
 
 }  // namespace
 }  // namespace tutti::harness
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  std::vector<std::string_view> words(argv + 1, argv + argc);
+  const bool judges = words.size() > 1 && words[0] == "--least";
+  const double least = judges ? std::atof(words[1].data()) : 0;
+  if (judges) words.erase(words.begin(), words.begin() + 2);
   const auto ranks = words.empty() ? 2 : std::atoi(words[0].data());
   std::vector<std::int64_t> sizes;
   for (std::size_t i = 1; i < words.size(); ++i) sizes.push_back(std::atoll(words[i].data()));
   if (sizes.empty()) sizes = {4096, 65536, 1 << 20, 16 << 20, 64 << 20};
-  if (ranks < 1 || *std::ranges::min_element(sizes) < 1) {
-    fmt::print(stderr, "micro_limit [RANKS [BYTES...]]: ranks and bytes are numbers above 0\n");
+  if (ranks < 1 || (judges && least <= 0) || *std::ranges::min_element(sizes) < 1) {
+    fmt::print(stderr, "micro_limit [--least RATIO] [RANKS [BYTES...]]: all are numbers above 0\n");
     return 2;
   }
-  return tutti::harness::run(ranks, sizes);
+  return tutti::harness::run(least, ranks, sizes);
 }
