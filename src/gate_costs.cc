@@ -42,12 +42,11 @@ Result<CostsOfOther> ask_other(const GatePlan& plan, const harness::Interrupts& 
   if (!run.is_ok()) return CostsOfOther{.otherwise = std::string(run.status().message())};
   const std::string& name = plan.contest.names.other;
   const int code = run.value().exit_code;
-  return CostsOfOther{
-      .counters = harness::counters_from_json(run.value().output),
-      .reasons = harness::reasons_from_json(run.value().output),
-      .otherwise = code == exit_ok ? fmt::format("{} does not say", name)
-                                   : fmt::format("{}, asked for them, ended with exit code {}: {}", name, code,
-                                                 shown(run.value().last_words()))};
+  return CostsOfOther{.counters = harness::counters_from_json(run.value().output),
+                      .reasons = harness::reasons_from_json(run.value().output),
+                      .otherwise = code == exit_ok ? fmt::format("{} does not say", name)
+                                                   : fmt::format("{}, asked for them, ended with exit code {}: {}",
+                                                                 name, code, shown(run.value().last_words()))};
 }
 
 class CostComparison {

@@ -11,7 +11,7 @@
 namespace tutti::program {
 
 struct GateCosts {
-  std::string compared = {};               ///< with the other build, in words; empty: nothing
+  std::string compared = {};              ///< with the other build, in words; empty: nothing
   std::vector<std::string> remarks = {};  ///< what was counted of this build alone; what was not, and why
 };
 /// That the steps of each cell are what their formulas say, and beside another build no more than there; of a side that

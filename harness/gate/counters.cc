@@ -143,7 +143,8 @@ void require_no_footprint(Evidence& evidence, const Counters& mine, bool judges_
   const auto require = [&](const char* name, std::int64_t number) {
     if (number == 0) return;
     const char* separator = evidence.counters.empty() ? "counted, not timed: " : ", ";
-    evidence.counters += fmt::format("{}{} {} in {} operations, which need none", separator, number, name, kCountedOperations);
+    evidence.counters +=
+        fmt::format("{}{} {} in {} operations, which need none", separator, number, name, kCountedOperations);
   };
   require("allocations", mine.footprint->allocations);
   if (judges_calls) require("system calls", mine.footprint->system_calls);

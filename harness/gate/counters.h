@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "harness/gate/pairs.h"
 #include "harness/gate/footprint.h"
 #include "harness/gate/judge.h"
+#include "harness/gate/pairs.h"
 #include "impl/schedule/schedule.h"
 
 namespace tutti::harness {

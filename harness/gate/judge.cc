@@ -89,10 +89,11 @@ Judgement without_interval(const Evidence& evidence) {
   const std::size_t paired = 2 * evidence.log_ratios.size();
   const std::size_t alone = evidence.waiting_mine.size() + evidence.waiting_other.size();
   if (alone > paired) {
-    return {.opinion = Opinion::invalid,
-            .reason = fmt::format("{} of {} launches saw a state of the machine, by the round trip of a cache line, that "
-                                  "no launch of the other side did",
-                                  alone, alone + paired)};
+    return {
+        .opinion = Opinion::invalid,
+        .reason = fmt::format("{} of {} launches saw a state of the machine, by the round trip of a cache line, that "
+                              "no launch of the other side did",
+                              alone, alone + paired)};
   }
   return {
       .opinion = Opinion::undecided,
@@ -128,9 +129,7 @@ std::span<const Opinion> all_opinions() {
   return kOpinions;
 }
 
-double gate_floor(std::int64_t bytes, double other_us) {
-  return std::max(share_floor(bytes), kFloorUs / other_us);
-}
+double gate_floor(std::int64_t bytes, double other_us) { return std::max(share_floor(bytes), kFloorUs / other_us); }
 
 Judgement judge(const Evidence& evidence) {
   const auto interval = interval_of(evidence, evidence.log_ratios);
@@ -140,8 +139,8 @@ Judgement judge(const Evidence& evidence) {
   if (!interval) return without_interval(evidence);
   Judgement judgement{.opinion = interval->opinion(), .reason = evidence.note};
   if (judgement.opinion == Opinion::undecided) {
-    judgement.reason = fmt::format("the interval of {} pairs crosses the floor of {:.1f} %",
-                                   evidence.log_ratios.size(), 100 * interval->floor);
+    judgement.reason = fmt::format("the interval of {} pairs crosses the floor of {:.1f} %", evidence.log_ratios.size(),
+                                   100 * interval->floor);
   }
   return with_numbers(std::move(judgement), *interval);
 }
@@ -170,8 +169,8 @@ Judgement judge_finally(const Evidence& evidence) {
   judgement.reason = again ? fmt::format("slower in {} pairs, and not in {} more: ratio {:.3f} ({:.3f} to {:.3f})",
                                          evidence.log_ratios.size(), evidence.confirmation.size(),
                                          std::exp(again->middle), std::exp(again->low), std::exp(again->high))
-                           : fmt::format("slower in {} pairs, not confirmed: {} more",
-                                         evidence.log_ratios.size(), evidence.confirmation.size());
+                           : fmt::format("slower in {} pairs, not confirmed: {} more", evidence.log_ratios.size(),
+                                         evidence.confirmation.size());
   return judgement;
 }
 

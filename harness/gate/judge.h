@@ -37,7 +37,8 @@ enum class Opinion : std::uint8_t {
 inline constexpr double kGateConfidence = 0.99;  ///< 8 pairs are the fewest that have an interval of it
 
 /// What is more than the other side's time by less than this share of it is no difference: 5 % from 1 MiB on, 10 %
-/// below, and never less than half a microsecond. What is faster has gained as much: 1/(1 + share), and half a microsecond.
+/// below, and never less than half a microsecond. What is faster has gained as much: 1/(1 + share), and half a
+/// microsecond.
 [[nodiscard]] double gate_floor(std::int64_t bytes, double other_us);
 
 struct TimedLaunch {

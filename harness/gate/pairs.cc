@@ -43,8 +43,8 @@ std::vector<TimedLaunch> timed(Evidence& evidence, std::span<const Row> rows, co
 
 /// Takes the first of `waiting` that saw the state of `launch` too; nothing where none did.
 std::optional<TimedLaunch> take_partner(std::vector<TimedLaunch>& waiting, const TimedLaunch& launch) {
-  const auto partner = std::ranges::find_if(
-      waiting, [&](const TimedLaunch& one) { return saw_one_state(one.line_ns, launch.line_ns); });
+  const auto partner =
+      std::ranges::find_if(waiting, [&](const TimedLaunch& one) { return saw_one_state(one.line_ns, launch.line_ns); });
   if (partner == waiting.end()) return std::nullopt;
   const TimedLaunch taken = *partner;
   waiting.erase(partner);

@@ -79,12 +79,11 @@ Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chr
   constexpr int kTickMs = 10;
   TUTTI_ASSIGN_OR_RETURN(const Descriptor output, memory_file("tutti-gate-output"));
   TUTTI_ASSIGN_OR_RETURN(const Descriptor errors, memory_file("tutti-gate-errors"));
-  TUTTI_ASSIGN_OR_RETURN(
-      const pid_t pid, spawn({.command = command,
-                              .environment = {},
-                              .output = output.get(),
-                              .errors = errors.get(),
-                              .death_signal = SIGTERM}));
+  TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn({.command = command,
+                                                 .environment = {},
+                                                 .output = output.get(),
+                                                 .errors = errors.get(),
+                                                 .death_signal = SIGTERM}));
   Child child(pid);
   const auto until = Clock::now() + limit;
   while (!child.has_ended()) {

@@ -108,9 +108,8 @@ std::string gate_table(const GateReport& report) {
   std::size_t width = 4;
   for (const GateCell& cell : report.cells) width = std::max(width, cell.evidence.cell.size());
   std::string text = fmt::format("# gate: this build against {}\n", report.other);
-  text +=
-      fmt::format("# {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  verdict\n", "cell", width, "other (us)",
-                  "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%", "pairs");
+  text += fmt::format("# {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  verdict\n", "cell", width, "other (us)",
+                      "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%", "pairs");
   for (const GateCell& cell : report.cells) {
     const Judgement& found = cell.judgement;
     text += fmt::format("  {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  {}\n", cell.evidence.cell, width,

@@ -17,9 +17,9 @@ struct GateCell {
 };
 
 struct GateReport {
-  std::string other;    ///< what this build was compared with
-  std::string command;  ///< that repeats it
-  std::string counted;  ///< what was compared without a clock; empty: nothing
+  std::string other;                      ///< what this build was compared with
+  std::string command;                    ///< that repeats it
+  std::string counted;                    ///< what was compared without a clock; empty: nothing
   std::vector<std::string> remarks = {};  ///< what else one should know: what was not compared, and why
   std::uint64_t seed = 1;
   std::vector<GateCell> cells;

@@ -132,10 +132,11 @@ const std::array kColumns{
         "rank with a core was taken off it more than 100 times a second), quota, heat (a core was stopped, or slowed "
         "down, for it), clock (changed by more than 5 %); or empty",
         &Row::disturbed},
-    Column{"machine", "",
-           "fingerprint of the machine: of its processor's name, the number of cores that may be used, and its machine id "
-           "or host name; empty: it does not say",
-           &Row::machine},
+    Column{
+        "machine", "",
+        "fingerprint of the machine: of its processor's name, the number of cores that may be used, and its machine id "
+        "or host name; empty: it does not say",
+        &Row::machine},
 };
 
 /// A field as text, by its type.

@@ -133,8 +133,9 @@ std::string alike_line(std::vector<std::pair<double, std::string>> alike) {
   for (std::size_t i = 0; i < std::min(alike.size(), kMostNamed); ++i) {
     named.push_back(fmt::format("{} {:.2f}", alike[i].second, alike[i].first));
   }
-  return fmt::format("# autocorrelated: {} rows whose neighbouring samples resemble each other by {} or more; most: {}\n",
-                     alike.size(), kAlike, fmt::join(named, ", "));
+  return fmt::format(
+      "# autocorrelated: {} rows whose neighbouring samples resemble each other by {} or more; most: {}\n",
+      alike.size(), kAlike, fmt::join(named, ", "));
 }
 
 std::string heading_side_by_side(std::span<const Row> rows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a row was measured under that changes what its time means, where `tutti run` was told to: times are compared only
-// where it is the same. What a case's id says is not among it.
+// What a row was measured under that changes what its time means, where `tutti run` was told to: times are compared
+// only where it is the same. What a case's id says is not among it.
 #pragma once
 
 #include <string>

@@ -108,8 +108,8 @@ int run(double least, int ranks, const std::vector<std::int64_t>& sizes) {
     const double ratio = 1 / *row.limit_fraction;
     fmt::print(" {:>11} {:>12.3f} {:>12.3f} {:>8.2f}\n", row.bytes, *row.limit_time, *row.time_median, ratio);
     if (row.bytes < kLeastJudged || ratio >= least) continue;
-    fmt::print(stderr, "micro_limit: at {} bytes the limit has {:.2f} of the copy test's bandwidth, below {}\n", row.bytes,
-               ratio, least);
+    fmt::print(stderr, "micro_limit: at {} bytes the limit has {:.2f} of the copy test's bandwidth, below {}\n",
+               row.bytes, ratio, least);
     code = EXIT_FAILURE;
   }
   return code;

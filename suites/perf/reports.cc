@@ -95,12 +95,11 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
   if (!settings.json.empty()) {
     std::string command = reports.facts_.command;
     std::replace(command.begin(), command.end(), '\n', ' ');
-    TUTTI_ASSIGN_OR_RETURN(
-        reports.json_,
-        harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(machine),
-                                                .versions = {{"tutti", reports.facts_.version}},
-                                                .command = std::move(command),
-                                                .started = harness::utc_now()}));
+    TUTTI_ASSIGN_OR_RETURN(reports.json_,
+                           harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(machine),
+                                                                   .versions = {{"tutti", reports.facts_.version}},
+                                                                   .command = std::move(command),
+                                                                   .started = harness::utc_now()}));
   }
   if (!settings.csv.empty()) {
     TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));

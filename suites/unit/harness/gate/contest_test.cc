@@ -263,10 +263,11 @@ TEST(Contest, AMachineThatFlipsGivesPairsAcrossBlocks) {
 
 TEST(Contest, AConfirmationOfTooFewPairsGoesOn) {
   Contest contest = contest_of({all_reduce_of(4096)});
-  Flipping fake{.line_ns = [](GateSide side, int launch) {
-                  const bool is_in_first_blocks_of_confirmation = launch / 4 >= 8 && launch / 4 < 13;
-                  return is_in_first_blocks_of_confirmation && side == GateSide::mine ? 480.0 : 100.0;
-                },
+  Flipping fake{.line_ns =
+                    [](GateSide side, int launch) {
+                      const bool is_in_first_blocks_of_confirmation = launch / 4 >= 8 && launch / 4 < 13;
+                      return is_in_first_blocks_of_confirmation && side == GateSide::mine ? 480.0 : 100.0;
+                    },
                 .slow_down = 1.2};
   ASSERT_TRUE(contest.run(std::ref(fake), [](const Contest::Progress&) {}).is_ok());
   EXPECT_EQ(fake.launches, 4 * (8 + 16)) << "after eight blocks there are six pairs";
@@ -276,10 +277,11 @@ TEST(Contest, AConfirmationOfTooFewPairsGoesOn) {
 // A launch that is left over from before would tell of the doubtful ones.
 TEST(Contest, TheConfirmationTakesFreshLaunchesOnly) {
   Contest contest = contest_of({all_reduce_of(4096)});
-  Flipping fake{.line_ns = [](GateSide side, int launch) {
-                  if (launch < 32 && launch % 4 == 0) return side == GateSide::mine ? 480.0 : 200.0;
-                  return launch == 32 && side == GateSide::other ? 480.0 : 100.0;
-                },
+  Flipping fake{.line_ns =
+                    [](GateSide side, int launch) {
+                      if (launch < 32 && launch % 4 == 0) return side == GateSide::mine ? 480.0 : 200.0;
+                      return launch == 32 && side == GateSide::other ? 480.0 : 100.0;
+                    },
                 .slow_down = 1.2};
   ASSERT_TRUE(contest.run(std::ref(fake), [](const Contest::Progress&) {}).is_ok());
   EXPECT_EQ(contest.evidence()[0].waiting_other.size() + contest.evidence()[0].waiting_mine.size(), 2U)

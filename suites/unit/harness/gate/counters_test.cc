@@ -80,9 +80,10 @@ TEST(Counters, ThatNobodyElseHasCountedAreHeldToNothing) {
   mine.footprint->allocations = 2;
   require_no_footprint(evidence, mine, true);
   EXPECT_EQ(judge_finally(evidence).opinion, Opinion::slower);
-  EXPECT_EQ(judge_finally(evidence).reason,
-            "counted, not timed: 2 allocations in 16 operations, which need none, 16 system calls in 16 operations, which "
-            "need none");
+  EXPECT_EQ(
+      judge_finally(evidence).reason,
+      "counted, not timed: 2 allocations in 16 operations, which need none, 16 system calls in 16 operations, which "
+      "need none");
 }
 
 TEST(Counters, MoreOfTheSameAlgorithmIsSlower) {

@@ -94,8 +94,9 @@ TEST(GateReport, RemarksStandInEveryForm) {
   report.remarks = {"two | three <cells>"};
   EXPECT_THAT(gate_table(report), HasSubstr("\n# two | three <cells>\n# 2 cells: 1 slower, 1 same\n"));
   EXPECT_THAT(gate_markdown(report), HasSubstr("\nNote: two \\| three <cells>.\n\nAgain: "));
-  EXPECT_THAT(gate_junit(report), HasSubstr("    </testcase>\n    <system-out>two | three &lt;cells&gt;\n</system-out>\n"
-                                            "  </testsuite>\n"));
+  EXPECT_THAT(gate_junit(report),
+              HasSubstr("    </testcase>\n    <system-out>two | three &lt;cells&gt;\n</system-out>\n"
+                        "  </testsuite>\n"));
 }
 
 TEST(GateReport, NothingThatIsNotKnownPasses) {

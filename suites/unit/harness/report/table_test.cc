@@ -150,11 +150,14 @@ TEST(Table, WhatTimesMeanOtherThanUsualIsPartOfTheTitle) {
     row.sync = "roundtime";
     row.skew = 50;
   }
-  EXPECT_THAT(table.cell(rows),
-              testing::StartsWith("# all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated\n"
-                                  "# measured with cache cold, skew 50 us (times are from the late rank's entry on)\n"));
-  EXPECT_THAT(table.cell(std::vector{row_for(Collective::all_reduce, 16, "tutti", "ring"), rows[1]}), Not(HasSubstr("#")));
-  const std::vector<Row> skipped{row_for(Collective::all_reduce, 16, "tutti", "ring"), row_for(Collective::all_reduce, 16, "openmpi", "none")};
+  EXPECT_THAT(
+      table.cell(rows),
+      testing::StartsWith("# all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated\n"
+                          "# measured with cache cold, skew 50 us (times are from the late rank's entry on)\n"));
+  EXPECT_THAT(table.cell(std::vector{row_for(Collective::all_reduce, 16, "tutti", "ring"), rows[1]}),
+              Not(HasSubstr("#")));
+  const std::vector<Row> skipped{row_for(Collective::all_reduce, 16, "tutti", "ring"),
+                                 row_for(Collective::all_reduce, 16, "openmpi", "none")};
   EXPECT_THAT(table.cell(skipped), Not(HasSubstr("#"))) << "nothing was measured: no new block";
   EXPECT_THAT(table.cell(pair_of(16, 1, 2)), testing::StartsWith("\n# all_reduce")) << "as usual again";
   for (Row& row : rows) row.cache = "hot", row.skew.reset();
@@ -172,8 +175,9 @@ TEST(Table, SamplesThatKnowOfEachOtherAreNamed) {
     rows[1].case_id = fmt::format("case of {}", lag);
     static_cast<void>(table.cell(rows));
   }
-  EXPECT_THAT(table.footer({}), HasSubstr("# autocorrelated: 4 rows whose neighbouring samples resemble each other by 0.5 or "
-                                          "more; most: case of 0.7 0.70, case of 0.61 0.61, case of 0.55 0.55\n"));
+  EXPECT_THAT(table.footer({}),
+              HasSubstr("# autocorrelated: 4 rows whose neighbouring samples resemble each other by 0.5 or "
+                        "more; most: case of 0.7 0.70, case of 0.61 0.61, case of 0.55 0.55\n"));
 }
 
 TEST(Table, OverlapIsSaidWhereItWasMeasured) {

@@ -23,13 +23,14 @@ TEST(Unusual, IsNothingThatNobodyAskedFor) {
 }
 
 TEST(Unusual, IsWhateverChangesWhatATimeMeans) {
-  EXPECT_THAT(words_of({.checked_on = "every further; special values",
-                        .cache = "rotate",
-                        .skew = 12.5,
-                        .sync = "dissemination",
-                        .overlap_calls = 4}),
-              ElementsAre("cache rotate", "sync dissemination", "skew 12.5 us (times are from the late rank's entry on)",
-                          "nonblocking calls", "other data in every sample", "special values"));
+  EXPECT_THAT(
+      words_of({.checked_on = "every further; special values",
+                .cache = "rotate",
+                .skew = 12.5,
+                .sync = "dissemination",
+                .overlap_calls = 4}),
+      ElementsAre("cache rotate", "sync dissemination", "skew 12.5 us (times are from the late rank's entry on)",
+                  "nonblocking calls", "other data in every sample", "special values"));
   EXPECT_EQ(unusual_conditions({.cache = "cold"}).front().usual, "hot");
 }
 
