@@ -118,7 +118,8 @@ const std::array kOptions{
            "each call takes the next of several sets of them, together twice the last-level cache",
            set_cache},
     Option{"--check", "WHICH", "sample",
-           "results that are verified: every, sample (one call in each block), last, none (verdict: unchecked)",
+           "results that are verified: every, sample (in each block the last one, one that is drawn, and one more on "
+           "other data), last, none (verdict: unchecked)",
            TUTTI_SETS(parse_checking, checking)},
     Option{"--values", "KIND", "exact",
            "what inputs are made of: exact (every order of reduction gives the same bits); random, floats that are "

@@ -9,8 +9,8 @@ namespace tutti::harness {
 
 enum class Checking : std::uint8_t {
   every,   ///< of every sample, each on data of its own: what was cached of the buffers is gone each time
-  sample,  ///< of one call in each block, which cannot be told from the others beforehand
-  last,    ///< of one call after the last block
+  sample,  ///< in each block of the last timed one and one that is drawn, and of one more call on other data
+  last,    ///< of one call on other data after the last block
   none,    ///< the verdict is then unchecked
 };
 

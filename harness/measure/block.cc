@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kReasonBytes = 512;
 constexpr int kCallsPerBatch = 4;  // of warming up
+constexpr unsigned kCallBits = 16;
 
 /// One host's part of a sample.
 struct SampleRecord {
@@ -74,19 +75,25 @@ class Calls {
   Status run(const BlockOptions& options) {
     const bool is_further = checks_further(variant_.instance());
     const bool checks_every = options.checking == Checking::every;
-    const bool has_last = options.checking != Checking::none;
+    const bool checks_timed = options.checking == Checking::sample && !is_further;
+    const bool has_last = checks_every || options.checking == Checking::sample;
+    poisons_ = checks_timed && !has_peers_lines_;
     salt_ = options.salt;
     refill_all();
     for (int i = -options.discarded; i < options.samples; ++i) {
-      const bool is_checked = checks_every && i >= 0;
-      if (is_checked) ++salt_;
-      make_ready(is_checked);
-      TUTTI_RETURN_IF_ERROR(call(options.operations));
-      i >= 0 ? keep(samples_++) : static_cast<void>(++discarded_);
-      if (is_checked) TUTTI_RETURN_IF_ERROR(verify_sample(is_further));
-      if (is_time_up(options.end_ns) && (samples_ > 0 || (has_last && !is_further))) break;
+      const bool is_sample = i >= 0;
+      const bool is_chosen = checks_timed && is_sample && i == options.chosen && i + 1 < options.samples;
+      TUTTI_RETURN_IF_ERROR(make_call(options.operations, checks_every && is_sample));
+      is_sample ? keep(samples_++) : static_cast<void>(++discarded_);
+      if (checks_every && is_sample) TUTTI_RETURN_IF_ERROR(verify_sample(is_further));
+      const int more = is_chosen ? options.discarded : 0;
+      if (is_time_up(options.end_ns, more + (has_peers_lines_ ? 2 : 0)) && (samples_ > 0 || (has_last && !is_further)))
+        break;
+      if (is_chosen) TUTTI_RETURN_IF_ERROR(verify_timed(options.operations));
+      for (int again = 0; again < more; ++again) TUTTI_RETURN_IF_ERROR(make_call(options.operations, false));
       if (i == -1 && is_warming_up(options.warm_up_end_ns)) --i;
     }
+    if (checks_timed && samples_ > 0) TUTTI_RETURN_IF_ERROR(verify_timed(options.operations));
     if (!has_last) return {};
     variant_.next_set();
     variant_.refill(++salt_);
@@ -113,13 +120,15 @@ class Calls {
     variant_.refill_all(salt_);
     unused_ = variant_.sets();
   }
-  /// The next set of buffers. In place the last result is no input: each set is used once after a refill, and all are
-  /// refilled together, so that the one that is used next was written longest ago.
-  void make_ready(bool has_other_data) {
+  /// On the next set of buffers. In place the last result is no input: each set is used once after a refill, and all
+  /// are refilled together, so that the one that is used next was written longest ago.
+  Status make_call(int operations, bool has_other_data) {
     if (variant_.instance().is_in_place && unused_ == 0) refill_all();
     variant_.next_set();
     --unused_;
-    if (has_other_data) variant_.refill(salt_);
+    if (has_other_data) variant_.refill(++salt_);
+    if (poisons_) variant_.poison_places((salt_ << kCallBits) + static_cast<std::uint64_t>(made_++));
+    return call(operations);
   }
   Status call(int operations) {
     if (cache_ == CacheState::cold) variant_.flush_buffers();
@@ -139,9 +148,11 @@ class Calls {
     if (skew_ <= std::chrono::nanoseconds(0)) return std::nullopt;
     return calls_++ % host_.job_ranks();
   }
-  /// Whether the call just made, one more sample and the last call end after `end_ns`, if they take as long as the one
-  /// before. Decided by instants alone, so that all hosts decide alike.
-  [[nodiscard]] bool is_time_up(std::int64_t end_ns) const { return instant_ns_ > end_ns - 3 * period_ns_; }
+  /// Whether the call just made, so many `more`, a sample and the last call end after `end_ns`, if they take as long as
+  /// the one before. Decided by instants alone, so that all hosts decide alike.
+  [[nodiscard]] bool is_time_up(std::int64_t end_ns, int more) const {
+    return instant_ns_ > end_ns - (3 + more) * period_ns_;
+  }
   /// Whether one more call is to be discarded. Decided by instants alone as well.
   bool is_warming_up(std::int64_t end_ns) {
     if (warming_since_ns_ == 0) warming_since_ns_ = instant_ns_;
@@ -150,6 +161,16 @@ class Calls {
       warming_since_ns_ = instant_ns_;
     }
     return !warm_up_.is_over() && instant_ns_ + 2 * period_ns_ < end_ns;
+  }
+  /// The call just made, or one more on the same input.
+  Status verify_timed(int operations) {
+    if (has_peers_lines_) {
+      variant_.next_set();
+      variant_.poison_outputs();
+      TUTTI_RETURN_IF_ERROR(call(operations));
+    }
+    add_operation(damage_, variant_.verify());
+    return {};
   }
   /// The call just made, or one operation more where that is what can be verified.
   Status verify_sample(bool is_further) {
@@ -183,6 +204,10 @@ class Calls {
   Start start_;
   CacheState cache_;
   std::chrono::nanoseconds skew_;
+  /// Poisoned lines of an output would be taken back from peers: out of place where buffers are shared.
+  const bool has_peers_lines_ = variant_.instance().buffers == Buffers::shared && !variant_.instance().is_in_place;
+  bool poisons_ = false;          ///< places of the outputs, before each call
+  int made_ = 0;                  ///< calls but the last one
   int unused_ = 0;                ///< sets of buffers since they were refilled
   int calls_ = 0;                 ///< with a skew
   std::optional<int> late_rank_;  ///< in the call just made

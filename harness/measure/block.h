@@ -1,26 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block: some twenty samples of one variant in a row, on all hosts, and one more operation that is verified.
+// A block: some twenty samples of one variant in a row, on all hosts, some of which are verified, and one more
+// operation on other data.
 //
-//   refill | discarded calls | samples ........ | refill, other data | last call | verify
+//   refill | discarded calls | samples .. chosen one, verify | discarded calls | samples .. last one, verify |
+//   refill, other data | last call | verify
 //
-// Inputs and outputs are filled before the first call and once more before the last one, with other data and another
-// poison. The last call is made, announced and timed like every sample, so it stands for them; whoever did the work in
-// earlier calls only, or kept a result, is found out by its data. It cannot be told beforehand from a sample: the
-// number of samples differs from block to block (cell.cc), so nobody who counts calls knows which one is verified.
+// What is verified of the samples are the chosen one, which is drawn (in a variant's first block it is the first one;
+// cell.cc), and the last one, on the buffers as they were timed. They are samples like the others: made alike, and
+// counted. What they leave shows because places of the outputs are poisoned before every call, verified or not
+// (places.h), so that neither the system nor its caches can tell them apart. Verifying reads all buffers, which puts
+// them elsewhere in the caches: there calls are discarded again.
+//
+// Where buffers are shared and peers write an output, each poisoned line is taken back from one of them, in the
+// time of the next call: with one line in 64 an all_reduce of 64 KiB was visibly slower. There nothing is poisoned
+// before a sample; after the chosen one and the last one, the same call is made once more, on the same input and on
+// outputs poisoned all over, and verified without being counted.
+//
+// Samples of a block have the same input. Whoever notices that, and gives again what it has kept of the call before, is
+// found out by the last call: it has other data and poison all over, and is announced, made and timed like a sample.
+// The number of samples differs from block to block (cell.cc), so nobody who counts calls knows which one it is. It is
+// no sample, since its buffers were freshly written, but where there is no time for another one.
 //
 // Why not refill before every sample: it would change what is measured. Where buffers are shared, a refill takes the
 // input's cache lines back from the peers that read them last time; at 16 MiB it takes longer than the operation. So
-// out of place all samples run on inputs that stay as they are, which favours a system that notices that they did. For
-// the same reason the last call, the only one on freshly written buffers, does not count as a sample. In place the last
-// result would be the next input: there every call is preceded by a refill, outside the timed part.
+// out of place all samples run on inputs that stay as they are, which favours a system that notices that they did. In
+// place the last result would be the next input: there every call is preceded by a refill, outside the timed part.
 //
-// In cadence `streaming` a sample is a loop of operations, and what was said of a call holds of a loop. Only in place,
-// and for barrier, the last call is a single operation and never a sample: a loop in place feeds on its own results,
-// and whether a barrier held is seen on one barrier. (checks_further)
+// In cadence `streaming` a sample is a loop of operations, and what was said of a call holds of a loop: places are
+// poisoned before it. Only in place, and for barrier, no sample is verified, and the last call is a single operation
+// and never a sample: a loop in place feeds on its own results, and whether a barrier held is seen on one barrier.
+// (checks_further)
 //
 // With `--check every` there is other data before every sample, and every result is verified before the next one; what
 // the peers had in their caches of the buffers is gone each time, which is part of what is then measured. With `none`
-// there is no last call; with `last` neither, but one block more at the end which is nothing else (cell.cc).
+// nothing is poisoned or verified, and there is no last call; with `last` neither, but one block more at the end which
+// is nothing but a last call (cell.cc). Barriers are judged by the times of their samples, with all of these but
+// `none`.
 //
 // With `--cache cold` the lines of all buffers are flushed from the caches before every call, outside the timed part.
 // What else a system has in memory (flags, slots, scratch) stays in them.
@@ -68,8 +83,10 @@ struct BlockOptions {
   int samples = kMostSamplesPerBlock;  ///< at most kMostSamplesPerBlock
   int discarded = 2;                   ///< calls before the first sample
   int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
-  /// every: each sample as well as the last call is verified; none: there is no last call. The others are alike here.
+  /// every: each sample is verified, and the last call; sample: the last sample, the chosen one, and the last call;
+  /// last, none: there is no last call.
   Checking checking = Checking::sample;
+  int chosen = -1;                     ///< sample, from 0, that is verified as the last one is; -1: none
   std::chrono::nanoseconds skew{};     ///< above 0: one rank enters each call so much later than the others
   CacheState cache = CacheState::hot;  ///< cold: before each call, the discarded and the last one too
   Start start = {};                    ///< of each call
@@ -83,8 +100,8 @@ struct BlockResult {
   int discarded = 0;                     ///< calls before the first sample
   std::optional<double> line_before_ns;  ///< empty where there is no line to probe
   std::optional<double> line_after_ns;
-  std::int64_t wrong = 0;            ///< elements on all hosts; barrier: samples that broke the rule
-  std::string reason;                ///< the first host's that has one
+  std::int64_t wrong = 0;  ///< elements on all hosts, of all that was verified; barrier: samples that broke the rule
+  std::string reason;      ///< the first host's that has one
   std::uint64_t last_salt = 0;       ///< of the last refill
   std::int64_t last_instant_ns = 0;  ///< at which the last call began
 
@@ -95,7 +112,7 @@ struct BlockResult {
 /// What of a sample is its time: with a skew it is from the last arrival.
 [[nodiscard]] double time_of(const Sample& sample, std::chrono::nanoseconds skew);
 
-/// Whether what is verified is one more operation after a refill, and not a call like the timed ones.
+/// Whether all that is verified is one more operation after a refill, and none of the timed ones.
 [[nodiscard]] bool checks_further(const Case& one);
 
 /// Ratio beyond which two round trips of a line are two states of the machine.

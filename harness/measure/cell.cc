@@ -23,8 +23,8 @@ constexpr int kTriesInVain = 8;
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
 constexpr int kRepeatsOfUnsteadyBlock = 3;
-/// Each block's last call is verified: a system that works in one call of eight is to have no chance, however soon the
-/// times have settled.
+/// Each block's last sample and last call are verified: a system that works in one call of eight is to have no chance,
+/// however soon the times have settled.
 constexpr std::ptrdiff_t kLeastBlocks = 8;
 // A streaming sample: long enough that neither the start nor the clock counts, short enough for some hundreds of them.
 constexpr int kFirstLoop = 10;    ///< operations, before it is known how long one takes
@@ -226,10 +226,9 @@ struct Source {
   std::uint64_t salt = 0;  ///< of the last refill
 
   /// Up to a quarter less than `most`, at least 1: whoever counts calls must not know which one is verified.
-  int samples(int most) {
-    const auto spread = static_cast<std::uint64_t>((most + 3) / 4);
-    return std::max(1, most - static_cast<int>(random() % (spread + 1)));
-  }
+  int samples(int most) { return std::max(1, most - below((most + 3) / 4 + 1)); }
+  /// At least 0.
+  int below(int bound) { return static_cast<int>(random() % static_cast<std::uint64_t>(bound)); }
 };
 
 /// How long each loop of a stream should be, from the first one; whether that is another length. Without time for
@@ -269,11 +268,13 @@ double typical_time(const BlockResult& result, const CellOptions& options) {
 Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time, const CellOptions& options) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
+    const int samples = source.samples(series.samples_per_block);
     TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(host, variant,
                                                          {.salt = source.salt + 1,
-                                                          .samples = source.samples(series.samples_per_block),
+                                                          .samples = samples,
                                                           .operations = series.operations,
                                                           .checking = in_blocks(options.checking),
+                                                          .chosen = is_cold ? 0 : source.below(samples),
                                                           .skew = options.skew,
                                                           .cache = options.cache,
                                                           .start = start_of(variant, options),

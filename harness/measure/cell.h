@@ -3,10 +3,11 @@
 //
 // A sample: all hosts start together (start.h); its time is the latest end minus the earliest start over all ranks (the
 // slowest rank decides). Samples come in blocks of one variant, in ABBA order, seeded. A
-// block refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed, after
-// one more call on other data (block.h). The round trip of a cache line is probed before and after: a block in which it
-// changed is repeated, and at the end only the blocks of the cell's prevailing state count, so that variants are
-// compared within one state of the machine. When it is enough: settling.h.
+// block refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed: after
+// its last sample and one more that is drawn, in a variant's first block the first one, and after one more call on
+// other data (block.h). The round trip of a cache line is probed before and after: a block in which it changed is
+// repeated, and at the end only the blocks of the cell's prevailing state count, so that variants are compared within
+// one state of the machine. When it is enough: settling.h.
 #pragma once
 
 #include <chrono>

@@ -40,7 +40,10 @@ class OverlapOnHost {
       OverlapRounds mine{};
       TUTTI_ASSIGN_OR_RETURN(const std::size_t rounds, make_rounds(mine));
       made += rounds;
-      if (options_.checking != Checking::none) TUTTI_RETURN_IF_ERROR(verify_one());
+      if (is_checked_) {
+        add_operation(damage_, variant_.verify());  // the last of the calls that were timed
+        TUTTI_RETURN_IF_ERROR(verify_one());
+      }
       TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapRounds> all, host_.exchange(mine));
       for (std::size_t round = 0; round < rounds; ++round) add(all, round);
       if (instant_ns_ >= options_.end_ns) break;
@@ -59,6 +62,7 @@ class OverlapOnHost {
     do {
       for (std::size_t kind = 0; kind < kKinds; ++kind) {
         if (variant_.instance().is_in_place) variant_.refill(salt_);
+        if (poisons_) variant_.poison_places(++places_);
         TUTTI_RETURN_IF_ERROR(make_call(kind));
         const std::int64_t enter_ns = times_.enter_ns.front();
         mine[rounds][kind] = {
@@ -89,7 +93,7 @@ class OverlapOnHost {
     return {};
   }
 
-  /// In turn without and with calls.
+  /// One more on other data, in turn without and with calls.
   Status verify_one() {
     variant_.refill(++salt_);
     TUTTI_RETURN_IF_ERROR(make_call(2 + verified_++ % 2));
@@ -123,6 +127,9 @@ class OverlapOnHost {
   const OverlapOptions& options_;
   std::uint64_t salt_;
   Compute compute_;
+  const bool is_checked_ = options_.checking != Checking::none;
+  const bool poisons_ = is_checked_ && variant_.instance().buffers != Buffers::shared;  ///< as block.h says
+  std::uint64_t places_ = 0;                                                            ///< draw of the last ones
   RankTimes times_;
   std::int64_t instant_ns_ = 0;  ///< of the last call
   const Tolerance tolerance_ = tolerance_of(host_);

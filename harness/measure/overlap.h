@@ -9,8 +9,9 @@
 //
 // The computing takes as long as t_pure did in the samples before, and needs the registers only. The four are measured
 // in turn, round after round, so that all see the same machine; each time is a median over the rounds, of the slowest
-// rank. A round to one of whose calls a rank came late (start.h) does not count. After every ten rounds one overlapped
-// call more is made, on other data, and verified.
+// rank. A round to one of whose calls a rank came late (start.h) does not count. After every ten rounds their last call
+// is verified, before each of which places of the outputs were poisoned (places.h), and one overlapped call more, which
+// is made on other data.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "harness/measure/flush.h"
+#include "harness/measure/places.h"
+#include "impl/types/scramble.h"
 
 namespace tutti::harness {
 namespace {
@@ -180,6 +182,17 @@ void Variant::refill_rank(std::size_t index) {
 void Variant::poison_outputs() {
   for (const Memory& memory : memory_) {
     if (memory.input) fill_poison(memory.output.payload(), salt_);
+  }
+}
+
+void Variant::poison_places(std::uint64_t draw) {
+  const bool flushes = !others_.empty() && can_flush();  // those of a set that waits for its turn are in no cache
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    if (!memory_[i].input) continue;
+    const std::span<std::byte> output = memory_[i].output.payload();
+    const auto rank = static_cast<std::uint64_t>(host_->ranks()[i]);
+    harness::poison_places(output,
+                           {.draw = scramble(scramble(seed_) + draw) + rank, .salt = salt_, .flushes = flushes});
   }
 }
 

@@ -89,6 +89,8 @@ class Variant {
   [[nodiscard]] std::int64_t buffer_bytes_here() const;
   /// Writes the poison of the last refill again, out of place: an output that is right was written since.
   void poison_outputs();
+  /// The same at places of each output that `draw` and the seed choose (places.h), before a call that is timed.
+  void poison_places(std::uint64_t draw);
   /// Inputs of `salt`, outputs poisoned with it. In place the input lies over the poison.
   void refill(std::uint64_t salt);
   /// The memory of this case is then in no cache (flush.h). Requires: can_flush.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,6 +29,7 @@ class Block : public testing::TestWithParam<bool> {
   BlockResult run(Works works, BlockOptions options, std::function<void()> on_call = {}) {
     LazyBackend backend(std::move(works));
     backend.set_on_call(std::move(on_call));
+    backend_ = &backend;
     Case one;
     one.collective = Collective::all_to_all;
     one.backend = backend.name();
@@ -36,6 +39,7 @@ class Block : public testing::TestWithParam<bool> {
     one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
     one.is_in_place = GetParam();
     one.cadence = cadence_;
+    one.buffers = buffers_;
     const BoardMemory memory(kRanks);
     Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
     auto variant = Variant::create(
@@ -47,8 +51,19 @@ class Block : public testing::TestWithParam<bool> {
     return std::move(result).value();
   }
   BlockResult run(Works works) { return run(std::move(works), {.salt = 7, .samples = kSamples}); }
+  /// A system that does nothing where rank 0 has the input that it had in the call before.
+  Works works_on_new_data() {
+    return [this](int /*number*/) {
+      const auto* input = static_cast<const std::byte*>(backend_->buffers().front().input);
+      const std::vector<std::byte> now(input, input + 64);
+      return std::exchange(before_, now) != now;
+    };
+  }
+  LazyBackend* backend_ = nullptr;  ///< while it runs
+  std::vector<std::byte> before_;
   int calls_ = 0;
   Cadence cadence_ = Cadence::isolated;
+  Buffers buffers_ = Buffers::private_;
 };
 
 constexpr int kOperations = 4;
@@ -76,18 +91,47 @@ TEST_P(Block, HasOneMoreCallAfterTheSamplesWhichIsVerified) {
 
 TEST_P(Block, CatchesASystemThatWorksInTheDiscardedCallsOnly) {
   const BlockResult result = run([](int number) { return number < kDiscarded; });
-  EXPECT_EQ(result.wrong, GetParam() ? 200 : 400) << result.reason;  // in place one's own block is right by itself
+  // In the last sample and in the last call; in place one's own block is right by itself.
+  EXPECT_EQ(result.wrong, 2 * (GetParam() ? 200 : 400)) << result.reason;
   EXPECT_THAT(result.reason, HasSubstr(GetParam() ? "rank 0: output: " : "nothing was written"));
 }
 
 TEST_P(Block, VerifiesEverySampleOnDataOfItsOwnWhereThatIsChosen) {
   const auto works_but_in = [](int lazy) { return [=](int number) { return number != lazy; }; };
   for (const int lazy : {kDiscarded, kDiscarded + kSamples / 2, kDiscarded + kSamples - 1}) {
-    EXPECT_EQ(run(works_but_in(lazy), {.salt = 7, .samples = kSamples}).wrong, 0) << lazy;
+    const bool is_last = lazy == kDiscarded + kSamples - 1;
+    EXPECT_EQ(run(works_but_in(lazy), {.salt = 7, .samples = kSamples}).wrong > 0, is_last) << lazy;
     const BlockResult result = run(works_but_in(lazy), {.salt = 7, .samples = kSamples, .checking = Checking::every});
     EXPECT_GT(result.wrong, 0) << lazy;
     EXPECT_EQ(result.last_salt, 7U + kSamples + 1);
   }
+}
+
+TEST_P(Block, VerifiesTheLastSampleAndTheChosenOneAndDiscardsCallsAgain) {
+  for (const int chosen : {0, kSamples / 2, kSamples - 1}) {
+    for (int lazy = 0; lazy < kSamples; ++lazy) {
+      const int more = lazy > chosen ? kDiscarded : 0;
+      const auto works = [=](int number) { return number != kDiscarded + lazy + more; };
+      const BlockResult result = run(works, {.salt = 7, .samples = kSamples, .chosen = chosen});
+      EXPECT_EQ(result.wrong > 0, lazy == chosen || lazy == kSamples - 1) << lazy << " of which " << chosen;
+      EXPECT_EQ(result.samples.size(), static_cast<std::size_t>(kSamples)) << "those that are verified count";
+      EXPECT_EQ(calls_, kDiscarded + kSamples + (chosen == kSamples - 1 ? 0 : kDiscarded) + 1);
+    }
+  }
+}
+
+TEST_P(Block, CatchesASystemThatDoesNothingWhereItsInputIsWhatItWas) {
+  const BlockResult result = run(works_on_new_data());
+  EXPECT_EQ(result.wrong, GetParam() ? 200 : 400) << "in the last sample: the last call has other data";
+}
+
+TEST_P(Block, OnSharedBuffersMakesACallMoreToVerifyOutOfPlaceAndPoisonsNothingBefore) {
+  buffers_ = Buffers::shared;
+  EXPECT_EQ(run([](int) { return true; }).wrong, 0);
+  EXPECT_EQ(calls_, kDiscarded + kSamples + (GetParam() ? 0 : 1) + 1);
+  EXPECT_GT(run(works_on_new_data()).wrong, 0);
+  const auto works_but_in_samples = [](int number) { return number < kDiscarded || number >= kDiscarded + kSamples; };
+  EXPECT_EQ(run(works_but_in_samples).wrong > 0, GetParam()) << "what is left of the discarded calls is right";
 }
 
 TEST_P(Block, InPlaceEveryCallStartsFromFreshData) {
@@ -185,6 +229,13 @@ TEST_P(StreamingBlock, VerifiesEveryLoopOrInPlaceOneFurtherOperationEach) {
 
 TEST_P(StreamingBlock, CatchesASystemThatWorksBeforeTheLastCallOnly) {
   EXPECT_GT(stream([](int number) { return number < (kDiscarded + kSamples) * kOperations; }).wrong, 0);
+}
+
+TEST_P(StreamingBlock, CatchesASystemThatDoesNothingInTheLastLoop) {
+  if (is_in_place()) GTEST_SKIP() << "a loop in place is not verified";
+  const int last = (kDiscarded + kSamples - 1) * kOperations;
+  EXPECT_GT(stream([=](int number) { return number < last || number >= last + kOperations; }).wrong, 0);
+  EXPECT_GT(stream(works_on_new_data()).wrong, 0);
 }
 
 TEST_P(StreamingBlock, HasASampleThatIsALoopAlsoWhereTheTimeIsOver) {

@@ -192,6 +192,15 @@ TEST(Overlap, CatchesASystemThatDoesNotWorkInTheCallThatIsVerified) {
   EXPECT_EQ(measure_overlap(host, variant, unchecked).value().wrong, 0);
 }
 
+TEST(Overlap, CatchesASystemThatDoesNotWorkInTheLastCallThatIsTimed) {
+  const BoardMemory memory(1);
+  Host host(memory.board(), alone());
+  LazyBackend backend([](int number) { return number != 2; });
+  Variant variant = variant_of(host, backend);
+  const OverlapOptions options{.calls = 3, .pure_us = 1, .salt = 5, .end_ns = 1};
+  EXPECT_GT(measure_overlap(host, variant, options).value().wrong, 0);
+}
+
 TEST(Overlap, IsPartOfTheRowWhereItIsAskedFor) {
   const BoardMemory memory(1);
   Host host(memory.board(), alone());
