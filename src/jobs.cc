@@ -51,8 +51,8 @@ class Messages final : public harness::Listener {
   }
 
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {
-    if (index >= spec_.cells.size() || spec_.cells[index].empty()) return "the start of the job";
-    return case_id(spec_.cells[index].front());
+    const Case* const one = case_numbered(spec_, index);
+    return one == nullptr ? "the start of the job" : case_id(*one);
   }
 
   [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {

@@ -132,7 +132,7 @@ class Calls {
   }
   Status call(int operations) {
     if (cache_ == CacheState::cold) variant_.flush_buffers();
-    host_.announce(Activity::operation);
+    variant_.announce();
     late_rank_ = next_late_rank();
     TUTTI_RETURN_IF_ERROR(start(host_, start_));
     TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_, late_rank_, skew_.count())

@@ -107,7 +107,7 @@ void add_operation(Damage& damage, const Damage& found) {
 Result<Damage> check_operation(Host& host, Variant& variant, const Look& look) {
   RankTimes times;
   variant.refill(look.salt);
-  host.announce(Activity::operation);
+  variant.announce();
   TUTTI_RETURN_IF_ERROR(variant.run(times));
   host.settle();
   std::vector<std::uint64_t> at_completion;
@@ -124,7 +124,7 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, std::vector<Barr
   RankTimes times;
   for (int round = 0; round < kBarrierRounds; ++round) {
     const int late = round % host.job_ranks();
-    host.announce(Activity::operation);
+    variant.announce();
     TUTTI_RETURN_IF_ERROR(host.start_together().status());
     TUTTI_RETURN_IF_ERROR(variant.run(times, late, kLateNs));
     host.settle();

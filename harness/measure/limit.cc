@@ -235,7 +235,8 @@ Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, con
                                                    .instance = both.back(),
                                                    .seed = like.seed,
                                                    .rotation = like.rotation,
-                                                   .filler = like.filler});
+                                                   .filler = like.filler,
+                                                   .number = like.number});
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Code> codes, host.exchange(variant.status().code()));
   if (std::ranges::any_of(codes, [](Code code) { return code != Code::ok; })) return std::optional<Variant>();
   TUTTI_RETURN_IF_ERROR(backend.connect(host));

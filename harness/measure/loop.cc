@@ -67,7 +67,7 @@ class Variant::LoopOnHost {
       return {};
     }
     if (loop_.between) TUTTI_RETURN_IF_ERROR(loop_.between());
-    if (index == 0 && (number % together_ == 0 || loop_.between)) host_.announce(Activity::operation);
+    if (index == 0 && (number % together_ == 0 || loop_.between)) variant_.announce();
     return variant_.prepared_->post(index);
   }
 

@@ -84,7 +84,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   const std::int64_t most_ns = time_ns(index);
   std::optional<Variant> limit;
   if (limit_) {
-    TUTTI_ASSIGN_OR_RETURN(limit, limit_beside(variants.front().instance(), index, most_ns));
+    TUTTI_ASSIGN_OR_RETURN(limit, limit_beside(variants.front(), index, most_ns));
   }
   const CellOptions options = cell_options(index, limit.has_value(), most_ns);
   if (limit) variants.push_back(std::move(*limit));
@@ -101,9 +101,10 @@ std::int64_t Measuring::time_ns(std::size_t index) const {
   return std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
 }
 
-Result<std::optional<Variant>> Measuring::limit_beside(const Case& one, std::size_t index, std::int64_t most_ns) {
+Result<std::optional<Variant>> Measuring::limit_beside(const Variant& first, std::size_t index, std::int64_t most_ns) {
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(monotonic_ns()));
-  Variant::Request like = systems_.request_for(*limit_, one);
+  Variant::Request like = systems_.request_for(*limit_, first.instance());
+  like.number = first.number();  // it is no case of the job
   like.seed += index;
   return make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare);
 }

@@ -45,8 +45,9 @@ class Measuring {
   Status report_samples(const Case& one, std::span<const Sample> samples);
   /// For cell `index`: what is left of the budget, in equal parts.
   [[nodiscard]] std::int64_t time_ns(std::size_t index) const;
-  /// Of the cell that `one` is a case of, chosen in its share of the cell's time; nullopt where there is none.
-  [[nodiscard]] Result<std::optional<Variant>> limit_beside(const Case& one, std::size_t index, std::int64_t most_ns);
+  /// Of the cell whose first variant is given, chosen in its share of the cell's time; nullopt where there is none.
+  [[nodiscard]] Result<std::optional<Variant>> limit_beside(const Variant& first, std::size_t index,
+                                                            std::int64_t most_ns);
   [[nodiscard]] double floor_us_of(const Case& one) const;
   [[nodiscard]] CellOptions cell_options(std::size_t index, bool has_limit, std::int64_t most_ns);
 

@@ -74,7 +74,7 @@ class OverlapOnHost {
   }
 
   Status make_call(std::size_t kind) {
-    host_.announce(Activity::operation);
+    variant_.announce();
     TUTTI_RETURN_IF_ERROR(start(host_, options_.start));
     switch (kind) {
       case 0:

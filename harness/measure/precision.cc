@@ -38,7 +38,7 @@ Result<Damage> repeat(Host& host, Variant& variant, PrecisionPart& part) {
   RankTimes times;
   for (int time = 0; time < kRepeats; ++time) {
     variant.refill(kSalt);
-    host.announce(Activity::operation);
+    variant.announce();
     TUTTI_RETURN_IF_ERROR(variant.run(times));
     host.settle();
     std::vector<std::uint64_t> fingerprints = variant.result_fingerprints();

@@ -60,6 +60,12 @@ struct SessionSpec {
 /// Errors: invalid_argument; a specification that cannot be read is a bug of the launcher.
 [[nodiscard]] Result<SessionSpec> session_from_json(std::string_view text);
 
+/// The cases of all cells are numbered one after the other: so the board names them (RankStatus). Of the first case of
+/// a cell; the others follow.
+[[nodiscard]] std::uint32_t first_number_of(const SessionSpec& spec, std::size_t cell);
+/// Null where there is none.
+[[nodiscard]] const Case* case_numbered(const SessionSpec& spec, std::uint32_t number);
+
 /// The domain of a job: the same in the launcher, which makes its memory, and in the ranks. Processes share memory by
 /// `shm`, ranks of one process by `local`.
 [[nodiscard]] DomainShape domain_shape(const SessionSpec& spec);

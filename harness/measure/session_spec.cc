@@ -154,6 +154,20 @@ Result<SessionSpec> session_from_json(std::string_view text) {
   return read_json(Code::invalid_argument, "the job's specification", text, session_of);
 }
 
+std::uint32_t first_number_of(const SessionSpec& spec, std::size_t cell) {
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < cell; ++i) number += spec.cells[i].size();
+  return static_cast<std::uint32_t>(number);
+}
+
+const Case* case_numbered(const SessionSpec& spec, std::uint32_t number) {
+  for (const std::vector<Case>& cell : spec.cells) {
+    if (number < cell.size()) return &cell[number];
+    number -= static_cast<std::uint32_t>(cell.size());
+  }
+  return nullptr;
+}
+
 DomainShape domain_shape(const SessionSpec& spec) {
   if (spec.ranks_as != RanksAs::processes) return local::shape_for(spec.ranks);
   return default_shape(spec.ranks, spec.heap_bytes);

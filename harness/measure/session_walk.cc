@@ -27,7 +27,7 @@ SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
 Status SessionWalk::run() {
   TUTTI_RETURN_IF_ERROR(open());
   for (std::size_t i = 0; i < spec_.cells.size(); ++i) {
-    host_.set_case(static_cast<std::uint32_t>(i));
+    host_.set_case(first_number_of(spec_, i));
     TUTTI_RETURN_IF_ERROR(report("begin", std::to_string(i)));
     TUTTI_RETURN_IF_ERROR(run_cell(i));
   }
@@ -61,9 +61,11 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
   if (host_.order() != nullptr) TUTTI_RETURN_IF_ERROR(systems_.open_own_afresh(options_));
   std::vector<Row> refused;
   std::vector<Variant> variants;
+  std::uint32_t number = first_number_of(spec_, index);
   for (Case one : spec_.cells[index]) {
+    host_.set_case(number);
     one.algorithm = systems_.named(one.backend).algorithm_of(one);
-    Result<Variant> variant = make_ready(one, spec_.cells[index]);
+    Result<Variant> variant = make_ready(one, spec_.cells[index], number++);
     TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host_, Refusal::of(variant.status())));
     if (refusal.code == Code::ok) {
       variants.push_back(std::move(variant).value());
@@ -79,12 +81,14 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
   return rows;
 }
 
-Result<Variant> SessionWalk::make_ready(const Case& one, const std::vector<Case>& cell) {
+Result<Variant> SessionWalk::make_ready(const Case& one, const std::vector<Case>& cell, std::uint32_t number) {
   Backend& backend = systems_.named(one.backend);
   TUTTI_RETURN_IF_ERROR(fits_memory(cell, spec_.cache));
   TUTTI_RETURN_IF_ERROR(backend.supports(one));
   if (measuring_) TUTTI_RETURN_IF_ERROR(measuring_->has_start(one.backend));
-  return Variant::create(host_, systems_.request_for(backend, one));
+  Variant::Request request = systems_.request_for(backend, one);
+  request.number = number;
+  return Variant::create(host_, request);
 }
 
 Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {

@@ -37,7 +37,7 @@ class SessionWalk {
   Status run_cell(std::size_t index);
   /// A case that some host cannot run is a row with the reason, on no host run, and the walk goes on.
   Result<std::vector<Row>> rows_of(std::size_t index);
-  Result<Variant> make_ready(const Case& one, const std::vector<Case>& cell);
+  Result<Variant> make_ready(const Case& one, const std::vector<Case>& cell, std::uint32_t number);
   Result<std::vector<Row>> check(std::vector<Variant>& variants);
   Status try_faults(const Case& one);
   Status report_order(const Order& order);

@@ -35,7 +35,7 @@ class Variant::Simulated {
   Result<bool> step(std::size_t index) {
     Seat& seat = seats_[index];
     if (!seat.is_posted) {
-      variant_.host_->announce(Activity::operation);
+      variant_.announce();
       times_[seat.rounds].last_enter_ns = std::max(times_[seat.rounds].last_enter_ns, now());
       seat.is_posted = true;
       TUTTI_RETURN_IF_ERROR(variant_.prepared_->post(index));

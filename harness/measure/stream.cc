@@ -39,7 +39,7 @@ class Stream {
     variant_.refill(result_.last_salt);
     TUTTI_RETURN_IF_ERROR(untimed());
     if (options_.checks > 0) variant_.poison_outputs();
-    host_.announce(Activity::operation);
+    variant_.announce();
     TUTTI_RETURN_IF_ERROR(options_.blocking == Blocking::barrier_untimed ? run_apart() : run_together());
     host_.settle();
     TUTTI_RETURN_IF_ERROR(gather_times());
@@ -50,7 +50,7 @@ class Stream {
 
  private:
   Status untimed() {
-    host_.announce(Activity::operation);
+    variant_.announce();
     TUTTI_RETURN_IF_ERROR(variant_.run(times_));
     host_.settle();
     return {};
@@ -83,7 +83,7 @@ class Stream {
   Status run_apart() {
     total_ns_.assign(host_.ranks().size(), 0);
     for (int k = 0; k < options_.operations; ++k) {
-      if (k > 0) host_.announce(Activity::operation);
+      if (k > 0) variant_.announce();
       TUTTI_RETURN_IF_ERROR(host_.start_together().status());
       TUTTI_RETURN_IF_ERROR(variant_.run(times_));
       std::int64_t longest = 0;
@@ -176,7 +176,7 @@ Result<StreamResult> measure_stream(Host& host, Variant& variant, const StreamOp
 Status warm_up(Host& host, Variant& variant, int operations) {
   if (operations < 1) return {};
   RankTimes times;
-  host.announce(Activity::operation);
+  variant.announce();
   TUTTI_RETURN_IF_ERROR(variant.run_loop(times, {.operations = operations}));
   host.settle();
   return {};

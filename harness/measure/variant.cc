@@ -60,6 +60,7 @@ Result<Variant> Variant::create(Host& host, const Request& request) {
   Variant variant(host, request.instance, request.seed);
   variant.set_values(request.values);
   variant.is_asynchronous_ = request.is_asynchronous;
+  variant.number_ = request.number;
   TUTTI_RETURN_IF_ERROR(variant.allocate(request));
   TUTTI_RETURN_IF_ERROR(variant.prepare(request.backend));
   for (int set = 1; set < request.rotation.sets; ++set) {
@@ -75,6 +76,11 @@ Result<Variant> Variant::create(Host& host, const Request& request) {
 
 Variant::Variant(Host& host, Case one, std::uint64_t seed)
     : host_(&host), case_(std::move(one)), seed_(seed), shape_(operation_of(case_, seed)) {}
+
+void Variant::announce() {
+  if (number_) host_->set_case(*number_);
+  host_->announce(Activity::operation);
+}
 
 void Variant::take_next_set() {
   if (others_.empty()) return;

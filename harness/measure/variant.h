@@ -67,12 +67,16 @@ class Variant {
     std::size_t misalignment = 0;  ///< otherwise: bytes by which all of them start after one, or after a page
     bool is_asynchronous = false;  ///< calls that return at once, of references too
     Rotation rotation = {};
-    std::span<const std::byte> filler = {};  ///< of the rotation; it outlives the variant
+    std::span<const std::byte> filler = {};    ///< of the rotation; it outlives the variant
+    std::optional<std::uint32_t> number = {};  ///< of the case in its job (session.h); empty: the one that the host has
   };
   /// Errors: those of memory and of the backend.
   [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
 
   [[nodiscard]] const Case& instance() const { return case_; }
+  [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }
+  /// Says on the board that all ranks of the host are about to run this case; the host says when it is done.
+  void announce();
   [[nodiscard]] int sets() const { return static_cast<int>(others_.size()) + 1; }
   /// The next set of buffers is the current one; reads a part of the filler.
   void next_set();
@@ -156,6 +160,7 @@ class Variant {
   Case case_;
   std::uint64_t seed_;
   bool is_asynchronous_ = false;
+  std::optional<std::uint32_t> number_;
   Operation shape_;
   // Of the current set.
   std::uint64_t salt_ = 0;

@@ -652,6 +652,17 @@ class Lazy(Sweep):
         self.assertIn("still hold the poison: they were not written", result.out)  # of 64K some places are poisoned
 
 
+@support.needs_openmpi
+class Asleep(unittest.TestCase):
+    def test_the_case_that_hangs_is_named_not_the_one_beside_it(self):
+        result = support.run("run", "all_reduce", "--backends", "tutti,asleep", "--algorithms", "one_shot,two_shot", "--ranks", "2",
+                             "--sizes", "8,1K", "--no-limit", "--timeout", "1s", "--budget", "10s",
+                             environment={"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]}, limit=support.patience(30))
+        self.assertEqual(result.code, 5, result)
+        named = set(re.findall(r"all_reduce/\S+/isolated", result.err))
+        self.assertEqual(named, {"all_reduce/asleep.none/shm/float/sum/P2.processes/none/8B/out/private/isolated"}, result)
+
+
 LONG = ["--ranks", "2", "--sizes", "8:1M:x2", "--budget", "30s", *FILES]
 
 

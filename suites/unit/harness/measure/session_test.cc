@@ -78,6 +78,15 @@ TEST(SessionSpec, SurvivesItsText) {
   EXPECT_EQ(session_from_json(to_json(spec)).value().mode, SessionSpec::Mode::measure);
 }
 
+TEST(SessionSpec, NumbersTheCasesOfAllCells) {
+  const SessionSpec spec{.cells = {{case_of(kReduce), case_of(kBarrier)}, {}, {case_of(kBroadcast)}}};
+  EXPECT_EQ(first_number_of(spec, 0), 0U);
+  EXPECT_EQ(first_number_of(spec, 2), 2U);
+  EXPECT_EQ(case_numbered(spec, 1), &spec.cells[0][1]);
+  EXPECT_EQ(case_numbered(spec, 2), &spec.cells[2][0]);
+  EXPECT_EQ(case_numbered(spec, 3), nullptr);
+}
+
 TEST(SessionSpec, CarriesTheCountsOfFiles) {
   SessionSpec spec{.ranks = 3, .ranks_as = RanksAs::threads};
   Case one = case_of("all_gather_v/tutti.ring/local/float/none/P3.threads/none/24B.file-01234567/out/private/isolated");

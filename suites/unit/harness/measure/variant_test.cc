@@ -75,6 +75,23 @@ TEST(Variant, FindsTheSameStartsAgainByTheCasesIdAndTheSeed) {
   EXPECT_GT(different, 0);
 }
 
+TEST(Variant, ShowsItsOwnNumberOnTheBoardOrThatOfTheHost) {
+  LazyBackend backend([](int) { return true; });
+  const BoardMemory memory(kVariantRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kVariantRanks, .ranks = {0, 1}});
+  host.set_case(3);
+  for (const auto number : {std::optional<std::uint32_t>(), std::optional<std::uint32_t>(7)}) {
+    auto variant = Variant::create(host, {.backend = backend,
+                                          .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                          .instance = case_with(1),
+                                          .number = number});
+    ASSERT_TRUE(variant.is_ok()) << variant.status().message();
+    variant.value().announce();
+    EXPECT_EQ(memory.board().status(1).case_index.load(), number.value_or(3));
+    EXPECT_NE(memory.board().status(1).pending_since_ns.load(), 0);
+  }
+}
+
 TEST(Variant, HasOneStartInPlace) {
   for (Count count = 1; count <= 20; ++count) {
     Case one = case_with(count);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend whose calls never return: Open MPI's, but for that. The tests of the command line run it to see which case
+// is said to hang.
+#include <unistd.h>
+
+#include "suites/backends/honest.h"
+
+namespace {
+
+const TuttiBackend* honest() {
+  static const TuttiBackend* const backend = load_backend(TUTTI_BIN "/libtutti_backend_openmpi.so");
+  return backend;
+}
+
+int sleep_for_ever(void* /*handle*/, TuttiBackendMessage* /*message*/) {
+  for (;;) pause();
+}
+
+}  // namespace
+
+extern "C" const TuttiBackend* tutti_backend(void) {
+  static TuttiBackend backend{};
+  if (honest() == nullptr) return &backend;  // of no ABI: refused
+  backend = *honest();
+  backend.name = TUTTI_LAZY_NAME;
+  backend.run = sleep_for_ever;
+  return &backend;
+}
