@@ -250,8 +250,6 @@ struct Span {
   }
 };
 
-Checking in_blocks(Checking checking) { return checking == Checking::last ? Checking::none : checking; }
-
 Start start_of(const Variant& variant, const CellOptions& options) {
   Variant* const barrier = options.barrier_of ? options.barrier_of(variant.instance()) : nullptr;
   return {.how = options.sync, .barrier = barrier};
@@ -273,7 +271,7 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
                                                          {.salt = source.salt + 1,
                                                           .samples = samples,
                                                           .operations = series.operations,
-                                                          .checking = in_blocks(options.checking),
+                                                          .checking = options.checking,
                                                           .chosen = is_cold ? 0 : source.below(samples),
                                                           .skew = options.skew,
                                                           .cache = options.cache,

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/cases/sweep.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
@@ -112,6 +113,32 @@ TEST(Cell, CanVerifyTheLastCallOnly) {
   EXPECT_EQ(lazy.verdict, Verdict::wrong);
   EXPECT_EQ(lazy.checked_on, "last timed");
   EXPECT_EQ(lazy.wrong, 2 * 200) << "of one call";
+}
+
+TEST(Cell, JudgesEverySampleOfABarrierUnlessNothingIsToBeVerified) {
+  const BoardMemory memory(kCellRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
+  for (const Checking checking : {Checking::every, Checking::sample, Checking::last, Checking::none}) {
+    LazyBackend backend([](int) { return false; });  // nobody waits for the rank that comes late
+    Case one;
+    one.backend = backend.name();
+    one.ranks = kCellRanks;
+    one.ranks_as = RanksAs::tasks;
+    ASSERT_EQ(one.collective, Collective::barrier);
+    std::vector<Variant> variants;
+    variants.push_back(Variant::create(host, {.backend = backend,
+                                              .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                              .instance = one})
+                           .value());
+    const auto rows = measure_cell(
+        host, variants,
+        {.most_time = std::chrono::milliseconds(20), .checking = checking, .skew = std::chrono::microseconds(300)});
+    ASSERT_TRUE(rows.is_ok()) << rows.status().message();
+    const Row& row = rows.value().front();
+    const bool is_judged = checking != Checking::none;
+    EXPECT_EQ(to_string(row.verdict), is_judged ? "wrong" : "unchecked") << to_string(checking);
+    EXPECT_EQ(row.wrong >= row.samples, is_judged) << to_string(checking);
+  }
 }
 
 TEST(Cell, SaysThatNothingWasVerifiedWhereNothingWas) {
