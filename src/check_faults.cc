@@ -157,6 +157,9 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     spec.faults = options.names;
     spec.blind = options.blind;
     spec.cells = fault_cells(sweep, options.has_dtypes, ranks, left_out);
+    std::vector<std::vector<Case>> longest;
+    for (const std::vector<Case>& cell : spec.cells) longest.push_back({harness::longest_draw(cell.front())});
+    spec.heap_bytes = harness::heap_bytes_for(longest);
     cells += spec.cells.size();
     TrialMessages messages(spec, tally, unnamed);
     code = run_trials(spec, messages);

@@ -131,6 +131,35 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
   }
 }
 
+bool fits_in_place(Fault fault, Collective collective) {
+  if (!has_data(collective)) return false;
+  const Collective base = base_of(collective);
+  const bool has_longer_input = base == Collective::scatter || base == Collective::reduce_scatter;
+  switch (fault) {
+    case Fault::flipped_bit:
+    case Fault::dropped_message:
+    case Fault::doubled_contribution:
+    case Fault::one_rank_differs:
+    case Fault::narrow_type:
+      return true;
+    case Fault::missing_rank:  // a block that is left as it was holds no input there
+      return is_reducing(collective) || base == Collective::broadcast || base == Collective::gather ||
+             base == Collective::all_gather;
+    case Fault::write_past_end:
+    case Fault::write_before_start:
+      return !has_longer_input;
+    case Fault::overwritten_input:
+      return has_longer_input;
+    default:
+      return false;
+  }
+}
+
+bool fits_shared(Fault fault, Collective collective) {
+  return has_data(collective) && fault != Fault::previous_data && fault != Fault::wrong_root &&
+         fault != Fault::late_write;
+}
+
 bool names_cause(Fault fault, std::string_view diagnosis) {
   return std::ranges::any_of(row_of(fault).words, [&](std::string_view words) {
     return !words.empty() && diagnosis.find(words) != std::string_view::npos;

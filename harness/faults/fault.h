@@ -40,6 +40,12 @@ enum class Fault : std::uint8_t {
 /// Why the fault has no meaning for a case of this collective, op and dtype; empty: it has one.
 [[nodiscard]] std::string why_not_applicable(Fault fault, const Cell& cell);
 
+/// Whether the fault is the same in a case whose input and output are one buffer. An input is overwritten there only
+/// where the output does not cover it; what lies after an output that the input goes beyond is no end of a buffer.
+[[nodiscard]] bool fits_in_place(Fault fault, Collective collective);
+/// Whether it leaves the buffers of the case to the call: some give it private ones of their own.
+[[nodiscard]] bool fits_shared(Fault fault, Collective collective);
+
 /// Whether a diagnosis names the fault, or what cannot be told from it: a lost message of a reduction looks like a rank
 /// that has contributed nothing.
 [[nodiscard]] bool names_cause(Fault fault, std::string_view diagnosis);

@@ -90,8 +90,11 @@ Result<std::unique_ptr<Prepared>> Injector::prepare(const Case& one, std::span<c
   broken.algorithm += fmt::format("{}{}", kMark, prepared_++);
   const Operation operation = operation_of(one, injection_.input_seed);
   if (is_plan_fault(injection_.fault)) {
-    breaker_->arm(
-        {.fault = injection_.fault, .rank = injection_.rank, .operation = operation, .seed = injection_.seed});
+    breaker_->arm({.fault = injection_.fault,
+                   .rank = injection_.rank,
+                   .operation = operation,
+                   .seed = injection_.seed,
+                   .is_in_place = one.is_in_place});
     auto calls = own_.prepare(broken, buffers);
     is_injected_ = breaker_->disarm() > 0;
     return calls;

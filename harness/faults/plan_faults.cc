@@ -34,7 +34,12 @@ PlanOperand mine(Space space, std::int64_t offset, int rank) {
 class Breaker {
  public:
   Breaker(const PlanFault& fault, int rank, OpenPlan& plan, BoundEntry& bound)
-      : operation_(fault.operation), rank_(rank), plan_(plan), bound_(bound), random_(fault.seed) {
+      : operation_(fault.operation),
+        is_in_place_(fault.is_in_place),
+        rank_(rank),
+        plan_(plan),
+        bound_(bound),
+        random_(fault.seed) {
     element_ = static_cast<std::int64_t>(size_of(operation_.dtype));
     for (int block = 0; block < output_blocks(operation_.problem, rank); ++block) {
       const Place place = operation_.output_place(rank, block);
@@ -253,9 +258,12 @@ class Breaker {
   }
   bool write_beyond(std::int64_t offset) { return write_to(mine(Space::output, offset, rank_)); }
   bool overwrite_input() {
-    const Count elements = operation_.input_elements(rank_);
-    if (elements == 0) return false;
-    const auto element = static_cast<std::int64_t>(draw(static_cast<std::size_t>(elements)));
+    // In place, what the output covers is not the input's.
+    const Count covered = is_in_place_ ? operation_.output_elements(rank_) : 0;
+    const Count elements = operation_.input_elements(rank_) - covered;
+    if (elements <= 0) return false;
+    auto element = static_cast<std::int64_t>(draw(static_cast<std::size_t>(elements)));
+    if (is_in_place_ && element >= -operation_.shift_in_place(rank_)) element += covered;
     return write_to(mine(Space::input, element * element_, rank_));
   }
 
@@ -265,6 +273,7 @@ class Breaker {
   }
 
   const Operation& operation_;
+  bool is_in_place_;
   int rank_;
   OpenPlan& plan_;
   BoundEntry& bound_;

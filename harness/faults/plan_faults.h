@@ -20,6 +20,7 @@ struct PlanFault {
   int rank = 0;         ///< whose plan; narrow_type breaks all ranks'
   Operation operation;  ///< the case as the oracle sees it
   std::uint64_t seed = 1;
+  bool is_in_place = false;  ///< the case is
 };
 
 /// Whether the fault is one of those that are put into plans; the others change what a call is given (injector.h).

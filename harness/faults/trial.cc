@@ -12,6 +12,7 @@ namespace tutti::harness {
 namespace {
 
 constexpr int kDraws = 48;
+constexpr std::array<Count, 5> kCounts{16, 67, 300, 1023, 5000};  // the last is more than one slice of wide types
 constexpr int kRounds = 2;
 /// Operations before a message is dropped, so that what lies in slots and scratch is an earlier operation's of the
 /// case.
@@ -24,7 +25,6 @@ struct Draw {
 
 /// The same on all hosts.
 Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
-  constexpr std::array<Count, 5> kCounts{16, 67, 300, 1023, 5000};  // the last is more than one slice of wide types
   constexpr std::array kPatterns{Pattern::ramp, Pattern::one_heavy, Pattern::zeros, Pattern::random};
   constexpr std::array<std::string_view, 4> kPatternNames{"ramp", "one-heavy", "zeros", "random"};
   std::mt19937_64 random(seed * 1000003 + static_cast<std::uint64_t>(number));
@@ -54,6 +54,9 @@ Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
   drawn.injection.rank = (rank + number) % one.ranks;
   const bool is_no_change = fault == Fault::wrong_root && drawn.injection.rank == one.root;
   if (is_no_change) drawn.injection.rank = (one.root + 1) % one.ranks;
+  const bool is_in_place = random() % 2 == 0, is_shared = random() % 2 == 0;
+  one.is_in_place = is_in_place && fits_in_place(fault, one.collective);
+  if (is_shared && fits_shared(fault, one.collective)) one.buffers = Buffers::shared;
   return drawn;
 }
 
@@ -207,6 +210,16 @@ Result<TrialResult> trial_from_json(std::string_view text) {
                        .text = json.value("text", ""),
                        .names_cause = json.value("names_cause", false)};
   });
+}
+
+Case longest_draw(const Case& what) {
+  Case one = what;
+  if (!has_data(one.collective)) return one;
+  if (has_counts(one.collective)) one.counts = {.pattern = Pattern::random, .name = "random"};
+  one.buffers = Buffers::shared;
+  const std::int64_t block = kCounts.back() * static_cast<std::int64_t>(size_of(one.dtype));
+  set_bytes(one, block * one.ranks);
+  return one;
 }
 
 Result<TrialResult> try_fault(const TrialPlace& place, const Case& what, Fault fault, std::uint64_t seed) {

@@ -3,7 +3,9 @@
 // faults that only it sees are missed.
 #include "harness/faults/trial.h"
 
+#include <map>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +33,8 @@ Case case_of(Collective collective, Dtype dtype = Dtype::f32) {
 }
 
 /// Host 0's results.
-std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> faults, const Sight& sight) {
+std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> faults, const Sight& sight,
+                                    std::uint64_t seed = 1) {
   const BoardMemory memory(kRanks);
   const Board board = memory.board();
   const auto domain = local::open_domain(local::shape_for(kRanks));
@@ -46,7 +49,7 @@ std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> fau
     for (const Fault fault : faults) {
       TUTTI_ASSIGN_OR_RETURN(
           TrialResult result,
-          try_fault({.host = host, .own = *own, .injector = injector, .sight = sight}, what, fault, 1));
+          try_fault({.host = host, .own = *own, .injector = injector, .sight = sight}, what, fault, seed));
       if (host.index() == 0) results.push_back(std::move(result));
     }
     return {};
@@ -89,6 +92,58 @@ INSTANTIATE_TEST_SUITE_P(Faults, Trial,
                                          Collective::all_gather, Collective::scatter, Collective::barrier,
                                          Collective::gather_v),
                          [](const auto& instance) { return std::string(to_string(instance.param)); });
+
+/// What comes of one fault with many seeds, by the words that stand in the case's id.
+std::map<std::string, std::vector<TrialResult>> results_by_place(const Case& what, Fault fault,
+                                                                 const Sight& sight = {}) {
+  std::map<std::string, std::vector<TrialResult>> by_place;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    for (const TrialResult& result : results_of(what, std::array{fault}, sight, seed)) {
+      for (const char* place : {"/in/", "/out/", "/private/", "/shared/"}) {
+        if (result.case_id.find(place) != std::string::npos) by_place[place].push_back(result);
+      }
+    }
+  }
+  return by_place;
+}
+
+TEST(TrialOfPlaces, FaultsAreFoundAndNamedInPlaceAndOnSharedBuffers) {
+  for (const auto [collective, fault] : {std::pair(Collective::all_reduce, Fault::missing_rank),
+                                         std::pair(Collective::all_gather, Fault::write_past_end),
+                                         std::pair(Collective::reduce_scatter, Fault::flipped_bit),
+                                         std::pair(Collective::reduce_scatter, Fault::overwritten_input)}) {
+    const auto by_place = results_by_place(case_of(collective), fault);
+    EXPECT_EQ(by_place.size(), 4U) << to_string(fault);
+    for (const auto& [place, results] : by_place) {
+      for (const TrialResult& result : results) {
+        EXPECT_EQ(result.outcome, TrialOutcome::caught) << result.case_id;
+        EXPECT_TRUE(result.names_cause) << result.case_id << ": " << result.text;
+      }
+    }
+  }
+}
+
+TEST(TrialOfPlaces, AnInputThatIsOverwrittenInPlaceIsSeenByALookAtInputsOnly) {
+  for (const Collective collective : {Collective::reduce_scatter, Collective::scatter, Collective::scatter_v}) {
+    const auto blind = results_by_place(case_of(collective), Fault::overwritten_input, {.inputs = false});
+    ASSERT_TRUE(blind.contains("/in/")) << to_string(collective);
+    for (const TrialResult& result : blind.at("/in/"))
+      EXPECT_EQ(result.outcome, TrialOutcome::missed) << result.case_id;
+    const auto seeing = results_by_place(case_of(collective), Fault::overwritten_input);
+    for (const TrialResult& result : seeing.at("/in/")) {
+      EXPECT_THAT(result.text, HasSubstr("the input was overwritten")) << result.case_id;
+    }
+  }
+}
+
+TEST(TrialOfPlaces, WhatGivesTheCallOtherBuffersStaysOutOfPlaceOnPrivateOnes) {
+  EXPECT_FALSE(fits_in_place(Fault::late_write, Collective::all_reduce));
+  EXPECT_FALSE(fits_shared(Fault::late_write, Collective::all_reduce));
+  EXPECT_FALSE(fits_in_place(Fault::overwritten_input, Collective::all_reduce)) << "the output covers it";
+  EXPECT_TRUE(fits_in_place(Fault::overwritten_input, Collective::scatter_v));
+  EXPECT_FALSE(fits_in_place(Fault::write_past_end, Collective::scatter)) << "the input goes on there";
+  EXPECT_FALSE(fits_shared(Fault::missing_rank, Collective::barrier));
+}
 
 TEST(TrialOfParts, WithoutGuardsWritesOutsideTheOutputAreMissed) {
   const std::array faults{Fault::write_past_end, Fault::write_before_start, Fault::overwritten_input};
