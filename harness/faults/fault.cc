@@ -18,7 +18,7 @@ struct FaultRow {
   Fault fault;
   std::string_view name;
   std::string_view summary;
-  std::array<std::string_view, 7> words;  ///< of diagnoses that name it
+  std::array<std::string_view, 10> words;  ///< of diagnoses that name it
 };
 
 constexpr std::array kRows{
@@ -26,11 +26,11 @@ constexpr std::array kRows{
              "flipped_bit",
              "a bit changes in what a MOVE has written: a slot, scratch or the output",
              {"bit differs", "was flipped"}},
-    FaultRow{
-        Fault::dropped_message,
-        "dropped_message",
-        "a MOVE that sends copies nothing; its slot or flag is published all the same",
-        {"message was lost", "contribution", "earlier", "previous", "zeros", "not written", "instead of input block"}},
+    FaultRow{Fault::dropped_message,
+             "dropped_message",
+             "a MOVE that sends copies nothing; its slot or flag is published all the same",
+             {"message was lost", "contribution is missing", "are missing", "contributed its", "earlier operation",
+              "previous data", "previous poison", "holds zeros", "not written", "instead of input block"}},
     FaultRow{Fault::doubled_contribution,
              "doubled_contribution",
              "a MOVE that reduces has one of its sources twice",
@@ -44,8 +44,8 @@ constexpr std::array kRows{
     FaultRow{Fault::missing_rank,
              "missing_rank",
              "one rank's input is left out, or nothing comes from it; barrier: a rank waits for nobody",
-             {"contribution is missing", "contributions of ranks", "not written", "nothing was written",
-              "left the barrier", "reduced with no other"}},
+             {"contribution is missing", "are missing", "not written", "nothing was written", "left the barrier",
+              "reduced with no other"}},
     FaultRow{Fault::wrong_root, "wrong_root", "all ranks call with another root", {"were the root"}},
     FaultRow{Fault::off_by_one_count,
              "off_by_one_count",

@@ -205,6 +205,20 @@ TEST(Faults, AreParsedByNameAndAnUnknownOneNamesTheNearest) {
               HasSubstr("unknown fault 'flipped_bits': did you mean 'flipped_bit'?"));
 }
 
+TEST(Faults, AreNotNamedByTheWordsOfOthers) {
+  for (const char* text :
+       {"rank 1's contribution is counted twice", "the contributions of ranks 0 and 2 are counted twice",
+        "bit 3 of rank 1's contribution was flipped on the way"}) {
+    EXPECT_FALSE(names_cause(Fault::missing_rank, text)) << text;
+    EXPECT_FALSE(names_cause(Fault::dropped_message, text)) << text;
+  }
+  for (const char* text : {"rank 1's contribution is missing", "the contributions of ranks 0 and 2 are missing",
+                           "3 elements still hold the poison: they were not written"}) {
+    EXPECT_TRUE(names_cause(Fault::missing_rank, text)) << text;
+    EXPECT_TRUE(names_cause(Fault::dropped_message, text)) << text;
+  }
+}
+
 TEST(Faults, ThatHaveNoMeaningSayWhy) {
   EXPECT_EQ(why_not_applicable(Fault::wrong_root, case_of(Collective::all_reduce)), "it has no root");
   EXPECT_EQ(why_not_applicable(Fault::flipped_bit, case_of(Collective::barrier)), "a barrier has no data");
