@@ -76,7 +76,7 @@ void tell(const Row& row, const Repeat& repeat, Tally& tally) {
 
 /// The sweep of the faults: every collective where nobody chose some, on four ranks, sums of a dtype of each class.
 int try_faults(Settings settings, const CLI::App& command) {
-  for (const char* name : {"--algorithms", "--counts", "--case", "--csv"}) {
+  for (const char* name : {"--algorithms", "--counts", "--values", "--case", "--csv"}) {
     if (command.count(name) == 0) continue;
     return complain(error(Code::invalid_argument,
                           "{0}: has no meaning with --faults: what a fault is put into is drawn by --seed, and what "

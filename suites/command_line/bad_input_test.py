@@ -68,7 +68,7 @@ class Values(BadInput):
         self.refused("check", "all", "--faults", "fliped_bit", names=["--faults", "'fliped_bit'", "'flipped_bit'"])
         self.refused("check", "all", "--faults", "late_write,", names=["--faults", "'late_write'"])
         self.refused("check", "all", "--faults", "all", "--ranks", "1", names=["--ranks", "2 or more"])
-        for option, value in [("--csv", "rows.csv"), ("--algorithms", "direct"), ("--counts", "ramp")]:
+        for option, value in [("--csv", "rows.csv"), ("--algorithms", "direct"), ("--counts", "ramp"), ("--values", "random")]:
             self.refused("check", "gather_v", "--faults", "all", option, value,
                          names=[option, "has no meaning with --faults", f"leave {option} out"])
         self.refused("check", "all", "--faults", "all", "--blind", "guard", names=["--blind", "'guard'", "'guards'"])
