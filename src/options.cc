@@ -173,8 +173,9 @@ const std::array kOptions{
            },
            true},
     Option{"--blind", "LIST", "",
-           "with --faults: parts that the verifier is not to look at, of outputs, inputs, guards and afterwards; what "
-           "only they show is then missed",
+           "with --faults: parts that the verifier is not to look at, of outputs, inputs, guards, afterwards and "
+           "barriers; "
+           "what only they show is then missed",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              TUTTI_RETURN_IF_ERROR(harness::sight_without(text).status());
              settings.blind = text;

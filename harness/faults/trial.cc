@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "harness/faults/early_leave.h"
 #include "harness/report/json_reader.h"
 
 namespace tutti::harness {
@@ -64,7 +65,7 @@ Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
 struct Rounds {
   Damage damage;
   std::vector<std::vector<std::uint64_t>> footprints;  ///< of each operation, on this host
-  std::vector<BarrierTimes> barriers;
+  bool is_left_early = false;                          ///< barriers, by a rank of this host
 };
 
 class Trial {
@@ -104,7 +105,7 @@ class Trial {
     if (has_history) {
       TUTTI_ASSIGN_OR_RETURN(const bool is_made, agree(status, true));
       if (!is_made) return {};
-      TUTTI_RETURN_IF_ERROR(rounds(made.value(), kWarmUps).status());
+      TUTTI_RETURN_IF_ERROR(rounds(made.value(), place_.own, kWarmUps).status());
       status = made.value().prepare(place_.injector);
     }
     TUTTI_ASSIGN_OR_RETURN(const bool is_broken, agree(status, place_.injector.is_injected()));
@@ -114,17 +115,17 @@ class Trial {
   /// The broken case, and then the right one on the same data.
   Status compare(Variant& variant) {
     const std::uint64_t before = salt_;
-    TUTTI_ASSIGN_OR_RETURN(const Rounds broken, rounds(variant, kRounds));
+    TUTTI_ASSIGN_OR_RETURN(const Rounds broken, rounds(variant, place_.injector, kRounds));
     TUTTI_RETURN_IF_ERROR(variant.prepare(place_.own));
     variant.restore_guards();
     salt_ = before;
-    TUTTI_ASSIGN_OR_RETURN(const Rounds right, rounds(variant, kRounds));
+    TUTTI_ASSIGN_OR_RETURN(const Rounds right, rounds(variant, place_.own, kRounds));
     if (right.damage.wrong > 0) {
       result_.outcome = TrialOutcome::wrong_without;
       result_.text = right.damage.text;
       return {};
     }
-    const bool has_changed = broken.footprints != right.footprints || breaks(broken.barriers);
+    const bool has_changed = broken.footprints != right.footprints || (broken.is_left_early && !right.is_left_early);
     TUTTI_ASSIGN_OR_RETURN(const std::vector<char> changes, host().exchange(static_cast<char>(has_changed ? 1 : 0)));
     if (std::ranges::find(changes, 1) == changes.end()) {
       result_.text = "it changed nothing, in any draw";
@@ -136,10 +137,14 @@ class Trial {
     return {};
   }
 
-  Result<Rounds> rounds(Variant& variant, int count) {
+  /// Of the variant, which runs on `backend`.
+  Result<Rounds> rounds(Variant& variant, Backend& backend, int count) {
     Rounds all;
     if (!has_data(what_.collective)) {
-      TUTTI_ASSIGN_OR_RETURN(all.damage, check_barrier_rule(host(), variant, &all.barriers));
+      TUTTI_ASSIGN_OR_RETURN(all.damage, check_barrier_rule(host(), variant, place_.sight));
+      const std::vector<RankBuffers> none(host().ranks().size());
+      TUTTI_ASSIGN_OR_RETURN(const auto calls, backend.prepare(variant.instance(), none));
+      TUTTI_ASSIGN_OR_RETURN(all.is_left_early, leaves_early(host(), *calls));
     }
     for (int round = 1; round <= count && has_data(what_.collective); ++round) {
       place_.injector.set_salt(++salt_);
@@ -152,11 +157,6 @@ class Trial {
     }
     TUTTI_ASSIGN_OR_RETURN(all.damage, damage_of_all(host(), what_, all.damage));
     return all;
-  }
-
-  [[nodiscard]] static bool breaks(const std::vector<BarrierTimes>& barriers) {
-    return std::ranges::any_of(barriers,
-                               [](const BarrierTimes& one) { return one.first_leave_ns < one.last_enter_ns; });
   }
 
   /// Whether all hosts are ready, and the fault is in the case on one of them; where some are not, the text says why.

@@ -3,8 +3,9 @@
 // verifier says so, and show that the case is right without it.
 //
 // That a fault changes anything is shown without the verifier: the memory of all ranks, guards included, is compared
-// with what the right operation leaves there on the same data (of a barrier: did a rank leave before the last one had
-// entered). A fault that has changed nothing is drawn again, with another seed, and never counts.
+// with what the right operation leaves there on the same data (of a barrier: does a rank leave while one stays away,
+// and does it not without the fault; early_leave.h). A fault that has changed nothing is drawn again, with another
+// seed, and never counts.
 #pragma once
 
 #include <cstdint>

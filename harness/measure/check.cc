@@ -119,7 +119,7 @@ Result<Damage> check_operation(Host& host, Variant& variant, const Look& look) {
   return damage;
 }
 
-Result<Damage> check_barrier_rule(Host& host, Variant& variant, std::vector<BarrierTimes>* seen) {
+Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sight) {
   Damage damage;
   RankTimes times;
   for (int round = 0; round < kBarrierRounds; ++round) {
@@ -137,9 +137,8 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, std::vector<Barr
       of_all.first_leave_ns = std::min(of_all.first_leave_ns, each.first_leave_ns);
       of_all.last_enter_ns = std::max(of_all.last_enter_ns, each.last_enter_ns);
     }
-    if (seen != nullptr) seen->push_back(of_all);
     const CheckResult check = check_barrier(of_all);
-    if (check.is_ok() || host.index() != 0) continue;
+    if (check.is_ok() || host.index() != 0 || !sight.barriers) continue;
     damage.wrong += check.wrong;
     damage.text = fmt::format("with rank {} late, {}", late, check.diagnosis);
     damage.tells_cause = true;

@@ -41,9 +41,8 @@ struct Look {
 [[nodiscard]] Result<Damage> check_operation(Host& host, Variant& variant, const Look& look);
 /// Of one operation more: the text stays, but where this is the first one that is wrong, or that tells a cause.
 void add_operation(Damage& damage, const Damage& found);
-/// Barriers with each rank late in turn: host 0 says what was wrong. `times`, where not null, gets those of each.
-[[nodiscard]] Result<Damage> check_barrier_rule(Host& host, Variant& variant,
-                                                std::vector<BarrierTimes>* times = nullptr);
+/// Barriers with each rank late in turn: host 0 says what was wrong.
+[[nodiscard]] Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sight = {});
 /// What all hosts found, on every host: the text is that of the first one that tells a cause, or of the first one.
 /// Where all ranks should have one result and a single one has another, the text says so.
 [[nodiscard]] Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine);

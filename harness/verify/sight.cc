@@ -17,7 +17,8 @@ Result<Sight> sight_without(std::string_view parts) {
     bool Sight::*flag;
   };
   constexpr std::array kParts{Part{"outputs", &Sight::outputs}, Part{"inputs", &Sight::inputs},
-                              Part{"guards", &Sight::guards}, Part{"afterwards", &Sight::afterwards}};
+                              Part{"guards", &Sight::guards}, Part{"afterwards", &Sight::afterwards},
+                              Part{"barriers", &Sight::barriers}};
   TUTTI_ASSIGN_OR_RETURN(const auto items, split_list("parts", parts));
   std::vector<std::string> names;
   for (const Part& part : kParts) names.emplace_back(part.name);

@@ -13,6 +13,7 @@ struct Sight {
   bool inputs = true;      ///< that they were only read
   bool guards = true;      ///< around both
   bool afterwards = true;  ///< at all of it again, some time after completion
+  bool barriers = true;    ///< that no rank leaves one before the last has entered
 };
 
 /// All but the parts that the list names. Errors: invalid_argument naming the value and the nearest right name.

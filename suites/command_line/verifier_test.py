@@ -81,6 +81,8 @@ class Verifier(unittest.TestCase):
         self.assertEqual(outcomes("guards"), {**caught, "write_past_end": "missed", "write_before_start": "missed"})
         self.assertEqual(outcomes("inputs"), {**caught, "overwritten_input": "missed"})
         self.assertEqual(outcomes("outputs"), {**caught, "flipped_bit": "missed"})
+        rows = self.trial("barrier", "--faults", "missing_rank", "--blind", "barriers", *TASKS, code=WRONG)
+        self.assertEqual(rows["barrier, 4 ranks"]["missing_rank"][0], "missed")
 
 
 if __name__ == "__main__":

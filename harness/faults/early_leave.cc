@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/faults/early_leave.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tutti::harness {
+namespace {
+
+/// How long the ranks that have come are looked at, at least once.
+constexpr std::int64_t kLookNs = 100'000;
+
+/// One barrier.
+class EarlyLeave {
+ public:
+  EarlyLeave(Host& host, Prepared& calls, int absent)
+      : host_(host), calls_(calls), absent_(absent), has_left_(host.ranks().size(), false) {}
+
+  Result<bool> run() {
+    host_.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(post(false));
+    const std::int64_t end_ns = monotonic_ns() + kLookNs;
+    for (bool is_over = false; !is_over; host_.relax()) {
+      is_over = monotonic_ns() >= end_ns;
+      TUTTI_RETURN_IF_ERROR(look(false));
+    }
+    const bool is_early = std::ranges::find(has_left_, true) != has_left_.end();
+    TUTTI_RETURN_IF_ERROR(host_.exchange(char{}).status());
+    host_.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(post(true));
+    const std::int64_t deadline_ns = monotonic_ns() + host_.timeout().count();
+    for (int turn = 1; std::ranges::find(has_left_, false) != has_left_.end(); ++turn) {
+      TUTTI_RETURN_IF_ERROR(look(true));
+      host_.relax();
+      if (turn % kTurnsBetweenChecks != 0) continue;
+      TUTTI_RETURN_IF_ERROR(host_.check_abort());
+      if (monotonic_ns() >= deadline_ns) return error(Code::timeout, "a barrier on trial does not end");
+    }
+    TUTTI_RETURN_IF_ERROR(calls_.settle());
+    host_.settle();
+    return is_early;
+  }
+
+ private:
+  Status post(bool is_absent_one) {
+    for (std::size_t i = 0; i < has_left_.size(); ++i) {
+      if ((host_.ranks()[i] == absent_) == is_absent_one) TUTTI_RETURN_IF_ERROR(calls_.post(i));
+    }
+    return {};
+  }
+  Status look(bool has_come) {
+    for (std::size_t i = 0; i < has_left_.size(); ++i) {
+      if (has_left_[i] || (!has_come && host_.ranks()[i] == absent_)) continue;
+      TUTTI_ASSIGN_OR_RETURN(const bool is_done, calls_.test(i));
+      has_left_[i] = is_done;
+    }
+    return {};
+  }
+
+  Host& host_;
+  Prepared& calls_;
+  int absent_;
+  std::vector<bool> has_left_;  ///< by index of the rank
+};
+
+}  // namespace
+
+Result<bool> leaves_early(Host& host, Prepared& calls) {
+  bool is_early = false;
+  for (int absent = 0; absent < host.job_ranks(); ++absent) {
+    TUTTI_ASSIGN_OR_RETURN(const bool one, EarlyLeave(host, calls, absent).run());
+    is_early |= one;
+  }
+  return is_early;
+}
+
+}  // namespace tutti::harness
