@@ -33,6 +33,7 @@ struct SampleRecord {
 struct BlockRecord {
   std::array<SampleRecord, kMostSamplesPerBlock + 1> samples{};  ///< and the last call
   std::int64_t wrong = 0;
+  bool is_of_last = false;  ///< the reason: on fresh buffers, where no damage is what an earlier call has left
   std::array<char, kReasonBytes> reason{};
 };
 
@@ -99,7 +100,11 @@ class Calls {
     variant_.refill(++salt_);
     TUTTI_RETURN_IF_ERROR(call(is_further ? 1 : options.operations));
     keep(samples_);
-    add_operation(damage_, variant_.verify());
+    Damage last = variant_.verify();
+    record_.is_of_last = last.wrong > 0;
+    if (last.wrong == 0) return {};
+    last.wrong += damage_.wrong;
+    damage_ = std::move(last);
     return {};
   }
 
@@ -294,8 +299,11 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   mine.wrong = calls.damage().wrong;
   std::strncpy(mine.reason.data(), calls.damage().text.c_str(), kReasonBytes - 1);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<BlockRecord> all, host.exchange(mine));
+  bool is_of_last = false;
   for (const BlockRecord& record : all) {
-    if (record.wrong > 0 && result.wrong == 0) result.reason = record.reason.data();
+    const bool tells_more = record.is_of_last && !is_of_last;
+    if (record.wrong > 0 && (result.wrong == 0 || tells_more)) result.reason = record.reason.data();
+    is_of_last |= record.is_of_last;
     result.wrong += record.wrong;
   }
   const bool judges_samples =
