@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/gate/judge.h"
+#include "harness/report/record.h"
 
 namespace tutti::harness {
 

@@ -2,7 +2,6 @@
 #include "harness/gate/report.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -96,9 +95,10 @@ int GateReport::count(Opinion opinion) const {
 
 std::string counts_text(const GateReport& report) {
   std::string text;
-  for (const Opinion opinion : all_opinions() | std::views::reverse) {
-    if (const int count = report.count(opinion); count > 0) {
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(opinion));
+  const auto opinions = all_opinions();
+  for (auto gravest = opinions.rbegin(); gravest != opinions.rend(); ++gravest) {
+    if (const int count = report.count(*gravest); count > 0) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(*gravest));
     }
   }
   return text;
