@@ -52,6 +52,15 @@ TEST(Suite, MistakesAreNamedWithTheirLine) {
   EXPECT_THAT(complaint(""), HasSubstr("no cells"));
 }
 
+TEST(Suite, LettersBeyondAsciiStandInLinesOfComment) {
+  EXPECT_EQ(complaint("# \xc3\xa9\n  # \xc3\xa9\n[[sweep]]\nsizes = 8\n"), "");
+  for (const char* text : {"[[sweep]]\nsizes = 8 # \xc3\xa9\n", "#\n'\xc3\xa9' = 8\n", "#\rcells = 7'\xcb\xbb\nx\n",
+                           "\ncells = [0, {a = 1--27T87'\xcb\xbb]\n"}) {
+    EXPECT_THAT(complaint(text), HasSubstr("a letter beyond ASCII")) << text;
+  }
+  EXPECT_THAT(complaint("\n\ncells = \xc3\xa9\n"), HasSubstr("line 3: "));
+}
+
 TEST(Suite, CellsThatDoNotExistAreNamed) {
   EXPECT_THAT(complaint("cells = [\n'all_reduce/shm/flaot/sum/P2.processes/none/4096B/out/private/isolated']\n"),
               AllOf(HasSubstr("line 2"), HasSubstr("'flaot'"), HasSubstr("'float'")));
