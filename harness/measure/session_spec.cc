@@ -91,7 +91,17 @@ std::string to_json(const SessionSpec& spec) {
 
 namespace {
 
+/// The library makes integers of fractions, whatever their size.
+Status check_whole_numbers(const nlohmann::json& json) {
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_number_float() || key == "slow_down_share") continue;
+    return error(Code::invalid_argument, "the job's specification: '{}' is no whole number", shown(key));
+  }
+  return {};
+}
+
 Result<SessionSpec> session_of(const nlohmann::json& json) {
+  TUTTI_RETURN_IF_ERROR(check_whole_numbers(json));
   SessionSpec spec;
   TUTTI_ASSIGN_OR_RETURN(spec.ranks_as, parse_ranks_as(json.value("ranks_as", "")));
   const auto mode = std::ranges::find(kModes, json.value("mode", ""));
@@ -131,6 +141,7 @@ Result<SessionSpec> session_of(const nlohmann::json& json) {
   std::vector<Counts> files;
   const nlohmann::json counts = json.value("counts", nlohmann::json::object());
   for (const auto& [name, numbers] : counts.items()) {
+    TUTTI_RETURN_IF_ERROR(check_whole_numbers(numbers));
     files.push_back({.pattern = Pattern::file, .name = name, .numbers = numbers.get<std::vector<Count>>()});
     const auto is_none = [](Count count) { return count < 0 || count > kMostCount; };
     if (std::ranges::any_of(files.back().numbers, is_none)) {
