@@ -110,6 +110,10 @@ TEST(SessionSpec, CarriesPathsThatAreNoText) {
 
 TEST(SessionSpec, TextThatIsNoneIsRefused) {
   EXPECT_EQ(session_from_json("not json").status().code(), Code::invalid_argument);
+  for (const char* text :
+       {R"({"timeout_ns": 1e42})", R"({"ranks": 2.0})", R"({"ranks_as": "tasks", "counts": {"file-1": [1, 2.5]}})"}) {
+    EXPECT_NE(session_from_json(text).status().message().find("is no whole number"), std::string::npos) << text;
+  }
   EXPECT_EQ(session_from_json("[1]").status().code(), Code::invalid_argument);
   EXPECT_THAT(session_from_json(R"({"ranks_as": "thraeds"})").status().message(), HasSubstr("thraeds"));
   EXPECT_THAT(session_from_json(R"({"ranks_as": "threads", "cells": [["all_reduce/x"]]})").status().message(),
