@@ -12,3 +12,12 @@ inline const TuttiBackend* load_backend(const char* path) {
   void* const entry = library == nullptr ? nullptr : dlsym(library, TUTTI_BACKEND_SYMBOL);
   return entry == nullptr ? nullptr : reinterpret_cast<TuttiBackendEntry>(entry)();
 }
+
+/// The honest table under another name, for what is changed in it; where there is none one of no ABI, which is refused.
+inline TuttiBackend pretending(const TuttiBackend* honest, const char* name) {
+  TuttiBackend backend{};
+  if (honest == nullptr) return backend;
+  backend = *honest;
+  backend.name = name;
+  return backend;
+}
