@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unistd.h>
 
+#include "harness/measure/order.h"
 #include "impl/transports/local/domain.h"
 
 namespace tutti::harness {
