@@ -8,6 +8,7 @@
 #include <string_view>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,11 +57,10 @@ CoresCounted count_cores(const Tree& tree, const std::vector<int>& cores) {
     if (std::ranges::find(cores, core) != cores.end()) add_line(counted, std::istringstream(std::string(end)));
   }
   // Whatever stops a group stops those in it.
-  for (const std::string& folder : cgroup_folders(tree, "", "sys/fs/cgroup")) {
-    counted.stopped += number_after(tree.text(folder + "/cpu.stat"), "nr_throttled ");
-  }
-  for (const std::string& folder : cgroup_folders(tree, "cpu", "sys/fs/cgroup/cpu")) {
-    counted.stopped += number_after(tree.text(folder + "/cpu.stat"), "nr_throttled ");
+  for (const auto& [controller, mount] : {std::pair{"", "sys/fs/cgroup"}, std::pair{"cpu", "sys/fs/cgroup/cpu"}}) {
+    for (const std::string& folder : cgroup_folders(tree, controller, mount)) {
+      counted.stopped += number_after(tree.text(folder + "/cpu.stat"), "nr_throttled ");
+    }
   }
   double clocks_khz = 0;
   int known = 0;

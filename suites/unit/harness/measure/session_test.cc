@@ -112,7 +112,7 @@ TEST(SessionSpec, TextThatIsNoneIsRefused) {
   EXPECT_EQ(session_from_json("not json").status().code(), Code::invalid_argument);
   for (const char* text :
        {R"({"timeout_ns": 1e42})", R"({"ranks": 2.0})", R"({"ranks_as": "tasks", "counts": {"file-1": [1, 2.5]}})"}) {
-    EXPECT_NE(session_from_json(text).status().message().find("is no whole number"), std::string::npos) << text;
+    EXPECT_THAT(session_from_json(text).status().message(), HasSubstr("is no whole number")) << text;
   }
   EXPECT_EQ(session_from_json("[1]").status().code(), Code::invalid_argument);
   EXPECT_THAT(session_from_json(R"({"ranks_as": "thraeds"})").status().message(), HasSubstr("thraeds"));
