@@ -65,22 +65,24 @@ int main(int argc, char** argv) {
   MPI_Win window;
   MPI_Aint bytes = 64;
   int unit = 1;
-  MPI_Win_allocate_shared(rank == 0 ? bytes : 0, unit, MPI_INFO_NULL, MPI_COMM_WORLD, static_cast<void*>(&line), &window);
+  MPI_Win_allocate_shared(rank == 0 ? bytes : 0, unit, MPI_INFO_NULL, MPI_COMM_WORLD, static_cast<void*>(&line),
+                          &window);
   MPI_Win_shared_query(window, 0, &bytes, &unit, static_cast<void*>(&line));
   for (int i = 1; i < argc; ++i) {
     const int count = std::atoi(argv[i]) / 4, block = count / ranks;
     std::vector<Page> input(count / 1024 + 1), output(input.size());
     float *const in = input[0].values, *const out = output[0].values;
+    const auto nothing = [] {};
     const auto fill = [=] { std::fill_n(in, count, 2.0F); };
     const auto tell = [&](const char* name, const std::function<void()>& prepare, const std::function<void()>& call) {
       const double before_ns = line_ns(*line, rank), median = median_us(prepare, call), after_ns = line_ns(*line, rank);
       if (rank == 0) std::printf("%s %s %.3f %.1f\n", name, argv[i], median, std::max(before_ns, after_ns));
     };
     fill();
-    tell("all_reduce", [] {}, [=] { MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
+    tell("all_reduce", nothing, [=] { MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
     tell("broadcast", fill, [=] { MPI_Bcast(in, count, MPI_FLOAT, 0, MPI_COMM_WORLD); });
-    tell("all_gather", [] {}, [=] { MPI_Allgather(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD); });
-    tell("all_to_all", [] {}, [=] { MPI_Alltoall(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD); });
+    tell("all_gather", nothing, [=] { MPI_Allgather(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD); });
+    tell("all_to_all", nothing, [=] { MPI_Alltoall(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD); });
   }
   MPI_Win_free(&window);
   MPI_Finalize();
