@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -104,7 +105,8 @@ int check(const SweepOptions& options, const CLI::App& command) {
   harness::Sweep& sweep = parsed.value().sweep;
   // Counts and forms are those of the first dtype: float, where nobody chose.
   if (sweep.dtypes.is_all) {
-    std::ranges::stable_partition(sweep.dtypes.values, [](Dtype dtype) { return dtype == Dtype::f32; });
+    std::vector<Dtype>& dtypes = sweep.dtypes.values;
+    std::stable_partition(dtypes.begin(), dtypes.end(), [](Dtype dtype) { return dtype == Dtype::f32; });
   }
   auto conformance = harness::conformance_cases(sweep);
   if (!parsed.value().case_id.empty()) {

@@ -79,7 +79,8 @@ class Coverage : public testing::TestWithParam<Axis> {
     sweep_.collectives = {collectives.begin(), collectives.end()};
     sweep_.algorithms = {"all"};
     sweep_.dtypes = {all_dtypes(), true};
-    std::ranges::partition(sweep_.dtypes.values, [](Dtype dtype) { return dtype == GetParam().first; });
+    std::vector<Dtype>& dtypes = sweep_.dtypes.values;
+    std::partition(dtypes.begin(), dtypes.end(), [](Dtype dtype) { return dtype == GetParam().first; });
     sweep_.ops = {all_ops(), true};
     sweep_.ranks = {GetParam().ranks};
     sweep_.ranks_as = GetParam().ranks_as;
