@@ -336,12 +336,12 @@ std::string halves_page(const Halves& halves) {
 std::string barrier_page(const BarrierRun& run) {
   constexpr double kMilliseconds = 1e-6;
   constexpr double kWidth = 60;
-  const std::int64_t end = std::ranges::max(run.leaves_ns);
+  constexpr std::int64_t kLeastNs = 1'000'000;  // what a rank alone takes is not worth a picture
+  const std::int64_t end = std::max(kLeastNs, std::ranges::max(run.leaves_ns));
   std::string text = fmt::format("\n{:>24}{:>14}\n", "enters", "leaves");
   for (std::size_t rank = 0; rank < run.enters_ns.size(); ++rank) {
     const auto at = [&](std::int64_t ns) {
-      return static_cast<std::size_t>(kWidth * static_cast<double>(ns) /
-                                      static_cast<double>(std::max<std::int64_t>(end, 1)));
+      return static_cast<std::size_t>(kWidth * static_cast<double>(ns) / static_cast<double>(end));
     };
     const std::size_t enters = at(run.enters_ns[rank]);
     const std::size_t leaves = std::max(at(run.leaves_ns[rank]), enters + 1);

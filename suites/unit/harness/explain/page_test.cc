@@ -182,6 +182,10 @@ TEST(Page, OfABarrierDrawsWhoSleepsAndWhoWaits) {
             "\n  `.` is asleep, `=` waits in the barrier, `|` leaves it.\n");
 }
 
+TEST(Page, OfABarrierDrawsNobodyAsleepWhereARankIsAlone) {
+  EXPECT_THAT(barrier_page({.enters_ns = {400}, .leaves_ns = {480}}), HasSubstr("0.000 ms      0.000 ms   =|\n"));
+}
+
 TEST(Page, SaysWhereTheHalvesDiffer) {
   RealRun run;
   run.before = run.after = {{.input = {1}, .output = {1}}};
