@@ -2,11 +2,13 @@
 #include "harness/measure/statistics.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
 #include "harness/measure/dependence.h"
 #include "harness/measure/splitmix.h"
+#include "impl/types/scramble.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness {
@@ -64,6 +66,12 @@ std::vector<double> sorted_of(std::span<const double> samples) {
   return sorted;
 }
 
+std::uint64_t seed_of(std::span<const double> samples) {
+  std::uint64_t seed = 0;
+  for (const double sample : samples) seed = scramble(seed ^ std::bit_cast<std::uint64_t>(sample));
+  return seed;
+}
+
 }  // namespace
 
 double median_of(std::vector<double> values) {
@@ -95,9 +103,10 @@ OrderedSummary summarise_in_order(std::span<const double> samples, double tick) 
   if (samples.empty()) return {};
   std::vector<double> times(samples.begin(), samples.end());
   const auto [least, most] = std::ranges::minmax(times);
-  SplitMix random(static_cast<std::uint64_t>(samples.size()));
   if (tick > 0) {
-    for (double& time : times) time = std::clamp(time + tick * (random.uniform() - 0.5), least, most);
+    SplitMix random(seed_of(samples));
+    const auto noise = [&] { return tick * (random.uniform() + random.uniform() - 1); };
+    for (double& time : times) time = std::clamp(time + noise(), least, most);
   }
   const std::vector<double> sorted = sorted_of(times);
   OrderedSummary summary{without_interval(sorted)};

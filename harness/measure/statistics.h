@@ -69,10 +69,12 @@ inline constexpr double kSureQuantile = 4;                      ///< of sure_low
 /// Of times taken one after the other, in that order, by a clock that tells times apart which differ by `tick` or more.
 /// The ends of the interval lie at ranks (n+1)/2 -+ z/2 sqrt(n x inflation) of the sorted samples, between two of them
 /// by interpolation, so that its coverage does not jump from n to n (after Hettmansperger & Sheather 1986, Stat. Prob.
-/// Letters 4:75). Each reading stands for any time within its tick: the median, its interval and the percentiles
-/// are those of the readings with evenly distributed noise of one tick added, seeded, the same for the same n (Machado
-/// & Santos Silva 2005, JASA 100:1226), within the least and the most that was read; without it, an interval between
-/// equal readings would have no width.
+/// Letters 4:75). Each reading stands for any time within a tick of it: the median, its interval and the percentiles
+/// are those of the readings with noise added, the sum of two numbers from [-tick/2, tick/2], within the least and the
+/// most that was read (after Machado & Santos Silva 2005, JASA 100:1226). Without it, an interval between equal
+/// readings would have no width. It is drawn anew for other readings, and the same for the same ones. One such number
+/// is too few: what lies between two readings is then a straight line, which misses the median by up to 1.5 % of a
+/// tick.
 [[nodiscard]] OrderedSummary summarise_in_order(std::span<const double> samples, double tick = 0);
 
 /// Of the same cell in several launches: how far their medians lie apart, and how sure each is of itself.
