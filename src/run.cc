@@ -88,6 +88,11 @@ class Reports {
     return json_ ? json_->write(rows) : Status();
   }
 
+  /// Every cell was measured, or has a row that says why not.
+  void finish() {
+    if (json_) note(json_->finish());
+  }
+
   Status add_samples(std::string_view lines) { return samples_ ? samples_->write(lines) : Status(); }
 
   /// A fact that is not there, or not a number, is not told.
@@ -234,6 +239,7 @@ int run(const SweepOptions& options) {
                 .on_facts = [&](int ranks, const std::string& facts) { reports.value().add_facts(ranks, facts); },
                 .on_samples = [&](std::string_view lines) { return reports.value().add_samples(lines); }});
   progress.clear();
+  if (code == exit_ok) reports.value().finish();
   if (code == exit_ok || reports.value().has_rows()) reports.value().print_end();
   return code != exit_ok ? code : reports.value().exit_code(settings.requires_a_result);
 }

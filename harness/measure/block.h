@@ -32,10 +32,10 @@
 // (checks_further)
 //
 // With `--check every` there is other data before every sample, and every result is verified before the next one; what
-// the peers had in their caches of the buffers is gone each time, which is part of what is then measured. With `none`
-// nothing is poisoned or verified, and there is no last call; with `last` neither, but one block more at the end which
-// is nothing but a last call (cell.cc). Barriers are judged by the times of their samples, with all of these but
-// `none`.
+// the peers had in their caches of the buffers is gone each time, which is part of what is then measured. With `last`
+// the last sample is verified and no other, and there is no last call but one at the end of the cell, a block of its
+// own (cell.cc). With `none` nothing is poisoned or verified. Barriers are judged by the times of their samples, with
+// all of these but `none`.
 //
 // With `--cache cold` the lines of all buffers are flushed from the caches before every call, outside the timed part.
 // What else a system has in memory (flags, slots, scratch) stays in them.
@@ -84,7 +84,7 @@ struct BlockOptions {
   int discarded = 2;                   ///< calls before the first sample
   int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
   /// every: each sample is verified, and the last call; sample: the last sample, the chosen one, and the last call;
-  /// last, none: there is no last call.
+  /// last: the last sample, and there is no last call; none: neither.
   Checking checking = Checking::sample;
   int chosen = -1;                     ///< sample, from 0, that is verified as the last one is; -1: none
   std::chrono::nanoseconds skew{};     ///< above 0: one rank enters each call so much later than the others

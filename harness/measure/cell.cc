@@ -183,7 +183,7 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   row.cache = to_string(options.cache);
   if (options.cache == CacheState::rotate) row.buffer_sets = variant.sets();
   if (options.skew.count() > 0) row.skew = std::chrono::duration<double, std::micro>(options.skew).count();
-  row.wrong = series.wrong;
+  if (options.checking != Checking::none) row.wrong = series.wrong;
   row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
   set_arrivals(row, series, options);
   if (series.wrong > 0) row.reason = series.reason;
@@ -198,8 +198,14 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
 
 /// How near the rows came to the limit. One whose results were wrong is no limit.
 void set_limit(std::vector<Row>& rows, const Series& limit, const CellOptions& options) {
+  if (limit.wrong > 0) {
+    for (Row& row : rows) {
+      if (row.reason.empty()) row.reason = fmt::format("no limit: its own result was wrong: {}", limit.reason);
+    }
+    return;
+  }
   const std::optional<double> time = summary_of(limit, options).median;
-  if (!time || *time <= 0 || limit.wrong > 0) return;
+  if (!time || *time <= 0) return;
   for (Row& row : rows) {
     if (!row.time_median || *row.time_median <= 0) continue;
     row.limit_time = time;
@@ -211,9 +217,10 @@ void set_limit(std::vector<Row>& rows, const Series& limit, const CellOptions& o
 Status hand_over(const Variant& variant, const Series& series, const CellOptions& options) {
   if (!options.on_samples) return {};
   std::vector<Sample> samples;
-  for (const Block& block : series.blocks) {
-    for (Sample sample : block.samples) {
-      sample.is_valid = sample.is_valid && block.counts;
+  for (std::size_t index = 0; index < series.blocks.size(); ++index) {
+    for (Sample sample : series.blocks[index].samples) {
+      sample.block = static_cast<int>(index);
+      sample.is_of_state = series.blocks[index].counts;
       samples.push_back(std::move(sample));
     }
   }
@@ -313,8 +320,9 @@ Status check_afterwards(Host& host, Variant& variant, Series& series, Source& so
   return {};
 }
 
-/// After all that were measured: with `last`, since nobody has looked yet; and where one call does not have every rank
-/// in every element, whatever time there is, so many that they have. Each block's own check stands for itself.
+/// After all that were measured: with `last`, whose blocks have no call on other data; and where one call does not have
+/// every rank in every element, whatever time there is, so many that they have. Each block's own check stands for
+/// itself.
 int calls_afterwards(const Variant& variant, Checking checking) {
   const int passes = passes_of(variant);
   if (checking == Checking::last) return passes;

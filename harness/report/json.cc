@@ -115,6 +115,11 @@ Status JsonFile::set_bound(const std::string& key, const std::string& json_text)
   return replace_file(Code::io, path_, document());
 }
 
+Status JsonFile::finish() {
+  is_finished_ = true;
+  return replace_file(Code::io, path_, document());
+}
+
 std::string JsonFile::document() const {
   Json left_out = Json::array();
   for (const LeftOut& item : info_.left_out) left_out.push_back({{"cells", item.cells}, {"reason", item.reason}});
@@ -124,9 +129,10 @@ std::string JsonFile::document() const {
   for (const auto& [ranks, cores] : info_.bound) bound[ranks] = Json::parse(cores, nullptr, false);
   return fmt::format(
       "{{\n  \"schema_version\": {},\n  \"machine\": {},\n  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
-      "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"left_out\": {},\n  \"rows\": [{}\n  ]\n}}\n",
+      "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"left_out\": {},\n  \"finished\": {},\n  "
+      "\"rows\": [{}\n  ]\n}}\n",
       kSchemaVersion, dump(machine), dump(info_.versions), dump(info_.command), info_.seed, dump(info_.started),
-      dump(info_.measurement), dump(bound), dump(left_out), rows_);
+      dump(info_.measurement), dump(bound), dump(left_out), is_finished_, rows_);
 }
 
 }  // namespace tutti::harness

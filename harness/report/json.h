@@ -55,6 +55,8 @@ class JsonFile {
   Status set_version(const std::string& key, const std::string& text);
   /// Adds or changes one entry of `bound` and replaces the document. Errors: as write.
   Status set_bound(const std::string& key, const std::string& json_text);
+  /// Says that nothing more will be added, and replaces the document. Errors: as write.
+  Status finish();
 
  private:
   JsonFile(std::string path, RunInfo info) : path_(std::move(path)), info_(std::move(info)) {}
@@ -63,6 +65,7 @@ class JsonFile {
   std::string path_;
   RunInfo info_;
   std::string rows_;  ///< as they stand in the document
+  bool is_finished_ = false;
 };
 
 }  // namespace tutti::harness

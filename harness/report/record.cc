@@ -47,7 +47,7 @@ const std::array kColumns{
     Column{"wrong", "elements", "elements that differ from the right result, over all ranks", &Row::wrong},
     Column{"slowest_rank", "", "the rank that most often ended last", &Row::slowest_rank},
     Column{"line_ns", "ns", "round trip of a cache line between the ranks while this was measured", &Row::line_ns},
-    Column{"reason", "", "why the verdict is not ok, or why there is no time; where wrong, the diagnosis",
+    Column{"reason", "", "why the verdict is not ok, or why there is no time or no limit; where wrong, the diagnosis",
            &Row::reason},
     Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
     Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},

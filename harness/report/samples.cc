@@ -12,7 +12,8 @@
 namespace tutti::harness {
 
 std::string samples_header() {
-  return "case,launch,index,valid,global_us,last_arrival_us,skew_us,arrived_last,finished_last,rank_us,late_us";
+  return "case,launch,index,valid,global_us,last_arrival_us,skew_us,arrived_last,finished_last,rank_us,late_us,block,"
+         "why";
 }
 
 std::string samples_lines(std::string_view case_id, std::int64_t launch, std::span<const Sample> samples) {
@@ -20,9 +21,13 @@ std::string samples_lines(std::string_view case_id, std::int64_t launch, std::sp
   std::string lines;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const Sample& one = samples[i];
-    lines += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{},{},{:.6g},{}\n", name, launch, i, one.is_valid ? 1 : 0,
+    const bool counts = one.is_valid && one.is_of_state;
+    lines += fmt::format("{},{},{},{},{:.9g},{:.9g},{:.9g},{},{},{:.9g},{},{},{}\n", name, launch, i, counts ? 1 : 0,
                          one.global_us, one.last_arrival_us, one.skew_us, one.arrived_last, one.finished_last,
-                         fmt::join(one.rank_us, " "), one.late_us ? fmt::format("{:.6g}", *one.late_us) : "");
+                         fmt::join(one.rank_us, " "), one.late_us ? fmt::format("{:.9g}", *one.late_us) : "", one.block,
+                         !one.is_of_state ? "state"
+                         : !one.is_valid  ? "late"
+                                          : "");
   }
   return lines;
 }

@@ -29,7 +29,9 @@ struct Sample {
   std::vector<double> rank_us = {};    ///< from its own arrival to its own end, by rank
   std::optional<double> late_us = {};  ///< from the announced instant to the latest arrival, without what --skew asks
                                        ///< for; empty where no instant was announced
-  bool is_valid = true;                ///< counts in the row
+  bool is_valid = true;                ///< no rank came late to it
+  int block = 0;                       ///< the samples of a block were taken one after the other
+  bool is_of_state = true;             ///< its block counts: it lay in the machine's state that the row is of
 };
 
 [[nodiscard]] std::string samples_header();

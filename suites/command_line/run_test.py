@@ -620,10 +620,10 @@ class Others(unittest.TestCase):
 class Lazy(Sweep):
     """Backends that do nothing in most of the operations that are timed: fast, and wrong."""
 
-    def wrong(self, backend, sizes):
+    def wrong(self, backend, sizes, *options):
         """What was printed, and the record."""
-        arguments = ["run", "all_reduce", "all_to_all", "--backends", f"tutti,{backend}", "--ranks", "2",
-                     "--sizes", sizes, "--budget", "6s", *FILES]  # several samples of each, on a busy machine too
+        arguments = ["run", "all_reduce", "all_to_all", "--backends", f"tutti,{backend}", "--ranks", "2", "--sizes", sizes,
+                     "--budget", "6s", *options, *FILES]  # several samples of each, on a busy machine too
         directory = {"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]}
         with support.Run(*arguments, environment=directory) as one:
             result = one.wait(support.patience(60))
@@ -640,6 +640,7 @@ class Lazy(Sweep):
         self.assertEqual(json.loads(record["versions"][backend]), {"text": 'Open MPI, now and "then"'})
         self.assertEqual(json.loads(record["versions"]["tutti"])["library"], "tutti")
         self.assertIn("floor_us.P2", record["measurement"])
+        self.assertTrue(record["finished"])
 
     def test_who_works_in_the_discarded_calls_only_is_wrong(self):
         self.works_now_and_then("lazy_in_samples")
@@ -648,6 +649,7 @@ class Lazy(Sweep):
         self.works_now_and_then("lazy_after_one_sample")
 
     def test_who_does_nothing_where_the_input_is_what_it_was_is_wrong(self):
+        self.wrong("lazy_on_old_data", "4K", "--check", "last")
         result, _ = self.wrong("lazy_on_old_data", "4K,64K")
         self.assertIn("still hold the poison: they were not written", result.out)  # of 64K some places are poisoned
 
@@ -683,7 +685,9 @@ class Interrupted(unittest.TestCase):
             _, rows = one.rows()
             self.assertGreaterEqual(len(rows), 2, result)
             self.assertTrue(all(row["verdict"] == "ok" for row in rows), rows)
-            self.assertEqual(support.differences(rows, support.read_json(one.path / "record.json")["rows"]), [])
+            record = support.read_json(one.path / "record.json")
+            self.assertEqual(support.differences(rows, record["rows"]), [])
+            self.assertFalse(record["finished"])
             self.assertEqual(one.left_behind(), [])
 
     def test_processes(self):

@@ -156,6 +156,7 @@ Status Reports::conclude(const Trailer& trailer, std::int64_t buffer_bytes) {
       "{}{}", trailer_text(trailer),
       closing(program_, settings_.reports_memory ? std::optional(buffer_bytes) : std::nullopt, facts_.domain_bytes));
   std::fflush(stdout);
+  if (json_) TUTTI_RETURN_IF_ERROR(json_->finish());
   if (compatible_path_.empty()) return {};
   compatible_["out_of_bounds"] = {{"count", trailer.failed_checks}, {"okay", truth(trailer.failed_checks == 0)}};
   compatible_["average_bus_bandwidth"] = {{"bandwidth", number(trailer.average)},

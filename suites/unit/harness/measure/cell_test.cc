@@ -66,6 +66,7 @@ TEST(Cell, WhatIsWrongIsNoLimit) {
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].verdict, Verdict::ok);
   EXPECT_FALSE(rows[0].limit_time || rows[0].limit_fraction);
+  EXPECT_THAT(rows[0].reason, testing::StartsWith("no limit: its own result was wrong: ")) << "a failure of ours";
 }
 
 TEST(Cell, PassesASystemThatWorksInEveryCall) {
@@ -107,12 +108,20 @@ TEST(Cell, CanVerifyEverySample) {
   EXPECT_EQ(measure([](int) { return true; }, Checking::every).verdict, Verdict::ok);
 }
 
-TEST(Cell, CanVerifyTheLastCallOnly) {
+TEST(Cell, CanVerifyTheLastSampleOfEachBlockOnly) {
   EXPECT_EQ(measure([](int) { return true; }, Checking::last).verdict, Verdict::ok);
-  const Row lazy = measure([](int number) { return number < 100; }, Checking::last);
+  int calls = 0;
+  const auto counted = [&](int number) {
+    calls = number + 1;
+    return number < 30;  // one block, and part of the second
+  };
+  const Row lazy = measure(counted, Checking::last);
   EXPECT_EQ(lazy.verdict, Verdict::wrong);
   EXPECT_EQ(lazy.checked_on, "last timed");
-  EXPECT_EQ(lazy.wrong, 2 * 200) << "of one call";
+  EXPECT_EQ(*lazy.wrong % (2 * 200), 0) << "of each such call all elements of both ranks are wrong";
+  const std::int64_t blocks = calls / 15;  // of no fewer samples, but where time ended one
+  EXPECT_GT(*lazy.wrong, 2 * 200) << "of samples too, not only of the call after them";
+  EXPECT_LE(*lazy.wrong, 2 * 200 * (blocks + 2)) << "and of no other sample";
 }
 
 TEST(Cell, JudgesEverySampleOfABarrierUnlessNothingIsToBeVerified) {
@@ -146,6 +155,7 @@ TEST(Cell, SaysThatNothingWasVerifiedWhereNothingWas) {
   EXPECT_EQ(row.verdict, Verdict::unchecked);
   EXPECT_EQ(row.checked_on, "");
   EXPECT_EQ(row.reason, "--check none");
+  EXPECT_FALSE(row.wrong.has_value()) << "not 0 of nothing";
   EXPECT_GT(row.samples, 0);
 }
 

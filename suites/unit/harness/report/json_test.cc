@@ -126,6 +126,7 @@ TEST_F(JsonFileTest, IsValidBeforeTheFirstRowAndAfterEach) {
   EXPECT_EQ(before["seed"], 18446744073709551615U);
   EXPECT_EQ(before["started"], "2025-01-31T12:00:00Z");
   EXPECT_EQ(before["left_out"][0]["cells"], 2);
+  EXPECT_EQ(before["finished"], false);
   EXPECT_EQ(before["rows"], nlohmann::json::array());
 
   ASSERT_TRUE(file.value().write(std::vector{measured_row(), skipped_row()}).is_ok());
@@ -139,6 +140,9 @@ TEST_F(JsonFileTest, IsValidBeforeTheFirstRowAndAfterEach) {
   EXPECT_EQ(document()["bound"], nlohmann::json::object());
   ASSERT_TRUE(file.value().set_bound("P2", "[[0],[1,3]]").is_ok());
   EXPECT_EQ(document()["bound"]["P2"], nlohmann::json({{0}, {1, 3}}));
+  EXPECT_EQ(document()["finished"], false);
+  ASSERT_TRUE(file.value().finish().is_ok());
+  EXPECT_EQ(document()["finished"], true);
   EXPECT_FALSE(std::filesystem::exists(path_ + ".part"));
 }
 
