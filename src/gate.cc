@@ -113,6 +113,17 @@ int exit_code_of_gate(const harness::GateReport& report, bool has_crashed) {
   return report.count(Opinion::undecided) > 0 ? exit_undecided : exit_ok;
 }
 
+std::string block_text(const harness::Contest::Progress& progress) {
+  return fmt::format("in block {}{}", progress.block, progress.confirms ? " of the confirmation" : "");
+}
+
+/// Why a gate ended early, and where: `place`.
+std::string unfinished_text(const Status& course, const std::string& place) {
+  if (course.is_ok()) return {};
+  if (course.code() == Code::aborted) return "interrupted " + place;
+  return fmt::format("ended {}: {}", place, course.message());
+}
+
 void print_progress(const harness::Contest::Progress& progress) {
   fmt::print(stderr, "{} {} of at most {}: {} cells\n", progress.confirms ? "confirmation, block" : "block",
              progress.block, progress.most, progress.cells);
@@ -125,18 +136,23 @@ Status write_reports(const GateRequest& request, const harness::GateReport& repo
   return harness::replace_file(Code::io, request.summary, gate_markdown(report));
 }
 
-harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, const harness::Contest& contest) {
+harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, const harness::Contest& contest,
+                              const std::string& unfinished) {
   harness::GateReport report{.other = plan.contest.names.other,
                              .command = command_line(),
                              .counted = costs.compared,
                              .remarks = costs.remarks,
+                             .unfinished = unfinished,
                              .seed = plan.contest.seed,
                              .cells = {}};
   if (plan.baseline && !plan.baseline->names_machine()) {
     report.remarks.emplace_back("the baseline does not say which machine it is of");
   }
   for (const harness::Evidence& evidence : contest.evidence()) {
-    report.cells.push_back({.evidence = evidence, .judgement = judge_finally(evidence)});
+    report.cells.push_back({.evidence = evidence,
+                            .judgement = unfinished.empty()
+                                             ? judge_finally(evidence)
+                                             : judge_unfinished(evidence, "not finished: " + unfinished)});
   }
   return report;
 }
@@ -159,17 +175,27 @@ int gate(const GateRequest& request) {
   const auto costs = compare_costs(plan.value(), launcher.value().interrupts(), begun);
   Status course = costs.status();
   harness::Contest contest(plan.value().cases, std::move(begun), plan.value().contest);
+  std::string place = "before the first block";
   if (course.is_ok()) {
     course = contest.run([&](GateSide side, const CellGroup& group,
                              std::uint64_t seed) { return launcher.value().launch(side, group, seed); },
-                         print_progress);
+                         [&](const harness::Contest::Progress& progress) {
+                           place = block_text(progress);
+                           print_progress(progress);
+                         });
   }
-  const harness::GateReport report = report_of(plan.value(), costs.is_ok() ? costs.value() : GateCosts(), contest);
+  const std::string unfinished = unfinished_text(course, place);
+  const harness::GateReport report =
+      report_of(plan.value(), costs.is_ok() ? costs.value() : GateCosts(), contest, unfinished);
   const Status written = write_reports(request, report);
   for (const harness::LeftOut& item : plan.value().left_out)
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);
-  if (!course.is_ok()) return course.code() == Code::aborted ? exit_interrupted : complain(course);
-  return written.is_ok() ? exit_code_of_gate(report, launcher.value().has_crashed()) : complain(written);
+  if (!written.is_ok()) complain(written);
+  if (!course.is_ok()) {
+    const int code = complain(error(course.code(), "the gate is not finished: {}", unfinished));
+    return course.code() == Code::aborted ? exit_interrupted : code;
+  }
+  return written.is_ok() ? exit_code_of_gate(report, launcher.value().has_crashed()) : exit_code_of(written);
 }
 
 }  // namespace

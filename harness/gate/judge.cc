@@ -174,6 +174,14 @@ Judgement judge_finally(const Evidence& evidence) {
   return judgement;
 }
 
+Judgement judge_unfinished(const Evidence& evidence, const std::string& why) {
+  Judgement judgement = judge(evidence);
+  if (verdict_without_times(evidence)) return judgement;
+  judgement.opinion = Opinion::undecided;
+  judgement.reason = why;
+  return judgement;
+}
+
 std::string disturbance_text(const Evidence& evidence) {
   if (evidence.disturbed_rows == 0) return {};
   return fmt::format("{} of {} rows were disturbed: {}", evidence.disturbed_rows, evidence.rows,

@@ -92,6 +92,8 @@ struct Judgement {
 [[nodiscard]] std::optional<Opinion> confirmed_opinion(const Evidence& evidence);
 /// The last word: what is not confirmed is undecided.
 [[nodiscard]] Judgement judge_finally(const Evidence& evidence);
+/// The last word of a gate that ended early: what holds whatever the times say stands, all else is undecided for `why`.
+[[nodiscard]] Judgement judge_unfinished(const Evidence& evidence, const std::string& why);
 /// "3 of 32 rows were disturbed: load; steal"; empty where none was.
 [[nodiscard]] std::string disturbance_text(const Evidence& evidence);
 

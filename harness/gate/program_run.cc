@@ -94,6 +94,8 @@ Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chr
     if (interrupts.signal() != 0) return error(Code::aborted, "interrupted");
     return error(Code::timeout, "'{}' did not end within {} s", fmt::join(command, " "), limit.count() / 1000);
   }
+  // A signal to the whole group may have ended it before this process looked.
+  if (interrupts.signal() != 0) return error(Code::aborted, "interrupted");
   ProgramRun run{.exit_code = child.exit_code(), .output = {}, .errors = {}, .rows = {}};
   TUTTI_ASSIGN_OR_RETURN(run.output, read_file(path_of(output)));
   TUTTI_ASSIGN_OR_RETURN(run.errors, read_file(path_of(errors)));

@@ -48,21 +48,33 @@ std::string sentence(const GateCell& cell) {
   return why.empty() ? text : text + "; " + why;
 }
 
+/// The element that a case has beside its name; null: it passed.
+const char* junit_element(const GateReport& report, Opinion opinion) {
+  if (opinion == Opinion::slower || opinion == Opinion::wrong) return "failure";
+  if (opinion == Opinion::missing || opinion == Opinion::invalid) return "error";
+  if (opinion == Opinion::undecided) return report.unfinished.empty() ? "skipped" : "error";
+  return nullptr;
+}
+
+/// Cases with this element.
+std::ptrdiff_t junit_count(const GateReport& report, std::string_view element) {
+  return std::ranges::count_if(report.cells, [&](const GateCell& cell) {
+    const char* const has = junit_element(report, cell.judgement.opinion);
+    return has != nullptr && has == element;
+  });
+}
+
 std::string junit_case(const GateReport& report, const GateCell& cell) {
   const Opinion opinion = cell.judgement.opinion;
-  const bool is_failure = opinion == Opinion::slower || opinion == Opinion::wrong;
-  const bool is_error = opinion == Opinion::missing || opinion == Opinion::invalid;
-  const char* element = is_failure                      ? "failure"
-                        : is_error                      ? "error"
-                        : opinion == Opinion::undecided ? "skipped"
-                                                        : nullptr;
+  const char* const element = junit_element(report, opinion);
   const std::string text = xml_escaped(sentence(cell));
   std::string body = fmt::format("    <testcase classname=\"tutti.gate.{}\" name=\"{}\">\n",
                                  xml_escaped(cell.evidence.collective), xml_escaped(cell.evidence.cell));
   if (element == nullptr) {
     body += fmt::format("      <system-out>{}</system-out>\n", text);
   } else {
-    const std::string type = opinion == Opinion::undecided ? "" : fmt::format(" type=\"{}\"", to_string(opinion));
+    const bool is_skipped = element == std::string_view("skipped");
+    const std::string type = is_skipped ? "" : fmt::format(" type=\"{}\"", to_string(opinion));
     body += fmt::format("      <{0} message=\"{1}\"{2}>against {3}, seed {4}; again: {5}</{0}>\n", element, text, type,
                         xml_escaped(report.other), report.seed, xml_escaped(report.command));
   }
@@ -101,7 +113,7 @@ std::string counts_text(const GateReport& report) {
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(*gravest));
     }
   }
-  return text;
+  return report.unfinished.empty() ? text : fmt::format("{}; not finished: {}", text, report.unfinished);
 }
 
 std::string gate_table(const GateReport& report) {
@@ -127,10 +139,11 @@ std::string gate_junit(const GateReport& report) {
   std::string text = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
       "  <testsuite name=\"tutti gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
-      report.cells.size(), report.count(Opinion::slower) + report.count(Opinion::wrong),
-      report.count(Opinion::missing) + report.count(Opinion::invalid), report.count(Opinion::undecided));
+      report.cells.size(), junit_count(report, "failure"), junit_count(report, "error"),
+      junit_count(report, "skipped"));
   for (const GateCell& cell : report.cells) text += junit_case(report, cell);
-  std::string told = report.counted.empty() ? "" : fmt::format("counted on both sides: {}\n", report.counted);
+  std::string told = report.unfinished.empty() ? "" : fmt::format("not finished: {}\n", report.unfinished);
+  if (!report.counted.empty()) told += fmt::format("counted on both sides: {}\n", report.counted);
   for (const std::string& remark : report.remarks) told += remark + "\n";
   if (!told.empty()) text += fmt::format("    <system-out>{}</system-out>\n", xml_escaped(told));
   return text + "  </testsuite>\n</testsuites>\n";

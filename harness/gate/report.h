@@ -21,18 +21,19 @@ struct GateReport {
   std::string command;                    ///< that repeats it
   std::string counted;                    ///< what was compared without a clock; empty: nothing
   std::vector<std::string> remarks = {};  ///< what else one should know: what was not compared, and why
+  std::string unfinished = {};            ///< why it ended early; empty: it did not
   std::uint64_t seed = 1;
   std::vector<GateCell> cells;
 
   [[nodiscard]] int count(Opinion opinion) const;
 };
 
-/// "1 slower, 3 same": opinions that there are, the gravest first.
+/// "1 slower, 3 same": opinions that there are, the gravest first; and that it is not finished, where it is not.
 [[nodiscard]] std::string counts_text(const GateReport& report);
 
 [[nodiscard]] std::string gate_table(const GateReport& report);
-/// Failures are slower and wrong, errors are missing and invalid, and undecided is skipped: none of the last three
-/// passes.
+/// Failures are slower and wrong, errors are missing and invalid, and undecided is skipped, or an error where the gate
+/// is not finished: none of the last three passes.
 [[nodiscard]] std::string gate_junit(const GateReport& report);
 [[nodiscard]] std::string gate_markdown(const GateReport& report);
 

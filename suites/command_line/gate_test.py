@@ -9,13 +9,16 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import time
 import unittest
 import xml.etree.ElementTree
 
 import support
 
 OK, WRONG, USAGE, ENVIRONMENT, SLOWER, CRASH, UNDECIDED = 0, 1, 2, 3, 4, 5, 6
+INTERRUPTED = 130
 SMALL = """
 [[sweep]]
 collectives = "all_reduce"
@@ -247,6 +250,29 @@ class AnotherBuild(Gate):
                                   **self.build(NEVER, "if size == '64': continue", end))
         self.assertEqual((result.code, table), (ENVIRONMENT, dict(zip(CELLS, ["missing", "faster"]))), result)
         self.assertIn("ended with exit code 5: tutti: rank 1 was killed", result.out)
+
+
+class Interrupted(Gate):
+    def test_it_says_so_everywhere_and_passes_nothing(self):
+        """By then its pairs would do for a verdict."""
+        with support.Run("--version") as other:
+            other.wait(20)
+            self.build(NEVER)["prepare"](other.path)
+            (other.path / "suite.toml").write_text(f"cells = ['{CELLS[0]}']")
+            with support.Run("gate", "--against", other.path, "--suite", other.path / "suite.toml", *QUICK, *OUTPUTS) as run:
+                end = time.monotonic() + support.patience(60)
+                while "block 5 of" not in run.texts() and run.process.poll() is None and time.monotonic() < end:
+                    time.sleep(0.01)
+                run.process.send_signal(signal.SIGTERM)
+                result = run.wait(support.patience(30))
+                self.assertEqual((result.code, table_of(result.out)), (INTERRUPTED, {CELLS[0]: "undecided"}), result)
+                self.assertEqual(run.left_behind(), [])
+                suite = xml.etree.ElementTree.parse(run.path / "gate.xml").getroot().find("testsuite")
+                self.assertEqual([suite.get(key) for key in ["tests", "errors", "skipped"]], ["1", "1", "0"])
+                why = suite.find("testcase").find("error").get("message")
+                texts = [result.err, result.out, why, suite.findtext("system-out"), (run.path / "gate.md").read_text()]
+        for text in texts:
+            self.assertRegex(text, "not finished: interrupted in block [5-8]")
 
 
 class Mistakes(unittest.TestCase):

@@ -126,6 +126,27 @@ TEST(JudgeFinally, ACounterNeedsNoConfirmation) {
   EXPECT_EQ(judge_finally(evidence).opinion, Opinion::slower);
 }
 
+TEST(JudgeUnfinished, OnlyWhatNeedsNoMoreTimesIsJudged) {
+  for (const double ratio : {0.5, 1.0, 2.0}) {
+    Evidence evidence = evidence_around(ratio, 0.01);
+    evidence.confirmation = log_ratios_around(ratio, 0.01);
+    const Judgement judgement = judge_unfinished(evidence, "interrupted in block 7");
+    EXPECT_EQ(judgement.opinion, Opinion::undecided) << ratio;
+    EXPECT_EQ(judgement.reason, "interrupted in block 7");
+    EXPECT_NEAR(*judgement.ratio, ratio, 1e-9) << "as far as it was measured";
+  }
+  const auto opinion_with = [](std::string Evidence::*reason) {
+    Evidence evidence = evidence_around(1, 0.01);
+    evidence.*reason = "why";
+    EXPECT_EQ(judge_unfinished(evidence, "interrupted").reason, "why");
+    return judge_unfinished(evidence, "interrupted").opinion;
+  };
+  EXPECT_EQ(opinion_with(&Evidence::wrong), Opinion::wrong);
+  EXPECT_EQ(opinion_with(&Evidence::counters), Opinion::slower);
+  EXPECT_EQ(opinion_with(&Evidence::missing), Opinion::missing);
+  EXPECT_EQ(opinion_with(&Evidence::invalid), Opinion::invalid);
+}
+
 TEST(IsOpen, WhileMoreBlocksMayTell) {
   EXPECT_FALSE(is_open(evidence_around(1, 0)));
   EXPECT_FALSE(is_open(evidence_around(1.1, 0.02)));

@@ -114,6 +114,20 @@ TEST(GateReport, NothingThatIsNotKnownPasses) {
   EXPECT_EQ(element(Opinion::wrong), "failure message=\"wrong; why\" type=\"wrong\"" + rest + "failure>");
 }
 
+TEST(GateReport, OneThatIsNotFinishedSaysSoAndWhatItLeavesOpenIsAnError) {
+  GateReport report = report_of_two();
+  report.unfinished = "interrupted in block 7";
+  report.cells[0].judgement = {.opinion = Opinion::undecided, .reason = "why"};
+  EXPECT_THAT(gate_table(report),
+              HasSubstr("\n# 2 cells: 1 slower, 1 undecided; not finished: interrupted in block 7\n"));
+  EXPECT_THAT(gate_markdown(report),
+              HasSubstr("### tutti gate: 1 slower, 1 undecided; not finished: interrupted in block 7\n"));
+  const std::string junit = gate_junit(report);
+  EXPECT_THAT(junit, HasSubstr(R"(tests="2" failures="1" errors="1" skipped="0")"));
+  EXPECT_THAT(junit, HasSubstr(R"(<error message="undecided; why" type="undecided">)"));
+  EXPECT_THAT(junit, HasSubstr("    <system-out>not finished: interrupted in block 7\n</system-out>\n"));
+}
+
 TEST(Xml, EscapesWhatMeansSomethingAndDropsWhatDoesNotExistThere) {
   EXPECT_EQ(xml_escaped("a<b>&\"c\"\x01\n"), "a&lt;b&gt;&amp;&quot;c&quot;?\n");
 }
