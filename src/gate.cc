@@ -45,8 +45,11 @@ class Launcher {
       (is_mine && is_own ? launched.mine : launched.other).push_back(row);
     }
     if (is_mine) TUTTI_RETURN_IF_ERROR(keep(launched.mine));
-    if (run.exit_code != exit_ok && run.exit_code != exit_wrong) {
-      const std::string& whose = is_mine ? plan_.contest.names.mine : plan_.contest.names.other;
+    const std::string& whose = is_mine ? plan_.contest.names.mine : plan_.contest.names.other;
+    if (!run.late.empty()) {
+      launched.failure = fmt::format("{} {}", whose, run.late);
+      has_crashed_ |= is_mine;
+    } else if (run.exit_code != exit_ok && run.exit_code != exit_wrong) {
       launched.failure = fmt::format("{} ended with exit code {}: {}", whose, run.exit_code, run.last_words());
       has_crashed_ |= is_mine && (run.exit_code == exit_crash || run.exit_code >= 128);
     }

@@ -100,6 +100,8 @@ Status Contest::run_group(const CellGroup& group, int block, bool confirms, cons
     all.mine.insert(all.mine.end(), one.mine.begin(), one.mine.end());
     all.other.insert(all.other.end(), one.other.begin(), one.other.end());
     if (!one.failure.empty() && all.failure.empty()) all.failure = one.failure;
+    const bool is_fruitless = !one.failure.empty() && one.mine.empty() && one.other.empty();
+    if (is_fruitless) break;  // no cell can have all rows of this block any more, and each hang costs minutes
   }
   const std::size_t each = options_.is_abba ? order.size() / 2 : 1;
   bool is_told = all.failure.empty();

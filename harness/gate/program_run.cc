@@ -106,7 +106,15 @@ Result<ProgramRun> run_program(std::vector<std::string> command, std::chrono::mi
                                const Interrupts& interrupts) {
   TUTTI_ASSIGN_OR_RETURN(const Descriptor csv, memory_file("tutti-gate-rows"));
   command.insert(command.end(), {"--csv", path_of(csv)});
-  TUTTI_ASSIGN_OR_RETURN(ProgramRun run, run_command(command, limit, interrupts));
+  auto ended = run_command(command, limit, interrupts);
+  ProgramRun run;
+  if (ended.is_ok()) {
+    run = std::move(ended).value();
+  } else if (ended.status().code() == Code::timeout) {
+    run.late = fmt::format("did not end within {} s and was ended", limit.count() / 1000);
+  } else {
+    return ended.status();
+  }
   if (auto rows = read_csv(path_of(csv)); rows.is_ok()) run.rows = std::move(rows).value();
   return run;
 }

@@ -18,6 +18,7 @@ struct ProgramRun {
   std::string output;  ///< stdout
   std::string errors;  ///< stderr
   std::vector<Row> rows;
+  std::string late;  ///< that it was ended at its limit, in words; empty: it ended by itself
 
   /// The last line of what it said on stderr, or else of the output: for messages.
   [[nodiscard]] std::string last_words() const;
@@ -27,7 +28,8 @@ struct ProgramRun {
 /// Errors: unavailable if it cannot be executed, resource, timeout naming the limit, aborted where interrupted.
 [[nodiscard]] Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
                                              const Interrupts& interrupts);
-/// `command` and `--csv`: its rows, as far as it came. Errors: as run_command.
+/// `command` and `--csv`: its rows, as far as it came, and if it came to its limit `late`, which is no error then: a
+/// build that hangs is something found. Errors: otherwise as run_command.
 [[nodiscard]] Result<ProgramRun> run_program(std::vector<std::string> command, std::chrono::milliseconds limit,
                                              const Interrupts& interrupts);
 

@@ -82,6 +82,25 @@ TEST(Contest, WhatDisturbedTheRowsIsNotedAndNotJudged) {
   EXPECT_EQ(disturbance_text(recorded), "1 of 3 rows were disturbed: load; steal") << "what is recorded counts once";
 }
 
+TEST(Contest, ALaunchThatGivesNothingEndsItsBlockAndNoOtherCells) {
+  std::vector<Case> cases = two_sizes();
+  cases.push_back(all_reduce_of(4096, "two_shot"));  // a group of its own
+  Contest contest = contest_of(cases);
+  Fake fake;
+  int hangs = 0;
+  const auto launch = [&](GateSide side, const CellGroup& group, std::uint64_t seed) -> Result<Launched> {
+    if (side == GateSide::mine || group.cases.front().algorithm == "two_shot") return fake(side, group, seed);
+    ++hangs;
+    return Launched{.mine = {}, .other = {}, .failure = "the other build did not end within 1 s"};
+  };
+  ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
+  EXPECT_EQ(hangs, 1);
+  for (const std::size_t cell : {0U, 1U}) {
+    EXPECT_EQ(contest.evidence()[cell].missing, "the other build did not end within 1 s");
+  }
+  EXPECT_EQ(contest.evidence()[2].log_ratios.size(), 16U);
+}
+
 TEST(Contest, OnlyWhatIsSlowerIsRunAgain) {
   Contest contest = contest_of(two_sizes());
   Fake fake{.time = [](GateSide side, const Case& one) {

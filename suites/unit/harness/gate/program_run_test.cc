@@ -53,6 +53,17 @@ TEST(RunProgram, GivesTheRowsAsFarAsTheyCame) {
   EXPECT_EQ(run.value().rows[0].time_median, 2.5);
 }
 
+TEST(RunProgram, OneThatHangsIsLateAndLeavesTheRowsThatItHad) {
+  const Interrupts interrupts;
+  const std::string write =
+      "while [ \"$1\" != --csv ]; do shift; done; printf 'case,time_median\\nx,2.5\\n' > \"$2\"; exec sleep 100";
+  const auto run = run_program({"sh", "-c", write, "tutti"}, 1s, interrupts);
+  ASSERT_TRUE(run.is_ok()) << run.status().message();
+  EXPECT_EQ(run.value().late, "did not end within 1 s and was ended");
+  EXPECT_EQ(run.value().rows.size(), 1U);
+  EXPECT_EQ(run_program({"/no/such/program"}, 1s, interrupts).status().code(), Code::unavailable);
+}
+
 TEST(ProgramOfBuild, IsLookedForWhereBuildsAndInstalledTreesHaveIt) {
   const std::filesystem::path folder = testing::TempDir() + "tutti_build_" + std::to_string(getpid());
   std::filesystem::create_directories(folder / "bin");
