@@ -2,6 +2,7 @@
 #include "harness/gate/report.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,37 @@
 
 namespace tutti::harness {
 namespace {
+
+/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none that XML has: it is malformed, too
+/// long a form, a surrogate, beyond Unicode, or U+FFFE or U+FFFF.
+std::size_t character_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first < 0x20 && first != '\n' && first != '\t' ? 0 : first == 0x7f ? 0 : 1;
+  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc0 || first > 0xf4) return 0;
+  unsigned value = first & (0x7fU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+    value = value << 6U | (byte(i) & 0x3fU);
+  }
+  constexpr std::array<unsigned, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = value >= 0xd800 && value < 0xe000;
+  const bool is_none = value == 0xfffe || value == 0xffff;
+  return value < kLeast[bytes] || value > 0x10ffff || is_surrogate || is_none ? 0 : bytes;
+}
+
+/// The text with a question mark in the place of each byte that a report cannot hold. What other programs said is in
+/// it.
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t bytes = character_bytes(text);
+    result += bytes == 0 ? "?" : text.substr(0, bytes);
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return result;
+}
 
 std::string number(const std::optional<double>& value) { return value ? fmt::format("{:.3f}", *value) : "-"; }
 
@@ -89,13 +121,18 @@ std::vector<const GateCell*> by_gravity(const GateReport& report) {
   return order;
 }
 
+std::string one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 std::string markdown_cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     if (c == '|') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
+    escaped += c;
   }
-  return escaped;
+  return one_line(std::move(escaped));
 }
 
 }  // namespace
@@ -119,7 +156,7 @@ std::string counts_text(const GateReport& report) {
 std::string gate_table(const GateReport& report) {
   std::size_t width = 4;
   for (const GateCell& cell : report.cells) width = std::max(width, cell.evidence.cell.size());
-  std::string text = fmt::format("# gate: this build against {}\n", report.other);
+  std::string text = fmt::format("# gate: this build against {}\n", one_line(report.other));
   text += fmt::format("# {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  verdict\n", "cell", width, "other (us)",
                       "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%", "pairs");
   for (const GateCell& cell : report.cells) {
@@ -128,11 +165,12 @@ std::string gate_table(const GateReport& report) {
                         median_us(cell.evidence.other_us), median_us(cell.evidence.this_us), number(found.ratio),
                         interval_text(found), floor_text(found),
                         cell.evidence.log_ratios.size() + cell.evidence.confirmation.size(), to_string(found.opinion));
-    if (const std::string why = why_of(cell); !why.empty()) text += fmt::format("#   {}\n", why);
+    if (const std::string why = why_of(cell); !why.empty()) text += fmt::format("#   {}\n", one_line(why));
   }
   if (!report.counted.empty()) text += fmt::format("# counted on both sides: {}\n", report.counted);
-  for (const std::string& remark : report.remarks) text += fmt::format("# {}\n", remark);
-  return text + fmt::format("# {} cells: {}\n", report.cells.size(), counts_text(report));
+  for (const std::string& remark : report.remarks) text += fmt::format("# {}\n", one_line(remark));
+  return printable(text) +
+         fmt::format("# {} cells: {}\n", report.cells.size(), printable(one_line(counts_text(report))));
 }
 
 std::string gate_junit(const GateReport& report) {
@@ -150,8 +188,9 @@ std::string gate_junit(const GateReport& report) {
 }
 
 std::string gate_markdown(const GateReport& report) {
-  std::string text = fmt::format("### tutti gate: {}\n\nThis build against {}, {} cells, seed {}.\n\n",
-                                 counts_text(report), markdown_cell(report.other), report.cells.size(), report.seed);
+  std::string text =
+      fmt::format("### tutti gate: {}\n\nThis build against {}, {} cells, seed {}.\n\n", one_line(counts_text(report)),
+                  markdown_cell(report.other), report.cells.size(), report.seed);
   text += fmt::format(
       "| verdict | cell | other (us) | this (us) | ratio | {:.0f} % interval | floor (%) | why |\n"
       "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n",
@@ -166,12 +205,12 @@ std::string gate_markdown(const GateReport& report) {
   }
   if (!report.counted.empty()) text += fmt::format("\nCounted on both sides: {}.\n", report.counted);
   for (const std::string& remark : report.remarks) text += fmt::format("\nNote: {}.\n", markdown_cell(remark));
-  return text + fmt::format("\nAgain: `{}`\n", report.command);
+  return printable(text + fmt::format("\nAgain: `{}`\n", one_line(report.command)));
 }
 
 std::string xml_escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -185,8 +224,8 @@ std::string xml_escaped(std::string_view text) {
       case '"':
         escaped += "&quot;";
         break;
-      default:  // control characters do not exist in XML
-        escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+      default:
+        escaped += c;
     }
   }
   return escaped;

@@ -252,6 +252,22 @@ class AnotherBuild(Gate):
         self.assertIn("ended with exit code 5: tutti: rank 1 was killed", result.out)
 
 
+    def test_bytes_that_are_no_text_leave_the_reports_readable(self):
+        end = "sys.stderr.buffer.write(b'\\xff\\x1b[31mbroken\\n'); sys.exit(5)"
+        result, table = self.gate("--against", "{other}", **self.build(NEVER, "continue", end))
+        self.assertEqual((result.code, table), (ENVIRONMENT, dict.fromkeys(CELLS, "missing")), result)
+        self.assertIn("ended with exit code 5: ??[31mbroken", result.out)
+
+    def test_a_folder_whose_name_is_no_text(self):
+        def prepare(path):
+            folder = path / "t\udcff"  # one byte, 0xff
+            folder.mkdir()
+            self.build(NEVER, "continue")["prepare"](folder)
+        result, table = self.gate("--against", "{other}/t\udcff", prepare=prepare)
+        self.assertEqual((result.code, table), (ENVIRONMENT, dict.fromkeys(CELLS, "missing")), result)
+        self.assertRegex(result.out, r"against the build in /.*/t\?\n")
+
+
 class Interrupted(Gate):
     def test_it_says_so_everywhere_and_passes_nothing(self):
         """By then its pairs would do for a verdict."""

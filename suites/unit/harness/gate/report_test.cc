@@ -132,5 +132,29 @@ TEST(Xml, EscapesWhatMeansSomethingAndDropsWhatDoesNotExistThere) {
   EXPECT_EQ(xml_escaped("a<b>&\"c\"\x01\n"), "a&lt;b&gt;&amp;&quot;c&quot;?\n");
 }
 
+TEST(Xml, HoldsNothingThatIsNoUtf8) {
+  EXPECT_EQ(xml_escaped("t\xff.\x80"), "t?.?");
+  EXPECT_EQ(xml_escaped("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8e\xb6"), "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8e\xb6");
+  EXPECT_EQ(xml_escaped("\xc3"), "?") << "cut off";
+  EXPECT_EQ(xml_escaped("\xc3<"), "?&lt;");
+  EXPECT_EQ(xml_escaped("\xc0\x8a"), "??") << "a line end in too long a form";
+  EXPECT_EQ(xml_escaped("\xe0\x80\x8a \xed\xa0\x80 \xf4\x90\x80\x80"), "??? ??? ????");
+  EXPECT_EQ(xml_escaped("\xef\xbf\xbe \xef\xbf\xbd\x7f"), "??? \xef\xbf\xbd?");
+}
+
+TEST(GateReport, HoldsNothingThatIsNoTextAndNoLineEndsOfOthers) {
+  GateReport report = report_of_two();
+  report.other = report.command = report.unfinished = "a\xff\nb";
+  report.remarks = {"c\x1b\nd"};
+  report.cells[0].judgement.reason = "e\xff\nf";
+  EXPECT_THAT(gate_table(report), HasSubstr("against a? b\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("#   e? f\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("# c? d\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("; not finished: a? b\n"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("; not finished: a? b\n\nThis build against a? b, 2 cells"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("| e? f |\n"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("Note: c? d.\n\nAgain: `a? b`\n"));
+}
+
 }  // namespace
 }  // namespace tutti::harness
