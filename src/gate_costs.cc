@@ -83,6 +83,10 @@ class CostComparison {
                       judges_calls_ ? kOfCalls : "allocations", harness::kCountedOperations, looked_at_,
                       judges_calls_ ? "" : "; no system calls, since to read the clock is one here"));
     }
+    if (other_algorithm_ > 0) {
+      costs.remarks.push_back(
+          fmt::format("not compared: {}, {} of {} cells: another algorithm", kOfSteps, kOfCalls, other_algorithm_));
+    }
     for (const auto& [what, cells] : not_counted_) {
       costs.remarks.push_back(fmt::format("not counted: {} of {} cells: {}", what.first, cells, what.second));
     }
@@ -101,7 +105,10 @@ class CostComparison {
     } else if (const Status status = count_footprint(mine, one); !status.is_ok()) {
       leave_out(kOfCalls, std::string(status.message()));
     }
-    compare_counters(evidence, mine, other->second, names_);
+    if (!compare_counters(evidence, mine, other->second, names_)) {
+      ++other_algorithm_;
+      return;
+    }
     ++compared_;
     compared_calls_ += mine.footprint && other->second.footprint ? 1 : 0;
   }
@@ -119,9 +126,10 @@ class CostComparison {
   const GatePlan& plan_;
   const harness::SideNames& names_;
   bool judges_calls_ = true;
-  int compared_ = 0;        ///< cells whose counters both builds say
-  int compared_calls_ = 0;  ///< of these, those of which both could count what operations allocate and call
-  int looked_at_ = 0;       ///< cells of this build alone
+  int compared_ = 0;         ///< cells whose counters both builds say, of one algorithm
+  int compared_calls_ = 0;   ///< of these, those of which both could count what operations allocate and call
+  int other_algorithm_ = 0;  ///< cells for which the builds choose different ones
+  int looked_at_ = 0;        ///< cells of this build alone
   std::map<std::pair<std::string, std::string>, int> not_counted_;  ///< by what and why: cells
 };
 

@@ -119,10 +119,10 @@ ReasonsByCell reasons_from_json(std::string_view text) {
   return reasons;
 }
 
-void compare_counters(Evidence& evidence, const Counters& mine, const Counters& other, const SideNames& names) {
+bool compare_counters(Evidence& evidence, const Counters& mine, const Counters& other, const SideNames& names) {
   if (mine.algorithm != other.algorithm) {
     evidence.note = fmt::format("algorithm {}, of {} {}", mine.algorithm, names.other, other.algorithm);
-    return;
+    return false;
   }
   const auto compare = [&](const std::string& name, std::int64_t now, std::int64_t before) {
     if (now <= before) return;
@@ -132,10 +132,11 @@ void compare_counters(Evidence& evidence, const Counters& mine, const Counters& 
   compare("messages", mine.messages, other.messages);
   compare("bytes", mine.bytes, other.bytes);
   compare("rounds", mine.rounds, other.rounds);
-  if (!mine.footprint || !other.footprint) return;
+  if (!mine.footprint || !other.footprint) return true;
   static const std::string in_operations = fmt::format(" in {} operations", kCountedOperations);
   compare("allocations" + in_operations, mine.footprint->allocations, other.footprint->allocations);
   compare("system calls" + in_operations, mine.footprint->system_calls, other.footprint->system_calls);
+  return true;
 }
 
 void require_no_footprint(Evidence& evidence, const Counters& mine, bool judges_calls) {

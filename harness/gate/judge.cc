@@ -76,6 +76,13 @@ std::optional<Judgement> verdict_without_times(const Evidence& evidence) {
   return std::nullopt;
 }
 
+/// What is told and not judged stands behind every reason: it may be what explains it.
+Judgement with_note(Judgement judgement, const Evidence& evidence) {
+  if (evidence.note.empty()) return judgement;
+  judgement.reason += judgement.reason.empty() ? evidence.note : "; " + evidence.note;
+  return judgement;
+}
+
 Judgement with_numbers(Judgement judgement, const Interval& interval) {
   judgement.ratio = std::exp(interval.middle);
   judgement.low = std::exp(interval.low);
@@ -99,6 +106,38 @@ Judgement without_interval(const Evidence& evidence) {
       .opinion = Opinion::undecided,
       .reason = fmt::format("{} pairs of launches, too few for an interval of {:.0f} %{}{}", evidence.log_ratios.size(),
                             100 * kGateConfidence, evidence.untimed.empty() ? "" : "; ", evidence.untimed)};
+}
+
+/// What the pairs before the confirmation say, without the note.
+Judgement judge_pairs(const Evidence& evidence) {
+  const auto interval = interval_of(evidence, evidence.log_ratios);
+  if (auto certain = verdict_without_times(evidence)) {
+    return interval ? with_numbers(*std::move(certain), *interval) : *std::move(certain);
+  }
+  if (!interval) return without_interval(evidence);
+  Judgement judgement{.opinion = interval->opinion(), .reason = {}};
+  if (judgement.opinion == Opinion::undecided) {
+    judgement.reason = fmt::format("the interval of {} pairs crosses the floor of {:.1f} %", evidence.log_ratios.size(),
+                                   100 * interval->floor);
+  }
+  return with_numbers(std::move(judgement), *interval);
+}
+
+/// What is slower by its pairs, once those of the confirmation are asked.
+Judgement judge_confirmation(Judgement judgement, const Evidence& evidence) {
+  const auto again = interval_of(evidence, evidence.confirmation);
+  if (again && again->opinion() == Opinion::slower) {
+    judgement.reason = fmt::format("confirmed by {} pairs of fresh launches, ratio {:.3f}",
+                                   evidence.confirmation.size(), std::exp(again->middle));
+    return judgement;
+  }
+  judgement.opinion = Opinion::undecided;
+  judgement.reason = again ? fmt::format("slower in {} pairs, and not in {} more: ratio {:.3f} ({:.3f} to {:.3f})",
+                                         evidence.log_ratios.size(), evidence.confirmation.size(),
+                                         std::exp(again->middle), std::exp(again->low), std::exp(again->high))
+                           : fmt::format("slower in {} pairs, not confirmed: {} more", evidence.log_ratios.size(),
+                                         evidence.confirmation.size());
+  return judgement;
 }
 
 }  // namespace
@@ -131,19 +170,7 @@ std::span<const Opinion> all_opinions() {
 
 double gate_floor(std::int64_t bytes, double other_us) { return std::max(share_floor(bytes), kFloorUs / other_us); }
 
-Judgement judge(const Evidence& evidence) {
-  const auto interval = interval_of(evidence, evidence.log_ratios);
-  if (auto certain = verdict_without_times(evidence)) {
-    return interval ? with_numbers(*std::move(certain), *interval) : *std::move(certain);
-  }
-  if (!interval) return without_interval(evidence);
-  Judgement judgement{.opinion = interval->opinion(), .reason = evidence.note};
-  if (judgement.opinion == Opinion::undecided) {
-    judgement.reason = fmt::format("the interval of {} pairs crosses the floor of {:.1f} %", evidence.log_ratios.size(),
-                                   100 * interval->floor);
-  }
-  return with_numbers(std::move(judgement), *interval);
-}
+Judgement judge(const Evidence& evidence) { return with_note(judge_pairs(evidence), evidence); }
 
 bool is_open(const Evidence& evidence) {
   if (verdict_without_times(evidence)) return false;
@@ -157,29 +184,18 @@ std::optional<Opinion> confirmed_opinion(const Evidence& evidence) {
 }
 
 Judgement judge_finally(const Evidence& evidence) {
-  Judgement judgement = judge(evidence);
-  if (judgement.opinion != Opinion::slower || !evidence.counters.empty()) return judgement;
-  const auto again = interval_of(evidence, evidence.confirmation);
-  if (again && again->opinion() == Opinion::slower) {
-    judgement.reason = fmt::format("confirmed by {} pairs of fresh launches, ratio {:.3f}",
-                                   evidence.confirmation.size(), std::exp(again->middle));
-    return judgement;
-  }
-  judgement.opinion = Opinion::undecided;
-  judgement.reason = again ? fmt::format("slower in {} pairs, and not in {} more: ratio {:.3f} ({:.3f} to {:.3f})",
-                                         evidence.log_ratios.size(), evidence.confirmation.size(),
-                                         std::exp(again->middle), std::exp(again->low), std::exp(again->high))
-                           : fmt::format("slower in {} pairs, not confirmed: {} more", evidence.log_ratios.size(),
-                                         evidence.confirmation.size());
-  return judgement;
+  Judgement judgement = judge_pairs(evidence);
+  const bool is_to_confirm = judgement.opinion == Opinion::slower && evidence.counters.empty();
+  return with_note(is_to_confirm ? judge_confirmation(std::move(judgement), evidence) : std::move(judgement), evidence);
 }
 
 Judgement judge_unfinished(const Evidence& evidence, const std::string& why) {
-  Judgement judgement = judge(evidence);
-  if (verdict_without_times(evidence)) return judgement;
-  judgement.opinion = Opinion::undecided;
-  judgement.reason = why;
-  return judgement;
+  Judgement judgement = judge_pairs(evidence);
+  if (!verdict_without_times(evidence)) {
+    judgement.opinion = Opinion::undecided;
+    judgement.reason = why;
+  }
+  return with_note(std::move(judgement), evidence);
 }
 
 std::string disturbance_text(const Evidence& evidence) {

@@ -67,7 +67,7 @@ struct Evidence {
   std::string missing;
   std::string invalid;
   std::string counters;  ///< exact counters of which this side has more
-  std::string note;      ///< told, and not judged: another algorithm
+  std::string note;      ///< told behind every reason, and not judged: another algorithm
   std::string untimed;   ///< why a launch gave no time: it is no partner of any
   // Told, and not judged either: rows of both sides, recorded ones too, and those that something disturbed.
   int rows = 0;

@@ -215,6 +215,19 @@ class AnotherBuild(Gate):
         self.assertIn("# counted on both sides: messages, bytes and rounds of 2 cells, allocations and system calls of 2",
                       result.out)
 
+    def test_another_algorithm_is_told_where_it_explains_slower(self):
+        costs = json.loads(support.run("list", "--costs", CELLS[1]).out)
+        costs["costs"][0]["algorithm"] = "unheard_of"
+        listed = f"if words[0] == 'list': print({json.dumps(costs)!r}); sys.exit(0)"
+        result, table = self.gate("--against", "{other}", suite=f"cells = ['{CELLS[1]}']",
+                                  **self.build(EVER, listed=listed))
+        self.assertEqual((result.code, table), (SLOWER, {CELLS[1]: "slower"}), result)
+        self.assertRegex(result.out, "#   confirmed by [0-9]+ pairs of fresh launches, .*; algorithm [a-z_]+, of the build "
+                         "in .* unheard_of")
+        self.assertIn("# not compared: messages, bytes and rounds, allocations and system calls of 1 cells: another algorithm\n",
+                      result.out)
+        self.assertNotIn("# counted on both sides", result.out)
+
     def test_slower_and_faster(self):
         result, table = self.gate("--against", "{other}", **self.build(f"{EVER} if size == '1048576' else {NEVER}"))
         self.assertEqual((result.code, table), (SLOWER, dict(zip(CELLS, ["faster", "slower"]))), result)

@@ -91,7 +91,7 @@ TEST(Counters, MoreOfTheSameAlgorithmIsSlower) {
   const Counters before = ring_of_four();
   Counters now = before;
   Evidence evidence = evidence_around(1, 0);
-  compare_counters(evidence, now, before, names);
+  EXPECT_TRUE(compare_counters(evidence, now, before, names));
   EXPECT_EQ(judge_finally(evidence).opinion, Opinion::same);
   now.messages += 1;
   now.rounds += 2;
@@ -112,7 +112,7 @@ TEST(Counters, LessIsNoMistakeAndAnotherAlgorithmIsTold) {
   EXPECT_EQ(judge_finally(evidence).opinion, Opinion::same);
   now.algorithm = "halving";
   now.bytes += 1000;
-  compare_counters(evidence, now, before, names);
+  EXPECT_FALSE(compare_counters(evidence, now, before, names));
   EXPECT_EQ(judge_finally(evidence).opinion, Opinion::same);
   EXPECT_EQ(judge_finally(evidence).reason, "algorithm halving, of base ring");
 }

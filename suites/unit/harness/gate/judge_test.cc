@@ -9,6 +9,7 @@
 namespace tutti::harness {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
@@ -124,6 +125,27 @@ TEST(JudgeFinally, ACounterNeedsNoConfirmation) {
   Evidence evidence = evidence_around(1, 0.01);
   evidence.counters = "messages 14, was 12";
   EXPECT_EQ(judge_finally(evidence).opinion, Opinion::slower);
+}
+
+TEST(JudgeFinally, TheNoteStandsBehindEveryReason) {
+  const auto reason_of = [](Evidence evidence) {
+    evidence.note = "algorithm ring, of base direct";
+    return judge_finally(evidence).reason;
+  };
+  const std::string end = "; algorithm ring, of base direct";
+  EXPECT_EQ(reason_of(evidence_around(1, 0.01)), end.substr(2));
+  EXPECT_EQ(reason_of(evidence_around(0.8, 0.01)), end.substr(2));
+  EXPECT_EQ(reason_of(evidence_around(1.1, 0.2)), "the interval of 8 pairs crosses the floor of 5.0 %" + end);
+  Evidence slower = evidence_around(1.1, 0.02);
+  EXPECT_EQ(reason_of(slower), "slower in 8 pairs, not confirmed: 0 more" + end);
+  slower.confirmation = log_ratios_around(1.12, 0.02);
+  EXPECT_EQ(reason_of(slower), "confirmed by 8 pairs of fresh launches, ratio 1.120" + end);
+  slower.missing = "no row of it";
+  EXPECT_EQ(reason_of(slower), "no row of it" + end);
+  slower.note = "another";
+  EXPECT_EQ(judge_unfinished(slower, "interrupted").reason, "no row of it; another");
+  EXPECT_THAT(reason_of(evidence_for(all_reduce_of(8))), HasSubstr("0 pairs of launches, too few"));
+  EXPECT_THAT(reason_of(evidence_for(all_reduce_of(8))), EndsWith(end));
 }
 
 TEST(JudgeUnfinished, OnlyWhatNeedsNoMoreTimesIsJudged) {
