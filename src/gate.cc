@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti gate`: pass or fail against a recorded run, another build, or another backend.
+#include <array>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -160,13 +162,29 @@ harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, cons
   return report;
 }
 
+/// That each file can be written, and that no other option names it.
+Status check_files(const GateRequest& request) {
+  const std::array<std::pair<harness::FileOption, const char*>, 5> files{
+      {{{"--baseline", request.baseline}, nullptr},
+       {{"--suite", request.suite}, nullptr},
+       {{"--csv", request.csv}, ".gate.csv"},
+       {{"--junit", request.junit}, ".junit.xml"},
+       {{"--summary", request.summary}, ".summary.md"}}};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto& [file, ending] = files[i];
+    if (ending == nullptr) continue;
+    for (std::size_t j = 0; j < i; ++j) TUTTI_RETURN_IF_ERROR(harness::check_apart(files[j].first, file, ending));
+  }
+  for (const std::string& path : {request.junit, request.summary, request.csv}) {
+    if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(path));
+  }
+  return {};
+}
+
 int gate(const GateRequest& request) {
+  if (const Status status = check_files(request); !status.is_ok()) return complain(status);
   const auto plan = plan_of(request);
   if (!plan.is_ok()) return complain(plan.status());
-  for (const std::string& path : {request.junit, request.summary, request.csv}) {
-    if (path.empty()) continue;
-    if (const Status status = harness::check_writable(path); !status.is_ok()) return complain(status);
-  }
   auto launcher = Launcher::open(plan.value(), request);
   if (!launcher.is_ok()) return complain(launcher.status());
 

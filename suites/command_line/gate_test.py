@@ -312,6 +312,7 @@ class Mistakes(unittest.TestCase):
             (folder.path / "counts").write_text("3 5\n")
             (folder.path / "no.csv").write_text("a,b\n1,2\n")
             (folder.path / "base.csv").write_text("case\n")
+            (folder.path / "link").symlink_to("base.csv")
             (folder.path / "empty").mkdir()
             words = [str(word).replace("{here}", str(folder.path)) for word in arguments]
             result = support.run("gate", *words, "--suite", folder.path / "suite.toml", limit=20)
@@ -319,6 +320,16 @@ class Mistakes(unittest.TestCase):
             self.assertLessEqual(len(result.err.splitlines()), 5, result)
             for name in names:
                 self.assertIn(name, result.err, result)
+
+    def test_files_that_are_one(self):
+        base = ["--baseline", "{here}/base.csv"]
+        outputs = ["--csv", "--junit", "--summary"]
+        for i, other in enumerate(outputs):
+            for one in outputs[:i]:
+                self.refused(*base, one, "{here}/x", other, "{here}/./x", names=[f"{one} and {other} are both", "/x'", "did you mean"])
+            self.refused(*base, other, "{here}/base.csv", names=[f"--baseline and {other} are both", "base.csv'"])
+            self.refused(*base, other, "{here}/suite.toml", names=[f"--suite and {other} are both", "suite.toml'"])
+            self.refused(*base, other, "{here}/link", names=[f"--baseline and {other} are both"])
 
     def test_sides(self):
         self.refused(names=["--baseline", "--against"])
