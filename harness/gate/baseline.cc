@@ -123,6 +123,7 @@ std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) cons
   }
   std::vector<Row> launches;
   std::set<std::string> algorithms;
+  bool has_unchecked = false;
   std::string unlike;  // why a row of it cannot be compared, the first reason
   for (const Row& row : rows_) {
     if (row.backend != kOwnBackend || !is_of_case(one, row.case_id)) continue;
@@ -131,8 +132,8 @@ std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) cons
       continue;
     }
     algorithms.insert(row.algorithm);
-    const bool is_right = row.verdict == Verdict::ok || row.verdict == Verdict::unchecked;
-    if (is_right && row.time_median && *row.time_median > 0) launches.push_back(row);
+    has_unchecked |= row.verdict == Verdict::unchecked;
+    if (row.verdict == Verdict::ok && row.time_median && *row.time_median > 0) launches.push_back(row);
   }
   if (algorithms.size() > 1) {
     evidence.invalid = fmt::format("the baseline has it with {} algorithms ({}): name one in the suite",
@@ -141,7 +142,9 @@ std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) cons
   }
   if (launches.empty()) {
     const std::string other = other_ranks_as(rows_, one);
-    if (!algorithms.empty()) {
+    if (has_unchecked) {
+      evidence.invalid = "the baseline's result of it was not verified (--check none)";
+    } else if (!algorithms.empty()) {
       evidence.missing = "the baseline has no right result of it";
     } else if (!unlike.empty()) {
       evidence.invalid = unlike;

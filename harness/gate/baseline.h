@@ -2,7 +2,8 @@
 // A recorded run as the other side of the gate. What was recorded cannot be measured again, so its doubt stays: a
 // ratio's interval is wider by the interval of the recorded times; where these are of fewer than six launches, by how
 // far the launches of this side lie apart as well, since one launch says nothing of that. A cell that was recorded in
-// another state of the machine, on another machine or under other conditions (unusual.h) is invalid.
+// another state of the machine, on another machine or under other conditions (unusual.h) is invalid, and so is one
+// whose results nobody checked.
 #pragma once
 
 #include <optional>

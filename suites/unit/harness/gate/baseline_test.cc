@@ -74,6 +74,17 @@ TEST(Baseline, WhatCannotBeComparedIsInvalid) {
               HasSubstr("2 algorithms (ring, two_shot)"));
 }
 
+TEST(Baseline, WhatNobodyCheckedIsInvalid) {
+  const Case one = all_reduce_of(4096);
+  Row unchecked = row_with(one, 100);
+  unchecked.verdict = Verdict::unchecked;
+  EXPECT_EQ(evidence_against({unchecked}, one).invalid, "the baseline's result of it was not verified (--check none)");
+  Evidence evidence = evidence_for(one);
+  ASSERT_TRUE(Baseline({unchecked, row_with(one, 200)}).row_for(one, evidence).has_value()) << "one that was";
+  EXPECT_EQ(evidence.invalid, "");
+  EXPECT_EQ(evidence.recorded_launches, 1);
+}
+
 TEST(Baseline, WhatWasMeasuredUnderOtherConditionsIsInvalid) {
   const Case one = all_reduce_of(4096);
   const auto invalid_with = [&](const auto& change) {
