@@ -59,6 +59,20 @@ std::string why_not_comparable(const Row& row, const std::string& here) {
                      first.usual);
 }
 
+/// That a row's times can be times: one at least 0, and one above in its interval, which lies above 0.
+Status check_times(const Row& row) {
+  if (!row.time_median) return {};
+  const double median = *row.time_median;
+  const double low = row.time_ci_low.value_or(median);
+  const double high = row.time_ci_high.value_or(median);
+  const bool is_sound = median == 0 || (low > 0 && low <= median && median <= high);
+  if (is_sound) return {};
+  return error(Code::invalid_argument,
+               "it is damaged: of '{}' the time_median is {}, its interval time_ci_low to time_ci_high is {} to {}: "
+               "0 < low <= median <= high must hold",
+               shown(row.case_id), median, low, high);
+}
+
 /// A row that has all of the case but how its ranks run: not missing, but not comparable.
 std::string other_ranks_as(const std::vector<Row>& rows, const Case& one) {
   for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks}) {
@@ -90,6 +104,7 @@ Result<Baseline> Baseline::from_text(std::string_view text) {
   std::string here = fingerprint_of(machine);
   if (!text.starts_with('{')) {
     TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, rows_from_csv(text));
+    for (const Row& row : rows) TUTTI_RETURN_IF_ERROR(check_times(row));
     return Baseline(std::move(rows), {}, std::move(here));
   }
   const nlohmann::json record = parse_json(text);
@@ -99,6 +114,7 @@ Result<Baseline> Baseline::from_text(std::string_view text) {
   std::vector<Row> rows;
   for (const nlohmann::json& one : record["rows"]) {
     TUTTI_ASSIGN_OR_RETURN(Row row, row_from_json(one.dump()));
+    TUTTI_RETURN_IF_ERROR(check_times(row));
     rows.push_back(std::move(row));
   }
   std::string other = difference_of(record.value("machine", nlohmann::json()).dump(), machine);

@@ -24,7 +24,8 @@ class Baseline {
   /// `here`: the fingerprint of this machine; empty: whatever the rows say of theirs will do.
   explicit Baseline(std::vector<Row> rows, std::string other_machine = {}, std::string here = {})
       : rows_(std::move(rows)), other_machine_(std::move(other_machine)), here_(std::move(here)) {}
-  /// A CSV, or a JSON record, which also names its machine. Errors: invalid_argument naming what is wrong where.
+  /// A CSV, or a JSON record, which also names its machine. Errors: invalid_argument naming what is wrong where;
+  /// a time or an interval that no run can have measured is.
   [[nodiscard]] static Result<Baseline> from_text(std::string_view text);
   /// The same of a file. Errors: invalid_argument naming the path and the reason.
   [[nodiscard]] static Result<Baseline> read(const std::string& path);

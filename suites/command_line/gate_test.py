@@ -305,13 +305,15 @@ class Interrupted(Gate):
 
 
 class Mistakes(unittest.TestCase):
-    def refused(self, *arguments, names, code=USAGE, suite=SMALL):
+    def refused(self, *arguments, names, code=USAGE, suite=SMALL, times=""):
         with support.Run("--version") as folder:
             folder.wait(20)
             (folder.path / "suite.toml").write_text(suite.replace("{here}", str(folder.path)))
             (folder.path / "counts").write_text("3 5\n")
             (folder.path / "no.csv").write_text("a,b\n1,2\n")
             (folder.path / "base.csv").write_text("case\n")
+            (folder.path / "damaged.csv").write_text("case,backend,algorithm,verdict,time_median,time_ci_low,time_ci_high\n"
+                                                     f"x,tutti,ring,ok,{times}\n")
             (folder.path / "link").symlink_to("base.csv")
             (folder.path / "empty").mkdir()
             words = [str(word).replace("{here}", str(folder.path)) for word in arguments]
@@ -351,6 +353,10 @@ class Mistakes(unittest.TestCase):
         self.refused(*base, suite=v_form, names=["suite.toml", "line 1", "counts", "a file", "one-heavy"])
         cell = "gather_v/shm/float/none/P2.processes/root0/64B.file-1a2b3c4d/out/private/isolated"
         self.refused(*base, suite=f"cells = ['{cell}']", names=["suite.toml", cell, "a file", "one-heavy"])
+
+    def test_damaged_baseline(self):
+        for times, told in [("100,0,101", "time_ci_high is 0 to 101"), ("-1,,", "time_median is -1")]:
+            self.refused("--baseline", "{here}/damaged.csv", times=times, names=["damaged.csv", "of 'x'", told])
 
     def test_values(self):
         base = ["--baseline", "{here}/base.csv"]

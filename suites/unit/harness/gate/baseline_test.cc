@@ -115,6 +115,25 @@ TEST(Baseline, WhatWasMeasuredUnderOtherConditionsIsInvalid) {
   EXPECT_EQ(Baseline({cold, row_with(one, 100)}).row_for(one, evidence)->time_median, 100) << "those that can be";
 }
 
+TEST(Baseline, TimesThatNobodyMeasuredAreDamage) {
+  const auto message_of = [](std::optional<double> median, std::optional<double> low, std::optional<double> high) {
+    Row row = row_with(all_reduce_of(4096), 100);
+    row.time_median = median;
+    row.time_ci_low = low;
+    row.time_ci_high = high;
+    return std::string(Baseline::from_text(csv_header() + "\n" + csv_row(row) + "\n").status().message());
+  };
+  EXPECT_EQ(message_of(100, 99, 101), "");
+  EXPECT_EQ(message_of(100, 100, 100), "");
+  EXPECT_EQ(message_of(100, {}, {}), "") << "too few samples for an interval";
+  EXPECT_EQ(message_of({}, {}, {}), "") << "skipped";
+  const std::string id = row_with(all_reduce_of(4096), 1).case_id;
+  for (const auto& [median, low, high] : {std::tuple{100, 0, 101}, {100, -1, 101}, {100, 101, 102}, {100, 98, 99}}) {
+    EXPECT_THAT(message_of(median, low, high), HasSubstr(fmt::format("damaged: of '{}' the time_median is 100", id)));
+  }
+  EXPECT_THAT(message_of(-100, {}, {}), HasSubstr(fmt::format("damaged: of '{}' the time_median is -100", id)));
+}
+
 TEST(Baseline, OfAnotherMachineIsInvalid) {
   const Machine here{.cpu_model = "A", .cores_allowed = 2};
   EXPECT_EQ(difference_of(R"({"cpu_model": "A", "cores_allowed": 2})", here), "");
