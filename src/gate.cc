@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti gate`: pass or fail against a recorded run, another build, or another backend.
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -64,6 +65,18 @@ class Launcher {
     return launched;
   }
 
+  /// Says in every row of the CSV how many launches there were. Rows in a pipe, or behind a link, stay as they are.
+  Status end() {
+    std::error_code ignored;
+    if (!csv_ || !std::filesystem::is_regular_file(std::filesystem::symlink_status(request_.csv, ignored))) return {};
+    std::string text = harness::csv_header() + "\n";
+    for (Row& row : kept_) {
+      row.launches = launches_;
+      text += harness::csv_row(row) + "\n";
+    }
+    return harness::replace_file(Code::io, request_.csv, text);
+  }
+
   [[nodiscard]] const harness::Interrupts& interrupts() const { return *interrupts_; }
   [[nodiscard]] bool has_crashed() const { return has_crashed_; }
 
@@ -92,12 +105,15 @@ class Launcher {
            kStartAndEnd;
   }
 
-  /// In the form of `run`, so that the file is a baseline for the next time.
+  /// In the form of `run`, so that the file is a baseline for the next time. How many launches there will be is not
+  /// known yet: `launches` is of those so far.
   Status keep(std::span<const Row> rows) {
     ++launches_;
+    if (!csv_) return {};
     for (Row row : rows) {
       row.launch = row.launches = launches_;
-      if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
+      TUTTI_RETURN_IF_ERROR(csv_->write(row));
+      kept_.push_back(std::move(row));
     }
     return {};
   }
@@ -106,6 +122,7 @@ class Launcher {
   const GateRequest& request_;
   std::unique_ptr<harness::Interrupts> interrupts_ = std::make_unique<harness::Interrupts>();
   std::optional<harness::CsvFile> csv_;
+  std::vector<Row> kept_;  ///< the rows in it
   std::int64_t launches_ = 0;
   bool has_crashed_ = false;
 };
@@ -208,7 +225,9 @@ int gate(const GateRequest& request) {
   const std::string unfinished = unfinished_text(course, place);
   const harness::GateReport report =
       report_of(plan.value(), costs.is_ok() ? costs.value() : GateCosts(), contest, unfinished);
-  const Status written = write_reports(request, report);
+  const Status ended = launcher.value().end();
+  Status written = write_reports(request, report);
+  if (written.is_ok()) written = ended;
   for (const harness::LeftOut& item : plan.value().left_out)
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);
   if (!written.is_ok()) complain(written);

@@ -133,6 +133,8 @@ class Verdicts(Gate):
         self.assertEqual(result.code, expected_code(table.values()), result)
         self.assertGreaterEqual(len(self.rows), 2 * 8, "two launches of this build in each of eight blocks")
         self.assertEqual({row["verdict"] for row in self.rows}, {"ok"})
+        self.assertEqual([int(row["launch"]) for row in self.rows], list(range(1, len(self.rows) + 1)))
+        self.assertEqual({int(row["launches"]) for row in self.rows}, {len(self.rows)}, "how many there were in all")
 
     def test_a_baseline_of_another_machine_or_other_conditions_is_invalid(self):
         def prepare(path):
