@@ -73,6 +73,20 @@ Status check_times(const Row& row) {
                shown(row.case_id), median, low, high);
 }
 
+/// That a CSV has what tells a right result and its time; every version's has.
+Status check_columns(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, column_names_of_csv(text));
+  const auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  std::vector<std::string_view> missing;
+  for (const std::string_view name : {"backend", "algorithm", "verdict", "time_median"}) {
+    if (!has(name)) missing.push_back(name);
+  }
+  if (missing.empty()) return {};
+  return error(Code::invalid_argument, "it has no column '{}': {}", fmt::join(missing, "', '"),
+               has("global_us") ? "it looks like what `tutti run --samples` wrote; --csv writes the rows"
+                                : "this is no CSV of `tutti run` or `tutti gate`");
+}
+
 /// A row that has all of the case but how its ranks run: not missing, but not comparable.
 std::string other_ranks_as(const std::vector<Row>& rows, const Case& one) {
   for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks}) {
@@ -104,6 +118,7 @@ Result<Baseline> Baseline::from_text(std::string_view text) {
   std::string here = fingerprint_of(machine);
   if (!text.starts_with('{')) {
     TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, rows_from_csv(text));
+    TUTTI_RETURN_IF_ERROR(check_columns(text));
     for (const Row& row : rows) TUTTI_RETURN_IF_ERROR(check_times(row));
     return Baseline(std::move(rows), {}, std::move(here));
   }

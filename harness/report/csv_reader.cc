@@ -137,6 +137,12 @@ Result<std::vector<Row>> rows_from_csv(std::string_view text) {
   return rows;
 }
 
+Result<std::vector<std::string>> column_names_of_csv(std::string_view text) {
+  Reader reader(text);
+  TUTTI_ASSIGN_OR_RETURN(Record header, reader.next());
+  return std::move(header.fields);
+}
+
 Result<std::vector<Row>> read_csv(const std::string& path) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path));
   auto rows = rows_from_csv(text);

@@ -16,6 +16,9 @@ namespace tutti::harness {
 /// A last line that is not complete is one of them.
 [[nodiscard]] Result<std::vector<Row>> rows_from_csv(std::string_view text);
 
+/// What its first line names. Errors: invalid_argument, that the line is not complete.
+[[nodiscard]] Result<std::vector<std::string>> column_names_of_csv(std::string_view text);
+
 /// Errors: invalid_argument naming the path and the reason, or what rows_from_csv says.
 [[nodiscard]] Result<std::vector<Row>> read_csv(const std::string& path);
 

@@ -313,7 +313,8 @@ class Mistakes(unittest.TestCase):
             (folder.path / "suite.toml").write_text(suite.replace("{here}", str(folder.path)))
             (folder.path / "counts").write_text("3 5\n")
             (folder.path / "no.csv").write_text("a,b\n1,2\n")
-            (folder.path / "base.csv").write_text("case\n")
+            (folder.path / "base.csv").write_text("case,backend,algorithm,verdict,time_median\n")
+            (folder.path / "samples.csv").write_text("case,launch,index,valid,global_us\nx,1,0,1,2.5\n")
             (folder.path / "damaged.csv").write_text("case,backend,algorithm,verdict,time_median,time_ci_low,time_ci_high\n"
                                                      f"x,tutti,ring,ok,{times}\n")
             (folder.path / "link").symlink_to("base.csv")
@@ -340,6 +341,7 @@ class Mistakes(unittest.TestCase):
         self.refused("--baseline", "{here}/base.csv", "--against", "openmpi", names=["either"])
         self.refused("--baseline", "{here}/nothing.csv", names=["--baseline", "nothing.csv", "No such file"])
         self.refused("--baseline", "{here}/no.csv", names=["no.csv", "no column 'case'"])
+        self.refused("--baseline", "{here}/samples.csv", names=["samples.csv", "'time_median'", "--samples"])
         self.refused("--against", "{here}/empty", names=["no build of tutti", "bin/tutti"])
         self.refused("--against", "opnmpi", names=["'opnmpi' is no folder"])
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/report/csv.h"
+#include "harness/report/samples.h"
 #include "suites/unit/harness/gate/evidence.h"
 
 namespace tutti::harness {
@@ -132,6 +133,18 @@ TEST(Baseline, TimesThatNobodyMeasuredAreDamage) {
     EXPECT_THAT(message_of(median, low, high), HasSubstr(fmt::format("damaged: of '{}' the time_median is 100", id)));
   }
   EXPECT_THAT(message_of(-100, {}, {}), HasSubstr(fmt::format("damaged: of '{}' the time_median is -100", id)));
+}
+
+TEST(Baseline, AFileWithoutTheColumnsThatItNeedsIsNone) {
+  const auto message_of = [](const std::string& text) {
+    return std::string(Baseline::from_text(text).status().message());
+  };
+  EXPECT_EQ(message_of("case,backend,algorithm,verdict,time_median\n"), "");
+  EXPECT_THAT(message_of("case,algorithm,time_median\n"),
+              HasSubstr("it has no column 'backend', 'verdict': this is no"));
+  EXPECT_THAT(message_of(samples_header() + "\n"),
+              HasSubstr("no column 'backend', 'algorithm', 'verdict', 'time_median': it looks like what `tutti run "
+                        "--samples` wrote"));
 }
 
 TEST(Baseline, OfAnotherMachineIsInvalid) {
