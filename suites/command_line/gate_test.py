@@ -482,6 +482,22 @@ class Templates(unittest.TestCase):
                 run("git", "clean", "--quiet", "-ffdx")  # as runners do between jobs
                 run("bash", "-e", "-c", "\n".join(lines))
 
+    def test_reports_of_an_earlier_job_are_gone_before_anything_can_fail(self):
+        """Else a job that ends early shows those in place of its own."""
+        for name in ["github-actions.yml", "gitlab-ci.yml", "Jenkinsfile"]:
+            text = (support.SOURCE / "ci" / name).read_text()
+            written = re.findall(r"--(?:junit|summary|csv) (\S+)", text)
+            self.assertEqual(len(written), 3, name)
+            lines = [re.sub("^ *(- )?", "", line) for line in text.splitlines()]
+            commands = [line for line in lines if re.match("(rm|apt-get|git|scripts|cmake|build)[ /]", line)]
+            with self.subTest(name), support.Run("--version") as folder:
+                folder.wait(20)
+                for file in written:
+                    (folder.path / file).write_text("of yesterday")
+                self.assertTrue(commands[0].startswith("rm -f "), commands[0])
+                subprocess.run(["bash", "-e", "-c", commands[0]], cwd=folder.path, check=True, timeout=20)
+                self.assertEqual([file for file in written if (folder.path / file).exists()], [])
+
     def test_yaml_is_valid(self):
         try:
             import yaml
