@@ -499,15 +499,19 @@ class Options(Sweep):
             _, rows = one.rows()
             header, samples = support.read_csv(one.path / "samples.csv")
         self.assertEqual(header, "case launch index valid global_us last_arrival_us skew_us arrived_last finished_last "
-                                 "rank_us late_us".split())
+                                 "rank_us late_us block why".split())
         for row in rows:
             mine = [s for s in samples if (s["case"], s["launch"]) == (row["case"], row["launch"])]
             self.assertEqual([int(s["index"]) for s in mine], list(range(len(mine))))
+            blocks = [int(s["block"]) for s in mine]
+            self.assertEqual(sorted(set(blocks)), list(range(blocks[-1] + 1)))
+            self.assertEqual(blocks, sorted(blocks))
             valid = [float(s["global_us"]) for s in mine if s["valid"] == "1"]
             self.assertEqual(len(valid), int(row["samples"]), row)
             self.assertTrue(math.isclose(min(valid), float(row["time_min"]), rel_tol=1e-4), row)
             self.assertTrue(math.isclose(max(valid), float(row["time_max"]), rel_tol=1e-4), row)
             for s in mine:
+                self.assertIn((s["valid"], s["why"]), [("1", ""), ("0", "late"), ("0", "state")])
                 ranks = [float(value) for value in s["rank_us"].split()]
                 self.assertEqual(len(ranks), 3)
                 self.assertLessEqual(max(ranks), float(s["global_us"]) * 1.0001)
