@@ -42,11 +42,13 @@ TEST(RunCommand, EndsWithThisProcess) {
   EXPECT_EQ(run_command({"sleep", "100"}, 60s, interrupts).status().code(), Code::aborted);
 }
 
+/// What a shell does as a program of which one row comes.
+const std::string kWriteARow =
+    "while [ \"$1\" != --csv ]; do shift; done; printf 'case,time_median\\nx,2.5\\n' > \"$2\"; ";
+
 TEST(RunProgram, GivesTheRowsAsFarAsTheyCame) {
   const Interrupts interrupts;
-  const std::string write =
-      "while [ \"$1\" != --csv ]; do shift; done; printf 'case,time_median\\nx,2.5\\n' > \"$2\"; exit 5";
-  const auto run = run_program({"sh", "-c", write, "tutti"}, 60s, interrupts);
+  const auto run = run_program({"sh", "-c", kWriteARow + "exit 5", "tutti"}, 60s, interrupts);
   ASSERT_TRUE(run.is_ok()) << run.status().message();
   EXPECT_EQ(run.value().exit_code, 5);
   ASSERT_EQ(run.value().rows.size(), 1U);
@@ -55,9 +57,7 @@ TEST(RunProgram, GivesTheRowsAsFarAsTheyCame) {
 
 TEST(RunProgram, OneThatHangsIsLateAndLeavesTheRowsThatItHad) {
   const Interrupts interrupts;
-  const std::string write =
-      "while [ \"$1\" != --csv ]; do shift; done; printf 'case,time_median\\nx,2.5\\n' > \"$2\"; exec sleep 100";
-  const auto run = run_program({"sh", "-c", write, "tutti"}, 1s, interrupts);
+  const auto run = run_program({"sh", "-c", kWriteARow + "exec sleep 100", "tutti"}, 1s, interrupts);
   ASSERT_TRUE(run.is_ok()) << run.status().message();
   EXPECT_EQ(run.value().late, "did not end within 1 s and was ended");
   EXPECT_EQ(run.value().rows.size(), 1U);

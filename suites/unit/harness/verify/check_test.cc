@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 TEST(VerifyOutput, AcceptsWhatIsRightForEveryDtypeAndOp) {
   for (const Operation& operation : every_all_reduce()) {
-    const CheckResult result = verify(operation, 3, weighted(operation, 0, 1));
+    const CheckResult result = verify(operation, 3, weighted(operation, {0}, 1));
     EXPECT_TRUE(result.is_ok()) << name_of(operation) << ": " << result.text();
     EXPECT_EQ(result.checked, 10000);
   }

@@ -3,6 +3,7 @@
 // contributed another number of times than once, by arithmetic of their own.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -52,9 +53,9 @@ inline Operation broadcast(Count count = 5000) {
   return {.problem = {.collective = Collective::broadcast, .ranks = 4, .root = 2}, .count = count, .salt = 8};
 }
 
-/// What all_reduce gives where `suspect` contributes `weight` times, by arithmetic of this test.
+/// What all_reduce gives where each of `suspects` contributes `weight` times, by arithmetic of these tests.
 template <class T>
-T weighted_element(const std::vector<T>& column, Op op, int suspect, int weight) {
+T weighted_element(const std::vector<T>& column, Op op, const std::vector<int>& suspects, int weight) {
   // Numbers in double, where the inputs' results are exact; integers and their bits modulo 2^64.
   using Wide = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
   const auto wide = [](T value) {
@@ -70,7 +71,8 @@ T weighted_element(const std::vector<T>& column, Op op, int suspect, int weight)
   };
   std::vector<Wide> values;
   for (std::size_t rank = 0; rank < column.size(); ++rank) {
-    const int times = static_cast<int>(rank) == suspect ? weight : 1;
+    const bool is_suspect = std::ranges::count(suspects, static_cast<int>(rank)) > 0;
+    const int times = is_suspect ? weight : 1;
     const auto factor = static_cast<Wide>(op == Op::premul_sum ? factor_of(static_cast<int>(rank)) : 1);
     for (int i = 0; i < times; ++i) values.push_back(wide(column[rank]) * factor);
   }
@@ -105,7 +107,7 @@ T weighted_element(const std::vector<T>& column, Op op, int suspect, int weight)
 }
 
 template <class T>
-std::vector<std::byte> weighted_output(const Operation& operation, int suspect, int weight) {
+std::vector<std::byte> weighted_output(const Operation& operation, const std::vector<int>& suspects, int weight) {
   const auto n = static_cast<std::size_t>(operation.count);
   std::vector<std::vector<T>> inputs;
   for (int rank = 0; rank < operation.problem.ranks; ++rank) {
@@ -116,14 +118,14 @@ std::vector<std::byte> weighted_output(const Operation& operation, int suspect, 
   for (std::size_t i = 0; i < n; ++i) {
     std::vector<T> column;
     for (const auto& input : inputs) column.push_back(input[i]);
-    result[i] = weighted_element(column, operation.op, suspect, weight);
+    result[i] = weighted_element(column, operation.op, suspects, weight);
   }
   const auto bytes = std::as_bytes(std::span(result));
   return {bytes.begin(), bytes.end()};
 }
-inline std::vector<std::byte> weighted(const Operation& operation, int suspect, int weight) {
+inline std::vector<std::byte> weighted(const Operation& operation, const std::vector<int>& suspects, int weight) {
   return visit_dtype(operation.dtype,
-                     [&]<class T>(std::type_identity<T>) { return weighted_output<T>(operation, suspect, weight); });
+                     [&]<class T>(std::type_identity<T>) { return weighted_output<T>(operation, suspects, weight); });
 }
 
 inline std::vector<Operation> every_all_reduce() {
