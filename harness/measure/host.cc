@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <sched.h>
+#include <thread>
 
 namespace tutti::harness {
 namespace {
@@ -17,12 +18,18 @@ constexpr std::int64_t kSlackPerHostYieldingNs = 3000;
 constexpr std::int64_t kMostSlackTimes = 16;
 constexpr std::int64_t kInTimeNs = 1000;
 constexpr std::int64_t kInTimeYieldingNs = 10'000'000;  // two to three time slices of the scheduler
+constexpr int kTurnsBeforeNaps = 64;
+constexpr std::chrono::microseconds kNap{50};
 
 }  // namespace
 
-void Host::relax() const {
+void Host::relax(int turn) const {
   if (options_.yields) {
-    sched_yield();
+    if (options_.naps && turn >= kTurnsBeforeNaps) {
+      std::this_thread::sleep_for(kNap);
+    } else {
+      sched_yield();
+    }
     return;
   }
 #if defined(__x86_64__)
@@ -39,11 +46,10 @@ template <class Predicate>
 Status Host::wait_until(Predicate is_done, const char* what, int whom) {
   if (is_done()) return {};
   const std::int64_t deadline = monotonic_ns() + options_.timeout.count();
-  for (;;) {
-    for (int i = 0; i < kTurnsBetweenChecks; ++i) {
-      relax();
-      if (is_done()) return {};
-    }
+  for (int turn = 1;; ++turn) {
+    relax(turn);
+    if (is_done()) return {};
+    if (turn % kTurnsBetweenChecks != 0) continue;
     TUTTI_RETURN_IF_ERROR(check_abort());
     if (monotonic_ns() >= deadline) return error(Code::timeout, "rank {} did not come to {}", whom, what);
   }

@@ -30,6 +30,7 @@ struct HostOptions {
   int job_ranks = 1;
   std::vector<int> ranks;  ///< of this host
   bool yields = false;     ///< ranks outnumber cores: waits yield at once instead of spinning
+  bool naps = false;       ///< and sleep after a while: nothing is timed, and others may need the core
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
   /// Beyond it, before an operation is given up here: the launcher, which watches the same deadline, sees the memory
   /// that processes share and knows more. It sees nothing of ranks in one process.
@@ -99,8 +100,8 @@ class Host {
   void settle();
   void set_case(std::uint32_t index) { case_index_ = index; }
 
-  /// One turn of a waiting loop.
-  void relax() const;
+  /// A turn of a waiting loop, by its number.
+  void relax(int turn = 0) const;
   /// For the slow part of a waiting loop. Errors: aborted when the job was given up.
   [[nodiscard]] Status check_abort() const;
 

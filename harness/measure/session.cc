@@ -57,6 +57,7 @@ HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
     std::iota(options.ranks.begin(), options.ranks.end(), 0);
   }
   options.yields = is_crowded;
+  options.naps = spec.mode == SessionSpec::Mode::check;
   if (spec.ranks_as != RanksAs::processes) options.grace = {};
   return options;
 }

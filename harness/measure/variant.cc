@@ -243,7 +243,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
       --pending;
     }
     if (pending == 0) break;
-    if (unposted == 0) host_->relax();
+    if (unposted == 0) host_->relax(turn);
     if (turn % kTurnsBetweenChecks != 0) continue;
     TUTTI_RETURN_IF_ERROR(host_->check_abort());
     if (monotonic_ns() >= deadline) return overdue(times);
