@@ -87,9 +87,10 @@ class Launcher {
     const bool is_mine = side == GateSide::mine;
     std::vector<std::string> words{is_mine ? harness::resolve_program("/proc/self/exe") : plan_.program};
     for (std::string& word : harness::run_arguments(group)) words.push_back(std::move(word));
-    constexpr std::chrono::milliseconds kStart{200};  // of ranks, before the first cell: not the cells' time
+    // Before the first cell, of processes: not the cells' time.
+    const std::chrono::milliseconds start{group.cases.front().ranks_as == harness::RanksAs::processes ? 200 : 0};
     const auto milliseconds =
-        std::chrono::ceil<std::chrono::milliseconds>(plan_.cell_time * group.cases.size()) + kStart;
+        std::chrono::ceil<std::chrono::milliseconds>(plan_.cell_time * group.cases.size()) + start;
     const std::string backends = plan_.backend.empty() ? "tutti" : "tutti," + plan_.backend;
     words.insert(words.end(), {"--backends", backends, "--seed", fmt::to_string(seed), "--timeout", request_.timeout,
                                "--budget", fmt::format("{}ms", milliseconds.count()), "--no-limit"});

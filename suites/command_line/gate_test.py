@@ -33,7 +33,7 @@ QUICK = ["--cell-time", "20ms"]
 OUTPUTS = ["--junit", "{folder}/gate.xml", "--summary", "{folder}/gate.md", "--csv", "{folder}/rows.csv"]
 
 # Another build: writes a row for each size that it is asked for, with the time of @TIME@, or what stands in its place.
-SCRIPT = """#!/usr/bin/env python3
+SCRIPT = """#!/usr/bin/env -S python3 -S -E
 import csv, sys
 words = sys.argv[1:]
 @LISTED@

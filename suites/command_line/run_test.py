@@ -168,7 +168,7 @@ class VForms(Sweep):
     @support.needs_openmpi
     def test_own_and_open_mpi_with_uneven_counts(self):
         result, rows = self.sweep(*V_FORMS, "--backends", "tutti,openmpi", "--ranks", "3", "--counts", "ramp",
-                                  "--sizes", "48,6000", "--budget", "5s")
+                                  "--sizes", "48,6000", "--budget", "2s")
         self.assert_all_ok(rows, result)
         self.assertEqual({(row["collective"], row["backend"], row["bytes"], row["count"], row["counts"]) for row in rows},
                          {(form, backend, str(size), str(size // 4 // 2), "ramp")
@@ -223,14 +223,14 @@ class VForms(Sweep):
 
 class Options(Sweep):
     def test_one_rank(self):
-        result, rows = self.sweep("all", "--ranks", "1", "--sizes", "8,4K", "--budget", "2s")
+        result, rows = self.sweep("all", "--ranks", "1", "--sizes", "8,4K", "--budget", "1s")
         self.assert_all_ok(rows, result)
         self.assertEqual({row["ranks"] for row in rows}, {"1"})
         self.assertEqual({row["collective"] for row in rows}, set(COLLECTIVES))
 
     def test_threads(self):
         result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "3", "--ranks-as", "threads",
-                                  "--sizes", "8,4K", "--budget", "2s")
+                                  "--sizes", "8,4K", "--budget", "1s")
         self.assert_all_ok(rows, result)
         self.assertEqual({(row["ranks_as"], row["transport"]) for row in rows}, {("threads", "local")})
         self.assertEqual(len(rows), 2 * len(BUS_FACTOR) + 1)
@@ -331,7 +331,7 @@ class Options(Sweep):
 
     def test_placements(self):
         result, rows = self.sweep(*BUS_FACTOR, "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--placement",
-                                  "in,out", "--budget", "2s")
+                                  "in,out", "--budget", "1s")
         self.assert_all_ok(rows, result)
         placements = sorted((row["collective"], row["placement"]) for row in rows)
         self.assertEqual(placements, [(name, place) for name in sorted(BUS_FACTOR) for place in ["in", "out"]])
@@ -343,14 +343,14 @@ class Options(Sweep):
 
     def test_shared_buffers(self):
         result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64K", "--buffers",
-                                  "private,shared", "--budget", "2s")
+                                  "private,shared", "--budget", "1s")
         self.assert_all_ok(rows, result)
         self.assertEqual([row["buffers"] for row in rows].count("shared"), 2 * len(BUS_FACTOR))
         self.assertEqual([row["buffers"] for row in rows].count("private"), 2 * len(BUS_FACTOR))
 
     def test_all_algorithms(self):
         result, rows = self.sweep("all,pingpong", "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--algorithms",
-                                  "all", "--budget", "2s")
+                                  "all", "--budget", "1s")
         self.assert_all_ok(rows, result)
         listed = json.loads(support.run("list", "--json").out)["algorithms"]
         self.assertEqual(sorted((row["collective"], row["algorithm"]) for row in rows),
@@ -365,7 +365,7 @@ class Options(Sweep):
 
     def test_all_dtypes_and_ops(self):
         result, rows = self.sweep("all_reduce", "broadcast", "--backends", "tutti", "--ranks", "2", "--sizes", "256",
-                                  "--dtypes", "all", "--ops", "all", "--budget", "2s")
+                                  "--dtypes", "all", "--ops", "all", "--budget", "1s")
         self.assert_all_ok(rows, result)
         everything = json.loads(support.run("list", "--json").out)
         bits = {"band", "bor", "bxor"}  # of integers only
@@ -377,7 +377,7 @@ class Options(Sweep):
 
     def test_streaming_samples_are_loops_of_every_backend(self):
         _, rows = self.sweep("all_reduce", "barrier", "--ranks", "2", "--sizes", "8,4K", "--placement", "out,in",
-                             "--cadence", "streaming", "--budget", "2s")
+                             "--cadence", "streaming", "--budget", "1s")
         for row in rows:
             self.assertEqual((row["cadence"], row["verdict"]), ("streaming", "ok"), row)
             self.assertTrue(row["case"].endswith("/streaming"), row)
@@ -392,7 +392,7 @@ class Options(Sweep):
                                            ("last", {"last timed", "last further"}, "ok"),
                                            ("none", {""}, "unchecked")):
             result, rows = self.sweep("all_reduce", "barrier", "--ranks", "2", "--sizes", "8,64K", "--placement", "out,in",
-                                      "--cadence", "streaming", "--check", which, "--budget", "2s")
+                                      "--cadence", "streaming", "--check", which, "--budget", "1s")
             self.assertEqual({row["verdict"] for row in rows}, {verdict}, rows)
             self.assertEqual({row["checked_on"] for row in rows}, checked_on, rows)
             self.assertIn(f"{len(rows)} {verdict}", result.out)
@@ -402,7 +402,7 @@ class Options(Sweep):
             collectives = ["all_reduce"] if state == "rotate" else ["broadcast", "all_reduce", "barrier"]
             sizes = "64K" if state == "rotate" else "8,64K"  # every call reads a part of twice the cache
             result, rows = self.sweep(*collectives, "--ranks", "2", "--sizes", sizes, "--cache", state, "--buffers",
-                                      "private,shared", "--budget", "2s")
+                                      "private,shared", "--budget", "1s")
             self.assertEqual({row["buffer_sets"] for row in rows}, {"16"} if state == "rotate" else {""}, rows)
             self.assertEqual({(row["cache"], row["verdict"]) for row in rows}, {(state, "ok")}, result)
             self.assertEqual(f"# measured with cache {state}\n" in result.out, state != "hot", result)
@@ -522,7 +522,7 @@ class Options(Sweep):
 
     def test_the_limit_has_samples_and_can_be_left_out(self):
         _, rows = self.sweep("all_gather_v", "all_to_all", "--backends", "tutti", "--ranks", "3", "--sizes", "64K",
-                             "--counts", "ramp", "--placement", "out,in", "--ranks-as", "threads", "--budget", "2s")
+                             "--counts", "ramp", "--placement", "out,in", "--ranks-as", "threads", "--budget", "1s")
         self.assertEqual([row["limit_time"] != "" for row in rows], [True, True, True, False], rows)
         with support.Run("run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--budget", "1s",
                          "--samples", "{folder}/samples.csv") as one:
