@@ -107,7 +107,7 @@ std::map<std::string, std::vector<TrialResult>> results_by_place(const Case& wha
 }
 
 TEST(TrialOfPlaces, FaultsAreFoundAndNamedInPlaceAndOnSharedBuffers) {
-  for (const auto [collective, fault] : {std::pair(Collective::all_reduce, Fault::missing_rank),
+  for (const auto& [collective, fault] : {std::pair(Collective::all_reduce, Fault::missing_rank),
                                          std::pair(Collective::all_gather, Fault::write_past_end),
                                          std::pair(Collective::reduce_scatter, Fault::flipped_bit),
                                          std::pair(Collective::reduce_scatter, Fault::overwritten_input)}) {
