@@ -34,6 +34,15 @@ inline void fetch_to_write(const void* line) {
 #endif
 }
 
+/// A processor that expects to go on loads what comes later at once. Not across this.
+inline void load_nothing_ahead() {
+#if defined(__x86_64__)
+  __builtin_ia32_lfence();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
 /// [0, bytes) of `source` to `destination`, 1 <= bytes <= kLineBytes, by two overlapping moves: no call and no loop.
 inline void copy_small(std::byte* destination, const std::byte* source, std::size_t bytes) {
   const auto both_ends = [&]<std::size_t width>(std::integral_constant<std::size_t, width>) {
@@ -129,7 +138,7 @@ class CpuMachine {
     }
     if ((op.marks & mark_identifies) != 0) line.hash = hash_;
     line.flag.store(flag_base_ | op.phase, std::memory_order_release);
-    fetch_to_write(next_line_);
+    load_nothing_ahead();  // a peer's line that is fetched while the peer writes it has to go back to it first
   }
 
   [[nodiscard]] bool channels_ready(const PlanOp& op, const PlanOperand* operand);
@@ -175,6 +184,7 @@ class CpuMachine {
   [[nodiscard]] bool heard(const Awaited& from, std::uint64_t wanted) {
     const FlagLine& line = at_generation(from.lines);
     if (line.flag.load(std::memory_order_acquire) < wanted && !await(line.flag, wanted)) return false;
+    fetch_to_write(next_line_);  // it comes during the local work before the next announcement
     if (line.hash == hash_) return true;
     fail_on_mismatch(from.rank);
     return false;
