@@ -23,6 +23,7 @@ int refuse_job(const CLI::App& program) {
   if (!starts_ranks || !world.is_ok()) return exit_ok;
   const bool is_under_mpirun = world.value().started_by.starts_with("mpirun");  // which starts no mpirun again
   if (world.value().processes == 1 && !is_under_mpirun) return exit_ok;
+  let_the_first_speak(world.value());
   if (world.value().process > 0) return exit_usage;
   return complain(error(Code::invalid_argument,
                         "`tutti` joins no job, and {} has started {} of it: start it once and by itself, its ranks it "

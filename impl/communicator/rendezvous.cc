@@ -3,8 +3,10 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -173,6 +175,11 @@ Result<World> world_from_environment() {
     const char* text = std::getenv(name.c_str());
     return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string>(text);
   });
+}
+
+void let_the_first_speak(const World& world) {
+  constexpr std::chrono::milliseconds kToSpeak(500);
+  if (world.process > 0) std::this_thread::sleep_for(kToSpeak);
 }
 
 }  // namespace tutti

@@ -34,4 +34,8 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// The same of this process's environment.
 [[nodiscard]] Result<World> world_from_environment();
 
+/// For what every process of a job finds out by itself and the first tells: the others call this before they fail. mpirun
+/// ends all processes as soon as one has failed, and the first may not have spoken by then.
+void let_the_first_speak(const World& world);
+
 }  // namespace tutti

@@ -253,16 +253,20 @@ int main_of(int argc, char** argv) {
   const auto world = world_from_environment();
   if (!world.is_ok()) return complain(argv[0], world.status());
   const bool is_first = world.value().process == 0;
-  auto settings = parse_flags(argc, argv);
   // One of all that were started alike says what is wrong.
-  if (!settings.is_ok()) return is_first ? complain(argv[0], settings.status()) : exit_code_of(settings.status());
+  const auto refuse = [&](const Status& why) {
+    let_the_first_speak(world.value());
+    return is_first ? complain(argv[0], why) : exit_code_of(why);
+  };
+  auto settings = parse_flags(argc, argv);
+  if (!settings.is_ok()) return refuse(settings.status());
   if (settings.value().wants_help || settings.value().wants_version) {
     if (!is_first) return exit_ok;
     fmt::print("{}", settings.value().wants_help ? help_text(program.value()) : version() + "\n");
     return exit_ok;
   }
   const auto least = complete(settings.value(), program.value(), world.value());
-  if (!least.is_ok()) return is_first ? complain(argv[0], least.status()) : exit_code_of(least.status());
+  if (!least.is_ok()) return refuse(least.status());
   const auto code = run(program.value(), std::move(settings).value(), world.value(), least.value(), argc, argv);
   return code.is_ok() ? code.value() : complain(argv[0], code.status());
 }
