@@ -108,9 +108,9 @@ std::map<std::string, std::vector<TrialResult>> results_by_place(const Case& wha
 
 TEST(TrialOfPlaces, FaultsAreFoundAndNamedInPlaceAndOnSharedBuffers) {
   for (const auto& [collective, fault] : {std::pair(Collective::all_reduce, Fault::missing_rank),
-                                         std::pair(Collective::all_gather, Fault::write_past_end),
-                                         std::pair(Collective::reduce_scatter, Fault::flipped_bit),
-                                         std::pair(Collective::reduce_scatter, Fault::overwritten_input)}) {
+                                          std::pair(Collective::all_gather, Fault::write_past_end),
+                                          std::pair(Collective::reduce_scatter, Fault::flipped_bit),
+                                          std::pair(Collective::reduce_scatter, Fault::overwritten_input)}) {
     const auto by_place = results_by_place(case_of(collective), fault);
     EXPECT_EQ(by_place.size(), 4U) << to_string(fault);
     for (const auto& [place, results] : by_place) {
