@@ -92,15 +92,15 @@ std::int64_t Lowering::user_bytes(Space space, int rank, const UnitSet& set) con
   });
 }
 
-std::vector<Piece> Lowering::user_pieces(Space space, int rank, const UnitSet& set) const {
+Pieces Lowering::user_pieces(Space space, int rank, const UnitSet& set) const {
   if (request_.blocks != nullptr) {
     return table_.pieces(set, space == Space::input ? request_.blocks->input : request_.blocks->output);
   }
   return table_.pieces(set, blocks_of(space, rank), table_.user_stride());
 }
 
-std::vector<Piece> Lowering::mirror_pieces(Space space, int rank, const UnitSet& set) const {
-  std::vector<Piece> pieces = table_.pieces(set, blocks_of(space, rank), table_.mirror_stride());
+Pieces Lowering::mirror_pieces(Space space, int rank, const UnitSet& set) const {
+  Pieces pieces = table_.pieces(set, blocks_of(space, rank), table_.mirror_stride());
   for (Piece& piece : pieces) piece.offset += space == Space::input ? layout_.input_mirror : layout_.output_mirror;
   return pieces;
 }
@@ -154,8 +154,8 @@ UnitSet Lowering::exposed_to(const Exposure& exposure, int target) {
 }
 
 void Lowering::append(Staged& staged, Space space, const UnitSet& set) const {
-  for (const Piece& piece : user_pieces(space, rank_, set)) UnitTable::append(staged.user, piece);
-  for (const Piece& piece : mirror_pieces(space, rank_, set)) UnitTable::append(staged.mirror, piece);
+  for (const Piece& piece : user_pieces(space, rank_, set)) staged.user.append(piece);
+  for (const Piece& piece : mirror_pieces(space, rank_, set)) staged.mirror.append(piece);
 }
 
 void Lowering::copy_exposed_reads(const Step& step) {

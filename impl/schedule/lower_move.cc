@@ -11,7 +11,7 @@
 namespace tutti {
 namespace {
 
-std::int64_t total_bytes(const std::vector<Piece>& pieces) {
+std::int64_t total_bytes(const Pieces& pieces) {
   std::int64_t total = 0;
   for (const Piece& piece : pieces) total += piece.bytes;
   return total;
@@ -102,11 +102,11 @@ Located Lowering::locate_memory(const Operand& operand, bool in_mirror) const {
   const UnitSet& set = operand.units;
   const std::int64_t bytes = count_of(set) == 1 ? move_bytes_ : table_.largest_unit_bytes();
   const int total = std::max(schedule_.shape.scratch_units, 1);
-  std::vector<Piece> pieces;
+  Pieces pieces;
   for (int j = 0; j < set.repeat; ++j) {
     for (int i = 0; i < set.length; ++i) {
       const int index = (set.start + j * set.stride + i) % total;
-      UnitTable::append(pieces, {.offset = index * layout_.unit_stride, .bytes = bytes});
+      pieces.append({.offset = index * layout_.unit_stride, .bytes = bytes});
     }
   }
   return {layout_.is_in_line ? Space::line : Space::scratch, operand.ranks, pieces};

@@ -17,7 +17,7 @@ namespace tutti {
 struct Located {
   Space space;
   RankSet ranks;
-  std::vector<Piece> pieces;
+  Pieces pieces;
 };
 
 /// Finds the bytes of an operand's stream, position after position.
@@ -28,7 +28,7 @@ class Cursor {
   [[nodiscard]] const Located& located() const { return *located_; }
   /// Where the byte at `position` lies. Requires: positions do not fall from call to call.
   [[nodiscard]] std::int64_t offset_at(std::int64_t position) {
-    const std::vector<Piece>& pieces = located_->pieces;
+    const Pieces& pieces = located_->pieces;
     while (piece_ < pieces.size() && position - begin_ >= pieces[piece_].bytes) begin_ += pieces[piece_++].bytes;
     if (piece_ < pieces.size()) return pieces[piece_].offset + position - begin_;
     return pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes;
@@ -56,8 +56,8 @@ class Lowering {
   }
   [[nodiscard]] static bool is_user(Space space) { return space == Space::input || space == Space::output; }
   /// Where `set` lies in the user's buffer of `rank`, and in that buffer's mirror.
-  [[nodiscard]] std::vector<Piece> user_pieces(Space space, int rank, const UnitSet& set) const;
-  [[nodiscard]] std::vector<Piece> mirror_pieces(Space space, int rank, const UnitSet& set) const;
+  [[nodiscard]] Pieces user_pieces(Space space, int rank, const UnitSet& set) const;
+  [[nodiscard]] Pieces mirror_pieces(Space space, int rank, const UnitSet& set) const;
 
   // ---- SIGNAL and WAIT: lower.cc
 
@@ -70,8 +70,8 @@ class Lowering {
   };
   /// The same bytes in the user's buffer and in its mirror.
   struct Staged {
-    std::vector<Piece> user;
-    std::vector<Piece> mirror;
+    Pieces user;
+    Pieces mirror;
   };
 
   void lower_signal(const Step& step);

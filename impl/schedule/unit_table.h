@@ -9,7 +9,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -24,6 +27,47 @@ struct Piece {
   std::int64_t bytes = 0;
 };
 
+/// A list of pieces without memory of its own as long as it is short, as most are.
+class Pieces {
+ public:
+  Pieces() = default;
+  Pieces(std::initializer_list<Piece> list) {
+    for (const Piece& piece : list) push_back(piece);
+  }
+
+  [[nodiscard]] std::size_t size() const { return many_.empty() ? few_count_ : many_.size(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] Piece* begin() { return many_.empty() ? few_.data() : many_.data(); }
+  [[nodiscard]] Piece* end() { return begin() + size(); }
+  [[nodiscard]] const Piece* begin() const { return many_.empty() ? few_.data() : many_.data(); }
+  [[nodiscard]] const Piece* end() const { return begin() + size(); }
+  [[nodiscard]] const Piece& operator[](std::size_t index) const { return begin()[index]; }
+  [[nodiscard]] const Piece& back() const { return end()[-1]; }
+
+  void push_back(const Piece& piece) {
+    if (many_.empty() && few_count_ < few_.size()) {
+      few_[few_count_++] = piece;
+    } else {
+      if (many_.empty()) many_.assign(few_.begin(), few_.end());
+      many_.push_back(piece);
+    }
+  }
+  /// Makes the last piece longer where `piece` begins at its end; leaves out an empty one.
+  void append(const Piece& piece) {
+    if (piece.bytes == 0) return;
+    if (!empty() && back().offset + back().bytes == piece.offset) {
+      end()[-1].bytes += piece.bytes;
+    } else {
+      push_back(piece);
+    }
+  }
+
+ private:
+  std::array<Piece, 2> few_;
+  std::size_t few_count_ = 0;
+  std::vector<Piece> many_;  ///< all of them, once they are more than few
+};
+
 [[nodiscard]] inline std::int64_t round_up_to_line(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 class UnitTable {
@@ -34,10 +78,12 @@ class UnitTable {
     Count block;    ///< elements of a whole block: the distance of blocks in the user's buffer
     std::int64_t element_bytes;
   };
-  explicit UnitTable(Layout layout) : layout_(layout) {}
+  explicit UnitTable(Layout layout) : layout_(layout), unit_elements_(unit_elements(layout.segment)) {}
 
   /// Bytes from the start of a block to part `part` in [0, units_per_block].
-  [[nodiscard]] std::int64_t part_offset(int part) const { return part_offset(part, layout_.segment); }
+  [[nodiscard]] std::int64_t part_offset(int part) const {
+    return std::min(part * unit_elements_, layout_.segment) * layout_.element_bytes;
+  }
   [[nodiscard]] std::int64_t largest_unit_bytes() const { return part_offset(1); }
   [[nodiscard]] std::int64_t segment_bytes() const { return layout_.segment * layout_.element_bytes; }
   [[nodiscard]] std::int64_t user_stride() const { return layout_.block * layout_.element_bytes; }
@@ -46,34 +92,36 @@ class UnitTable {
 
   /// The bytes of `set` in a space of `blocks` blocks, `stride` bytes apart, in the set's order; neighbours are merged
   /// and empty pieces left out.
-  [[nodiscard]] std::vector<Piece> pieces(const UnitSet& set, int blocks, std::int64_t stride) const {
-    std::vector<Piece> result;
-    const int total = blocks * layout_.units_per_block;
-    if (total == 0) return result;
-    for (int j = 0; j < set.repeat; ++j) {
-      for (int i = 0; i < set.length; ++i) append(result, unit_piece((set.start + j * set.stride + i) % total, stride));
-    }
+  [[nodiscard]] Pieces pieces(const UnitSet& set, int blocks, std::int64_t stride) const {
+    Pieces result;
+    const bool is_dense = stride == segment_bytes();
+    for_runs(set, blocks, [&](int first, int last) {
+      while (first < last) {
+        const int block = first / layout_.units_per_block;
+        const int end = is_dense ? last : std::min(last, (block + 1) * layout_.units_per_block);
+        const std::int64_t bytes = offset_of(end, segment_bytes()) - offset_of(first, segment_bytes());
+        result.append({.offset = offset_of(first, stride), .bytes = bytes});
+        first = end;
+      }
+    });
     return result;
   }
 
   /// Bytes of all pieces of `set`.
   [[nodiscard]] std::int64_t bytes(const UnitSet& set, int blocks) const {
-    const int total = blocks * layout_.units_per_block;
-    if (total == 0) return 0;
     std::int64_t sum = 0;
-    for (int j = 0; j < set.repeat; ++j) {
-      for (int i = 0; i < set.length; ++i) sum += unit_piece((set.start + j * set.stride + i) % total, 0).bytes;
-    }
+    for_runs(set, blocks,
+             [&](int first, int last) { sum += offset_of(last, segment_bytes()) - offset_of(first, segment_bytes()); });
     return sum;
   }
 
   /// The bytes of `set` in a buffer of these blocks, as above.
-  [[nodiscard]] std::vector<Piece> pieces(const UnitSet& set, std::span<const Block> blocks) const {
-    std::vector<Piece> result;
+  [[nodiscard]] Pieces pieces(const UnitSet& set, std::span<const Block> blocks) const {
+    Pieces result;
     for_units(set, static_cast<int>(blocks.size()), [&](int block, int part) {
       const Block& place = blocks[static_cast<std::size_t>(block)];
       const Piece piece = part_of(place.bytes, part);
-      append(result, {.offset = place.offset + piece.offset, .bytes = piece.bytes});
+      result.append({.offset = place.offset + piece.offset, .bytes = piece.bytes});
     });
     return result;
   }
@@ -85,15 +133,6 @@ class UnitTable {
     return sum;
   }
 
-  static void append(std::vector<Piece>& pieces, Piece piece) {
-    if (piece.bytes == 0) return;
-    if (!pieces.empty() && pieces.back().offset + pieces.back().bytes == piece.offset) {
-      pieces.back().bytes += piece.bytes;
-    } else {
-      pieces.push_back(piece);
-    }
-  }
-
  private:
   /// Elements of all units but the last of a block of so many.
   [[nodiscard]] Count unit_elements(Count block) const {
@@ -103,6 +142,11 @@ class UnitTable {
   }
   [[nodiscard]] std::int64_t part_offset(int part, Count block) const {
     return std::min(part * unit_elements(block), block) * layout_.element_bytes;
+  }
+  /// Where unit `index` begins if blocks are `stride` bytes apart.
+  [[nodiscard]] std::int64_t offset_of(int index, std::int64_t stride) const {
+    if (layout_.units_per_block == 1) return index * stride;
+    return index / layout_.units_per_block * stride + part_offset(index % layout_.units_per_block);
   }
   /// Part `part` of a block of so many bytes, from the block's first byte.
   [[nodiscard]] Piece part_of(std::int64_t block_bytes, int part) const {
@@ -122,14 +166,22 @@ class UnitTable {
       }
     }
   }
-  [[nodiscard]] Piece unit_piece(int index, std::int64_t stride) const {
-    const int block = index / layout_.units_per_block;
-    const int part = index % layout_.units_per_block;
-    const std::int64_t begin = part_offset(part);
-    return {.offset = block * stride + begin, .bytes = part_offset(part + 1) - begin};
+  /// Calls `f(first, last)` for runs of units [first, last) one after the other, in the order of `set`.
+  template <class F>
+  void for_runs(const UnitSet& set, int blocks, F f) const {
+    const int total = blocks * layout_.units_per_block;
+    for (int j = 0; total > 0 && j < set.repeat; ++j) {
+      int first = (set.start + j * set.stride) % total;
+      for (int rest = set.length; rest > 0; first = 0) {
+        const int n = std::min(rest, total - first);
+        f(first, first + n);
+        rest -= n;
+      }
+    }
   }
 
   Layout layout_;
+  Count unit_elements_;  ///< of all units but a block's last ones, in this segment
 };
 
 }  // namespace tutti

@@ -17,7 +17,7 @@ UnitTable table_of(int units, Count count, std::int64_t element_bytes = 4) {
   return UnitTable({.units_per_block = units, .segment = count, .block = count, .element_bytes = element_bytes});
 }
 
-std::vector<std::pair<std::int64_t, std::int64_t>> pairs(const std::vector<Piece>& pieces) {
+std::vector<std::pair<std::int64_t, std::int64_t>> pairs(const Pieces& pieces) {
   std::vector<std::pair<std::int64_t, std::int64_t>> list;
   for (const Piece& piece : pieces) list.emplace_back(piece.offset, piece.bytes);
   return list;
