@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
 #include "impl/prove/findings.h"
@@ -54,7 +55,7 @@ class Contents {
   void heard(int rank, int peer, std::uint32_t op, std::size_t /*id*/) {
     races_.heard(rank, peer, plan_of(rank).ops()[op].phase, op);
   }
-  void move(int rank, std::uint32_t op, Slice* const* full, Slice* const* empty);
+  void move(int rank, std::uint32_t op, std::span<Slice* const> full, std::span<Slice* const> empty);
 
  private:
   /// One operand on one rank.
@@ -94,16 +95,18 @@ class Contents {
 };
 
 template <class Lane>
-void Contents<Lane>::move(int rank, std::uint32_t index, Slice* const* full, Slice* const* empty) {
+void Contents<Lane>::move(int rank, std::uint32_t index, std::span<Slice* const> full, std::span<Slice* const> empty) {
   const Plan& plan = plan_of(rank);
   const PlanOp& op = plan.ops()[index];
+  Slice* const* from = full.data();
+  Slice* const* to = empty.data();
   sources_.clear();
   destinations_.clear();
   bool is_right = true;
   for (const PlanOperand& operand : plan.sources(op))
-    is_right = locate(rank, index, operand, false, full, sources_) && is_right;
+    is_right = locate(rank, index, operand, false, from, sources_) && is_right;
   for (const PlanOperand& operand : plan.destinations(op))
-    is_right = locate(rank, index, operand, true, empty, destinations_) && is_right;
+    is_right = locate(rank, index, operand, true, to, destinations_) && is_right;
   if (!is_right || op.bytes == 0 || !are_disjoint(rank, op)) return;
 
   const std::int64_t frame = destinations_.front().begin;
@@ -111,13 +114,13 @@ void Contents<Lane>::move(int rank, std::uint32_t index, Slice* const* full, Sli
     std::int64_t length = op.bytes - done;
     Value value{};
     if (!reduce(rank, op, done, length, value)) return;
-    for (const Place& to : destinations_) {
-      if (to.begin == frame) {
-        to.runs->write(to.begin + done, to.begin + done + length, value);
+    for (const Place& place : destinations_) {
+      if (place.begin == frame) {
+        place.runs->write(place.begin + done, place.begin + done + length, value);
       } else {
         Value shifted = value;
-        lane_.shift(shifted, frame - to.begin);
-        to.runs->write(to.begin + done, to.begin + done + length, shifted);
+        lane_.shift(shifted, frame - place.begin);
+        place.runs->write(place.begin + done, place.begin + done + length, shifted);
       }
     }
     done += length;

@@ -2,7 +2,8 @@
 // Cost from the steps themselves: every rank's program run in units, with a clock that counts MOVEs and transfers. A
 // message is one slice here, so MOVEs that take turns come one after the other, as their first slices do.
 #include <algorithm>
-#include <deque>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,10 @@ namespace {
 class CostWalk {
  public:
   explicit CostWalk(const Schedule& schedule)
-      : schedule_(schedule), ranks_(schedule.problem.ranks), programs_(static_cast<std::size_t>(ranks_)) {
+      : schedule_(schedule),
+        ranks_(schedule.problem.ranks),
+        programs_(static_cast<std::size_t>(ranks_)),
+        inboxes_(programs_.size() * programs_.size()) {
     for (int rank = 0; rank < ranks_; ++rank) {
       Program& me = program(rank);
       me.count = schedule.step_count(rank);
@@ -45,9 +49,16 @@ class CostWalk {
   }
 
  private:
+  static constexpr std::ptrdiff_t kNone = -1;
+
   struct Sent {
     std::int64_t clock;
     std::int64_t length;
+    std::ptrdiff_t next = kNone;  ///< in sent_, of the same channel
+  };
+  struct Inbox {
+    std::ptrdiff_t first = kNone;  ///< in sent_
+    std::ptrdiff_t last = kNone;
   };
   struct Signalled {
     int phase;
@@ -60,17 +71,27 @@ class CostWalk {
     Step current;
     std::int64_t clock = 0;
     std::vector<Signalled> signals;
-    std::vector<std::pair<int, std::deque<Sent>>> inbox;  ///< by sender; few, or all of them
     Cost cost;
   };
 
   [[nodiscard]] Program& program(int rank) { return programs_[static_cast<std::size_t>(rank)]; }
 
-  [[nodiscard]] std::deque<Sent>& inbox(Program& of, int from) {
-    for (auto& [sender, messages] : of.inbox) {
-      if (sender == from) return messages;
-    }
-    return of.inbox.emplace_back(from, std::deque<Sent>()).second;
+  [[nodiscard]] Inbox& inbox(int rank, int from) {
+    return inboxes_[static_cast<std::size_t>(rank) * programs_.size() + static_cast<std::size_t>(from)];
+  }
+  void send(int rank, int from, Sent message) {
+    Inbox& to = inbox(rank, from);
+    const std::ptrdiff_t index = std::ssize(sent_);
+    (to.first == kNone ? to.first : sent_[static_cast<std::size_t>(to.last)].next) = index;
+    to.last = index;
+    sent_.push_back(message);
+  }
+  /// Requires: there is one.
+  Sent receive(int rank, int from) {
+    Inbox& mine = inbox(rank, from);
+    const Sent message = sent_[static_cast<std::size_t>(mine.first)];
+    mine.first = message.next;
+    return message;
   }
 
   bool advance(int rank) {
@@ -110,7 +131,7 @@ class CostWalk {
 
   bool move(int rank, Program& me, const Step& step) {
     for (const Operand& from : step.sources) {
-      if (from.space == Space::channel && inbox(me, from.ranks.first).empty()) return false;
+      if (from.space == Space::channel && inbox(rank, from.ranks.first).first == kNone) return false;
     }
     std::int64_t length = 0;
     int remote = 0;
@@ -123,15 +144,14 @@ class CostWalk {
     for (const Operand& from : step.sources) {
       look_at(from);
       if (from.space != Space::channel) continue;
-      std::deque<Sent>& messages = inbox(me, from.ranks.first);
-      me.clock = std::max(me.clock, messages.front().clock + 1);
-      length = std::max(length, messages.front().length);
-      messages.pop_front();
+      const Sent message = receive(rank, from.ranks.first);
+      me.clock = std::max(me.clock, message.clock + 1);
+      length = std::max(length, message.length);
     }
     ++me.clock;
     for (const Operand& to : step.destinations) {
       if (to.space != Space::channel) continue;
-      inbox(program(to.ranks.first), rank).push_back({.clock = me.clock, .length = length});
+      send(to.ranks.first, rank, {.clock = me.clock, .length = length});
       ++me.cost.messages;
       me.cost.units += length;
     }
@@ -142,6 +162,8 @@ class CostWalk {
   const Schedule& schedule_;
   int ranks_;
   std::vector<Program> programs_;
+  std::vector<Inbox> inboxes_;  ///< [rank][from]
+  std::vector<Sent> sent_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ struct Nothing {
   struct Slice {};
   void signal(int, std::uint32_t, std::size_t) {}
   void heard(int, int, std::uint32_t, std::size_t) {}
-  void move(int, std::uint32_t, Slice* const*, Slice* const*) {}
+  void move(int, std::uint32_t, std::span<Slice* const>, std::span<Slice* const>) {}
 };
 
 bool ends_with(const PlanSet& set, int slots) {
@@ -25,46 +25,6 @@ bool ends_with(const PlanSet& set, int slots) {
   Findings ignored;
   return Walk<Nothing>(narrow, nothing, ignored).run();
 }
-
-/// Which ranks' starts each rank has heard of, directly or not.
-class News {
- public:
-  using Words = std::vector<std::uint64_t>;
-  using Slice = Words;
-
-  explicit News(const PlanSet& set) : set_(set), known_(set.plans.size(), Words((set.plans.size() + 63) / 64)) {
-    for (std::size_t rank = 0; rank < known_.size(); ++rank) known_[rank][rank / 64] |= std::uint64_t{1} << (rank % 64);
-  }
-  [[nodiscard]] bool has_heard(int rank, int other) const {
-    return (of(rank)[static_cast<std::size_t>(other) / 64] >> (static_cast<unsigned>(other) % 64) & 1U) != 0;
-  }
-
-  void signal(int rank, std::uint32_t /*op*/, std::size_t id) {
-    if (sent_.size() <= id) sent_.resize(id + 1);
-    sent_[id] = of(rank);
-  }
-  void heard(int rank, int /*peer*/, std::uint32_t /*op*/, std::size_t id) { learn(rank, sent_[id]); }
-  void move(int rank, std::uint32_t op, Slice* const* full, Slice* const* empty) {
-    const Plan& plan = set_.plans[static_cast<std::size_t>(rank)];
-    for (const PlanOperand& operand : plan.sources(plan.ops()[op])) {
-      if (operand.space == Space::channel) learn(rank, **full++);
-    }
-    for (const PlanOperand& operand : plan.destinations(plan.ops()[op])) {
-      if (operand.space == Space::channel) **empty++ = of(rank);
-    }
-  }
-
- private:
-  [[nodiscard]] const Words& of(int rank) const { return known_[static_cast<std::size_t>(rank)]; }
-  void learn(int rank, const Words& news) {
-    Words& known = known_[static_cast<std::size_t>(rank)];
-    for (std::size_t i = 0; i < news.size(); ++i) known[i] |= news[i];
-  }
-
-  const PlanSet& set_;
-  std::vector<Words> known_;
-  std::vector<Words> sent_;  ///< with each SIGNAL
-};
 
 bool is_copying_send(const Plan& plan, const PlanOp& op) {
   if (op.verb != Verb::move || op.has_channel == 0 || op.bytes == 0) return false;
@@ -77,13 +37,9 @@ bool is_copying_send(const Plan& plan, const PlanOp& op) {
 
 }  // namespace
 
-Escape find_escape(const PlanSet& set) {
-  News news(set);
-  Findings ignored;
-  Walk<News>(set, news, ignored).run();
-  const int ranks = static_cast<int>(set.plans.size());
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (int other = 0; other < ranks; ++other) {
+Escape find_escape(const News& news) {
+  for (int rank = 0; rank < news.ranks(); ++rank) {
+    for (int other = 0; other < news.ranks(); ++other) {
       if (!news.has_heard(rank, other)) return {.rank = rank, .before = other};
     }
   }

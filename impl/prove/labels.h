@@ -4,6 +4,7 @@
 
 #include "impl/prove/findings.h"
 #include "impl/prove/layout.h"
+#include "impl/prove/news.h"
 
 namespace tutti {
 
@@ -12,9 +13,8 @@ struct Escape {
   int rank = -1;
   int before = -1;
 };
-/// Free slots are not counted as news of the receiver, so that the answer holds for any number of slots.
-/// Requires: the plans run to their end with `set.slots`.
-[[nodiscard]] Escape find_escape(const PlanSet& set);
+/// Requires: `news` has seen the plans run to their end.
+[[nodiscard]] Escape find_escape(const News& news);
 
 /// Whether no source of a copying send is written later in the operation, by its rank or through an exposure.
 [[nodiscard]] bool sends_are_stable(const PlanSet& set, const Layout& layout);

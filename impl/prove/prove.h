@@ -45,6 +45,8 @@ struct Labels {
   bool same_bits = true;         ///< every rank gets the same bits, though rounding depends on the order of operations
   bool synchronises = true;      ///< no rank finishes before every rank has started
   bool sends_are_stable = true;  ///< no source of a copying send is written later: it may be sent without a copy
+
+  bool operator==(const Labels&) const = default;
 };
 
 struct Proof {
@@ -69,8 +71,15 @@ struct PlanSet {
 /// What makes steps of any rank none (flaw_of); `prove` and `derive_cost` begin with it.
 [[nodiscard]] std::vector<Finding> find_flaws(const Schedule& schedule);
 
-/// Proves all obligations but the cost formula. Does not derive `least_slots`.
-[[nodiscard]] Proof prove_plans(const PlanSet& set);
+/// A set of plans whose proof holds, and what was derived.
+struct Proved {
+  PlanSet set;
+  Labels labels;
+};
+
+/// Proves all obligations but the cost formula. Does not derive `least_slots`. Where `set` is `like` in another size
+/// (another_size.h), it is not executed once more; `like` may be null.
+[[nodiscard]] Proof prove_plans(const PlanSet& set, const Proved* like = nullptr);
 
 /// The least number of slots per channel with which `set` ends, given that it ends with `set.slots`; 0 without
 /// channels.
@@ -101,9 +110,12 @@ struct ScheduleProof {
 
 /// Proves `schedule` out of and in place, with shared and private buffers, with units of one slot, of four slots (of
 /// two on more than 32 ranks), and with a block of a single element, and where it reduces also with a factor on each
-/// rank (plans that are the same with both kinds of buffers are walked once); where MOVEs take turns and there are four
-/// slices, also with turns of two; where it takes counts, also with blocks of different lengths, some of them empty, in
-/// any order and with gaps; and that its cost formula, `least_slots` and `synchronises` say what is derived. Errors: refuted with the case and the first findings; those of bind.
+/// rank; where MOVEs take turns and there are four slices, also with turns of two; where it takes counts, also with
+/// blocks of different lengths, some of them empty, in any order and with gaps; and that its cost formula,
+/// `least_slots` and `synchronises` say what is derived. On more than 64 ranks all but units of one slot are proved out
+/// of place only where the number of ranks is even, and in place only where it is odd. Plans that are the same with
+/// both kinds of buffers, or in two sizes, are executed once. Errors: refuted with the case and the first findings;
+/// those of bind.
 [[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
 
 }  // namespace tutti

@@ -29,6 +29,15 @@ int several_slices(int ranks) {
   return ranks < kManyRanks ? kMostSlices : 2;
 }
 
+/// Units of one slice are proved on every number of ranks. What differs only in what binding makes of the same steps
+/// (several slices; a single element, a factor, lengths; each out of and in place) is one of four parts, of which more
+/// than 64 ranks get one in turn, each of them on a quarter of the even and of the odd numbers.
+bool has_turn(int ranks, bool has_slices, bool is_in_place) {
+  constexpr int kMostRanksWithAll = 64;
+  const int part = (has_slices ? 0 : 2) + (is_in_place ? 1 : 0);
+  return ranks <= kMostRanksWithAll || (ranks + ranks / 4) % 4 == part;
+}
+
 std::string describe(const Schedule& schedule, const Form& form) {
   return fmt::format("{} {} on {} ranks, root {}, {} place, {} buffers, {}{}{}", to_string(schedule.problem.collective),
                      schedule.name, schedule.problem.ranks, schedule.problem.root, form.is_in_place ? "in" : "out of",
@@ -94,52 +103,8 @@ Result<std::vector<Plan>> bind_form(const Schedule& schedule, BindRequest reques
   return plans;
 }
 
-/// Proves one form's plans; with `derives_slots`, also that not one slot less would do.
-Result<Labels> prove_form(const Schedule& schedule, const Form& form, std::span<const Plan> plans, bool derives_slots) {
-  const std::string subject = describe(schedule, form);
-  const BindRequest request = request_for(schedule, form);
-  const std::int64_t block_bytes = request.count * static_cast<std::int64_t>(size_of(request.dtype));
-  const PlanSet set{.schedule = &schedule,
-                    .plans = plans,
-                    .slots = request.resources.slots,
-                    .slot_bytes = kSlotBytes,
-                    .block_bytes = block_bytes,
-                    .block_stride = block_bytes};
-  Proof proof = prove_plans(set);
-  if (!proof.holds()) return refuted(subject, proof.findings);
-  // Few ranks hear of each other where more would not: two that answer each other, five around a ring along which four
-  // slices pass the word on. To state less is safe.
-  constexpr int kFewRanks = kMostSlices + 1;
-  const bool understates = schedule.problem.ranks <= kFewRanks && !schedule.synchronises;
-  if (proof.labels.synchronises != schedule.synchronises && !understates) {
-    return error(Code::refuted, "{}: synchronises is {}, but {} is stated", subject, proof.labels.synchronises,
-                 schedule.synchronises);
-  }
-  if (derives_slots) {
-    proof.labels.least_slots = derive_least_slots(set);
-    const int slices = plans.front().header().slices;
-    const int stated = slices == 0 ? 0 : schedule.least_slots(slices);
-    if (proof.labels.least_slots != stated) {
-      return error(Code::refuted, "{}: with messages of {} slices {} slots are needed, but {} are stated", subject,
-                   slices, proof.labels.least_slots, stated);
-    }
-  }
-  return proof.labels;
-}
-
 bool has_same_ops(std::span<const Plan> a, std::span<const Plan> b) {
   return std::ranges::equal(a, b, [](const Plan& x, const Plan& y) { return std::ranges::equal(x.ops(), y.ops()); });
-}
-
-/// With twice the slots, MOVEs that take turns go two slices at a time. `plans` are those of `form`: where they are the
-/// same, nobody takes turns, and more slots stop nobody. Few ranks show it.
-Status prove_longer_turns(const Schedule& schedule, Form form, std::span<const Plan> plans, ScheduleProof& result) {
-  if (form.slices < 3) return {};
-  form.slots_per_need = 2;
-  TUTTI_ASSIGN_OR_RETURN(const auto longer, bind_form(schedule, request_for(schedule, form)));
-  if (has_same_ops(longer, plans)) return {};
-  ++result.proofs;
-  return prove_form(schedule, form, longer, false).status();
 }
 
 /// Elements of block `index`, some blocks empty, others of several slices.
@@ -162,59 +127,152 @@ Result<BlockTable> uneven_blocks(const Problem& problem, int rank) {
                  : blocks_of(problem, rank, division, size_of(Dtype::f32));
 }
 
+class ScheduleProver {
+ public:
+  explicit ScheduleProver(const Schedule& schedule) : schedule_(schedule) {}
+
+  Result<ScheduleProof> run();
+
+ private:
+  /// A form whose plans are kept, for those of another size may be the same.
+  struct Kept {
+    Form form;
+    std::vector<Plan> plans;
+    Proved proved;
+  };
+
+  Status prove_placement(int slices, bool is_in_place);
+  Status prove_buffers(const Form& form);
+  Result<Proved> prove_form(const Form& form, std::span<const Plan> plans);
+  Status check_slots(const Form& form, const PlanSet& set);
+  Status prove_longer_turns(Form form, std::span<const Plan> plans);
+  Status prove_uneven(bool is_in_place);
+  [[nodiscard]] const Proved* kept_like(const Form& form) const;
+
+  const Schedule& schedule_;
+  ScheduleProof result_;
+  std::vector<Kept> kept_;
+  int derived_ = 0;  ///< slices per unit for which the least number of slots was derived last
+};
+
+Result<ScheduleProof> ScheduleProver::run() {
+  TUTTI_RETURN_IF_ERROR(check_cost(schedule_));
+  const int ranks = schedule_.problem.ranks;
+  for (const int slices : {1, several_slices(ranks), 0}) {
+    for (const bool is_in_place : {false, true}) {
+      if (slices == 1 || has_turn(ranks, slices > 1, is_in_place)) {
+        TUTTI_RETURN_IF_ERROR(prove_placement(slices, is_in_place));
+      }
+    }
+  }
+  for (const bool is_in_place : {false, true}) {
+    if (schedule_.takes_counts && has_turn(ranks, false, is_in_place)) TUTTI_RETURN_IF_ERROR(prove_uneven(is_in_place));
+  }
+  return result_;
+}
+
+Status ScheduleProver::prove_placement(int slices, bool is_in_place) {
+  const Form shared{.slices = slices, .is_in_place = is_in_place, .buffers = Buffers::shared};
+  TUTTI_RETURN_IF_ERROR(prove_buffers(shared));
+  // The plans are the same, and so is their proof, where nothing is exposed that could be staged, or all is anyway.
+  const bool exposes = schedule_.shape.exposes_input || schedule_.shape.exposes_output;
+  if (exposes && !is_staged(schedule_, request_for(schedule_, shared))) {
+    TUTTI_RETURN_IF_ERROR(prove_buffers({.slices = slices, .is_in_place = is_in_place, .buffers = Buffers::private_}));
+  } else {
+    ++result_.proofs;
+  }
+  const Problem& problem = schedule_.problem;
+  if (slices != 1 || !is_reducing(problem.collective) || !has_turn(problem.ranks, false, is_in_place)) return {};
+  return prove_buffers({.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::shared, .op = Op::premul_sum});
+}
+
+Status ScheduleProver::prove_buffers(const Form& form) {
+  TUTTI_ASSIGN_OR_RETURN(auto plans, bind_form(schedule_, request_for(schedule_, form)));
+  TUTTI_ASSIGN_OR_RETURN(const Proved proved, prove_form(form, plans));
+  if (form.buffers == Buffers::shared && form.op != Op::premul_sum)
+    TUTTI_RETURN_IF_ERROR(prove_longer_turns(form, plans));
+  if (form.slices == 1 && form.op != Op::premul_sum) kept_.push_back({form, std::move(plans), proved});
+  return {};
+}
+
+/// Also that not one slot less would do, where a number of slices is met for the first time.
+Result<Proved> ScheduleProver::prove_form(const Form& form, std::span<const Plan> plans) {
+  const BindRequest request = request_for(schedule_, form);
+  const std::int64_t block_bytes = request.count * static_cast<std::int64_t>(size_of(request.dtype));
+  const PlanSet set{.schedule = &schedule_,
+                    .plans = plans,
+                    .slots = request.resources.slots,
+                    .slot_bytes = kSlotBytes,
+                    .block_bytes = block_bytes,
+                    .block_stride = block_bytes};
+  const Proof proof = prove_plans(set, kept_like(form));
+  if (!proof.holds()) return refuted(describe(schedule_, form), proof.findings);
+  // Few ranks hear of each other where more would not: two that answer each other, five around a ring along which four
+  // slices pass the word on. To state less is safe.
+  constexpr int kFewRanks = kMostSlices + 1;
+  const bool understates = schedule_.problem.ranks <= kFewRanks && !schedule_.synchronises;
+  if (proof.labels.synchronises != schedule_.synchronises && !understates) {
+    return error(Code::refuted, "{}: synchronises is {}, but {} is stated", describe(schedule_, form),
+                 proof.labels.synchronises, schedule_.synchronises);
+  }
+  const bool is_first = result_.proofs == 0;
+  if (is_first) result_.labels = proof.labels;
+  result_.labels.synchronises = result_.labels.synchronises && proof.labels.synchronises;
+  ++result_.proofs;
+  TUTTI_RETURN_IF_ERROR(check_slots(form, set));
+  return Proved{.set = set, .labels = proof.labels};
+}
+
+Status ScheduleProver::check_slots(const Form& form, const PlanSet& set) {
+  if (form.slices == 0 || form.slices == derived_) return {};
+  const int slices = set.plans.front().header().slices;
+  const int stated = slices == 0 ? 0 : schedule_.least_slots(slices);
+  const int derived = derive_least_slots(set);
+  if (derived != stated) {
+    return error(Code::refuted, "{}: with messages of {} slices {} slots are needed, but {} are stated",
+                 describe(schedule_, form), slices, derived, stated);
+  }
+  if (derived_ == 0) result_.labels.least_slots = derived;
+  derived_ = form.slices;
+  return {};
+}
+
+/// What `form` may be in another size.
+const Proved* ScheduleProver::kept_like(const Form& form) const {
+  for (const Kept& kept : kept_) {
+    if (kept.form.is_in_place == form.is_in_place && kept.form.buffers == form.buffers) return &kept.proved;
+  }
+  return nullptr;
+}
+
+/// With twice the slots, MOVEs that take turns go two slices at a time. `plans` are those of `form`: where they are the
+/// same, nobody takes turns, and more slots stop nobody. Few ranks show it.
+Status ScheduleProver::prove_longer_turns(Form form, std::span<const Plan> plans) {
+  if (form.slices < 3) return {};
+  form.slots_per_need = 2;
+  TUTTI_ASSIGN_OR_RETURN(const auto longer, bind_form(schedule_, request_for(schedule_, form)));
+  return has_same_ops(longer, plans) ? Status() : prove_form(form, longer).status();
+}
+
 /// The v form of a schedule that takes counts.
-Status prove_uneven(const Schedule& schedule, bool is_in_place, ScheduleProof& result) {
+Status ScheduleProver::prove_uneven(bool is_in_place) {
   std::vector<BlockTable> blocks;
-  for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
-    TUTTI_ASSIGN_OR_RETURN(BlockTable table, uneven_blocks(schedule.problem, rank));
+  for (int rank = 0; rank < schedule_.problem.ranks; ++rank) {
+    TUTTI_ASSIGN_OR_RETURN(BlockTable table, uneven_blocks(schedule_.problem, rank));
     blocks.push_back(std::move(table));
   }
-  BindRequest request = request_for(schedule, {.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::private_});
-  TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(schedule, request, blocks));
-  ++result.proofs;
+  BindRequest request = request_for(schedule_, {.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::private_});
+  TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(schedule_, request, blocks));
+  ++result_.proofs;
   if (proof.holds()) return {};
   return refuted(
-      fmt::format("{}_v {} on {} ranks, root {}, {} place", to_string(schedule.problem.collective), schedule.name,
-                  schedule.problem.ranks, schedule.problem.root, is_in_place ? "in" : "out of"),
+      fmt::format("{}_v {} on {} ranks, root {}, {} place", to_string(schedule_.problem.collective), schedule_.name,
+                  schedule_.problem.ranks, schedule_.problem.root, is_in_place ? "in" : "out of"),
       proof.findings);
 }
 
 }  // namespace
 
-Result<ScheduleProof> prove_schedule(const Schedule& schedule) {
-  TUTTI_RETURN_IF_ERROR(check_cost(schedule));
-  ScheduleProof result;
-  for (const int slices : {1, several_slices(schedule.problem.ranks), 0}) {
-    for (const bool is_in_place : {false, true}) {
-      const Form shared{.slices = slices, .is_in_place = is_in_place, .buffers = Buffers::shared};
-      const Form private_{.slices = slices, .is_in_place = is_in_place, .buffers = Buffers::private_};
-      TUTTI_ASSIGN_OR_RETURN(const auto plans, bind_form(schedule, request_for(schedule, shared)));
-      TUTTI_ASSIGN_OR_RETURN(Labels labels, prove_form(schedule, shared, plans, slices > 0 && !is_in_place));
-      if (result.proofs == 0) result.labels = labels;
-      TUTTI_RETURN_IF_ERROR(prove_longer_turns(schedule, shared, plans, result));
-      result.labels.synchronises = result.labels.synchronises && labels.synchronises;
-      ++result.proofs;
-
-      // The plans are the same, and so is their proof, where nothing is exposed that could be staged, or all is anyway.
-      const bool exposes = schedule.shape.exposes_input || schedule.shape.exposes_output;
-      if (exposes && !is_staged(schedule, request_for(schedule, shared))) {
-        TUTTI_ASSIGN_OR_RETURN(const auto staged, bind_form(schedule, request_for(schedule, private_)));
-        TUTTI_ASSIGN_OR_RETURN(labels, prove_form(schedule, private_, staged, false));
-        result.labels.synchronises = result.labels.synchronises && labels.synchronises;
-      }
-      ++result.proofs;
-
-      if (slices != 1 || !is_reducing(schedule.problem.collective)) continue;
-      const Form scaled{.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::shared, .op = Op::premul_sum};
-      TUTTI_ASSIGN_OR_RETURN(const auto scaling, bind_form(schedule, request_for(schedule, scaled)));
-      TUTTI_ASSIGN_OR_RETURN(labels, prove_form(schedule, scaled, scaling, false));
-      ++result.proofs;
-    }
-  }
-  for (const bool is_in_place : {false, true}) {
-    if (schedule.takes_counts) TUTTI_RETURN_IF_ERROR(prove_uneven(schedule, is_in_place, result));
-  }
-  return result;
-}
+Result<ScheduleProof> prove_schedule(const Schedule& schedule) { return ScheduleProver(schedule).run(); }
 
 }  // namespace tutti

@@ -54,8 +54,18 @@ class Runs {
   }
 
  private:
+  [[nodiscard]] bool is_first_ending_after(std::size_t index, std::int64_t at) const {
+    return runs_[index].end > at && (index == 0 || runs_[index - 1].end <= at);
+  }
+  /// Most looks go where the last one went, or to the run behind it.
   [[nodiscard]] std::size_t first_ending_after(std::int64_t at) const {
     if (runs_.empty() || runs_.back().end <= at) return runs_.size();
+    for (std::size_t near = last_; near < std::min(last_ + 2, runs_.size()); ++near) {
+      if (is_first_ending_after(near, at)) return last_ = near;
+    }
+    return last_ = search(at);
+  }
+  [[nodiscard]] std::size_t search(std::int64_t at) const {
     std::size_t low = 0;
     for (std::size_t n = runs_.size(); n > 0;) {
       const std::size_t half = n / 2;
@@ -105,6 +115,7 @@ class Runs {
 
   std::vector<Run> runs_;
   std::vector<Run> scratch_;
+  mutable std::size_t last_ = 0;  ///< what was found last
 };
 
 }  // namespace tutti

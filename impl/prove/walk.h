@@ -8,16 +8,17 @@
 //
 // A visitor has a default-constructible `Slice`, what travels in one slot, and
 //   void signal(int rank, std::uint32_t op, std::size_t id);            the id of this SIGNAL
-//   void heard(int rank, int peer, std::uint32_t op, std::size_t id);   a WAIT for one peer is satisfied, by that
-//   SIGNAL void move(int rank, std::uint32_t op, Slice* const* full, Slice* const* empty);
+//   void heard(int rank, int peer, std::uint32_t op, std::size_t id);   a WAIT for one peer is satisfied, by this
+//   SIGNAL void move(int rank, std::uint32_t op, std::span<Slice* const> full, std::span<Slice* const> empty);
 // with one slice for each channel among the sources (destinations), in their order. A slice in `empty` is cleared by
-// the visitor where the op is the first of its slice.
+// the visitor where the op is the first of its slice. `Both` shows one walk to two visitors.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "impl/prove/signals.h"
@@ -26,6 +27,50 @@ namespace tutti {
 
 /// On one side of a MOVE. A step has at most four.
 inline constexpr std::size_t kMostChannels = 8;
+
+template <class First, class Second>
+class Both {
+ public:
+  struct Slice {
+    typename First::Slice first;
+    typename Second::Slice second;
+  };
+
+  Both(First& first, Second& second) : first_(first), second_(second) {}
+
+  void signal(int rank, std::uint32_t op, std::size_t id) {
+    first_.signal(rank, op, id);
+    second_.signal(rank, op, id);
+  }
+  void heard(int rank, int peer, std::uint32_t op, std::size_t id) {
+    first_.heard(rank, peer, op, id);
+    second_.heard(rank, peer, op, id);
+  }
+  void move(int rank, std::uint32_t op, std::span<Slice* const> full, std::span<Slice* const> empty) {
+    Sides<typename First::Slice> first;
+    Sides<typename Second::Slice> second;
+    for (std::size_t i = 0; i < full.size(); ++i) {
+      first.full[i] = &full[i]->first;
+      second.full[i] = &full[i]->second;
+    }
+    for (std::size_t i = 0; i < empty.size(); ++i) {
+      first.empty[i] = &empty[i]->first;
+      second.empty[i] = &empty[i]->second;
+    }
+    first_.move(rank, op, {first.full.data(), full.size()}, {first.empty.data(), empty.size()});
+    second_.move(rank, op, {second.full.data(), full.size()}, {second.empty.data(), empty.size()});
+  }
+
+ private:
+  template <class Slice>
+  struct Sides {
+    std::array<Slice*, kMostChannels> full;
+    std::array<Slice*, kMostChannels> empty;
+  };
+
+  First& first_;
+  Second& second_;
+};
 
 template <class Visitor>
 class Walk {
@@ -84,6 +129,8 @@ class Walk {
     bool is_done = false;
     bool is_refuted = false;  ///< its current step can never be done, and a finding says so
     bool is_in_slice = false;
+    std::size_t full_count = 0;
+    std::size_t empty_count = 0;
     std::array<Slice*, kMostChannels> full{};
     std::array<Slice*, kMostChannels> empty{};
     std::array<Node*, kMostChannels> full_nodes{};
@@ -122,7 +169,7 @@ class Walk {
         break;
     }
     if (op.has_channel == 0) {
-      visitor_.move(rank, me.op, nullptr, nullptr);
+      visitor_.move(rank, me.op, {}, {});
       return true;
     }
     if (me.is_in_slice == ((op.marks & mark_opens) != 0)) {
@@ -132,7 +179,7 @@ class Walk {
       return false;
     }
     if (!me.is_in_slice && !open(rank, me, op)) return false;
-    visitor_.move(rank, me.op, me.full.data(), me.empty.data());
+    visitor_.move(rank, me.op, {me.full.data(), me.full_count}, {me.empty.data(), me.empty_count});
     if ((op.marks & mark_closes) != 0) close(rank, me, op);
     return true;
   }
@@ -173,26 +220,26 @@ class Walk {
                  [&](int peer) { is_ready = is_ready && channel(rank, peer).occupied < set_.slots; });
     if (!is_ready) return false;
 
-    std::size_t n = 0;
-    for_channels(plan(rank).sources(op), [&](int peer) { receive(rank, me, op, peer, n++); });
-    n = 0;
+    me.full_count = 0;
+    for_channels(plan(rank).sources(op), [&](int peer) { receive(rank, me, op, peer); });
+    me.empty_count = 0;
     for_channels(plan(rank).destinations(op), [&](int peer) {
       ++channel(rank, peer).occupied;
-      me.empty_nodes[n] = take_node();
-      me.empty[n] = &me.empty_nodes[n]->slice;
-      ++n;
+      Node* const node = take_node();
+      me.empty_nodes[me.empty_count] = node;
+      me.empty[me.empty_count++] = &node->slice;
     });
     me.is_in_slice = true;
     return true;
   }
 
-  void receive(int rank, State& me, const PlanOp& op, int peer, std::size_t n) {
+  void receive(int rank, State& me, const PlanOp& op, int peer) {
     Channel& from = channel(peer, rank);
     Node* const node = from.head;
     from.head = node->next;
     --from.full;
-    me.full_nodes[n] = node;
-    me.full[n] = &node->slice;
+    me.full_nodes[me.full_count] = node;
+    me.full[me.full_count++] = &node->slice;
     if (node->bytes != op.rest_bytes) {
       findings_.add(rank, op.step,
                     "receives the last {} bytes of a message from rank {}, which sends the last {} in its step {}",
