@@ -42,7 +42,11 @@ struct Layout {
 }  // namespace
 
 DomainShape default_shape(int ranks, std::size_t heap_bytes, std::size_t channel_budget) {
+  constexpr std::size_t kScratchBudget = std::size_t{16} << 20U;  // of a generation: what one rank may read of all
+  constexpr std::size_t kLeastScratch = 4096;
   DomainShape shape{.ranks = ranks, .heap_bytes = heap_bytes};
+  shape.scratch_bytes = std::clamp(kScratchBudget / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine,
+                                   kLeastScratch, shape.scratch_bytes);
   const std::size_t pairs = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
   const auto share = [pairs](std::size_t budget, int slots, std::size_t most) {
     const std::size_t each = budget / (pairs * static_cast<std::size_t>(slots)) / kCacheLine * kCacheLine;

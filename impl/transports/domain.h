@@ -78,7 +78,9 @@ struct DomainShape {
   std::size_t pair_slot_bytes = 16 * 1024;  ///< a multiple of 64
 };
 /// Default shape for so many ranks: slots shrink as the P^2 channels grow, so that all channels stay within
-/// `channel_budget` bytes and all pair channels within a quarter of it (a slot has at least 256).
+/// `channel_budget` bytes and all pair channels within a quarter of it (a slot has at least 256). Scratch shrinks on more
+/// than 64 ranks, so that that of all ranks in one generation stays within 16 MiB, which caches hold (a rank has at least
+/// 4 KiB).
 [[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes,
                                         std::size_t channel_budget = std::size_t{64} << 20U);
 

@@ -168,7 +168,7 @@ class VForms(Sweep):
     @support.needs_openmpi
     def test_own_and_open_mpi_with_uneven_counts(self):
         result, rows = self.sweep(*V_FORMS, "--backends", "tutti,openmpi", "--ranks", "3", "--counts", "ramp",
-                                  "--sizes", "48,6000", "--budget", "2s")
+                                  "--sizes", "48,6000", "--budget", "1s")
         self.assert_all_ok(rows, result)
         self.assertEqual({(row["collective"], row["backend"], row["bytes"], row["count"], row["counts"]) for row in rows},
                          {(form, backend, str(size), str(size // 4 // 2), "ramp")
@@ -179,7 +179,7 @@ class VForms(Sweep):
 
     def test_all_leaves_them_out_and_equal_counts_are_not_named(self):
         result, rows = self.sweep("all_gather_v", "--backends", "tutti", "--ranks", "2", "--sizes", "64",
-                                  "--counts", "equal,zeros", "--budget", "1s")
+                                  "--counts", "equal,zeros", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         self.assertEqual([row["case"].split("/")[7] for row in rows], ["64B", "64B.zeros"])
         self.assertEqual([row["counts"] for row in rows], ["equal", "zeros"])
@@ -190,7 +190,7 @@ class VForms(Sweep):
         counts = pathlib.Path(folder.name) / "counts.txt"
         counts.write_text("1 2\n3 4\n")
         with support.Run("run", "all_to_all_v", "gather_v", "--backends", "tutti", "--ranks", "2", "--counts", counts,
-                         "--budget", "1s", *FILES) as one:
+                         "--budget", "300ms", *FILES) as one:
             result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             _, rows = one.rows()
@@ -223,20 +223,20 @@ class VForms(Sweep):
 
 class Options(Sweep):
     def test_one_rank(self):
-        result, rows = self.sweep("all", "--ranks", "1", "--sizes", "8,4K", "--budget", "1s")
+        result, rows = self.sweep("all", "--ranks", "1", "--sizes", "8,4K", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         self.assertEqual({row["ranks"] for row in rows}, {"1"})
         self.assertEqual({row["collective"] for row in rows}, set(COLLECTIVES))
 
     def test_threads(self):
         result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "3", "--ranks-as", "threads",
-                                  "--sizes", "8,4K", "--budget", "1s")
+                                  "--sizes", "8,4K", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         self.assertEqual({(row["ranks_as"], row["transport"]) for row in rows}, {("threads", "local")})
         self.assertEqual(len(rows), 2 * len(BUS_FACTOR) + 1)
 
     def test_several_numbers_of_ranks(self):
-        result, rows = self.sweep("barrier", "--backends", "tutti", "--ranks", "1:3", "--budget", "1s")
+        result, rows = self.sweep("barrier", "--backends", "tutti", "--ranks", "1:3", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         self.assertEqual([row["ranks"] for row in rows], ["1", "2", "3"])
         self.assertEqual([(row["launch"], row["launches"]) for row in rows], [("1", "3"), ("2", "3"), ("3", "3")])
@@ -245,7 +245,7 @@ class Options(Sweep):
 
     def test_a_backend_is_held_against_itself(self):
         result, rows = self.sweep("all_reduce", "--backends", "tutti,tutti", "--ranks", "2", "--sizes", "8,4K",
-                                  "--launches", "6", "--budget", "4s")
+                                  "--launches", "6", "--budget", "2s")
         self.assert_all_ok(rows, result)
         self.assertEqual([row["backend"] for row in rows].count("tutti:2"), 12)
         self.assertEqual(len(rows), 24)
@@ -253,12 +253,12 @@ class Options(Sweep):
         self.assertEqual(len(re.findall(r"; tutti\.\w+ / tutti:2\.\w+ [\d.]+ \([\d.]+ to [\d.]+\)\n", result.out)), 2)
         self.assertRegex(result.out, r"(?m)^# a backend against itself: the interval of the ratio contains 1 in \d of 2 ")
         twin = next(row["case"] for row in rows if row["backend"] == "tutti:2")
-        again, alone = self.sweep("--case", twin, "--budget", "1s")
+        again, alone = self.sweep("--case", twin, "--budget", "300ms")
         self.assertEqual([row["case"] for row in alone], [twin], again.out)
 
     def test_launches_repeat_the_sweep_in_other_orders(self):
         arguments = ["all_reduce", "barrier", "--backends", "tutti", "--ranks", "1,2", "--sizes", "8,64,512,4K",
-                     "--launches", "3", "--budget", "2s"]
+                     "--launches", "3", "--budget", "1s"]
         result, rows = self.sweep(*arguments)
         self.assert_all_ok(rows, result)
         self.assertEqual({row["launches"] for row in rows}, {"6"})  # of each number of ranks three
@@ -304,7 +304,7 @@ class Options(Sweep):
     def test_a_cell_that_does_not_fit_the_memory_is_skipped_and_the_others_run(self):
         for buffers in ["private", "shared"]:
             result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64T",
-                                      "--buffers", buffers, "--budget", "1s")
+                                      "--buffers", buffers, "--budget", "300ms")
             self.assertEqual([(row["bytes"], row["verdict"]) for row in rows],
                              [("8", "ok"), (str(64 << 40), "skipped")], result)
             self.assertIn("GiB; the machine has", rows[1]["reason"])
@@ -312,7 +312,7 @@ class Options(Sweep):
     @support.needs_openmpi
     def test_a_reference_is_skipped_with_tasks_and_says_why(self):
         result, rows = self.sweep("all_reduce", "barrier", "--backends", "tutti,openmpi", "--ranks", "4", "--ranks-as",
-                                  "tasks", "--sizes", "64", "--budget", "1s")
+                                  "tasks", "--sizes", "64", "--budget", "300ms")
         verdicts = {(row["collective"], row["backend"]): row["verdict"] for row in rows}
         self.assertEqual(verdicts, {("all_reduce", "tutti"): "ok", ("barrier", "tutti"): "ok",
                                     ("all_reduce", "openmpi"): "skipped", ("barrier", "openmpi"): "skipped"})
@@ -331,26 +331,26 @@ class Options(Sweep):
 
     def test_placements(self):
         result, rows = self.sweep(*BUS_FACTOR, "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--placement",
-                                  "in,out", "--budget", "1s")
+                                  "in,out", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         placements = sorted((row["collective"], row["placement"]) for row in rows)
         self.assertEqual(placements, [(name, place) for name in sorted(BUS_FACTOR) for place in ["in", "out"]])
 
     def test_broadcast_is_in_place_unless_told_otherwise(self):
         _, rows = self.sweep("broadcast", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8",
-                             "--budget", "1s")
+                             "--budget", "300ms")
         self.assertEqual([row["placement"] for row in rows], ["in", "out"])
 
     def test_shared_buffers(self):
         result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64K", "--buffers",
-                                  "private,shared", "--budget", "1s")
+                                  "private,shared", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         self.assertEqual([row["buffers"] for row in rows].count("shared"), 2 * len(BUS_FACTOR))
         self.assertEqual([row["buffers"] for row in rows].count("private"), 2 * len(BUS_FACTOR))
 
     def test_all_algorithms(self):
         result, rows = self.sweep("all,pingpong", "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--algorithms",
-                                  "all", "--budget", "1s")
+                                  "all", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         listed = json.loads(support.run("list", "--json").out)["algorithms"]
         self.assertEqual(sorted((row["collective"], row["algorithm"]) for row in rows),
@@ -358,14 +358,14 @@ class Options(Sweep):
 
     def test_an_algorithm_that_not_every_collective_has_is_left_out_and_counted(self):
         result, rows = self.sweep("all", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64",
-                                  "--algorithms", "ring", "--budget", "1s")
+                                  "--algorithms", "ring", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         self.assertEqual({(row["collective"], row["algorithm"]) for row in rows}, {(name, "ring") for name in ["all_reduce", "all_gather", "reduce_scatter"]})
         self.assertIn("# left out: 2 x broadcast has no algorithm ring", result.out)
 
     def test_all_dtypes_and_ops(self):
         result, rows = self.sweep("all_reduce", "broadcast", "--backends", "tutti", "--ranks", "2", "--sizes", "256",
-                                  "--dtypes", "all", "--ops", "all", "--budget", "1s")
+                                  "--dtypes", "all", "--ops", "all", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         everything = json.loads(support.run("list", "--json").out)
         bits = {"band", "bor", "bxor"}  # of integers only
@@ -377,14 +377,14 @@ class Options(Sweep):
 
     def test_streaming_samples_are_loops_of_every_backend(self):
         _, rows = self.sweep("all_reduce", "barrier", "--ranks", "2", "--sizes", "8,4K", "--placement", "out,in",
-                             "--cadence", "streaming", "--budget", "1s")
+                             "--cadence", "streaming", "--budget", "300ms")
         for row in rows:
             self.assertEqual((row["cadence"], row["verdict"]), ("streaming", "ok"), row)
             self.assertTrue(row["case"].endswith("/streaming"), row)
             self.assertGreaterEqual(int(row["operations"]), 4, row)
             self.assertEqual(row["checked_on"], "timed" if row["placement"] == "out" else "further", row)
         self.assertEqual(len({row["backend"] for row in rows}), 2 if support.HAS_OPENMPI else 1)
-        _, again = self.sweep("--case", rows[0]["case"], "--budget", "1s")
+        _, again = self.sweep("--case", rows[0]["case"], "--budget", "300ms")
         self.assertEqual([row["case"] for row in again], [rows[0]["case"]])
 
     def test_what_is_verified_can_be_chosen(self):
@@ -392,7 +392,7 @@ class Options(Sweep):
                                            ("last", {"last timed", "last further"}, "ok"),
                                            ("none", {""}, "unchecked")):
             result, rows = self.sweep("all_reduce", "barrier", "--ranks", "2", "--sizes", "8,64K", "--placement", "out,in",
-                                      "--cadence", "streaming", "--check", which, "--budget", "1s")
+                                      "--cadence", "streaming", "--check", which, "--budget", "300ms")
             self.assertEqual({row["verdict"] for row in rows}, {verdict}, rows)
             self.assertEqual({row["checked_on"] for row in rows}, checked_on, rows)
             self.assertIn(f"{len(rows)} {verdict}", result.out)
@@ -402,7 +402,7 @@ class Options(Sweep):
             collectives = ["all_reduce"] if state == "rotate" else ["broadcast", "all_reduce", "barrier"]
             sizes = "64K" if state == "rotate" else "8,64K"  # every call reads a part of twice the cache
             result, rows = self.sweep(*collectives, "--ranks", "2", "--sizes", sizes, "--cache", state, "--buffers",
-                                      "private,shared", "--budget", "1s")
+                                      "private,shared", "--budget", "300ms")
             self.assertEqual({row["buffer_sets"] for row in rows}, {"16"} if state == "rotate" else {""}, rows)
             self.assertEqual({(row["cache"], row["verdict"]) for row in rows}, {(state, "ok")}, result)
             self.assertEqual(f"# measured with cache {state}\n" in result.out, state != "hot", result)
@@ -411,7 +411,7 @@ class Options(Sweep):
         for sync in ("roundtime", "dissemination", "library"):
             for ranks_as, ranks in (("processes", "3"), ("threads", "2"), ("tasks", "3")):
                 with support.Run("run", "all_reduce", "barrier", "--ranks", ranks, "--ranks-as", ranks_as, "--sizes", "8",
-                                 "--sync", sync, "--budget", "1s", "--samples", "{folder}/samples.csv", *FILES) as one:
+                                 "--sync", sync, "--budget", "300ms", "--samples", "{folder}/samples.csv", *FILES) as one:
                     result = one.wait(60)
                     _, rows = one.rows()
                     _, samples = support.read_csv(one.path / "samples.csv")
@@ -445,7 +445,7 @@ class Options(Sweep):
     def test_overlap_with_computation_is_measured(self):
         for ranks_as in ("processes", "threads"):
             result, rows = self.sweep("all_reduce", "broadcast", "barrier", "--ranks", "2", "--ranks-as", ranks_as,
-                                      "--sizes", "64,256K", "--overlap", "8", "--budget", "4s")
+                                      "--sizes", "64,256K", "--overlap", "8", "--budget", "2s")
             rows = [row for row in rows if row["verdict"] != "skipped"]
             self.assertEqual({row["verdict"] for row in rows}, {"ok"}, result)
             backends = 2 if support.HAS_OPENMPI and ranks_as == "processes" else 1
@@ -469,7 +469,7 @@ class Options(Sweep):
                                  preexec_fn=lambda: os.sched_setaffinity(0, cores)) for _ in range(2 * len(cores))]
         try:
             result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", str(len(cores)), "--sizes", "8,1M",
-                                      "--budget", "3s")
+                                      "--budget", "1500ms")
         finally:
             for process in busy:
                 process.kill()
@@ -479,7 +479,7 @@ class Options(Sweep):
 
     def test_late_ranks_are_injected(self):
         with support.Run("run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8", "--skew", "2ms",
-                         "--budget", "2s", "--samples", "{folder}/samples.csv", *FILES) as one:
+                         "--budget", "1s", "--samples", "{folder}/samples.csv", *FILES) as one:
             result = one.wait(60)
             _, rows = one.rows()
             _, samples = support.read_csv(one.path / "samples.csv")
@@ -493,7 +493,7 @@ class Options(Sweep):
 
     def test_every_sample_is_written_and_makes_up_the_rows(self):
         with support.Run("run", "all_reduce", "barrier", "--backends", "tutti", "--ranks", "3", "--sizes", "8,64K",
-                         "--budget", "2s", "--launches", "2", "--samples", "{folder}/samples.csv", *FILES) as one:
+                         "--budget", "1s", "--launches", "2", "--samples", "{folder}/samples.csv", *FILES) as one:
             result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             _, rows = one.rows()
@@ -522,33 +522,33 @@ class Options(Sweep):
 
     def test_the_limit_has_samples_and_can_be_left_out(self):
         _, rows = self.sweep("all_gather_v", "all_to_all", "--backends", "tutti", "--ranks", "3", "--sizes", "64K",
-                             "--counts", "ramp", "--placement", "out,in", "--ranks-as", "threads", "--budget", "1s")
+                             "--counts", "ramp", "--placement", "out,in", "--ranks-as", "threads", "--budget", "300ms")
         self.assertEqual([row["limit_time"] != "" for row in rows], [True, True, True, False], rows)
-        with support.Run("run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--budget", "1s",
+        with support.Run("run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--budget", "300ms",
                          "--samples", "{folder}/samples.csv") as one:
             self.assertEqual(one.wait(60).code, 0)
             _, samples = support.read_csv(one.path / "samples.csv")
         self.assertEqual({s["case"].split("/")[1].split(".")[0] for s in samples}, {"tutti", "limit"})
-        _, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--budget", "1s",
+        _, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--budget", "300ms",
                              "--no-limit")
         self.assertEqual([(row["limit_time"], row["limit_fraction"]) for row in rows], [("", "")])
 
     def test_all_roots(self):
         result, rows = self.sweep("broadcast", "--backends", "tutti", "--ranks", "2,3", "--roots", "all",
-                                  "--sizes", "8", "--budget", "1s")
+                                  "--sizes", "8", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         self.assertEqual([(row["ranks"], row["root"]) for row in rows],
                          [("2", "0"), ("2", "1"), ("3", "0"), ("3", "1"), ("3", "2")])
 
     def test_a_root_is_left_out_where_it_does_not_fit(self):
         result, rows = self.sweep("broadcast", "--backends", "tutti", "--ranks", "2,3", "--roots", "2", "--sizes", "8",
-                                  "--budget", "1s")
+                                  "--budget", "300ms")
         self.assertEqual([row["ranks"] for row in rows], ["3"], result)
         self.assertIn("# left out: 1 x root 2 on 2 ranks", result.out)
 
     def test_fewer_elements_than_ranks_are_one_per_block_and_merged(self):
         _, rows = self.sweep("all_to_all", "--backends", "tutti", "--ranks", "3", "--sizes", "0:12:+4",
-                             "--budget", "1s")
+                             "--budget", "300ms")
         self.assertEqual([(row["bytes"], row["count"]) for row in rows][-1], ("12", "1"))
         self.assertEqual(len({row["case"] for row in rows}), len(rows))
 
@@ -713,7 +713,7 @@ class Interrupted(unittest.TestCase):
 class Together(unittest.TestCase):
     def test_two_sweeps_at_once_do_not_disturb_each_other(self):
         backends = "tutti,openmpi" if support.HAS_OPENMPI else "tutti"
-        arguments = ["run", "all", "--backends", backends, "--ranks", "2", "--budget", "2s", *FILES, "--sizes"]
+        arguments = ["run", "all", "--backends", backends, "--ranks", "2", "--budget", "1s", *FILES, "--sizes"]
         with support.Run(*arguments, "8,1K") as one, support.Run(*arguments, "16,2K") as other:
             for run, sizes in [(one, {"0", "8", "1024"}), (other, {"0", "16", "2048"})]:
                 result = run.wait(support.patience(60))

@@ -214,6 +214,14 @@ TEST(DefaultShape, SlotsShrinkAsThePairsGrowButNotBelow256) {
   EXPECT_EQ(default_shape(3, 12345).heap_bytes, 12345U);
 }
 
+TEST(DefaultShape, ScratchOfAllRanksFitsCachesButNotBelowAPage) {
+  EXPECT_EQ(default_shape(2, 0).scratch_bytes, 256U * 1024);
+  EXPECT_EQ(default_shape(64, 0).scratch_bytes, 256U * 1024);
+  EXPECT_EQ(default_shape(128, 0).scratch_bytes, 128U * 1024);
+  EXPECT_EQ(local::shape_for(257).scratch_bytes, 65280U) << "whole lines of 16 MiB / 257";
+  EXPECT_EQ(default_shape(10'000, 0).scratch_bytes, 4096U);
+}
+
 TEST(DefaultShape, OfOneProcessKeepsSlotsOfAPageForManyRanks) {
   EXPECT_EQ(local::shape_for(2).slot_bytes, 16U * 1024);
   EXPECT_EQ(local::shape_for(257).slot_bytes, 4096U);
