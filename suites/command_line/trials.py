@@ -13,7 +13,7 @@ import support
 
 CRASH = 5
 KILL_LIMIT = 2.0
-TIMEOUT = 2
+TIMEOUT = 1
 STOP_LIMIT = TIMEOUT + 5.0
 LAST_MOMENT = 0.8  # s after the ranks are there, or after the first row: start-up, the first cells, later ones
 
