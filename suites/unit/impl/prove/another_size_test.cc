@@ -2,6 +2,7 @@
 // Plans that are others in another size: recognised, and only then not executed once more.
 #include "impl/prove/another_size.h"
 
+#include <algorithm>
 #include <functional>
 
 #include <gmock/gmock.h>
