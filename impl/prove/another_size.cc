@@ -52,9 +52,8 @@ class Comparison {
                                        std::span<const PlanOperand> b) const {
     const bool is_move = op.verb == Verb::move;
     const std::size_t end = op.first_operand + (is_move ? std::size_t{op.destinations} + op.sources : 1);
-    if (end > b.size()) return false;
     for (std::size_t i = op.first_operand; i < end; ++i) {
-      if (a[i].space != b[i].space || !(a[i].ranks == b[i].ranks) || a[i].is_mine != b[i].is_mine) return false;
+      if (a[i].space != b[i].space || a[i].ranks != b[i].ranks || a[i].is_mine != b[i].is_mine) return false;
       if (is_move && (a[i].space == Space::line || !is_scaled(a[i].offset, b[i].offset))) return false;
     }
     return true;

@@ -189,8 +189,7 @@ Status ScheduleProver::prove_placement(int slices, bool is_in_place) {
 Status ScheduleProver::prove_buffers(const Form& form) {
   TUTTI_ASSIGN_OR_RETURN(auto plans, bind_form(schedule_, request_for(schedule_, form)));
   TUTTI_ASSIGN_OR_RETURN(const Proved proved, prove_form(form, plans));
-  if (form.buffers == Buffers::shared && form.op != Op::premul_sum)
-    TUTTI_RETURN_IF_ERROR(prove_longer_turns(form, plans));
+  if (form.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(prove_longer_turns(form, plans));
   if (form.slices == 1 && form.op != Op::premul_sum) kept_.push_back({form, std::move(plans), proved});
   return {};
 }
@@ -215,8 +214,7 @@ Result<Proved> ScheduleProver::prove_form(const Form& form, std::span<const Plan
     return error(Code::refuted, "{}: synchronises is {}, but {} is stated", describe(schedule_, form),
                  proof.labels.synchronises, schedule_.synchronises);
   }
-  const bool is_first = result_.proofs == 0;
-  if (is_first) result_.labels = proof.labels;
+  if (result_.proofs == 0) result_.labels = proof.labels;
   result_.labels.synchronises = result_.labels.synchronises && proof.labels.synchronises;
   ++result_.proofs;
   TUTTI_RETURN_IF_ERROR(check_slots(form, set));

@@ -45,15 +45,16 @@ DomainShape default_shape(int ranks, std::size_t heap_bytes, std::size_t channel
   constexpr std::size_t kScratchBudget = std::size_t{16} << 20U;  // of a generation: what one rank may read of all
   constexpr std::size_t kLeastScratch = 4096;
   DomainShape shape{.ranks = ranks, .heap_bytes = heap_bytes};
-  shape.scratch_bytes = std::clamp(kScratchBudget / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine,
-                                   kLeastScratch, shape.scratch_bytes);
-  const std::size_t pairs = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
-  const auto share = [pairs](std::size_t budget, int slots, std::size_t most) {
-    const std::size_t each = budget / (pairs * static_cast<std::size_t>(slots)) / kCacheLine * kCacheLine;
-    return std::clamp(each, 4 * kCacheLine, most);
+  const auto seats = static_cast<std::size_t>(ranks);
+  const auto share = [](std::size_t budget, std::size_t parts, std::size_t least, std::size_t most) {
+    return std::clamp(budget / parts / kCacheLine * kCacheLine, least, most);
   };
-  shape.slot_bytes = share(channel_budget, shape.slots, shape.slot_bytes);
-  shape.pair_slot_bytes = share(channel_budget / 4, shape.pair_slots, shape.pair_slot_bytes);
+  const auto slot_share = [&](std::size_t budget, int slots, std::size_t most) {
+    return share(budget, seats * seats * static_cast<std::size_t>(slots), 4 * kCacheLine, most);
+  };
+  shape.scratch_bytes = share(kScratchBudget, seats, kLeastScratch, shape.scratch_bytes);
+  shape.slot_bytes = slot_share(channel_budget, shape.slots, shape.slot_bytes);
+  shape.pair_slot_bytes = slot_share(channel_budget / 4, shape.pair_slots, shape.pair_slot_bytes);
   return shape;
 }
 
