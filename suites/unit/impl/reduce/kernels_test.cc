@@ -214,32 +214,33 @@ TEST(Kernels, CopyEveryBit) {
   run_shapes<std::int64_t>(Dtype::f64, Op::none, {{1, 17, 511}, {1}});
 }
 
-TEST(Kernels, ADestinationMayBeAnySource) {
+template <class T>
+void sum_into_any_source(Dtype dtype) {
   constexpr std::size_t kCount = 1023;
   std::mt19937 random(11);
   for (const std::size_t source_count : {1, 2, 3, 4, 5, 17}) {
-    std::vector<std::vector<float>> inputs(source_count, std::vector<float>(kCount));
-    for (auto& input : inputs) std::generate(input.begin(), input.end(), [&] { return random_element<float>(random); });
-    std::vector<float> expected = inputs[0];
+    std::vector<std::vector<T>> inputs(source_count, std::vector<T>(kCount));
+    for (auto& input : inputs) std::generate(input.begin(), input.end(), [&] { return random_element<T>(random); });
+    std::vector<T> expected = inputs[0];
     for (std::size_t s = 1; s < source_count; ++s) {
-      for (std::size_t i = 0; i < kCount; ++i) expected[i] += inputs[s][i];
+      for (std::size_t i = 0; i < kCount; ++i) expected[i] = static_cast<T>(expected[i] + inputs[s][i]);
     }
     for (const KernelTable* table : runnable_kernels()) {
       for (std::size_t in_place = 0; in_place < source_count; ++in_place) {
         for (const bool streams : {false, true}) {
           auto buffers = inputs;
-          std::vector<float> other(kCount);
+          std::vector<T> other(kCount);
           std::vector<const std::byte*> from;
           for (const auto& buffer : buffers) from.push_back(reinterpret_cast<const std::byte*>(buffer.data()));
           std::byte* const to[] = {reinterpret_cast<std::byte*>(other.data()),
                                    reinterpret_cast<std::byte*>(buffers[in_place].data()),
                                    reinterpret_cast<std::byte*>(buffers[0].data())};
-          kernel_for_isa(*table, Dtype::f32, Op::sum)({.destinations = to,
-                                                       .destination_count = in_place == 0 ? 2 : 3,
-                                                       .sources = from.data(),
-                                                       .source_count = static_cast<int>(source_count),
-                                                       .bytes = kCount * sizeof(float),
-                                                       .streamed = streams ? kAllDestinations : 0});
+          kernel_for_isa(*table, dtype, Op::sum)({.destinations = to,
+                                                  .destination_count = in_place == 0 ? 2 : 3,
+                                                  .sources = from.data(),
+                                                  .source_count = static_cast<int>(source_count),
+                                                  .bytes = kCount * sizeof(T),
+                                                  .streamed = streams ? kAllDestinations : 0});
           ASSERT_EQ(other, expected) << table->isa;
           ASSERT_EQ(buffers[in_place], expected) << table->isa << ", source " << in_place << " of " << source_count;
           ASSERT_EQ(buffers[0], expected) << table->isa;
@@ -247,6 +248,11 @@ TEST(Kernels, ADestinationMayBeAnySource) {
       }
     }
   }
+}
+
+TEST(Kernels, ADestinationMayBeAnySource) {
+  ASSERT_NO_FATAL_FAILURE(sum_into_any_source<float>(Dtype::f32));
+  ASSERT_NO_FATAL_FAILURE(sum_into_any_source<std::uint8_t>(Dtype::u8));
 }
 
 TEST(Kernels, TheBestInstructionSetOfThisCpuIsChosen) {
