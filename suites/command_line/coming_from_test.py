@@ -19,7 +19,7 @@ class ComingFrom(unittest.TestCase):
                 continue
             words = ["{folder}/" + word if word.startswith("out.") else word for word in shlex.split(command)]
             if words[0] == "run":
-                words += ["--budget", "1s"]  # so that all of them take a minute
+                words += ["--budget", "500ms"]  # so that all of them take half a minute
             with self.subTest(command), support.Run(*words) as one:
                 result = one.wait(support.patience(60))
                 self.assertEqual(result.code, 0, result)
