@@ -13,6 +13,9 @@ namespace tutti::harness {
 namespace {
 
 constexpr int kRounds = 2;  // at least; where not all ranks contribute to each element, as many as it takes for all
+/// Longer buffers go through all slots and segments within one operation: most forms of them have no second one.
+constexpr std::int64_t kLongCaseBytes = 256 * 1024;
+constexpr std::uint64_t kSaltsOfAForm = 1024;  ///< more than any number of passes
 /// In a simulation: all generations and slots come round. Long buffers go through their slots within one operation.
 constexpr int kSimulatedRounds = 10;
 constexpr int kSimulatedLongRounds = 4;
@@ -60,9 +63,10 @@ Result<Damage> check_data(Host& host, Variant& variant) {
   if (has_special_operation(variant)) {
     TUTTI_ASSIGN_OR_RETURN(damage, check_special(host, variant));
   }
-  const int rounds = std::max(kRounds, passes_of(variant));
-  for (int round = 1; round <= rounds; ++round) {
-    const Look look{.salt = static_cast<std::uint64_t>(round), .is_last = round == rounds};
+  const Rounds rounds = rounds_of(variant);
+  for (int round = 0; round < rounds.number; ++round) {
+    const Look look{.salt = rounds.first_salt + static_cast<std::uint64_t>(round),
+                    .is_last = round + 1 == rounds.number};
     TUTTI_ASSIGN_OR_RETURN(const Damage found, check_operation(host, variant, look));
     add_operation(damage, found);
   }
@@ -88,6 +92,13 @@ Status look_again(const Host& host, Variant& variant, const std::vector<std::uin
 int passes_of(const Variant& variant) {
   const Case& one = variant.instance();
   return variant.values() == Values::exact ? passes_of(one.dtype, one.op, one.ranks) : 1;
+}
+
+Rounds rounds_of(const Variant& variant) {
+  const Case& one = variant.instance();
+  const std::uint64_t form = (one.is_in_place ? 2U : 0U) + (one.buffers == Buffers::shared ? 1U : 0U);
+  const bool is_once = one.bytes > kLongCaseBytes && form != 0;
+  return {.first_salt = form * kSaltsOfAForm + 1, .number = std::max(is_once ? 1 : kRounds, passes_of(variant))};
 }
 
 std::string inputs_text(const Variant& variant) {

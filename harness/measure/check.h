@@ -3,6 +3,10 @@
 // is right only once does not pass, and what the operation has left is looked at twice, so that what it writes after it
 // is complete does not pass either; a barrier runs with each rank late in turn.
 //
+// Of a case with more than 256 KiB a rank, which takes most of the time, only the form out of place with private
+// buffers runs several times, the other forms once. Each form has data of its own, so that what is left of the form
+// before is wrong.
+//
 // Where a narrow float cannot sum all ranks exactly, several operations are one check: the passes, on data of
 // consecutive salts, in each of which other ranks contribute to an element, and in one of them each rank (inputs.h).
 //
@@ -25,6 +29,12 @@ namespace tutti::harness {
 
 /// Operations on consecutive salts after which every rank has contributed to every element.
 [[nodiscard]] int passes_of(const Variant& variant);
+/// The operations of a check that are not on special values: how many, on data of consecutive salts.
+struct Rounds {
+  std::uint64_t first_salt = 1;
+  int number = 0;
+};
+[[nodiscard]] Rounds rounds_of(const Variant& variant);
 /// What a row says after what it was checked on: "; 3 passes of 15 ranks", "; random values", or nothing where all is
 /// as usual.
 [[nodiscard]] std::string inputs_text(const Variant& variant);

@@ -3,6 +3,7 @@
 // of the passes, by a check and where it is timed.
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -132,6 +133,42 @@ TEST(Passes, ALoopOfADropInProgramIsCheckedUntilAForgottenRankOfFortyShows) {
       EXPECT_EQ(unchecked.value().wrong, 0);
     }
   }
+}
+
+TEST(Rounds, AreSeveralButOfLongBuffersInOneForm) {
+  Place place;
+  const auto rounds = [&](Count count, Dtype dtype, bool is_in_place, Buffers buffers) {
+    Case one = case_of(dtype, Op::sum, "one_shot");
+    one.count = count;
+    one.bytes = count * static_cast<std::int64_t>(size_of(dtype));
+    one.is_in_place = is_in_place;
+    one.buffers = buffers;
+    return rounds_of(place.variant(one)).number;
+  };
+  constexpr Count kShort = 65536, kLong = kShort + 1;  // of float: 256 KiB
+  for (const bool is_in_place : {false, true}) {
+    for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
+      const bool is_first = !is_in_place && buffers == Buffers::private_;
+      EXPECT_EQ(rounds(kShort, Dtype::f32, is_in_place, buffers), 2);
+      EXPECT_EQ(rounds(kLong, Dtype::f32, is_in_place, buffers), is_first ? 2 : 1);
+      EXPECT_EQ(rounds(4 * kLong, Dtype::f8e5m2, is_in_place, buffers), 3) << "passes";
+    }
+  }
+}
+
+TEST(Rounds, OfEachFormHaveDataOfTheirOwn) {
+  Place place;
+  std::set<std::uint64_t> salts;
+  for (const bool is_in_place : {false, true}) {
+    for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
+      Case one = case_of(Dtype::f8e5m2, Op::sum, "one_shot");
+      one.is_in_place = is_in_place;
+      one.buffers = buffers;
+      const Rounds rounds = rounds_of(place.variant(one));
+      for (int i = 0; i < rounds.number; ++i) salts.insert(rounds.first_salt + static_cast<std::uint64_t>(i));
+    }
+  }
+  EXPECT_EQ(salts.size(), 4U * kPasses);
 }
 
 TEST(Passes, AreOneWhereAllRanksCanBeAdded) {
