@@ -28,6 +28,7 @@ ranks-as = "tasks"
 """  # tasks share a thread: nothing between them can change its state
 CELLS = ["all_reduce/local/float/sum/P2.tasks/none/64B/out/private/isolated",
          "all_reduce/local/float/sum/P2.tasks/none/1048576B/out/private/isolated"]
+AS_PROCESSES = CELLS[1].replace("local", "shm").replace("tasks", "processes")
 VERDICTS = "same faster undecided invalid missing slower wrong".split()
 QUICK = ["--cell-time", "20ms"]
 OUTPUTS = ["--junit", "{folder}/gate.xml", "--summary", "{folder}/gate.md", "--csv", "{folder}/rows.csv"]
@@ -126,9 +127,8 @@ class Verdicts(Gate):
         def prepare(path):
             (path / "bin").mkdir()
             (path / "bin/tutti").symlink_to(support.PROGRAM)
-        processes = [CELLS[1].replace("local", "shm").replace("tasks", "processes")]
-        result, table = self.gate("--against", "{other}", prepare=prepare, suite=f"cells = {processes}")
-        self.assertEqual(list(table), processes, result)
+        result, table = self.gate("--against", "{other}", prepare=prepare, suite=f"cells = ['{CELLS[1]}']")
+        self.assertEqual(list(table), CELLS[1:], result)
         self.assertFalse(set(table.values()) & {"wrong", "missing"}, result)
         self.assertEqual(result.code, expected_code(table.values()), result)
         self.assertGreaterEqual(len(self.rows), 2 * 8, "two launches of this build in each of eight blocks")
@@ -155,9 +155,9 @@ class Verdicts(Gate):
             self.assertNotIn("does not say which machine", result.out)
 
     def test_slower_and_confirmed(self):
-        result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(EVER, cells=CELLS[1:]),
-                                  suite=f"cells = ['{CELLS[1]}']")
-        self.assertEqual((result.code, table), (SLOWER, {CELLS[1]: "slower"}), result)
+        result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(EVER, cells=[AS_PROCESSES]),
+                                  suite=f"cells = ['{AS_PROCESSES}']")
+        self.assertEqual((result.code, table), (SLOWER, {AS_PROCESSES: "slower"}), result)
         self.assertIn("confirmed by 8 pairs of fresh launches", result.out)
         self.assertEqual(len(self.rows), 16, "a launch in each of eight blocks, and in each of eight more")
 
@@ -173,8 +173,7 @@ class Verdicts(Gate):
         self.assertEqual((result.code, table), (UNDECIDED, dict.fromkeys(CELLS, "undecided")), result)
 
     def test_missing_and_invalid(self):
-        processes = [CELLS[1].replace("local", "shm").replace("tasks", "processes")]
-        result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(NEVER, cells=processes))
+        result, table = self.gate("--baseline", "{other}/base.csv", **self.baseline(NEVER, cells=[AS_PROCESSES]))
         self.assertEqual((result.code, table), (ENVIRONMENT, dict(zip(CELLS, ["missing", "invalid"]))), result)
         self.assertIn("ranks as processes, not tasks", result.out)
         self.assertEqual(self.rows, [], "nothing was measured for nothing")

@@ -154,7 +154,7 @@ class Interleaved(unittest.TestCase):
         chosen = {(row["collective"], row["backend"]): row["case"] for row in self.rows}
         self.assertEqual(len(chosen), 2 * (len(BUS_FACTOR) + 1))
         for (_, backend), identifier in chosen.items():
-            with self.subTest(identifier), support.Run("run", "--case", identifier, *FILES, "--budget", "200ms") as one:
+            with self.subTest(identifier), support.Run("run", "--case", identifier, *FILES, "--budget", "50ms") as one:
                 result = one.wait(60)
                 self.assertEqual(result.code, 0, result)
                 self.assertEqual([(row["case"], row["verdict"]) for row in one.rows()[1]], [(identifier, "ok")])
