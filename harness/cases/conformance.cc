@@ -16,6 +16,9 @@ namespace {
 constexpr Count kAwkward = 1023;
 constexpr Count kManySlices = 123567;  ///< elements, of a block or of all blocks of a v form: of floats 30 slots
 constexpr Count kFew = 17;             ///< elements beyond the longest call that is one segment
+/// Where they are more bytes of a rank's buffer, they are of a dtype of one byte: a block is still 7 slots, no block
+/// begins at a line, and half of all the time of a check is not spent on looking at a few long blocks of many ranks.
+constexpr std::int64_t kMostBytesOfBaseDtype = std::int64_t{1} << 20U;
 /// Beyond so many ranks a quarter of that, 7 slots: a one-shot reduction reads as much as all inputs P times over.
 constexpr int kMostRanksOfManySlices = 128;
 /// A kernel does not know of the ranks: beyond so many, each dtype and each op has a case, but not each pair of them.
@@ -51,29 +54,15 @@ Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtyp
   return bytes <= kMostCaseBytes ? cut + kFew : kAwkward + kFew;
 }
 
-std::vector<Count> counts_for(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
-  if (!has_data(problem.collective)) return {0};
-  std::set<Count> counts{
-      0, 1, problem.ranks - 1, problem.ranks, problem.ranks + 1, kAwkward, many_slices(problem.ranks)};
-  if (segments_of(algorithm, problem, dtype, many_slices(problem.ranks)) < 2) {
-    counts.insert(above_one_segment(algorithm, problem, dtype));
-  }
-  return {counts.begin(), counts.end()};
-}
-
 class Builder {
  public:
   explicit Builder(const Sweep& sweep) : sweep_(sweep), counts_(sweep.counts) {
-    base_op_ = sweep.ops.values.front();
-    base_dtype_ = sweep.dtypes.values.front();
-    for (const Dtype dtype : sweep.dtypes.values) {
-      for (const Op op : sweep.ops.values) {
-        if (!op_exists(op, dtype)) continue;
-        base_dtype_ = dtype;
-        base_op_ = op;
-        return;
-      }
-    }
+    choose_base();
+    const auto is_byte = [&](Dtype dtype) {
+      return size_of(dtype) == 1 && is_integer(dtype) && op_exists(base_op_, dtype);
+    };
+    const auto byte = std::ranges::find_if(sweep.dtypes.values, is_byte);
+    byte_dtype_ = byte != sweep.dtypes.values.end() ? *byte : base_dtype_;
   }
 
   void add_algorithm(Collective collective, const Algorithm& algorithm, int ranks) {
@@ -84,8 +73,10 @@ class Builder {
         add_v_forms(base(algorithm, problem, 0));
         continue;
       }
-      for (const Count count : counts_for(algorithm, problem, base_dtype_)) {
-        add_forms(base(algorithm, problem, count));
+      if (has_data(collective)) {
+        add_counts(algorithm, problem);
+      } else {
+        add(base(algorithm, problem, 0));
       }
       if (root == 0) add_types(base(algorithm, problem, ranks + 1));
     }
@@ -100,11 +91,27 @@ class Builder {
   [[nodiscard]] Conformance take() { return {.cases = std::move(cases_), .left_out = std::move(left_out_)}; }
 
  private:
+  /// The first dtype and op that exist together.
+  void choose_base() {
+    base_dtype_ = sweep_.dtypes.values.front();
+    base_op_ = sweep_.ops.values.front();
+    for (const Dtype dtype : sweep_.dtypes.values) {
+      for (const Op op : sweep_.ops.values) {
+        if (!op_exists(op, dtype)) continue;
+        base_dtype_ = dtype;
+        base_op_ = op;
+        return;
+      }
+    }
+  }
   [[nodiscard]] Case base(const Algorithm& algorithm, const Problem& problem, Count count) const {
+    return base(algorithm, problem, count, base_dtype_);
+  }
+  [[nodiscard]] Case base(const Algorithm& algorithm, const Problem& problem, Count count, Dtype dtype) const {
     Case one;
     one.collective = problem.collective;
     one.transport = sweep_.ranks_as == RanksAs::processes ? "shm" : "local";
-    one.dtype = has_data(problem.collective) ? base_dtype_ : Dtype::f32;
+    one.dtype = has_data(problem.collective) ? dtype : Dtype::f32;
     one.op = is_reducing(problem.collective) ? base_op_ : Op::none;
     one.ranks = problem.ranks;
     one.ranks_as = sweep_.ranks_as;
@@ -112,6 +119,19 @@ class Builder {
     set_count(one, count);
     one.algorithm = std::string(algorithm.name);
     return one;
+  }
+  void add_counts(const Algorithm& algorithm, const Problem& problem) {
+    const int ranks = problem.ranks;
+    for (const Count count : std::set<Count>{0, 1, ranks - 1, ranks, ranks + 1, kAwkward}) {
+      add_forms(base(algorithm, problem, count));
+    }
+    const Count count = many_slices(ranks);
+    const bool is_of_bytes = buffer_bytes(problem, count, size_of(base_dtype_)) > kMostBytesOfBaseDtype;
+    const Dtype dtype = is_of_bytes ? byte_dtype_ : base_dtype_;
+    add_forms(base(algorithm, problem, count, dtype));
+    if (segments_of(algorithm, problem, dtype, count) < 2) {
+      add_forms(base(algorithm, problem, above_one_segment(algorithm, problem, base_dtype_)));
+    }
   }
   void add_v_forms(Case one) {
     for (const Counts& counts : counts_) {
@@ -153,7 +173,6 @@ class Builder {
   }
 
   void add_forms(Case one) {
-    if (!has_data(one.collective)) return add(one);
     for (const bool is_in_place : {false, true}) {
       for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
         one.is_in_place = is_in_place;
@@ -190,6 +209,7 @@ class Builder {
   const Sweep& sweep_;
   std::vector<Counts> counts_;
   Dtype base_dtype_{};
+  Dtype byte_dtype_{};  ///< the base dtype where none of one byte is asked for
   Op base_op_{};
   std::vector<Case> cases_;
   std::vector<LeftOut> left_out_;

@@ -24,7 +24,8 @@ struct Conformance {
 
 /// Of the sweep count: collectives, algorithms, dtypes, ops, ranks, ranks_as, and counts where they are not `equal`
 /// alone: without them, all patterns. Sorted by ranks. Counts, placements,
-/// buffers and roots are those of the first dtype and op that exist together.
+/// buffers and roots are those of the first dtype and op that exist together; but of the first dtype of one byte, where
+/// there is one, are the longest blocks where a rank's buffer has more than 1 MiB of the other.
 /// Errors: invalid_argument when a named algorithm is none of the collectives', or a named pair of dtype and op does
 /// not exist.
 [[nodiscard]] Result<Conformance> conformance_cases(const Sweep& sweep);

@@ -116,7 +116,7 @@ class Kind:
 
 
 KILL = Kind(signal.SIGKILL, KILL_LIMIT, r"was killed by signal 9", at_once=2)
-STOP = Kind(signal.SIGSTOP, STOP_LIMIT, r"is stopped \(state T\)", at_once=4)  # they wait most of the time
+STOP = Kind(signal.SIGSTOP, STOP_LIMIT, r"is stopped \(state T\)", at_once=8)  # they wait most of the time
 
 
 def perform(kind, backends, number, seed):

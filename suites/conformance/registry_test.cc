@@ -160,6 +160,25 @@ TEST_P(Coverage, EveryAlgorithmHasACaseAtEveryCountPlacementBufferKindAndRoot) {
   }
 }
 
+// A check that has no such dtype has them of the one that it has.
+TEST_P(Coverage, LongBuffersAreOfBytesWhereADtypeIs) {
+  constexpr Count kLong = 123567;
+  const std::vector<Dtype> no_bytes{GetParam().first};
+  for (const bool has_bytes : {true, false}) {
+    if (!has_bytes) sweep_.dtypes.values = no_bytes;
+    const std::vector<Case> cases = conformance_cases(sweep_).value().cases;
+    int met = 0;
+    for (const Case& one : cases) {
+      if (one.count != kLong) continue;
+      const auto bytes_of_first = buffer_bytes(one.problem(), kLong, size_of(GetParam().first));
+      const bool is_byte = has_bytes && bytes_of_first > (1 << 20);
+      EXPECT_EQ(size_of(one.dtype), is_byte ? 1U : size_of(GetParam().first)) << case_id(one);
+      ++met;
+    }
+    EXPECT_GT(met, 0);
+  }
+}
+
 TEST_P(Coverage, EveryRootHasACase) {
   for (const Algorithm* algorithm : all_algorithms()) {
     std::set<int> roots;
@@ -177,7 +196,7 @@ TEST_P(Coverage, WhatCanBeCutIntoSegmentsIs) {
     std::map<Form, Case> longest;
     for (const Case& one : cases_of(*algorithm)) {
       Case& most = longest.try_emplace({one.root, one.is_in_place, one.buffers}, one).first->second;
-      if (one.count > most.count) most = one;
+      if (segments_of(*algorithm, one) > segments_of(*algorithm, most)) most = one;
     }
     for (const auto& [form, one] : longest) {
       if (!roots_of(*algorithm).contains(form.root)) continue;
