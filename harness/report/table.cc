@@ -227,9 +227,10 @@ void Table::count(std::span<const Row> rows) {
       const auto same = std::ranges::find(skipped_, why, &std::pair<std::string, std::int64_t>::first);
       same != skipped_.end() ? static_cast<void>(++same->second) : skipped_.push_back({why, 1});
     }
-    const auto value = reference != nullptr && is_own(row) ? ratio_(row, *reference) : std::nullopt;
     const bool is_empty_call = row.bytes == 0 && row.collective != to_string(Collective::barrier);
-    if (!value || is_empty_call) continue;
+    if (reference == nullptr || !is_own(row) || is_empty_call) continue;
+    const auto value = ratio_(row, *reference);
+    if (!value) continue;
     Ratios& sum = ratios_[reference->backend];
     ++sum.cells;
     sum.slower += *value > 1 ? 1 : 0;

@@ -22,7 +22,7 @@
 
 namespace tutti::harness {
 
-/// Element i of a stream is made from hash(i).
+/// Element i of a stream is made from hash(i); of bytes that are any, or any but 0, four from one (inputs.cc).
 struct HashKeys {
   std::uint32_t first = 0;
   std::uint32_t second = 0;
@@ -111,6 +111,12 @@ U widened(std::uint32_t h) {
   return static_cast<U>(h);
 }
 
+/// 1 instead of 0.
+template <class U>
+U without_zero(U value) {
+  return static_cast<U>(value | static_cast<U>(value == 0));
+}
+
 /// The hash with the rank in its low bits.
 inline std::uint32_t with_rank(std::uint32_t h, std::uint32_t index, const Stream& stream) {
   return (h & ~stream.rank_mask) | ((stream.rank_bits ^ index) & stream.rank_mask);
@@ -170,8 +176,7 @@ template <class T, Sharing sharing>
 T summand(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);
   if constexpr (std::is_integral_v<T>) {
-    const T value = widened<T>(h);
-    return static_cast<T>(value | static_cast<T>(value == 0));
+    return without_zero(widened<T>(h));
   } else {
     Role role{.common = 0, .place = 0, .is_active = 1, .is_negative = h >> 31U};
     if constexpr (sharing == Sharing::by_role) role = role_of(index, h, stream);
@@ -247,7 +252,7 @@ template <class U, Op op>
 U bits(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);
   U value = widened<U>(h);
-  if constexpr (op == Op::bxor) return static_cast<U>(value | static_cast<U>(value == 0));
+  if constexpr (op == Op::bxor) return without_zero(value);
   constexpr std::uint32_t kMost = 12;
   std::uint32_t x = h;
   for (std::uint32_t level = 1; level < kMost; ++level) {

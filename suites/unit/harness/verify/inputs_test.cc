@@ -39,6 +39,8 @@ TEST(Inputs, AreTheLiteralsTheyWere) {
   EXPECT_EQ(
       input<std::uint8_t>({.dtype = Dtype::f8e4m3, .op = Op::sum, .ranks = 4, .rank = 2, .seed = 7, .salt = 3}, 4),
       (std::vector<std::uint8_t>{0xd0, 0x44, 0xd0, 0x58}));
+  EXPECT_EQ(input<std::uint8_t>({.dtype = Dtype::u8, .ranks = 4, .rank = 2, .seed = 7, .salt = 3}, 5),
+            (std::vector<std::uint8_t>{108, 21, 78, 193, 46}));
   EXPECT_EQ(input<double>({.dtype = Dtype::f64, .op = Op::prod, .ranks = 4, .rank = 2, .seed = 7, .salt = 3}, 3),
             (std::vector<double>{0x1p-22, 0x1p27, -0x1p-24}));
 }
@@ -51,6 +53,23 @@ TEST(Inputs, DoNotDependOnTheChunkOrAlignmentInWhichTheyAreFilled) {
   std::vector<std::byte> odd(5000 * sizeof(float) + 1);
   fill_input(std::span(odd).subspan(1), spec);
   EXPECT_EQ(std::memcmp(odd.data() + 1, whole.data(), 5000 * sizeof(float)), 0);
+}
+
+// Bytes are made four at a time.
+TEST(Inputs, OfBytesBeginAnywhere) {
+  for (const Op op : {Op::none, Op::sum, Op::max}) {
+    const InputSpec spec{.dtype = Dtype::u8, .op = op, .ranks = 3, .rank = 1};
+    const std::vector<std::uint8_t> whole = input<std::uint8_t>(spec, 5000);
+    for (std::size_t first = 1020; first <= 1028; ++first) {
+      for (const std::size_t elements : {1, 2, 3, 4, 5, 1024, 3000}) {
+        const auto part = input<std::uint8_t>(spec, elements, static_cast<Count>(first));
+        EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)))
+            << to_string(op) << ", " << elements << " from " << first;
+      }
+    }
+    EXPECT_EQ(std::ranges::count(whole, 0) > 0, op != Op::sum) << "a summand of integers is not 0";
+    EXPECT_EQ(std::set(whole.begin(), whole.end()).size(), op == Op::sum ? 255U : 256U);
+  }
 }
 
 TEST(Inputs, ContinueBeyondTwoToThe32Elements) {
