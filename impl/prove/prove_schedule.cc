@@ -29,13 +29,19 @@ int several_slices(int ranks) {
   return ranks < kManyRanks ? kMostSlices : 2;
 }
 
-/// Units of one slice are proved on every number of ranks. What differs only in what binding makes of the same steps
-/// (several slices; a single element, a factor, lengths; each out of and in place) is one of four parts, of which more
-/// than 64 ranks get one in turn, each of them on a quarter of the even and of the odd numbers.
+/// Units of one slice are proved out of place on every number of ranks. What differs only in what binding makes of the
+/// same steps (several slices; a single element, a factor, lengths; each out of and in place) is one of four parts, of
+/// which more than 48 ranks get one in turn, each of them on a quarter of the even and of the odd numbers; with either
+/// part that is in place go units of one slice in place. Numbers that 8 divides are among those.
 bool has_turn(int ranks, bool has_slices, bool is_in_place) {
-  constexpr int kMostRanksWithAll = 64;
+  constexpr int kMostRanksWithAll = 48;
   const int part = (has_slices ? 0 : 2) + (is_in_place ? 1 : 0);
-  return ranks <= kMostRanksWithAll || (ranks + ranks / 4) % 4 == part;
+  return ranks <= kMostRanksWithAll || (ranks + ranks / 4 + 1) % 4 == part;
+}
+
+bool is_proved(int ranks, int slices, bool is_in_place) {
+  if (slices != 1) return has_turn(ranks, slices > 1, is_in_place);
+  return !is_in_place || has_turn(ranks, true, true) || has_turn(ranks, false, true);
 }
 
 std::string describe(const Schedule& schedule, const Form& form) {
@@ -67,7 +73,8 @@ BindRequest request_for(const Schedule& schedule, const Form& form) {
                         .slot_bytes = kSlotBytes,
                         .scratch_bytes = kAnyScratch},
           .segment = count,
-          .keep_exposures = true};
+          .keep_exposures = true,
+          .has_sound_steps = true};  // the cost has been derived from them
 }
 
 Status check_cost(const Schedule& schedule) {
@@ -93,10 +100,12 @@ Status check_cost(const Schedule& schedule) {
   return {};
 }
 
-/// Every rank's only segment.
-Result<std::vector<Plan>> bind_form(const Schedule& schedule, BindRequest request) {
+/// Every rank's only segment; of a v form, blocks[r] are rank r's.
+Result<std::vector<Plan>> bind_form(const Schedule& schedule, BindRequest request,
+                                    std::span<const BlockTable> blocks = {}) {
   std::vector<Plan> plans;
   for (request.rank = 0; request.rank < schedule.problem.ranks; ++request.rank) {
+    if (!blocks.empty()) request.blocks = &blocks[static_cast<std::size_t>(request.rank)];
     TUTTI_ASSIGN_OR_RETURN(BoundCall call, bind(schedule, request));
     plans.push_back(std::move(call.full_segments > 0 ? call.full : call.tail));
   }
@@ -160,9 +169,7 @@ Result<ScheduleProof> ScheduleProver::run() {
   const int ranks = schedule_.problem.ranks;
   for (const int slices : {1, several_slices(ranks), 0}) {
     for (const bool is_in_place : {false, true}) {
-      if (slices == 1 || has_turn(ranks, slices > 1, is_in_place)) {
-        TUTTI_RETURN_IF_ERROR(prove_placement(slices, is_in_place));
-      }
+      if (is_proved(ranks, slices, is_in_place)) TUTTI_RETURN_IF_ERROR(prove_placement(slices, is_in_place));
     }
   }
   for (const bool is_in_place : {false, true}) {
@@ -259,8 +266,14 @@ Status ScheduleProver::prove_uneven(bool is_in_place) {
     TUTTI_ASSIGN_OR_RETURN(BlockTable table, uneven_blocks(schedule_.problem, rank));
     blocks.push_back(std::move(table));
   }
-  BindRequest request = request_for(schedule_, {.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::private_});
-  TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(schedule_, request, blocks));
+  const BindRequest request =
+      request_for(schedule_, {.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::private_});
+  TUTTI_ASSIGN_OR_RETURN(const auto plans, bind_form(schedule_, request, blocks));
+  const Proof proof = prove_plans({.schedule = &schedule_,
+                                   .plans = plans,
+                                   .slots = request.resources.slots,
+                                   .slot_bytes = kSlotBytes,
+                                   .blocks = blocks});
   ++result_.proofs;
   if (proof.holds()) return {};
   return refuted(

@@ -36,8 +36,9 @@ struct BindRequest {
   bool is_in_place = false;
   Buffers buffers = Buffers::private_;
   Resources resources;
-  Count segment = 0;            ///< elements per block and segment; 0: the largest that fits
-  bool keep_exposures = false;  ///< for the prover
+  Count segment = 0;             ///< elements per block and segment; 0: the largest that fits
+  bool keep_exposures = false;   ///< for the prover
+  bool has_sound_steps = false;  ///< for the prover, which has looked for flaws in all steps (flaw_of): not once more
   /// A v form of the schedule's collective: this rank's blocks, as long as `bind` runs. It is one segment.
   const BlockTable* blocks = nullptr;
 };

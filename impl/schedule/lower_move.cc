@@ -48,6 +48,7 @@ int Lowering::slices_per_turn() const {
 }
 
 void Lowering::take_turns() {
+  if (header_.slices <= 1) return;  // one turn each, in the order in which they are
   struct Rest {
     std::size_t next;
     std::size_t end;
@@ -70,7 +71,6 @@ void Lowering::take_turns() {
     std::erase_if(rests, [](const Rest& rest) { return rest.next == rest.end; });
   }
   std::copy(in_turn.begin(), in_turn.end(), ops_.begin() + begin);
-  chain_.clear();
 }
 
 void Lowering::copy_local(const Located& destination, const Located& source) {
@@ -171,11 +171,15 @@ const std::vector<std::int64_t>& Lowering::cuts_of(std::initializer_list<const s
   for (const std::vector<Located>* list : lists) {
     for (const Located& located : *list) {
       std::int64_t position = 0;
-      for (const Piece& piece : located.pieces) cuts.push_back(position += piece.bytes);
+      for (const Piece& piece : located.pieces) {
+        position += piece.bytes;
+        if (position != move_bytes_) cuts.push_back(position);
+      }
     }
   }
   const std::int64_t slot = request_.resources.slot_bytes;
   for (std::int64_t at = slot; has_channel && at < move_bytes_; at += slot) cuts.push_back(at);
+  if (cuts.size() == 2 && move_bytes_ > 0) return cuts;
   std::sort(cuts.begin(), cuts.end());
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
   if (move_bytes_ == 0 && has_channel) cuts.push_back(0);  // one empty token

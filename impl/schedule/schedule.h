@@ -127,9 +127,10 @@ struct Step {
   Operands<4> destinations;  ///< MOVE
   Operands<4> sources;       ///< MOVE; reduced in the order written, a set in its own order
   bool is_final = false;  ///< MOVE: completes its output units (avg divides here); exactly one per reduced output unit
-  /// MOVE through a channel: takes turns with the next step, which is one too. Of such a chain the first slices of every
-  /// MOVE are done, then the next ones of every MOVE, and so on, in a turn as many of each as the slots allow; a MOVE
-  /// that has run out of slices is passed over. A send and a receive in turn need one slot each, however long they are.
+  /// MOVE through a channel: takes turns with the next step, which is one too. Of such a chain the first slices of
+  /// every MOVE are done, then the next ones of every MOVE, and so on, in a turn as many of each as the slots allow; a
+  /// MOVE that has run out of slices is passed over. A send and a receive in turn need one slot each, however long they
+  /// are.
   bool in_turn_with_next = false;
   /// MOVE from channels to channels alone: whose length it has, without touching it; empty for all other steps.
   Operand as_long_as;
@@ -144,10 +145,10 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-[[nodiscard]] inline Step move(Operands<4> destinations, Operands<4> sources) {
+[[nodiscard]] inline Step move(const Operands<4>& destinations, const Operands<4>& sources) {
   return {.verb = Verb::move, .destinations = destinations, .sources = sources};
 }
-[[nodiscard]] inline Step final_move(Operands<4> destinations, Operands<4> sources) {
+[[nodiscard]] inline Step final_move(const Operands<4>& destinations, const Operands<4>& sources) {
   Step step = move(destinations, sources);
   step.is_final = true;
   return step;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real algorithms hold, in all forms; their labels; slots; segments; and faults that only a plan can have.
+#include <map>
+
 #include <gmock/gmock.h>
 
 #include "suites/unit/impl/prove/open_plans.h"
@@ -45,6 +47,20 @@ TEST(ProveSchedule, ProvesEveryFormWithBothKindsOfBuffers) {
     const int with_longer_turns = takes_turns ? 2 : 0;
     EXPECT_EQ(proof.value().proofs, 3 * 2 * 2 + with_factors + with_counts + with_longer_turns) << algorithm->name;
   }
+}
+
+TEST(ProveSchedule, OnManyRanksFormsTakeTurns) {
+  // With both kinds of buffers each: one slice out of place, and several slices, or a single element and a factor (of
+  // shared buffers alone), out of place or together with one slice in place.
+  const std::map<int, int> all_in_turn{{2 + 2, 8}, {2 + 2 + 1, 8}, {2 + 2 + 2, 8}, {2 + 2 + 2 + 1, 8}};
+  std::map<int, int> seen;
+  for (int ranks = 49; ranks <= 80; ++ranks) {
+    const auto proof = prove_schedule(schedule_for(Collective::all_reduce, "one_shot", ranks));
+    ASSERT_TRUE(proof.is_ok()) << proof.status().message();
+    ++seen[proof.value().proofs];
+    if (ranks % 8 == 0) EXPECT_GE(proof.value().proofs, 2 + 2 + 2) << ranks << " ranks: not in place";
+  }
+  EXPECT_EQ(seen, all_in_turn);
 }
 
 TEST(ProvePlans, CountTheFactorsOfPremulSum) {
