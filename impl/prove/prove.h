@@ -112,10 +112,11 @@ struct ScheduleProof {
 /// two on more than 32 ranks), and with a block of a single element, and where it reduces also with a factor on each
 /// rank; where MOVEs take turns and there are four slices, also with turns of two; where it takes counts, also with
 /// blocks of different lengths, some of them empty, in any order and with gaps; and that its cost formula,
-/// `least_slots` and `synchronises` say what is derived. On more than 48 ranks units of one slot are proved out of
-/// place on every number, and of the others one of four parts in turn: several slots, or a single element, factors and
-/// lengths, each out of or in place, there with units of one slot in place. Plans that are the same with both kinds of
-/// buffers, or in two sizes, are executed once. Errors: refuted with the case and the first findings; those of bind.
+/// `least_slots` and `synchronises` say what is derived. On more than 48 ranks, where they are no power of two,
+/// units of one slot are proved out of place on every number, and of the others one of four parts in turn: several
+/// slots, or a single element, factors and lengths, each out of or in place, there with units of one slot in place.
+/// Plans that are the same with both kinds of buffers, or in two sizes, are executed once. Errors: refuted with the
+/// case and the first findings; those of bind.
 [[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
 
 }  // namespace tutti

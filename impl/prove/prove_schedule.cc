@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One schedule proved in all its forms, and its own statements about itself checked.
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <vector>
 
@@ -32,11 +33,13 @@ int several_slices(int ranks) {
 /// Units of one slice are proved out of place on every number of ranks. What differs only in what binding makes of the
 /// same steps (several slices; a single element, a factor, lengths; each out of and in place) is one of four parts, of
 /// which more than 48 ranks get one in turn, each of them on a quarter of the even and of the odd numbers; with either
-/// part that is in place go units of one slice in place. Numbers that 8 divides are among those.
+/// part that is in place go units of one slice in place. Numbers that 8 divides are among those; powers of two, on
+/// which some algorithms do what they do nowhere else, get all parts.
 bool has_turn(int ranks, bool has_slices, bool is_in_place) {
   constexpr int kMostRanksWithAll = 48;
   const int part = (has_slices ? 0 : 2) + (is_in_place ? 1 : 0);
-  return ranks <= kMostRanksWithAll || (ranks + ranks / 4 + 1) % 4 == part;
+  return ranks <= kMostRanksWithAll || std::has_single_bit(static_cast<unsigned>(ranks)) ||
+         (ranks + ranks / 4 + 1) % 4 == part;
 }
 
 bool is_proved(int ranks, int slices, bool is_in_place) {

@@ -38,7 +38,7 @@ struct BindRequest {
   Resources resources;
   Count segment = 0;             ///< elements per block and segment; 0: the largest that fits
   bool keep_exposures = false;   ///< for the prover
-  bool has_sound_steps = false;  ///< for the prover, which has looked for flaws in all steps (flaw_of): not once more
+  bool has_sound_steps = false;  ///< for the prover, after it has found no flaw in any step: flaw_of is not asked again
   /// A v form of the schedule's collective: this rank's blocks, as long as `bind` runs. It is one segment.
   const BlockTable* blocks = nullptr;
 };

@@ -48,7 +48,7 @@ int Lowering::slices_per_turn() const {
 }
 
 void Lowering::take_turns() {
-  if (header_.slices <= 1) return;  // one turn each, in the order in which they are
+  if (ops_.size() - chain_.front() == chain_.size()) return;  // one op each
   struct Rest {
     std::size_t next;
     std::size_t end;

@@ -50,17 +50,29 @@ TEST(ProveSchedule, ProvesEveryFormWithBothKindsOfBuffers) {
 }
 
 TEST(ProveSchedule, OnManyRanksFormsTakeTurns) {
+  const auto proofs = [](Collective collective, const char* name, int ranks) {
+    const auto proof = prove_schedule(schedule_for(collective, name, ranks));
+    EXPECT_TRUE(proof.is_ok()) << proof.status().message();
+    return proof.is_ok() ? proof.value().proofs : 0;
+  };
   // With both kinds of buffers each: one slice out of place, and several slices, or a single element and a factor (of
-  // shared buffers alone), out of place or together with one slice in place.
+  // shared buffers alone) or lengths, out of place or together with one slice in place.
   const std::map<int, int> all_in_turn{{2 + 2, 8}, {2 + 2 + 1, 8}, {2 + 2 + 2, 8}, {2 + 2 + 2 + 1, 8}};
-  std::map<int, int> seen;
-  for (int ranks = 49; ranks <= 80; ++ranks) {
-    const auto proof = prove_schedule(schedule_for(Collective::all_reduce, "one_shot", ranks));
-    ASSERT_TRUE(proof.is_ok()) << proof.status().message();
-    ++seen[proof.value().proofs];
-    if (ranks % 8 == 0) EXPECT_GE(proof.value().proofs, 2 + 2 + 2) << ranks << " ranks: not in place";
+  std::map<int, int> with_factors;
+  std::map<int, int> with_lengths;
+  for (int ranks = 65; ranks <= 96; ++ranks) {
+    const int of_factors = proofs(Collective::all_reduce, "one_shot", ranks);
+    ++with_factors[of_factors];
+    ++with_lengths[proofs(Collective::gather, "linear", ranks)];
+    EXPECT_TRUE(ranks % 8 != 0 || of_factors >= 2 + 2 + 2) << ranks << " ranks: not in place";
   }
-  EXPECT_EQ(seen, all_in_turn);
+  EXPECT_EQ(with_factors, all_in_turn);
+  EXPECT_EQ(with_lengths, all_in_turn);
+  constexpr int kAll = 3 * 2 * 2 + 2;
+  for (const int ranks : {47, 48, 64, 128}) {
+    EXPECT_EQ(proofs(Collective::all_reduce, "one_shot", ranks), kAll) << ranks << " ranks";
+    EXPECT_EQ(proofs(Collective::gather, "linear", ranks), kAll) << ranks << " ranks";
+  }
 }
 
 TEST(ProvePlans, CountTheFactorsOfPremulSum) {
