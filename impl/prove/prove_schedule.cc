@@ -103,12 +103,10 @@ Status check_cost(const Schedule& schedule) {
   return {};
 }
 
-/// Every rank's only segment; of a v form, blocks[r] are rank r's.
-Result<std::vector<Plan>> bind_form(const Schedule& schedule, BindRequest request,
-                                    std::span<const BlockTable> blocks = {}) {
+/// Every rank's only segment.
+Result<std::vector<Plan>> bind_form(const Schedule& schedule, BindRequest request) {
   std::vector<Plan> plans;
   for (request.rank = 0; request.rank < schedule.problem.ranks; ++request.rank) {
-    if (!blocks.empty()) request.blocks = &blocks[static_cast<std::size_t>(request.rank)];
     TUTTI_ASSIGN_OR_RETURN(BoundCall call, bind(schedule, request));
     plans.push_back(std::move(call.full_segments > 0 ? call.full : call.tail));
   }
@@ -271,12 +269,7 @@ Status ScheduleProver::prove_uneven(bool is_in_place) {
   }
   const BindRequest request =
       request_for(schedule_, {.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::private_});
-  TUTTI_ASSIGN_OR_RETURN(const auto plans, bind_form(schedule_, request, blocks));
-  const Proof proof = prove_plans({.schedule = &schedule_,
-                                   .plans = plans,
-                                   .slots = request.resources.slots,
-                                   .slot_bytes = kSlotBytes,
-                                   .blocks = blocks});
+  TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(schedule_, request, blocks));
   ++result_.proofs;
   if (proof.holds()) return {};
   return refuted(

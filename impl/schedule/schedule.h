@@ -129,7 +129,7 @@ struct Step {
   bool is_final = false;  ///< MOVE: completes its output units (avg divides here); exactly one per reduced output unit
   /// MOVE through a channel: takes turns with the next step, which is one too. Of such a chain the first slices of
   /// every MOVE are done, then the next ones of every MOVE, and so on, in a turn as many of each as the slots allow; a
-  /// MOVE that has run out of slices is passed over. A send and a receive in turn need one slot each.
+  /// MOVE that has run out of slices is passed over. A send and a receive in turn need one slot each, of any length.
   bool in_turn_with_next = false;
   /// MOVE from channels to channels alone: whose length it has, without touching it; empty for all other steps.
   Operand as_long_as;
