@@ -600,7 +600,7 @@ class Others(unittest.TestCase):
             self.assertRegex(text, rf"(?m)^\s+{item['collective']}\s+{item['name']}\s+\S")
 
     def test_check_and_prove(self):
-        """What they print; suites/conformance has them check and prove every number of ranks."""
+        """What they print; suites/conformance has them check and prove many numbers of ranks."""
         for ranks_as in ["processes", "threads", "tasks"]:
             result = support.run("check", "broadcast", "barrier", "--ranks", "2,3", "--ranks-as", ranks_as,
                                  limit=support.patience(60))
