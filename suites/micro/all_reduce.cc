@@ -4,11 +4,13 @@
 //
 // A block is four batches, ABBA, between two probes of the round trip of a cache line. Blocks in which that changed by
 // more than 1.5x, or in which it was another one than in most blocks, are dropped. Batches, because one operation of
-// 8 B is shorter than the clock's tick. Every operation works on the same unmodified buffers, so both sides find them
-// in cache. Results are verified before and after; Google Benchmark's own rows come first.
+// 8 B is shorter than the clock's tick. Every operation of a batch works on the same unmodified buffers, so both sides
+// find them in cache. Blocks take turns at several places in memory: at 8 B a place of its own is 0.9 to 1.1 of the
+// others. Results are verified before and after; Google Benchmark's own rows, of the first place, come first.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -34,6 +36,7 @@ constexpr int kRoundTrips = 100;
 constexpr double kSameState = 1.5;
 
 struct Block {
+  std::size_t place = 0;
   double tutti_ns = 0;  ///< mean of its two batches
   double handwritten_ns = 0;
   double line_before_ns = 0;
@@ -60,27 +63,29 @@ double time_of(Duo& duo, const Batch& batch) {
   return nanoseconds.value();
 }
 
-Batch batch_of(Side side, const Size& size) {
-  return {.side = side, .count = size.bytes / sizeof(float), .operations = size.operations};
+Batch batch_of(Side side, const Size& size, std::size_t place) {
+  return {.side = side, .place = place, .count = size.bytes / sizeof(float), .operations = size.operations};
 }
 
 void verify_all(Duo& duo) {
-  for (const Size& size : kSizes) {
-    for (const Side side : {Side::tutti, Side::handwritten}) {
-      Batch batch = batch_of(side, size);
-      batch.operations = 50;
-      batch.is_checked = true;
-      require(duo.run(batch).status());
+  for (std::size_t place = 0; place < duo.places(); ++place) {
+    for (const Size& size : kSizes) {
+      for (const Side side : {Side::tutti, Side::handwritten}) {
+        Batch batch = batch_of(side, size, place);
+        batch.operations = 50;
+        batch.is_checked = true;
+        require(duo.run(batch).status());
+      }
     }
   }
 }
 
-Block measure_block(Duo& duo, const Size& size) {
-  const Batch probe{.side = Side::line, .operations = kRoundTrips};
-  Block block;
+Block measure_block(Duo& duo, const Size& size, std::size_t place) {
+  const Batch probe{.side = Side::line, .place = place, .operations = kRoundTrips};
+  Block block{.place = place};
   block.line_before_ns = time_of(duo, probe);
   for (const Side side : {Side::tutti, Side::handwritten, Side::handwritten, Side::tutti}) {
-    (side == Side::tutti ? block.tutti_ns : block.handwritten_ns) += time_of(duo, batch_of(side, size)) / 2;
+    (side == Side::tutti ? block.tutti_ns : block.handwritten_ns) += time_of(duo, batch_of(side, size, place)) / 2;
   }
   block.line_after_ns = time_of(duo, probe);
   return block;
@@ -105,7 +110,7 @@ bool is_same_state(double a, double b) { return std::max(a, b) <= kSameState * s
 
 Row measure(Duo& duo, const Size& size, int blocks) {
   std::vector<Block> all;
-  for (int i = 0; i < blocks; ++i) all.push_back(measure_block(duo, size));
+  for (int i = 0; i < blocks; ++i) all.push_back(measure_block(duo, size, static_cast<std::size_t>(i) % duo.places()));
   const double usual_ns = quantile_of(all, 0.5, [](const Block& block) { return block.line_before_ns; });
   Row row{.size = size, .algorithm = duo.algorithm(size.bytes / sizeof(float)), .kept = {}};
   for (const Block& block : all) {
@@ -117,20 +122,38 @@ Row measure(Duo& duo, const Size& size, int blocks) {
   return row;
 }
 
-nlohmann::ordered_json summary_of(const Row& row) {
-  const auto tutti_ns = [](const Block& block) { return block.tutti_ns; };
-  const auto handwritten_ns = [](const Block& block) { return block.handwritten_ns; };
+double tutti_median_of(const std::vector<Block>& blocks) {
+  return quantile_of(blocks, 0.5, [](const Block& block) { return block.tutti_ns; });
+}
+
+double handwritten_median_of(const std::vector<Block>& blocks) {
+  return quantile_of(blocks, 0.5, [](const Block& block) { return block.handwritten_ns; });
+}
+
+double ratio_of(const std::vector<Block>& blocks) { return tutti_median_of(blocks) / handwritten_median_of(blocks); }
+
+/// The ratio at each place that has a block.
+std::vector<double> ratios_of_places(const std::vector<Block>& blocks, std::size_t places) {
+  std::vector<double> ratios;
+  for (std::size_t place = 0; place < places; ++place) {
+    std::vector<Block> there;
+    std::ranges::copy_if(blocks, std::back_inserter(there), [&](const Block& block) { return block.place == place; });
+    if (!there.empty()) ratios.push_back(ratio_of(there));
+  }
+  return ratios;
+}
+
+nlohmann::ordered_json summary_of(const Row& row, std::size_t places) {
   const auto ratio = [](const Block& block) { return block.tutti_ns / block.handwritten_ns; };
   const auto line_ns = [](const Block& block) { return block.line_before_ns; };
-  const double tutti_median = quantile_of(row.kept, 0.5, tutti_ns);
-  const double handwritten_median = quantile_of(row.kept, 0.5, handwritten_ns);
   return {{"bytes", row.size.bytes},
           {"algorithm", row.algorithm},
-          {"tutti_ns", tutti_median},
-          {"handwritten_ns", handwritten_median},
-          {"ratio", tutti_median / handwritten_median},
+          {"tutti_ns", tutti_median_of(row.kept)},
+          {"handwritten_ns", handwritten_median_of(row.kept)},
+          {"ratio", ratio_of(row.kept)},
           {"ratio_p25", quantile_of(row.kept, 0.25, ratio)},
           {"ratio_p75", quantile_of(row.kept, 0.75, ratio)},
+          {"ratios_of_places", ratios_of_places(row.kept, places)},
           {"goal", row.size.goal},
           {"line_ns", quantile_of(row.kept, 0.5, line_ns)},
           {"blocks", row.kept.size()},
@@ -138,16 +161,23 @@ nlohmann::ordered_json summary_of(const Row& row) {
           {"operations_per_batch", row.size.operations}};
 }
 
-void print(const nlohmann::ordered_json& rows) {
-  fmt::print("\nall_reduce, float sum, 2 threads, shared buffers: tutti / hand-written, medians of ABBA blocks\n");
-  fmt::print("{:>8}  {:<10}{:>10}{:>16}{:>8}{:>16}{:>7}{:>9}{:>8}{:>9}\n", "bytes", "algorithm", "tutti ns",
-             "hand-written ns", "ratio", "half of blocks", "goal", "line ns", "blocks", "dropped");
+/// "0.98 - 1.10"; "nan - nan" where there is nothing.
+std::string range_of(const std::vector<double>& values) {
+  return fmt::format("{:.2f} - {:.2f}", quantile(values, 0), quantile(values, 1));
+}
+
+void print(const nlohmann::ordered_json& rows, std::size_t places) {
+  fmt::print("\nall_reduce, float sum, 2 threads, shared buffers: tutti / hand-written, medians of ABBA blocks");
+  fmt::print(" at {} places in memory\n", places);
+  fmt::print("{:>8}  {:<10}{:>10}{:>16}{:>8}{:>16}{:>16}{:>7}{:>9}{:>8}{:>9}\n", "bytes", "algorithm", "tutti ns",
+             "hand-written ns", "ratio", "half of blocks", "all places", "goal", "line ns", "blocks", "dropped");
   for (const auto& row : rows) {
-    fmt::print("{:>8}  {:<10}{:>10.1f}{:>16.1f}{:>8.2f}{:>9.2f} - {:.2f}{:>7.1f}{:>9.0f}{:>8}{:>9}\n",
+    const std::string half = range_of({row["ratio_p25"].get<double>(), row["ratio_p75"].get<double>()});
+    fmt::print("{:>8}  {:<10}{:>10.1f}{:>16.1f}{:>8.2f}{:>16}{:>16}{:>7.1f}{:>9.0f}{:>8}{:>9}\n",
                row["bytes"].get<std::size_t>(), row["algorithm"].get<std::string>(), row["tutti_ns"].get<double>(),
-               row["handwritten_ns"].get<double>(), row["ratio"].get<double>(), row["ratio_p25"].get<double>(),
-               row["ratio_p75"].get<double>(), row["goal"].get<double>(), row["line_ns"].get<double>(),
-               row["blocks"].get<std::size_t>(), row["dropped"].get<std::size_t>());
+               row["handwritten_ns"].get<double>(), row["ratio"].get<double>(), half,
+               range_of(row["ratios_of_places"].get<std::vector<double>>()), row["goal"].get<double>(),
+               row["line_ns"].get<double>(), row["blocks"].get<std::size_t>(), row["dropped"].get<std::size_t>());
   }
 }
 
@@ -158,7 +188,7 @@ void register_rows(Duo& duo) {
           fmt::format("BM_AllReduce{}/{}", side == Side::tutti ? "Tutti" : "Handwritten", size.bytes);
       const auto run = [&duo, side, size](benchmark::State& state) {
         while (state.KeepRunningBatch(size.operations)) {
-          state.SetIterationTime(time_of(duo, batch_of(side, size)) * size.operations * 1e-9);
+          state.SetIterationTime(time_of(duo, batch_of(side, size, 0)) * size.operations * 1e-9);
         }
       };
       benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime();
@@ -171,8 +201,12 @@ int run(int argc, char** argv) {
   CLI::App app{
       "all_reduce between two threads: tutti against a hand-written exchange. Also takes --benchmark_* flags."};
   int blocks = 400;
+  std::size_t places = 16;
   std::string json_path;
   app.add_option("--blocks", blocks, "ABBA blocks per size")->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--places", places, "places in memory, which blocks take in turn; each has 3 MiB")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   app.add_option("--json", json_path, "writes the ratios here");
   try {
     app.parse(argc, argv);
@@ -188,16 +222,16 @@ int run(int argc, char** argv) {
     }
   }
 
-  Result<std::unique_ptr<Duo>> duo = Duo::create(kCapacity);
+  Result<std::unique_ptr<Duo>> duo = Duo::create(kCapacity, places);
   require(duo.status());
   verify_all(*duo.value());
   register_rows(*duo.value());
   benchmark::RunSpecifiedBenchmarks();
 
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Size& size : kSizes) rows.push_back(summary_of(measure(*duo.value(), size, blocks)));
+  for (const Size& size : kSizes) rows.push_back(summary_of(measure(*duo.value(), size, blocks), places));
   verify_all(*duo.value());
-  print(rows);
+  print(rows, places);
   if (json_file.is_open()) {
     json_file
         << nlohmann::ordered_json{{"collective", "all_reduce"}, {"dtype", "float"},    {"op", "sum"}, {"ranks", 2},

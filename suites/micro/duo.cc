@@ -34,12 +34,15 @@ float input_at(std::size_t index, int rank, int operation) {
 
 }  // namespace
 
-Result<std::unique_ptr<Duo>> Duo::create(std::size_t capacity) {
+Result<std::unique_ptr<Duo>> Duo::create(std::size_t capacity, std::size_t places) {
   const std::vector<int> cores = harness::allowed_cores();
   if (cores.size() < 2) return error(Code::unavailable, "two cores are needed, {} is allowed", cores.size());
   std::unique_ptr<Duo> duo(new Duo());
   duo->cores_ = {cores[0], cores[1]};
-  TUTTI_ASSIGN_OR_RETURN(duo->domain_, local::open_domain(local::shape_for(2)));
+  for (std::size_t i = 0; i < places; ++i) {
+    duo->places_.push_back(std::make_unique<Place>());
+    TUTTI_ASSIGN_OR_RETURN(duo->places_.back()->domain, local::open_domain(local::shape_for(2)));
+  }
   pin_to(cores[0]);
   // Each rank makes its own communicator, as programs do: memory of two threads then shares no line.
   duo->peer_ = std::thread([raw = duo.get(), capacity] { raw->serve(capacity); });
@@ -56,23 +59,28 @@ Duo::~Duo() {
 }
 
 Status Duo::set_up(int index, std::size_t capacity) {
-  Rank& rank = ranks_[static_cast<std::size_t>(index)];
-  TUTTI_ASSIGN_OR_RETURN(rank.communicator, Communicator::create(*domain_, index, {.cores = 2}));
+  for (const auto& place : places_) TUTTI_RETURN_IF_ERROR(set_up(*place, index, capacity));
+  return {};
+}
+
+Status Duo::set_up(Place& place, int index, std::size_t capacity) {
+  Part& part = place.parts[static_cast<std::size_t>(index)];
+  TUTTI_ASSIGN_OR_RETURN(part.communicator, Communicator::create(*place.domain, index, {.cores = 2}));
   // One allocation, cut at page boundaries: all four buffers have the same alignment and page kind. Five pages between
   // them: at distances of powers of two, buffers compete for the same way of the first-level cache (4 KiB: 125 ns for
   // 93).
   const std::size_t bytes = capacity * sizeof(float) + 5 * kPage;
-  TUTTI_ASSIGN_OR_RETURN(void* const memory, rank.communicator->alloc_shared(4 * bytes + kPage));
+  TUTTI_ASSIGN_OR_RETURN(void* const memory, part.communicator->alloc_shared(4 * bytes + kPage));
   auto* base = static_cast<std::byte*>(memory);
   base += (kPage - reinterpret_cast<std::uintptr_t>(base) % kPage) % kPage;
   for (std::size_t side = 0; side < 2; ++side) {
-    rank.buffers[side].input = reinterpret_cast<float*>(base + 2 * side * bytes);
-    rank.buffers[side].output = reinterpret_cast<float*>(base + (2 * side + 1) * bytes);
+    part.buffers[side].input = reinterpret_cast<float*>(base + 2 * side * bytes);
+    part.buffers[side].output = reinterpret_cast<float*>(base + (2 * side + 1) * bytes);
   }
   const auto handwritten = static_cast<std::size_t>(Side::handwritten);
-  shared_.inputs[static_cast<std::size_t>(index)] = rank.buffers[handwritten].input;
-  shared_.outputs[static_cast<std::size_t>(index)] = rank.buffers[handwritten].output;
-  rank.handwritten = std::make_unique<HandwrittenAllReduce>(shared_, index);
+  place.shared.inputs[static_cast<std::size_t>(index)] = part.buffers[handwritten].input;
+  place.shared.outputs[static_cast<std::size_t>(index)] = part.buffers[handwritten].output;
+  part.handwritten = std::make_unique<HandwrittenAllReduce>(place.shared, index);
   return {};
 }
 
@@ -119,41 +127,44 @@ void Duo::perform(int index) {
 }
 
 void Duo::repeat(int index, int operations) {
-  Rank& rank = ranks_[static_cast<std::size_t>(index)];
+  Place& place = *places_[batch_.place];
+  Part& part = place.parts[static_cast<std::size_t>(index)];
   const std::size_t count = batch_.count;
   switch (batch_.side) {
     case Side::handwritten: {
-      for (int i = 0; i < operations; ++i) (*rank.handwritten)(count);
+      for (int i = 0; i < operations; ++i) (*part.handwritten)(count);
       break;
     }
     case Side::tutti: {
-      const Buffers buffers = rank.buffers[static_cast<std::size_t>(Side::tutti)];
-      for (int i = 0; i < operations && rank.status.is_ok(); ++i) {
-        rank.status = rank.communicator->all_reduce(buffers.input, buffers.output, static_cast<Count>(count),
-                                                    Dtype::f32, Op::sum, tutti::Buffers::shared);
+      const Buffers buffers = part.buffers[static_cast<std::size_t>(Side::tutti)];
+      Status& status = ranks_[static_cast<std::size_t>(index)].status;
+      for (int i = 0; i < operations && status.is_ok(); ++i) {
+        status = part.communicator->all_reduce(buffers.input, buffers.output, static_cast<Count>(count), Dtype::f32,
+                                               Op::sum, tutti::Buffers::shared);
       }
       break;
     }
     case Side::line: {
-      for (int i = 0; i < operations; ++i) bounce(index);
+      for (int i = 0; i < operations; ++i) bounce(place, index);
       break;
     }
   }
 }
 
 /// One round trip: rank 0 writes its word, rank 1 answers in its own.
-void Duo::bounce(int index) {
-  const std::uint64_t epoch = ++ranks_[static_cast<std::size_t>(index)].line_epoch;
-  std::atomic<std::uint64_t>& mine = line_[static_cast<std::size_t>(index)].value;
+void Duo::bounce(Place& place, int index) {
+  const std::uint64_t epoch = ++place.parts[static_cast<std::size_t>(index)].line_epoch;
+  std::atomic<std::uint64_t>& mine = place.line[static_cast<std::size_t>(index)].value;
   if (index == 0) mine.store(epoch, std::memory_order_release);
-  wait_for(line_[static_cast<std::size_t>(1 - index)].value, epoch);
+  wait_for(place.line[static_cast<std::size_t>(1 - index)].value, epoch);
   if (index == 1) mine.store(epoch, std::memory_order_release);
 }
 
 /// One operation on inputs of its own. Its output is compared, and at the next call its input overwritten, as soon as
 /// it returns here, and the ranks take turns in being late: a rank that returns or reads too early is seen.
 Status Duo::check(int index, int operation) {
-  const Buffers& buffers = ranks_[static_cast<std::size_t>(index)].buffers[static_cast<std::size_t>(batch_.side)];
+  const Part& part = places_[batch_.place]->parts[static_cast<std::size_t>(index)];
+  const Buffers& buffers = part.buffers[static_cast<std::size_t>(batch_.side)];
   for (std::size_t i = 0; i < batch_.count; ++i) {
     buffers.input[i] = input_at(i, index, operation);
     buffers.output[i] = std::numeric_limits<float>::quiet_NaN();
@@ -175,7 +186,7 @@ std::string Duo::algorithm(std::size_t count) const {
   Call call{.collective = Collective::all_reduce, .dtype = Dtype::f32, .op = Op::sum};
   call.count = static_cast<Count>(count);
   call.buffers = tutti::Buffers::shared;
-  return std::string(ranks_[0].communicator->choose(call).name);
+  return std::string(places_.front()->parts[0].communicator->choose(call).name);
 }
 
 }  // namespace tutti::micro

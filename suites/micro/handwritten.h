@@ -12,8 +12,8 @@
 // steals the line while the peer writes it (8 B 61 for 33; 4 KiB 132 for 85); four or eight lines in turn and prefetch
 // of the next one for writing (8 B 59 to 68, all without pause); one 64-byte store of flag and payload (8 B 60);
 // one-shot (4 KiB 91, 256 KiB 3500 for 2750); one-shot through scratch (4 KiB 200); both flags in one line (4 KiB 100).
-// On another processor (8 B 36, 4 KiB 127), what made tutti's own exchange faster there: a fence before the first look (38;
-// two of them 43 and 4 KiB 140), a pause (40), prefetch of the next line for writing once the peer was heard (36).
+// On another processor (8 B 36, 4 KiB 127), what made tutti's own exchange faster there: a fence before the first look
+// (38; two of them 43 and 4 KiB 140), a pause (40), prefetch of the next line for writing once the peer was heard (36).
 #pragma once
 
 #include <array>
