@@ -54,6 +54,8 @@ class Engine final : public Communicator {
 
  private:
   Status run_where_it_lies(const Call& call) override;
+  /// A call that is not the last one's again. Out of line, as is run_again: the comparison before them needs no frame.
+  [[gnu::noinline]] Status place_and_run(const Call& call);
   friend class Formation;
   static constexpr std::int64_t kLeastChosenBytes = 16 * 1024;  ///< of scratch; a plan with less stores plainly
   static constexpr int kPatience = 256;  ///< polls of one word before a spinning wait looks around
@@ -109,7 +111,7 @@ class Engine final : public Communicator {
   /// Whether a call can be run again without a look at what it is: nothing is under way, and the machine is prepared.
   [[nodiscard]] bool can_run_again() const { return last_.is_ready && first_ == next_; }
   /// Runs the last call again. Requires: can_run_again.
-  Status run_again();
+  [[gnu::noinline]] Status run_again();
   /// Its part before the first wait that takes long; false: it stopped there and is pending.
   bool begin_again();
   /// Puts the last accepted call at the end of the ring.

@@ -233,9 +233,15 @@ inline bool Engine::begin_again() {
     enqueue();
     return false;
   }
-  machine_.begin(number);
   Lane lane;
-  if (advance(lane, last_.plan, machine_)) [[likely]] {
+  bool is_complete = false;
+  if (header.is_exchange) {
+    is_complete = machine_.begin_exchange(number, lane, last_.plan);
+  } else {
+    machine_.begin(number);
+    is_complete = advance(lane, last_.plan, machine_);
+  }
+  if (is_complete) [[likely]] {
     completed_ = number;
     if (header.synchronises) {
       free_until_ = number + generations_ / 2;
@@ -254,7 +260,7 @@ inline bool Engine::begin_again() {
   return false;
 }
 
-inline Status Engine::run_again() {
+Status Engine::run_again() {
   machine_.set_patience(patience());
   if (begin_again()) [[likely]]
     return {};
@@ -277,6 +283,10 @@ Status Engine::run_where_it_lies(const Call& call) {
       PlanCache::key_of(call).is_same_elsewhere(last_.key) && call.input == last_.input && call.output == last_.output;
   if (can_run_again() && is_last) [[likely]]
     return run_again();
+  return place_and_run(call);
+}
+
+Status Engine::place_and_run(const Call& call) {
   const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
   const auto block_bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
   Call placed = call;

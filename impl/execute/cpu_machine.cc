@@ -158,8 +158,10 @@ bool CpuMachine::resolve_exchange(const PlanView& plan) {
     return operand.is_mine && (operand.space == Space::input || operand.space == Space::output);
   };
   const RankSet awaited = operands[ops[2].first_operand].ranks;
-  if (ops[0].shortcut != Shortcut::copy || ops[3].shortcut != Shortcut::reduce || shown.space != Space::line ||
-      !is_buffer(contribution) || !is_buffer(result) || awaited.n > kMostShortcutSources) {
+  const bool shows_a_line = (ops[1].marks & (mark_identifies | mark_exposes)) == mark_identifies;
+  if (!shows_a_line || ops[0].shortcut != Shortcut::copy || ops[3].shortcut != Shortcut::reduce ||
+      shown.space != Space::line || !is_buffer(contribution) || !is_buffer(result) ||
+      awaited.n > kMostShortcutSources) {
     return false;
   }
   exchange_.source_count = 0;
@@ -177,8 +179,8 @@ bool CpuMachine::resolve_exchange(const PlanView& plan) {
   exchange_.offset = static_cast<std::size_t>(shown.offset);
   exchange_.result = mine(result);
   exchange_.result_bytes = static_cast<std::size_t>(ops[3].bytes);
-  exchange_.input = mine_[static_cast<std::size_t>(Space::input)];
-  exchange_.output = mine_[static_cast<std::size_t>(Space::output)];
+  exchange_.announced_phase = ops[1].phase;
+  exchange_.awaited_phase = ops[2].phase;
   exchange_.ops = ops;
   return true;
 }

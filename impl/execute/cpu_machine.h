@@ -79,21 +79,19 @@ class CpuMachine {
     scale_ = work.scale;
     factor_ = work.factor;
     hash_ = work.plan.header().hash;
-    mine_[static_cast<std::size_t>(Space::input)] = const_cast<std::byte*>(work.input);
+    auto* const input = const_cast<std::byte*>(work.input);
+    if (mine_[static_cast<std::size_t>(Space::input)] != input ||
+        mine_[static_cast<std::size_t>(Space::output)] != work.output) {
+      exchange_.ops = nullptr;
+    }
+    mine_[static_cast<std::size_t>(Space::input)] = input;
     mine_[static_cast<std::size_t>(Space::output)] = work.output;
   }
   /// Operation `number` (of the communicator's sequence, from 1) does the prepared work.
   /// Requires: where the plan uses its generation, every rank has completed operation number - K.
   void begin(std::uint64_t number) {
-    const std::uint64_t generation = number & generation_mask_;
-    flag_base_ = number << 16U;
-    line_offset_ = generation * sizeof(FlagLine);
-    scratch_offset_ = generation * scratch_bytes_;
-    my_line_ = my_lines_ + generation;
-    next_line_ = my_lines_ + ((number + 1) & generation_mask_);
-    mine_[static_cast<std::size_t>(Space::scratch)] = my_scratch_ + scratch_offset_;
-    mine_[static_cast<std::size_t>(Space::line)] = my_line_->payload.data();
-    awaited_ = nullptr;
+    begin_lines(number);
+    begin_spaces(number);
   }
 
   /// How often a step that must wait looks again before it gives up: 0 where the caller has something else to do.
@@ -137,8 +135,7 @@ class CpuMachine {
       references->output.store(reference(Space::output), std::memory_order_relaxed);
     }
     if ((op.marks & mark_identifies) != 0) line.hash = hash_;
-    line.flag.store(flag_base_ | op.phase, std::memory_order_release);
-    load_nothing_ahead();  // a peer's line that is fetched while the peer writes it has to go back to it first
+    announce_on(line, op.phase);
   }
 
   [[nodiscard]] bool channels_ready(const PlanOp& op, const PlanOperand* operand);
@@ -158,25 +155,37 @@ class CpuMachine {
   void close_channels(const PlanOp& op, const PlanOperand* operand);
   /// As tutti::exchange, with operands that are found once for all operations on the same plan and buffers.
   bool exchange(Lane& lane, const PlanView& plan) {
-    if (!is_known(plan) && !resolve_exchange(plan)) return tutti::exchange(lane, plan, *this);
-    const Exchange& known = exchange_;
-    copy_small(my_line_->payload.data() + known.offset, known.contribution, known.bytes);
-    announce(known.ops[1]);
-    const std::uint64_t wanted = flag_base_ | known.ops[2].phase;
-    for (int i = 0; i < known.awaited_count; ++i) {
-      if (heard(known.awaited[static_cast<std::size_t>(i)], wanted)) continue;
-      lane = {.at = 2, .cursor = i};
-      return false;
-    }
-    std::array<const std::byte*, kMostShortcutSources> sources;
-    for (std::size_t i = 0; i < known.source_count; ++i) {
-      sources[i] = known.sources[i].address + (line_offset_ & known.sources[i].in_line);
-    }
-    small_kernel_(known.result, sources.data(), static_cast<int>(known.source_count), known.result_bytes);
-    return true;
+    if (!knows(plan) && !resolve_exchange(plan)) return tutti::exchange(lane, plan, *this);
+    return exchange_known(lane);
+  }
+  /// begin and, of a plan that is an exchange, `advance` in one: what only a stopped walk needs is left for then.
+  bool begin_exchange(std::uint64_t number, Lane& lane, const PlanView& plan) {
+    begin_lines(number);
+    const bool is_known = knows(plan);
+    if (is_known && exchange_known(lane)) [[likely]]
+      return true;
+    begin_spaces(number);
+    return !is_known && exchange(lane, plan);
   }
 
  private:
+  void begin_lines(std::uint64_t number) {
+    const std::uint64_t generation = number & generation_mask_;
+    flag_base_ = number << 16U;
+    line_offset_ = generation * sizeof(FlagLine);
+    my_line_ = my_lines_ + generation;
+    next_line_ = my_lines_ + ((number + 1) & generation_mask_);
+    awaited_ = nullptr;
+  }
+  void begin_spaces(std::uint64_t number) {
+    scratch_offset_ = (number & generation_mask_) * scratch_bytes_;
+    mine_[static_cast<std::size_t>(Space::scratch)] = my_scratch_ + scratch_offset_;
+    mine_[static_cast<std::size_t>(Space::line)] = my_line_->payload.data();
+  }
+  void announce_on(FlagLine& line, std::uint16_t phase) {
+    line.flag.store(flag_base_ | phase, std::memory_order_release);
+    load_nothing_ahead();  // a peer's line that is fetched while the peer writes it has to go back to it first
+  }
   struct Awaited {
     int rank;
     FlagLine* lines;
@@ -197,8 +206,8 @@ class CpuMachine {
       std::size_t in_line;  ///< all bits, or none
     };
     const PlanOp* ops = nullptr;  ///< nullptr: of no plan
-    const std::byte* input = nullptr;
-    const std::byte* output = nullptr;
+    std::uint16_t announced_phase = 0;
+    std::uint16_t awaited_phase = 0;
     const std::byte* contribution = nullptr;
     std::size_t bytes = 0;   ///< of it
     std::size_t offset = 0;  ///< and where it goes in my line
@@ -209,11 +218,29 @@ class CpuMachine {
     std::array<Awaited, kMostShortcutSources> awaited;
     std::array<Source, kMostShortcutSources> sources;
   };
-  [[nodiscard]] bool is_known(const PlanView& plan) const {
-    return exchange_.ops == plan.ops() && exchange_.input == mine_[static_cast<std::size_t>(Space::input)] &&
-           exchange_.output == mine_[static_cast<std::size_t>(Space::output)];
+  [[nodiscard]] bool knows(const PlanView& plan) const { return exchange_.ops == plan.ops(); }
+  /// The sources are looked up while the peers' lines are on their way. Inlined: a call saves and restores registers.
+  [[gnu::always_inline]] bool exchange_known(Lane& lane) {
+    const Exchange& known = exchange_;
+    FlagLine& line = *my_line_;
+    copy_small(line.payload.data() + known.offset, known.contribution, known.bytes);
+    line.hash = hash_;
+    announce_on(line, known.announced_phase);
+    std::array<const std::byte*, kMostShortcutSources> sources;
+    for (std::size_t i = 0; i < known.source_count; ++i) {
+      sources[i] = known.sources[i].address + (line_offset_ & known.sources[i].in_line);
+    }
+    const std::uint64_t wanted = flag_base_ | known.awaited_phase;
+    for (int i = 0; i < known.awaited_count; ++i) {
+      if (heard(known.awaited[static_cast<std::size_t>(i)], wanted)) continue;
+      lane = {.at = 2, .cursor = i};
+      return false;
+    }
+    small_kernel_(known.result, sources.data(), static_cast<int>(known.source_count), known.result_bytes);
+    return true;
   }
-  /// False where the operands are not all in lines and in my buffers, or there are too many.
+  /// False where the operands are not all in lines and in my buffers, or there are too many, or peers are shown more
+  /// than a line.
   bool resolve_exchange(const PlanView& plan);
   bool append_source(const PlanOperand& operand);
   /// My end of one direction to or from a peer.
