@@ -54,7 +54,8 @@ class Engine final : public Communicator {
 
  private:
   Status run_where_it_lies(const Call& call) override;
-  /// A call that is not the last one's again. Out of line, as is run_again: the comparison before them needs no frame.
+  /// A call that is not the last one again. Out of line, as is run_again: the comparison before them saves few
+  /// registers.
   [[gnu::noinline]] Status place_and_run(const Call& call);
   friend class Formation;
   static constexpr std::int64_t kLeastChosenBytes = 16 * 1024;  ///< of scratch; a plan with less stores plainly

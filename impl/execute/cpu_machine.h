@@ -94,6 +94,17 @@ class CpuMachine {
     begin_spaces(number);
   }
 
+  /// begin and, of a plan that is an exchange, `advance` in one: what only a stopped walk needs is left for then.
+  /// Requires: those of begin; the prepared plan; a lane at its start.
+  bool begin_exchange(std::uint64_t number, Lane& lane, const PlanView& plan) {
+    begin_lines(number);
+    const bool is_known = knows(plan);
+    if (is_known && exchange_known(lane)) [[likely]]
+      return true;
+    begin_spaces(number);
+    return !is_known && exchange(lane, plan);
+  }
+
   /// How often a step that must wait looks again before it gives up: 0 where the caller has something else to do.
   void set_patience(int polls) { patience_ = polls; }
 
@@ -158,15 +169,6 @@ class CpuMachine {
     if (!knows(plan) && !resolve_exchange(plan)) return tutti::exchange(lane, plan, *this);
     return exchange_known(lane);
   }
-  /// begin and, of a plan that is an exchange, `advance` in one: what only a stopped walk needs is left for then.
-  bool begin_exchange(std::uint64_t number, Lane& lane, const PlanView& plan) {
-    begin_lines(number);
-    const bool is_known = knows(plan);
-    if (is_known && exchange_known(lane)) [[likely]]
-      return true;
-    begin_spaces(number);
-    return !is_known && exchange(lane, plan);
-  }
 
  private:
   void begin_lines(std::uint64_t number) {
@@ -205,7 +207,7 @@ class CpuMachine {
       const std::byte* address;
       std::size_t in_line;  ///< all bits, or none
     };
-    const PlanOp* ops = nullptr;  ///< nullptr: of no plan
+    const PlanOp* ops = nullptr;  ///< nullptr: of no plan, or of other buffers
     std::uint16_t announced_phase = 0;
     std::uint16_t awaited_phase = 0;
     const std::byte* contribution = nullptr;
