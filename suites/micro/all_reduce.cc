@@ -2,11 +2,12 @@
 // all_reduce (float, sum) between two threads with shared buffers: tutti's public blocking call against the fastest
 // hand-written exchange, in one process and within one state of the machine.
 //
-// A block is four batches, ABBA, between two probes of the round trip of a cache line. Blocks in which that changed by
-// more than 1.5x, or in which it was another one than in most blocks, are dropped. Batches, because one operation of
-// 8 B is shorter than the clock's tick. Every operation of a batch works on the same unmodified buffers, so both sides
-// find them in cache. Blocks take turns at several places in memory: at 8 B a place of its own is 0.9 to 1.1 of the
-// others. Results are verified before and after; Google Benchmark's own rows, of the first place, come first.
+// A block is four batches, ABBA or BAAB, between two probes of the round trip of a cache line. Blocks in which that
+// changed by more than 1.5x, or in which it was another one than in most blocks, are dropped. Batches, because one
+// operation of 8 B is shorter than the clock's tick. Every operation of a batch works on the same unmodified buffers,
+// so both sides find them in cache. Blocks take turns at several places in memory: at 8 B a place of its own is 0.9
+// to 1.1 of the others. Results are verified before and after; Google Benchmark's own rows, of the first place, come
+// first.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -80,11 +81,16 @@ void verify_all(Duo& duo) {
   }
 }
 
-Block measure_block(Duo& duo, const Size& size, std::size_t place) {
-  const Batch probe{.side = Side::line, .place = place, .operations = kRoundTrips};
+/// Each side is the first one at each place in every other round.
+Block measure_block(Duo& duo, const Size& size, std::size_t number) {
+  const Batch probe{.side = Side::line, .operations = kRoundTrips};
+  const std::size_t place = number % duo.places();
+  const bool is_swapped = number / duo.places() % 2 != 0;
+  const Side a = is_swapped ? Side::handwritten : Side::tutti;
+  const Side b = is_swapped ? Side::tutti : Side::handwritten;
   Block block{.place = place};
   block.line_before_ns = time_of(duo, probe);
-  for (const Side side : {Side::tutti, Side::handwritten, Side::handwritten, Side::tutti}) {
+  for (const Side side : {a, b, b, a}) {
     (side == Side::tutti ? block.tutti_ns : block.handwritten_ns) += time_of(duo, batch_of(side, size, place)) / 2;
   }
   block.line_after_ns = time_of(duo, probe);
@@ -108,9 +114,9 @@ double quantile_of(const std::vector<Block>& blocks, double fraction, Get get) {
 
 bool is_same_state(double a, double b) { return std::max(a, b) <= kSameState * std::min(a, b); }
 
-Row measure(Duo& duo, const Size& size, int blocks) {
+Row measure(Duo& duo, const Size& size, std::size_t blocks) {
   std::vector<Block> all;
-  for (int i = 0; i < blocks; ++i) all.push_back(measure_block(duo, size, static_cast<std::size_t>(i) % duo.places()));
+  for (std::size_t i = 0; i < blocks; ++i) all.push_back(measure_block(duo, size, i));
   const double usual_ns = quantile_of(all, 0.5, [](const Block& block) { return block.line_before_ns; });
   Row row{.size = size, .algorithm = duo.algorithm(size.bytes / sizeof(float)), .kept = {}};
   for (const Block& block : all) {
@@ -200,11 +206,11 @@ int run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);  // takes its own flags away
   CLI::App app{
       "all_reduce between two threads: tutti against a hand-written exchange. Also takes --benchmark_* flags."};
-  int blocks = 400;
+  std::size_t blocks = 400;
   std::size_t places = 16;
   std::string json_path;
   app.add_option("--blocks", blocks, "ABBA blocks per size")->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--places", places, "places in memory, which blocks take in turn; each has 3 MiB")
+  app.add_option("--places", places, "places in memory, which blocks take in turn; each has 2.2 MiB of buffers")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--json", json_path, "writes the ratios here");

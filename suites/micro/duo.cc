@@ -64,23 +64,23 @@ Status Duo::set_up(int index, std::size_t capacity) {
 }
 
 Status Duo::set_up(Place& place, int index, std::size_t capacity) {
-  Part& part = place.parts[static_cast<std::size_t>(index)];
-  TUTTI_ASSIGN_OR_RETURN(part.communicator, Communicator::create(*place.domain, index, {.cores = 2}));
+  Member& member = place.members[static_cast<std::size_t>(index)];
+  TUTTI_ASSIGN_OR_RETURN(member.communicator, Communicator::create(*place.domain, index, {.cores = 2}));
   // One allocation, cut at page boundaries: all four buffers have the same alignment and page kind. Five pages between
   // them: at distances of powers of two, buffers compete for the same way of the first-level cache (4 KiB: 125 ns for
   // 93).
   const std::size_t bytes = capacity * sizeof(float) + 5 * kPage;
-  TUTTI_ASSIGN_OR_RETURN(void* const memory, part.communicator->alloc_shared(4 * bytes + kPage));
+  TUTTI_ASSIGN_OR_RETURN(void* const memory, member.communicator->alloc_shared(4 * bytes + kPage));
   auto* base = static_cast<std::byte*>(memory);
   base += (kPage - reinterpret_cast<std::uintptr_t>(base) % kPage) % kPage;
   for (std::size_t side = 0; side < 2; ++side) {
-    part.buffers[side].input = reinterpret_cast<float*>(base + 2 * side * bytes);
-    part.buffers[side].output = reinterpret_cast<float*>(base + (2 * side + 1) * bytes);
+    member.buffers[side].input = reinterpret_cast<float*>(base + 2 * side * bytes);
+    member.buffers[side].output = reinterpret_cast<float*>(base + (2 * side + 1) * bytes);
   }
   const auto handwritten = static_cast<std::size_t>(Side::handwritten);
-  place.shared.inputs[static_cast<std::size_t>(index)] = part.buffers[handwritten].input;
-  place.shared.outputs[static_cast<std::size_t>(index)] = part.buffers[handwritten].output;
-  part.handwritten = std::make_unique<HandwrittenAllReduce>(place.shared, index);
+  place.shared.inputs[static_cast<std::size_t>(index)] = member.buffers[handwritten].input;
+  place.shared.outputs[static_cast<std::size_t>(index)] = member.buffers[handwritten].output;
+  member.handwritten = std::make_unique<HandwrittenAllReduce>(place.shared, index);
   return {};
 }
 
@@ -127,44 +127,43 @@ void Duo::perform(int index) {
 }
 
 void Duo::repeat(int index, int operations) {
-  Place& place = *places_[batch_.place];
-  Part& part = place.parts[static_cast<std::size_t>(index)];
+  Member& member = places_[batch_.place]->members[static_cast<std::size_t>(index)];
   const std::size_t count = batch_.count;
   switch (batch_.side) {
     case Side::handwritten: {
-      for (int i = 0; i < operations; ++i) (*part.handwritten)(count);
+      for (int i = 0; i < operations; ++i) (*member.handwritten)(count);
       break;
     }
     case Side::tutti: {
-      const Buffers buffers = part.buffers[static_cast<std::size_t>(Side::tutti)];
+      const Buffers buffers = member.buffers[static_cast<std::size_t>(Side::tutti)];
       Status& status = ranks_[static_cast<std::size_t>(index)].status;
       for (int i = 0; i < operations && status.is_ok(); ++i) {
-        status = part.communicator->all_reduce(buffers.input, buffers.output, static_cast<Count>(count), Dtype::f32,
-                                               Op::sum, tutti::Buffers::shared);
+        status = member.communicator->all_reduce(buffers.input, buffers.output, static_cast<Count>(count), Dtype::f32,
+                                                 Op::sum, tutti::Buffers::shared);
       }
       break;
     }
     case Side::line: {
-      for (int i = 0; i < operations; ++i) bounce(place, index);
+      for (int i = 0; i < operations; ++i) bounce(index);
       break;
     }
   }
 }
 
 /// One round trip: rank 0 writes its word, rank 1 answers in its own.
-void Duo::bounce(Place& place, int index) {
-  const std::uint64_t epoch = ++place.parts[static_cast<std::size_t>(index)].line_epoch;
-  std::atomic<std::uint64_t>& mine = place.line[static_cast<std::size_t>(index)].value;
+void Duo::bounce(int index) {
+  const std::uint64_t epoch = ++ranks_[static_cast<std::size_t>(index)].line_epoch;
+  std::atomic<std::uint64_t>& mine = line_[static_cast<std::size_t>(index)].value;
   if (index == 0) mine.store(epoch, std::memory_order_release);
-  wait_for(place.line[static_cast<std::size_t>(1 - index)].value, epoch);
+  wait_for(line_[static_cast<std::size_t>(1 - index)].value, epoch);
   if (index == 1) mine.store(epoch, std::memory_order_release);
 }
 
 /// One operation on inputs of its own. Its output is compared, and at the next call its input overwritten, as soon as
 /// it returns here, and the ranks take turns in being late: a rank that returns or reads too early is seen.
 Status Duo::check(int index, int operation) {
-  const Part& part = places_[batch_.place]->parts[static_cast<std::size_t>(index)];
-  const Buffers& buffers = part.buffers[static_cast<std::size_t>(batch_.side)];
+  const Member& member = places_[batch_.place]->members[static_cast<std::size_t>(index)];
+  const Buffers& buffers = member.buffers[static_cast<std::size_t>(batch_.side)];
   for (std::size_t i = 0; i < batch_.count; ++i) {
     buffers.input[i] = input_at(i, index, operation);
     buffers.output[i] = std::numeric_limits<float>::quiet_NaN();
@@ -186,7 +185,7 @@ std::string Duo::algorithm(std::size_t count) const {
   Call call{.collective = Collective::all_reduce, .dtype = Dtype::f32, .op = Op::sum};
   call.count = static_cast<Count>(count);
   call.buffers = tutti::Buffers::shared;
-  return std::string(places_.front()->parts[0].communicator->choose(call).name);
+  return std::string(places_.front()->members[0].communicator->choose(call).name);
 }
 
 }  // namespace tutti::micro

@@ -31,8 +31,8 @@ struct Batch {
 
 class Duo {
  public:
-  /// Room for `capacity` floats per buffer; a multiple of 1024. Errors: unavailable where fewer than two cores are
-  /// allowed; resource where there is no memory for so many places.
+  /// Room for `capacity` floats per buffer, a multiple of 1024; at least one place. Errors: unavailable where fewer
+  /// than two cores are allowed; resource where there is no memory for so many places.
   [[nodiscard]] static Result<std::unique_ptr<Duo>> create(std::size_t capacity, std::size_t places);
   ~Duo();
   Duo(const Duo&) = delete;
@@ -55,23 +55,22 @@ class Duo {
   struct alignas(kApart) Word {
     std::atomic<std::uint64_t> value = 0;
   };
-  /// One rank's part of a place, made by its own thread.
-  struct alignas(kApart) Part {
+  /// What a rank has at a place, made by its own thread.
+  struct alignas(kApart) Member {
     std::unique_ptr<Communicator> communicator;
     std::unique_ptr<HandwrittenAllReduce> handwritten;
     std::array<Buffers, 2> buffers;  ///< by Side
-    std::uint64_t line_epoch = 0;
   };
   struct Place {
     std::unique_ptr<Domain> domain;
     HandwrittenShared shared;
-    std::array<Word, 2> line;
-    std::array<Part, 2> parts;  ///< by rank
+    std::array<Member, 2> members;  ///< by rank
   };
   struct alignas(kApart) Rank {
     Status status;
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
+    std::uint64_t line_epoch = 0;
   };
   static constexpr std::uint64_t kStop = ~std::uint64_t{0};
 
@@ -82,13 +81,14 @@ class Duo {
   void perform(int index);
   void repeat(int index, int operations);
   Status check(int index, int operation);
-  static void bounce(Place& place, int index);
+  void bounce(int index);
 
   std::vector<std::unique_ptr<Place>> places_;
   std::array<Rank, 2> ranks_;
   Batch batch_;
   Word posted_{.value = 1};  ///< number of the batch that rank 0 announced last, or kStop; the first, 1, is the set-up
   Word finished_;            ///< number of the batch that rank 1 ended last
+  std::array<Word, 2> line_;
   std::array<int, 2> cores_ = {};
   std::thread peer_;
 };
