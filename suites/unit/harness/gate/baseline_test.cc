@@ -19,6 +19,14 @@ Evidence evidence_against(std::vector<Row> rows, const Case& one) {
   return evidence;
 }
 
+TEST(Baseline, ReadsWhatAnEarlierVersionRecorded) {
+  for (const char* ending : {"csv", "json"}) {
+    const auto baseline =
+        Baseline::read(std::string(TUTTI_SOURCE_DIR) + "/suites/unit/harness/report/recorded/7f2ec82." + ending);
+    EXPECT_TRUE(baseline.is_ok()) << baseline.status().message();
+  }
+}
+
 TEST(Baseline, OneLaunchIsAsSureAsItsInterval) {
   const Case one = all_reduce_of(4096);
   Evidence evidence = evidence_for(one);
