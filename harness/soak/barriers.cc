@@ -19,7 +19,7 @@ void merge(BarrierTimes& all, const BarrierTimes& more) {
 
 }  // namespace
 
-Barriers::Barriers(const Mix& mix, int epoch) {
+EpochBarriers::EpochBarriers(const Mix& mix, int epoch) {
   const auto [begin, end] = mix.epoch(epoch);
   for (std::int64_t index = begin; index < end; ++index) {
     if (!mix.is_barrier(index)) continue;
@@ -29,14 +29,14 @@ Barriers::Barriers(const Mix& mix, int epoch) {
   times_.assign(indices_.size() * kColours, kNobody);
 }
 
-void Barriers::add(std::int64_t index, int world_rank, const BarrierTimes& times) {
+void EpochBarriers::add(std::int64_t index, int world_rank, const BarrierTimes& times) {
   const auto at = static_cast<std::size_t>(std::ranges::lower_bound(indices_, index) - indices_.begin());
   TUTTI_ASSERT(at < indices_.size() && indices_[at] == index, "operation {} is no barrier", index);
   const std::size_t colour = is_split_[at] ? static_cast<std::size_t>(world_rank) % kColours : 0;
   merge(times_[at * kColours + colour], times);
 }
 
-Result<Barriers::Verdict> Barriers::judge(Host& host) {
+Result<EpochBarriers::Verdict> EpochBarriers::judge(Host& host) {
   Verdict verdict;
   for (std::size_t first = 0; first < times_.size(); first += kAtOnce) {
     std::array<BarrierTimes, kAtOnce> mine{};

@@ -13,9 +13,9 @@
 
 namespace tutti::harness {
 
-class Barriers {
+class EpochBarriers {
  public:
-  Barriers(const Mix& mix, int epoch);
+  EpochBarriers(const Mix& mix, int epoch);
 
   /// A rank of the world was in the barrier that is operation `index`. Of the split, each colour has its own.
   void add(std::int64_t index, int world_rank, const BarrierTimes& times);

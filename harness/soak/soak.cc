@@ -46,7 +46,7 @@ class Seat {
   Seat(std::unique_ptr<Group> world, const Mix& mix, std::uint64_t seed)
       : world_(std::move(world)), mix_(mix), random_(seed * 7919 + static_cast<std::uint64_t>(world_->rank())) {}
 
-  void begin_epoch(int epoch, Barriers& barriers) {
+  void begin_epoch(int epoch, EpochBarriers& barriers) {
     epoch_ = epoch;
     barriers_ = &barriers;
     std::tie(next_, end_) = mix_.epoch(epoch);
@@ -78,7 +78,7 @@ class Seat {
   const Mix& mix_;
   std::mt19937_64 random_;
   int epoch_ = 0;
-  Barriers* barriers_ = nullptr;  // of the epoch
+  EpochBarriers* barriers_ = nullptr;  // of the epoch
   std::int64_t next_ = 0, end_ = 0;
   std::size_t depth_ = 1;
   std::unique_ptr<Formation> formation_;
@@ -234,7 +234,7 @@ Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, Turn turn) {
 /// All that ranks did in the epoch; `of_all` gets what only all hosts together can tell.
 Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_ptr<Seat>>& seats, int epoch,
                  Report& of_all) {
-  Barriers barriers(Mix(spec.seed, spec.ranks, spec.operations), epoch);
+  EpochBarriers barriers(Mix(spec.seed, spec.ranks, spec.operations), epoch);
   for (const auto& seat : seats) seat->begin_epoch(epoch, barriers);
   for (int group = 1; group < kSoakCommunicators; ++group) {
     host.announce(Activity::operation);
@@ -254,7 +254,7 @@ Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_pt
   }));
   host.settle();
   for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->end_epoch());
-  TUTTI_ASSIGN_OR_RETURN(const Barriers::Verdict verdict, barriers.judge(host));
+  TUTTI_ASSIGN_OR_RETURN(const EpochBarriers::Verdict verdict, barriers.judge(host));
   if (host.index() != 0) return {};
   of_all.barriers += verdict.judged;
   if (verdict.wrong > 0) of_all.note(verdict.wrong, verdict.first_wrong);

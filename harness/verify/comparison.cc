@@ -60,7 +60,7 @@ bool Comparison::add_wrong(const WrongElement& element) {
   ++result_.wrong;
   result_.last_bad = element.index;
   if (holds_poison(element)) ++poisoned_;
-  if (wrong_.size() < Evidence::kMost) wrong_.push_back(element);
+  if (wrong_.size() < WrongOutput::kMost) wrong_.push_back(element);
   return is_first;
 }
 

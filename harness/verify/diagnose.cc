@@ -13,8 +13,8 @@ namespace tutti::harness {
 namespace {
 
 /// Of outputs whose wrong elements all hold the poison.
-Diagnosis not_written(const Operation& operation, int rank, const Evidence& evidence) {
-  const CheckResult& result = evidence.result;
+Diagnosis not_written(const Operation& operation, int rank, const WrongOutput& wrong_output) {
+  const CheckResult& result = wrong_output.result;
   if (result.wrong == result.checked) return {"output still holds the poison: nothing was written"};
   const int blocks = output_blocks(operation.problem, rank);
   Count filled = 0;  // blocks that are not empty
@@ -24,7 +24,7 @@ Diagnosis not_written(const Operation& operation, int rank, const Evidence& evid
     if (place.count == 0) continue;
     ++filled;
     const Count last = place.first + place.count - 1;
-    are_last &= std::ranges::any_of(evidence.wrong, [last](const WrongElement& one) { return one.index == last; });
+    are_last &= std::ranges::any_of(wrong_output.wrong, [last](const WrongElement& one) { return one.index == last; });
     const bool is_all_of_it = result.wrong == place.count && result.first_bad == place.first && result.last_bad == last;
     const Origin origin = origin_of(operation.problem, rank, block);
     if (is_all_of_it && blocks > 1 && !origin.every_rank) {
@@ -36,7 +36,7 @@ Diagnosis not_written(const Operation& operation, int rank, const Evidence& evid
                         filled == 1 ? "the block" : "each block"),
             true};
   }
-  return {fmt::format("{} elements still hold the poison: they were not written", evidence.poisoned)};
+  return {fmt::format("{} elements still hold the poison: they were not written", wrong_output.poisoned)};
 }
 
 /// Of results that are rounded: what holds but for roundings.
@@ -50,10 +50,10 @@ std::string rounded_cause(const Suspect& suspect) {
 
 }  // namespace
 
-Diagnosis diagnose(const Operation& operation, int rank, const Evidence& evidence) {
-  if (evidence.poisoned == evidence.result.wrong) return not_written(operation, rank, evidence);
+Diagnosis diagnose(const Operation& operation, int rank, const WrongOutput& wrong_output) {
+  if (wrong_output.poisoned == wrong_output.result.wrong) return not_written(operation, rank, wrong_output);
   if (operation.is_any_nan_right()) return {};  // their results are few, and fit too much
-  const Suspect suspect(operation, rank, evidence);
+  const Suspect suspect(operation, rank, wrong_output);
   if (operation.is_rounded()) {
     std::string text = rounded_cause(suspect);
     return {.text = text, .is_cause = !text.empty()};

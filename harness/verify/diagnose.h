@@ -20,7 +20,7 @@ struct WrongElement {
 };
 
 /// What the comparison saw.
-struct Evidence {
+struct WrongOutput {
   static constexpr std::size_t kMost = 64;
   CheckResult result;
   std::vector<WrongElement> wrong;  ///< the first ones, at most kMost
@@ -33,7 +33,7 @@ struct Diagnosis {
   bool is_cause = false;  ///< false: what is seen, and no more than that
 };
 /// Cost: up to P^2 elements, or a block; only for outputs that are wrong.
-[[nodiscard]] Diagnosis diagnose(const Operation& operation, int rank, const Evidence& evidence);
+[[nodiscard]] Diagnosis diagnose(const Operation& operation, int rank, const WrongOutput& wrong_output);
 
 /// The bits of the first element in `bytes`; an element as "5 (0x40a00000)".
 [[nodiscard]] std::uint64_t element_bits(std::span<const std::byte> bytes, Dtype dtype);

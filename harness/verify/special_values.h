@@ -62,24 +62,24 @@ struct Special {
 
 /// What the ranks have in one element: two of them something, the others what changes nothing.
 template <class T>
-struct Column {
+struct SpecialElement {
   T first, second, rest;
 };
 
 template <class T>
-std::vector<Column<T>> special_sums(Op op) {
+std::vector<SpecialElement<T>> special_sums(Op op) {
   using S = Special<T>;
   const T zero = S::zero(), minus_zero = S::negative(zero), one = S::one(), infinity = S::infinity();
   const auto minus = [](T value) { return S::negative(value); };
-  std::vector<Column<T>> columns{{minus_zero, minus_zero, minus_zero},
-                                 {zero, minus_zero, minus_zero},
-                                 {S::nan(), one, one},
-                                 {S::signalling_nan(), minus(one), one},
-                                 {S::least(), S::twice_the_least(), zero},
-                                 {S::largest_subnormal(), S::least(), zero},
-                                 {S::least_normal(), minus(S::least()), zero},
-                                 {S::least(), minus(S::least()), zero}};
-  const auto add = [&](std::initializer_list<Column<T>> more) { columns.insert(columns.end(), more); };
+  std::vector<SpecialElement<T>> columns{{minus_zero, minus_zero, minus_zero},
+                                         {zero, minus_zero, minus_zero},
+                                         {S::nan(), one, one},
+                                         {S::signalling_nan(), minus(one), one},
+                                         {S::least(), S::twice_the_least(), zero},
+                                         {S::largest_subnormal(), S::least(), zero},
+                                         {S::least_normal(), minus(S::least()), zero},
+                                         {S::least(), minus(S::least()), zero}};
+  const auto add = [&](std::initializer_list<SpecialElement<T>> more) { columns.insert(columns.end(), more); };
   if (S::kHasInfinity && (op != Op::avg || !S::kSaturates)) {
     add({{infinity, one, one},
          {minus(infinity), minus(one), one},
@@ -98,21 +98,21 @@ std::vector<Column<T>> special_sums(Op op) {
 }
 
 template <class T>
-std::vector<Column<T>> special_products() {
+std::vector<SpecialElement<T>> special_products() {
   using S = Special<T>;
   const T zero = S::zero(), one = S::one(), two = S::power_of_two(1), half = S::power_of_two(-1);
   const auto minus = [](T value) { return S::negative(value); };
-  std::vector<Column<T>> columns{{S::nan(), one, one},
-                                 {S::signalling_nan(), minus(one), one},
-                                 {minus(zero), one, one},
-                                 {minus(zero), minus(one), minus(one)},
-                                 {S::largest(), two, one},
-                                 {S::largest(), minus(two), minus(one)},
-                                 {S::largest(), one, minus(one)},
-                                 {S::least_normal(), half, one},
-                                 {S::least(), half, one},
-                                 {minus(S::least()), half, one},
-                                 {S::largest_subnormal(), minus(one), one}};
+  std::vector<SpecialElement<T>> columns{{S::nan(), one, one},
+                                         {S::signalling_nan(), minus(one), one},
+                                         {minus(zero), one, one},
+                                         {minus(zero), minus(one), minus(one)},
+                                         {S::largest(), two, one},
+                                         {S::largest(), minus(two), minus(one)},
+                                         {S::largest(), one, minus(one)},
+                                         {S::least_normal(), half, one},
+                                         {S::least(), half, one},
+                                         {minus(S::least()), half, one},
+                                         {S::largest_subnormal(), minus(one), one}};
   if (S::kHasInfinity)
     columns.insert(columns.end(), {{S::infinity(), two, minus(one)}, {S::infinity(), minus(two), one}});
   if (!S::kSaturates) columns.push_back({zero, S::infinity(), one});
@@ -154,7 +154,7 @@ class SpecialInput {
     if (op_ == Op::none) return any_bits(own);
     const Role role = role_of(index, own, stream_);
     if (columns_.empty()) return extreme(own, role);
-    const Column<T>& column = columns_[chosen(role.common << 16U, columns_.size())];
+    const SpecialElement<T>& column = columns_[chosen(role.common << 16U, columns_.size())];
     const T value = role.place == 0 ? column.first : role.place == 1 ? column.second : column.rest;
     return op_ == Op::premul_sum ? before_special_factor(value, factor_of(static_cast<int>(stream_.rank))) : value;
   }
@@ -185,7 +185,7 @@ class SpecialInput {
 
   const Stream& stream_;
   Op op_;
-  std::vector<Column<T>> columns_;  ///< of sum, avg, premul_sum and prod
+  std::vector<SpecialElement<T>> columns_;  ///< of sum, avg, premul_sum and prod
   std::vector<T> numbers_;
 };
 

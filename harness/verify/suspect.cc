@@ -67,12 +67,12 @@ std::optional<InBlock> block_at(const Operation& operation, int rank, Count inde
 
 }  // namespace
 
-Suspect::Suspect(const Operation& operation, int rank, const Evidence& evidence)
-    : operation_(operation), rank_(rank), evidence_(evidence) {
-  const Count first = evidence.wrong.front().index;
+Suspect::Suspect(const Operation& operation, int rank, const WrongOutput& wrong_output)
+    : operation_(operation), rank_(rank), wrong_output_(wrong_output) {
+  const Count first = wrong_output.wrong.front().index;
   const auto holds = [&](Count index) { return index >= place_.first && index - place_.first < place_.count; };
   for (place_ = operation.output_place(rank, 0); !holds(first);) place_ = operation.output_place(rank, ++block_);
-  for (const WrongElement& element : evidence.wrong) {
+  for (const WrongElement& element : wrong_output.wrong) {
     if (!holds(element.index)) break;
     samples_.push_back({element.index - place_.first, element.expected, element.actual});
   }
@@ -80,7 +80,7 @@ Suspect::Suspect(const Operation& operation, int rank, const Evidence& evidence)
 
 bool Suspect::is_lonely() const {
   constexpr Count kMany = 8;
-  return evidence_.result.wrong == 1 && evidence_.result.checked >= kMany;
+  return wrong_output_.result.wrong == 1 && wrong_output_.result.checked >= kMany;
 }
 
 bool Suspect::is_telling() const {
@@ -110,8 +110,8 @@ bool Suspect::holds_input(const Origin& origin) const {
 bool Suspect::output_holds(Count index, int block, Count element) const {
   const std::size_t size = size_of(operation_.dtype);
   const std::size_t at = static_cast<std::size_t>(index) * size;
-  if (at + size > evidence_.output.size()) return false;
-  return element_bits(evidence_.output.subspan(at), operation_.dtype) == expected(operation_, block, element);
+  if (at + size > wrong_output_.output.size()) return false;
+  return element_bits(wrong_output_.output.subspan(at), operation_.dtype) == expected(operation_, block, element);
 }
 
 std::string Suspect::stale() const {
@@ -282,7 +282,7 @@ std::string Suspect::narrow() const {
 }
 
 std::string Suspect::lost() const {
-  const CheckResult& result = evidence_.result;
+  const CheckResult& result = wrong_output_.result;
   if (is_lonely()) return "a single element is wrong: most likely a bit of it was flipped on the way";
   const Count run = result.last_bad - result.first_bad + 1;
   if (samples_.size() < 2 || run > 2 * result.wrong || run >= result.checked) return {};

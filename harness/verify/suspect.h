@@ -30,7 +30,7 @@ std::uint64_t bits_of(T value) {
 
 class Suspect {
  public:
-  Suspect(const Operation& operation, int rank, const Evidence& evidence);
+  Suspect(const Operation& operation, int rank, const WrongOutput& wrong_output);
 
   [[nodiscard]] int block() const { return block_; }
   /// One wrong element among many.
@@ -84,7 +84,7 @@ class Suspect {
 
   const Operation& operation_;
   int rank_;
-  const Evidence& evidence_;
+  const WrongOutput& wrong_output_;
   int block_ = 0;
   Place place_;                        // of the block
   std::vector<WrongElement> samples_;  // indices within the block

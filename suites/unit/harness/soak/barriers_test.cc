@@ -25,7 +25,7 @@ class BarriersOfASoak : public testing::Test {
 };
 
 TEST_F(BarriersOfASoak, HoldWhereTheFirstLeavesAfterTheLastHasEntered) {
-  Barriers barriers(mix_, 1);
+  EpochBarriers barriers(mix_, 1);
   const std::int64_t index = barrier_on(0);
   barriers.add(index, 0, {.first_leave_ns = 40, .last_enter_ns = 10});
   barriers.add(index, 1, {.first_leave_ns = 31, .last_enter_ns = 30});
@@ -36,7 +36,7 @@ TEST_F(BarriersOfASoak, HoldWhereTheFirstLeavesAfterTheLastHasEntered) {
 }
 
 TEST_F(BarriersOfASoak, AreWrongWhereSomebodyLeavesBeforeTheLastHasEntered) {
-  Barriers barriers(mix_, 1);
+  EpochBarriers barriers(mix_, 1);
   const std::int64_t index = barrier_on(3);
   barriers.add(index, 0, {.first_leave_ns = 20, .last_enter_ns = 10});
   barriers.add(index, 2, {.first_leave_ns = 40, .last_enter_ns = 30});
@@ -49,7 +49,7 @@ TEST_F(BarriersOfASoak, AreWrongWhereSomebodyLeavesBeforeTheLastHasEntered) {
 }
 
 TEST_F(BarriersOfASoak, OfASplitAreOneForEachColour) {
-  Barriers barriers(mix_, 1);
+  EpochBarriers barriers(mix_, 1);
   const std::int64_t index = barrier_on(1);
   barriers.add(index, 0, {.first_leave_ns = 20, .last_enter_ns = 10});
   barriers.add(index, 1, {.first_leave_ns = 40, .last_enter_ns = 30});  // the odd ranks meet later
