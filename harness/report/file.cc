@@ -19,6 +19,30 @@ bool is_same_file(const std::string& one, const std::string& other) {
   return path == fs::weakly_canonical(fs::absolute(other, failure), failure) && !failure;
 }
 
+/// What is written before it stands at `path`.
+std::string aside_of(const std::string& path) { return path + ".part"; }
+
+/// A rename would put a file in the place of a device or pipe; such a reader cannot see the old content anyway.
+Status refuse_special(Code code, const std::string& path) {
+  std::error_code ignored;
+  const bool is_special = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+  return is_special ? error(code, "cannot write '{}': it exists and is not a regular file", path) : Status();
+}
+
+/// Leaves nothing where it fails.
+Status write_aside(Code code, const std::string& path, std::string_view text) {
+  const std::string aside = aside_of(path);
+  std::FILE* file = std::fopen(aside.c_str(), "we");
+  if (file == nullptr) return cannot_write(code, path, errno);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int write_error = errno;
+  const bool is_closed = std::fclose(file) == 0;
+  if (is_written && is_closed) return {};
+  const Status status = cannot_write(code, path, is_written ? errno : write_error);
+  std::remove(aside.c_str());
+  return status;
+}
+
 }  // namespace
 
 Status cannot_write(Code code, const std::string& path, int error_number) {
@@ -44,21 +68,22 @@ Status check_writable(const std::string& path) {
   return {};
 }
 
-Status replace_file(Code code, const std::string& path, std::string_view text) {
-  // A rename would put a file in the place of a device or pipe; such a reader cannot see the old content anyway.
-  std::error_code ignored;
-  const bool is_special = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
-  if (is_special) return error(code, "cannot write '{}': it exists and is not a regular file", path);
+Status check_replaceable(const std::string& path) {
+  constexpr Code kCode = Code::invalid_argument;
+  constexpr std::size_t kBytes = 65536;  // of a report with some tens of cells
+  TUTTI_RETURN_IF_ERROR(refuse_special(kCode, path));
+  TUTTI_RETURN_IF_ERROR(check_writable(path));
+  TUTTI_RETURN_IF_ERROR(write_aside(kCode, path, std::string(kBytes, '\n')));
+  std::remove(aside_of(path).c_str());
+  return {};
+}
 
-  const std::string aside = path + ".part";
-  std::FILE* file = std::fopen(aside.c_str(), "we");
-  if (file == nullptr) return cannot_write(code, path, errno);
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const int write_error = errno;
-  const bool is_closed = std::fclose(file) == 0;
-  const int close_error = errno;
-  if (is_written && is_closed && std::rename(aside.c_str(), path.c_str()) == 0) return {};
-  const Status status = cannot_write(code, path, !is_written ? write_error : !is_closed ? close_error : errno);
+Status replace_file(Code code, const std::string& path, std::string_view text) {
+  TUTTI_RETURN_IF_ERROR(refuse_special(code, path));
+  TUTTI_RETURN_IF_ERROR(write_aside(code, path, text));
+  const std::string aside = aside_of(path);
+  if (std::rename(aside.c_str(), path.c_str()) == 0) return {};
+  const Status status = cannot_write(code, path, errno);
   std::remove(aside.c_str());
   return status;
 }

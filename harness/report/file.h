@@ -16,6 +16,10 @@ namespace tutti::harness {
 /// Whether a file can be opened at `path`, without changing what it holds. Errors: invalid_argument, as cannot_write.
 [[nodiscard]] Status check_writable(const std::string& path);
 
+/// Whether replace_file can be expected to do at `path`: writes some text beside it, and takes it away again. Errors:
+/// invalid_argument, as replace_file.
+[[nodiscard]] Status check_replaceable(const std::string& path);
+
 /// Replaces the file at `path` by `text` so that readers see the old content or the new, never a part: written beside
 /// it, then renamed. Errors: `code`, as cannot_write; the file is then as it was.
 [[nodiscard]] Status replace_file(Code code, const std::string& path, std::string_view text);
