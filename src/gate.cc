@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti gate`: pass or fail against a recorded run, another build, or another backend.
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/gate/forecast.h"
 #include "harness/gate/program_run.h"
 #include "harness/gate/report.h"
 #include "harness/launch/spawn.h"
@@ -16,6 +18,7 @@
 #include "src/gate_costs.h"
 #include "src/gate_plan.h"
 #include "src/program.h"
+#include "src/progress.h"
 
 namespace tutti::program {
 namespace {
@@ -47,7 +50,7 @@ class Launcher {
       const bool is_own = row.backend == harness::kOwnBackend;
       (is_mine && is_own ? launched.mine : launched.other).push_back(row);
     }
-    if (is_mine) TUTTI_RETURN_IF_ERROR(keep(launched.mine));
+    if (is_mine) keep(launched.mine);
     const std::string& whose = is_mine ? plan_.contest.names.mine : plan_.contest.names.other;
     if (!run.late.empty()) {
       launched.failure = fmt::format("{} {}", whose, run.late);
@@ -65,10 +68,12 @@ class Launcher {
     return launched;
   }
 
-  /// Says in every row of the CSV how many launches there were. Rows in a pipe, or behind a link, stay as they are.
+  /// Says in every row of the CSV how many launches there were; so rows that could not be written get there, where they
+  /// can be by now. Rows in a pipe, or behind a link, stay as they are.
   Status end() {
     std::error_code ignored;
-    if (!csv_ || !std::filesystem::is_regular_file(std::filesystem::symlink_status(request_.csv, ignored))) return {};
+    if (!csv_) return {};
+    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(request_.csv, ignored))) return csv_failure_;
     std::string text = harness::csv_header() + "\n";
     for (Row& row : kept_) {
       row.launches = launches_;
@@ -107,25 +112,69 @@ class Launcher {
   }
 
   /// In the form of `run`, so that the file is a baseline for the next time. How many launches there will be is not
-  /// known yet: `launches` is of those so far.
-  Status keep(std::span<const Row> rows) {
+  /// known yet: `launches` is of those so far. A file that cannot be written any more ends no gate, whose verdicts need
+  /// none: it is told at once, and again at the end.
+  void keep(std::span<const Row> rows) {
     ++launches_;
-    if (!csv_) return {};
+    if (!csv_) return;
     for (Row row : rows) {
       row.launch = row.launches = launches_;
-      TUTTI_RETURN_IF_ERROR(csv_->write(row));
+      if (csv_failure_.is_ok()) {
+        csv_failure_ = csv_->write(row);
+        if (!csv_failure_.is_ok()) complain(csv_failure_);
+      }
       kept_.push_back(std::move(row));
     }
-    return {};
   }
 
   const GatePlan& plan_;
   const GateRequest& request_;
   std::unique_ptr<harness::Interrupts> interrupts_ = std::make_unique<harness::Interrupts>();
   std::optional<harness::CsvFile> csv_;
+  Status csv_failure_;     ///< the first
   std::vector<Row> kept_;  ///< the rows in it
   std::int64_t launches_ = 0;
   bool has_crashed_ = false;
+};
+
+/// Says on stderr where a gate is, and how long it still takes.
+class Teller {
+ public:
+  explicit Teller(const GatePlan& plan)
+      : forecast_({.cell_time = plan.cell_time,
+                   .launches = plan.contest.is_abba ? static_cast<int>(harness::order_of_block(0).size()) : 1}) {}
+
+  void block(const harness::Contest::Progress& progress) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!cases_.empty()) forecast_.add(cases_, now - begun_);
+    const bool is_first = cases_.empty();
+    begun_ = now;
+    cases_.assign(progress.cases.begin(), progress.cases.end());
+    place_ = fmt::format("in block {}{}", progress.block, progress.confirms ? " of the confirmation" : "");
+    const int before = progress.block - 1;
+    const std::string least = text(progress.look - before);
+    const std::string most = text(progress.most - before);
+    if (is_first) {
+      fmt::print(stderr,
+                 "gate: {} cells, {} to {} blocks: about {}, up to {} where cells stay undecided; what is slower is "
+                 "measured once more\n",
+                 progress.cells, progress.look, progress.most, least, most);
+    }
+    fmt::print(stderr, "{} {} of at most {}: {} cells, about {} left, at most {}\n",
+               progress.confirms ? "confirmation, block" : "block", progress.block, progress.most, progress.cells,
+               least, most);
+  }
+
+  /// For "interrupted ...".
+  [[nodiscard]] const std::string& place() const { return place_; }
+
+ private:
+  [[nodiscard]] std::string text(int blocks) const { return duration_text(forecast_.blocks(cases_, blocks).count()); }
+
+  harness::Forecast forecast_;
+  std::vector<Case> cases_;  ///< of the block that was begun last
+  std::chrono::steady_clock::time_point begun_;
+  std::string place_ = "before the first block";
 };
 
 int exit_code_of_gate(const harness::GateReport& report, bool has_crashed) {
@@ -133,11 +182,8 @@ int exit_code_of_gate(const harness::GateReport& report, bool has_crashed) {
   if (has_crashed) return exit_crash;
   if (report.count(Opinion::slower) > 0) return exit_slower;
   if (report.count(Opinion::missing) + report.count(Opinion::invalid) > 0) return exit_environment;
+  if (report.requires_times && report.count(Opinion::too_short) > 0) return exit_environment;
   return report.count(Opinion::undecided) > 0 ? exit_undecided : exit_ok;
-}
-
-std::string block_text(const harness::Contest::Progress& progress) {
-  return fmt::format("in block {}{}", progress.block, progress.confirms ? " of the confirmation" : "");
 }
 
 /// Why a gate ended early, and where: `place`.
@@ -147,16 +193,19 @@ std::string unfinished_text(const Status& course, const std::string& place) {
   return fmt::format("ended {}: {}", place, course.message());
 }
 
-void print_progress(const harness::Contest::Progress& progress) {
-  fmt::print(stderr, "{} {} of at most {}: {} cells\n", progress.confirms ? "confirmation, block" : "block",
-             progress.block, progress.most, progress.cells);
-}
-
-Status write_reports(const GateRequest& request, const harness::GateReport& report) {
-  fmt::print("{}", gate_table(report));
-  if (!request.junit.empty()) TUTTI_RETURN_IF_ERROR(harness::replace_file(Code::io, request.junit, gate_junit(report)));
-  if (request.summary.empty()) return {};
-  return harness::replace_file(Code::io, request.summary, gate_markdown(report));
+/// Each of them, whatever becomes of the others; those that cannot be written are told. The first failure.
+Status write_reports(const GateRequest& request, const harness::GateReport& report, Launcher& launcher) {
+  Status first;
+  const auto note = [&first](Status status) {
+    if (status.is_ok()) return;
+    complain(status);
+    if (first.is_ok()) first = std::move(status);
+  };
+  note(launcher.end());
+  if (!request.junit.empty()) note(harness::replace_file(Code::io, request.junit, gate_junit(report)));
+  if (!request.summary.empty()) note(harness::replace_file(Code::io, request.summary, gate_markdown(report)));
+  fmt::print("{}", gate_table(report));  // last: an output that is closed costs no file
+  return first;
 }
 
 harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, const harness::Contest& contest,
@@ -167,7 +216,8 @@ harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, cons
                              .remarks = costs.remarks,
                              .unfinished = unfinished,
                              .seed = plan.contest.seed,
-                             .cells = {}};
+                             .cells = {},
+                             .requires_times = plan.requires_times};
   if (plan.baseline && !plan.baseline->names_machine()) {
     report.remarks.emplace_back("the baseline does not say which machine it is of");
   }
@@ -193,10 +243,10 @@ Status check_files(const GateRequest& request) {
     if (ending == nullptr) continue;
     for (std::size_t j = 0; j < i; ++j) TUTTI_RETURN_IF_ERROR(harness::check_apart(files[j].first, file, ending));
   }
-  for (const std::string& path : {request.junit, request.summary, request.csv}) {
-    if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(path));
+  for (const std::string& path : {request.junit, request.summary}) {
+    if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_replaceable(path));
   }
-  return {};
+  return request.csv.empty() ? Status() : harness::check_writable(request.csv);
 }
 
 int gate(const GateRequest& request) {
@@ -214,29 +264,23 @@ int gate(const GateRequest& request) {
   const auto costs = compare_costs(plan.value(), launcher.value().interrupts(), begun);
   Status course = costs.status();
   harness::Contest contest(plan.value().cases, std::move(begun), plan.value().contest);
-  std::string place = "before the first block";
+  Teller teller(plan.value());
   if (course.is_ok()) {
     course = contest.run([&](GateSide side, const CellGroup& group,
                              std::uint64_t seed) { return launcher.value().launch(side, group, seed); },
-                         [&](const harness::Contest::Progress& progress) {
-                           place = block_text(progress);
-                           print_progress(progress);
-                         });
+                         [&](const harness::Contest::Progress& progress) { teller.block(progress); });
   }
-  const std::string unfinished = unfinished_text(course, place);
+  const std::string unfinished = unfinished_text(course, teller.place());
   const harness::GateReport report =
       report_of(plan.value(), costs.is_ok() ? costs.value() : GateCosts(), contest, unfinished);
-  const Status ended = launcher.value().end();
-  Status written = write_reports(request, report);
-  if (written.is_ok()) written = ended;
+  const Status written = write_reports(request, report, launcher.value());
   for (const harness::LeftOut& item : plan.value().left_out)
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);
-  if (!written.is_ok()) complain(written);
   if (!course.is_ok()) {
     const int code = complain(error(course.code(), "the gate is not finished: {}", unfinished));
     return course.code() == Code::aborted ? exit_interrupted : code;
   }
-  return written.is_ok() ? exit_code_of_gate(report, launcher.value().has_crashed()) : exit_code_of(written);
+  return written.is_ok() ? exit_code_of_gate(report, launcher.value().has_crashed()) : exit_usage;
 }
 
 }  // namespace
@@ -245,8 +289,8 @@ void add_gate(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("gate", "pass or fail against a recorded run, another build or backend");
   command->footer(
       "Example: tutti gate --against ../base/build --junit gate.xml --summary gate.md\n"
-      "Exit codes: 0 no cell is slower; 1 a result is wrong; 3 a cell is missing or cannot be compared; 4 slower;\n"
-      "5 crash; 6 undecided, too noisy");
+      "Exit codes: 0 no cell is slower; 1 a result is wrong; 3 a cell is missing or cannot be compared, or with\n"
+      "--require too short; 4 slower; 5 crash; 6 undecided, too noisy");
   auto request = std::make_shared<GateRequest>();
   const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help) {
     CLI::Option* option = command->add_option(flag, value, help)->type_name(type);
@@ -268,6 +312,9 @@ void add_gate(CLI::App& program, Action& action) {
   add("--junit", request->junit, "FILE", "write JUnit XML, one case per cell");
   add("--summary", request->summary, "FILE", "write a summary in Markdown");
   add("--csv", request->csv, "FILE", "write this build's rows as they finish: a baseline for another day");
+  command->add_flag(
+      "--require", request->requires_times,
+      "exit code 3 where a cell is too short: the floor, half a microsecond, is more than 25 % of its time");
   add("--slow-down", request->slow_down, "SPEC", "of this build, as in `tutti run`")->group("");
   command->callback([&action, request] { action = [request] { return gate(*request); }; });
 }

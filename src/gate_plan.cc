@@ -134,6 +134,7 @@ Result<GatePlan> plan_of(const GateRequest& request) {
   plan.contest.least_blocks = static_cast<int>(blocks);
   plan.contest.most_blocks = 4 * plan.contest.least_blocks;
   plan.contest.is_abba = !plan.program.empty();
+  plan.requires_times = request.requires_times;
   return plan;
 }
 

@@ -20,6 +20,7 @@ struct GateRequest {
   std::string blocks = "8", cell_time = "200ms", timeout = "60s", seed = "1", bind;
   std::string junit, summary, csv;
   std::string slow_down;
+  bool requires_times = false;
 };
 
 /// What they mean.
@@ -32,6 +33,7 @@ struct GatePlan {
   harness::ContestOptions contest;
   std::chrono::nanoseconds cell_time{};
   std::chrono::nanoseconds timeout{};
+  bool requires_times = false;
 };
 
 /// Errors: invalid_argument naming the option, or the suite's line; unavailable where the backend is missing.

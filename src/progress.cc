@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::int64_t kBetweenLinesNs = 10'000'000'000;
 
+}  // namespace
+
 std::string duration_text(std::int64_t ns) {
   const std::int64_t seconds = std::max<std::int64_t>(0, ns) / 1'000'000'000;
   return seconds < 60 ? fmt::format("{} s", seconds) : fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
 }
-
-}  // namespace
 
 Progress::Progress(std::int64_t end_ns)
     : is_terminal_(isatty(STDERR_FILENO) != 0), start_ns_(harness::monotonic_ns()), end_ns_(end_ns) {}

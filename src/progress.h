@@ -4,10 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "harness/cases/case.h"
 
 namespace tutti::program {
+
+/// "42 s", "5 min 03 s".
+[[nodiscard]] std::string duration_text(std::int64_t ns);
 
 class Progress {
  public:

@@ -87,14 +87,22 @@ Status check_columns(std::string_view text) {
                                 : "this is no CSV of `tutti run` or `tutti gate`");
 }
 
-/// A row that has all of the case but how its ranks run: not missing, but not comparable.
-std::string other_ranks_as(const std::vector<Row>& rows, const Case& one) {
+/// A row that has all of the case but how its ranks run, or its cadence: not missing, but not comparable. What differs.
+std::string otherwise_alike(const std::vector<Row>& rows, const Case& one) {
+  const auto has = [&](const Case& variant) {
+    const auto same = [&](const Row& row) { return row.backend == kOwnBackend && is_of_case(variant, row.case_id); };
+    return std::ranges::any_of(rows, same);
+  };
   for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks}) {
     Case variant = one;
     variant.ranks_as = ranks_as;
     variant.transport = ranks_as == RanksAs::processes ? "shm" : "local";
-    const auto same = [&](const Row& row) { return row.backend == kOwnBackend && is_of_case(variant, row.case_id); };
-    if (std::ranges::any_of(rows, same)) return std::string(to_string(ranks_as));
+    if (has(variant)) return fmt::format("ranks as {}, not {}", to_string(ranks_as), to_string(one.ranks_as));
+  }
+  for (const Cadence cadence : {Cadence::isolated, Cadence::streaming}) {
+    Case variant = one;
+    variant.cadence = cadence;
+    if (has(variant)) return fmt::format("cadence {}, not {}", to_string(cadence), to_string(one.cadence));
   }
   return {};
 }
@@ -172,7 +180,7 @@ std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) cons
     return {};
   }
   if (launches.empty()) {
-    const std::string other = other_ranks_as(rows_, one);
+    const std::string other = otherwise_alike(rows_, one);
     if (has_unchecked) {
       evidence.invalid = "the baseline's result of it was not verified (--check none)";
     } else if (!algorithms.empty()) {
@@ -180,7 +188,7 @@ std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) cons
     } else if (!unlike.empty()) {
       evidence.invalid = unlike;
     } else if (!other.empty()) {
-      evidence.invalid = fmt::format("the baseline has it with ranks as {}, not {}", other, to_string(one.ranks_as));
+      evidence.invalid = fmt::format("the baseline has it with {}", other);
     } else {
       evidence.missing = "the baseline does not have it";
     }

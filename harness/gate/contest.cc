@@ -50,6 +50,17 @@ bool Contest::is_look(int blocks) const {
   return false;
 }
 
+Contest::Progress Contest::progress_at(int block, bool confirms, std::span<const Case> cases) const {
+  int look = block + 1;
+  while (look < options_.most_blocks && !is_look(look)) ++look;
+  return {.confirms = confirms,
+          .block = block + 1,
+          .most = options_.most_blocks,
+          .cells = cases.size(),
+          .look = look,
+          .cases = cases};
+}
+
 Status Contest::run(const Launch& launch, const std::function<void(const Progress&)>& on_block) {
   const auto is_measured = [](const Evidence& evidence) { return !is_excluded(evidence); };
   std::vector<Case> cases = cases_that(is_measured);
@@ -57,7 +68,7 @@ Status Contest::run(const Launch& launch, const std::function<void(const Progres
     if (is_look(block)) cases = cases_that(is_open);
     std::erase_if(cases, [this](const Case& one) { return is_excluded(evidence_of(one)); });
     if (cases.empty()) break;
-    on_block({.confirms = false, .block = block + 1, .most = options_.most_blocks, .cells = cases.size()});
+    on_block(progress_at(block, false, cases));
     TUTTI_RETURN_IF_ERROR(run_block(cases, block, false, launch));
   }
   return confirm(launch, on_block);
@@ -78,7 +89,7 @@ Status Contest::confirm(const Launch& launch, const std::function<void(const Pro
     if (is_look(block)) cases = cases_that(is_to_confirm);
     std::erase_if(cases, [this](const Case& one) { return is_excluded(evidence_of(one)); });
     if (cases.empty()) break;
-    on_block({.confirms = true, .block = block + 1, .most = options_.most_blocks, .cells = cases.size()});
+    on_block(progress_at(block, true, cases));
     TUTTI_RETURN_IF_ERROR(run_block(cases, block, true, launch));
   }
   return {};

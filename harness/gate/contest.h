@@ -5,11 +5,12 @@
 
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "harness/gate/pairs.h"
 #include "harness/gate/judge.h"
+#include "harness/gate/pairs.h"
 #include "harness/gate/plan.h"
 #include "impl/types/status.h"
 
@@ -41,7 +42,9 @@ class Contest {
     bool confirms = false;
     int block = 0;  ///< from 1
     int most = 0;
-    std::size_t cells = 0;  ///< that are measured in it
+    std::size_t cells = 0;             ///< that are measured in it
+    int look = 0;                      ///< the block after which cells may be decided
+    std::span<const Case> cases = {};  ///< those cells'
   };
   /// Errors: those of `launch`; what was measured until then stands.
   Status run(const Launch& launch, const std::function<void(const Progress&)>& on_block);
@@ -52,6 +55,7 @@ class Contest {
  private:
   using Wanted = std::function<bool(const Evidence&)>;
   [[nodiscard]] bool is_look(int blocks) const;
+  [[nodiscard]] Progress progress_at(int block, bool confirms, std::span<const Case> cases) const;
   /// Runs what is slower again.
   Status confirm(const Launch& launch, const std::function<void(const Progress&)>& on_block);
   [[nodiscard]] std::vector<Case> cases_that(const Wanted& wanted) const;

@@ -32,16 +32,18 @@ struct Interval {
   [[nodiscard]] Opinion opinion() const {
     if (low > limit_above) return Opinion::slower;
     if (high < limit_below) return Opinion::faster;
-    return low >= limit_below && high <= limit_above ? Opinion::same : Opinion::undecided;
+    if (low < limit_below || high > limit_above) return Opinion::undecided;
+    return floor > kMostFloor ? Opinion::too_short : Opinion::same;
   }
 };
 
 double share_floor(std::int64_t bytes) { return bytes >= kLargeBytes ? kFloorOfLarge : kFloorOfSmall; }
 
 /// The logarithm of the ratio below which the share and the time gained are more than the floors.
-double limit_below(std::int64_t bytes, double other_us) {
-  if (other_us <= kFloorUs) return -std::numeric_limits<double>::infinity();
-  return std::min(-std::log1p(share_floor(bytes)), std::log1p(-kFloorUs / other_us));
+double limit_below(std::int64_t bytes, double other_us, std::int64_t operations) {
+  const double floor_us = kFloorUs / static_cast<double>(operations);
+  if (other_us <= floor_us) return -std::numeric_limits<double>::infinity();
+  return std::min(-std::log1p(share_floor(bytes)), std::log1p(-floor_us / other_us));
 }
 
 /// What a recorded side of few launches does not tell: how far its launches lie apart. Taken from this side's.
@@ -58,13 +60,14 @@ std::optional<Interval> interval_of(const Evidence& evidence, std::span<const do
   if (!middle.low) return std::nullopt;
   const double spread = spread_of_launches(evidence);
   const double other_us = *summarise(evidence.other_us).median;
-  const double floor = gate_floor(evidence.bytes, other_us);
+  const std::int64_t operations = evidence.operations.value_or(1);
+  const double floor = gate_floor(evidence.bytes, other_us, operations);
   return Interval{.middle = middle.middle,
                   .low = *middle.low - evidence.doubt_above - spread,
                   .high = *middle.high + evidence.doubt_below + spread,
                   .floor = floor,
                   .limit_above = std::log1p(floor),
-                  .limit_below = limit_below(evidence.bytes, other_us)};
+                  .limit_below = limit_below(evidence.bytes, other_us, operations)};
 }
 
 /// What holds whatever the times say; empty where only they decide.
@@ -119,6 +122,10 @@ Judgement judge_pairs(const Evidence& evidence) {
   if (judgement.opinion == Opinion::undecided) {
     judgement.reason = fmt::format("the interval of {} pairs crosses the floor of {:.1f} %", evidence.log_ratios.size(),
                                    100 * interval->floor);
+  } else if (judgement.opinion == Opinion::too_short) {
+    judgement.reason = fmt::format("the floor, {:.3f} us, is more than {:.0f} % of the time; {}",
+                                   kFloorUs / static_cast<double>(evidence.operations.value_or(1)), 100 * kMostFloor,
+                                   "it is less of more bytes, or in the cadence streaming");
   }
   return with_numbers(std::move(judgement), *interval);
 }
@@ -148,6 +155,8 @@ std::string_view to_string(Opinion opinion) {
       return "same";
     case Opinion::faster:
       return "faster";
+    case Opinion::too_short:
+      return "too short";
     case Opinion::undecided:
       return "undecided";
     case Opinion::invalid:
@@ -163,12 +172,14 @@ std::string_view to_string(Opinion opinion) {
 }
 
 std::span<const Opinion> all_opinions() {
-  static constexpr std::array kOpinions{Opinion::same,    Opinion::faster, Opinion::undecided, Opinion::invalid,
-                                        Opinion::missing, Opinion::slower, Opinion::wrong};
+  static constexpr std::array kOpinions{Opinion::same,    Opinion::faster,  Opinion::too_short, Opinion::undecided,
+                                        Opinion::invalid, Opinion::missing, Opinion::slower,    Opinion::wrong};
   return kOpinions;
 }
 
-double gate_floor(std::int64_t bytes, double other_us) { return std::max(share_floor(bytes), kFloorUs / other_us); }
+double gate_floor(std::int64_t bytes, double other_us, std::int64_t operations) {
+  return std::max(share_floor(bytes), kFloorUs / static_cast<double>(operations) / other_us);
+}
 
 Judgement judge(const Evidence& evidence) { return with_note(judge_pairs(evidence), evidence); }
 

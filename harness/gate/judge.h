@@ -25,6 +25,7 @@ namespace tutti::harness {
 enum class Opinion : std::uint8_t {
   same,       ///< the whole interval lies within the floors
   faster,     ///< the whole interval lies below the floor
+  too_short,  ///< as same, but it says nothing: the floor is more than kMostFloor of the time
   undecided,  ///< neither: too noisy, or too few blocks
   invalid,    ///< what was measured cannot be compared, or too little of it can
   missing,    ///< one of the sides has no result
@@ -37,9 +38,12 @@ enum class Opinion : std::uint8_t {
 inline constexpr double kGateConfidence = 0.99;  ///< 8 pairs are the fewest that have an interval of it
 
 /// What is more than the other side's time by less than this share of it is no difference: 5 % from 1 MiB on, 10 %
-/// below, and never less than half a microsecond. What is faster has gained as much: 1/(1 + share), and half a
-/// microsecond.
-[[nodiscard]] double gate_floor(std::int64_t bytes, double other_us);
+/// below, and never less than half a microsecond in a sample, which `operations` of it share. What is faster has gained
+/// as much: 1/(1 + share), and half a microsecond.
+[[nodiscard]] double gate_floor(std::int64_t bytes, double other_us, std::int64_t operations = 1);
+
+/// A larger floor makes a cell too short to be judged: what is slower by less would pass.
+inline constexpr double kMostFloor = 0.25;
 
 struct TimedLaunch {
   double time_us = 0;             ///< its median
@@ -55,6 +59,7 @@ struct Evidence {
   std::vector<double> confirmation;  ///< the same, of the launches after it was found slower
   std::vector<double> this_us;       ///< medians of the launches in pairs
   std::vector<double> other_us;
+  std::optional<std::int64_t> operations;  ///< in a sample, the least of the launches above; empty: one
   /// Launches that no other was seen to go with yet. Both may hold some: of other states.
   std::vector<TimedLaunch> waiting_mine;
   std::vector<TimedLaunch> waiting_other;

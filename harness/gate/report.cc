@@ -85,6 +85,7 @@ const char* junit_element(const GateReport& report, Opinion opinion) {
   if (opinion == Opinion::slower || opinion == Opinion::wrong) return "failure";
   if (opinion == Opinion::missing || opinion == Opinion::invalid) return "error";
   if (opinion == Opinion::undecided) return report.unfinished.empty() ? "skipped" : "error";
+  if (opinion == Opinion::too_short) return report.requires_times ? "error" : "skipped";
   return nullptr;
 }
 

@@ -24,6 +24,7 @@ struct GateReport {
   std::string unfinished = {};            ///< why it ended early; empty: it did not
   std::uint64_t seed = 1;
   std::vector<GateCell> cells;
+  bool requires_times = false;  ///< what is too short to be judged does not pass
 
   [[nodiscard]] int count(Opinion opinion) const;
 };
@@ -32,8 +33,8 @@ struct GateReport {
 [[nodiscard]] std::string counts_text(const GateReport& report);
 
 [[nodiscard]] std::string gate_table(const GateReport& report);
-/// Failures are slower and wrong, errors are missing and invalid, and undecided is skipped, or an error where the gate
-/// is not finished: none of the last three passes.
+/// Failures are slower and wrong, errors are missing and invalid. Undecided is skipped, or an error where the gate is
+/// not finished; too short is skipped, or an error where times are required. None of these passes.
 [[nodiscard]] std::string gate_junit(const GateReport& report);
 [[nodiscard]] std::string gate_markdown(const GateReport& report);
 

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
+import tomllib
 import unittest
 import xml.etree.ElementTree
 
@@ -29,7 +30,6 @@ ranks-as = "tasks"
 CELLS = ["all_reduce/local/float/sum/P2.tasks/none/64B/out/private/isolated",
          "all_reduce/local/float/sum/P2.tasks/none/1048576B/out/private/isolated"]
 AS_PROCESSES = CELLS[1].replace("local", "shm").replace("tasks", "processes")
-VERDICTS = "same faster undecided invalid missing slower wrong".split()
 QUICK = ["--cell-time", "20ms"]
 OUTPUTS = ["--junit", "{folder}/gate.xml", "--summary", "{folder}/gate.md", "--csv", "{folder}/rows.csv"]
 
@@ -52,18 +52,23 @@ with open(value("--csv"), "w", newline="") as file:
 NEVER, EVER = 1e9, 1e-6  # us: no operation is that slow, and none of 1 MiB within half a microsecond of nothing
 
 
-def expected_code(verdicts):
+def expected_code(verdicts, *options):
     """The exit code that follows from the verdicts, crashes aside."""
     for verdict, code in [("wrong", WRONG), ("slower", SLOWER), ("missing", ENVIRONMENT), ("invalid", ENVIRONMENT),
-                          ("undecided", UNDECIDED)]:
+                          ("too short" if "--require" in options else None, ENVIRONMENT), ("undecided", UNDECIDED)]:
         if verdict in verdicts:
             return code
     return OK
 
 
+def rows_of(out):
+    """The fields of the table's rows."""
+    return [re.split("  +", line.strip()) for line in out.splitlines() if line.startswith("  ")]
+
+
 def table_of(out):
     """Cell -> verdict."""
-    return {line.split()[0]: line.split()[-1] for line in out.splitlines() if line.startswith("  ")}
+    return {row[0]: row[-1] for row in rows_of(out)}
 
 
 class Gate(unittest.TestCase):
@@ -79,16 +84,17 @@ class Gate(unittest.TestCase):
                 result = run.wait(support.patience(120))
                 self.assertEqual(run.left_behind(), [])
                 table = table_of(result.out)
-                self.junit_agrees(run.path / "gate.xml", table)
+                self.junit_agrees(run.path / "gate.xml", table, *words)
                 self.summary_agrees(run.path / "gate.md", table)
                 self.rows = run.rows()[1]
                 return result, table
 
-    def junit_agrees(self, path, table):
+    def junit_agrees(self, path, table, *options):
         suite = xml.etree.ElementTree.parse(path).getroot().find("testsuite")
         cases = {case.get("name"): case for case in suite.iter("testcase")}
         self.assertEqual(list(cases), list(table))
         kinds = {"failure": {"slower", "wrong"}, "error": {"missing", "invalid"}, "skipped": {"undecided"}}
+        kinds["error" if "--require" in options else "skipped"].add("too short")
         for kind, verdicts in kinds.items():
             for cell, verdict in table.items():
                 self.assertEqual(cases[cell].find(kind) is not None, verdict in verdicts, (cell, verdict, kind))
@@ -97,9 +103,8 @@ class Gate(unittest.TestCase):
         self.assertEqual(int(suite.get("errors")), sum(one in kinds["error"] for one in table.values()))
 
     def summary_agrees(self, path, table):
-        found = dict(re.findall(r"^\| \**(\w+)\** \| `([^`]*)`", path.read_text(), re.MULTILINE))
-        self.assertEqual({cell for cell in table}, set(re.findall(r"^\| \**\w+\** \| `([^`]*)`", path.read_text(), re.MULTILINE)))
-        self.assertEqual(set(found), set(table.values()))
+        found = re.findall(r"^\| \**(\w[\w ]*)\** \| `([^`]*)`", path.read_text(), re.MULTILINE)
+        self.assertEqual({cell: verdict for verdict, cell in found}, table)
 
     def baseline(self, time_us, low=0.99, high=1.01, cells=CELLS):
         """Writes a recorded run of one launch."""
@@ -135,6 +140,48 @@ class Verdicts(Gate):
         self.assertEqual({row["verdict"] for row in self.rows}, {"ok"})
         self.assertEqual([int(row["launch"]) for row in self.rows], list(range(1, len(self.rows) + 1)))
         self.assertEqual({int(row["launches"]) for row in self.rows}, {len(self.rows)}, "how many there were in all")
+
+    def test_what_is_too_short_is_never_the_same(self):
+        """Half a microsecond is the floor: where all of 0.5 us is recorded, up to twice that would pass."""
+        for options in [[], ["--require"]]:
+            result, table = self.gate("--baseline", "{other}/base.csv", *options, **self.baseline(0.5, cells=CELLS[:1]),
+                                      suite=f"cells = ['{CELLS[0]}']")
+            self.assertIn(table[CELLS[0]], ["too short", "slower", "undecided"], result)
+            self.assertEqual(result.code, expected_code(table.values(), *options), result)
+            if table[CELLS[0]] == "too short":
+                self.assertIn("the floor, 0.500 us, is more than 25 % of the time", result.out)
+                self.assertRegex(result.out, "(?m)^# 1 cells?: 1 too short$")
+
+    def test_operations_of_a_stream_share_the_floor(self):
+        def prepare(path):
+            (path / "bin").mkdir()
+            (path / "bin/tutti").symlink_to(support.PROGRAM)
+        cell = CELLS[0].replace("isolated", "streaming")
+        result, table = self.gate("--against", "{other}", prepare=prepare, suite=f"cells = ['{cell}']")
+        self.assertEqual([row[5] for row in rows_of(result.out)], ["10.0"], result)
+        self.assertNotIn("too short", table.values(), result)
+
+    def test_short_cells_of_the_default_suite_are_streams(self):
+        suite = tomllib.loads((support.SOURCE / "suites/gate.toml").read_text())
+        cadence = {}
+        for sweep in suite["sweep"]:
+            for size in sweep.get("sizes", ["none"]):
+                cadence[size] = sweep.get("cadence", "isolated")
+        self.assertEqual(cadence, {"64": "streaming", "16K": "streaming", "1M": "isolated", "8M": "isolated",
+                                   "none": "streaming"})
+
+    def test_how_long_it_takes_is_told_before_the_first_launch_and_what_is_left_before_each_block(self):
+        result, _ = self.gate("--baseline", "{other}/base.csv", **self.baseline(NEVER))
+        first, *blocks = result.err.splitlines()
+        time = r"\d+(?: min \d\d)? s"
+        self.assertRegex(first, f"^gate: 2 cells, 8 to 32 blocks: about {time}, up to {time} where cells stay undecided; ")
+        self.assertEqual(len(blocks), 8, result)
+        for number, line in enumerate(blocks, 1):
+            self.assertRegex(line, f"^block {number} of at most 32: 2 cells, about {time} left, at most {time}$")
+
+    def test_what_measures_nothing_tells_no_time(self):
+        result, _ = self.gate("--baseline", "{other}/base.csv", **self.baseline(NEVER, cells=[]))
+        self.assertEqual(result.err, "", result)
 
     def test_a_baseline_of_another_machine_or_other_conditions_is_invalid(self):
         def prepare(path):
@@ -305,6 +352,57 @@ class Interrupted(Gate):
             self.assertRegex(text, "not finished: interrupted in block [5-8]")
 
 
+class Unwritable(Gate):
+    """What could be written when the gate began, and cannot when it ends, costs nothing else that was measured."""
+
+    def lose(self, *outputs, break_it, prepare=lambda path: None):
+        """The Result of a gate in the course of which `break_it` happens to its folder."""
+        with support.Run("--version") as folder:
+            folder.wait(20)
+            self.baseline(NEVER)["prepare"](folder.path)
+            (folder.path / "suite.toml").write_text(SMALL)
+            (folder.path / "gone").mkdir()
+            prepare(folder.path)
+            patient = folder.path / "patient"  # to whom a pipe that nobody reads is an error, and no end
+            patient.write_text(f"#!/bin/sh\ntrap '' PIPE\nexec '{support.PROGRAM}' \"$@\"\n")
+            patient.chmod(0o755)
+            words = [str(word).replace("{here}", str(folder.path)) for word in outputs]
+            with support.Run("gate", "--baseline", folder.path / "base.csv", "--suite", folder.path / "suite.toml", *QUICK,
+                             *words, program=patient) as run:
+                break_it(folder.path, run)
+                result = run.wait(support.patience(60))
+                self.assertEqual(run.left_behind(), [])
+            self.assertEqual((result.code, table_of(result.out)), (USAGE, dict.fromkeys(CELLS, "faster")), result)
+            self.files = {path.name: path.read_text() for path in folder.path.iterdir() if path.is_file()}
+            return result
+
+    @staticmethod
+    def wait_for(run, text):
+        end = time.monotonic() + support.patience(60)
+        while text not in run.texts() and run.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def test_a_report_costs_no_other(self):
+        def break_it(path, run):
+            self.wait_for(run, "block 2 of")
+            (path / "gone").rmdir()
+        result = self.lose("--junit", "{here}/gone/gate.xml", "--summary", "{here}/gate.md", "--csv", "{here}/rows.csv",
+                           break_it=break_it)
+        self.assertRegex(result.err, r"tutti: cannot write '.*gone/gate.xml': the directory '.*gone' does not exist")
+        self.assertIn("### tutti gate: 2 faster", self.files["gate.md"])
+        self.assertEqual(len(self.files["rows.csv"].splitlines()), 1 + 2 * 8)
+
+    def test_rows_that_nobody_takes_end_no_gate(self):
+        def break_it(path, run):
+            reader = os.open(path / "pipe", os.O_RDONLY)
+            self.wait_for(run, "block 2 of")
+            os.close(reader)
+        result = self.lose("--csv", "{here}/pipe", "--junit", "{here}/gate.xml", break_it=break_it,
+                           prepare=lambda path: os.mkfifo(path / "pipe"))
+        self.assertRegex(result.err, "tutti: cannot write '.*pipe': Broken pipe")
+        self.assertIn('tests="2" failures="0" errors="0" skipped="0"', self.files["gate.xml"])
+
+
 class Mistakes(unittest.TestCase):
     def refused(self, *arguments, names, code=USAGE, suite=SMALL, times=""):
         with support.Run("--version") as folder:
@@ -369,6 +467,7 @@ class Mistakes(unittest.TestCase):
         self.refused(*base, "--slow-down", "fast", names=["--slow-down", "'fast'"])
         for option in ["--junit", "--summary", "--csv"]:
             self.refused(*base, option, "/nowhere/at/all", names=["/nowhere/at/all", "does not exist"])
+            self.refused(*base, option, "/dev/full", names=["cannot write '/dev/full'"])
 
 
 # In the place of tutti: a gate of two cells that finds what the seed and the slow-down tell it to.

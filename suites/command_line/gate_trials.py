@@ -63,8 +63,8 @@ def gate(asked, other, seed, *more):
                                 timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired:
         return Outcome(-1, {}, f"it did not end within {MOST_SECONDS} s")
-    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("  ")]
-    return Outcome(result.returncode, {row[0]: row[-1] for row in rows}, result.stdout + result.stderr)
+    rows = re.findall(r"^  (\S+) .*?(too short|\w+)$", result.stdout, re.MULTILINE)
+    return Outcome(result.returncode, dict(rows), result.stdout + result.stderr)
 
 
 def series(asked, other, name, number, is_right, *more):

@@ -79,6 +79,10 @@ TEST(Baseline, WhatCannotBeComparedIsInvalid) {
   threads.transport = "local";
   EXPECT_EQ(evidence_against({row_with(threads, 100)}, one).invalid,
             "the baseline has it with ranks as threads, not processes");
+  Case streaming = one;
+  streaming.cadence = Cadence::streaming;
+  EXPECT_EQ(evidence_against({row_with(one, 100)}, streaming).invalid,
+            "the baseline has it with cadence isolated, not streaming");
   EXPECT_THAT(evidence_against({row_with(one, 100, "ring"), row_with(one, 90, "two_shot")}, one).invalid,
               HasSubstr("2 algorithms (ring, two_shot)"));
 }

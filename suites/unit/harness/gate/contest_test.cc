@@ -51,6 +51,38 @@ Opinion run(Contest& contest, Fake& fake, std::size_t cell) {
   return judge_finally(contest.evidence()[cell]).opinion;
 }
 
+TEST(Contest, ProgressNamesTheBlockAfterWhichCellsMayBeDecided) {
+  Contest contest({all_reduce_of(4096)}, {evidence_for(all_reduce_of(4096))}, {.least_blocks = 8, .most_blocks = 20});
+  Fake fake;
+  fake.time = [&fake](GateSide, const Case&) { return 100.0 + 60.0 * static_cast<double>(fake.sides.size() % 7); };
+  std::vector<int> looks;
+  ASSERT_TRUE(contest
+                  .run(std::ref(fake),
+                       [&](const Contest::Progress& progress) {
+                         looks.push_back(progress.look);
+                         EXPECT_EQ(progress.cases.size(), progress.cells);
+                       })
+                  .is_ok());
+  std::vector<int> expected(8, 8);
+  expected.insert(expected.end(), 8, 16);
+  expected.insert(expected.end(), 4, 20);
+  EXPECT_EQ(looks, expected);
+}
+
+TEST(Contest, ASampleHasTheLeastOperationsOfItsLaunches) {
+  Case streaming = all_reduce_of(64);
+  streaming.cadence = Cadence::streaming;
+  Evidence evidence = evidence_for(streaming);
+  BlockRows rows{.mine = {row_with(streaming, 0.4)}, .other = {row_with(streaming, 0.4)}};
+  rows.mine.front().operations = 500;
+  rows.other.front().operations = 400;
+  add_block(evidence, rows, {.other = "other"}, false);
+  EXPECT_EQ(evidence.operations, 400);
+  rows.mine.front().operations = 0;  // of a damaged file
+  add_block(evidence, rows, {.other = "other"}, false);
+  EXPECT_EQ(evidence.operations, 1);
+}
+
 TEST(Contest, BlocksAreAbbaThenBaabWithOneSeedEach) {
   Contest contest = contest_of(two_sizes());
   Fake fake;

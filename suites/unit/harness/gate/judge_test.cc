@@ -21,6 +21,8 @@ TEST(GateFloor, IsFivePercentFromAMebibyteOnTenBelowAndHalfAMicrosecondAtLeast) 
   EXPECT_DOUBLE_EQ(gate_floor(kMebibyte - 1, 1000), 0.10);
   EXPECT_DOUBLE_EQ(gate_floor(8, 0.25), 2.0);
   EXPECT_DOUBLE_EQ(gate_floor(0, 4), 0.125);
+  EXPECT_DOUBLE_EQ(gate_floor(8, 0.25, 4), 0.5) << "operations of a sample share the half microsecond";
+  EXPECT_DOUBLE_EQ(gate_floor(8, 0.25, 400), 0.10);
 }
 
 TEST(Judge, IdenticalBuildsAreTheSame) {
@@ -42,11 +44,37 @@ TEST(Judge, TenPercentMoreOrLessIsSeenAtAMebibyte) {
 TEST(Judge, BelowTheFloorNothingIsADifference) {
   EXPECT_EQ(opinion_of(evidence_around(1.04, 0.005)), Opinion::same);
   EXPECT_EQ(opinion_of(evidence_around(1.08, 0.005, 64 << 10)), Opinion::same) << "10 % below 1 MiB";
-  EXPECT_EQ(opinion_of(evidence_around(2.0, 0.01, 8, 0.2)), Opinion::same) << "0.2 us more";
+  EXPECT_EQ(opinion_of(evidence_around(1.1, 0.01, 8, 2.1)), Opinion::same) << "a floor of 24 %";
   EXPECT_EQ(opinion_of(evidence_around(4.0, 0.01, 8, 0.2)), Opinion::slower) << "0.6 us more";
-  EXPECT_EQ(opinion_of(evidence_around(0.1, 0.01, 8, 0.5)), Opinion::same) << "it cannot gain half a microsecond";
-  EXPECT_EQ(opinion_of(evidence_around(0.4, 0.01, 8, 0.8)), Opinion::same) << "0.48 us less";
   EXPECT_EQ(opinion_of(evidence_around(0.3, 0.01, 8, 0.8)), Opinion::faster) << "0.56 us less";
+}
+
+TEST(Judge, WhereTheFloorIsMoreThanAQuarterOfTheTimeNothingIsTheSame) {
+  const Judgement judgement = judge(evidence_around(0.85 / 0.37, 0.01, 8, 0.37));
+  EXPECT_EQ(judgement.opinion, Opinion::too_short);
+  EXPECT_THAT(judgement.reason, HasSubstr("the floor, 0.500 us, is more than 25 % of the time"));
+  EXPECT_NEAR(*judgement.floor, 0.5 / 0.37, 1e-9);
+  EXPECT_EQ(opinion_of(evidence_around(1, 0, 8, 1.9)), Opinion::too_short);
+  EXPECT_EQ(opinion_of(evidence_around(2.0, 0.01, 8, 0.2)), Opinion::too_short) << "0.2 us more";
+  EXPECT_EQ(opinion_of(evidence_around(0.1, 0.01, 8, 0.5)), Opinion::too_short) << "it cannot gain half a microsecond";
+  EXPECT_EQ(opinion_of(evidence_around(0.4, 0.01, 8, 0.8)), Opinion::too_short) << "0.48 us less";
+  EXPECT_EQ(opinion_of(evidence_around(3.4, 0.1, 8, 0.2)), Opinion::undecided) << "it may be slower by more than that";
+  EXPECT_FALSE(is_open(evidence_around(1, 0, 8, 0.37))) << "more blocks make no time longer";
+  EXPECT_EQ(judge_finally(evidence_around(1, 0, 8, 0.37)).opinion, Opinion::too_short);
+}
+
+TEST(Judge, OperationsOfASampleShareTheFloor) {
+  Evidence evidence = evidence_around(0.85 / 0.37, 0.01, 8, 0.37);
+  evidence.operations = 400;
+  EXPECT_EQ(opinion_of(evidence), Opinion::slower);
+  evidence = evidence_around(1.05, 0.01, 8, 0.37);
+  evidence.operations = 400;
+  EXPECT_EQ(opinion_of(evidence), Opinion::same) << "10 % below 1 MiB";
+  evidence.operations = 4;
+  EXPECT_EQ(opinion_of(evidence), Opinion::too_short);
+  evidence = evidence_around(0.8, 0.01, 8, 0.37);
+  evidence.operations = 400;
+  EXPECT_EQ(opinion_of(evidence), Opinion::faster);
 }
 
 TEST(Judge, WhatIsTooNoisyIsUndecided) {

@@ -114,6 +114,19 @@ TEST(GateReport, NothingThatIsNotKnownPasses) {
   EXPECT_EQ(element(Opinion::wrong), "failure message=\"wrong; why\" type=\"wrong\"" + rest + "failure>");
 }
 
+TEST(GateReport, WhatIsTooShortIsCountedApart) {
+  GateReport report = report_of_two();
+  report.cells[0].judgement = {.opinion = Opinion::too_short, .reason = "why"};
+  EXPECT_THAT(gate_table(report), HasSubstr("  too short\n#   why\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("\n# 2 cells: 1 slower, 1 too short\n"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("| too short | `all_reduce/8B` |"));
+  EXPECT_THAT(gate_junit(report), HasSubstr(R"(tests="2" failures="1" errors="0" skipped="1")"));
+  EXPECT_THAT(gate_junit(report), HasSubstr(R"(<skipped message="too short; why">)"));
+  report.requires_times = true;
+  EXPECT_THAT(gate_junit(report), HasSubstr(R"(tests="2" failures="1" errors="1" skipped="0")"));
+  EXPECT_THAT(gate_junit(report), HasSubstr(R"(<error message="too short; why" type="too short">)"));
+}
+
 TEST(GateReport, OneThatIsNotFinishedSaysSoAndWhatItLeavesOpenIsAnError) {
   GateReport report = report_of_two();
   report.unfinished = "interrupted in block 7";
