@@ -175,11 +175,11 @@ Result<std::optional<double>> Host::probe_line() {
 }
 
 void Host::announce(Activity activity) {
-  for (const int rank : options_.ranks) harness::announce(board_.status(rank), activity, case_index_);
+  for (const int place : places()) harness::announce(board_.status(place), activity, case_index_);
 }
 
 void Host::settle() {
-  for (const int rank : options_.ranks) harness::settle(board_.status(rank));
+  for (const int place : places()) harness::settle(board_.status(place));
 }
 
 }  // namespace tutti::harness

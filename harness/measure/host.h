@@ -29,8 +29,11 @@ struct HostOptions {
   int hosts = 1;
   int job_ranks = 1;
   std::vector<int> ranks;  ///< of this host
-  bool yields = false;     ///< ranks outnumber cores: waits yield at once instead of spinning
-  bool naps = false;       ///< and sleep after a while: nothing is timed, and others may need the core
+  /// Of several groups that run side by side: the one that `ranks` are numbers in.
+  int group = 0;
+  std::vector<int> places = {};  ///< of `ranks` on the board; empty: their numbers
+  bool yields = false;           ///< ranks outnumber cores: waits yield at once instead of spinning
+  bool naps = false;             ///< and sleep after a while: nothing is timed, and others may need the core
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
   /// Beyond it, before an operation is given up here: the launcher, which watches the same deadline, sees the memory
   /// that processes share and knows more. It sees nothing of ranks in one process.
@@ -50,6 +53,7 @@ class Host {
   [[nodiscard]] int count() const { return options_.hosts; }
   [[nodiscard]] int job_ranks() const { return options_.job_ranks; }
   [[nodiscard]] const std::vector<int>& ranks() const { return options_.ranks; }
+  [[nodiscard]] int group() const { return options_.group; }
   [[nodiscard]] Order* order() const { return options_.order; }
   [[nodiscard]] bool yields() const { return options_.yields; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const { return options_.timeout; }
@@ -112,6 +116,10 @@ class Host {
   /// Polls `is_done` until it holds, with the deadline.
   template <class Predicate>
   Status wait_until(Predicate is_done, const char* what, int whom);
+
+  [[nodiscard]] const std::vector<int>& places() const {
+    return options_.places.empty() ? options_.ranks : options_.places;
+  }
 
   Board board_;
   HostOptions options_;

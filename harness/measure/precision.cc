@@ -15,7 +15,8 @@ constexpr std::uint64_t kSalt = 1;  // the same for all systems
 struct PrecisionPart {
   Accuracy accuracy;
   std::uint64_t fingerprint = 0;  ///< of its first rank's result
-  bool is_same_on_ranks = true;   ///< of this host
+  std::int32_t group = 0;
+  bool is_same_on_ranks = true;  ///< of this host
   bool is_same_on_repeats = true;
 };
 
@@ -59,7 +60,7 @@ Result<Damage> repeat(Host& host, Variant& variant, PrecisionPart& part) {
 bool has_precision(const Cell& cell) { return is_rounded(Values::random, cell.dtype, cell.op); }
 
 Result<Precision> measure_precision(Host& host, Variant& variant) {
-  PrecisionPart mine;
+  PrecisionPart mine{.group = host.group()};
   const Values values = variant.values();
   variant.set_values(Values::random);
   const Result<Damage> found = repeat(host, variant, mine);
@@ -73,6 +74,7 @@ Result<Precision> measure_precision(Host& host, Variant& variant) {
   precision.is_same_on_repeats = true;
   if (has_one) precision.is_same_on_ranks = true;
   for (const PrecisionPart& part : parts) {
+    if (part.group != parts.front().group) continue;  // another sum
     precision.accuracy->add(part.accuracy);
     precision.is_same_on_repeats &= part.is_same_on_repeats;
     const bool is_same = part.is_same_on_ranks && part.fingerprint == parts.front().fingerprint;

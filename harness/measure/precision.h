@@ -34,7 +34,8 @@ struct Precision {
 /// Whether the case adds or multiplies floats.
 [[nodiscard]] bool has_precision(const Cell& cell);
 /// Runs the case kRepeats times on one set of random values. The same on every host. Leaves the variant's kind of
-/// values as it was. Errors: those of the variant's operations and of the host.
+/// values as it was. Of groups side by side it is that of host 0's group, with the damage of all.
+/// Errors: those of the variant's operations and of the host.
 [[nodiscard]] Result<Precision> measure_precision(Host& host, Variant& variant);
 /// Puts it into the row, which is then `wrong` where a result was.
 void set_precision(Row& row, const Precision& precision);

@@ -136,9 +136,16 @@ class Stream {
     return {};
   }
 
+  /// Groups of different sizes have different passes: all do as many rounds as the one that needs most.
+  Result<int> rounds() {
+    if (options_.checks == 0) return 0;
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<int> all, host_.exchange(std::max(options_.checks, passes_of(variant_))));
+    return *std::ranges::max_element(all);
+  }
+
   /// Rounds until one is bad.
   Status check() {
-    const int rounds = options_.checks == 0 ? 0 : std::max(options_.checks, passes_of(variant_));
+    TUTTI_ASSIGN_OR_RETURN(const int rounds, this->rounds());
     for (int round = 0; round < rounds && result_.wrong == 0; ++round) {
       if (round > 0 || variant_.instance().is_in_place) {
         variant_.refill(++result_.last_salt);

@@ -41,5 +41,12 @@ struct FileOption {
 [[nodiscard]] Status flush_output();
 /// The same error, of a failure that somebody else has seen.
 [[nodiscard]] Status cannot_print(std::string_view why);
+/// Prints to stdout and flushes it. Errors: as flush_output.
+[[nodiscard]] Status print(std::string_view text);
+/// Prints to stderr, which may be closed: then nobody learns of it.
+void print_error(std::string_view text);
+/// For the start of a program: a reader that goes away is then an error of the write, not a signal, and no file that is
+/// opened later takes the place of a standard stream that is closed.
+void guard_output();
 
 }  // namespace tutti::harness

@@ -177,8 +177,21 @@ class Table(unittest.TestCase):
 
     def test_not_checked_is_said_one_column_short(self):
         done = perf("all_reduce_perf", "-b", "8", "-e", "8", "-c", "0", "-n", "2")
-        self.assertEqual([(row[8], row[12]) for row in rows(done.out)], [("N/A", "N/A")], done)
-        self.assertEqual(len(next(line for line in done.out.splitlines() if line.startswith(" "))), 116)
+        row = next(line for line in done.out.splitlines() if line.startswith(" "))
+        self.assertEqual((row[77:85], row[110:]), ("     N/A", "    N/A"), done)
+        self.assertEqual(len(row), 117)
+
+    def test_one_rank_is_told_why_its_busbw_is_0(self):
+        for program in PROGRAMS + ["hypercube_perf"]:
+            for ranks in ("1", "2"):
+                with self.subTest(program=program, ranks=ranks):
+                    done = perf(program, "-b", "1M", "-e", "1M", "-n", "2", "-g", ranks)
+                    at = 6 if program == "hypercube_perf" else 7
+                    is_zero = ranks == "1" and program not in ("broadcast_perf", "reduce_perf", "sendrecv_perf")
+                    if is_zero:
+                        self.assertEqual(rows(done.out)[0][at], "0.00", done)
+                    before = done.out[:done.out.index("# Using devices")]
+                    self.assertEqual("\n# busbw is 0: " in before, is_zero, done)
 
     def recorded(self, program, *words):
         """The result, and the rows that `--csv` and `--json` get, which are the same."""
@@ -407,6 +420,17 @@ class Flags(unittest.TestCase):
         for letter in "befigtnwcdormazGCNTJSRMuIK":
             self.assertIn(f"  -{letter}, --", done.out)
 
+    def test_help_lists_types_ops_variables_and_exit_codes(self):
+        for program in ("all_reduce_perf", "alltoallv_perf"):
+            done = perf(program, "-h")
+            self.assertEqual(done.code, 0, done)
+            dtypes = "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2"
+            self.assertIn(f"\nTypes: {dtypes}, all\nOps: sum prod max min avg mulsum, all\n", done.out)
+            for word in ("NCCL_TESTS_MIN_BW:", "NCCL_TESTS_SPLIT:", "NCCL_TESTS_SPLIT_MASK"):
+                self.assertIn(word, done.out)
+            codes = done.out[done.out.index("\nExit codes: "):]
+            self.assertEqual(re.findall(r"(?<=[:;])\s(\d)\b", codes), ["0", "2", "3", "5", "7"], done)
+
     def test_least_bandwidth_has_a_slack_of_a_tenth(self):
         words = ["-b", "1M", "-e", "1M", "-g", "2", "-n", "2"]
         for least, code, word in (("1e9", 7, "FAILED"), ("0", 0, "OK"), ("1e-9", 0, "OK")):
@@ -438,6 +462,64 @@ class Flags(unittest.TestCase):
             self.assertEqual(len(record["results"][0]["in_place_per_iter"]["times_us"]), 6)
             self.assertEqual(record["out_of_bounds"], {"count": 0, "okay": "true"})
             self.assertEqual(record["average_bus_bandwidth"]["okay"], "unchecked")
+
+
+class Output(unittest.TestCase):
+    """Rows that nobody can read end the program: it would run on, for ever with -N 0."""
+
+    WORDS = ["-b", "8", "-e", "8", "-g", "2", "-n", "2", "-N", "0"]
+
+    def check(self, process, why, limit=30):
+        try:
+            process.wait(timeout=support.patience(limit))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            self.fail("it runs on")
+        self.assertEqual((process.returncode, process.stderr.read()),
+                         (2, f"all_reduce_perf: the output cannot be written: {why}\n"))
+
+    def start(self, *words, **options):
+        process = subprocess.Popen([str(FOLDER / "all_reduce_perf"), *self.WORDS, *words], env=CLEAN, text=True,
+                                   stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **options)
+        self.addCleanup(process.stderr.close)
+        return process
+
+    def test_a_reader_that_goes_away(self):
+        with support.tempfile.TemporaryDirectory() as folder:
+            process = self.start("--csv", f"{folder}/x.csv", stdout=subprocess.PIPE)
+            while not process.stdout.readline().startswith(" "):
+                pass
+            process.stdout.close()
+            self.check(process, "Broken pipe")
+            self.assertGreaterEqual(len(support.read_csv(f"{folder}/x.csv")[1]), 2, "what was measured is kept")
+
+    def test_no_room(self):
+        with open("/dev/full", "w") as full:
+            self.check(self.start(stdout=full), "No space left on device")
+
+    def test_a_closed_stream(self):
+        self.check(self.start(preexec_fn=lambda: os.close(1)), "Bad file descriptor")
+
+    def test_help_that_nobody_reads(self):
+        with open("/dev/full", "w") as full:
+            self.check(self.start("--help", stdout=full), "No space left on device")
+
+    def test_all_ranks_end(self):
+        job = Job(3, "-b", "8", "-e", "8", "-N", "0", "-n", "2")
+        job.wait_for_rows()
+        job.processes[0].stdout.close()
+        first = job.processes.pop(0)
+        self.addCleanup(first.stderr.close)
+        self.check(first, "Broken pipe")
+        for result in job.results(20).values():
+            self.assertEqual(result.code, 2, result)
+            self.assertEqual(result.err, "all_reduce_perf: the output cannot be written: Broken pipe\n")
+
+    def test_errors_that_nobody_can_read_have_their_exit_code(self):
+        done = subprocess.run([str(FOLDER / "all_reduce_perf"), "--qq"], env=CLEAN, stdout=subprocess.DEVNULL,
+                              preexec_fn=lambda: os.close(2), timeout=support.patience(20))
+        self.assertEqual(done.returncode, 2)
 
 
 class Readers(unittest.TestCase):
@@ -495,6 +577,133 @@ class Readers(unittest.TestCase):
         self.assertIn("float     sum", self.done.out)
         self.assertFalse(re.search("Test NCCL failure|Test failure", self.done.out))
         self.assertEqual([line for line in self.lines if re.match(r"^\s+[0-9]", line)][0].split()[-1], "0")
+
+
+class Groups(unittest.TestCase):
+    """NCCL_TESTS_SPLIT: the processes are shared out into groups that run at the same time."""
+
+    WORDS = ["-b", "64", "-e", "1K", "-f", "4", "-n", "3"]
+
+    def split(self, processes, *words, program="all_gather_perf", code=0, **variables):
+        """Result of rank 0, and the group of every rank as the table has it."""
+        variables = {f"NCCL_TESTS_{name}": value for name, value in variables.items()}
+        results = Job(processes, *words, program=program, **variables).results()
+        for rank, result in results.items():
+            self.assertEqual(result.code, code, result)
+            if rank != 0:
+                self.assertEqual(result.out, "", "rank 0 reports")
+        return results[0], [int(group) for group in re.findall(r"(?m)^#  Rank +\d+ Group +(\d+) ", results[0].out)]
+
+    def test_by_arithmetic_on_the_number_of_the_process(self):
+        for variables, groups in (({"SPLIT": "MOD 2"}, [0, 1, 0, 1]), ({"SPLIT": "%2"}, [0, 1, 0, 1]),
+                                  ({"SPLIT": "div 0x2"}, [0, 0, 1, 1]), ({"SPLIT": " / 2 "}, [0, 0, 1, 1]),
+                                  ({"SPLIT": "AND 0b1"}, [0, 1, 0, 1]), ({"SPLIT": "&0x2"}, [0, 0, 2, 2]),
+                                  ({"SPLIT": "OR 2"}, [2, 3, 2, 3]), ({"SPLIT": "|0x1"}, [1, 1, 3, 3]),
+                                  ({"SPLIT_MASK": "0x1"}, [0, 1, 0, 1]), ({"SPLIT_MASK": "2"}, [0, 0, 2, 2]),
+                                  ({"SPLIT_MASK": "0x2", "SPLIT": "MOD 2"}, [0, 0, 2, 2])):
+            with self.subTest(variables):
+                done, found = self.split(4, *self.WORDS, **variables)
+                self.assertEqual(found, groups, done)
+                # Blocks of two ranks, not of four; every group's results are checked.
+                self.assertEqual([(row[0], row[1], row[8], row[12]) for row in rows(done.out)],
+                                 [("64", "8", "0", "0"), ("256", "32", "0", "0"), ("1024", "128", "0", "0")], done)
+                name, value = next(iter(variables.items()))
+                self.assertIn(f"\n# NCCL_TESTS_{name}={value}: 2 groups of 2 ranks; rows are those of group {groups[0]},",
+                              done.out)
+
+    def test_busbw_is_that_of_a_group(self):
+        done, _ = self.split(4, "-b", "1M", "-e", "1M", "-n", "3", program="all_reduce_perf", SPLIT="MOD 2")
+        algbw, busbw = map(float, rows(done.out)[0][6:8])
+        self.assertAlmostEqual(algbw, busbw, delta=0.011, msg=done)  # 2 (n - 1) / n, with n = 2
+
+    def test_every_program_and_threads_of_a_process_stay_together(self):
+        for program in PROGRAMS + ["hypercube_perf"]:
+            with self.subTest(program):
+                done, found = self.split(3, *self.WORDS, "-g", "2", program=program, SPLIT="MOD 3")
+                self.assertEqual(found, [0, 0, 1, 1, 2, 2], done)
+                self.assertEqual({(row[-5], row[-1]) for row in rows(done.out)}, {("0", "0")}, done)
+                self.assertEqual(len(rows(done.out)), 3, done)
+
+    def test_one_group_is_told(self):
+        for processes, variables, word in ((2, {"SPLIT_MASK": "0x0"}, "these 2 are in one"),
+                                           (1, {"SPLIT": "MOD 2"}, "there is 1")):
+            done, found = self.split(processes, *self.WORDS, "-t", "2", **variables)
+            self.assertEqual(set(found), {0})
+            self.assertRegex(done.out, rf"(?m)^# NCCL_TESTS_SPLIT.*: 1 group: processes are split, .* {word}$")
+        self.assertNotIn("SPLIT", self.split(2, *self.WORDS, SPLIT="", SPLIT_MASK="")[0].out)
+
+    def test_groups_of_different_sizes(self):
+        with support.tempfile.TemporaryDirectory() as folder:
+            done, found = self.split(3, "-b", "256", "-e", "256", "-g", "2", "-n", "2", "--csv", f"{folder}/x.csv",
+                                     "--json", f"{folder}/x.json", program="reduce_perf", SPLIT="DIV 2")
+            self.assertEqual(found, [0, 0, 0, 0, 1, 1], done)
+            self.assertIn(": 2 groups of 2 to 4 ranks; ", done.out)
+            table = support.read_csv(f"{folder}/x.csv")[1]
+            self.assertEqual({(row["ranks"], row["verdict"], row["same_on_repeats"]) for row in table},
+                             {("4", "ok", "yes")})
+            command = support.read_json(f"{folder}/x.json")["command"]
+            self.assertTrue(command.startswith("NCCL_TESTS_SPLIT='DIV 2' "), command)
+            done, _ = self.split(3, "-b", "256", "-e", "256", "-g", "2", "-n", "2", "--csv", f"{folder}/x.csv",
+                                 program="all_reduce_perf", SPLIT="DIV 2")
+            self.assertEqual({row["same_on_ranks"] for row in support.read_csv(f"{folder}/x.csv")[1]}, {"yes"}, done)
+
+    def test_roots_are_those_that_every_group_has(self):
+        words = ["-b", "64", "-e", "64", "-n", "2", "-r"]
+        done, _ = self.split(5, *words, "-1", program="broadcast_perf", SPLIT="DIV 3")
+        self.assertEqual([row[4] for row in rows(done.out)], ["0", "1"], done)
+        self.assertIn(", and roots below 2\n", done.out)
+        done, _ = self.split(5, *words, "2", program="broadcast_perf", code=2, SPLIT="DIV 3")
+        self.assertIn("-r: root 2 of 2 ranks: roots are 0 to 1", done.err)
+
+    def test_hypercube_needs_a_power_of_two_in_every_group(self):
+        done, _ = self.split(4, *self.WORDS, program="hypercube_perf", SPLIT="DIV 3")
+        self.assertEqual(rows(done.out), [], done)
+        self.assertIn("\n# hypercube needs a power of two of ranks, these are 1 and 3: no row\n", done.out)
+
+    def test_all_groups_check_as_often_as_the_one_that_needs_most(self):
+        done, _ = self.split(3, "-b", "16", "-e", "16", "-n", "2", "-t", "8", "-d", "f8e5m2",
+                             program="all_reduce_perf", SPLIT="DIV 2")
+        self.assertIn("# Validation of f8e5m2 sums: 2 passes of 15 ranks, 16 cannot", done.out)
+        self.assertEqual([(row[8], row[12]) for row in rows(done.out)], [("0", "0")], done)
+
+    def test_a_matrix_is_that_of_each_group(self):
+        with support.tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "matrix").write_text("0 64 16\n32 0 16\n16 16 0\n")
+            done, _ = self.split(3, "-b", "256", "-e", "256", "-n", "2", program="alltoallv_perf", SPLIT="DIV 2",
+                                 ALLTOALLV_MATRIX_FILE=f"{folder}/matrix")
+        self.assertEqual([(row[0], row[8], row[12]) for row in rows(done.out)], [("64", "0", "0")], done)
+
+    def test_what_is_wrong_is_one_error(self):
+        for name, value, words in (("SPLIT", "XOR 1", ["AND, OR, MOD or DIV", "'MOD 2'"]), ("SPLIT", "2", ["AND, OR"]),
+                                   ("SPLIT", "MOD 0", ["from 1 to", "'MOD 2'"]), ("SPLIT", "/0", ["from 1 to"]),
+                                   ("SPLIT", "MOD", ["after MOD"]), ("SPLIT", "AND x", ["after AND", "from 0 to"]),
+                                   ("SPLIT", "AND 010", ["decimal, 0x or 0b"]), ("SPLIT", "OR 1 2", ["after OR"]),
+                                   ("SPLIT", "MOD -2", ["from 1 to"]), ("SPLIT", "AND 0x80000000", ["2147483647"]),
+                                   ("SPLIT_MASK", "0xg", ["hexadecimal", "0x0 to 0x7fffffff"])):
+            done = perf("all_reduce_perf", environment={f"NCCL_TESTS_{name}": value}, limit=10)
+            self.assertEqual((done.code, done.out, len(done.err.splitlines())), (2, "", 1), done)
+            for word in [f"NCCL_TESTS_{name} is '{value}'", *words]:
+                self.assertIn(word, done.err)
+
+    def test_processes_that_were_told_otherwise_are_no_job(self):
+        port = str(uuid.uuid4())
+        jobs = [Job(2, "-b", "64", "-e", "64", port=port, missing=(other,), NCCL_TESTS_SPLIT=split)
+                for other, split in ((1, "MOD 2"), (0, "DIV 2"))]
+        for job in jobs:
+            for result in job.results(30).values():
+                self.assertEqual(result.code, 2, result)
+                self.assertIn("NCCL_TESTS_SPLIT=MOD 2", result.err)
+
+    def test_whoever_is_stopped_is_named(self):
+        job = Job(4, "-b", "8", "-e", "64K", "-f", "8", "-N", "0", "-T", "1", NCCL_TESTS_SPLIT="MOD 2")
+        job.wait_for_rows()
+        os.kill(job.processes[3].pid, signal.SIGSTOP)
+        out, err = job.processes[0].communicate(timeout=support.patience(20))
+        os.kill(job.processes[3].pid, signal.SIGCONT)
+        self.assertEqual(job.processes.pop(0).returncode, 5, err)
+        self.assertIn(f"rank 3 (pid {job.processes[3].pid}) is stopped", err)
+        for result in job.results(20).values():
+            self.assertEqual(result.code, 5, result)
 
 
 class Launch(unittest.TestCase):

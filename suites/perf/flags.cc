@@ -316,13 +316,13 @@ Result<Settings> parse_flags(int argc, char** argv) {
   return settings;
 }
 
-Status check_for(const Settings& settings, const Program& program, int ranks) {
+Status check_for(const Settings& settings, const Program& program, int ranks, int least_of_group) {
   if (ranks > harness::kMaxRanks) {
     return error(Code::invalid_argument, "{} ranks: at most {}", ranks, harness::kMaxRanks);
   }
-  if (is_rooted(program.collective) && settings.root >= ranks) {
+  if (is_rooted(program.collective) && settings.root >= least_of_group) {
     return error(Code::invalid_argument, "-r: root {} of {} ranks: roots are 0 to {}, or -1 for all", settings.root,
-                 ranks, ranks - 1);
+                 least_of_group, least_of_group - 1);
   }
   return {};
 }
@@ -337,13 +337,24 @@ std::string help_text(const Program& program) {
         flag.letter == 0 ? fmt::format("    --{}", flag.name) : fmt::format("-{}, --{}", flag.letter, flag.name);
     text += fmt::format("  {:<28} {:<8} {}\n", names, flag.value == nullptr ? "" : flag.value, flag.help);
   }
-  text += fmt::format("\nOps: {}. NCCL_TESTS_MIN_BW: exit code 7 below nine tenths of it (1e9 bytes/s).\n",
-                      fmt::join(op_names(), " "));
+  std::vector<std::string_view> dtypes;
+  for (const Dtype dtype : all_dtypes()) dtypes.push_back(to_string(dtype));
+  text += fmt::format("\nTypes: {}, all\nOps: {}, all\n", fmt::join(dtypes, " "), fmt::join(op_names(), " "));
+  text +=
+      "\nNCCL_TESTS_MIN_BW: exit code 7 where the average is below nine tenths of it (1e9 bytes/s)\n"
+      "NCCL_TESTS_SPLIT: groups of processes that run at the same time, by AND, OR, MOD or DIV (& | % /) of a "
+      "process's\n"
+      "number with a number (10, 0x10, 0b10), such as 'MOD 2'; NCCL_TESTS_SPLIT_MASK=0x1 is 'AND 0x1', and goes before "
+      "it\n";
   if (has_counts(program.collective)) {
     text +=
         "NCCL_TESTS_ALLTOALLV_SPREAD: from 0, the same to every rank, to 1, by distance (1); _MATRIX_FILE: bytes from "
-        "rank\nto rank, for one size only; _MATRIX_SCALE: times this (1); _PRINT_SUMMARY=1: a line for each rank.\n";
+        "rank\nto rank, for one size only; _MATRIX_SCALE: times this (1); _PRINT_SUMMARY=1: a line for each rank\n";
   }
+  text +=
+      "\nExit codes: 0 all as asked; 2 usage, or output that cannot be written; 3 the environment cannot run it; 5 "
+      "crash,\n"
+      "hang or timeout; 7 wrong data, or less than NCCL_TESTS_MIN_BW\n";
   return text;
 }
 

@@ -59,8 +59,8 @@ struct Settings {
 
 /// Errors: invalid_argument that names the flag, the value and the nearest right one.
 [[nodiscard]] Result<Settings> parse_flags(int argc, char** argv);
-/// What of the settings needs the number of ranks. Errors: invalid_argument.
-[[nodiscard]] Status check_for(const Settings& settings, const Program& program, int ranks);
+/// What of the settings needs the number of ranks, and that of the smallest group. Errors: invalid_argument.
+[[nodiscard]] Status check_for(const Settings& settings, const Program& program, int ranks, int least_of_group);
 
 [[nodiscard]] std::string help_text(const Program& program);
 

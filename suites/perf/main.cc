@@ -7,7 +7,6 @@
 #include <new>
 #include <pthread.h>
 #include <sched.h>
-#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/reports.h"
+#include "suites/perf/split.h"
 #include "suites/perf/walk.h"
 #include "tutti_version.h"
 
@@ -50,7 +50,7 @@ int exit_code_of(const Status& status) {
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 int complain(const char* program, const Status& status) {
-  fmt::print(stderr, "{}: {}\n", base_name(program), status.message());
+  harness::print_error(fmt::format("{}: {}\n", base_name(program), status.message()));
   return exit_code_of(status);
 }
 
@@ -65,10 +65,6 @@ std::string version() { return fmt::format("tutti {} (commit {})", TUTTI_VERSION
 
 /// Of NCCL_TESTS_MIN_BW, in 1e9 bytes/s. Errors: invalid_argument.
 Result<std::optional<double>> least_bandwidth() {
-  if (std::getenv("NCCL_TESTS_SPLIT") != nullptr || std::getenv("NCCL_TESTS_SPLIT_MASK") != nullptr) {
-    return error(Code::invalid_argument,
-                 "NCCL_TESTS_SPLIT is set: splitting is not offered; unset it to run all ranks");
-  }
   const char* text = std::getenv("NCCL_TESTS_MIN_BW");
   if (text == nullptr) return std::optional<double>();
   char* end = nullptr;
@@ -106,8 +102,15 @@ constexpr std::chrono::seconds kPatienceWithWatch(5);
 /// The ranks of this process, a thread each.
 class Ranks {
  public:
-  Ranks(const Program& program, const Settings& settings, harness::JoinedJob& job, Domain& domain, CaseNames& names)
-      : program_(program), settings_(settings), job_(job), domain_(domain), names_(names), cores_(job.cores()) {}
+  Ranks(const Program& program, const Settings& settings, const Split& split, harness::JoinedJob& job, Domain& domain,
+        CaseNames& names)
+      : program_(program),
+        settings_(settings),
+        split_(split),
+        job_(job),
+        domain_(domain),
+        names_(names),
+        cores_(job.cores()) {}
 
   Result<WalkResult> run(const OnRow& on_row) {
     std::vector<Result<WalkResult>> results(static_cast<std::size_t>(job_.ranks_here()), WalkResult());
@@ -133,15 +136,20 @@ class Ranks {
     const bool has_core_each = job_.ranks() <= static_cast<int>(cores_.size());
     // Where the processes may use different cores, whoever started them has placed them.
     if (has_core_each && job_.shares_cores()) pin_this_thread(cores_[static_cast<std::size_t>(rank)]);
+    const Share share = split_.of(job_.process());
     harness::Host host(job_.board(), {.host = rank,
                                       .hosts = job_.ranks(),
                                       .job_ranks = job_.ranks(),
-                                      .ranks = {rank},
+                                      .ranks = {share.first_rank + rank - job_.first_rank()},
+                                      .group = share.group,
+                                      .places = {rank},
                                       .yields = !has_core_each,
                                       .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
     return walk(program_, settings_,
                 {.host = host,
                  .domain = domain_,
+                 .split = split_,
+                 .share = share,
                  .cores = cores_,
                  .has_processes = job_.participants().size() > 1,
                  .names = rank == job_.first_rank() ? &names_ : nullptr},
@@ -150,13 +158,15 @@ class Ranks {
 
   const Program& program_;
   const Settings& settings_;
+  const Split& split_;
   harness::JoinedJob& job_;
   Domain& domain_;
   CaseNames& names_;
   std::vector<int> cores_;
 };
 
-RunFacts facts_of(const harness::JoinedJob& job, const Domain& domain, std::string command) {
+RunFacts facts_of(const Program& program, const Split& split, const harness::JoinedJob& job, const Domain& domain,
+                  std::string command) {
   RunFacts facts{.command = std::move(command),
                  .cpu_model = harness::describe_machine().cpu_model,
                  .version = version(),
@@ -165,10 +175,14 @@ RunFacts facts_of(const harness::JoinedJob& job, const Domain& domain, std::stri
                      fmt::format("{} {} in {} {}", job.ranks(), job.ranks() == 1 ? "rank" : "ranks",
                                  job.participants().size(), job.participants().size() == 1 ? "process" : "processes"),
                      domain.transport()),
+                 .split = split.setting(),
+                 .group_sizes = split.sizes(),
+                 .has_rows = has_rows(program, split),
                  .domain_bytes = static_cast<std::int64_t>(domain_bytes(domain.shape()))};
   for (int rank = 0; rank < job.ranks(); ++rank) {
-    const auto& one = job.participants()[static_cast<std::size_t>(rank / job.ranks_here())];
-    facts.devices.push_back({.rank = rank, .pid = one.pid, .hostname = one.hostname});
+    const int process = rank / job.ranks_here();
+    const auto& one = job.participants()[static_cast<std::size_t>(process)];
+    facts.devices.push_back({.rank = rank, .group = split.of(process).group, .pid = one.pid, .hostname = one.hostname});
   }
   return facts;
 }
@@ -185,20 +199,43 @@ int conclude(const char* program, Reports& reports, const WalkResult& result, st
   return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : exit_ok;
 }
 
-/// What flags alone do not say: the least bandwidth, empty where none was asked for, and alltoallv's traffic.
-/// Errors: invalid_argument, the same in all processes that were started alike.
-Result<std::optional<double>> complete(Settings& settings, const Program& program, const World& world) {
-  const int ranks = world.processes * settings.ranks_here();
-  TUTTI_RETURN_IF_ERROR(check_for(settings, program, ranks));
-  if (has_counts(program.collective)) TUTTI_RETURN_IF_ERROR(add_traffic(settings, ranks));
-  for (std::string& note : notes_on_passes(program, settings, ranks)) settings.notes.push_back(std::move(note));
-  return least_bandwidth();
+/// What the environment adds to the flags.
+struct Surroundings {
+  Split split;
+  std::optional<double> least = {};  ///< bandwidth; empty where none was asked for
+  std::string traffic = {};          ///< of alltoallv in process 0's group, the same in all processes
+};
+
+/// Adds to the settings what flags alone do not say, and notes. Errors: invalid_argument, the same in all processes
+/// that were started alike.
+Result<Surroundings> complete(Settings& settings, const Program& program, const World& world) {
+  TUTTI_ASSIGN_OR_RETURN(Split split, Split::from_environment(world.processes, settings.ranks_here()));
+  if (!split.setting().empty()) settings.notes.push_back(split.note(is_rooted(program.collective)));
+  TUTTI_RETURN_IF_ERROR(check_for(settings, program, world.processes * settings.ranks_here(), split.sizes().front()));
+  Surroundings surroundings{.split = std::move(split)};
+  const int shown_ranks = surroundings.split.of(0).ranks;
+  if (has_counts(program.collective)) {
+    TUTTI_ASSIGN_OR_RETURN(const Traffic traffic, Traffic::from_environment(shown_ranks));
+    surroundings.traffic = traffic.name();
+    TUTTI_RETURN_IF_ERROR(add_traffic(settings, surroundings.split.of(world.process).ranks));
+  }
+  const int most_ranks = surroundings.split.sizes().back();
+  for (std::string& note : notes_on_passes(program, settings, most_ranks)) settings.notes.push_back(std::move(note));
+  const bool has_busbw = !program.is_hypercube && bus_factor({.collective = program.collective, .ranks = 1}) > 0;
+  if (shown_ranks == 1 && !has_busbw) {
+    settings.notes.emplace_back("busbw is 0: it counts what goes from rank to rank, and there is one: -g 2 makes two");
+  }
+  TUTTI_ASSIGN_OR_RETURN(surroundings.least, least_bandwidth());
+  return surroundings;
 }
 
-Result<int> run(const Program& program, Settings settings, const World& world, std::optional<double> least, int argc,
-                char** argv) {
+Result<int> run(const Program& program, Settings settings, const World& world, const Surroundings& surroundings,
+                int argc, char** argv) {
+  const Split& split = surroundings.split;
   std::string arguments = fmt::format("{}\n{}", program.name, words(1, argc, argv));
-  if (has_counts(program.collective)) arguments += "\n" + settings.traffic.name();
+  for (const std::string& more : {surroundings.traffic, split.setting()}) {
+    if (!more.empty()) arguments += "\n" + more;
+  }
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<harness::JoinedJob> job,
                          harness::JoinedJob::join({.world = world,
                                                    .ranks_here = settings.ranks_here(),
@@ -216,7 +253,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, s
   std::optional<Reports> reports;
   Status status;
   if (is_reporter) {
-    auto opened = Reports::open(program, settings, facts_of(*job, *domain, words(0, argc, argv)));
+    auto opened = Reports::open(program, settings, facts_of(program, split, *job, *domain, words(0, argc, argv)));
     status = opened.status();
     if (status.is_ok()) reports.emplace(std::move(opened).value());
   }
@@ -228,12 +265,13 @@ Result<int> run(const Program& program, Settings settings, const World& world, s
                     ::_exit(complain(argv[0], why));  // ranks that wait for the lost one cannot be joined
                   }});
   if (is_reporter && status.is_ok()) {
-    reports->print_opening(settings.max_bytes < asked ? std::optional(settings.max_bytes) : std::nullopt);
+    status = reports->print_opening(settings.max_bytes < asked ? std::optional(settings.max_bytes) : std::nullopt);
   }
   Result<WalkResult> result = status;
   if (status.is_ok()) {
-    result =
-        Ranks(program, settings, *job, *domain, names).run([&](const Report& report) { return reports->add(report); });
+    result = Ranks(program, settings, split, *job, *domain, names).run([&](const Report& report) {
+      return reports->add(report);
+    });
   }
   if (!result.is_ok()) {
     // Whose rank was only told to stop leaves the word to the watch, which knows why.
@@ -242,7 +280,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, s
     return result.status();
   }
   int code = result.value().failed_checks > 0 ? exit_wrong : exit_ok;
-  if (is_reporter) code = conclude(argv[0], *reports, result.value(), least);
+  if (is_reporter) code = conclude(argv[0], *reports, result.value(), surroundings.least);
   job->finish();
   return code;
 }
@@ -262,12 +300,12 @@ int main_of(int argc, char** argv) {
   if (!settings.is_ok()) return refuse(settings.status());
   if (settings.value().wants_help || settings.value().wants_version) {
     if (!is_first) return exit_ok;
-    fmt::print("{}", settings.value().wants_help ? help_text(program.value()) : version() + "\n");
-    return exit_ok;
+    const Status printed = harness::print(settings.value().wants_help ? help_text(program.value()) : version() + "\n");
+    return printed.is_ok() ? exit_ok : complain(argv[0], printed);
   }
-  const auto least = complete(settings.value(), program.value(), world.value());
-  if (!least.is_ok()) return refuse(least.status());
-  const auto code = run(program.value(), std::move(settings).value(), world.value(), least.value(), argc, argv);
+  const auto surroundings = complete(settings.value(), program.value(), world.value());
+  if (!surroundings.is_ok()) return refuse(surroundings.status());
+  const auto code = run(program.value(), std::move(settings).value(), world.value(), surroundings.value(), argc, argv);
   return code.is_ok() ? code.value() : complain(argv[0], code.status());
 }
 
@@ -275,12 +313,9 @@ int main_of(int argc, char** argv) {
 }  // namespace tutti::perf
 
 int main(int argc, char** argv) {
+  tutti::harness::guard_output();
   try {
-    const int code = tutti::perf::main_of(argc, argv);
-    const tutti::Status arrived = tutti::harness::flush_output();
-    return arrived.is_ok() || code != tutti::perf::exit_ok ? code : tutti::perf::complain(argv[0], arrived);
-  } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
-    return tutti::perf::complain(argv[0], tutti::harness::cannot_print(failure.what()));
+    return tutti::perf::main_of(argc, argv);
   } catch (const std::bad_alloc&) {
     return tutti::perf::complain(argv[0], tutti::error(tutti::Code::resource, "out of memory"));
   }

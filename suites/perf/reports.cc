@@ -8,6 +8,8 @@
 #include <ctime>
 #include <filesystem>
 
+#include <fmt/ranges.h>
+
 #include "harness/report/file.h"
 #include "harness/report/machine.h"
 
@@ -95,6 +97,10 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
   if (!settings.json.empty()) {
     std::string command = reports.facts_.command;
     std::replace(command.begin(), command.end(), '\n', ' ');
+    if (const std::string& split = reports.facts_.split; !split.empty()) {
+      const std::size_t value = split.find('=') + 1;
+      command = fmt::format("{}'{}' {}", split.substr(0, value), split.substr(value), command);
+    }
     TUTTI_ASSIGN_OR_RETURN(reports.json_,
                            harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(machine),
                                                                    .versions = {{"tutti", reports.facts_.version}},
@@ -112,39 +118,45 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
   return reports;
 }
 
-void Reports::print_opening(std::optional<std::int64_t> reduced_to) const {
+Status Reports::print_opening(std::optional<std::int64_t> reduced_to) const {
   std::string text = opening(program_, settings_, facts_.version, facts_.backend);
   for (const Device& device : facts_.devices) text += device_line(device, facts_.cpu_model);
   if (reduced_to) text += reduced_line(*reduced_to);
-  const bool has_rows = !program_.is_hypercube || (facts_.devices.size() & (facts_.devices.size() - 1)) == 0;
-  if (!has_rows) {
-    text += fmt::format("#\n# hypercube needs a power of two of ranks, these are {}: no row\n", facts_.devices.size());
+  if (!facts_.has_rows) {
+    text += fmt::format("#\n# hypercube needs a power of two of ranks, these are {}: no row\n",
+                        fmt::join(facts_.group_sizes, " and "));
   }
-  fmt::print("{}{}", text, table_header(settings_));
-  std::fflush(stdout);
+  return harness::print(text + table_header(settings_));
 }
 
 Status Reports::add(const Report& report) {
-  for (const std::string& comment : report.comments) fmt::print("# {}\n", comment);
-  fmt::print("{}", row_text(report.row, settings_, settings_.reports_timestamps ? local_time() : std::string()));
-  std::fflush(stdout);
-  for (const std::string& diagnosis : report.diagnoses) fmt::print(stderr, "{}: {}\n", program_.name, diagnosis);
+  std::string text;
+  for (const std::string& comment : report.comments) text += fmt::format("# {}\n", comment);
+  text += row_text(report.row, settings_, settings_.reports_timestamps ? local_time() : std::string());
   std::vector<harness::Row> records = report.records;
   for (harness::Row& row : records) {
     row.machine = machine_;
     if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
   }
   if (json_) TUTTI_RETURN_IF_ERROR(json_->write(records));
-  if (compatible_path_.empty()) return {};
-  Json row{{"size", report.row.size.bytes},
-           {"count", report.row.size.count},
-           {"type", report.row.dtype},
-           {"redop", report.row.op},
-           {"root", fmt::format("{:>6}", report.row.root)},
-           {"out_of_place", placement(report.row.out, settings_)}};
-  if (settings_.times_each) row["out_of_place_per_iter"] = each_iteration(report.row.out.each_us, settings_.skipped);
-  row["in_place"] = placement(report.row.in, settings_);
-  if (settings_.times_each) row["in_place_per_iter"] = each_iteration(report.row.in.each_us, settings_.skipped);
+  if (!compatible_path_.empty()) TUTTI_RETURN_IF_ERROR(write_compatible_row(report.row));
+  const Status printed = harness::print(text);  // last: a row that nobody can read is in the files
+  for (const std::string& diagnosis : report.diagnoses) {
+    harness::print_error(fmt::format("{}: {}\n", program_.name, diagnosis));
+  }
+  return printed;
+}
+
+Status Reports::write_compatible_row(const TableRow& one) {
+  Json row{{"size", one.size.bytes},
+           {"count", one.size.count},
+           {"type", one.dtype},
+           {"redop", one.op},
+           {"root", fmt::format("{:>6}", one.root)},
+           {"out_of_place", placement(one.out, settings_)}};
+  if (settings_.times_each) row["out_of_place_per_iter"] = each_iteration(one.out.each_us, settings_.skipped);
+  row["in_place"] = placement(one.in, settings_);
+  if (settings_.times_each) row["in_place_per_iter"] = each_iteration(one.in.each_us, settings_.skipped);
   row["actual_iterations"] = settings_.iterations;
   row["experiment_name"] = "";
   compatible_["results"].push_back(std::move(row));
@@ -152,25 +164,24 @@ Status Reports::add(const Report& report) {
 }
 
 Status Reports::conclude(const Trailer& trailer, std::int64_t buffer_bytes) {
-  fmt::print(
-      "{}{}", trailer_text(trailer),
-      closing(program_, settings_.reports_memory ? std::optional(buffer_bytes) : std::nullopt, facts_.domain_bytes));
-  std::fflush(stdout);
+  const auto memory = settings_.reports_memory ? std::optional(buffer_bytes) : std::nullopt;
+  const Status printed = harness::print(trailer_text(trailer) + closing(program_, memory, facts_.domain_bytes));
   if (json_) TUTTI_RETURN_IF_ERROR(json_->finish());
-  if (compatible_path_.empty()) return {};
+  if (compatible_path_.empty()) return printed;
   compatible_["out_of_bounds"] = {{"count", trailer.failed_checks}, {"okay", truth(trailer.failed_checks == 0)}};
   compatible_["average_bus_bandwidth"] = {{"bandwidth", number(trailer.average)},
                                           {"okay", trailer.is_enough ? truth(*trailer.is_enough) : "unchecked"}};
   compatible_["errors"] = Json::array();
   compatible_["end_time"] = local_time();
-  return write_compatible();
+  TUTTI_RETURN_IF_ERROR(write_compatible());
+  return printed;
 }
 
 Json Reports::compatible_head() const {
   Json devices = Json::array();
   for (const Device& device : facts_.devices) {
     devices.push_back({{"rank", device.rank},
-                       {"group", 0},
+                       {"group", device.group},
                        {"pid", device.pid},
                        {"hostname", device.hostname},
                        {"device", device.rank},

@@ -11,6 +11,7 @@
 
 #include "harness/report/csv.h"
 #include "harness/report/json.h"
+#include "suites/perf/split.h"
 #include "suites/perf/walk.h"
 
 namespace tutti::perf {
@@ -20,7 +21,10 @@ struct RunFacts {
   std::string cpu_model;
   std::string version;
   std::string backend;
+  std::string split;  ///< the variable and its value; empty: none was set
   std::vector<Device> devices;
+  std::vector<int> group_sizes;
+  bool has_rows = true;
   std::int64_t domain_bytes = 0;
 };
 
@@ -29,16 +33,18 @@ class Reports {
   /// Creates the files that were asked for. Errors: invalid_argument naming the file.
   [[nodiscard]] static Result<Reports> open(const Program& program, const Settings& settings, RunFacts facts);
 
-  /// Everything before the first row; `max_bytes_asked` where -e was cut.
-  void print_opening(std::optional<std::int64_t> reduced_to) const;
+  /// Everything before the first row; `reduced_to` where -e was cut. Errors: invalid_argument: it cannot be printed.
+  Status print_opening(std::optional<std::int64_t> reduced_to) const;
+  /// Errors: as print_opening; io of a file.
   Status add(const Report& report);
-  /// The trailer. Errors: io.
+  /// The trailer. Errors: as add.
   Status conclude(const Trailer& trailer, std::int64_t buffer_bytes);
 
  private:
   Reports(const Program& program, const Settings& settings, RunFacts facts)
       : program_(program), settings_(settings), facts_(std::move(facts)) {}
   [[nodiscard]] nlohmann::ordered_json compatible_head() const;
+  Status write_compatible_row(const TableRow& one);
   Status write_compatible();
 
   const Program& program_;

@@ -47,6 +47,7 @@ struct EachSummary {
 /// One rank, as the list of devices shows it.
 struct Device {
   int rank = 0;
+  int group = 0;
   int pid = 0;
   std::string hostname;
 };

@@ -46,8 +46,8 @@ class Walk {
 
   Result<WalkResult> run() {
     TUTTI_RETURN_IF_ERROR(open_backend());
-    const bool has_rows = !program_.is_hypercube || std::has_single_bit(static_cast<unsigned>(ranks()));
-    for (int cycle = 0; has_rows && (settings_.cycles == 0 || cycle < settings_.cycles); ++cycle) {
+    const bool has_any = has_rows(program_, place_.split);
+    for (int cycle = 0; has_any && (settings_.cycles == 0 || cycle < settings_.cycles); ++cycle) {
       for (const Dtype dtype : settings_.dtypes) {
         for (const Op op : ops()) {
           if (!op_exists(op, dtype)) continue;
@@ -59,7 +59,8 @@ class Walk {
   }
 
  private:
-  [[nodiscard]] int ranks() const { return place_.host.job_ranks(); }
+  /// Of the group.
+  [[nodiscard]] int ranks() const { return place_.share.ranks; }
   [[nodiscard]] std::vector<Op> ops() const {
     const bool has_ops = is_reducing(program_.collective) || program_.repeats_for_ops;
     return has_ops ? settings_.ops : std::vector{Op::none};
@@ -67,7 +68,8 @@ class Walk {
   [[nodiscard]] std::vector<int> roots() const {
     if (!is_rooted(program_.collective)) return {0};
     if (settings_.root >= 0) return {settings_.root};
-    std::vector<int> all(static_cast<std::size_t>(ranks()));
+    // Those that every group has: the groups take the same steps.
+    std::vector<int> all(static_cast<std::size_t>(place_.split.sizes().front()));
     std::iota(all.begin(), all.end(), 0);
     return all;
   }
@@ -75,10 +77,20 @@ class Walk {
   Status open_backend() {
     CommunicatorOptions options;
     options.waiting = place_.host.yields() ? Waiting::yield : Waiting::spin;
-    options.cores = static_cast<int>(place_.cores.size());
+    const auto groups = static_cast<int>(place_.split.sizes().size());
+    options.cores = std::max(1, static_cast<int>(place_.cores.size()) / groups);
     options.timeout = place_.host.timeout();
     options.cache_bytes = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
-    TUTTI_ASSIGN_OR_RETURN(backend_, harness::OwnBackend::create(place_.domain, place_.host.ranks(), options));
+    TUTTI_ASSIGN_OR_RETURN(world_, Communicator::create(place_.domain, place_.host.index(), options));
+    std::vector<std::unique_ptr<Communicator>> communicators(1);
+    if (place_.split.has_groups()) {
+      place_.host.announce(harness::Activity::operation);
+      TUTTI_ASSIGN_OR_RETURN(communicators.front(), world_->split(place_.share.group, place_.host.index()));
+      place_.host.settle();
+    } else {
+      communicators.front() = std::move(world_);
+    }
+    backend_ = harness::OwnBackend::over(place_.domain, std::move(communicators));
     return {};
   }
 
@@ -169,7 +181,8 @@ class Walk {
                                                     .checks = settings_.checks,
                                                     .salt = salt_}));
     salt_ = result.last_salt + 1;
-    result_.most_buffer_bytes = std::max(result_.most_buffer_bytes, variant.buffer_bytes_here() * ranks());
+    result_.most_buffer_bytes =
+        std::max(result_.most_buffer_bytes, variant.buffer_bytes_here() * place_.host.job_ranks());
     const double time_us = reported_us(result, settings_.average);
     Measurement measured;
     measured.time_us = settings_.reports_cputime ? result.rank0_us : time_us;
@@ -215,6 +228,7 @@ class Walk {
   const Settings& settings_;
   const WalkPlace& place_;
   const OnRow& on_row_;
+  std::unique_ptr<Communicator> world_;  ///< where the backend's is a group of it
   std::unique_ptr<harness::OwnBackend> backend_;
   WalkResult result_;
   std::uint64_t salt_ = 1;
@@ -229,6 +243,11 @@ double WalkResult::average() const {
 
 Result<WalkResult> walk(const Program& program, const Settings& settings, const WalkPlace& place, const OnRow& on_row) {
   return Walk(program, settings, place, on_row).run();
+}
+
+bool has_rows(const Program& program, const Split& split) {
+  const auto is_power_of_two = [](int ranks) { return std::has_single_bit(static_cast<unsigned>(ranks)); };
+  return !program.is_hypercube || std::ranges::all_of(split.sizes(), is_power_of_two);
 }
 
 std::vector<std::string> notes_on_passes(const Program& program, const Settings& settings, int ranks) {

@@ -15,6 +15,7 @@
 #include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/programs.h"
+#include "suites/perf/split.h"
 #include "suites/perf/text.h"
 
 namespace tutti::perf {
@@ -30,6 +31,8 @@ struct Report {
 struct WalkPlace {
   harness::Host& host;
   Domain& domain;
+  const Split& split;
+  Share share;                 ///< of this process
   std::vector<int> cores;      ///< that all ranks use together
   bool has_processes = false;  ///< ranks are in several processes
   CaseNames* names = nullptr;  ///< where this rank tells the cases that it comes to; of one rank of a process
@@ -50,6 +53,9 @@ using OnRow = std::function<Status(const Report&)>;
 
 [[nodiscard]] Result<WalkResult> walk(const Program& program, const Settings& settings, const WalkPlace& place,
                                       const OnRow& on_row);
+
+/// hypercube needs a power of two of ranks in every group; the others have rows whatever there is.
+[[nodiscard]] bool has_rows(const Program& program, const Split& split);
 
 /// A line for each dtype of which so many ranks cannot be added exactly: how its sums are checked.
 [[nodiscard]] std::vector<std::string> notes_on_passes(const Program& program, const Settings& settings, int ranks);

@@ -54,12 +54,16 @@ class PreparedCalls final : public Prepared {
 
 Result<std::unique_ptr<OwnBackend>> OwnBackend::create(Domain& domain, const std::vector<int>& ranks,
                                                        const CommunicatorOptions& options) {
-  std::unique_ptr<OwnBackend> backend(new OwnBackend(domain, options));
+  std::vector<std::unique_ptr<Communicator>> communicators;
   for (const int rank : ranks) {
     TUTTI_ASSIGN_OR_RETURN(auto communicator, Communicator::create(domain, rank, options));
-    backend->communicators_.push_back(std::move(communicator));
+    communicators.push_back(std::move(communicator));
   }
-  return backend;
+  return over(domain, std::move(communicators));
+}
+
+std::unique_ptr<OwnBackend> OwnBackend::over(Domain& domain, std::vector<std::unique_ptr<Communicator>> communicators) {
+  return std::unique_ptr<OwnBackend>(new OwnBackend(domain, std::move(communicators)));
 }
 
 std::string OwnBackend::describe() const {

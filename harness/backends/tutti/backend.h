@@ -18,6 +18,9 @@ class OwnBackend final : public Backend {
   /// One communicator for each of `ranks`. The domain must outlive the backend.
   [[nodiscard]] static Result<std::unique_ptr<OwnBackend>> create(Domain& domain, const std::vector<int>& ranks,
                                                                   const CommunicatorOptions& options);
+  /// On communicators that are there: one for each rank of the host, of `domain` or of groups of it.
+  [[nodiscard]] static std::unique_ptr<OwnBackend> over(Domain& domain,
+                                                        std::vector<std::unique_ptr<Communicator>> communicators);
 
   /// Schedules that take the place of the named algorithm's: how tests put broken ones under the harness.
   using Substitute = std::function<std::optional<Schedule>(const Case&)>;
@@ -33,11 +36,11 @@ class OwnBackend final : public Backend {
                                                           std::span<const RankBuffers> buffers) override;
 
  private:
-  OwnBackend(Domain& domain, CommunicatorOptions options) : domain_(domain), options_(options) {}
+  OwnBackend(Domain& domain, std::vector<std::unique_ptr<Communicator>> communicators)
+      : domain_(domain), communicators_(std::move(communicators)) {}
   [[nodiscard]] Result<const Schedule*> schedule_for(const Case& one);
 
   Domain& domain_;
-  CommunicatorOptions options_;
   std::string name_ = std::string(kOwnBackend);
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::map<std::tuple<Collective, int, std::string>, std::unique_ptr<Schedule>>
