@@ -299,7 +299,8 @@ void add_gate(CLI::App& program, Action& action) {
     return option;
   };
   add("--against", request->against, "WHAT",
-      "a folder with another build (its bin/tutti), launches of both in turn; or a backend, in the same launches");
+      "a folder with another build (its bin/tutti), launches of both in turn; or a backend, in the same launches: "
+      "TUTTI_BACKENDS as in `tutti run`");
   add("--baseline", request->baseline, "FILE", "a CSV that `tutti run` or `tutti gate` wrote on this machine");
   add("--suite", request->suite, "FILE", "the cells, in TOML, at most 40 (default: every collective, 64 B to 8 MiB)");
   add("--ranks", request->ranks, "LIST", "numbers of ranks, in place of those of the suite's sweeps");

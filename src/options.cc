@@ -95,7 +95,9 @@ const std::array kOptions{
     Option{"--ranks-as", "KIND", "processes", "what a rank is: processes, threads, tasks",
            TUTTI_SETS(parse_ranks_as, sweep.ranks_as)},
     Option{"--backends", "LIST", "all",
-           "systems under test: tutti and the references found; tutti,tutti holds it against itself", set_backends},
+           "systems under test: tutti and the references found, in the folders that TUTTI_BACKENDS names (colons between) "
+           "and beside the program; tutti,tutti holds it against itself",
+           set_backends},
     Option{"--algorithms", "LIST", "auto", "own algorithms by name, auto (the table's choice), or all",
            TUTTI_SETS(parse_algorithms, sweep.algorithms)},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",

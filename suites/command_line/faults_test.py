@@ -14,7 +14,7 @@ import unittest
 import support
 from trials import BOTH, CRASH, KILL, KILL_LIMIT, OWN, STOP, STOP_LIMIT, check_end, complaint_of, end_of, perform, sweep
 
-TRIALS = 15  # of each kind, under own spawn and under mpirun each
+TRIALS = 4  # of each kind, under own spawn and under mpirun each; suites/nightly/run has thousands
 SEED = int(os.environ.get("TUTTI_TEST_SEED", random.SystemRandom().randrange(2**32)))
 
 

@@ -91,11 +91,44 @@ class Moved(unittest.TestCase):
     def test_it_can_build_the_backend_of_another_mpi(self):
         output = self.folder / "backends"
         built = subprocess.run([self.tree / "share/tutti/scripts/build-backend", "mpi", "--mpicc", "mpicc", "--name",
-                                "other", "--output", output], stdout=subprocess.PIPE, text=True, check=True)
+                                "other", "--output", output], capture_output=True, text=True, check=True)
         self.assertEqual(built.stdout.strip(), str(output / "libtutti_backend_other.so"))
+        self.assertIn(f"tutti looks there with TUTTI_BACKENDS={output}", built.stderr)
         result = support.run("list", "--json", program=self.program, environment={"TUTTI_BACKENDS": str(output)})
         available = {item["name"]: item["available"] for item in json.loads(result.out)["backends"]}
         self.assertEqual(available["other"], True, result)
+
+
+    def test_where_backends_are_looked_for_is_told(self):
+        for command in ["run", "list", "gate"]:
+            self.assertIn("TUTTI_BACKENDS", support.run(command, "--help", program=self.program).out, command)
+        self.assertIn("TUTTI_BACKENDS", (self.tree / "share/doc/tutti/README.md").read_text())
+
+
+class Preset(unittest.TestCase):
+    """`cmake --build --preset programs` builds all that `cmake --install` takes: asked of the build, which is not made."""
+
+    @staticmethod
+    def ninja(*words):
+        program = re.search("^CMAKE_MAKE_PROGRAM:.*=(.*)", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)[1]
+        return subprocess.run([program, "-C", BUILD, *words], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    @unittest.skipUnless((BUILD / "build.ninja").exists(), "this build is not made by ninja")
+    def test_nothing_that_is_installed_is_missing(self):
+        presets = json.loads((support.SOURCE / "CMakePresets.json").read_text())["buildPresets"]
+        targets, = (preset["targets"] for preset in presets if preset["name"] == "programs")
+        built = set(self.ninja("-t", "inputs", *targets).splitlines())
+        installed = set()
+        for script in BUILD.rglob("cmake_install.cmake"):
+            for files in re.findall(r'file\(INSTALL [^)]* FILES((?: "[^"]+")+)', script.read_text()):
+                installed |= set(re.findall(rf'"{re.escape(str(BUILD))}/([^"]+)"', files))
+        self.assertIn("bin/tutti", installed)
+        self.assertIn("bin/alltoallv_perf", installed)
+        for path in sorted(installed):
+            queried = self.ninja("-t", "query", path)
+            sources = set(re.findall(r"^    (?!\|)(\S+)$", queried.partition("  outputs:")[0], re.MULTILINE))
+            self.assertTrue(sources, queried)
+            self.assertLessEqual(sources, built, f"{path} is built by none of {targets}")
 
 
 class Bundled(unittest.TestCase):
@@ -137,6 +170,14 @@ class Bundled(unittest.TestCase):
         for library in libraries:
             self.assertIn(f"{library.name} => {self.tree}/bin/../lib/{library.name}", loaded)
 
+    @support.needs_openmpi
+    def test_a_backend_that_it_builds_is_found_beside_it(self):
+        built = subprocess.run([self.tree / "share/tutti/scripts/build-backend", "mpi", "--mpicc", "mpicc", "--name",
+                                "beside"], capture_output=True, text=True, check=True)
+        self.assertEqual((built.stdout.strip(), built.stderr), (str(self.tree / "bin/libtutti_backend_beside.so"), ""))
+        listed = json.loads(self.bare("list", "--json").stdout)["backends"]
+        self.assertIn(("beside", True), [(item["name"], item["available"]) for item in listed])
+
     def test_it_starts_through_a_link(self):
         link = self.folder / "link"
         link.symlink_to(self.program)
@@ -145,7 +186,8 @@ class Bundled(unittest.TestCase):
 
     def test_mistakes_are_named(self):
         for arguments, code, name in [(["--outptu", "x"], 2, "'--outptu'"), (["--build"], 2, "needs a value"),
-                                      (["--build", "/nowhere"], 3, "/nowhere/bin/tutti")]:
+                                      (["--build", "/nowhere"], 3, "/nowhere/bin/tutti"),
+                                      (["--output", "/proc/here"], 2, "'/proc/here'")]:
             result = subprocess.run([support.SOURCE / "scripts/bundle", *arguments], stderr=subprocess.PIPE, text=True,
                                     stdout=subprocess.DEVNULL, check=False)
             self.assertEqual(result.returncode, code, result)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong about a script's arguments is told before it installs, builds or runs anything."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import support
+
+USAGE = 2
+# What a script that takes its arguments for right starts: here each says so, and fails.
+STARTED = ["apt-get", "clang++", "cmake", "dpkg-query", "sudo"]
+
+
+class Arguments(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="tutti-scripts-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        for name in STARTED:
+            (cls.folder / name).write_text(f"#!/bin/sh\necho {name} >>'{cls.folder}/started'\nexit 42\n")
+            (cls.folder / name).chmod(0o755)
+
+    def call(self, script, *arguments):
+        self.started = self.folder / "started"
+        self.started.write_text("")
+        environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
+        return subprocess.run([support.SOURCE / script, *arguments], env=environment, capture_output=True, text=True,
+                              timeout=support.patience(30), check=False)
+
+    def refused(self, script, *arguments, names):
+        result = self.call(script, *arguments)
+        with self.subTest(script=script, arguments=arguments):
+            self.assertEqual((result.returncode, result.stdout, self.started.read_text()), (USAGE, "", ""), result)
+            self.assertIn("usage: ", result.stderr)
+            for name in names:
+                self.assertIn(name, result.stderr)
+
+    def test_quickstart(self):
+        for time in ["foo", "0s", "4", "-1m", "1.5m", "", "1s 2s", "4min"]:
+            self.refused("scripts/quickstart", time, names=[f"quickstart: time '{time}'", "a whole number above 0", "'4m'"])
+        self.refused("scripts/quickstart", "4m", "5m", names=["'4m 5m'"])
+
+    def test_setup(self):
+        self.refused("scripts/setup", "foo", names=["setup: unknown argument 'foo'"])
+
+    def test_test(self):
+        for preset in ["relase", "", "release dev", "fuzz"]:
+            self.refused("scripts/test", preset, names=[f"test: unknown preset '{preset}'", "release dev asan tsan"])
+        self.refused("scripts/test", "release", "unit", names=["'unit' is no option of ctest"])
+        self.refused("scripts/test", "release", "-L", "unit", "--foo", names=["'--foo' is no option of ctest"])
+
+    def test_fuzz(self):
+        self.refused("suites/fuzz/run", "cvs", names=["unknown target 'cvs'", "csv"])
+        self.refused("suites/fuzz/run", "30", "csv", "-1", names=["unknown target '-1'"])
+
+    def test_right_ones_begin(self):
+        for script, *arguments in [("scripts/quickstart",), ("scripts/quickstart", "30s"), ("scripts/test",), ("scripts/setup",),
+                                   ("scripts/test", "asan", "-L", "unit", "-j2", "--repeat", "until-fail:2"),
+                                   ("suites/fuzz/run", "1", "csv")]:
+            with self.subTest(script=script, arguments=arguments):
+                result = self.call(script, *arguments)
+                self.assertNotEqual(self.started.read_text(), "", result)
+                self.assertNotIn("usage: ", result.stderr)
+
+    def test_each_says_how_it_is_called(self):
+        for script in ["scripts/quickstart", "scripts/setup", "scripts/test", "scripts/bundle", "scripts/build-backend",
+                       "suites/fuzz/run", "suites/nightly/run"]:
+            result = self.call(script, "--help")
+            with self.subTest(script=script):
+                self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+                self.assertTrue(result.stdout.startswith("usage: "), result)
+
+
+class Nightly(unittest.TestCase):
+    """suites/nightly/run, with a program in the place of tutti that ends as it is told."""
+
+    SCRIPT = support.SOURCE / "suites/nightly/run"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tutti-nightly-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.log = self.folder / "log.txt"
+        self.program = self.folder / "tutti"
+        self.says('echo "it says $1"; exit 0')
+
+    def says(self, text):
+        self.program.write_text(f"#!/bin/sh\n[ $1 = --version ] && echo 'tutti 1.2' && exit\n{text}\n")
+        self.program.chmod(0o755)
+
+    def night(self, *words):
+        return subprocess.run([self.SCRIPT, "--program", self.program, "--log", self.log, *words], capture_output=True,
+                              text=True, timeout=support.patience(60), check=False)
+
+    def test_each_part_has_a_line_and_all_is_in_the_log(self):
+        result = self.night("prove", "check_tasks", "--short")
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        self.assertRegex(result.stdout, r"(?s)^# nightly, short: tutti 1.2, .*; 2 parts\nok +0 s  check_tasks .*\nok +0 s  prove .*\n"
+                                        r"# 2 of 2 parts: 2 ok\n# log: .*log.txt\n$")
+        log = self.log.read_text()
+        self.assertRegex(log, r"(?m)^== prove: .*\n\$ .*/tutti prove all_reduce --ranks 1:8\nit says prove\nok ")
+
+    def test_verdicts(self):
+        for code, verdict, ends_with in [(1, "failed", 1), (3, "skipped", 3), (6, "undecided", 0), (5, "failed", 1)]:
+            self.says(f"[ $1 = prove ] || exit 3; echo because; exit {code}")
+            result = self.night("prove", "check_tasks")
+            self.assertEqual(result.returncode, ends_with, result)
+            self.assertRegex(result.stdout, rf"(?m)^{verdict} +0 s  prove ")
+            self.assertRegex(result.stdout, r"(?m)^skipped +0 s  check_tasks ")
+            self.assertEqual("\n    because\n" in result.stdout, verdict == "failed", result)
+
+    def test_one_that_is_interrupted_ends_its_part(self):
+        self.says("echo $$ >\"$0.pid\"; exec sleep 1000")
+        with subprocess.Popen([self.SCRIPT, "--program", self.program, "--log", self.log, "prove", "faults"],
+                              stdout=subprocess.PIPE, text=True) as process:
+            pid = self.folder / "tutti.pid"
+            end = time.monotonic() + support.patience(30)
+            while not (pid.exists() and pid.read_text().endswith("\n")) and time.monotonic() < end:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            out = process.communicate(timeout=support.patience(30))[0]
+        self.assertEqual(process.returncode, 130, out)
+        self.assertRegex(out, r"(?m)^interrupted +\d+ s  faults ")
+        self.assertIn("# 1 of 2 parts: 1 interrupted\n", out)
+        self.assertNotIn(int(pid.read_text()), [one.pid for one in support.processes()])
+
+    def test_mistakes(self):
+        for words, names in [(["prov"], ["unknown part 'prov'", "'prove'"]), (["--program", "/nowhere"], ["'/nowhere'"]),
+                             (["--log", "/nowhere/at/all"], ["cannot write '/nowhere/at/all'"]), (["--shrot"], ["--shrot"])]:
+            result = self.night(*words)
+            self.assertEqual((result.returncode, result.stdout), (USAGE, ""), result)
+            for name in ["usage: run ", *names]:
+                self.assertIn(name, result.stderr)
+
+    def test_every_command_exists(self):
+        """What is not built with every build aside."""
+        listed = self.night("--list").stdout
+        commands = re.findall(r"(?m)^    (\S+)", listed)
+        self.assertGreater(len(commands), 10)
+        for command in set(commands):
+            path = support.SOURCE / command
+            self.assertTrue(os.access(path, os.X_OK) or path.parent == self.folder, command)
+        self.assertFalse(self.log.exists(), "nothing has been run")
+
+
+if __name__ == "__main__":
+    unittest.main()
