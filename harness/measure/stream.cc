@@ -122,6 +122,7 @@ class Stream {
 
   Status gather_each() {
     using Times = std::array<double, kTimesPerExchange>;
+    if (options_.tells_hosts) result_.each_us_of_hosts.resize(static_cast<std::size_t>(host_.count()));
     for (std::size_t first = 0; first < each_ns_.size(); first += kTimesPerExchange) {
       const std::size_t count = std::min(kTimesPerExchange, each_ns_.size() - first);
       Times mine{};
@@ -131,6 +132,10 @@ class Stream {
         double most = 0;
         for (const Times& one : all) most = std::max(most, one[k]);
         result_.each_us.push_back(most);
+      }
+      for (std::size_t host = 0; host < result_.each_us_of_hosts.size(); ++host) {
+        std::vector<double>& times = result_.each_us_of_hosts[host];
+        times.insert(times.end(), all[host].begin(), all[host].begin() + static_cast<std::ptrdiff_t>(count));
       }
     }
     return {};

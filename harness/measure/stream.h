@@ -28,9 +28,10 @@ enum class Blocking : std::uint8_t {
 struct StreamOptions {
   int operations = 20;
   Blocking blocking = Blocking::none;
-  bool times_each = false;  ///< the clock is read after every operation, which takes some 30 ns
-  int checks = 1;           ///< rounds, and more where passes take them; 0: nothing is checked
-  std::uint64_t salt = 0;   ///< of the first refill; those after it have the next numbers
+  bool times_each = false;   ///< the clock is read after every operation, which takes some 30 ns
+  bool tells_hosts = false;  ///< with times_each: those of every host, too
+  int checks = 1;            ///< rounds, and more where passes take them; 0: nothing is checked
+  std::uint64_t salt = 0;    ///< of the first refill; those after it have the next numbers
 };
 
 /// What all hosts know afterwards.
@@ -39,11 +40,12 @@ struct StreamResult {
   double mean_us = 0;   ///< and over the ranks: the mean, the least and the most of the ranks' means
   double least_us = 0;
   double most_us = 0;
-  std::vector<double> each_us;     ///< each operation on the rank that took longest for it; with times_each
-  std::int64_t wrong = 0;          ///< elements, on all hosts and in all rounds
-  std::int64_t failed_checks = 0;  ///< rounds x hosts
-  std::string reason;              ///< the first host's that has one
-  std::uint64_t last_salt = 0;     ///< of the last refill
+  std::vector<double> each_us;  ///< each operation on the rank that took longest for it; with times_each
+  std::vector<std::vector<double>> each_us_of_hosts;  ///< the same by host, of its ranks; with tells_hosts
+  std::int64_t wrong = 0;                             ///< elements, on all hosts and in all rounds
+  std::int64_t failed_checks = 0;                     ///< rounds x hosts
+  std::string reason;                                 ///< the first host's that has one
+  std::uint64_t last_salt = 0;                        ///< of the last refill
 };
 
 /// Errors: those of the host and of the variant.

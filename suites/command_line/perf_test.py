@@ -192,6 +192,7 @@ class Table(unittest.TestCase):
                         self.assertEqual(rows(done.out)[0][at], "0.00", done)
                     before = done.out[:done.out.index("# Using devices")]
                     self.assertEqual("\n# busbw is 0: " in before, is_zero, done)
+                    self.assertNotIn("bandwidth", done.out[:done.out.index("# Avg bus bandwidth")])
 
     def recorded(self, program, *words):
         """The result, and the rows that `--csv` and `--json` get, which are the same."""
@@ -254,6 +255,7 @@ class Table(unittest.TestCase):
         each = perf("all_reduce_perf", "-b", "8", "-e", "8", "-I", "1", "-K", "1", "-n", "5", "-g", "2")
         self.assertEqual(len(rows(each.out)[0]), 21, each)
         self.assertIn("i_min    i_max    i_p99    i_cv%", each.out)
+        self.assertEqual(each.out.count("     (us)     (us)     (us)      (%)"), 2, each)
         self.assertIn("cputime", perf("all_reduce_perf", "-b", "8", "-e", "8", "-C", "1").out)
 
     def test_every_way_to_wait_and_to_average(self):
@@ -462,6 +464,24 @@ class Flags(unittest.TestCase):
             self.assertEqual(len(record["results"][0]["in_place_per_iter"]["times_us"]), 6)
             self.assertEqual(record["out_of_bounds"], {"count": 0, "okay": "true"})
             self.assertEqual(record["average_bus_bandwidth"]["okay"], "unchecked")
+            self.assertNotIn("per_process_max_times_us", record["results"][0]["in_place_per_iter"], "one process")
+
+    def test_compatible_json_has_the_times_of_each_process(self):
+        with support.tempfile.TemporaryDirectory() as folder:
+            job = Job(3, "-b", "64", "-e", "64", "-n", "6", "-I", "1", "-K", "2", "-t", "2", "-J", f"{folder}/x.json")
+            self.assertEqual({result.code for result in job.results().values()}, {0})
+            row = json.loads(pathlib.Path(folder, "x.json").read_text())["results"][0]
+        for placement in ("out_of_place_per_iter", "in_place_per_iter"):
+            times = row[placement]["per_process_max_times_us"]
+            self.assertEqual([len(one) for one in times], [4] * 3, row)
+            self.assertEqual([max(each) for each in zip(*times)], row[placement]["times_us"], row)
+
+    def test_compatible_json_of_no_row_has_no_number_as_average(self):
+        with support.tempfile.TemporaryDirectory() as folder:
+            done = perf("hypercube_perf", "-g", "3", "-J", f"{folder}/x.json")
+            self.assertEqual(done.code, 0, done)
+            record = json.loads(pathlib.Path(folder, "x.json").read_text())
+        self.assertEqual((record["results"], record["average_bus_bandwidth"]["bandwidth"]), ([], "nan"))
 
 
 class Output(unittest.TestCase):
@@ -604,6 +624,7 @@ class Groups(unittest.TestCase):
             with self.subTest(variables):
                 done, found = self.split(4, *self.WORDS, **variables)
                 self.assertEqual(found, groups, done)
+                self.assertNotIn("bandwidth", done.out[:done.out.index("# Avg bus bandwidth")])
                 # Blocks of two ranks, not of four; every group's results are checked.
                 self.assertEqual([(row[0], row[1], row[8], row[12]) for row in rows(done.out)],
                                  [("64", "8", "0", "0"), ("256", "32", "0", "0"), ("1024", "128", "0", "0")], done)

@@ -95,7 +95,7 @@ std::string table_header(const Settings& settings) {
   const std::string each =
       settings.times_each ? fmt::format("  {:>7}  {:>7}  {:>7}  {:>7}", "i_min", "i_max", "i_p99", "i_cv%") : "";
   const std::string units =
-      settings.times_each ? fmt::format("  {:>7}  {:>7}  {:>7}  {:>7}", "(us)", "(us)", "(us)", "") : "";
+      settings.times_each ? fmt::format("  {:>7}  {:>7}  {:>7}  {:>7}", "(us)", "(us)", "(us)", "(%)") : "";
   const std::string stamp = settings.reports_timestamps ? fmt::format("  {:>19}", "timestamp") : "";
   const std::string names = fmt::format("  {:>7}  {:>6}  {:>6}  {:>6}{}", time, "algbw", "busbw", "#wrong", each);
   const std::string under = fmt::format("  {:>7}  {:>6}  {:>6}  {:>6}{}", "(us)", "(GB/s)", "(GB/s)", "", units);

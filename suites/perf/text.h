@@ -17,8 +17,9 @@ namespace tutti::perf {
 struct Measurement {
   double time_us = 0;
   Bandwidths bandwidths;
-  std::optional<std::int64_t> wrong;  ///< empty: not checked
-  std::vector<double> each_us;        ///< with -I, the skipped ones left out
+  std::optional<std::int64_t> wrong;                      ///< empty: not checked
+  std::vector<double> each_us;                            ///< with -I, the skipped ones left out
+  std::vector<std::vector<double>> each_us_of_processes;  ///< the same by process, for -J; empty where there is one
 };
 
 struct TableRow {

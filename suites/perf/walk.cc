@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <ranges>
 #include <unistd.h>
 
 #include "harness/measure/check.h"
@@ -178,6 +179,7 @@ class Walk {
                                                    {.operations = settings_.iterations * settings_.aggregated,
                                                     .blocking = blocking_of(settings_),
                                                     .times_each = settings_.times_each || has_records,
+                                                    .tells_hosts = tells_processes(),
                                                     .checks = settings_.checks,
                                                     .salt = salt_}));
     salt_ = result.last_salt + 1;
@@ -191,6 +193,7 @@ class Walk {
     if (settings_.checks > 0) measured.wrong = result.wrong;
     const auto skipped = std::min<std::ptrdiff_t>(settings_.skipped, std::ssize(result.each_us));
     measured.each_us.assign(result.each_us.begin() + skipped, result.each_us.end());
+    add_processes(result.each_us_of_hosts, skipped, measured);
     result_.failed_checks += result.failed_checks;
     result_.bus_sum += measured.bandwidths.bus;
     ++result_.placements;
@@ -199,6 +202,23 @@ class Walk {
     if (row.wrong.value_or(0) > 0) report.diagnoses.push_back(fmt::format("{}: {}", row.case_id, row.reason));
     report.records.push_back(std::move(row));
     return measured;
+  }
+
+  [[nodiscard]] bool tells_processes() const {
+    return settings_.times_each && !settings_.compatible_json.empty() && place_.has_processes;
+  }
+
+  /// Of each operation the longest on any rank of the process.
+  void add_processes(const std::vector<std::vector<double>>& of_ranks, std::ptrdiff_t skipped, Measurement& measured) {
+    const auto ranks_here = static_cast<std::size_t>(settings_.ranks_here());
+    for (std::size_t first = 0; first < of_ranks.size(); first += ranks_here) {
+      std::vector<double> longest(of_ranks[first].begin() + skipped, of_ranks[first].end());
+      for (std::size_t rank = first + 1; rank < first + ranks_here; ++rank) {
+        std::ranges::transform(longest, of_ranks[rank] | std::views::drop(skipped), longest.begin(),
+                               [](double one, double other) { return std::max(one, other); });
+      }
+      measured.each_us_of_processes.push_back(std::move(longest));
+    }
   }
 
   [[nodiscard]] harness::Row record_of(const Variant& variant, const StreamResult& result) const {
