@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cases/expand.h"
 #include "harness/faults/trial.h"
 #include "harness/launch/launch.h"
 #include "harness/measure/session.h"
@@ -41,7 +42,7 @@ std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has
   for (const Collective collective : sweep.collectives) {
     for (const Dtype dtype : has_data(collective) ? dtypes : std::vector{Dtype::f32}) {
       for (const Op op : is_reducing(collective) ? sweep.ops.values : std::vector{Op::none}) {
-        if (!op_exists(op, dtype)) {
+        if (!op_exists(op, dtype) || !takes_op(collective, op)) {
           ++left_out;
           continue;
         }
@@ -63,6 +64,7 @@ std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has
 /// A dtype and an op that are named exist together; of a class, a dtype that has no such op is left out.
 Status check_pairs(const harness::Sweep& sweep, const FaultOptions& options) {
   if (std::ranges::none_of(sweep.collectives, is_reducing)) return {};
+  if (!sweep.ops.is_all) TUTTI_RETURN_IF_ERROR(harness::check_ops(sweep.collectives, sweep.ops.values));
   for (const Op op : sweep.ops.values) {
     for (const Dtype dtype : sweep.dtypes.values) {
       if (op_exists(op, dtype) || sweep.ops.is_all || sweep.dtypes.is_all || !options.has_dtypes) continue;

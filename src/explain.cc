@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cases/expand.h"
 #include "harness/explain/page.h"
 #include "harness/explain/text.h"
 #include "harness/verify/check.h"
@@ -69,6 +70,9 @@ Result<Subject> subject_of(const Request& request, const CLI::App& command) {
   TUTTI_ASSIGN_OR_RETURN(subject.dtype, of_flag("--dtype", parse_dtype(request.dtype)));
   TUTTI_ASSIGN_OR_RETURN(const Op op, of_flag("--op", parse_op(request.op)));
   if (is_reducing(collective)) subject.op = op;
+  if (const Status has_op = harness::check_ops({&collective, 1}, {&op, 1}); !has_op.is_ok()) {
+    return error(has_op.code(), "--op: {}", has_op.message());
+  }
   if (!op_exists(subject.op, subject.dtype)) {
     return error(Code::invalid_argument, "--op: {} exists for integers only, not for {}: did you mean --dtype int32?",
                  to_string(op), to_string(subject.dtype));

@@ -109,6 +109,9 @@ class IdReader {
     if (!op_exists(case_.op, case_.dtype)) {
       return wrong(Part::op, fmt::format("an op that {} has, such as 'sum'", to_string(case_.dtype)));
     }
+    if (!takes_op(case_.collective, case_.op)) {
+      return wrong(Part::op, fmt::format("an op that {} has, such as 'sum'", to_string(case_.collective)));
+    }
     Placement where = Placement::out;
     TUTTI_RETURN_IF_ERROR(applicable(Part::placement, with_data, where, parse_placement));
     case_.is_in_place = where == Placement::in;

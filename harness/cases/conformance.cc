@@ -66,6 +66,7 @@ class Builder {
   }
 
   void add_algorithm(Collective collective, const Algorithm& algorithm, int ranks) {
+    if (!has_op_of(collective)) return leave_out(left_out_, no_such_op(collective, sweep_.ops.values.front()));
     const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};
     for (const int root : roots) {
       const Problem problem{.collective = collective, .ranks = ranks, .root = root};
@@ -104,6 +105,16 @@ class Builder {
       }
     }
   }
+  /// The base op, or the next one that the collective has.
+  [[nodiscard]] Op base_op_of(Collective collective) const {
+    if (takes_op(collective, base_op_)) return base_op_;
+    const auto fits = [&](Op op) { return takes_op(collective, op) && op_exists(op, base_dtype_); };
+    const auto other = std::ranges::find_if(sweep_.ops.values, fits);
+    return other == sweep_.ops.values.end() ? base_op_ : *other;
+  }
+  [[nodiscard]] bool has_op_of(Collective collective) const {
+    return !is_reducing(collective) || takes_op(collective, base_op_of(collective));
+  }
   [[nodiscard]] Case base(const Algorithm& algorithm, const Problem& problem, Count count) const {
     return base(algorithm, problem, count, base_dtype_);
   }
@@ -112,7 +123,7 @@ class Builder {
     one.collective = problem.collective;
     one.transport = sweep_.ranks_as == RanksAs::processes ? "shm" : "local";
     one.dtype = has_data(problem.collective) ? dtype : Dtype::f32;
-    one.op = is_reducing(problem.collective) ? base_op_ : Op::none;
+    one.op = is_reducing(problem.collective) ? base_op_of(problem.collective) : Op::none;
     one.ranks = problem.ranks;
     one.ranks_as = sweep_.ranks_as;
     one.root = problem.root;
@@ -190,6 +201,10 @@ class Builder {
       for (const Op op : ops) {
         if (!op_exists(op, dtype)) {
           leave_out(left_out_, no_such_pair(dtype, op));
+          continue;
+        }
+        if (!takes_op(one.collective, op)) {
+          leave_out(left_out_, no_such_op(one.collective, op));
           continue;
         }
         const bool is_first_of_dtype = one.dtype != dtype || met.empty();

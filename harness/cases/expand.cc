@@ -148,6 +148,9 @@ class Expander {
     if (cell_.op != Op::none && !exists_(cell_.dtype, cell_.op)) {
       return leave_out(expansion_.left_out, no_such_pair(cell_.dtype, cell_.op));
     }
+    if (!takes_op(cell_.collective, cell_.op)) {
+      return leave_out(expansion_.left_out, no_such_op(cell_.collective, cell_.op));
+    }
     if (cell_.root >= cell_.ranks)
       return leave_out(expansion_.left_out, fmt::format("root {} on {} ranks", cell_.root, cell_.ranks));
     bool has_any = false;
@@ -181,7 +184,24 @@ class Expander {
 
 }  // namespace
 
+Status check_ops(std::span<const Collective> collectives, std::span<const Op> ops) {
+  std::vector<Collective> reducing;
+  std::ranges::copy_if(collectives, std::back_inserter(reducing), is_reducing);
+  for (const Op op : ops) {
+    const auto takes_it = [op](Collective collective) { return takes_op(collective, op); };
+    if (reducing.empty() || std::ranges::any_of(reducing, takes_it)) continue;
+    std::vector<std::string_view> others;
+    for (const Op other : all_ops()) {
+      if (takes_op(reducing.front(), other)) others.push_back(to_string(other));
+    }
+    return error(Code::invalid_argument, "op '{}': {}: allowed are {}", to_string(op), no_such_op(reducing.front(), op),
+                 fmt::join(others, " "));
+  }
+  return {};
+}
+
 Status check_pairs(const Sweep& sweep, PairExists exists) {
+  if (!sweep.ops.is_all) TUTTI_RETURN_IF_ERROR(check_ops(sweep.collectives, sweep.ops.values));
   const bool are_named = !sweep.dtypes.is_all && !sweep.ops.is_all;
   if (!are_named || std::ranges::none_of(sweep.collectives, is_reducing)) return {};
   for (const Dtype dtype : sweep.dtypes.values) {
@@ -201,6 +221,11 @@ Status check_pairs(const Sweep& sweep, PairExists exists) {
 std::string no_such_pair(Dtype dtype, Op op) {
   if (domain_of(op) == OpDomain::integers) return fmt::format("{} exists for integers only", to_string(op));
   return fmt::format("{} has no {}", to_string(dtype), to_string(op));
+}
+
+std::string no_such_op(Collective collective, Op op) {
+  return fmt::format("{} has no {}: nothing says by what the sum over some of the ranks is divided",
+                     to_string(collective), to_string(op));
 }
 
 void leave_out(std::vector<LeftOut>& left_out, std::string reason) {

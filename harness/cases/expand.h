@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,12 +36,16 @@ using PairExists = bool (*)(Dtype, Op);
 /// What the table of ops says.
 [[nodiscard]] bool pair_exists(Dtype dtype, Op op);
 
+/// Errors: invalid_argument naming an op that none of the collectives that reduce has, and those that the first one has.
+[[nodiscard]] Status check_ops(std::span<const Collective> collectives, std::span<const Op> ops);
 /// Errors: invalid_argument where the sweep names a dtype and an op, and a collective that reduces, and the pair does
-/// not exist: the ops that do.
+/// not exist: the ops that do; where it names an op: those of check_ops.
 [[nodiscard]] Status check_pairs(const Sweep& sweep, PairExists exists);
 
 /// "band exists for integers only".
 [[nodiscard]] std::string no_such_pair(Dtype dtype, Op op);
+/// "scan has no avg: ...".
+[[nodiscard]] std::string no_such_op(Collective collective, Op op);
 /// One cell more that is left out for this reason.
 void leave_out(std::vector<LeftOut>& left_out, std::string reason);
 

@@ -194,6 +194,12 @@ std::string_view meaning_of(Collective collective) {
     case Collective::all_to_all_v:
       return "Every rank gives one block of numbers for each rank, some longer than others. Each rank gets the blocks "
              "meant for it, each at the place that it chose for it.";
+    case Collective::scan:
+      return "Every rank gives a list of numbers. Each rank gets what its own list and those of the ranks before it "
+             "come to when they are combined, number by number.";
+    case Collective::exscan:
+      return "Every rank gives a list of numbers. Each rank gets what the lists of the ranks before it come to when "
+             "they are combined, number by number; the first one, which has none before it, gets nothing.";
   }
   return "";
 }

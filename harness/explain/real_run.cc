@@ -78,12 +78,12 @@ T expected_at(const Example& example, const std::vector<Bytes>& inputs, int rank
     std::memcpy(&element, inputs[static_cast<std::size_t>(from)].data() + index * sizeof(T), sizeof(T));
     return element;
   };
-  if (!origin.every_rank) return load(origin.rank);
+  if (!is_reducing(example.problem.collective)) return load(origin.first);
   const auto term = [&](int from) {
     return example.factors.empty() ? load(from) : scaled(load(from), example.factors[static_cast<std::size_t>(from)]);
   };
-  auto total = Accumulation<T>::load(term(0));
-  for (int from = 1; from < example.problem.ranks; ++from) total = combine<T>(total, term(from), example.op);
+  auto total = Accumulation<T>::load(term(origin.first));
+  for (int from = origin.first + 1; from <= origin.last; ++from) total = combine<T>(total, term(from), example.op);
   return finish<T>(total, example.op, example.problem.ranks);
 }
 

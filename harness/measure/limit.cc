@@ -18,18 +18,21 @@ constexpr std::int64_t kLine = 64;  ///< bytes; two ranks never write to one lin
 constexpr int kTrialSamples = 5;
 
 std::vector<Piece> sources_of(const Operation& operation, const Origin& origin) {
-  const auto piece = [&](int rank) {
-    const auto element = static_cast<std::int64_t>(size_of(operation.dtype));
-    return Piece{.rank = rank, .offset = operation.input_place(rank, origin.block).first * element};
-  };
-  if (!origin.every_rank) return {piece(origin.rank)};
   std::vector<Piece> sources;
-  for (int rank = 0; rank < operation.problem.ranks; ++rank) sources.push_back(piece(rank));
+  for (int rank = origin.first; rank <= origin.last; ++rank) {
+    const auto element = static_cast<std::int64_t>(size_of(operation.dtype));
+    sources.push_back({.rank = rank, .offset = operation.input_place(rank, origin.block).first * element});
+  }
   return sources;
+}
+
+bool continues_another(const Movement& movement) {
+  return std::ranges::any_of(movement.sources, &Piece::is_output);
 }
 
 /// Whose each movement is, where every rank's are as many bytes: those that write to it alone, or read from it alone.
 std::optional<std::vector<int>> owners_of(const std::vector<Movement>& all, int ranks) {
+  if (std::ranges::any_of(all, continues_another)) return {};  // whose bytes another rank would still be writing
   for (const auto side : {&Movement::destinations, &Movement::sources}) {
     std::vector<int> owners;
     std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks));
@@ -54,22 +57,42 @@ Movement slice_of(Movement whole, int rank, int ranks) {
   return whole;
 }
 
+/// Piece by piece of all movements, so that what one has written is in the cache when another one goes on from it.
+std::vector<Movement> in_pieces(const std::vector<Movement>& all) {
+  constexpr std::int64_t kPiece = 8192;  ///< bytes
+  std::vector<Movement> pieces;
+  for (std::int64_t begin = 0; begin < all.front().bytes; begin += kPiece) {
+    for (Movement piece : all) {
+      piece.bytes = std::min(kPiece, piece.bytes - begin);
+      for (Piece& place : piece.sources) place.offset += begin;
+      for (Piece& place : piece.destinations) place.offset += begin;
+      pieces.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
 }  // namespace
 
 std::vector<Movement> least_movements(const Cell& cell) {
   const Operation operation = operation_of(cell, 0);  // no data: any seed
   const Problem& problem = operation.problem;
   const auto element = static_cast<std::int64_t>(size_of(cell.dtype));
-  std::map<std::tuple<bool, int, int>, std::size_t> known;  // by origin
+  std::map<std::tuple<int, int, int>, std::size_t> known;  // by origin
   std::vector<Movement> all;
   for (int rank = 0; rank < problem.ranks; ++rank) {
     for (int block = 0; block < output_blocks(problem, rank); ++block) {
       const Place place = operation.output_place(rank, block);
       if (place.count == 0) continue;
       const Origin origin = origin_of(problem, rank, block);
-      const auto [entry, is_new] =
-          known.try_emplace({origin.every_rank, origin.every_rank ? 0 : origin.rank, origin.block}, all.size());
-      if (is_new) all.push_back({.sources = sources_of(operation, origin), .bytes = place.count * element});
+      const auto [entry, is_new] = known.try_emplace({origin.first, origin.last, origin.block}, all.size());
+      if (is_new) {
+        all.push_back({.sources = sources_of(operation, origin), .bytes = place.count * element});
+        // What the ranks but the last one come to is read where it was written.
+        const auto shorter = known.find({origin.first, origin.last - 1, origin.block});
+        std::vector<Piece>& sources = all.back().sources;
+        if (shorter != known.end()) sources = {all[shorter->second].destinations.front(), sources.back()};
+      }
       all[entry->second].destinations.push_back({.rank = rank, .is_output = true, .offset = place.first * element});
     }
   }
@@ -88,12 +111,13 @@ std::vector<Movement> share_of(const Cell& cell, int rank) {
       share.push_back(all[i]);
     }
   }
-  return share;
+  return std::ranges::any_of(share, continues_another) ? in_pieces(share) : share;
 }
 
 std::optional<Case> limit_of(const Cell& cell) {
   const Collective base = base_of(cell.collective);
-  const bool overwrites = cell.is_in_place && (base == Collective::all_to_all || base == Collective::sendrecv);
+  const bool overwrites = cell.is_in_place && (base == Collective::all_to_all || base == Collective::sendrecv ||
+                                               base == Collective::exscan);
   if (base == Collective::barrier || base == Collective::pingpong || overwrites || cell.bytes == 0) return {};
   Case one;
   static_cast<Cell&>(one) = cell;

@@ -2,7 +2,7 @@
 // The machine's limit: the least data movement that does what a collective means, by as many ranks, without any
 // synchronisation. Every input block that somebody needs is read once, reduced with its likes, and written to all the
 // places where it belongs; who moves what is divided evenly among the ranks. Each byte that a rank writes depends on
-// inputs only, so nobody need wait for anybody, and when all are done the outputs are right: the limit is measured,
+// inputs, and on what it has written itself, only, so nobody need wait for anybody, and when all are done the outputs are right: the limit is measured,
 // interleaved and verified as any backend is.
 //
 // Its buffers are shared memory, whatever the cell's are: a rank cannot read another's private memory, and what a
@@ -46,7 +46,7 @@ struct Movement {
 [[nodiscard]] std::vector<Movement> share_of(const Cell& cell, int rank);
 
 /// The case that measures a cell's limit; nullopt where there is none: nothing is moved (barrier), ranks take turns
-/// (pingpong), or what is read is overwritten meanwhile (all_to_all and sendrecv in place).
+/// (pingpong), or what is read is overwritten meanwhile (all_to_all, sendrecv and exscan in place).
 [[nodiscard]] std::optional<Case> limit_of(const Cell& cell);
 /// `cell` and its limit, where it has one and the machine has memory for both.
 [[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell, CacheState cache = CacheState::hot);

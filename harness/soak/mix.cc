@@ -86,7 +86,9 @@ SoakOperation Mix::at(std::int64_t index, int group_ranks) const {
   drawn.what.dtype = all_dtypes()[draw(index, dtype, all_dtypes().size())];
   if (is_reducing(problem.collective)) {
     std::vector<Op> ops = all_ops();
-    std::erase_if(ops, [&](Op each) { return !supports_inputs(drawn.what.dtype, each, group_ranks).is_ok(); });
+    std::erase_if(ops, [&](Op each) {
+      return !supports_inputs(drawn.what.dtype, each, group_ranks).is_ok() || !takes_op(problem.collective, each);
+    });
     drawn.what.op = ops[draw(index, op, ops.size())];
   }
   const Count most = kMostSoakBytes / static_cast<Count>(size_of(drawn.what.dtype));

@@ -18,18 +18,18 @@ constexpr int kMostRanksForSets = 6;  // up to here, every set of ranks may have
 
 using Ranks = std::vector<int>;
 
-/// Sets of so many of the ranks.
-std::vector<Ranks> sets_of(int size, int ranks) {
+/// Sets of so many of the ranks that contribute.
+std::vector<Ranks> sets_of(int size, const Origin& origin) {
   std::vector<Ranks> sets;
   if (size == 1) {
-    for (int rank = 0; rank < ranks; ++rank) sets.push_back({rank});
+    for (int rank = origin.first; rank <= origin.last; ++rank) sets.push_back({rank});
     return sets;
   }
-  for (unsigned mask = 0; mask < 1U << static_cast<unsigned>(ranks); ++mask) {
+  for (unsigned mask = 0; mask < 1U << static_cast<unsigned>(origin.ranks()); ++mask) {
     if (std::popcount(mask) != size) continue;
     Ranks& set = sets.emplace_back();
-    for (int rank = 0; rank < ranks; ++rank) {
-      if ((mask >> static_cast<unsigned>(rank) & 1U) != 0) set.push_back(rank);
+    for (int i = 0; i < origin.ranks(); ++i) {
+      if ((mask >> static_cast<unsigned>(i) & 1U) != 0) set.push_back(origin.first + i);
     }
   }
   return sets;
@@ -109,12 +109,13 @@ class Suspect::Columns {
 
 template <class T>
 std::string Suspect::contribution_of(bool roundly) const {
-  const int ranks = operation_.problem.ranks;
-  if (ranks < 2) return {};
+  const Origin from = origin();
+  const int ranks = from.ranks();
+  if (operation_.problem.ranks < 2) return {};
   const Columns<T> columns(*this, roundly);
   const auto with = [&](const Ranks& set, int times, int back) {
     return columns.are_explained_by([&, times, back](std::size_t s, std::vector<T>& values) {
-      for (int rank = 0; rank < ranks; ++rank) {
+      for (int rank = from.first; rank <= from.last; ++rank) {
         if (!has(set, rank)) values.push_back(columns.at(s, rank));
       }
       for (int i = 0; i < times; ++i) {
@@ -127,11 +128,11 @@ std::string Suspect::contribution_of(bool roundly) const {
     // Few or coarse samples may fit several ranks: all are named. Of sets the first.
     Ranks missing, doubled;
     std::vector<Ranks> stale(kOldest + 1);
-    for (const Ranks& set : sets_of(size, ranks)) {
+    for (const Ranks& set : sets_of(size, from)) {
       const auto note = [&](Ranks& fitting) {
         if (size == 1 || fitting.empty()) fitting.insert(fitting.end(), set.begin(), set.end());
       };
-      if (size < std::max(2, ranks - 1) && with(set, 0, 0)) note(missing);  // all but one: one_input
+      if (size < std::max(std::min(ranks, 2), ranks - 1) && with(set, 0, 0)) note(missing);  // all but one: one_input
       if (with(set, 2, 0)) note(doubled);
       for (int back = 1; back <= (is_telling() ? kOldest : 1); ++back) {
         if (with(set, 1, back)) note(stale[static_cast<std::size_t>(back)]);
@@ -156,8 +157,24 @@ std::string Suspect::contribution_of(bool roundly) const {
 }
 
 template <class T>
+std::string Suspect::other_prefix_of() const {
+  const Origin right = origin();
+  const Columns<T> columns(*this, false);
+  for (int last = right.first; last < operation_.problem.ranks; ++last) {
+    const bool fits = columns.are_explained_by([&](std::size_t s, std::vector<T>& values) {
+      for (int rank = right.first; rank <= last; ++rank) values.push_back(columns.at(s, rank));
+    });
+    if (last == right.last || !fits) continue;
+    return fmt::format("holds what ranks {} to {} come to, instead of ranks {} to {}", right.first, last, right.first,
+                       right.last);
+  }
+  return {};
+}
+
+template <class T>
 std::string Suspect::flipped_on_the_way_of() const {
-  const int ranks = operation_.problem.ranks;
+  const Origin from = origin();
+  const int ranks = from.ranks();
   if (samples_.size() != 1) return {};
   const Columns<T> columns(*this, false);
   const auto partial = [&](const Ranks& set) {
@@ -166,12 +183,12 @@ std::string Suspect::flipped_on_the_way_of() const {
     return Accumulation<T>::store(total);
   };
   for (int size = 1; size <= (ranks <= kMostRanksForSets ? ranks : 1); ++size) {
-    for (const Ranks& set : sets_of(size, ranks)) {
+    for (const Ranks& set : sets_of(size, from)) {
       const std::uint64_t right = bits_of(partial(set));
       for (unsigned bit = 0; bit < 8 * sizeof(T); ++bit) {
         const bool fits = columns.are_explained_by([&](std::size_t, std::vector<T>& values) {
           values.push_back(value_of<T>(right ^ (std::uint64_t{1} << bit)));
-          for (int rank = 0; rank < ranks; ++rank) {
+          for (int rank = from.first; rank <= from.last; ++rank) {
             if (!has(set, rank)) values.push_back(columns.at(0, rank));
           }
         });
@@ -186,6 +203,10 @@ std::string Suspect::flipped_on_the_way_of() const {
 
 std::string Suspect::contribution() const {
   return visit_dtype(operation_.dtype, [&]<class T>(std::type_identity<T>) { return contribution_of<T>(false); });
+}
+
+std::string Suspect::other_prefix() const {
+  return visit_dtype(operation_.dtype, [&]<class T>(std::type_identity<T>) { return other_prefix_of<T>(); });
 }
 
 std::string Suspect::contribution_roundly() const {

@@ -27,8 +27,8 @@ Diagnosis not_written(const Operation& operation, int rank, const WrongOutput& w
     are_last &= std::ranges::any_of(wrong_output.wrong, [last](const WrongElement& one) { return one.index == last; });
     const bool is_all_of_it = result.wrong == place.count && result.first_bad == place.first && result.last_bad == last;
     const Origin origin = origin_of(operation.problem, rank, block);
-    if (is_all_of_it && blocks > 1 && !origin.every_rank) {
-      return {fmt::format("block {} was not written: rank {}'s contribution is missing", block, origin.rank), true};
+    if (is_all_of_it && blocks > 1 && !is_reducing(operation.problem.collective)) {
+      return {fmt::format("block {} was not written: rank {}'s contribution is missing", block, origin.first), true};
     }
   }
   if (are_last && result.wrong == filled) {
@@ -58,7 +58,7 @@ Diagnosis diagnose(const Operation& operation, int rank, const WrongOutput& wron
     std::string text = rounded_cause(suspect);
     return {.text = text, .is_cause = !text.empty()};
   }
-  const bool reduces = origin_of(operation.problem, rank, suspect.block()).every_rank;
+  const bool reduces = is_reducing(operation.problem.collective);
   std::string text;
   const auto otherwise = [&](bool asks, std::string (Suspect::*hypothesis)() const) {
     if (asks && text.empty()) text = (suspect.*hypothesis)();
@@ -70,6 +70,7 @@ Diagnosis diagnose(const Operation& operation, int rank, const WrongOutput& wron
   otherwise(reduces, &Suspect::undivided);
   otherwise(reduces, &Suspect::one_input);
   otherwise(reduces, &Suspect::contribution);
+  otherwise(is_prefix(operation.problem.collective), &Suspect::other_prefix);
   otherwise(true, &Suspect::swapped_parts);
   otherwise(true, &Suspect::other_count);
   otherwise(!reduces, &Suspect::other_root);

@@ -12,21 +12,21 @@ namespace {
 
 constexpr std::size_t kRememberedBytes = std::size_t{4} << 20U;
 
-/// One chunk of a reduced block, from element `first` of input block `block` on.
+/// One chunk of a reduced block, from element `first` of the input blocks on.
 template <class T>
-void reduce_chunk(std::span<std::byte> bytes, const Operation& operation, int block, Count first) {
+void reduce_chunk(std::span<std::byte> bytes, const Operation& operation, const Origin& origin, Count first) {
   using A = Accumulation<T>;
   const std::size_t elements = bytes.size() / sizeof(T);
   std::array<T, Oracle::kChunk> input;
   std::array<typename A::Type, Oracle::kChunk> total;
   const Op op = operation.op;
-  for (int rank = 0; rank < operation.problem.ranks; ++rank) {
+  for (int rank = origin.first; rank <= origin.last; ++rank) {
     fill_input(std::as_writable_bytes(std::span(input)).first(bytes.size()), input_of(operation, rank),
-               operation.input_place(rank, block).first + first);
+               operation.input_place(rank, origin.block).first + first);
     if (op == Op::premul_sum) {
       for (std::size_t i = 0; i < elements; ++i) input[i] = scaled(input[i], factor_of(rank));
     }
-    if (rank == 0) {
+    if (rank == origin.first) {
       for (std::size_t i = 0; i < elements; ++i) total[i] = A::load(input[i]);
     } else {
       visit_op(op, [&]<Op known>(std::integral_constant<Op, known>) {
@@ -59,15 +59,15 @@ InputSpec input_of(const Operation& operation, int rank) {
 void fill_expected(std::span<std::byte> bytes, const Operation& operation, const BlockPart& part) {
   const Origin origin = origin_of(operation.problem, part.rank, part.block);
   Count first = part.first;
-  if (!origin.every_rank || operation.is_copy()) {
-    const int from = origin.every_rank ? 0 : origin.rank;
-    return fill_input(bytes, input_of(operation, from), operation.input_place(from, origin.block).first + first);
+  if (operation.is_copy_of(origin.ranks())) {
+    const Count from = operation.input_place(origin.first, origin.block).first;
+    return fill_input(bytes, input_of(operation, origin.first), from + first);
   }
   const std::size_t chunk_bytes = Oracle::kChunk * size_of(operation.dtype);
   while (!bytes.empty()) {
     const std::span<std::byte> chunk = bytes.first(std::min(bytes.size(), chunk_bytes));
     visit_dtype(operation.dtype,
-                [&]<class T>(std::type_identity<T>) { reduce_chunk<T>(chunk, operation, origin.block, first); });
+                [&]<class T>(std::type_identity<T>) { reduce_chunk<T>(chunk, operation, origin, first); });
     bytes = bytes.subspan(chunk.size());
     first += Oracle::kChunk;
   }
@@ -78,15 +78,16 @@ std::span<const std::byte> Oracle::expect(const BlockPart& part, Count elements)
   const Count count = operation_.output_place(part.rank, part.block).count;
   const std::size_t block_bytes = static_cast<std::size_t>(count) * size_of(operation_.dtype);
   const Origin origin = origin_of(operation_.problem, part.rank, part.block);
-  if (origin.every_rank && block_bytes <= kRememberedBytes) return remembered(part, origin.block, elements);
+  const bool reduces = is_reducing(operation_.problem.collective);
+  if (reduces && block_bytes <= kRememberedBytes) return remembered(part, origin, elements);
   chunk_.resize(static_cast<std::size_t>(elements) * size_of(operation_.dtype));
   fill_expected(chunk_, operation_, part);
   return chunk_;
 }
 
-std::span<const std::byte> Oracle::remembered(const BlockPart& part, int input_block, Count elements) {
-  if (remembered_block_ != input_block) {
-    remembered_block_ = input_block;
+std::span<const std::byte> Oracle::remembered(const BlockPart& part, const Origin& origin, Count elements) {
+  if (remembered_ != origin) {
+    remembered_ = origin;
     const Count count = operation_.output_place(part.rank, part.block).count;
     block_.resize(static_cast<std::size_t>(count) * size_of(operation_.dtype));
     is_known_.assign(static_cast<std::size_t>((count + kChunk - 1) / kChunk), false);

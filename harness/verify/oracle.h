@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,9 +56,11 @@ struct Operation {
   [[nodiscard]] bool is_rounded() const { return harness::is_rounded(values, dtype, op); }
   /// Whether any NaN is right where one is expected: not where every bit is kept.
   [[nodiscard]] bool is_any_nan_right() const { return values == Values::special && op != Op::none && !is_copy(); }
-  /// Whether the result is one rank's input, bit for bit: also of a reduction on one rank that needs no arithmetic.
-  [[nodiscard]] bool is_copy() const {
-    return op == Op::none || (problem.ranks == 1 && op != Op::avg && op != Op::premul_sum);
+  /// Whether results are inputs, bit for bit: also of a reduction on one rank that needs no arithmetic.
+  [[nodiscard]] bool is_copy() const { return is_copy_of(problem.ranks); }
+  /// Whether a result to which so many ranks contribute is one rank's input.
+  [[nodiscard]] bool is_copy_of(int ranks) const {
+    return op == Op::none || (ranks == 1 && op != Op::avg && op != Op::premul_sum);
   }
 };
 
@@ -89,13 +92,13 @@ class Oracle {
   [[nodiscard]] std::span<const std::byte> expect(const BlockPart& part, Count elements);
 
  private:
-  std::span<const std::byte> remembered(const BlockPart& part, int input_block, Count elements);
+  std::span<const std::byte> remembered(const BlockPart& part, const Origin& origin, Count elements);
 
   Operation operation_;
   std::vector<std::byte> chunk_;
   std::vector<std::byte> block_;  // of the block that is remembered
   std::vector<bool> is_known_;    // per chunk of block_
-  int remembered_block_ = -1;     // the input block that was reduced
+  std::optional<Origin> remembered_;  // what was reduced
 };
 
 }  // namespace tutti::harness

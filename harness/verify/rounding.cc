@@ -90,17 +90,17 @@ double ulp_of(double value) {
 }
 
 template <class T>
-void fill_references(std::span<Reference> references, const Operation& operation, int block, Count first) {
+void fill_references(std::span<Reference> references, const Operation& operation, const Origin& origin, Count first) {
   const Op op = operation.op;
-  const int ranks = operation.problem.ranks;
+  const int ranks = origin.ranks();
   std::vector<T> input(references.size());
   std::vector<Exact> exact;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = origin.first; rank <= origin.last; ++rank) {
     fill_input(std::as_writable_bytes(std::span(input)), input_of(operation, rank),
-               operation.input_place(rank, block).first + first);
+               operation.input_place(rank, origin.block).first + first);
     for (std::size_t i = 0; i < input.size(); ++i) {
       const double value = number(op == Op::premul_sum ? scaled(input[i], factor_of(rank)) : input[i]);
-      if (rank == 0) {
+      if (rank == origin.first) {
         exact.emplace_back(value);
       } else {
         op == Op::prod ? exact[i].multiply(value) : exact[i].add(value);
@@ -151,7 +151,7 @@ void fill_reference(std::span<Reference> references, const Operation& operation,
   TUTTI_ASSERT(operation.is_rounded(), "{} of {}", to_string(operation.op), to_string(operation.dtype));
   const Origin origin = origin_of(operation.problem, part.rank, part.block);
   visit_dtype(operation.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (!std::is_integral_v<T>) fill_references<T>(references, operation, origin.block, part.first);
+    if constexpr (!std::is_integral_v<T>) fill_references<T>(references, operation, origin, part.first);
   });
 }
 

@@ -3,8 +3,8 @@
 //
 // A reduction of them has one result in whatever order and grouping ranks are added, by the rules of impl/collective,
 // but for the bits of a NaN: in each element at most two ranks, drawn anew from element to element, have a value that
-// counts, and all others have one that changes nothing wherever it is added. (min and max need no such care: all ranks
-// draw.) Left out is what the rules leave to the order:
+// counts, and all others have one that changes nothing wherever it is added, also where a scan adds some of the ranks
+// only. (min and max need no such care: all ranks draw.) Left out is what the rules leave to the order:
 // - avg of 8 and 16 bits, where one MOVE divides before it rounds and ranks that add in turn round before: what
 //   overflows or is rounded; and of f8e5m2 infinities too, which a first addition makes 57344;
 // - f8e5m2: infinity less infinity and infinity times 0, for the same reason. f8e4m3 has no infinity.
@@ -73,20 +73,20 @@ std::vector<SpecialElement<T>> special_sums(Op op) {
   const auto minus = [](T value) { return S::negative(value); };
   std::vector<SpecialElement<T>> columns{{minus_zero, minus_zero, minus_zero},
                                          {zero, minus_zero, minus_zero},
-                                         {S::nan(), one, one},
-                                         {S::signalling_nan(), minus(one), one},
+                                         {S::nan(), one, zero},
+                                         {S::signalling_nan(), minus(one), zero},
                                          {S::least(), S::twice_the_least(), zero},
                                          {S::largest_subnormal(), S::least(), zero},
                                          {S::least_normal(), minus(S::least()), zero},
                                          {S::least(), minus(S::least()), zero}};
   const auto add = [&](std::initializer_list<SpecialElement<T>> more) { columns.insert(columns.end(), more); };
   if (S::kHasInfinity && (op != Op::avg || !S::kSaturates)) {
-    add({{infinity, one, one},
-         {minus(infinity), minus(one), one},
-         {infinity, infinity, one},
-         {infinity, S::nan(), one}});
+    add({{infinity, one, zero},
+         {minus(infinity), minus(one), zero},
+         {infinity, infinity, zero},
+         {infinity, S::nan(), zero}});
   }
-  if (!S::kSaturates) add({{infinity, minus(infinity), one}});
+  if (!S::kSaturates) add({{infinity, minus(infinity), zero}});
   if (op != Op::avg || S::kIsWide) {
     add({{S::largest(), S::largest(), zero},
          {minus(S::largest()), minus(S::largest()), zero},

@@ -104,7 +104,7 @@ std::uint64_t Suspect::input(const Operation& operation, int rank, Count element
 
 bool Suspect::holds_input(const Origin& origin) const {
   return is_explained_by(
-      [&](Count i) { return input(operation_, origin.rank, element_of(origin.rank, origin.block, i)); });
+      [&](Count i) { return input(operation_, origin.first, element_of(origin.first, origin.block, i)); });
 }
 
 bool Suspect::output_holds(Count index, int block, Count element) const {
@@ -140,7 +140,7 @@ std::string Suspect::undivided() const {
 std::string Suspect::one_input() const {
   for (int offset = 0; offset < operation_.problem.ranks; ++offset) {
     const int rank = (rank_ + offset) % operation_.problem.ranks;  // its own first
-    if (holds_input({.every_rank = false, .rank = rank, .block = reduced_block()})) {
+    if (holds_input(from_one(rank, reduced_block()))) {
       return fmt::format("holds the input of rank {}, reduced with no other", rank);
     }
   }
@@ -155,7 +155,7 @@ std::string Suspect::other_count() const {
       const auto at = block_at(other, rank_, place_.first + sample.index);
       if (!at) return sample.actual == poison_bits(operation_.dtype, operation_.salt, place_.first + sample.index);
       const Origin origin = origin_of(other.problem, rank_, at->block);
-      const int from = origin.every_rank ? rank_ : origin.rank;
+      const int from = is_reducing(operation_.problem.collective) ? rank_ : origin.first;
       // What it reads after the end of an input may be anything.
       if (other.input_place(from, origin.block).first + at->element >= operation_.input_elements(from)) return true;
       ++known;
@@ -196,10 +196,10 @@ std::string Suspect::other_block() const {
   for (int rank = 0; rank < ranks; ++rank) {
     for (int block = 0; block < std::max(1, input_blocks(operation_.problem, rank)); ++block) {
       if (ranks > kMostRanksForPairs && rank != rank_ && block != block_) continue;
-      if (!holds_input({.every_rank = false, .rank = rank, .block = block})) continue;
+      if (!holds_input(from_one(rank, block))) continue;
       const Origin right = origin_of(operation_.problem, rank_, block_);
       return fmt::format("block {} holds input block {} of rank {} instead of input block {} of rank {}", block_, block,
-                         rank, right.block, right.rank);
+                         rank, right.block, right.first);
     }
   }
   return {};

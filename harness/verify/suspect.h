@@ -39,6 +39,7 @@ class Suspect {
   [[nodiscard]] std::string stale() const;
   [[nodiscard]] std::string contribution() const;  ///< contributions.cc
   [[nodiscard]] std::string contribution_roundly() const;
+  [[nodiscard]] std::string other_prefix() const;  ///< contributions.cc
   [[nodiscard]] std::string undivided() const;
   [[nodiscard]] std::string one_input() const;
   [[nodiscard]] std::string other_count() const;
@@ -62,7 +63,8 @@ class Suspect {
   /// Whether the samples are so many that one cause which explains them among many is no coincidence.
   [[nodiscard]] bool is_telling() const;
   /// The input block that is reduced to the suspect one.
-  [[nodiscard]] int reduced_block() const { return origin_of(operation_.problem, rank_, block_).block; }
+  [[nodiscard]] int reduced_block() const { return origin().block; }
+  [[nodiscard]] Origin origin() const { return origin_of(operation_.problem, rank_, block_); }
   [[nodiscard]] std::uint64_t expected(const Operation& operation, int block, Count element) const;
   [[nodiscard]] std::uint64_t input(const Operation& operation, int rank, Count element) const;
   [[nodiscard]] bool holds_input(const Origin& origin) const;
@@ -79,6 +81,8 @@ class Suspect {
   class Columns;
   template <class T>
   [[nodiscard]] std::string contribution_of(bool roundly) const;
+  template <class T>
+  [[nodiscard]] std::string other_prefix_of() const;
   template <class T>
   [[nodiscard]] std::string flipped_on_the_way_of() const;
 

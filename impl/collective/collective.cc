@@ -93,6 +93,18 @@ constexpr std::array kMeanings{
             .is_divided = true,
             .is_in_all = false,
             .base = Collective::all_to_all},
+    Meaning{.id = Collective::scan,
+            .name = "scan",
+            .is_reducing = true,
+            .is_rooted = false,
+            .is_divided = false,
+            .is_in_all = false},
+    Meaning{.id = Collective::exscan,
+            .name = "exscan",
+            .is_reducing = true,
+            .is_rooted = false,
+            .is_divided = false,
+            .is_in_all = false},
 };
 
 /// Of a pair in pingpong, who begins; the last of an odd number of ranks has nobody to play with.
@@ -133,6 +145,8 @@ Result<Collective> parse_collective(std::string_view name) {
 }
 
 bool is_reducing(Collective collective) { return meaning(collective).is_reducing; }
+bool is_prefix(Collective collective) { return collective == Collective::scan || collective == Collective::exscan; }
+bool takes_op(Collective collective, Op op) { return op != Op::avg || !is_prefix(collective); }
 bool is_rooted(Collective collective) { return meaning(collective).is_rooted; }
 bool has_data(Collective collective) { return collective != Collective::barrier; }
 bool is_divided(Collective collective) { return meaning(collective).is_divided; }
@@ -146,6 +160,8 @@ int input_blocks(const Problem& problem, int rank) {
     case Collective::all_gather:
     case Collective::sendrecv:
     case Collective::all_gather_v:
+    case Collective::scan:
+    case Collective::exscan:
       return 1;
     case Collective::pingpong:
       return begins(rank) ? 1 : 0;
@@ -175,7 +191,10 @@ int output_blocks(const Problem& problem, int rank) {
     case Collective::sendrecv:
     case Collective::pingpong:
     case Collective::reduce_scatter_v:
+    case Collective::scan:
       return 1;
+    case Collective::exscan:
+      return rank > 0 ? 1 : 0;
     case Collective::reduce:
       return rank == problem.root ? 1 : 0;
     case Collective::gather:
@@ -196,27 +215,31 @@ Origin origin_of(const Problem& problem, int rank, int block) {
   switch (problem.collective) {
     case Collective::reduce:
     case Collective::all_reduce:
-      return {.every_rank = true, .rank = 0, .block = block};
+      return {.first = 0, .last = problem.ranks - 1, .block = block};
     case Collective::reduce_scatter:
     case Collective::reduce_scatter_v:
-      return {.every_rank = true, .rank = 0, .block = rank};
+      return {.first = 0, .last = problem.ranks - 1, .block = rank};
     case Collective::broadcast:
-      return {.every_rank = false, .rank = problem.root, .block = block};
+      return from_one(problem.root, block);
     case Collective::gather:
     case Collective::gather_v:
     case Collective::all_gather:
     case Collective::all_gather_v:
-      return {.every_rank = false, .rank = block, .block = 0};
+      return from_one(block, 0);
     case Collective::scatter:
     case Collective::scatter_v:
-      return {.every_rank = false, .rank = problem.root, .block = rank};
+      return from_one(problem.root, rank);
     case Collective::all_to_all:
     case Collective::all_to_all_v:
-      return {.every_rank = false, .rank = block, .block = rank};
+      return from_one(block, rank);
     case Collective::sendrecv:
-      return {.every_rank = false, .rank = (rank + problem.ranks - 1) % problem.ranks, .block = block};
+      return from_one((rank + problem.ranks - 1) % problem.ranks, block);
     case Collective::pingpong:
-      return {.every_rank = false, .rank = begins(rank) ? rank : rank - 1, .block = block};
+      return from_one(begins(rank) ? rank : rank - 1, block);
+    case Collective::scan:
+      return {.first = 0, .last = rank, .block = block};
+    case Collective::exscan:
+      return {.first = 0, .last = rank - 1, .block = block};
     case Collective::barrier:
       break;
   }
@@ -274,6 +297,8 @@ double bus_factor(const Problem& problem) {
     case Collective::broadcast:
     case Collective::reduce:
     case Collective::sendrecv:
+    case Collective::scan:
+    case Collective::exscan:
       return 1.0;
     case Collective::pingpong:
       return 2.0;

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "impl/types/op.h"
 #include "impl/types/status.h"
 
 namespace tutti {
@@ -31,12 +32,14 @@ enum class Collective : std::uint8_t {
   all_gather_v,
   scatter_v,
   reduce_scatter_v,
-  all_to_all_v
+  all_to_all_v,
+  scan,
+  exscan
 };
 
 /// The collectives of `all`, in the order in which it runs them.
 [[nodiscard]] std::span<const Collective> all_collectives();
-/// Those, and then those that run only by name: pingpong and the v forms.
+/// Those, and then those that run only by name: pingpong, the v forms, scan and exscan.
 [[nodiscard]] std::span<const Collective> every_collective();
 /// The collective with equal blocks that a v form is of; any other is its own base.
 [[nodiscard]] Collective base_of(Collective collective);
@@ -56,6 +59,11 @@ struct Problem {
 };
 
 [[nodiscard]] bool is_reducing(Collective collective);  ///< has an op
+/// Whether a collective that has an op can have this one. scan and exscan have no avg: nobody says by what the sum over
+/// some of the ranks is divided.
+[[nodiscard]] bool takes_op(Collective collective, Op op);
+/// What a rank gets comes from the ranks before it: scan and exscan.
+[[nodiscard]] bool is_prefix(Collective collective);
 [[nodiscard]] bool is_rooted(Collective collective);    ///< has a root
 [[nodiscard]] bool has_data(Collective collective);     ///< false for barrier only
 /// The larger of its buffers holds one block per rank; otherwise one block.
@@ -65,13 +73,18 @@ struct Problem {
 [[nodiscard]] int input_blocks(const Problem& problem, int rank);
 [[nodiscard]] int output_blocks(const Problem& problem, int rank);
 
-/// Where an output block comes from: block `block` of one rank's input, or of every rank's, reduced in rank order by
-/// the op (`every_rank`; `rank` is then unused).
+/// Where an output block comes from: block `block` of the inputs of the ranks `first` to `last`, reduced in rank order by
+/// the op. Where nothing is reduced, `first` is `last`.
 struct Origin {
-  bool every_rank;
-  int rank;
+  int first;
+  int last;
   int block;
+
+  [[nodiscard]] int ranks() const { return last - first + 1; }
+  [[nodiscard]] bool has(int rank) const { return first <= rank && rank <= last; }
+  bool operator==(const Origin&) const = default;
 };
+[[nodiscard]] inline Origin from_one(int rank, int block) { return {.first = rank, .last = rank, .block = block}; }
 [[nodiscard]] Origin origin_of(const Problem& problem, int rank, int block);
 
 /// In place, the smaller of `rank`'s input and output is a block of the larger: input block 0 lies so many blocks after
@@ -89,8 +102,9 @@ struct Origin {
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element when divided.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);
 
-/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast, reduce and sendrecv, 2 for pingpong, whose
-/// bytes cross twice, 0 for barrier, (P-1)/P otherwise. Source: nccl-tests, doc/PERFORMANCE.md; it has no pingpong.
+/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast, reduce, sendrecv, scan and exscan, 2 for
+/// pingpong, whose bytes cross twice, 0 for barrier, (P-1)/P otherwise. Source: nccl-tests, doc/PERFORMANCE.md; it has no
+/// pingpong, scan and exscan.
 [[nodiscard]] double bus_factor(const Problem& problem);
 
 }  // namespace tutti

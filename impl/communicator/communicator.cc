@@ -94,6 +94,30 @@ Status Communicator::all_to_all(const void* input, void* output, Count count, Dt
                             .buffers = buffers});
 }
 
+Status Communicator::scan(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
+                       Buffers buffers) {
+  return run_where_it_lies({.collective = Collective::scan,
+                            .dtype = dtype,
+                            .op = reduction.op,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .factor = reduction.factor,
+                            .buffers = buffers});
+}
+
+Status Communicator::exscan(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
+                         Buffers buffers) {
+  return run_where_it_lies({.collective = Collective::exscan,
+                            .dtype = dtype,
+                            .op = reduction.op,
+                            .count = count,
+                            .input = input,
+                            .output = output,
+                            .factor = reduction.factor,
+                            .buffers = buffers});
+}
+
 Status Communicator::send(const void* buffer, Count count, Dtype dtype, int peer) {
   TUTTI_ASSIGN_OR_RETURN(Work work, post_send(buffer, count, dtype, peer));
   return work.wait();

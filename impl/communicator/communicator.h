@@ -215,6 +215,13 @@ class Communicator {
                         Buffers buffers = Buffers::private_);
   /// Block q of input[P * count] to block r of rank q's output[P * count]. In place: input == output.
   Status all_to_all(const void* input, void* output, Count count, Dtype dtype, Buffers buffers = Buffers::private_);
+  /// The input[count] of the ranks up to r, reduced, to output[count]. In place: input == output. No op avg.
+  Status scan(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
+              Buffers buffers = Buffers::private_);
+  /// The input[count] of the ranks before r, reduced, to output[count]; the output of rank 0 is not looked at. In place:
+  /// input == output on every rank. No op avg.
+  Status exscan(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
+                Buffers buffers = Buffers::private_);
   Status barrier();
 
   // v forms: block b of a divided buffer is counts[b] elements from displacements[b] on; without displacements each

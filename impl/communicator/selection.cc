@@ -67,6 +67,14 @@ constexpr std::array kTable{
     Row{Collective::all_to_all_v, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
     Row{Collective::sendrecv, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
     Row{Collective::pingpong, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::scan, std::nullopt, Crowding::any, 128, 2048, "one_shot"},
+    Row{Collective::scan, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::scan, std::nullopt, Crowding::any, kAnyRanks, 65536, "recursive_doubling"},
+    Row{Collective::scan, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "chain"},
+    Row{Collective::exscan, std::nullopt, Crowding::any, 128, 2048, "one_shot"},
+    Row{Collective::exscan, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::exscan, std::nullopt, Crowding::any, kAnyRanks, 65536, "recursive_doubling"},
+    Row{Collective::exscan, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "chain"},
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},
 };
 

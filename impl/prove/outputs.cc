@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/prove/outputs.h"
 
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "impl/prove/walk.h"
 
@@ -12,7 +14,6 @@ namespace {
 template <class Lane>
 typename Lane::Value expected(const Lane& lane, const Layout& layout, Op op, int rank, int block) {
   const Origin origin = origin_of(layout.problem(), rank, block);
-  const int first = origin.every_rank ? 0 : origin.rank;
   const auto distance = [&](int from) {
     return layout.input_block(from, origin.block).offset - layout.output_block(rank, block).offset;
   };
@@ -22,9 +23,9 @@ typename Lane::Value expected(const Lane& lane, const Layout& layout, Op op, int
     if (!layout.has_equal_blocks()) lane.shift(value, distance(from));
     return value;
   };
-  typename Lane::Value value = contribution(first);
-  for (int r = 1; origin.every_rank && r < layout.ranks(); ++r) lane.combine(value, contribution(r));
-  if (layout.has_equal_blocks()) lane.shift(value, distance(first));  // the same for all
+  typename Lane::Value value = contribution(origin.first);
+  for (int r = origin.first + 1; r <= origin.last; ++r) lane.combine(value, contribution(r));
+  if (layout.has_equal_blocks()) lane.shift(value, distance(origin.first));  // the same for all
   return value;
 }
 
@@ -123,9 +124,10 @@ void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>&
   const Op op = set.plans.front().header().op;
   const bool divides = op == Op::avg && problem.ranks > 1;
   std::optional<Explanation> explanation;
-  std::optional<HashLane::Value> reduced;  // of all ranks' input block `reduced_block`
-  int reduced_block = -1;
-  std::vector<int> first_holder(static_cast<std::size_t>(problem.ranks), -1);  // of each reduced input block
+  const bool reduces = is_reducing(problem.collective);
+  std::optional<HashLane::Value> reduced;  // what comes of `reduced_from`
+  Origin reduced_from{};
+  std::map<std::pair<int, int>, int> first_holder;  // of what is reduced, by its last rank and its input block
   for (int rank = 0; rank < problem.ranks; ++rank) {
     const Runs<HashLane::Value>& output = contents.memory(rank, memory_output);
     for (int block = 0; block < output_blocks(problem, rank); ++block) {
@@ -134,12 +136,10 @@ void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>&
       const std::int64_t begin = place.offset;
       const std::int64_t end = begin + place.bytes;
       const Origin origin = origin_of(problem, rank, block);
-      const bool is_known = origin.every_rank && reduced && reduced_block == origin.block;
+      const bool is_known = reduces && reduced && reduced_from == origin;
       const HashLane::Value should = is_known ? *reduced : expected(contents.lane(), layout, op, rank, block);
-      if (origin.every_rank) {
-        reduced = should;
-        reduced_block = origin.block;
-      }
+      reduced = should;
+      reduced_from = origin;
       for (std::int64_t at = begin; at < end;) {
         const auto* const run = output.find(at);
         const std::int64_t next = run != nullptr ? std::min(run->end, end) : output.gap_end(at, end);
@@ -151,9 +151,8 @@ void check_outputs(const PlanSet& set, const Layout& layout, Contents<HashLane>&
         }
         at = next;
       }
-      if (!origin.every_rank) continue;
-      int& first = first_holder[static_cast<std::size_t>(origin.block)];
-      if (first < 0) first = rank;
+      if (!reduces) continue;
+      const int first = first_holder.try_emplace({origin.last, origin.block}, rank).first->second;
       labels.same_bits = labels.same_bits && is_same_tree(contents.memory(first, memory_output), output, begin, end);
     }
   }

@@ -105,6 +105,10 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
     return error(Code::invalid_argument, "op {} does not exist for {}: integers only", to_string(request.op),
                  to_string(request.dtype));
   }
+  if (!takes_op(schedule.problem.collective, request.op)) {
+    return error(Code::invalid_argument, "op {} does not exist for {}: nothing says by what some ranks' sum is divided",
+                 to_string(request.op), to_string(schedule.problem.collective));
+  }
   if (request.segment < 0) return error(Code::invalid_argument, "segment {} is negative: 0 or more", request.segment);
   const std::int64_t slot = request.resources.slot_bytes;
   if (slot < 64 || slot % 64 != 0) {

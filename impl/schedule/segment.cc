@@ -7,8 +7,10 @@
 namespace tutti {
 namespace {
 
+/// Where not all ranks have as many, the root has the most, or the first rank (pingpong) or the last one (exscan).
 int most_blocks(const Problem& problem, int (*blocks)(const Problem&, int)) {
-  return blocks(problem, is_rooted(problem.collective) ? problem.root : 0);
+  if (is_rooted(problem.collective)) return blocks(problem, problem.root);
+  return std::max(blocks(problem, 0), blocks(problem, problem.ranks - 1));
 }
 
 UnitTable table_for(const Schedule& schedule, const BindRequest& request, Count segment) {

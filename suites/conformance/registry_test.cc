@@ -32,6 +32,13 @@ std::string name_of(Collective collective, std::string_view algorithm) {
   return fmt::format("{}/{}", to_string(collective), algorithm);
 }
 
+std::vector<Op> ops_of(Collective collective) {
+  if (!is_reducing(collective)) return {Op::none};
+  std::vector<Op> ops = all_ops();
+  std::erase_if(ops, [collective](Op op) { return !takes_op(collective, op); });
+  return ops;
+}
+
 TEST(Registry, EveryFileDefinesTheAlgorithmOfItsName) {
   Names files, registered;
   for (const auto& folder : std::filesystem::directory_iterator(TUTTI_ALGORITHMS)) {
@@ -222,7 +229,7 @@ TEST_P(Coverage, EveryAlgorithmHasACaseOfEveryDtypeAndOp) {
       dtypes.insert(one.dtype);
       ops.insert(one.op);
     }
-    const std::vector<Op> expected = is_reducing(algorithm->collective) ? all_ops() : std::vector{Op::none};
+    const std::vector<Op> expected = ops_of(algorithm->collective);
     EXPECT_EQ(dtypes.size(), all_dtypes().size());
     EXPECT_EQ(ops, std::set<Op>(expected.begin(), expected.end()));
     if (GetParam().ranks > 5) continue;
@@ -269,7 +276,7 @@ TEST_P(Coverage, EveryAlgorithmThatTakesCountsHasACaseOfEveryPatternAndType) {
         }
       }
       for (const Dtype dtype : all_dtypes()) {
-        for (const Op op : is_reducing(form) ? all_ops() : std::vector{Op::none}) {
+        for (const Op op : ops_of(form)) {
           if (ranks > 5) continue;
           EXPECT_EQ(types.contains({dtype, op}), op_exists(op, dtype)) << to_string(dtype) << " " << to_string(op);
         }
@@ -308,7 +315,7 @@ TEST(Registry, TheProgramChecksEveryDtypeAndOpOfEveryAlgorithm) {
   }
   std::filesystem::remove(csv);
   for (const Algorithm* algorithm : all_algorithms()) {
-    const std::vector<Op> ops = is_reducing(algorithm->collective) ? all_ops() : std::vector{Op::none};
+    const std::vector<Op> ops = ops_of(algorithm->collective);
     for (const Dtype dtype : all_dtypes()) {
       for (const Op op : ops) {
         if (!op_exists(op, dtype)) continue;

@@ -77,6 +77,14 @@ int all_to_all_v(Prepared& p) {
                       p.group.communicator);
 }
 template <bool Blocks>
+int scan(Prepared& p) {
+  return call<Blocks>(p, MPI_Scan, MPI_Iscan, p.send, p.receive, p.count, p.type, p.op, p.group.communicator);
+}
+template <bool Blocks>
+int exscan(Prepared& p) {
+  return call<Blocks>(p, MPI_Exscan, MPI_Iexscan, p.send, p.receive, p.count, p.type, p.op, p.group.communicator);
+}
+template <bool Blocks>
 int barrier(Prepared& p) {
   return call<Blocks>(p, MPI_Barrier, MPI_Ibarrier, p.group.communicator);
 }
@@ -143,6 +151,8 @@ constexpr Row kRows[] = {{"broadcast", broadcast<true>, broadcast<false>, false,
                          {"scatter_v", scatter_v<true>, scatter_v<false>, false, InPlace::receive_at_root},
                          {"reduce_scatter_v", reduce_scatter_v<true>, reduce_scatter_v<false>, true, InPlace::refused},
                          {"all_to_all_v", all_to_all_v<true>, all_to_all_v<false>, false, InPlace::send},
+                         {"scan", scan<true>, scan<false>, true, InPlace::send},
+                         {"exscan", exscan<true>, exscan<false>, true, InPlace::send},
                          {"send", send<true>, send<false>, false, InPlace::same_buffer},
                          {"recv", receive, start_receive, false, InPlace::same_buffer}};
 

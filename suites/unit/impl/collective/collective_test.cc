@@ -44,9 +44,9 @@ TEST(Collectives, AreInTheOrderInWhichAllRunsThem) {
   for (const Collective collective : all_collectives()) names.push_back(to_string(collective));
   EXPECT_EQ(names, (std::vector<std::string_view>{"broadcast", "reduce", "all_reduce", "gather", "all_gather",
                                                   "scatter", "reduce_scatter", "all_to_all", "barrier", "sendrecv"}));
-  EXPECT_EQ(every_collective().size(), names.size() + 6);
+  EXPECT_EQ(every_collective().size(), names.size() + 8);
   EXPECT_EQ(every_collective()[names.size()], Collective::pingpong);
-  EXPECT_EQ(every_collective().back(), Collective::all_to_all_v);
+  EXPECT_EQ(every_collective().back(), Collective::exscan);
   EXPECT_EQ(every_collective().data(), all_collectives().data());
   for (const Collective collective : every_collective()) {
     EXPECT_EQ(parse_collective(to_string(collective)).value(), collective);
@@ -56,20 +56,31 @@ TEST(Collectives, AreInTheOrderInWhichAllRunsThem) {
 Problem on_four(Collective collective) { return {.collective = collective, .ranks = 4, .root = 2}; }
 
 TEST(Origin, OfABlockIsTheInputBlockItIsMadeOf) {
-  const Origin of_gather = origin_of(on_four(Collective::gather), 2, 3);
-  EXPECT_FALSE(of_gather.every_rank);
-  EXPECT_EQ(of_gather.rank, 3);
-  EXPECT_EQ(of_gather.block, 0);
-  const Origin of_scatter = origin_of(on_four(Collective::scatter), 1, 0);
-  EXPECT_FALSE(of_scatter.every_rank);
-  EXPECT_EQ(of_scatter.rank, 2);
-  EXPECT_EQ(of_scatter.block, 1);
-  const Origin of_reduce_scatter = origin_of(on_four(Collective::reduce_scatter), 3, 0);
-  EXPECT_TRUE(of_reduce_scatter.every_rank);
-  EXPECT_EQ(of_reduce_scatter.block, 3);
-  EXPECT_EQ(origin_of(on_four(Collective::sendrecv), 3, 0).rank, 2);
-  EXPECT_EQ(origin_of(on_four(Collective::sendrecv), 0, 0).rank, 3);
-  for (const int rank : {0, 1, 2, 3}) EXPECT_EQ(origin_of(on_four(Collective::pingpong), rank, 0).rank, rank / 2 * 2);
+  EXPECT_EQ(origin_of(on_four(Collective::gather), 2, 3), from_one(3, 0));
+  EXPECT_EQ(origin_of(on_four(Collective::scatter), 1, 0), from_one(2, 1));
+  EXPECT_EQ(origin_of(on_four(Collective::reduce_scatter), 3, 0), (Origin{.first = 0, .last = 3, .block = 3}));
+  EXPECT_EQ(origin_of(on_four(Collective::sendrecv), 3, 0), from_one(2, 0));
+  EXPECT_EQ(origin_of(on_four(Collective::sendrecv), 0, 0), from_one(3, 0));
+  for (const int rank : {0, 1, 2, 3}) {
+    EXPECT_EQ(origin_of(on_four(Collective::pingpong), rank, 0), from_one(rank / 2 * 2, 0));
+  }
+}
+
+TEST(Origin, OfAScanAreTheRanksUpToOnesOwnAndOfAnExscanThoseBefore) {
+  for (const int rank : {0, 1, 2, 3}) {
+    EXPECT_EQ(origin_of(on_four(Collective::scan), rank, 0), (Origin{.first = 0, .last = rank, .block = 0}));
+    EXPECT_EQ(output_blocks(on_four(Collective::scan), rank), 1);
+    EXPECT_EQ(output_blocks(on_four(Collective::exscan), rank), rank == 0 ? 0 : 1);
+    if (rank == 0) continue;
+    EXPECT_EQ(origin_of(on_four(Collective::exscan), rank, 0), (Origin{.first = 0, .last = rank - 1, .block = 0}));
+  }
+}
+
+TEST(Ops, OfScanAndExscanAreAllButAvg) {
+  for (const Collective collective : every_collective()) {
+    for (const Op op : all_ops()) EXPECT_EQ(takes_op(collective, op), op != Op::avg || !is_prefix(collective));
+    EXPECT_EQ(is_prefix(collective), collective == Collective::scan || collective == Collective::exscan);
+  }
 }
 
 TEST(Blocks, OfPingpongAreGivenByTheEvenRanksAlone) {
@@ -127,9 +138,7 @@ TEST(VForms, AreNamedButNotOfAllAndMeanWhatTheirBaseMeans) {
       EXPECT_EQ(in_place_block(on_four(collective), rank), in_place_block(on_four(base), rank));
       if (output_blocks(on_four(base), rank) == 0) continue;
       const Origin origin = origin_of(on_four(collective), rank, 0), of_base = origin_of(on_four(base), rank, 0);
-      EXPECT_EQ(origin.every_rank, of_base.every_rank);
-      EXPECT_EQ(origin.rank, of_base.rank);
-      EXPECT_EQ(origin.block, of_base.block);
+      EXPECT_EQ(origin, of_base);
     }
   }
   EXPECT_EQ(names, (std::vector<std::string_view>{"gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v",
@@ -139,7 +148,8 @@ TEST(VForms, AreNamedButNotOfAllAndMeanWhatTheirBaseMeans) {
 
 TEST(BusFactor, IsThatOfNcclTests) {
   EXPECT_EQ(bus_factor(on_four(Collective::all_reduce)), 1.5);
-  for (const Collective whole : {Collective::broadcast, Collective::reduce, Collective::sendrecv}) {
+  for (const Collective whole : {Collective::broadcast, Collective::reduce, Collective::sendrecv,
+                                 Collective::scan, Collective::exscan}) {
     EXPECT_EQ(bus_factor(on_four(whole)), 1.0);
   }
   EXPECT_EQ(bus_factor(on_four(Collective::pingpong)), 2.0) << "the bytes cross twice";

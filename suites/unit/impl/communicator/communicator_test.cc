@@ -80,7 +80,7 @@ void run_and_check(Communicator& communicator, const Form& form, const Schedule&
       const Count source = origin.block * form.count + i;
       std::uint32_t expected = 0;
       for (int r = 0; r < problem.ranks; ++r) {
-        if (origin.every_rank || r == origin.rank) expected += static_cast<std::uint32_t>(element(r, source, salt));
+        if (origin.has(r)) expected += static_cast<std::uint32_t>(element(r, source, salt));
       }
       ASSERT_EQ(static_cast<std::uint32_t>(output[block * form.count + i]), expected)
           << schedule.name << " P " << problem.ranks << " rank " << rank << " block " << block << " element " << i

@@ -51,7 +51,7 @@ class Flight {
       for (Count i = 0; i < call_.count; ++i) {
         std::uint32_t expected = 0;
         for (int rank = 0; rank < ranks_; ++rank) {
-          if (!origin.every_rank && rank != origin.rank) continue;
+          if (!origin.has(rank)) continue;
           expected += static_cast<std::uint32_t>(flight_element(rank, origin.block * call_.count + i, number_));
         }
         ASSERT_EQ(static_cast<std::uint32_t>(output_[static_cast<std::size_t>(block * call_.count + i)]), expected)

@@ -161,7 +161,7 @@ inline void ModelMachine::check_output() {
     for (int i = 0; i < count; ++i) {
       Word expected = 0;
       for (int rank = 0; rank < world_.ranks; ++rank) {
-        if (!origin.every_rank && rank != origin.rank) continue;
+        if (!origin.has(rank)) continue;
         expected += input_element(rank, number(), origin.block * count + i);
       }
       const Word found = load(world_.output(rank_) + block * count + i);
