@@ -108,7 +108,7 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
         std::ranges::find(all_references(), request.against) != all_references().end() || is_planned(request.against);
     if (is_reference) return missing_backend(request.against);
     return error(Code::invalid_argument, "--against: '{}' is no folder, and no backend{}", request.against,
-                 backends.empty() ? "" : fmt::format(": did you mean '{}'?", nearest_name(request.against, backends)));
+                 suggestion(request.against, backends));
   }
   plan.backend = request.against;
   plan.contest.names.other = request.against;

@@ -11,6 +11,8 @@
 #include "harness/faults/fault.h"
 #include "harness/gate/counters.h"
 #include "impl/algorithms/algorithm.h"
+#include "impl/collective/aliases.h"
+#include "impl/types/aliases.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 #include "src/program.h"
@@ -51,6 +53,25 @@ json names_of(const List& list) {
   return names;
 }
 
+/// By name, what else may be typed for it.
+template <class List>
+void add_aliases(const List& list, json& aliases) {
+  for (const auto& item : list) {
+    if (aliases_of(item).empty()) continue;
+    for (const std::string_view alias : harness::split(aliases_of(item), ' ')) {
+      aliases[std::string(to_string(item))].push_back(alias);
+    }
+  }
+}
+
+json all_aliases() {
+  json aliases = json::object();
+  add_aliases(every_collective(), aliases);
+  add_aliases(all_dtypes(), aliases);
+  add_aliases(all_ops(), aliases);
+  return aliases;
+}
+
 json everything() {
   json algorithms = json::array();
   for (const Algorithm* algorithm : all_algorithms()) {
@@ -67,7 +88,8 @@ json everything() {
           {"backends", backends()},
           {"dtypes", names_of(all_dtypes())},
           {"ops", names_of(all_ops())},
-          {"faults", faults()}};
+          {"faults", faults()},
+          {"aliases", all_aliases()}};
 }
 
 void print_names(const char* title, const json& names) {
@@ -92,6 +114,12 @@ int list(bool as_json) {
   }
   print_names("dtypes", all["dtypes"]);
   print_names("ops", all["ops"]);
+  fmt::print("also read as (and all names in any case, without '_' and after 'MPI_'):\n");
+  for (const auto& [name, aliases] : all["aliases"].items()) {
+    fmt::print("  {:<16}", name);
+    for (const json& alias : aliases) fmt::print(" {}", alias.get<std::string>());
+    fmt::print("\n");
+  }
   fmt::print("algorithms:\n");
   for (const json& algorithm : all["algorithms"]) {
     fmt::print("  {:<14} {:<18} {}\n", algorithm["collective"].get<std::string>(), algorithm["name"].get<std::string>(),

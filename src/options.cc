@@ -85,7 +85,8 @@ Status set_cache(Settings& settings, std::string_view text, const Surroundings&)
 
 const std::array kOptions{
     Option{"--sizes", "LIST", harness::kDefaultSizes,
-           "bytes: start:stop:xfactor, start:stop:+step or a list; K M G T are binary",
+           "bytes: start:stop:xfactor, start:stop:+step or a list; K M G T, also as KB or KiB, are binary. A size is "
+           "rounded down to whole elements, the same number in every block, but runs at least one; 0 runs none",
            TUTTI_SETS(parse_sizes, sweep.sizes)},
     Option{"--dtypes", "LIST", "float", "element types, or all", TUTTI_SETS(parse_dtypes, sweep.dtypes)},
     Option{"--ops", "LIST", "sum", "reductions, or all", TUTTI_SETS(parse_ops, sweep.ops)},

@@ -2,6 +2,7 @@
 #include "src/usage.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <vector>
 
@@ -48,6 +49,27 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// What the same is called where people come from: mpirun, srun and nccl-tests.
+struct Foreign {
+  std::string_view flag;
+  std::string_view own;
+};
+constexpr std::array kForeign{
+    Foreign{"-n", "--ranks"},       Foreign{"-np", "--ranks"},        Foreign{"--np", "--ranks"},
+    Foreign{"--ntasks", "--ranks"}, Foreign{"-g", "--ranks"},         Foreign{"--ngpus", "--ranks"},
+    Foreign{"-t", "--ranks"},       Foreign{"-b", "--sizes"},         Foreign{"--minbytes", "--sizes"},
+    Foreign{"-e", "--sizes"},       Foreign{"--maxbytes", "--sizes"}, Foreign{"-f", "--sizes"},
+    Foreign{"-d", "--dtypes"},      Foreign{"--datatype", "--dtypes"}, Foreign{"-o", "--ops"},
+    Foreign{"-r", "--roots"},       Foreign{"-c", "--check"},         Foreign{"-T", "--timeout"},
+};
+
+/// `: did you mean '--ranks'?` or nothing.
+std::string meant_by(const std::string& flag, const std::vector<std::string>& flags) {
+  const auto* const row = std::ranges::find(kForeign, flag, &Foreign::flag);
+  const bool is_there = row != kForeign.end() && contains(flags, std::string(row->own));
+  return is_there ? fmt::format(": did you mean '{}'?", row->own) : suggestion(flag, flags);
+}
+
 /// One that other subcommands take is no slip of the finger, but where it is the singular or the plural of an own one.
 Status unknown_flag(const CLI::App& program, const CLI::App& command, const std::string& flag) {
   std::vector<std::string> takers;
@@ -62,8 +84,8 @@ Status unknown_flag(const CLI::App& program, const CLI::App& command, const std:
     return error(Code::invalid_argument, "`{}` has no option '{}', only `tutti {}` has; its own are {}", name, flag,
                  fmt::join(takers, "` and `tutti "), fmt::join(flags, " "));
   }
-  return error(Code::invalid_argument, "unknown option '{}': did you mean '{}'?\n`{} --help` lists all", flag,
-               nearest_name(flag, flags), name);
+  return error(Code::invalid_argument, "unknown option '{}'{}\n`{} --help` lists all", shown(flag),
+               meant_by(flag, flags), name);
 }
 
 }  // namespace

@@ -249,7 +249,12 @@ Result<Case> parse_case_id(std::string_view id) {
     return error(Code::invalid_argument, "case id '{}' has {} parts, not {}: {}\nan example: {}", shown(id),
                  parts.size(), kParts.size(), fmt::join(kParts, "/"), kExample);
   }
-  return IdReader(std::move(parts)).read();
+  TUTTI_ASSIGN_OR_RETURN(Case one, IdReader(std::move(parts)).read());
+  // A name may be written in several ways, an id only in one: that of the rows.
+  if (std::string canonical = case_id(one); canonical != id) {
+    return error(Code::invalid_argument, "case id '{}': did you mean '{}'?", shown(id), canonical);
+  }
+  return one;
 }
 
 }  // namespace tutti::harness

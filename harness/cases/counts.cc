@@ -69,13 +69,15 @@ std::string counts_name_of(const std::vector<Count>& numbers) {
 
 Result<Counts> parse_counts(std::string_view text) {
   const auto pattern = parse_kind("counts", text, kPatterns);
-  if (pattern.is_ok()) return Counts{.pattern = pattern.value(), .name = std::string(text)};
+  if (pattern.is_ok()) {
+    return Counts{.pattern = pattern.value(), .name = std::string(name_in(kPatterns, pattern.value()))};
+  }
   std::ifstream file{std::string(text)};
   if (!file) {
     return error(Code::invalid_argument,
                  "counts '{}' are neither a pattern (equal ramp one-heavy zeros random) nor a "
-                 "file that can be read: did you mean '{}'?",
-                 shown(text), nearest_name(text, names_in(kPatterns)));
+                 "file that can be read{}",
+                 shown(text), suggestion(text, names_in(kPatterns)));
   }
   auto counts = read_counts(file);
   if (counts.is_ok()) return counts;
@@ -97,7 +99,9 @@ Result<Counts> read_counts(std::istream& file) {
 
 Result<Counts> counts_of_name(std::string_view name) {
   const auto pattern = parse_kind("counts", name, kPatterns);
-  if (pattern.is_ok()) return Counts{.pattern = pattern.value(), .name = std::string(name)};
+  if (pattern.is_ok()) {
+    return Counts{.pattern = pattern.value(), .name = std::string(name_in(kPatterns, pattern.value()))};
+  }
   const bool is_file = name.starts_with(kFilePrefix) && name.size() == kFilePrefix.size() + kHashDigits &&
                        name.substr(kFilePrefix.size()).find_first_not_of("0123456789abcdef") == name.npos;
   if (is_file) return Counts{.pattern = Pattern::file, .name = std::string(name), .numbers = {}};

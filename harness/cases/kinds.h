@@ -37,10 +37,11 @@ template <class Kind, std::size_t n>
   return names;
 }
 
-/// `what` says what it is a name of. Errors: invalid_argument naming the text, the nearest right name and all names.
+/// `what` says what it is a name of; see is_same_name for how it may be written. Errors: invalid_argument naming the text, the nearest right name and all names.
 template <class Kind, std::size_t n>
 [[nodiscard]] Result<Kind> parse_kind(std::string_view what, std::string_view text, const Names<Kind, n>& names) {
-  const auto* const row = std::ranges::find(names, text, &Named<Kind>::name);
+  const auto* const row =
+      std::ranges::find_if(names, [&](const Named<Kind>& one) { return is_same_name(text, one.name); });
   if (row != names.end()) return row->kind;
   return unknown_name(what, text, names_in(names));
 }

@@ -42,8 +42,8 @@ Result<std::vector<T>> values_of(Result<Choice<T>> choice) {
 }
 
 Result<std::string> one_of(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
-  if (std::ranges::find(names, name) != names.end()) return std::string(name);
-  return unknown_name(kind, name, names);
+  const auto same = std::ranges::find_if(names, [&](const std::string& one) { return is_same_name(name, one); });
+  return same != names.end() ? Result(*same) : unknown_name(kind, name, names);
 }
 
 constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
@@ -124,9 +124,9 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("backends", text));
   std::vector<std::string> systems;
   TUTTI_ASSIGN_OR_RETURN(systems,
-                         values_of(parse_names<std::string>("backends", text, known, [&](std::string_view name) {
-                           const auto backend = one_of("backend", backend_of(name), known);
-                           return backend.is_ok() ? Result(std::string(name)) : backend;
+                         values_of(parse_names<std::string>("backends", text, known, [&](std::string_view name) -> Result<std::string> {
+                           TUTTI_ASSIGN_OR_RETURN(std::string backend, one_of("backend", backend_of(name), known));
+                           return backend.append(name.substr(backend_of(name).size()));
                          })));
   for (const std::string& backend : known) {
     const auto times = std::ranges::count(items, backend);

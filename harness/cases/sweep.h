@@ -58,7 +58,7 @@ inline constexpr std::string_view kDefaultSizes = "8:64M:x4";
 inline constexpr std::size_t kMaxSizes = 4096;
 inline constexpr int kMaxLaunches = 1000;
 
-/// Bytes: `4096`, `64K`, `1M`, `2G`, `1T` (binary, either case).
+/// Bytes: `4096`, `64K`, `1.5M`, `2G`, `1T` (binary, either case, also as `64KB` and `64KiB`).
 [[nodiscard]] Result<std::int64_t> parse_bytes(std::string_view text);
 /// Items `4M`, `8:64M:x4` (start, times 4 up to at most stop) and `0:1K:+128` (start, plus 128 up to at most stop).
 [[nodiscard]] Result<std::vector<std::int64_t>> parse_sizes(std::string_view text);
@@ -94,7 +94,7 @@ inline constexpr int kMaxLaunches = 1000;
 /// A whole number from 1 to kMaxLaunches.
 [[nodiscard]] Result<int> parse_launches(std::string_view text);
 
-/// `20us`, `500ms`, `60s`, `4m`, `1h`: a whole number above 0 and its unit.
+/// `20us`, `500ms`, `1.5s`, `4m`, `1h`: a number above 0 and its unit, also as `sec`, `min`, `hours` and the like.
 [[nodiscard]] Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 /// `64M` for 67108864: the shortest text that parse_bytes reads back.

@@ -13,7 +13,8 @@ namespace tutti::harness {
 namespace {
 
 constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
-constexpr std::string_view kSizeForms = "4096, 64K, 1M, start:stop:xfactor or start:stop:+step; K M G T are binary";
+constexpr std::string_view kSizeForms =
+    "4096, 64K, 1.5M, start:stop:xfactor or start:stop:+step; K M G T are binary, also as KB or KiB";
 
 /// What precedes the suffix: a whole number and where it ends.
 struct Number {
@@ -31,11 +32,46 @@ Number leading_number(std::string_view text) {
   return {.value = value, .rest = rest};
 }
 
+/// A number with or without a fraction, and what follows it.
+struct Decimal {
+  std::optional<std::int64_t> whole;  ///< empty: no digits, or too large
+  std::int64_t tenths = 0;            ///< the fraction: so many parts
+  std::int64_t of = 1;                ///< of so many: a power of 10
+  std::string_view rest;
+  bool is_too_large = false;
+
+  [[nodiscard]] bool is_above_0() const { return whole && *whole + tenths > 0; }
+  [[nodiscard]] bool is_whole() const { return tenths == 0; }
+};
+
+/// `1.5K`: at most as many digits after the point as any unit has use for.
+Decimal leading_decimal(std::string_view text) {
+  constexpr std::int64_t kMostParts = 1'000'000;
+  const Number number = leading_number(text);
+  Decimal decimal{.whole = number.value, .rest = number.rest, .is_too_large = number.is_too_large};
+  const auto digit_at = [&](std::size_t i) { return i < number.rest.size() && number.rest[i] >= '0' && number.rest[i] <= '9'; };
+  if (!number.value || !number.rest.starts_with('.') || !digit_at(1)) return decimal;
+  std::size_t i = 1;
+  for (; digit_at(i) && decimal.of < kMostParts; ++i) {
+    decimal.tenths = decimal.tenths * 10 + (number.rest[i] - '0');
+    decimal.of *= 10;
+  }
+  decimal.rest = number.rest.substr(i);
+  return decimal;
+}
+
+char in_lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Of `K`, `KB` and `KiB`, in either case, 10; of `B` and of nothing 0.
 std::optional<int> shift_of(std::string_view suffix) {
-  if (suffix.empty()) return 0;
-  const std::size_t index = std::string_view("KMGTkmgt").find(suffix.front());
-  if (suffix.size() != 1 || index == std::string_view::npos) return {};
-  return static_cast<int>(index % 4 + 1) * 10;
+  std::string unit;
+  for (const char c : suffix) unit += in_lower_case(c);
+  if (unit.ends_with('b')) unit.pop_back();
+  if (unit.empty()) return 0;
+  if (unit.size() == 2 && unit[1] == 'i' && suffix.size() == 3) unit.pop_back();
+  const std::size_t index = std::string_view("kmgt").find(unit.front());
+  if (unit.size() != 1 || index == std::string_view::npos) return {};
+  return static_cast<int>(index + 1) * 10;
 }
 
 Status size_too_large(std::string_view text) {
@@ -150,25 +186,32 @@ Status append_bounded(std::string_view item, const Bounds& bounds, Distinct<int>
 struct DurationUnit {
   std::string_view suffix;
   std::chrono::nanoseconds length;
+  std::string_view aliases;
 };
 constexpr std::array kDurationUnits{
-    DurationUnit{"us", std::chrono::microseconds(1)}, DurationUnit{"ms", std::chrono::milliseconds(1)},
-    DurationUnit{"s", std::chrono::seconds(1)}, DurationUnit{"m", std::chrono::minutes(1)},
-    DurationUnit{"h", std::chrono::hours(1)}};
+    DurationUnit{"us", std::chrono::microseconds(1), "usec microseconds"},
+    DurationUnit{"ms", std::chrono::milliseconds(1), "msec milliseconds"},
+    DurationUnit{"s", std::chrono::seconds(1), "sec secs second seconds"},
+    DurationUnit{"m", std::chrono::minutes(1), "min mins minute minutes"},
+    DurationUnit{"h", std::chrono::hours(1), "hour hours"}};
 
 }  // namespace
 
 Result<std::int64_t> parse_bytes(std::string_view text) {
-  const Number number = leading_number(text);
+  const Decimal number = leading_decimal(text);
   if (number.is_too_large) return size_too_large(text);
   const auto shift = shift_of(number.rest);
-  if (!number.value || !shift) {
-    const std::string hint = number.value ? fmt::format(": did you mean '{}'?", *number.value) : std::string();
-    return error(Code::invalid_argument, "size '{}' is not a number of bytes{}\nallowed: {}", shown(text), hint,
-                 kSizeForms);
+  if (!number.whole || !shift) {
+    return error(Code::invalid_argument, "size '{}' is not a number of bytes\nallowed: {}", shown(text), kSizeForms);
   }
-  if (*number.value > kMaxBytes >> *shift) return size_too_large(text);
-  return *number.value << *shift;
+  if (*number.whole > kMaxBytes >> *shift) return size_too_large(text);
+  const std::int64_t bytes = *number.whole << *shift;
+  // A fraction has at most 20 bits, and a unit 40.
+  const std::int64_t parts = number.tenths << *shift;
+  if (parts / number.of > kMaxBytes - bytes) return size_too_large(text);
+  if (parts % number.of == 0) return bytes + parts / number.of;
+  return error(Code::invalid_argument, "size '{}' is not a whole number of bytes: did you mean '{}'?\nallowed: {}",
+               shown(text), bytes + parts / number.of, kSizeForms);
 }
 
 Result<std::vector<std::int64_t>> parse_sizes(std::string_view text) {
@@ -220,18 +263,21 @@ Result<Choice<int>> parse_roots(std::string_view text) {
 }
 
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
-  const Number number = leading_number(text);
-  if (number.value && *number.value > 0) {
+  const Decimal number = leading_decimal(text);
+  if (number.is_above_0()) {
     for (const DurationUnit& unit : kDurationUnits) {
-      if (number.rest != unit.suffix) continue;
-      if (*number.value <= std::chrono::nanoseconds::max() / unit.length) return *number.value * unit.length;
+      if (!is_same_name(number.rest, unit.suffix) && !is_alias(number.rest, unit.aliases)) continue;
+      const std::chrono::nanoseconds part = unit.length * number.tenths / number.of;
+      if (*number.whole == 0 && part.count() == 0) continue;  // less than the clock can tell
+      if (*number.whole <= (std::chrono::nanoseconds::max() - part) / unit.length) {
+        return *number.whole * unit.length + part;
+      }
       return error(Code::invalid_argument, "duration '{}' is too long: did you mean '1h'?", shown(text));
     }
   }
-  const bool is_positive = number.value && *number.value > 0;
-  return error(Code::invalid_argument,
-               "duration '{}' must be a whole number above 0 and us, ms, s, m or h: did you mean '{}s'?", shown(text),
-               is_positive ? *number.value : 60);
+  const std::string_view number_text = text.substr(0, text.size() - number.rest.size());
+  return error(Code::invalid_argument, "duration '{}' must be a number above 0 and us, ms, s, m or h, such as '{}s'",
+               shown(text), number.is_above_0() ? number_text : "60");
 }
 
 std::string format_bytes(std::int64_t bytes) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/collective/aliases.h"
 #include "impl/types/names.h"
 
 namespace tutti {
@@ -20,11 +21,16 @@ struct Meaning {
   bool is_divided;
   bool is_in_all = true;
   Collective base = id;
+  std::string_view aliases = {};
 };
 
 constexpr std::array kMeanings{
-    Meaning{
-        .id = Collective::broadcast, .name = "broadcast", .is_reducing = false, .is_rooted = true, .is_divided = false},
+    Meaning{.id = Collective::broadcast,
+            .name = "broadcast",
+            .is_reducing = false,
+            .is_rooted = true,
+            .is_divided = false,
+            .aliases = "bcast"},
     Meaning{.id = Collective::reduce, .name = "reduce", .is_reducing = true, .is_rooted = true, .is_divided = false},
     Meaning{.id = Collective::all_reduce,
             .name = "all_reduce",
@@ -42,7 +48,8 @@ constexpr std::array kMeanings{
             .name = "reduce_scatter",
             .is_reducing = true,
             .is_rooted = false,
-            .is_divided = true},
+            .is_divided = true,
+            .aliases = "reduce_scatter_block"},
     Meaning{.id = Collective::all_to_all,
             .name = "all_to_all",
             .is_reducing = false,
@@ -134,11 +141,12 @@ Collective base_of(Collective collective) { return meaning(collective).base; }
 bool has_counts(Collective collective) { return base_of(collective) != collective; }
 
 std::string_view to_string(Collective collective) { return meaning(collective).name; }
+std::string_view aliases_of(Collective collective) { return meaning(collective).aliases; }
 
 Result<Collective> parse_collective(std::string_view name) {
   std::vector<std::string> names;
   for (const Meaning& row : kMeanings) {
-    if (row.name == name) return row.id;
+    if (is_same_name(name, row.name) || is_alias(name, row.aliases)) return row.id;
     names.emplace_back(row.name);
   }
   return unknown_name("collective", name, names);
@@ -286,7 +294,8 @@ std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t eleme
 Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes) {
   if (!has_data(problem.collective)) return 0;
   const Count elements = bytes / static_cast<std::int64_t>(element_bytes);
-  return is_divided(problem.collective) ? std::max<Count>(elements / problem.ranks, bytes > 0 ? 1 : 0) : elements;
+  const Count blocks = is_divided(problem.collective) ? problem.ranks : 1;
+  return std::max<Count>(elements / blocks, bytes > 0 ? 1 : 0);
 }
 
 double bus_factor(const Problem& problem) {

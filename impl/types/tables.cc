@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of dtypes and ops, both ways, generated from the two tables.
+// Names of dtypes and ops, both ways, generated from the two tables, and what else people call them.
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
+#include "impl/types/aliases.h"
 #include "impl/types/dtype.h"
 #include "impl/types/names.h"
 #include "impl/types/op.h"
@@ -10,11 +13,44 @@
 namespace tutti {
 namespace {
 
+/// What else people call one: accepted, never written.
+template <class Id>
+struct Aliases {
+  Id id;
+  std::string_view names;
+};
+
+constexpr std::array kDtypeAliases{
+    Aliases<Dtype>{Dtype::i8, "i8 char int8_t signed_char"},
+    Aliases<Dtype>{Dtype::u8, "u8 byte uint8_t unsigned_char"},
+    Aliases<Dtype>{Dtype::i32, "i32 int int32_t"},
+    Aliases<Dtype>{Dtype::u32, "u32 unsigned uint32_t"},
+    Aliases<Dtype>{Dtype::i64, "i64 long int64_t long_long"},
+    Aliases<Dtype>{Dtype::u64, "u64 uint64_t unsigned_long unsigned_long_long"},
+    Aliases<Dtype>{Dtype::f16, "fp16 f16 float16"},
+    Aliases<Dtype>{Dtype::f32, "fp32 f32 float32 single"},
+    Aliases<Dtype>{Dtype::f64, "fp64 f64 float64"},
+    Aliases<Dtype>{Dtype::bf16, "bf16"},
+    Aliases<Dtype>{Dtype::f8e4m3, "e4m3 fp8_e4m3 float8_e4m3"},
+    Aliases<Dtype>{Dtype::f8e5m2, "e5m2 fp8_e5m2 float8_e5m2"},
+};
+constexpr std::array kOpAliases{
+    Aliases<Op>{Op::prod, "product"},
+    Aliases<Op>{Op::avg, "average mean"},
+    Aliases<Op>{Op::premul_sum, "mulsum"},
+};
+
+template <class Id, std::size_t n>
+std::string_view aliases_in(const std::array<Aliases<Id>, n>& table, Id id) {
+  const auto* const row = std::ranges::find(table, id, &Aliases<Id>::id);
+  return row == table.end() ? std::string_view() : row->names;
+}
+
 template <class Id>
 Result<Id> parse_name(std::string_view kind, std::string_view name, const std::vector<Id>& ids) {
   std::vector<std::string> names;
   for (const Id id : ids) {
-    if (to_string(id) == name) return id;
+    if (is_same_name(name, to_string(id)) || is_alias(name, aliases_of(id))) return id;
     names.emplace_back(to_string(id));
   }
   return unknown_name(kind, name, names);
@@ -59,6 +95,9 @@ const std::vector<Op>& all_ops() {
 #undef TUTTI_ROW
   return ops;
 }
+
+std::string_view aliases_of(Dtype dtype) { return aliases_in(kDtypeAliases, dtype); }
+std::string_view aliases_of(Op op) { return aliases_in(kOpAliases, op); }
 
 Result<Dtype> parse_dtype(std::string_view name) { return parse_name("dtype", name, all_dtypes()); }
 Result<Op> parse_op(std::string_view name) { return parse_name("op", name, all_ops()); }

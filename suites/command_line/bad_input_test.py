@@ -37,6 +37,7 @@ class Values(BadInput):
             self.refused(command, "all", "--dtypes", "hafl", names=["--dtypes", "'hafl'", "'half'"])
             self.refused(command, "all", "--ops", "sun", names=["--ops", "'sun'", "'sum'"])
             self.refused(command, "all", "--ranks-as", "treads", names=["--ranks-as", "'treads'", "'threads'"])
+        self.refused("run", "AlReduce", names=["'AlReduce'", "did you mean 'all_reduce'?"])
         for command in ["run", "check", "prove"]:
             self.refused(command, "allreduce_x", names=["'allreduce_x'", "'all_reduce'"])
             self.refused(command, "all_reduce", "--algorithms", "rnig", names=["--algorithms", "'rnig'", "'ring'"])
@@ -44,6 +45,19 @@ class Values(BadInput):
         self.refused("run", "--placement", "on", names=["--placement", "'on'", "'in'"])
         self.refused("run", "--buffers", "shard", names=["--buffers", "'shard'", "'shared'"])
         self.refused("run", "--cadence", "isolatde", names=["--cadence", "'isolatde'", "'isolated'"])
+
+    def test_nothing_far_is_suggested(self):
+        for words in [("--dtypes", "fp4"), ("--dtypes", "int16"), ("--ops", "minus"), ("--sizes", "8Q"), ("--sizes", "1.K"),
+                      ("--budget", "1parsec"), ("--algorithms", "quick"), ("--backends", "vendor"), ("--qq", ), ("-x", )]:
+            with self.subTest(words):
+                result = support.run("run", "all_reduce", *words)
+                self.assertEqual(result.code, USAGE, result)
+                self.assertNotIn("did you mean", result.err)
+
+    def test_options_of_other_programs(self):
+        for flag, own in [("-np", "--ranks"), ("-n", "--ranks"), ("-b", "--sizes"), ("--datatype", "--dtypes")]:
+            self.refused("run", "all_reduce", flag, "4", names=[f"unknown option '{flag}'", f"did you mean '{own}'?"])
+        self.refused("list", "-np", "4", names=["unknown option '-np'\n", "`tutti list --help`"])
 
     def test_counts(self):
         for command in ["run", "check"]:

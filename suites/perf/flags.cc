@@ -240,8 +240,8 @@ Status unknown_flag(const std::string& word, int letter) {
   }
   const bool is_long = word.starts_with("--");
   const std::string flag = is_long ? word.substr(0, word.find('=')) : fmt::format("-{}", static_cast<char>(letter));
-  return error(Code::invalid_argument, "unknown flag '{}': did you mean '{}'? (--help lists all)", shown(flag),
-               nearest_name(flag, is_long ? names : letters));
+  return error(Code::invalid_argument, "unknown flag '{}'{} (--help lists all)", shown(flag),
+               suggestion(flag, is_long ? names : letters));
 }
 
 Status apply(const Flag& flag, Value value) {

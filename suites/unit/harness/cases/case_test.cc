@@ -80,6 +80,15 @@ TEST(CaseId, ReadsBackWhatItWrote) {
   EXPECT_EQ(parse_case_id(case_id(broadcast_case())).value(), broadcast_case());
 }
 
+TEST(CaseId, IsWrittenInOneWay) {
+  const std::string id = "all_reduce/tutti.ring/shm/float/sum/P4.processes/none/8B/out/private/isolated";
+  for (const char* other : {"AllReduce/tutti.ring/shm/float/sum/P4.processes/none/8B/out/private/isolated",
+                            "all_reduce/tutti.ring/shm/fp32/sum/P4.processes/none/8B/out/private/isolated",
+                            "all_reduce/tutti.ring/shm/float/sum/P4.processes/none/8B/OUT/private/isolated"}) {
+    EXPECT_THAT(parse_case_id(other).status().message(), HasSubstr("did you mean '" + id + "'?")) << other;
+  }
+}
+
 std::string message_for(std::string_view id) {
   const Result<Case> one = parse_case_id(id);
   EXPECT_EQ(one.status().code(), Code::invalid_argument) << id;

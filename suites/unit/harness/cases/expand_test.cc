@@ -83,6 +83,19 @@ TEST(Expand, ADividedCollectiveBelowPElementsRunsOnePerBlockAndIsMerged) {
   EXPECT_EQ(expansion.cells[1].count, 2);
 }
 
+TEST(Expand, ASizeBelowOneElementRunsOneAndNothingStaysNothing) {
+  for (const Collective collective : {Collective::all_reduce, Collective::all_gather, Collective::all_gather_v}) {
+    Sweep sweep = sweep_of({collective});
+    sweep.sizes = {0, 1, 3, 4, 8};
+    std::vector<std::pair<std::int64_t, Count>> found;
+    const Expansion expansion = expand(sweep).value();
+    for (const Cell& cell : expansion.cells) found.emplace_back(cell.bytes, cell.count);
+    const bool is_divided = collective != Collective::all_reduce;
+    const std::vector<std::pair<std::int64_t, Count>> divided{{0, 0}, {8, 1}}, whole{{0, 0}, {4, 1}, {8, 2}};
+    EXPECT_EQ(found, is_divided ? divided : whole) << to_string(collective);
+  }
+}
+
 TEST(Expand, SizesAreRoundedDownToWholeElements) {
   Sweep sweep = sweep_of({Collective::all_reduce});
   sweep.sizes = {8, 9, 11, 12};

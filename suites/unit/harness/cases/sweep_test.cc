@@ -14,6 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// The message of what must be a user's mistake: short, and naming the value.
 template <class T>
@@ -36,10 +37,18 @@ TEST(ParseBytes, SuffixesAreBinary) {
   EXPECT_EQ(parse_bytes("8388607T").value(), 9223370937343148032);
 }
 
+TEST(ParseBytes, AUnitMayBeWrittenInFullAndHaveAFraction) {
+  for (const char* text : {"8K", "8KB", "8KiB", "8kb", "8kib", "8192B"}) EXPECT_EQ(parse_bytes(text).value(), 8192) << text;
+  EXPECT_EQ(parse_bytes("1.5K").value(), 1536);
+  EXPECT_EQ(parse_bytes("0.5MiB").value(), 524288);
+  EXPECT_EQ(parse_bytes("2.0").value(), 2);
+}
+
 TEST(ParseBytes, RefusesWhatIsNotANumberOfBytes) {
-  EXPECT_THAT(mistake(parse_bytes("0x"), "0x"), HasSubstr("did you mean '0'?"));
-  EXPECT_THAT(mistake(parse_bytes("1.5K"), "1.5K"), HasSubstr("did you mean '1'?"));
-  EXPECT_THAT(mistake(parse_bytes("64MB"), "64MB"), HasSubstr("allowed: 4096, 64K, 1M"));
+  for (const char* text : {"0x", "8Q", "8Kx", "8iB", "8Ki", "8BB", "1.", "1.K", ".5K", "1.2.3K", "0.00000001T"}) {
+    EXPECT_THAT(mistake(parse_bytes(text), text), AllOf(HasSubstr("allowed: 4096, 64K"), Not(HasSubstr("did you mean"))));
+  }
+  EXPECT_THAT(mistake(parse_bytes("1.3K"), "1.3K"), HasSubstr("not a whole number of bytes: did you mean '1331'?"));
   for (const char* text : {"", "K", "-8", "+8", " 8", "8 "}) mistake(parse_bytes(text), text);
 }
 
@@ -83,7 +92,7 @@ TEST(ParseSizes, ARangeMayEndAtTheLargestNumber) {
 TEST(ParseSizes, NamesWhatIsWrongWithARange) {
   EXPECT_THAT(mistake(parse_sizes("1M:8"), "1M:8"), HasSubstr("stop 8 is before start 1M: did you mean '8:1M:x2'?"));
   EXPECT_THAT(mistake(parse_sizes("1M:8:x4"), "1M:8:x4"), HasSubstr("did you mean '8:1M:x4'?"));
-  EXPECT_THAT(mistake(parse_sizes("0x:zz"), "0x"), HasSubstr("did you mean '0'?"));
+  EXPECT_THAT(mistake(parse_sizes("0x:zz"), "0x"), HasSubstr("not a number of bytes"));
   EXPECT_THAT(mistake(parse_sizes("8:1M"), "8:1M"), HasSubstr("needs a factor or a step: did you mean '8:1M:x2'?"));
   EXPECT_THAT(mistake(parse_sizes("8:1M:x1"), "8:1M:x1"),
               HasSubstr("the factor 'x1' must be a whole number, x2 or more"));
@@ -134,6 +143,11 @@ TEST(ParseNames, ListsOfTheTablesOfImpl) {
   EXPECT_THAT(parse_collectives("broadcast,all_reduce,broadcast").value(),
               ElementsAre(Collective::broadcast, Collective::all_reduce));
   EXPECT_THAT(parse_dtypes("bfloat16,float").value().values, ElementsAre(Dtype::bf16, Dtype::f32));
+  EXPECT_THAT(parse_dtypes("bf16,fp32,float").value().values, ElementsAre(Dtype::bf16, Dtype::f32));
+  EXPECT_THAT(parse_collectives("AllReduce,allgatherv,bcast,alltoall,reducescatter").value(),
+              ElementsAre(Collective::all_reduce, Collective::all_gather_v, Collective::broadcast,
+                          Collective::all_to_all, Collective::reduce_scatter));
+  EXPECT_THAT(parse_algorithms("One-Shot").value(), ElementsAre("one_shot"));
   EXPECT_THAT(parse_ops("max").value().values, ElementsAre(Op::max));
   EXPECT_THAT(parse_placements("in,out").value(), ElementsAre(Placement::in, Placement::out));
   EXPECT_THAT(parse_buffer_kinds("shared").value(), ElementsAre(Buffers::shared));
@@ -209,10 +223,21 @@ TEST(ParseDuration, NeedsANumberAndAUnit) {
   EXPECT_EQ(parse_duration("20us").value(), std::chrono::microseconds(20));
   EXPECT_EQ(parse_duration("500ms").value(), std::chrono::milliseconds(500));
   EXPECT_EQ(parse_duration("2h").value(), std::chrono::hours(2));
-  EXPECT_THAT(mistake(parse_duration("60"), "60"), HasSubstr("did you mean '60s'?"));
-  EXPECT_THAT(mistake(parse_duration("2min"), "2min"), HasSubstr("did you mean '2s'?"));
+  EXPECT_THAT(mistake(parse_duration("60"), "60"), HasSubstr("such as '60s'"));
+  EXPECT_THAT(mistake(parse_duration("2moons"), "2moons"), HasSubstr("us, ms, s, m or h, such as '2s'"));
   EXPECT_THAT(mistake(parse_duration("9999999999h"), "9999999999h"), HasSubstr("too long"));
-  for (const char* text : {"", "s", "0s", "-1s", "1.5s"}) mistake(parse_duration(text), text);
+  for (const char* text : {"", "s", "0s", "-1s", "0.0s", "0.0001us", "1.s"}) mistake(parse_duration(text), text);
+}
+
+TEST(ParseDuration, AUnitMayBeWrittenInFullAndHaveAFraction) {
+  for (const char* text : {"1m", "1min", "1minute", "1Minutes", "60sec", "60000msec"}) {
+    ASSERT_TRUE(parse_duration(text).is_ok()) << text;
+    EXPECT_EQ(parse_duration(text).value(), std::chrono::minutes(1)) << text;
+  }
+  EXPECT_EQ(parse_duration("1.5s").value(), std::chrono::milliseconds(1500));
+  EXPECT_EQ(parse_duration("0.25hours").value(), std::chrono::minutes(15));
+  EXPECT_EQ(parse_duration("9223372036s").value(), std::chrono::seconds(9223372036));
+  EXPECT_THAT(mistake(parse_duration("9223372036.9s"), "9223372036.9s"), HasSubstr("too long"));
 }
 
 }  // namespace

@@ -45,9 +45,9 @@ TEST(Ops, OnBitsExistForIntegersOnly) {
 }
 
 TEST(Names, ThatDoNotExistAreAnsweredWithTheNearest) {
-  EXPECT_THAT(parse_dtype("fp16").status().message(), testing::HasSubstr("unknown dtype 'fp16'"));
+  EXPECT_THAT(parse_dtype("fp4").status().message(), testing::HasSubstr("unknown dtype 'fp4'"));
   EXPECT_THAT(parse_dtype("hafl").status().message(), testing::HasSubstr("did you mean 'half'?"));
-  EXPECT_THAT(parse_dtype("int16").status().message(), testing::HasSubstr("did you mean 'int"));
+  EXPECT_THAT(parse_dtype("int16").status().message(), testing::Not(testing::HasSubstr("did you mean")));
   EXPECT_THAT(parse_op("bnad").status().message(), testing::HasSubstr("did you mean 'band'?"));
   EXPECT_FALSE(parse_op("none").is_ok());
 }
