@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/cases/case.h"
+#include "harness/launch/board.h"
 #include "harness/launch/launch.h"
 #include "harness/soak/mix.h"
 #include "harness/soak/soak.h"
@@ -15,6 +16,7 @@
 #include "src/jobs.h"
 #include "src/options.h"
 #include "src/program.h"
+#include "src/progress.h"
 
 namespace tutti::program {
 namespace {
@@ -23,20 +25,42 @@ using harness::SessionSpec;
 using harness::SoakResult;
 using harness::Traces;
 
+/// What all mixes came to.
+struct SoakTally {
+  std::size_t mixes = 0;  ///< that there are
+  std::size_t begun = 0;
+  std::size_t right = 0;
+  std::size_t wrong = 0;  ///< a result, or something left behind
+  std::int64_t verified = 0;
+  std::int64_t wrong_results = 0;
+};
+
 class SoakMessages final : public harness::Listener {
  public:
-  explicit SoakMessages(const SessionSpec& spec) : spec_(spec) {}
+  SoakMessages(const SessionSpec& spec, const SoakTally& tally, Progress& progress)
+      : spec_(spec), tally_(tally), progress_(progress) {}
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "soak") result = harness::soak_from_json(text);
+    if (type != "soaked") return;
+    const auto told = harness::soak_progress_from_json(text);
+    if (!told.is_ok()) return;
+    so_far = told.value();
+    const double share = static_cast<double>(so_far.posted) / static_cast<double>(spec_.operations);
+    progress_.show(fmt::format("[{}/{}] mix of seed {}, P={}: {} of {} operations, {} wrong", tally_.begun,
+                               tally_.mixes, spec_.seed, spec_.ranks, so_far.posted, spec_.operations, so_far.wrong),
+                   (static_cast<double>(tally_.begun - 1) + share) / static_cast<double>(tally_.mixes));
   }
   [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override { return "the soak"; }
   [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
     return harness::standings_of(spec_, domain_fd);
   }
   std::optional<Result<SoakResult>> result;
+  harness::SoakProgress so_far;
 
  private:
   const SessionSpec& spec_;
+  const SoakTally& tally_;
+  Progress& progress_;
 };
 
 /// Tasks take turns where no --seed is given: then the mix is the last of so many from the first on.
@@ -77,15 +101,22 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
   return result.wrong > 0 || leaks ? exit_wrong : exit_ok;
 }
 
-int soak_once(const SessionSpec& spec) {
+int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
   harness::Job job = job_of(spec);
-  SoakMessages messages(spec);
+  ++tally.begun;
+  SoakMessages messages(spec, tally, progress);
   job.needs_mpirun = !spec.references.empty();
   const Traces before = Traces::now();
   const auto outcome = harness::launch(job, messages);
+  progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
   int code = exit_ok;
   if (!outcome.value().ok) {
+    const char* const where = spec.ranks_as == harness::RanksAs::tasks ? "" : " by rank 0";
+    fmt::print("{}: broken off after {} of {} operations, {} results verified{}, {} wrong\n", command_of(spec),
+               messages.so_far.posted, spec.operations, messages.so_far.verified, where, messages.so_far.wrong);
+    tally.verified += messages.so_far.verified;
+    tally.wrong_results += messages.so_far.wrong;
     complain(outcome.value().failure);
     code = exit_code_of_soak(outcome.value());
     if (!spec.references.empty() && !outcome.value().log_tail.empty() && code != exit_interrupted) {
@@ -94,7 +125,11 @@ int soak_once(const SessionSpec& spec) {
   } else if (!messages.result || !messages.result->is_ok()) {
     code = complain(error(Code::io, "the ranks ended without a result"));
   } else {
-    code = judge(spec, messages.result->value(), before, Traces::now());
+    const SoakResult& result = messages.result->value();
+    code = judge(spec, result, before, Traces::now());
+    ++(code == exit_ok ? tally.right : tally.wrong);
+    tally.verified += result.verified;
+    tally.wrong_results += result.wrong;
   }
   if (code != exit_ok && code != exit_interrupted) fmt::print("  to repeat it: {}\n", command_of(spec));
   return code;
@@ -140,12 +175,18 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
 int soak(const SweepOptions& options) {
   const auto soaks = soaks_of(options);
   if (!soaks.is_ok()) return complain(soaks.status());
+  const std::int64_t begin = harness::monotonic_ns();
+  Progress progress(0);
+  SoakTally tally{.mixes = soaks.value().size()};
   int code = exit_ok;
   for (const SessionSpec& spec : soaks.value()) {
-    const int one = soak_once(spec);
-    if (one == exit_interrupted) return one;
-    code = std::max(code, one);
+    const int one = soak_once(spec, progress, tally);
+    code = one == exit_interrupted ? one : std::max(code, one);
+    if (one == exit_interrupted) break;
   }
+  fmt::print("# soak: {} mixes, {} ok, {} wrong, {} broken off, {} not run; {} results verified, {} wrong; {:.1f} s\n",
+             tally.mixes, tally.right, tally.wrong, tally.begun - tally.right - tally.wrong, tally.mixes - tally.begun,
+             tally.verified, tally.wrong_results, static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
   return code;
 }
 

@@ -14,6 +14,7 @@ namespace tutti::program {
 namespace {
 
 constexpr std::int64_t kBetweenLinesNs = 10'000'000'000;
+constexpr std::int64_t kBetweenUpdatesNs = 100'000'000;  // of the line on a terminal
 
 }  // namespace
 
@@ -34,10 +35,23 @@ void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of
   const std::int64_t left_by_cells = each * static_cast<std::int64_t>(of - index);
   const std::int64_t left =
       end_ns_ == 0 ? left_by_cells : std::min(end_ns_ - now, index == 0 ? end_ns_ - now : left_by_cells);
-  const std::string estimate = left > 0 ? fmt::format(", about {} left", duration_text(left)) : "";
-  fmt::print(stderr, "{}[{}/{}] {} {} P={}{}{}", is_terminal_ ? "\r\033[K" : "", index + 1, of,
-             to_string(one.collective), harness::format_bytes(one.bytes), one.ranks, estimate,
-             is_terminal_ ? "" : "\n");
+  print(fmt::format("[{}/{}] {} {} P={}", index + 1, of, to_string(one.collective), harness::format_bytes(one.bytes),
+                    one.ranks),
+        left);
+}
+
+void Progress::show(std::string_view text, double done) {
+  const std::int64_t now = harness::monotonic_ns();
+  if (now - std::max(last_ns_, start_ns_) < (is_terminal_ ? kBetweenUpdatesNs : kBetweenLinesNs)) return;
+  last_ns_ = now;
+  const double left = done > 0 ? static_cast<double>(now - start_ns_) * (1 - done) / done : 0;
+  constexpr double kMostTold = 1e18;  // ns: a century is no estimate
+  print(text, left < kMostTold ? static_cast<std::int64_t>(left) : 0);
+}
+
+void Progress::print(std::string_view text, std::int64_t left_ns) {
+  const std::string estimate = left_ns > 0 ? fmt::format(", about {} left", duration_text(left_ns)) : "";
+  fmt::print(stderr, "{}{}{}{}", is_terminal_ ? "\r\033[K" : "", text, estimate, is_terminal_ ? "" : "\n");
   std::fflush(stderr);
   is_shown_ = is_terminal_;
 }

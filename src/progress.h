@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "harness/cases/case.h"
 
@@ -18,10 +19,15 @@ class Progress {
   /// `end_ns`: CLOCK_MONOTONIC by which the sweep should be over; 0: no budget.
   explicit Progress(std::int64_t end_ns);
   void begin(const harness::Case& one, std::size_t index, std::size_t of);
+  /// `text` with what is left, of which the share `done` in [0, 1] is over; elsewhere than on a terminal for the first
+  /// time after a while. May be called as often as one likes.
+  void show(std::string_view text, double done);
   /// Before something else is printed.
   void clear();
 
  private:
+  void print(std::string_view text, std::int64_t left_ns);
+
   bool is_terminal_;
   bool is_shown_ = false;
   std::int64_t start_ns_;

@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <random>
 #include <set>
 #include <thread>
@@ -17,10 +21,13 @@
 
 #include "harness/cases/expand.h"
 #include "harness/launch/allowed_cores.h"
+#include "harness/launch/interrupts.h"
+#include "harness/report/file.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/names.h"
 #include "src/options.h"
 #include "src/program.h"
+#include "src/progress.h"
 
 namespace tutti::program {
 namespace {
@@ -80,35 +87,58 @@ Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
   return tasks;
 }
 
+/// What all proofs came to.
+struct Proved {
+  std::size_t schedules = 0;  ///< proved or refuted
+  std::map<const Algorithm*, Summary> summaries;
+  std::vector<std::string> refuted;
+};
+
 class Prover {
  public:
   explicit Prover(const std::vector<Task>& tasks) : tasks_(tasks) {}
 
-  void run() {
+  /// After an interrupt what was proved by then: where that is not all, threads are left that go on.
+  Proved run(const harness::Interrupts& interrupts) {
     std::vector<std::thread> threads;
     const std::size_t count = harness::allowed_cores().size();
     for (std::size_t i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
-    for (std::thread& thread : threads) thread.join();
+    Progress progress(0);
+    std::unique_lock lock(mutex_);
+    while (proved_.schedules < tasks_.size() && interrupts.signal() == 0) {
+      if (has_news_.wait_for(lock, kBetweenLooks) == std::cv_status::no_timeout) continue;
+      const Task& task = tasks_[std::clamp<std::size_t>(next_, 1, tasks_.size()) - 1];
+      progress.show(fmt::format("[{}/{}] {} {} P={}", proved_.schedules + 1, tasks_.size(),
+                                to_string(task.algorithm->collective), task.algorithm->name, task.ranks),
+                    cost_done_ / cost_);
+    }
+    Proved proved = proved_;
+    lock.unlock();
+    progress.clear();
+    const bool is_over = proved.schedules == tasks_.size();
+    for (std::thread& thread : threads) is_over ? thread.join() : thread.detach();
+    return proved;
   }
 
-  [[nodiscard]] const std::map<const Algorithm*, Summary>& summaries() const { return summaries_; }
-  [[nodiscard]] const std::vector<std::string>& refuted() const { return refuted_; }
-
  private:
+  static constexpr std::chrono::milliseconds kBetweenLooks{50};
+
   void work() {
     for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
       const Task& task = tasks_[i];
       const Problem problem{.collective = task.algorithm->collective, .ranks = task.ranks, .root = task.root};
       const auto proof = prove_schedule(schedule_of(*task.algorithm, problem));
       const std::lock_guard lock(mutex_);
-      Summary& summary = summaries_[task.algorithm];
+      Summary& summary = proved_.summaries[task.algorithm];
       ++summary.schedules;
+      cost_done_ += cost_of(task);
+      if (++proved_.schedules == tasks_.size()) has_news_.notify_one();
       if (proof.is_ok()) {
         add(summary, proof.value());
         continue;
       }
       ++summary.refuted;
-      refuted_.push_back(fmt::format("{} {} P={} root {}: {}", to_string(problem.collective), task.algorithm->name,
+      proved_.refuted.push_back(fmt::format("{} {} P={} root {}: {}", to_string(problem.collective), task.algorithm->name,
                                      task.ranks, task.root, proof.status().message()));
     }
   }
@@ -122,14 +152,20 @@ class Prover {
     summary.labels.sends_are_stable &= proof.labels.sends_are_stable;
   }
 
+  /// For the estimate of what is left: schedules have about P x P actions.
+  static double cost_of(const Task& task) { return static_cast<double>(task.ranks) * task.ranks; }
+
   const std::vector<Task>& tasks_;
+  const double cost_ = std::accumulate(tasks_.begin(), tasks_.end(), 0.0,
+                                       [](double sum, const Task& task) { return sum + cost_of(task); });
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
-  std::map<const Algorithm*, Summary> summaries_;
-  std::vector<std::string> refuted_;
+  std::condition_variable has_news_;
+  double cost_done_ = 0;
+  Proved proved_;
 };
 
-void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
+void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
   fmt::print("# {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm",
              "schedules", "proofs", "refuted", "slots", "order", "same bits", "synchronises", "stable sends");
   std::vector<const Algorithm*> order;
@@ -138,12 +174,22 @@ void print_summaries(const std::vector<Task>& tasks, const Prover& prover) {
   }
   const auto yes = [](bool is_so) { return is_so ? "yes" : "no"; };
   for (const Algorithm* algorithm : order) {
-    const Summary& s = prover.summaries().at(algorithm);
+    const auto found = proved.summaries.find(algorithm);
+    if (found == proved.summaries.end()) continue;  // interrupted before
+    const Summary& s = found->second;
     fmt::print("  {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
                algorithm->name, s.schedules, s.proofs, s.refuted,
                s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order),
                yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));
   }
+}
+
+/// Ends the program at once: a proof cannot be told to stop, and of many ranks one takes minutes.
+[[noreturn]] void end_interrupted(int signal) {
+  const Status arrived = harness::flush_output();
+  if (!arrived.is_ok()) complain(arrived);
+  fmt::print(stderr, "tutti: interrupted by signal {} ({})\n", signal, ::strsignal(signal));
+  std::_Exit(exit_interrupted);
 }
 
 int prove(const SweepOptions& options) {
@@ -152,19 +198,23 @@ int prove(const SweepOptions& options) {
   const auto tasks = tasks_for(parsed.value().sweep);
   if (!tasks.is_ok()) return complain(tasks.status());
   const auto begin = std::chrono::steady_clock::now();
+  const harness::Interrupts interrupts;
   Prover prover(tasks.value());
-  prover.run();
+  const Proved proved = prover.run(interrupts);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
-  print_summaries(tasks.value(), prover);
-  for (std::size_t i = 0; i < std::min<std::size_t>(prover.refuted().size(), kMostRefutedShown); ++i) {
-    fmt::print("refuted: {}\n", prover.refuted()[i]);
+  print_summaries(tasks.value(), proved);
+  for (std::size_t i = 0; i < std::min<std::size_t>(proved.refuted.size(), kMostRefutedShown); ++i) {
+    fmt::print("refuted: {}\n", proved.refuted[i]);
   }
   int proofs = 0;
-  for (const auto& [algorithm, summary] : prover.summaries()) proofs += summary.proofs;
-  fmt::print("# prove: {} schedules, {} sets of plans proved, {} refuted; {:.1f} s\n", tasks.value().size(), proofs,
-             prover.refuted().size(), seconds.count());
-  return prover.refuted().empty() ? exit_ok : exit_wrong;
+  for (const auto& [algorithm, summary] : proved.summaries) proofs += summary.proofs;
+  const bool is_complete = proved.schedules == tasks.value().size();
+  const std::string not_done = is_complete ? "" : fmt::format(" of {}", tasks.value().size());
+  fmt::print("# prove: {}{} schedules, {} sets of plans proved, {} refuted; {:.1f} s\n", proved.schedules, not_done,
+             proofs, proved.refuted.size(), seconds.count());
+  if (!is_complete) end_interrupted(interrupts.signal());
+  return proved.refuted.empty() ? exit_ok : exit_wrong;
 }
 
 }  // namespace

@@ -35,9 +35,10 @@ Status soak(const SessionSpec& spec, const SessionWalk::Place& place) {
                            Communicator::create(place.domain, rank, communicator_options(spec, host, place.cores)));
     return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
   };
+  const auto tell = [&](const SoakProgress& progress) { return place.send("soaked", to_json(progress)); };
   SoakResult result;
   if (spec.references.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(result, run_soak(spec, {.host = host, .world = own_world}));
+    TUTTI_ASSIGN_OR_RETURN(result, run_soak(spec, {.host = host, .world = own_world, .on_progress = tell}));
   } else {
     TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
     TUTTI_ASSIGN_OR_RETURN(const auto reference,
@@ -48,7 +49,7 @@ Status soak(const SessionSpec& spec, const SessionWalk::Place& place) {
     const auto world = [&](int) {
       return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
     };
-    TUTTI_ASSIGN_OR_RETURN(result, run_soak(spec, {.host = host, .world = world}));
+    TUTTI_ASSIGN_OR_RETURN(result, run_soak(spec, {.host = host, .world = world, .on_progress = tell}));
     TUTTI_RETURN_IF_ERROR(reference->close());
   }
   return host.index() == 0 ? place.send("soak", to_json(result)) : Status();

@@ -21,6 +21,7 @@ constexpr int kTurnsBetweenChecks = 256;
 constexpr unsigned kPauses = 200;       // one turn in so many is a pause
 constexpr unsigned kBlockingWaits = 8;  // and of those that look at a handle, one in so many waits for it
 constexpr std::int64_t kMostPauseUs = 2000;
+constexpr std::int64_t kBetweenProgressNs = 200'000'000;
 
 /// What one host tells the others at the end.
 struct Report {
@@ -59,6 +60,7 @@ class Seat {
   [[nodiscard]] Result<bool> turn(bool may_block, std::chrono::nanoseconds timeout);
   /// As turn, but it looks at every handle before it says that nothing can be done: what an order must know.
   [[nodiscard]] Result<bool> turn_in_order(Order& order);
+  [[nodiscard]] std::int64_t posted() const { return next_; }
   /// For messages: what it waits for.
   [[nodiscard]] std::string position() const;
   /// Errors: timeout where nothing has been completed for so long; it names what is waited for.
@@ -231,9 +233,33 @@ Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, Turn turn) {
   return {};
 }
 
+/// Tells how far host 0 is.
+class Teller {
+ public:
+  explicit Teller(const SoakPlace& place) : place_(place) {}
+
+  Status tell(const std::vector<std::unique_ptr<Seat>>& seats) {
+    if (place_.host.index() != 0 || !place_.on_progress || monotonic_ns() < next_ns_) return {};
+    next_ns_ = monotonic_ns() + kBetweenProgressNs;
+    SoakProgress progress{.posted = seats.front()->posted()};
+    for (const auto& seat : seats) {
+      progress.posted = std::min(progress.posted, seat->posted());
+      progress.verified += seat->report.verified;
+      progress.wrong += seat->report.wrong;
+    }
+    return place_.on_progress(progress);
+  }
+
+ private:
+  const SoakPlace& place_;
+  std::int64_t next_ns_ = monotonic_ns() + kBetweenProgressNs;
+};
+
 /// All that ranks did in the epoch; `of_all` gets what only all hosts together can tell.
-Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_ptr<Seat>>& seats, int epoch,
+Status run_epoch(const SessionSpec& spec, const SoakPlace& place, std::vector<std::unique_ptr<Seat>>& seats, int epoch,
                  Report& of_all) {
+  Host& host = place.host;
+  Teller teller(place);
   EpochBarriers barriers(Mix(spec.seed, spec.ranks, spec.operations), epoch);
   for (const auto& seat : seats) seat->begin_epoch(epoch, barriers);
   for (int group = 1; group < kSoakCommunicators; ++group) {
@@ -244,14 +270,18 @@ Status run_epoch(const SessionSpec& spec, Host& host, std::vector<std::unique_pt
   }
   std::int64_t verified = -1;
   const bool may_block = seats.size() == 1;
-  TUTTI_RETURN_IF_ERROR(drive(host, seats, [&](Seat& seat) -> Result<bool> {
+  const auto turn = [&](Seat& seat) -> Result<bool> {
     TUTTI_ASSIGN_OR_RETURN(const bool goes_on, host.order() != nullptr ? seat.turn_in_order(*host.order())
                                                                        : seat.turn(may_block, spec.timeout));
     // The launcher's deadline is that of one operation.
-    if (seat.report.verified != verified) host.announce(Activity::operation);
+    if (seat.report.verified != verified) {
+      host.announce(Activity::operation);
+      TUTTI_RETURN_IF_ERROR(teller.tell(seats));
+    }
     verified = seat.report.verified;
     return !goes_on;
-  }));
+  };
+  TUTTI_RETURN_IF_ERROR(drive(host, seats, turn));
   host.settle();
   for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->end_epoch());
   TUTTI_ASSIGN_OR_RETURN(const EpochBarriers::Verdict verdict, barriers.judge(host));
@@ -320,6 +350,18 @@ std::string to_json(const SoakResult& result) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string to_json(const SoakProgress& progress) {
+  return nlohmann::json{{"posted", progress.posted}, {"verified", progress.verified}, {"wrong", progress.wrong}}.dump();
+}
+
+Result<SoakProgress> soak_progress_from_json(std::string_view text) {
+  return read_json(Code::io, "a soak's progress", text, [](const nlohmann::json& json) -> Result<SoakProgress> {
+    return SoakProgress{.posted = json.value("posted", std::int64_t{0}),
+                        .verified = json.value("verified", std::int64_t{0}),
+                        .wrong = json.value("wrong", std::int64_t{0})};
+  });
+}
+
 Result<SoakResult> soak_from_json(std::string_view text) {
   return read_json(Code::io, "a soak's result", text, [](const nlohmann::json& json) -> Result<SoakResult> {
     return SoakResult{.verified = json.value("verified", std::int64_t{0}),
@@ -354,7 +396,7 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
       seats.push_back(std::make_unique<Seat>(std::move(world), mix, spec.seed));
     }
     for (int epoch = 0; epoch < kSoakEpochs; ++epoch) {
-      TUTTI_RETURN_IF_ERROR(run_epoch(spec, host, seats, epoch, mine));
+      TUTTI_RETURN_IF_ERROR(run_epoch(spec, place, seats, epoch, mine));
     }
     for (const auto& seat : seats) {
       mine.verified += seat->report.verified;

@@ -37,10 +37,21 @@ struct SoakResult {
 [[nodiscard]] std::string to_json(const SoakResult& result);
 [[nodiscard]] Result<SoakResult> soak_from_json(std::string_view text);
 
+/// How far host 0 is, as the message `soaked` tells it now and then.
+struct SoakProgress {
+  std::int64_t posted = 0;    ///< operations of the mix
+  std::int64_t verified = 0;  ///< on host 0's ranks
+  std::int64_t wrong = 0;     ///< of these
+};
+[[nodiscard]] std::string to_json(const SoakProgress& progress);
+[[nodiscard]] Result<SoakProgress> soak_progress_from_json(std::string_view text);
+
 struct SoakPlace {
   Host& host;
   /// Makes a rank's seat in the world of the system under test.
   std::function<Result<std::unique_ptr<Group>>(int rank)> world;
+  /// Of host 0, some times in a second.
+  std::function<Status(const SoakProgress& progress)> on_progress = {};
 };
 /// Host 0's is the result of all hosts. Errors: those of operations and of the host; the job is then over.
 [[nodiscard]] Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place);
