@@ -289,7 +289,7 @@ void add_gate(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("gate", "pass or fail against a recorded run, another build or backend");
   command->footer(
       "Example: tutti gate --against ../base/build --junit gate.xml --summary gate.md\n"
-      "Exit codes: 0 no cell is slower; 1 a result is wrong; 3 a cell is missing or cannot be compared, or with\n"
+      "Exit codes: 0 no cell is slower; 1 a result is wrong; 3 a cell is missing or cannot be compared, or with "
       "--require too short; 4 slower; 5 crash; 6 undecided, too noisy");
   auto request = std::make_shared<GateRequest>();
   const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help) {

@@ -8,6 +8,7 @@
 #include "harness/report/file.h"
 #include "impl/communicator/rendezvous.h"
 #include "impl/types/names.h"
+#include "src/help.h"
 #include "src/program.h"
 #include "src/usage.h"
 
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
   using namespace tutti::program;
   set_command_line(argc, argv);
   CLI::App program("tutti: are this machine's collectives right, and how fast are they?", "tutti");
+  set_help(program);
   Action action;
   add_run(program, action);
   add_check(program, action);
@@ -53,6 +55,7 @@ int main(int argc, char** argv) {
   add_list(program, action);
   add_doctor(program, action);
   add_rank(program, action);
+  add_generate(program, action);
   program.set_version_flag("--version", version_text(), "version, commit, and what was built in");
   program.require_subcommand(1);
   try {

@@ -72,5 +72,6 @@ void add_gate(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 void add_rank(CLI::App& program, Action& action);  ///< hidden: what the launcher starts
+void add_generate(CLI::App& program, Action& action);  ///< hidden: the man page and completions, when tutti is built
 
 }  // namespace tutti::program

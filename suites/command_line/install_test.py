@@ -36,7 +36,9 @@ class Moved(unittest.TestCase):
         cls.program = cls.tree / "bin" / "tutti"
 
     def test_its_files_are_there(self):
-        for name in ["bin/tutti", "share/doc/tutti/LICENSE", "share/doc/tutti/README.md", "share/tutti/schema.json"]:
+        for name in ["bin/tutti", "share/doc/tutti/LICENSE", "share/doc/tutti/README.md", "share/tutti/schema.json",
+                     "share/man/man1/tutti.1", "share/bash-completion/completions/tutti",
+                     "share/zsh/site-functions/_tutti"]:
             self.assertTrue((self.tree / name).is_file(), name)
         self.assertEqual(json.loads((self.tree / "share/tutti/schema.json").read_text()), support.SCHEMA)
 

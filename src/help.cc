@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/help.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace tutti::program {
+namespace {
+
+constexpr std::size_t kFewOptions = 8;  // need no groups
+constexpr std::size_t kUsualWidth = 100;
+constexpr std::size_t kLeastWidth = 40;
+
+/// One group of options, whichever subcommand takes them. One that stands in none of them is in the last.
+struct GroupRow {
+  std::string_view title;
+  std::string_view names;
+};
+constexpr std::array kGroups{
+    GroupRow{"What to run",
+             " --sizes --dtypes --ops --roots --backends --algorithms --placement --buffers --counts --values --case"
+             " --against --baseline --suite --faults --operations --seeds "},
+    GroupRow{"How to measure",
+             " --cadence --sync --cache --skew --overlap --budget --launches --blocks --cell-time --no-limit --seed "},
+    GroupRow{"How to verify", " --check --blind --accuracy "},
+    GroupRow{"Where and how ranks run", " --ranks --ranks-as --bind --timeout "},
+    GroupRow{"Output", " --csv --json --samples --junit --summary --require "},
+    GroupRow{"Other options", ""},
+};
+
+std::size_t group_of(const CLI::Option& option) {
+  const std::string name = fmt::format(" {} ", option.get_name());
+  const auto* const row =
+      std::ranges::find_if(kGroups, [&](const GroupRow& one) { return one.names.find(name) != one.names.npos; });
+  return row == kGroups.end() ? kGroups.size() - 1 : static_cast<std::size_t>(row - kGroups.begin());
+}
+
+/// Columns of the terminal: as COLUMNS says, else the terminal itself.
+std::size_t width_of_terminal() {
+  if (const char* const text = std::getenv("COLUMNS"); text != nullptr) {
+    const std::string_view view(text);
+    std::size_t columns = 0;
+    const auto [end, failure] = std::from_chars(view.data(), view.data() + view.size(), columns);
+    if (failure == std::errc() && end == view.data() + view.size()) return std::max(columns, kLeastWidth);
+  }
+  winsize size{};
+  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? std::max<std::size_t>(size.ws_col, kLeastWidth) : kUsualWidth;
+}
+
+/// A command that a shell reads back where it was wrapped.
+std::string wrapped_command(std::string_view text, std::size_t width) {
+  constexpr std::size_t kIndent = 4;
+  std::string lines = wrapped(text, width - kIndent - 2, kIndent);
+  for (std::size_t end = lines.find('\n'); end != lines.npos; end = lines.find('\n', end + 3)) lines.insert(end, " \\");
+  return lines;
+}
+
+class Help final : public CLI::Formatter {
+ public:
+  Help() { column_width(width_ < 72 ? 18 : 30); }
+
+  std::string make_option(const CLI::Option* option, bool /*is_positional*/) const override {
+    return in_columns(spelling_of(*option), option->get_description());
+  }
+
+  std::string make_subcommand(const CLI::App* command) const override {
+    return in_columns(command->get_name(), command->get_description());
+  }
+
+  std::string make_help(const CLI::App* command, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = wrapped(command->get_description(), width_, 0) + "\n" + make_usage(command, std::move(name)) + make_positionals(command);
+    for (const OptionGroup& group : groups_of(*command)) text += make_group(group.title, false, group.options);
+    return text + make_subcommands(command, mode) + "\n" + make_footer(command);
+  }
+
+  std::string make_footer(const CLI::App* command) const override {
+    std::string text;
+    std::istringstream lines(command->get_footer());
+    for (std::string line; std::getline(lines, line);) {
+      text += (line.starts_with("Example: ") ? wrapped_command(line, width_) : wrapped(line, width_, 0)) + "\n";
+    }
+    return text;
+  }
+
+ private:
+  [[nodiscard]] std::string in_columns(const std::string& name, const std::string& text) const {
+    const std::size_t column = get_column_width();
+    std::string line = "  " + name;
+    const bool is_long = line.size() + 2 > column;
+    if (is_long) line += "\n";
+    line.append(is_long ? column : column - line.size(), ' ');
+    return line + wrapped(text, width_ - column, column) + "\n";
+  }
+
+  std::size_t width_ = width_of_terminal();
+};
+
+}  // namespace
+
+std::vector<OptionGroup> groups_of(const CLI::App& command) {
+  const auto shown = command.get_options(
+      [](const CLI::Option* option) { return !option->get_group().empty() && option->nonpositional(); });
+  std::vector<OptionGroup> groups;
+  if (shown.size() <= kFewOptions) return {{"Options", shown}};
+  for (std::size_t index = 0; index < kGroups.size(); ++index) {
+    OptionGroup group{std::string(kGroups.at(index).title), {}};
+    std::ranges::copy_if(shown, std::back_inserter(group.options),
+                         [&](const CLI::Option* option) { return group_of(*option) == index; });
+    if (!group.options.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+std::vector<const CLI::App*> shown_subcommands(const CLI::App& command) {
+  return command.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
+}
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+std::string spelling_of(const CLI::Option& option) {
+  std::string text = option.get_positional() ? option.get_name(true, false) : option.get_name(false, true);
+  if (!takes_value(option)) return text;
+  if (!option.get_type_name().empty()) text += " " + option.get_type_name();
+  if (!option.get_default_str().empty()) text += "=" + option.get_default_str();
+  if (option.get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+  return text;
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string lines, line;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      lines += line + "\n" + std::string(indent, ' ');
+      line.clear();
+    }
+    if (!line.empty()) line += ' ';
+    line += word;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines + line;
+}
+
+void set_help(CLI::App& program) {
+  program.formatter(std::make_shared<Help>());
+  program.set_help_flag("-h,--help", "print this text");
+}
+
+}  // namespace tutti::program
