@@ -11,7 +11,9 @@
 
 #include "harness/cases/conformance.h"
 #include "harness/launch/board.h"
+#include "harness/report/counted.h"
 #include "harness/report/csv.h"
+#include "harness/report/streams.h"
 #include "src/jobs.h"
 #include "src/options.h"
 #include "src/program.h"
@@ -62,16 +64,16 @@ struct Repeat {
   }
 };
 
-void tell(const Row& row, const Repeat& repeat, Tally& tally) {
+void tell(const Row& row, const Repeat& repeat, harness::Console& console, Tally& tally) {
   if (row.verdict == Verdict::ok) {
     ++tally.ok;
     return;
   }
   ++(row.verdict == Verdict::wrong ? tally.wrong : row.verdict == Verdict::error ? tally.errors : tally.other);
   if (tally.wrong + tally.errors + tally.other <= kMostWrongShown) {
-    fmt::print("{}  {}\n  {}\n", to_string(row.verdict), row.case_id, row.reason);
+    console.print(fmt::format("{}  {}\n  {}\n", to_string(row.verdict), row.case_id, row.reason));
     const bool has_run = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
-    if (has_run) fmt::print("  to repeat it: {}\n", repeat.command(row.case_id));
+    if (has_run) console.print(fmt::format("  to repeat it: {}\n", repeat.command(row.case_id)));
   }
 }
 
@@ -140,6 +142,8 @@ int check(const SweepOptions& options, const CLI::App& command) {
 
   const Repeat repeat{.spec = request.spec,
                       .counts = command.count("--counts") > 0 ? command["--counts"]->as<std::string>() : ""};
+  harness::Console console = console_for(parsed.value());
+  Status failure;  // of the CSV
   Tally tally;
   Steps steps;
   std::string case_at_hand;
@@ -153,31 +157,38 @@ int check(const SweepOptions& options, const CLI::App& command) {
                                       .on_cell = [&](const std::vector<Row>& rows) -> Status {
                                         progress.clear();
                                         for (const Row& row : rows) {
-                                          tell(row, repeat, tally);
-                                          if (csv) TUTTI_RETURN_IF_ERROR(csv->write(row));
+                                          tell(row, repeat, console, tally);
+                                          Status written = csv ? csv->write(row) : Status();
+                                          if (failure.is_ok()) failure = std::move(written);
                                         }
                                         return {};
                                       },
                                       .on_facts = [&](int, const std::string& facts) { steps.add(facts); }});
   progress.clear();
   if (code != exit_ok && code != exit_interrupted && draws_order && !case_at_hand.empty()) {
-    fmt::print("  to repeat it: {}\n", repeat.command(case_at_hand));
+    console.print(fmt::format("  to repeat it: {}\n", repeat.command(case_at_hand)));
   }
   const double seconds = static_cast<double>(harness::monotonic_ns() - begin) * 1e-9;
-  fmt::print(
-      "# check: {} cases as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
-      request.cells.size(), to_string(sweep.ranks_as), tally.ok, tally.wrong, tally.errors + tally.other,
-      static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.errors - tally.other, seconds);
+  console.print(fmt::format(
+      "# check: {} as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
+      harness::counted(request.cells.size(), "case"), to_string(sweep.ranks_as), tally.ok, tally.wrong,
+      tally.errors + tally.other,
+      static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.errors - tally.other, seconds));
   if (draws_order && code == exit_ok) {
-    fmt::print("# order: drawn from seed {}, {} steps, trace {:016x}: the same seed gives the same steps\n", sweep.seed,
-               steps.count, steps.trace);
+    console.print(
+        fmt::format("# order: drawn from seed {}, {} steps, trace {:016x}: the same seed gives the same steps\n",
+                    sweep.seed, steps.count, steps.trace));
   }
   for (const harness::LeftOut& item : conformance.value().left_out) {
-    fmt::print("# left out: {} x {}\n", item.cells, item.reason);
+    console.print(fmt::format("# left out: {} x {}\n", item.cells, item.reason));
+  }
+  int written = exit_ok;
+  for (const Status& one : {failure, console.failure()}) {
+    if (!one.is_ok()) written = complain(one);
   }
   if (code != exit_ok) return code;
   if (tally.wrong > 0) return exit_wrong;
-  return tally.errors > 0 ? exit_crash : exit_ok;
+  return tally.errors > 0 ? exit_crash : written;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "harness/faults/trial.h"
 #include "harness/launch/launch.h"
 #include "harness/measure/session.h"
+#include "harness/report/counted.h"
 #include "src/check.h"
 #include "src/jobs.h"
 #include "src/program.h"
@@ -168,11 +169,12 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     if (code != exit_ok) break;
   }
   fmt::print(
-      "# faults: {} in {} cells as {}, seed {}: {} caught ({} without a named cause), {} missed, {} not applicable, {} "
+      "# faults: {} in {} as {}, seed {}: {} caught ({} without a named cause), {} missed, {} not applicable, {} "
       "not injected, {} wrong without a fault; {:.1f} s\n",
-      faults.value().size(), cells, to_string(sweep.ranks_as), sweep.seed, tally[TrialOutcome::caught], unnamed,
-      tally[TrialOutcome::missed], tally[TrialOutcome::not_applicable], tally[TrialOutcome::not_injected],
-      tally[TrialOutcome::wrong_without], static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
+      faults.value().size(), harness::counted(cells, "cell"), to_string(sweep.ranks_as), sweep.seed,
+      tally[TrialOutcome::caught], unnamed, tally[TrialOutcome::missed], tally[TrialOutcome::not_applicable],
+      tally[TrialOutcome::not_injected], tally[TrialOutcome::wrong_without],
+      static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
   if (left_out > 0) fmt::print("# left out: {} x a dtype and an op that do not exist together\n", left_out);
   if (code != exit_ok) return code;
   const bool is_trusted =

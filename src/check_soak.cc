@@ -10,6 +10,7 @@
 #include "harness/cases/case.h"
 #include "harness/launch/board.h"
 #include "harness/launch/launch.h"
+#include "harness/report/streams.h"
 #include "harness/soak/mix.h"
 #include "harness/soak/soak.h"
 #include "harness/soak/traces.h"
@@ -120,7 +121,7 @@ int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
     complain(outcome.value().failure);
     code = exit_code_of_soak(outcome.value());
     if (!spec.references.empty() && !outcome.value().log_tail.empty() && code != exit_interrupted) {
-      fmt::print(stderr, "last lines of the job's log:\n{}\n", outcome.value().log_tail);
+      harness::to_stderr(fmt::format("last lines of the job's log:\n{}\n", outcome.value().log_tail));
     }
   } else if (!messages.result || !messages.result->is_ok()) {
     code = complain(error(Code::io, "the ranks ended without a result"));

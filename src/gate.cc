@@ -13,8 +13,10 @@
 #include "harness/gate/program_run.h"
 #include "harness/gate/report.h"
 #include "harness/launch/spawn.h"
+#include "harness/report/counted.h"
 #include "harness/report/csv.h"
 #include "harness/report/file.h"
+#include "harness/report/streams.h"
 #include "src/gate_costs.h"
 #include "src/gate_plan.h"
 #include "src/program.h"
@@ -79,7 +81,7 @@ class Launcher {
       row.launches = launches_;
       text += harness::csv_row(row) + "\n";
     }
-    return harness::replace_file(Code::io, request_.csv, text);
+    return harness::replace_file(request_.csv, text);
   }
 
   [[nodiscard]] const harness::Interrupts& interrupts() const { return *interrupts_; }
@@ -155,14 +157,14 @@ class Teller {
     const std::string least = text(progress.look - before);
     const std::string most = text(progress.most - before);
     if (is_first) {
-      fmt::print(stderr,
-                 "gate: {} cells, {} to {} blocks: about {}, up to {} where cells stay undecided; what is slower is "
-                 "measured once more\n",
-                 progress.cells, progress.look, progress.most, least, most);
+      harness::to_stderr(fmt::format(
+          "gate: {}, {} to {} blocks: about {}, up to {} where cells stay undecided; what is slower is measured once "
+          "more\n",
+          harness::counted(progress.cells, "cell"), progress.look, progress.most, least, most));
     }
-    fmt::print(stderr, "{} {} of at most {}: {} cells, about {} left, at most {}\n",
-               progress.confirms ? "confirmation, block" : "block", progress.block, progress.most, progress.cells,
-               least, most);
+    harness::to_stderr(fmt::format("{} {} of at most {}: {}, about {} left, at most {}\n",
+                                   progress.confirms ? "confirmation, block" : "block", progress.block, progress.most,
+                                   harness::counted(progress.cells, "cell"), least, most));
   }
 
   /// For "interrupted ...".
@@ -202,8 +204,8 @@ Status write_reports(const GateRequest& request, const harness::GateReport& repo
     if (first.is_ok()) first = std::move(status);
   };
   note(launcher.end());
-  if (!request.junit.empty()) note(harness::replace_file(Code::io, request.junit, gate_junit(report)));
-  if (!request.summary.empty()) note(harness::replace_file(Code::io, request.summary, gate_markdown(report)));
+  if (!request.junit.empty()) note(harness::replace_file(request.junit, gate_junit(report)));
+  if (!request.summary.empty()) note(harness::replace_file(request.summary, gate_markdown(report)));
   fmt::print("{}", gate_table(report));  // last: an output that is closed costs no file
   return first;
 }
@@ -242,6 +244,11 @@ Status check_files(const GateRequest& request) {
     const auto& [file, ending] = files[i];
     if (ending == nullptr) continue;
     for (std::size_t j = 0; j < i; ++j) TUTTI_RETURN_IF_ERROR(harness::check_apart(files[j].first, file, ending));
+  }
+  for (const std::string& path : {request.junit, request.summary, request.csv}) {
+    if (path == harness::kStdoutPath) {
+      return error(Code::invalid_argument, "'-' is stdout, where the gate's table goes: name a file");
+    }
   }
   for (const std::string& path : {request.junit, request.summary}) {
     if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_replaceable(path));

@@ -8,6 +8,7 @@
 #include "harness/cases/suite.h"
 #include "harness/gate/counters.h"
 #include "harness/gate/program_run.h"
+#include "harness/report/counted.h"
 #include "impl/types/names.h"
 #include "src/program.h"
 
@@ -75,7 +76,7 @@ class CostComparison {
   [[nodiscard]] GateCosts told() const {
     GateCosts costs;
     if (compared_ > 0) {
-      costs.compared = fmt::format("{} of {} cells, {} of {}", kOfSteps, compared_, kOfCalls, compared_calls_);
+      costs.compared = fmt::format("{} of {}, {} of {}", kOfSteps, harness::counted(compared_, "cell"), kOfCalls, compared_calls_);
     }
     if (looked_at_ > 0) {
       costs.remarks.push_back(
@@ -84,11 +85,12 @@ class CostComparison {
                       judges_calls_ ? "" : "; no system calls, since to read the clock is one here"));
     }
     if (other_algorithm_ > 0) {
-      costs.remarks.push_back(
-          fmt::format("not compared: {}, {} of {} cells: another algorithm", kOfSteps, kOfCalls, other_algorithm_));
+      costs.remarks.push_back(fmt::format("not compared: {}, {} of {}: another algorithm", kOfSteps, kOfCalls,
+                                          harness::counted(other_algorithm_, "cell")));
     }
     for (const auto& [what, cells] : not_counted_) {
-      costs.remarks.push_back(fmt::format("not counted: {} of {} cells: {}", what.first, cells, what.second));
+      costs.remarks.push_back(
+          fmt::format("not counted: {} of {}: {}", what.first, harness::counted(cells, "cell"), what.second));
     }
     return costs;
   }

@@ -12,6 +12,8 @@
 #include "harness/measure/limit.h"
 #include "harness/report/json.h"
 #include "harness/report/machine.h"
+#include "harness/report/origin.h"
+#include "harness/report/streams.h"
 #include "impl/communicator/communicator.h"
 #include "src/program.h"
 
@@ -74,7 +76,7 @@ class Messages final : public harness::Listener {
     for (Row& row : rows) {
       row.launch = place_.launch;
       row.launches = place_.launches;
-      row.machine = machine_;
+      origin_.put_into(row);
     }
     if (rows.empty()) return;
     note(listener_.on_cell(rows));
@@ -86,7 +88,7 @@ class Messages final : public harness::Listener {
   const SessionSpec& spec_;
   const JobsListener& listener_;
   Place place_;
-  std::string machine_ = fingerprint_of(harness::describe_machine());
+  harness::Origin origin_{harness::describe_machine()};
   Status failure_;
 };
 
@@ -104,26 +106,12 @@ int run_job(const SessionSpec& spec, Messages& messages) {
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
-  fmt::print(stderr, "\n");
+  harness::to_stderr("\n");
   complain(outcome.value().failure);
   // An interrupted mpirun says much about ranks that it ended because we asked it to.
   if (!outcome.value().log_tail.empty() && code != exit_interrupted)
-    fmt::print(stderr, "last lines of the job's log:\n{}\n", outcome.value().log_tail);
+    harness::to_stderr(fmt::format("last lines of the job's log:\n{}\n", outcome.value().log_tail));
   return code;
-}
-
-/// The cells with the algorithm that `auto` chooses in its place; what then stands in a cell twice runs once.
-std::vector<std::vector<Case>> resolved(std::span<const std::vector<Case>> cells, RanksAs ranks_as) {
-  const int cores = harness::cores_together(ranks_as);
-  std::vector<std::vector<Case>> result;
-  for (const std::vector<Case>& cell : cells) {
-    std::vector<Case>& cases = result.emplace_back();
-    for (Case one : cell) {
-      if (one.algorithm == "auto") one.algorithm = choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name;
-      harness::append_new(cases, std::move(one));
-    }
-  }
-  return result;
 }
 
 using Cells = std::vector<std::vector<Case>>;
@@ -146,6 +134,19 @@ std::vector<Cells> jobs_of(const JobsRequest& request) {
 }
 
 }  // namespace
+
+std::vector<std::vector<Case>> resolved(std::span<const std::vector<Case>> cells, RanksAs ranks_as) {
+  const int cores = harness::cores_together(ranks_as);
+  std::vector<std::vector<Case>> result;
+  for (const std::vector<Case>& cell : cells) {
+    std::vector<Case>& cases = result.emplace_back();
+    for (Case one : cell) {
+      if (one.algorithm == "auto") one.algorithm = choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name;
+      harness::append_new(cases, std::move(one));
+    }
+  }
+  return result;
+}
 
 int exit_code_of(const Outcome& outcome) {
   if (outcome.ok) return exit_ok;

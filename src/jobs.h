@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,11 @@ struct JobsListener {
 [[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec);
 [[nodiscard]] int exit_code_of(const harness::Outcome& outcome);
 
-/// Rows carry the number of the start of the ranks that they come from, and this machine's fingerprint; `auto` in the
+/// The cells with the algorithm that `auto` chooses in its place; what then stands in a cell twice runs once.
+[[nodiscard]] std::vector<std::vector<harness::Case>> resolved(std::span<const std::vector<harness::Case>> cells,
+                                                               harness::RanksAs ranks_as);
+
+/// Rows carry the number of the start of the ranks that they come from, and where and when that was; `auto` in the
 /// cells is resolved before anything is started, so that every id that is printed is one that `--case` takes.
 /// The exit code: 0, or that of the first job that failed, whose reason has then been printed to stderr. A failing
 /// on_cell does not stop a job; its code is returned when nothing else failed.

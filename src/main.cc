@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/report/file.h"
+#include "harness/report/streams.h"
 #include "impl/communicator/rendezvous.h"
 #include "impl/types/names.h"
 #include "src/help.h"
@@ -43,6 +44,7 @@ int conclude(int code) {
 
 int main(int argc, char** argv) {
   using namespace tutti::program;
+  tutti::harness::prepare_streams();
   set_command_line(argc, argv);
   CLI::App program("tutti: are this machine's collectives right, and how fast are they?", "tutti");
   set_help(program);

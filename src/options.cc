@@ -185,17 +185,18 @@ const std::array kOptions{
              return {};
            },
            true},
-    Option{"--csv", "FILE", "", "write rows as they finish",
+    Option{"--csv", "FILE", "", "write rows as they finish; -: to stdout, and what else goes there to stderr",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.csv = text;
              return {};
            }},
-    Option{"--json", "FILE", "", "write the record: machine, versions, rows; valid at any moment",
+    Option{"--json", "FILE", "",
+           "write the record: machine, versions, rows; valid at any moment; -: to stdout, at the end",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.json = text;
              return {};
            }},
-    Option{"--samples", "FILE", "", "write every timed sample of every case, as CSV",
+    Option{"--samples", "FILE", "", "write every timed sample of every case, as CSV; -: to stdout",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.samples = text;
              return {};
@@ -338,7 +339,14 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
   command.add_flag("--accuracy", shows_accuracy_,
                    "shows below each row the error of float reductions, in ulp, and whether all ranks and repetitions "
                    "had the same bits; JSON and CSV always have them");
+  command.add_flag("--quiet", is_quiet_, "no table and no progress: errors, the files and the exit code");
   command.add_flag("--no-limit", without_limit_, "does not measure the machine's own limit beside each cell");
+}
+
+harness::Console console_for(const Settings& settings) {
+  if (settings.is_quiet) return harness::Console(harness::Console::Place::nowhere);
+  const auto is_stdout = [](const std::string& path) { return path == harness::kStdoutPath; };
+  return harness::Console::beside(is_stdout(settings.csv) || is_stdout(settings.json) || is_stdout(settings.samples));
 }
 
 const std::vector<std::string>& suite_keys() {
@@ -375,6 +383,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
   settings.requires_a_result = requires_;
   settings.has_limit = !without_limit_;
   settings.shows_accuracy = shows_accuracy_;
+  settings.is_quiet = is_quiet_;
   settings.sweep.collectives = {otherwise_.begin(), otherwise_.end()};
   if (!collectives_.empty()) {
     const std::string collectives = fmt::format("{}", fmt::join(collectives_, ","));

@@ -15,6 +15,7 @@
 #include "harness/backends/slowed.h"
 #include "harness/cases/suite.h"
 #include "harness/cases/sweep.h"
+#include "harness/report/streams.h"
 #include "impl/types/status.h"
 
 namespace tutti::program {
@@ -36,6 +37,7 @@ struct Settings {
   bool requires_a_result = false;
   bool has_limit = true;
   bool shows_accuracy = false;
+  bool is_quiet = false;
   harness::Checking checking = harness::Checking::sample;
   harness::Values values = harness::Values::exact;
   harness::CacheState cache = harness::CacheState::hot;
@@ -48,6 +50,10 @@ struct Settings {
 struct Surroundings {
   std::vector<std::string> known_backends;  ///< tutti and the references found
 };
+
+/// Where a command's text for people goes: stdout, but stderr where one of the files that were asked for is stdout, and
+/// nowhere with --quiet.
+[[nodiscard]] harness::Console console_for(const Settings& settings);
 
 /// Not in --help: how the gate is tested.
 inline constexpr std::string_view kSlowDown = "--slow-down";
@@ -89,6 +95,7 @@ class SweepOptions {
   bool requires_ = false;
   bool without_limit_ = false;
   bool shows_accuracy_ = false;
+  bool is_quiet_ = false;
 };
 
 }  // namespace tutti::program

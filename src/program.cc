@@ -17,6 +17,7 @@
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
 #include "harness/launch/allowed_cores.h"
+#include "harness/report/streams.h"
 
 namespace tutti::program {
 namespace {
@@ -58,7 +59,7 @@ int exit_code_of(const Status& status) {
 }
 
 int complain(const Status& status) {
-  fmt::print(stderr, "tutti: {}\n", status.message());
+  harness::to_stderr(fmt::format("tutti: {}\n", status.message()));
   return exit_code_of(status);
 }
 
@@ -83,11 +84,11 @@ Result<std::string> path_of_backend(const std::string& name, bool as_processes) 
   return error(Code::unavailable, "there is no mpirun in PATH");
 }
 
-std::vector<std::string> usable_backends(bool as_processes) {
+std::vector<std::string> usable_backends(bool as_processes, bool says_why) {
   std::vector<std::string> names;
   for (std::string& name : known_backends()) {
     const Status status = name == harness::kOwnBackend ? Status() : path_of_backend(name, as_processes).status();
-    if (!status.is_ok()) fmt::print(stderr, "# without {}: {}\n", name, status.message());
+    if (!status.is_ok() && says_why) harness::to_stderr(fmt::format("# without {}: {}\n", name, status.message()));
     if (status.is_ok()) names.push_back(std::move(name));
   }
   return names;

@@ -35,8 +35,8 @@ int complain(const Status& status);
 /// `tutti` and the references found.
 [[nodiscard]] std::vector<std::string> known_backends();
 /// `tutti` and those references found that can run here, with ranks as processes or not; of each other one a line
-/// `# ...` on stderr says why not.
-[[nodiscard]] std::vector<std::string> usable_backends(bool as_processes);
+/// `# ...` on stderr says why not, where that is wanted.
+[[nodiscard]] std::vector<std::string> usable_backends(bool as_processes, bool says_why = true);
 /// The shared object of a reference that was found and can run here, with ranks as processes or not. Errors:
 /// unavailable.
 [[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);

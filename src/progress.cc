@@ -2,13 +2,13 @@
 #include "src/progress.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "harness/cases/sweep.h"
 #include "harness/launch/board.h"
+#include "harness/report/streams.h"
 
 namespace tutti::program {
 namespace {
@@ -51,15 +51,14 @@ void Progress::show(std::string_view text, double done) {
 
 void Progress::print(std::string_view text, std::int64_t left_ns) {
   const std::string estimate = left_ns > 0 ? fmt::format(", about {} left", duration_text(left_ns)) : "";
-  fmt::print(stderr, "{}{}{}{}", is_terminal_ ? "\r\033[K" : "", text, estimate, is_terminal_ ? "" : "\n");
-  std::fflush(stderr);
+  harness::to_stderr(
+      fmt::format("{}{}{}{}", is_terminal_ ? "\r\033[K" : "", text, estimate, is_terminal_ ? "" : "\n"));
   is_shown_ = is_terminal_;
 }
 
 void Progress::clear() {
   if (!is_shown_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  harness::to_stderr("\r\033[K");
   is_shown_ = false;
 }
 

@@ -23,6 +23,7 @@
 #include "harness/launch/allowed_cores.h"
 #include "harness/launch/interrupts.h"
 #include "harness/report/file.h"
+#include "harness/report/streams.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/names.h"
 #include "src/options.h"
@@ -188,7 +189,7 @@ void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
 [[noreturn]] void end_interrupted(int signal) {
   const Status arrived = harness::flush_output();
   if (!arrived.is_ok()) complain(arrived);
-  fmt::print(stderr, "tutti: interrupted by signal {} ({})\n", signal, ::strsignal(signal));
+  harness::to_stderr(fmt::format("tutti: interrupted by signal {} ({})\n", signal, ::strsignal(signal)));
   std::_Exit(exit_interrupted);
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,11 +15,13 @@
 #include "harness/cases/lists.h"
 #include "harness/launch/binding.h"
 #include "harness/report/csv.h"
+#include "harness/report/environment.h"
 #include "harness/report/file.h"
 #include "harness/report/json.h"
 #include "harness/report/launches.h"
 #include "harness/report/machine.h"
 #include "harness/report/samples.h"
+#include "harness/report/streams.h"
 #include "harness/report/table.h"
 #include "src/jobs.h"
 #include "src/options.h"
@@ -32,11 +35,12 @@ using harness::Case;
 using harness::Row;
 using harness::Verdict;
 
-/// Where rows go: the table on stdout, and the files that were asked for.
+/// Where rows go: the table for people, and the files that were asked for.
 class Reports {
  public:
   static Result<Reports> open(const Settings& settings, const harness::Expansion& expansion) {
     Reports reports;
+    reports.console_ = console_for(settings);
     reports.left_out_ = expansion.left_out;
     harness::RatioOf ratio = harness::ratio_within_a_launch;
     if (settings.sweep.launches > 1) {
@@ -63,7 +67,8 @@ class Reports {
                                                   .command = command_line(),
                                                   .seed = settings.sweep.seed,
                                                   .started = harness::utc_now(),
-                                                  .left_out = reports.left_out_}));
+                                                  .left_out = reports.left_out_,
+                                                  .environment = harness::library_settings()}));
     }
     if (!settings.csv.empty()) {
       TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
@@ -74,18 +79,31 @@ class Reports {
     return reports;
   }
 
-  Status add(const std::vector<Row>& rows) {
+  /// Called before the first row: the names of the algorithms that will run.
+  void lay_out(std::span<const std::vector<Case>> cells) {
+    harness::TableLayout layout{.width = console_.columns()};
+    for (const std::vector<Case>& cell : cells) {
+      for (const Case& one : cell) layout.longest_algorithm = std::max(layout.longest_algorithm, one.algorithm.size());
+    }
+    table_.lay_out(layout);
+  }
+
+  /// What fails is told at the end; the other files get their rows all the same.
+  void add(const std::vector<Row>& rows) {
     has_rows_ = true;
     if (launches_ == nullptr) {
-      fmt::print("{}", table_.cell(rows));
-      std::fflush(stdout);
+      console_.print(table_.cell(rows));
     } else {
       launches_->add(rows);
     }
     for (const Row& row : rows) {
-      if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
+      const bool is_bad = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
+      if (console_.is_silent() && is_bad) {
+        harness::to_stderr(fmt::format("tutti: {} {}: {}\n", to_string(row.verdict), row.case_id, row.reason));
+      }
+      if (csv_) note(csv_->write(row));
     }
-    return json_ ? json_->write(rows) : Status();
+    if (json_) note(json_->write(rows));
   }
 
   /// Every cell was measured, or has a row that says why not.
@@ -93,7 +111,14 @@ class Reports {
     if (json_) note(json_->finish());
   }
 
-  Status add_samples(std::string_view lines) { return samples_ ? samples_->write(lines) : Status(); }
+  /// Nothing more will be added, whatever the reason.
+  void close() {
+    if (json_) note(json_->end());
+  }
+
+  void add_samples(std::string_view lines) {
+    if (samples_) note(samples_->write(lines));
+  }
 
   /// A fact that is not there, or not a number, is not told.
   void add_facts(int ranks, const std::string& text) {
@@ -126,28 +151,39 @@ class Reports {
   /// What is told at the end: of several launches, the table too.
   void print_end() {
     if (launches_ != nullptr) {
-      for (const std::vector<Row>& rows : launches_->cells()) fmt::print("{}", table_.cell(rows));
+      for (const std::vector<Row>& rows : launches_->cells()) console_.print(table_.cell(rows));
     }
-    fmt::print("{}", table_.footer(left_out_));
-    if (launches_ != nullptr) fmt::print("{}", launches_->spread());
+    console_.print(table_.footer(left_out_));
+    std::string facts = launches_ == nullptr ? "" : launches_->spread();
     if (clock_ns_.size() == 2) {
-      fmt::print("# clock: readings differ by {:.0f} ns or more, one takes {:.0f} ns\n", clock_ns_["clock_tick_ns"],
-                 clock_ns_["clock_read_ns"]);
+      facts += fmt::format("# clock: readings differ by {:.0f} ns or more, one takes {:.0f} ns\n",
+                           clock_ns_["clock_tick_ns"], clock_ns_["clock_read_ns"]);
     }
     std::vector<std::string> floors;
     for (const auto& [_, text] : floors_) floors.push_back(text);
-    if (!floors.empty()) fmt::print("# floor: a sample in which nothing is done takes {}\n", fmt::join(floors, ", "));
+    if (!floors.empty()) {
+      facts += fmt::format("# floor: a sample in which nothing is done takes {}\n", fmt::join(floors, ", "));
+    }
+    console_.print(table_.fitted(facts));
   }
 
-  [[nodiscard]] int exit_code(bool requires_a_result) const {
-    if (!failure_.is_ok()) return complain(failure_);
+  /// Tells what could not be written, which is the exit code where nothing worse was found.
+  [[nodiscard]] int exit_code(int code, bool requires_a_result) const {
+    int written = exit_ok;
+    for (const Status& failure : {failure_, console_.failure()}) {
+      if (!failure.is_ok()) written = complain(failure);
+    }
+    const int found = code != exit_ok ? code : exit_code_of_rows(requires_a_result);
+    return found != exit_ok ? found : written;
+  }
+
+ private:
+  [[nodiscard]] int exit_code_of_rows(bool requires_a_result) const {
     if (table_.rows_with(Verdict::wrong) > 0) return exit_wrong;
     if (table_.rows_with(Verdict::error) > 0) return exit_crash;
     const bool has_result = table_.rows_with(Verdict::ok) + table_.rows_with(Verdict::unchecked) > 0;
     return requires_a_result && !has_result ? exit_environment : exit_ok;
   }
-
- private:
   /// `whose`: the backend after whose barrier samples start, or all.
   void add_floor(int ranks, const std::string& whose, double floor_us) {
     const bool is_of_all = whose == harness::kAll;
@@ -160,6 +196,7 @@ class Reports {
     if (failure_.is_ok()) failure_ = std::move(status);
   }
 
+  harness::Console console_;
   bool has_rows_ = false;
   std::shared_ptr<harness::Launches> launches_;  ///< of several launches; their table is printed at the end
   harness::Table table_;
@@ -190,7 +227,9 @@ int run(const SweepOptions& options) {
   Settings& settings = parsed.value();
   harness::Sweep& sweep = settings.sweep;
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
-  if (sweep.backends.empty()) sweep.backends = usable_backends(sweep.ranks_as == harness::RanksAs::processes);
+  if (sweep.backends.empty()) {
+    sweep.backends = usable_backends(sweep.ranks_as == harness::RanksAs::processes, !settings.is_quiet);
+  }
   const auto expansion = expand(settings);
   if (!expansion.is_ok()) return complain(expansion.status());
   const harness::Places places = harness::places_here();
@@ -227,21 +266,31 @@ int run(const SweepOptions& options) {
   }
   if (sweep.budget) request.spec.end_ns = harness::monotonic_ns() + sweep.budget->count();
 
+  reports.value().lay_out(resolved(request.cells, sweep.ranks_as));
+
   Progress progress(request.spec.end_ns);
   const int code = run_jobs(
-      request, {.on_begin = [&](const std::vector<Case>& cell, std::size_t index,
-                                std::size_t of) { progress.begin(cell.front(), index, of); },
+      request, {.on_begin =
+                    [&](const std::vector<Case>& cell, std::size_t index, std::size_t of) {
+                      if (!settings.is_quiet) progress.begin(cell.front(), index, of);
+                    },
                 .on_cell =
                     [&](const std::vector<Row>& rows) {
                       progress.clear();
-                      return reports.value().add(rows);
+                      reports.value().add(rows);
+                      return Status();
                     },
                 .on_facts = [&](int ranks, const std::string& facts) { reports.value().add_facts(ranks, facts); },
-                .on_samples = [&](std::string_view lines) { return reports.value().add_samples(lines); }});
+                .on_samples =
+                    [&](std::string_view lines) {
+                      reports.value().add_samples(lines);
+                      return Status();
+                    }});
   progress.clear();
   if (code == exit_ok) reports.value().finish();
   if (code == exit_ok || reports.value().has_rows()) reports.value().print_end();
-  return code != exit_ok ? code : reports.value().exit_code(settings.requires_a_result);
+  reports.value().close();
+  return reports.value().exit_code(code, settings.requires_a_result);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "harness/cases/sweep.h"
 #include "harness/explain/text.h"
+#include "harness/report/counted.h"
 
 namespace tutti::harness {
 namespace {
@@ -35,15 +36,11 @@ std::string cpu_list(const std::vector<int>& cores) {
 
 std::string gib(std::int64_t bytes) { return fmt::format("{:.1f} GiB", std::ldexp(static_cast<double>(bytes), -30)); }
 
-std::string counted(std::size_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
-
 std::string processor_text(const Condition& c) {
   std::string text(or_unknown(c.cpu_model));
-  if (c.sockets > 0) text += fmt::format("; {}", counted(static_cast<std::size_t>(c.sockets), "socket"));
+  if (c.sockets > 0) text += fmt::format("; {}", counted(c.sockets, "socket"));
   if (c.physical_cores > 0) {
-    text += fmt::format(", {}", counted(static_cast<std::size_t>(c.physical_cores), "physical core"));
+    text += fmt::format(", {}", counted(c.physical_cores, "physical core"));
   }
   if (!c.numa.empty()) text += fmt::format(", {}", counted(c.numa.size(), "NUMA node"));
   return text;

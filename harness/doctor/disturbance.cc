@@ -106,7 +106,8 @@ std::string disturbances_of(const Watched& watched) {
   };
   see(others_s - unsure_s > kMostOthers * all_s, "load");
   see(after.stolen_s - before.stolen_s > kMostStolen * all_s, "steal");
-  see(!watched.ranks_share_cores && watched.most_switches > 1 && switches > kMostSwitchesPerSecond, "switches");
+  const bool are_enough = watched.most_switches >= kLeastSwitches && switches > kMostSwitchesPerSecond;
+  see(!watched.ranks_share_cores && are_enough, "switches");
   see(after.stopped > before.stopped, "quota");
   see(after.hot > before.hot, "heat");
   see(knows_clock && std::abs(*after.clock_khz / *before.clock_khz - 1) > kMostClockChange, "clock");

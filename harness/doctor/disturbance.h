@@ -45,9 +45,11 @@ void add_thread(Watched& watched, const ThreadCounted& before, const ThreadCount
 
 inline constexpr double kMostStolen = 0.01;  ///< of the cores' time
 inline constexpr double kMostOthers = 0.1;   ///< of the cores' time, used by others than the ranks
-/// A launcher that looks and a quiet kernel make some 20 to 50; at some 10 us each, so many are a thousandth of the
-/// time.
-inline constexpr double kMostSwitchesPerSecond = 100;
+/// Up to 500 a second changed no time by more than its interval; from 1000 on that of 1 MiB, from 4000 on every one
+/// (results/2026-11-switches). A launcher that looks and a kernel with something else to do make 20 to 120.
+inline constexpr double kMostSwitchesPerSecond = 500;
+/// Fewer hit too few of the 30 samples or more that a median is of; in a short cell they would be many a second.
+inline constexpr std::int64_t kLeastSwitches = 10;
 inline constexpr double kMostClockChange = 0.05;
 
 /// Words of `tutti doctor`, separated by "; ": load, steal, switches, quota, heat, clock.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/measure/statistics.h"
+#include "harness/report/counted.h"
 
 namespace tutti::harness {
 namespace {
@@ -171,7 +172,7 @@ std::string gate_table(const GateReport& report) {
   if (!report.counted.empty()) text += fmt::format("# counted on both sides: {}\n", report.counted);
   for (const std::string& remark : report.remarks) text += fmt::format("# {}\n", one_line(remark));
   return printable(text) +
-         fmt::format("# {} cells: {}\n", report.cells.size(), printable(one_line(counts_text(report))));
+         fmt::format("# {}: {}\n", counted(report.cells.size(), "cell"), printable(one_line(counts_text(report))));
 }
 
 std::string gate_junit(const GateReport& report) {
@@ -190,8 +191,8 @@ std::string gate_junit(const GateReport& report) {
 
 std::string gate_markdown(const GateReport& report) {
   std::string text =
-      fmt::format("### tutti gate: {}\n\nThis build against {}, {} cells, seed {}.\n\n", one_line(counts_text(report)),
-                  markdown_cell(report.other), report.cells.size(), report.seed);
+      fmt::format("### tutti gate: {}\n\nThis build against {}, {}, seed {}.\n\n", one_line(counts_text(report)),
+                  markdown_cell(report.other), counted(report.cells.size(), "cell"), report.seed);
   text += fmt::format(
       "| verdict | cell | other (us) | this (us) | ratio | {:.0f} % interval | floor (%) | why |\n"
       "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n",

@@ -3,10 +3,10 @@
 // every finished row in the file.
 #pragma once
 
-#include <cstdio>
-#include <memory>
 #include <string>
+#include <utility>
 
+#include "harness/report/file.h"
 #include "harness/report/record.h"
 #include "impl/types/status.h"
 
@@ -21,23 +21,18 @@ namespace tutti::harness {
 
 class CsvFile {
  public:
-  /// Creates or replaces the file and writes the header: called before anything is measured.
-  /// Errors: invalid_argument naming the path and the reason.
+  /// Creates or replaces the file, or takes stdout where it is `-`, and writes the header: called before anything is
+  /// measured. Errors: invalid_argument naming the path and the reason.
   [[nodiscard]] static Result<CsvFile> open(std::string path);
 
-  /// Appends one line and hands it to the operating system. Errors: io naming the path and the reason.
-  Status write(const Row& row);
+  /// Appends one line and hands it to the operating system. Errors: invalid_argument naming the path and the reason;
+  /// the file then ends with the row before.
+  Status write(const Row& row) { return file_.append(csv_row(row) + "\n"); }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
-  };
-  using File = std::unique_ptr<std::FILE, Close>;
-  CsvFile(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
-  Status write_line(Code code, const std::string& line);
+  explicit CsvFile(LineFile file) : file_(std::move(file)) {}
 
-  std::string path_;
-  File file_;
+  LineFile file_;
 };
 
 }  // namespace tutti::harness

@@ -3,15 +3,20 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
+#include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
+
+#include "harness/report/streams.h"
 
 namespace tutti::harness {
 namespace {
+
+constexpr mode_t kModeOfNewFiles = 0666;  // less what the user's mask takes away
 
 bool is_same_file(const std::string& one, const std::string& other) {
   namespace fs = std::filesystem;
@@ -25,38 +30,41 @@ bool is_same_file(const std::string& one, const std::string& other) {
 std::string aside_of(const std::string& path) { return path + ".part"; }
 
 /// A rename would put a file in the place of a device or pipe; such a reader cannot see the old content anyway.
-Status refuse_special(Code code, const std::string& path) {
+Status refuse_special(const std::string& path) {
   std::error_code ignored;
   const bool is_special = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
-  return is_special ? error(code, "cannot write '{}': it exists and is not a regular file", path) : Status();
+  return is_special ? error(Code::invalid_argument, "cannot write '{}': it exists and is not a regular file", path) : Status();
 }
 
 /// Leaves nothing where it fails.
-Status write_aside(Code code, const std::string& path, std::string_view text) {
+Status write_aside(const std::string& path, std::string_view text) {
   const std::string aside = aside_of(path);
   std::FILE* file = std::fopen(aside.c_str(), "we");
-  if (file == nullptr) return cannot_write(code, path, errno);
+  if (file == nullptr) return cannot_write(path, errno);
   const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int write_error = errno;
   const bool is_closed = std::fclose(file) == 0;
   if (is_written && is_closed) return {};
-  const Status status = cannot_write(code, path, is_written ? errno : write_error);
+  const Status status = cannot_write(path, is_written ? errno : write_error);
   std::remove(aside.c_str());
   return status;
 }
 
 }  // namespace
 
-Status cannot_write(Code code, const std::string& path, int error_number) {
+Status cannot_write(const std::string& path, int error_number) {
+  if (path == kStdoutPath) return cannot_print(std::generic_category().message(error_number));
   const std::filesystem::path directory = std::filesystem::path(path).parent_path();
   std::error_code ignored;
   if (error_number == ENOENT && !directory.empty() && !std::filesystem::exists(directory, ignored)) {
-    return error(code, "cannot write '{}': the directory '{}' does not exist", path, directory.string());
+    return error(Code::invalid_argument, "cannot write '{}': the directory '{}' does not exist", path,
+                 directory.string());
   }
-  return error(code, "cannot write '{}': {}", path, std::generic_category().message(error_number));
+  return error(Code::invalid_argument, "cannot write '{}': {}", path, std::generic_category().message(error_number));
 }
 
 Status check_writable(const std::string& path) {
+  if (path == kStdoutPath) return check_stdout();
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(path, ignored);
   // A pipe's reader would take opening and closing for the end.
@@ -64,34 +72,63 @@ Status check_writable(const std::string& path) {
       was_there && !std::filesystem::is_regular_file(path, ignored) && !std::filesystem::is_directory(path, ignored);
   if (is_pipe) return {};
   std::FILE* file = std::fopen(path.c_str(), "ae");
-  if (file == nullptr) return cannot_write(Code::invalid_argument, path, errno);
+  if (file == nullptr) return cannot_write(path, errno);
   std::fclose(file);
   if (!was_there) std::remove(path.c_str());
   return {};
 }
 
 Status check_replaceable(const std::string& path) {
-  constexpr Code kCode = Code::invalid_argument;
   constexpr std::size_t kBytes = 65536;  // of a report with some tens of cells
-  TUTTI_RETURN_IF_ERROR(refuse_special(kCode, path));
+  TUTTI_RETURN_IF_ERROR(refuse_special(path));
   TUTTI_RETURN_IF_ERROR(check_writable(path));
-  TUTTI_RETURN_IF_ERROR(write_aside(kCode, path, std::string(kBytes, '\n')));
+  TUTTI_RETURN_IF_ERROR(write_aside(path, std::string(kBytes, '\n')));
   std::remove(aside_of(path).c_str());
   return {};
 }
 
-Status replace_file(Code code, const std::string& path, std::string_view text) {
-  TUTTI_RETURN_IF_ERROR(refuse_special(code, path));
-  TUTTI_RETURN_IF_ERROR(write_aside(code, path, text));
+Status replace_file(const std::string& path, std::string_view text) {
+  TUTTI_RETURN_IF_ERROR(refuse_special(path));
+  TUTTI_RETURN_IF_ERROR(write_aside(path, text));
   const std::string aside = aside_of(path);
   if (std::rename(aside.c_str(), path.c_str()) == 0) return {};
-  const Status status = cannot_write(code, path, errno);
+  const Status status = cannot_write(path, errno);
   std::remove(aside.c_str());
   return status;
 }
 
+Result<LineFile> LineFile::open(std::string path) {
+  Descriptor file(path == kStdoutPath
+                      ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                      : ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kModeOfNewFiles));
+  if (file.get() < 0) return cannot_write(path, errno);
+  return LineFile(std::move(path), std::move(file));
+}
+
+Status LineFile::append(std::string_view lines) {
+  struct stat before {};
+  const bool can_go_back = ::fstat(file_.get(), &before) == 0 && S_ISREG(before.st_mode);
+  const off_t place = ::lseek(file_.get(), 0, SEEK_CUR);
+  while (!lines.empty()) {
+    const ssize_t written = ::write(file_.get(), lines.data(), lines.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const Status status = cannot_write(path_, written < 0 ? errno : ENOSPC);
+      const bool is_back = can_go_back && ::ftruncate(file_.get(), before.st_size) == 0;
+      if (is_back) static_cast<void>(::lseek(file_.get(), place, SEEK_SET));
+      return status;
+    }
+    lines.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
 Status check_apart(const FileOption& one, const FileOption& other, std::string_view ending) {
   if (one.path.empty() || other.path.empty() || !is_same_file(one.path, other.path)) return {};
+  if (one.path == kStdoutPath) {
+    return error(Code::invalid_argument, "{} and {} are both '-', which is stdout: name a file for one of them",
+                 one.name, other.name);
+  }
   return error(Code::invalid_argument, "{} and {} are both '{}': did you mean '{}{}' for {}?", one.name, other.name,
                one.path, std::filesystem::path(one.path).replace_extension().string(), ending, other.name);
 }
@@ -116,21 +153,6 @@ Status flush_output() {
 
 Status cannot_print(std::string_view why) {
   return error(Code::invalid_argument, "the output cannot be written: {}", why);
-}
-
-Status print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);  // flush_output knows whether that failed
-  return flush_output();
-}
-
-void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
-
-void guard_output() {
-  std::signal(SIGPIPE, SIG_IGN);
-  for (int stream = 0; stream <= 2; ++stream) {
-    // The lowest number that is free is the stream's. For reading only: what is printed fails and is not lost in it.
-    if (::fcntl(stream, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDONLY));
-  }
 }
 
 }  // namespace tutti::harness

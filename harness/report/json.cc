@@ -10,6 +10,7 @@
 
 #include "harness/report/file.h"
 #include "harness/report/json_reader.h"
+#include "harness/report/streams.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness {
@@ -91,34 +92,45 @@ std::string utc_now() {
 
 Result<JsonFile> JsonFile::open(std::string path, RunInfo info) {
   JsonFile file(std::move(path), std::move(info));
-  TUTTI_RETURN_IF_ERROR(replace_file(Code::invalid_argument, file.path_, file.document()));
+  TUTTI_RETURN_IF_ERROR(file.is_on_stdout() ? check_stdout() : file.put());
   return file;
 }
 
 Status JsonFile::write(std::span<const Row> rows) {
   for (const Row& row : rows) rows_ += (rows_.empty() ? "\n    " : ",\n    ") + row_to_json(row);
-  return replace_file(Code::io, path_, document());
+  return put();
 }
 
 Status JsonFile::set_measurement(const std::string& key, double value) {
   info_.measurement[key] = value;
-  return replace_file(Code::io, path_, document());
+  return put();
 }
 
 Status JsonFile::set_version(const std::string& key, const std::string& text) {
   info_.versions[key] = text;
-  return replace_file(Code::io, path_, document());
+  return put();
 }
 
 Status JsonFile::set_bound(const std::string& key, const std::string& json_text) {
   info_.bound[key] = json_text;
-  return replace_file(Code::io, path_, document());
+  return put();
 }
 
 Status JsonFile::finish() {
   is_finished_ = true;
-  return replace_file(Code::io, path_, document());
+  return put();
 }
+
+Status JsonFile::end() const {
+  if (!is_on_stdout()) return {};
+  Console console;
+  console.print(document());
+  return console.failure();
+}
+
+bool JsonFile::is_on_stdout() const { return path_ == kStdoutPath; }
+
+Status JsonFile::put() const { return is_on_stdout() ? Status() : replace_file(path_, document()); }
 
 std::string JsonFile::document() const {
   Json left_out = Json::array();
@@ -129,10 +141,10 @@ std::string JsonFile::document() const {
   for (const auto& [ranks, cores] : info_.bound) bound[ranks] = Json::parse(cores, nullptr, false);
   return fmt::format(
       "{{\n  \"schema_version\": {},\n  \"machine\": {},\n  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
-      "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"left_out\": {},\n  \"finished\": {},\n  "
-      "\"rows\": [{}\n  ]\n}}\n",
+      "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"environment\": {},\n  \"left_out\": {},\n  "
+      "\"finished\": {},\n  \"rows\": [{}\n  ]\n}}\n",
       kSchemaVersion, dump(machine), dump(info_.versions), dump(info_.command), info_.seed, dump(info_.started),
-      dump(info_.measurement), dump(bound), dump(left_out), is_finished_, rows_);
+      dump(info_.measurement), dump(bound), dump(info_.environment), dump(left_out), is_finished_, rows_);
 }
 
 }  // namespace tutti::harness

@@ -36,6 +36,7 @@ struct RunInfo {
   std::map<std::string, double> measurement = {};  ///< facts of the instrument, such as `floor_us.P2`
   std::vector<LeftOut> left_out = {};
   std::map<std::string, std::string> bound = {};  ///< by `P2`: for each rank the cores that it may run on, as JSON text
+  std::map<std::string, std::string> environment = {};  ///< what environment.h finds
 };
 
 /// Now, as `2025-01-31T12:00:00Z`.
@@ -43,11 +44,13 @@ struct RunInfo {
 
 class JsonFile {
  public:
-  /// Creates or replaces the file, with no rows: called before anything is measured.
+  /// Creates or replaces the file, with no rows: called before anything is measured. `-` is stdout, which gets nothing
+  /// before end().
   /// Errors: invalid_argument naming the path and the reason.
   [[nodiscard]] static Result<JsonFile> open(std::string path, RunInfo info);
 
-  /// Adds rows, usually those of one cell, and replaces the document. Errors: io naming the path and the reason.
+  /// Adds rows, usually those of one cell, and replaces the document.
+  /// Errors: invalid_argument naming the path and the reason.
   Status write(std::span<const Row> rows);
   /// Adds or changes one entry of `measurement` and replaces the document. Errors: as write.
   Status set_measurement(const std::string& key, double value);
@@ -57,9 +60,13 @@ class JsonFile {
   Status set_bound(const std::string& key, const std::string& json_text);
   /// Says that nothing more will be added, and replaces the document. Errors: as write.
   Status finish();
+  /// Prints the document where it goes to stdout, finished or not: called once, at the end. Errors: as write.
+  [[nodiscard]] Status end() const;
 
  private:
   JsonFile(std::string path, RunInfo info) : path_(std::move(path)), info_(std::move(info)) {}
+  [[nodiscard]] bool is_on_stdout() const;
+  [[nodiscard]] Status put() const;
   [[nodiscard]] std::string document() const;
 
   std::string path_;

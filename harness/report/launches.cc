@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/measure/statistics.h"
+#include "harness/report/counted.h"
 
 namespace tutti::harness {
 namespace {
@@ -211,10 +212,10 @@ std::string Launches::spread() const {
   if (text.empty()) return text;
   const bool has_intervals = static_cast<std::int64_t>(most) >= kLeastSamplesForInterval;
   return fmt::format(
-      "# {} launches, {} rows in all: time is the median of their medians, ratio that of their ratios; {}\n"
+      "# {}, {} in all: time is the median of their medians, ratio that of their ratios; {}\n"
       "# spread in % of the time: between launches (half of the range of their medians) / within one (half of its "
       "interval); ratios of times{}\n{}{}",
-      most, rows,
+      most == 1 ? "1 launch" : fmt::format("{} launches", most), counted(rows, "row"),
       has_intervals ? "ci is the 95 % interval over launches"
                     : fmt::format("an interval over launches needs at least {}", kLeastSamplesForInterval),
       has_intervals ? " with their 95 % interval over launches" : "", text, twins.text());

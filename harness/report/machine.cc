@@ -73,7 +73,7 @@ std::int64_t cache_bytes_of(std::string_view size) {
   return suffix.empty() ? value : 0;
 }
 
-Machine describe_machine(bool with_hostname) {
+Machine describe_machine() {
   const std::vector<int> cores = allowed_cores();
   Machine machine;
   machine.cpu_model = cpu_model_of(content_of("/proc/cpuinfo"));
@@ -85,7 +85,7 @@ Machine describe_machine(bool with_hostname) {
   machine.kernel = kUnknown;
   if (uname(&system) == 0) {
     machine.kernel = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
-    if (with_hostname) machine.hostname = system.nodename;
+    machine.hostname = system.nodename;
     machine.identity = identity_of(system.nodename);
   }
 #ifdef __clang__

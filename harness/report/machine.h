@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine and the build that a result comes from. Nothing in it names a person or a host unless asked to, so that
-// recorded results can be published as they are.
+// The machine and the build that a result comes from. It names the host, and no person.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ struct Machine {
   std::vector<Cache> caches = {};
   std::int64_t memory_bytes = 0;
   std::string kernel = {};
-  std::string hostname = {};  ///< empty unless asked for
+  std::string hostname = {};
   std::string compiler = {};
   std::string build_type = {};
   std::string commit = {};    ///< "unknown" where the build was not told
@@ -32,13 +31,13 @@ struct Machine {
 };
 
 /// What this process sees. Fields that the machine does not tell are "unknown", 0 or absent, never an error.
-[[nodiscard]] Machine describe_machine(bool with_hostname = false);
+[[nodiscard]] Machine describe_machine();
 
 /// One JSON object; `hostname` is left out where it is empty.
 [[nodiscard]] std::string machine_to_json(const Machine& machine);
 
 /// Eight hexadecimal digits that are the same on the same machine with the same number of allowed cores: times with
-/// other digits are not compared. The host cannot be read from it.
+/// other digits are not compared. The host cannot be read from it, and the name of a container's is not part of it.
 [[nodiscard]] std::string fingerprint_of(const Machine& machine);
 
 /// From the text of /proc/cpuinfo; "unknown" where it does not say.

@@ -129,7 +129,7 @@ const std::array kColumns{
         "disturbed", "",
         "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
         "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
-        "rank with a core was taken off it more than 100 times a second), quota, heat (a core was stopped, or slowed "
+        "rank with a core was taken off it more than 500 times a second), quota, heat (a core was stopped, or slowed "
         "down, for it), clock (changed by more than 5 %); or empty",
         &Row::disturbed},
     Column{
@@ -137,6 +137,8 @@ const std::array kColumns{
         "fingerprint of the machine: of its processor's name, the number of cores that may be used, and its machine id "
         "or host name; empty: it does not say",
         &Row::machine},
+    Column{"host", "", "name of the host that told this row; empty: it has none", &Row::host},
+    Column{"timestamp", "", "when this row was finished: UTC, ISO 8601", &Row::timestamp},
 };
 
 /// A field as text, by its type.

@@ -87,6 +87,8 @@ struct Row {
   std::optional<double> time_overlapped_called = {};
   std::string disturbed = {};
   std::string machine = {};
+  std::string host = {};
+  std::string timestamp = {};
 
   bool operator==(const Row&) const = default;
 };

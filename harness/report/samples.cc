@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/samples.h"
 
-#include <cerrno>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "harness/report/csv.h"
-#include "harness/report/file.h"
 
 namespace tutti::harness {
 
@@ -33,17 +30,9 @@ std::string samples_lines(std::string_view case_id, std::int64_t launch, std::sp
 }
 
 Result<SamplesFile> SamplesFile::open(std::string path) {
-  File file(std::fopen(path.c_str(), "we"));
-  if (file == nullptr) return cannot_write(Code::invalid_argument, path, errno);
-  SamplesFile samples(std::move(path), std::move(file));
-  TUTTI_RETURN_IF_ERROR(samples.write(Code::invalid_argument, samples_header() + "\n"));
-  return samples;
-}
-
-Status SamplesFile::write(Code code, std::string_view text) {
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
-  if (is_written && std::fflush(file_.get()) == 0) return {};
-  return cannot_write(code, path_, errno);
+  TUTTI_ASSIGN_OR_RETURN(LineFile file, LineFile::open(std::move(path)));
+  TUTTI_RETURN_IF_ERROR(file.append(samples_header() + "\n"));
+  return SamplesFile(std::move(file));
 }
 
 }  // namespace tutti::harness

@@ -5,14 +5,14 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "harness/report/file.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness {
@@ -40,22 +40,17 @@ struct Sample {
 
 class SamplesFile {
  public:
-  /// Creates or replaces the file and writes the header: called before anything is measured.
-  /// Errors: invalid_argument naming the path and the reason.
+  /// Creates or replaces the file, or takes stdout where it is `-`, and writes the header: called before anything is
+  /// measured. Errors: invalid_argument naming the path and the reason.
   [[nodiscard]] static Result<SamplesFile> open(std::string path);
-  /// Appends what samples_lines gave and hands it to the operating system. Errors: io naming the path and the reason.
-  Status write(std::string_view lines) { return write(Code::io, lines); }
+  /// Appends what samples_lines gave and hands it to the operating system. Errors: invalid_argument naming the path and
+  /// the reason; the file then ends with the case before.
+  Status write(std::string_view lines) { return file_.append(lines); }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
-  };
-  using File = std::unique_ptr<std::FILE, Close>;
-  SamplesFile(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
-  Status write(Code code, std::string_view text);
+  explicit SamplesFile(LineFile file) : file_(std::move(file)) {}
 
-  std::string path_;
-  File file_;
+  LineFile file_;
 };
 
 }  // namespace tutti::harness

@@ -48,16 +48,17 @@ Json map_of(const char* description, const char* type) {
 std::string schema_json() {
   const Json text{{"type", "string"}};
   const Json whole{{"type", "integer"}, {"minimum", 0}};
-  const Json machine = object_of({{"cpu_model", text},
-                                  {"cores_allowed", whole},
-                                  {"cores_online", whole},
-                                  {"caches", {{"type", "array"}}},
-                                  {"memory_bytes", whole},
-                                  {"kernel", text},
-                                  {"compiler", text},
-                                  {"build_type", text},
-                                  {"commit", text}},
-                                 false);
+  Json machine = object_of({{"cpu_model", text},
+                            {"cores_allowed", whole},
+                            {"cores_online", whole},
+                            {"caches", {{"type", "array"}}},
+                            {"memory_bytes", whole},
+                            {"kernel", text},
+                            {"compiler", text},
+                            {"build_type", text},
+                            {"commit", text}},
+                           false);
+  machine["properties"]["hostname"] = text;  // appended later
   const Json left_out = object_of({{"cells", whole}, {"reason", text}}, true);
   Json document = object_of(
       {{"schema_version", {{"const", kSchemaVersion}}},
@@ -79,6 +80,8 @@ std::string schema_json() {
       {"description", "the cores that each rank may run on, by number of ranks"},
       {"type", "object"},
       {"additionalProperties", {{"type", "array"}, {"items", {{"type", "array"}, {"items", whole}}}}}};
+  document["properties"]["environment"] = map_of(
+      "settings of communication libraries in the environment of the run; what may be a secret is redacted", "string");
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "tutti results"},
               {"description", "An empty field is null: not measured. Generated from the columns in record.cc."}};

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/report/counted.h"
 #include "harness/report/unusual.h"
 #include "impl/types/status.h"
 
@@ -54,30 +55,49 @@ constexpr char kLimitTooLowSign = '!';  // after the share of the limit
 /// Autocorrelation from which on the interval may cover less than it says (see harness/measure/README.md).
 constexpr double kAlike = 0.5;
 
-/// time ci algbw busbw verdict; where there is room, limit before the verdict.
-constexpr std::size_t kMeasuresWidth = 9 + 6 + 8 + 8 + 10;
-constexpr std::size_t kLimitWidth = 6;
-std::string measures(const Row& row, bool has_limit) {
-  const std::string limit = fmt::format("{:>{}}{}", ratio_text(row.limit_fraction), kLimitWidth,
-                                        has_mark(row, kLimitTooLow) ? kLimitTooLowSign : ' ');
-  return fmt::format(" {:>8}{}{:>5}{}{:>7} {:>7}{}{:>9}", number(row.time_median),
-                     has_mark(row, kNearFloor) ? kNearFloorSign : ' ', interval(row),
-                     has_mark(row, kNoisy) ? kNoisySign : ' ', number(row.algbw), number(row.busbw),
-                     has_limit ? limit : " ", to_string(row.verdict));
-}
-std::string measures_names(bool has_limit) {
-  return fmt::format(" {:>8} {:>5} {:>7} {:>7}{} {:>9}", "time", "ci", "algbw", "busbw", has_limit ? " limit" : "",
-                     "verdict");
-}
-std::string measures_units(bool has_limit) {
-  return fmt::format(" {:>8} {:>5} {:>7} {:>7}{:>{}}", "(us)", "(%)", "(GB/s)", "(GB/s)", "",
-                     10 + (has_limit ? kLimitWidth : 0));
-}
+/// Wide enough for `dissemination`, with the space before it.
+constexpr std::size_t kLeastAlgorithmWidth = 14;
 
-/// Wide enough for `dissemination`; a longer one moves its line. A reference has no algorithm to show.
-constexpr std::size_t kAlgorithmWidth = 14;
-std::string algorithm_cell(const Row& row, std::string_view text) {
-  return is_own(row) ? fmt::format(" {:>{}}", text, kAlgorithmWidth - 1) : std::string();
+/// The columns of a block: those that may be left out, and how wide the algorithm's is.
+struct Shown {
+  std::size_t algorithm_width = kLeastAlgorithmWidth;
+  bool has_count = true;
+  bool has_algorithm = true;
+  bool has_algbw = true;
+  bool has_busbw = true;
+  bool has_limit = true;
+
+  [[nodiscard]] Shown without_limit() const {
+    Shown other = *this;
+    other.has_limit = false;
+    return other;
+  }
+};
+
+/// time ci algbw busbw limit verdict.
+std::string measures(const Row& row, const Shown& shown) {
+  const std::string limit =
+      fmt::format("{:>6}{}", ratio_text(row.limit_fraction), has_mark(row, kLimitTooLow) ? kLimitTooLowSign : ' ');
+  return fmt::format(" {:>8}{}{:>5}{}{}{}{}{:>9}", number(row.time_median),
+                     has_mark(row, kNearFloor) ? kNearFloorSign : ' ', interval(row),
+                     has_mark(row, kNoisy) ? kNoisySign : ' ',
+                     shown.has_algbw ? fmt::format("{:>7} ", number(row.algbw)) : "",
+                     shown.has_busbw ? fmt::format("{:>7}", number(row.busbw)) : "", shown.has_limit ? limit : " ",
+                     to_string(row.verdict));
+}
+std::string measures_names(const Shown& shown) {
+  return fmt::format(" {:>8} {:>5} {}{}{} {:>9}", "time", "ci", shown.has_algbw ? fmt::format("{:>7} ", "algbw") : "",
+                     shown.has_busbw ? fmt::format("{:>7}", "busbw") : "", shown.has_limit ? " limit" : "", "verdict");
+}
+std::string measures_units(const Shown& shown) {
+  return fmt::format(" {:>8} {:>5} {}{}{} {:>9}", "(us)", "(%)", shown.has_algbw ? fmt::format("{:>7} ", "(GB/s)") : "",
+                     shown.has_busbw ? fmt::format("{:>7}", "(GB/s)") : "", shown.has_limit ? "      " : "", "");
+}
+std::size_t measures_width(const Shown& shown) { return measures_names(shown).size(); }
+
+/// A reference has no algorithm to show.
+std::string algorithm_cell(const Row& row, std::string_view text, const Shown& shown) {
+  return is_own(row) ? fmt::format(" {:>{}}", text, shown.algorithm_width - 1) : std::string();
 }
 
 /// The work of a block, in words.
@@ -133,48 +153,96 @@ std::string alike_line(std::vector<std::pair<double, std::string>> alike) {
   for (std::size_t i = 0; i < std::min(alike.size(), kMostNamed); ++i) {
     named.push_back(fmt::format("{} {:.2f}", alike[i].second, alike[i].first));
   }
-  return fmt::format(
-      "# autocorrelated: {} rows whose neighbouring samples resemble each other by {} or more; most: {}\n",
-      alike.size(), kAlike, fmt::join(named, ", "));
+  if (alike.size() > kMostNamed) {
+    named.push_back(fmt::format("and {} more (all: column autocorrelation of --csv)", alike.size() - kMostNamed));
+  }
+  return fmt::format("# autocorrelated: {} whose neighbouring samples resemble each other by {} or more: {}\n",
+                     counted(alike.size(), "row"), kAlike, fmt::join(named, ", "));
 }
 
-std::string heading_side_by_side(std::span<const Row> rows) {
+std::string heading_side_by_side(std::span<const Row> rows, const Shown& all) {
   std::string systems = fmt::format("#{:>22}", "");
   std::string names = fmt::format("#{:>10} {:>11}", "size", "count");
   std::string units = fmt::format("#{:>10} {:>11}", "(B)", "(elements)");
   for (const Row& row : rows) {
-    systems += banner(row.backend, kMeasuresWidth + (is_own(row) ? kAlgorithmWidth + kLimitWidth : 0));
-    names += algorithm_cell(row, "algorithm") + measures_names(is_own(row));
-    units += algorithm_cell(row, "") + measures_units(is_own(row));
+    const Shown shown = is_own(row) ? all : all.without_limit();
+    systems += banner(row.backend, measures_width(shown) + (is_own(row) ? shown.algorithm_width : 0));
+    names += algorithm_cell(row, "algorithm", shown) + measures_names(shown);
+    units += algorithm_cell(row, "", shown) + measures_units(shown);
   }
   names += fmt::format("{:>7}", reference_of(rows) != nullptr ? "ratio" : "");
   return without_trailing_spaces(systems) + without_trailing_spaces(names) + without_trailing_spaces(units);
 }
 
-std::string heading_stacked() {
-  const std::string names = fmt::format("#{:>10} {:>11}  {:<10}{:>{}}{}{:>7}", "size", "count", "backend", "algorithm",
-                                        kAlgorithmWidth, measures_names(true), "ratio");
-  const std::string units =
-      fmt::format("#{:>10} {:>11}  {:<10}{:>{}}{}", "(B)", "(elements)", "", "", kAlgorithmWidth, measures_units(true));
+std::string heading_stacked(const Shown& shown) {
+  const auto front = [&](std::string_view size, std::string_view count, std::string_view backend,
+                         std::string_view algorithm) {
+    return fmt::format("#{:>10}{}  {:<10}{:>{}}", size, shown.has_count ? fmt::format(" {:>11}", count) : "", backend,
+                       shown.has_algorithm ? algorithm : "", shown.has_algorithm ? shown.algorithm_width : 0);
+  };
+  const std::string names =
+      front("size", "count", "backend", "algorithm") + fmt::format("{}{:>7}", measures_names(shown), "ratio");
+  const std::string units = front("(B)", "(elements)", "", "") + measures_units(shown);
   return names + "\n" + without_trailing_spaces(units);
 }
 
-std::string heading_of(std::span<const Row> rows, const std::string& conditions) {
-  const std::string title = fmt::format("# {}\n{}", title_of(rows[0]), conditions);
-  return title + (is_side_by_side(rows) ? heading_side_by_side(rows) : heading_stacked());
-}
-
-std::string lines_stacked(std::span<const Row> rows, const RatioOf& ratio) {
+std::string lines_stacked(std::span<const Row> rows, const Shown& shown, const RatioOf& ratio) {
   const Row* reference = reference_of(rows);
   std::string lines;
   for (const Row& row : rows) {
     const bool is_compared = reference != nullptr && is_own(row);
-    lines += without_trailing_spaces(
-        fmt::format(" {:>10} {:>11}  {:<10}{:>{}}{}{:>7}", row.bytes, row.count, row.backend,
-                    row.algorithm == kNone ? kMissing : std::string_view(row.algorithm), kAlgorithmWidth,
-                    measures(row, true), is_compared ? ratio_text(ratio(row, *reference)) : ""));
+    const std::string_view algorithm = row.algorithm == kNone ? kMissing : std::string_view(row.algorithm);
+    lines += without_trailing_spaces(fmt::format(
+        " {:>10}{}  {:<10}{:>{}}{}{:>7}", row.bytes, shown.has_count ? fmt::format(" {:>11}", row.count) : "",
+        row.backend, shown.has_algorithm ? algorithm : "", shown.has_algorithm ? shown.algorithm_width : 0,
+        measures(row, shown), is_compared ? ratio_text(ratio(row, *reference)) : ""));
   }
   return lines;
+}
+
+std::string line_side_by_side(std::span<const Row> rows, const Shown& all, const RatioOf& ratio) {
+  std::string line = fmt::format(" {:>10} {:>11}", rows[0].bytes, rows[0].count);
+  for (const Row& row : rows) {
+    const Shown shown = is_own(row) ? all : all.without_limit();
+    line += algorithm_cell(row, row.algorithm, shown) + measures(row, shown);
+  }
+  if (const Row* reference = reference_of(rows)) {
+    const Row& ours = reference == &rows[0] ? rows[1] : rows[0];
+    line += fmt::format("{:>7}", ratio_text(ratio(ours, *reference)));
+  }
+  return without_trailing_spaces(line);
+}
+
+/// The longest of the lines.
+std::size_t width_of(std::string_view text) {
+  std::size_t most = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    most = std::max(most, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return most;
+}
+
+/// How the rows of a cell stand in the room that there is.
+struct Arrangement {
+  Shown shown;
+  bool is_side_by_side = false;
+};
+Arrangement arrangement_of(std::span<const Row> rows, const TableLayout& layout) {
+  Arrangement arrangement;
+  Shown& shown = arrangement.shown;
+  shown.algorithm_width = std::max(kLeastAlgorithmWidth, layout.longest_algorithm + 1);
+  const std::size_t most = layout.width.value_or(std::string::npos);
+  arrangement.is_side_by_side = is_side_by_side(rows) && width_of(heading_side_by_side(rows, shown)) <= most;
+  if (arrangement.is_side_by_side) return arrangement;
+  // What another column tells too goes first: the count with the size, either bandwidth with the time.
+  for (bool Shown::*const column :
+       {&Shown::has_count, &Shown::has_algbw, &Shown::has_limit, &Shown::has_busbw, &Shown::has_algorithm}) {
+    if (width_of(heading_stacked(shown)) <= most) break;
+    shown.*column = false;
+  }
+  return arrangement;
 }
 
 }  // namespace
@@ -186,16 +254,6 @@ std::optional<double> ratio_within_a_launch(const Row& ours, const Row& theirs) 
   };
   if (!counts(ours) || !counts(theirs) || ours.launch != theirs.launch) return {};
   return *ours.time_median / *theirs.time_median;
-}
-
-std::string Table::line_side_by_side(std::span<const Row> rows) const {
-  std::string line = fmt::format(" {:>10} {:>11}", rows[0].bytes, rows[0].count);
-  for (const Row& row : rows) line += algorithm_cell(row, row.algorithm) + measures(row, is_own(row));
-  if (const Row* reference = reference_of(rows)) {
-    const Row& ours = reference == &rows[0] ? rows[1] : rows[0];
-    line += fmt::format("{:>7}", ratio_text(ratio_(ours, *reference)));
-  }
-  return without_trailing_spaces(line);
 }
 
 std::string Table::reasons(std::span<const Row> rows) {
@@ -243,16 +301,41 @@ std::string Table::cell(std::span<const Row> rows) {
   std::string text;
   const auto measured = std::ranges::find_if(rows, [](const Row& row) { return row.time_median.has_value(); });
   if (measured != rows.end()) conditions_ = conditions_line(*measured);  // a cell without times has those of the run
-  if (std::string heading = heading_of(rows, conditions_); heading != heading_) {
+  const Arrangement arrangement = arrangement_of(rows, layout_);
+  const Shown& shown = arrangement.shown;
+  const bool is_in_one_line = arrangement.is_side_by_side;
+  std::string heading = fitted(fmt::format("# {}\n{}", title_of(rows[0]), conditions_)) +
+                        (is_in_one_line ? heading_side_by_side(rows, shown) : heading_stacked(shown));
+  if (heading != heading_) {
     text = (heading_.empty() ? "" : "\n") + heading;
     heading_ = std::move(heading);
     told_.clear();
   }
-  text += is_side_by_side(rows) ? line_side_by_side(rows) : lines_stacked(rows, ratio_);
-  for (const Row& row : rows) text += (shows_accuracy_ ? accuracy_line(row) : "") + overlap_line(row);
-  text += reasons(rows);
+  text += is_in_one_line ? line_side_by_side(rows, shown, ratio_) : lines_stacked(rows, shown, ratio_);
+  std::string remarks;
+  for (const Row& row : rows) remarks += (shows_accuracy_ ? accuracy_line(row) : "") + overlap_line(row);
+  text += fitted(remarks + reasons(rows));
   count(rows);
   return text;
+}
+
+std::string Table::fitted(std::string_view text) const {
+  constexpr std::string_view kNext = "#   ";
+  std::string result;
+  while (!text.empty()) {
+    std::string line(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    while (layout_.width && line.size() > *layout_.width) {
+      const std::size_t first_word = line.find_first_not_of("# ");
+      const std::size_t within = line.rfind(' ', *layout_.width);
+      const std::size_t at = within == std::string::npos || within <= first_word ? line.find(' ', first_word) : within;
+      if (at == std::string::npos) break;  // a word that is longer than the width
+      result += line.substr(0, at) + "\n";
+      line = std::string(kNext) + line.substr(line.find_first_not_of(' ', at));
+    }
+    result += line + "\n";
+  }
+  return result;
 }
 
 std::int64_t Table::rows_with(Verdict verdict) const {
@@ -267,38 +350,37 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
     rows += rows_with(verdict);
     verdicts += fmt::format("{}{} {}", verdicts.empty() ? "" : ", ", rows_with(verdict), to_string(verdict));
   }
-  std::string text = fmt::format("\n# {} rows in {} cells: {}\n", rows, cells_, verdicts);
+  std::string text = fmt::format("# {} in {}: {}\n", counted(rows, "row"), counted(cells_, "cell"), verdicts);
   for (const auto& [reference, sum] : ratios_) {
     text += fmt::format("# ratio, time of {} / time of {}: geometric mean {:.2f} over {}, of which {} above 1\n",
                         kOwnBackend, reference, std::exp(sum.log_sum / static_cast<double>(sum.cells)), sum.cells,
                         sum.slower);
   }
   if (noisy_ > 0) {
-    text +=
-        fmt::format("# {} after ci: noisy, {} rows whose interval did not get within 1 % (2 % below 50 us) in time\n",
-                    kNoisySign, noisy_);
+    text += fmt::format("# {} after ci: noisy, {} whose interval did not get within 1 % (2 % below 50 us) in time\n",
+                        kNoisySign, counted(noisy_, "row"));
   }
   if (near_floor_ > 0) {
-    text += fmt::format("# {} after time: near floor, {} rows below five times a sample in which nothing is done\n",
-                        kNearFloorSign, near_floor_);
+    text += fmt::format("# {} after time: near floor, {} below five times a sample in which nothing is done\n",
+                        kNearFloorSign, counted(near_floor_, "row"));
   }
   if (limit_too_low_ > 0) {
-    text += fmt::format("# {} after limit: limit too low, {} rows faster than the limit by more than 5 %\n",
-                        kLimitTooLowSign, limit_too_low_);
+    text += fmt::format("# {} after limit: limit too low, {} faster than the limit by more than 5 %\n",
+                        kLimitTooLowSign, counted(limit_too_low_, "row"));
   }
   if (late_starts_ > 0) {
-    text += fmt::format("# late starts: {} rows in which a rank came late to more than a quarter of the samples\n",
-                        late_starts_);
+    text += fmt::format("# late starts: {} in which a rank came late to more than a quarter of the samples\n",
+                        counted(late_starts_, "row"));
   }
   text += alike_line(alike_);
   if (disturbed_ > 0) {
-    text += fmt::format("# disturbed while they were measured: {} rows (column disturbed): {}\n", disturbed_,
+    text += fmt::format("# disturbed while they were measured: {} (column disturbed): {}\n", counted(disturbed_, "row"),
                         disturbances_);
   }
   for (const auto& [reason, number_of_rows] : skipped_)
     text += fmt::format("# skipped: {} x {}\n", number_of_rows, reason);
   for (const LeftOut& item : left_out) text += fmt::format("# left out: {} x {}\n", item.cells, item.reason);
-  return text;
+  return "\n" + fitted(text);
 }
 
 }  // namespace tutti::harness

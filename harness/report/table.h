@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table that people read while a sweep runs: a block per piece of work with its heading, one line per cell as the
-// cell finishes. Two backends stand side by side, with the ratio of their times; more rows in a cell (several
-// algorithms, three backends) stand below each other. Text only: who prints it is not this file's business.
+// cell finishes. Two backends stand side by side, with the ratio of their times, where there is room; otherwise, and
+// with more rows in a cell (several algorithms, three backends), they stand below each other. Text only: who prints it
+// is not this file's business.
 //
 //   # all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated
 //   # measured with cache cold, skew 50 us (times are from the late rank's entry on)        (where that is asked for)
@@ -32,11 +33,21 @@ using RatioOf = std::function<std::optional<double>(const Row& ours, const Row& 
 /// That of two results that are right, of one launch.
 [[nodiscard]] std::optional<double> ratio_within_a_launch(const Row& ours, const Row& theirs);
 
+/// The room that a table has.
+struct TableLayout {
+  std::optional<std::size_t> width = {};  ///< in columns of text; empty: as wide as it is
+  std::size_t longest_algorithm = 0;      ///< of the names that will come; 0: unknown, and a long one moves its line
+};
+
 class Table {
  public:
   /// With `shows_accuracy` a line below each row says how exact and reproducible its results were, where that is known.
   explicit Table(RatioOf ratio = ratio_within_a_launch, bool shows_accuracy = false)
       : ratio_(std::move(ratio)), shows_accuracy_(shows_accuracy) {}
+
+  /// Called before the first cell. Where the width is not enough for all columns, those go that others tell too: the
+  /// count, the bandwidths, the share of the limit, at last the algorithm.
+  void lay_out(const TableLayout& layout) { layout_ = layout; }
 
   /// The lines of one finished cell (all its rows, at least one), with a block's heading where a new one begins. Where
   /// overlap was measured, a line says it.
@@ -46,6 +57,9 @@ class Table {
   /// What was verified, how the ratios came out, and what was left out. A call without a byte (fewer bytes asked for
   /// than an element has) shows its ratio, but the mean is of those that do what the collective is for.
   [[nodiscard]] std::string footer(std::span<const LeftOut> left_out) const;
+
+  /// The lines of `text` within the width: broken between words.
+  [[nodiscard]] std::string fitted(std::string_view text) const;
 
   [[nodiscard]] std::int64_t rows_with(Verdict verdict) const;
 
@@ -57,11 +71,11 @@ class Table {
     double log_sum = 0;
   };
 
-  [[nodiscard]] std::string line_side_by_side(std::span<const Row> rows) const;
   [[nodiscard]] std::string reasons(std::span<const Row> rows);
   void count(std::span<const Row> rows);
 
   RatioOf ratio_;
+  TableLayout layout_;
   bool shows_accuracy_;
   std::string heading_;         ///< of the block that is open
   std::string conditions_;      ///< of it, a line; see unusual.h

@@ -315,7 +315,7 @@ class Backends(BadInput):
         result = support.run("run", "barrier", "--backends", "all", "--ranks", "2", "--budget", "1s",
                              program=self.alone)
         self.assertEqual(result.code, 0, result)
-        self.assertIn("1 rows in 1 cells: 1 ok", result.out, result)
+        self.assertIn("1 row in 1 cell: 1 ok", result.out, result)
 
     @support.needs_openmpi
     def test_no_mpirun(self):

@@ -272,7 +272,7 @@ class AnotherBuild(Gate):
         self.assertEqual((result.code, table), (SLOWER, {CELLS[1]: "slower"}), result)
         self.assertRegex(result.out, "#   confirmed by [0-9]+ pairs of fresh launches, .*; algorithm [a-z_]+, of the build "
                          "in .* unheard_of")
-        self.assertIn("# not compared: messages, bytes and rounds, allocations and system calls of 1 cells: another algorithm\n",
+        self.assertIn("# not compared: messages, bytes and rounds, allocations and system calls of 1 cell: another algorithm\n",
                       result.out)
         self.assertNotIn("# counted on both sides", result.out)
 
@@ -294,8 +294,8 @@ class AnotherBuild(Gate):
         listed = f"if words[0] == 'list': print({json.dumps(told)!r}); sys.exit(2)"
         result, table = self.gate("--against", "{other}", **self.build(NEVER, listed=listed))
         self.assertEqual((result.code, table), (OK, dict.fromkeys(CELLS, "faster")), result)
-        self.assertIn("# counted on both sides: messages, bytes and rounds of 1 cells, allocations and system calls of 1\n"
-                      "# not counted: messages, bytes and rounds, allocations and system calls of 1 cells: a reason\n", result.out)
+        self.assertIn("# counted on both sides: messages, bytes and rounds of 1 cell, allocations and system calls of 1\n"
+                      "# not counted: messages, bytes and rounds, allocations and system calls of 1 cell: a reason\n", result.out)
 
     def test_wrong_outranks_slower(self):
         change = "if size == '64': row.update(verdict='wrong', reason='rank 1: element 7')"

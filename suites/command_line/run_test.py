@@ -161,7 +161,7 @@ class Interleaved(unittest.TestCase):
             if backend == "tutti":
                 result = support.run("check", "--case", identifier)
                 self.assertEqual(result.code, 0, result)
-                self.assertIn("1 cases as processes, 1 ok", result.out)
+                self.assertIn("1 case as processes, 1 ok", result.out)
 
 
 class VForms(Sweep):

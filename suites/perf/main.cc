@@ -2,6 +2,7 @@
 // The drop-in programs: read the name, the flags and the environment, meet the other processes, run a thread per rank,
 // report. Whatever goes wrong in one process ends all of them.
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -14,6 +15,7 @@
 #include "harness/measure/session.h"
 #include "harness/report/file.h"
 #include "harness/report/machine.h"
+#include "harness/report/streams.h"
 #include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/reports.h"
@@ -50,7 +52,7 @@ int exit_code_of(const Status& status) {
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 int complain(const char* program, const Status& status) {
-  harness::print_error(fmt::format("{}: {}\n", base_name(program), status.message()));
+  harness::to_stderr(fmt::format("{}: {}\n", base_name(program), status.message()));
   return exit_code_of(status);
 }
 
@@ -193,10 +195,8 @@ int conclude(const char* program, Reports& reports, const WalkResult& result, st
   Trailer trailer{.failed_checks = result.failed_checks, .average = result.average()};
   if (least) trailer.is_enough = !(trailer.average < kSlack * *least);
   const Status written = reports.conclude(trailer, result.most_buffer_bytes);
-  if (!written.is_ok()) {
-    return complain(program, written);
-  }
-  return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : exit_ok;
+  const int code = written.is_ok() ? static_cast<int>(exit_ok) : complain(program, written);
+  return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : code;
 }
 
 /// What the environment adds to the flags.
@@ -274,6 +274,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     });
   }
   if (!result.is_ok()) {
+    if (reports) reports->give_up();
     // Whose rank was only told to stop leaves the word to the watch, which knows why.
     if (result.status().code() == Code::aborted) ::sleep(3);
     job->fail(result.status());
@@ -300,8 +301,9 @@ int main_of(int argc, char** argv) {
   if (!settings.is_ok()) return refuse(settings.status());
   if (settings.value().wants_help || settings.value().wants_version) {
     if (!is_first) return exit_ok;
-    const Status printed = harness::print(settings.value().wants_help ? help_text(program.value()) : version() + "\n");
-    return printed.is_ok() ? exit_ok : complain(argv[0], printed);
+    harness::Console console;
+    console.print(settings.value().wants_help ? help_text(program.value()) : version() + "\n");
+    return console.failure().is_ok() ? exit_ok : complain(argv[0], console.failure());
   }
   const auto surroundings = complete(settings.value(), program.value(), world.value());
   if (!surroundings.is_ok()) return refuse(surroundings.status());
@@ -313,7 +315,8 @@ int main_of(int argc, char** argv) {
 }  // namespace tutti::perf
 
 int main(int argc, char** argv) {
-  tutti::harness::guard_output();
+  tutti::harness::prepare_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write, which the other ranks are told
   try {
     return tutti::perf::main_of(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -10,6 +10,7 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/report/environment.h"
 #include "harness/report/file.h"
 #include "harness/report/machine.h"
 
@@ -95,8 +96,8 @@ Json each_iteration(const Measurement& one, int skipped) {
 Result<Reports> Reports::open(const Program& program, const Settings& settings, RunFacts facts) {
   Reports reports(program, settings, std::move(facts));
   if (!settings.csv.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(settings.csv));
-  const harness::Machine machine = harness::describe_machine();
-  reports.machine_ = fingerprint_of(machine);
+  reports.console_ =
+      harness::Console::beside(settings.csv == harness::kStdoutPath || settings.json == harness::kStdoutPath);
   if (!settings.json.empty()) {
     std::string command = reports.facts_.command;
     std::replace(command.begin(), command.end(), '\n', ' ');
@@ -104,11 +105,13 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
       const std::size_t value = split.find('=') + 1;
       command = fmt::format("{}'{}' {}", split.substr(0, value), split.substr(value), command);
     }
-    TUTTI_ASSIGN_OR_RETURN(reports.json_,
-                           harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(machine),
-                                                                   .versions = {{"tutti", reports.facts_.version}},
-                                                                   .command = std::move(command),
-                                                                   .started = harness::utc_now()}));
+    TUTTI_ASSIGN_OR_RETURN(
+        reports.json_,
+        harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(harness::describe_machine()),
+                                                .versions = {{"tutti", reports.facts_.version}},
+                                                .command = std::move(command),
+                                                .started = harness::utc_now(),
+                                                .environment = harness::library_settings()}));
   }
   if (!settings.csv.empty()) {
     TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
@@ -121,7 +124,7 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
   return reports;
 }
 
-Status Reports::print_opening(std::optional<std::int64_t> reduced_to) const {
+Status Reports::print_opening(std::optional<std::int64_t> reduced_to) {
   std::string text = opening(program_, settings_, facts_.version, facts_.backend);
   for (const Device& device : facts_.devices) text += device_line(device, facts_.cpu_model);
   if (reduced_to) text += reduced_line(*reduced_to);
@@ -129,7 +132,8 @@ Status Reports::print_opening(std::optional<std::int64_t> reduced_to) const {
     text += fmt::format("#\n# hypercube needs a power of two of ranks, these are {}: no row\n",
                         fmt::join(facts_.group_sizes, " and "));
   }
-  return harness::print(text + table_header(settings_));
+  console_.print(text + table_header(settings_));
+  return console_.failure();
 }
 
 Status Reports::add(const Report& report) {
@@ -138,19 +142,19 @@ Status Reports::add(const Report& report) {
   text += row_text(report.row, settings_, settings_.reports_timestamps ? local_time() : std::string());
   std::vector<harness::Row> records = report.records;
   for (harness::Row& row : records) {
-    row.machine = machine_;
-    if (csv_) TUTTI_RETURN_IF_ERROR(csv_->write(row));
+    origin_.put_into(row);
+    if (csv_) note(csv_->write(row));
   }
-  if (json_) TUTTI_RETURN_IF_ERROR(json_->write(records));
-  if (!compatible_path_.empty()) TUTTI_RETURN_IF_ERROR(write_compatible_row(report.row));
-  const Status printed = harness::print(text);  // last: a row that nobody can read is in the files
+  if (json_) note(json_->write(records));
+  if (!compatible_path_.empty()) write_compatible_row(report.row);
+  console_.print(text);  // last: a row that nobody can read is in the files
   for (const std::string& diagnosis : report.diagnoses) {
-    harness::print_error(fmt::format("{}: {}\n", program_.name, diagnosis));
+    harness::to_stderr(fmt::format("{}: {}\n", program_.name, diagnosis));
   }
-  return printed;
+  return console_.failure();
 }
 
-Status Reports::write_compatible_row(const TableRow& one) {
+void Reports::write_compatible_row(const TableRow& one) {
   Json row{{"size", one.size.bytes},
            {"count", one.size.count},
            {"type", one.dtype},
@@ -163,21 +167,31 @@ Status Reports::write_compatible_row(const TableRow& one) {
   row["actual_iterations"] = settings_.iterations;
   row["experiment_name"] = "";
   compatible_["results"].push_back(std::move(row));
-  return write_compatible();
+  note(write_compatible());
 }
 
 Status Reports::conclude(const Trailer& trailer, std::int64_t buffer_bytes) {
   const auto memory = settings_.reports_memory ? std::optional(buffer_bytes) : std::nullopt;
-  const Status printed = harness::print(trailer_text(trailer) + closing(program_, memory, facts_.domain_bytes));
-  if (json_) TUTTI_RETURN_IF_ERROR(json_->finish());
-  if (compatible_path_.empty()) return printed;
+  console_.print(trailer_text(trailer) + closing(program_, memory, facts_.domain_bytes));
+  if (json_) note(json_->finish());
+  if (json_) note(json_->end());
+  note(console_.failure());
+  if (compatible_path_.empty()) return failure_;
   compatible_["out_of_bounds"] = {{"count", trailer.failed_checks}, {"okay", truth(trailer.failed_checks == 0)}};
   compatible_["average_bus_bandwidth"] = {{"bandwidth", number(trailer.average)},
                                           {"okay", trailer.is_enough ? truth(*trailer.is_enough) : "unchecked"}};
   compatible_["errors"] = Json::array();
   compatible_["end_time"] = local_time();
-  TUTTI_RETURN_IF_ERROR(write_compatible());
-  return printed;
+  note(write_compatible());
+  return failure_;
+}
+
+void Reports::give_up() {
+  if (json_) note(json_->end());
+}
+
+void Reports::note(Status status) {
+  if (failure_.is_ok()) failure_ = std::move(status);
 }
 
 Json Reports::compatible_head() const {
@@ -213,7 +227,7 @@ Json Reports::compatible_head() const {
 }
 
 Status Reports::write_compatible() {
-  return harness::replace_file(Code::io, compatible_path_,
+  return harness::replace_file(compatible_path_,
                                compatible_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

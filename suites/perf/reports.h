@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rank 0 writes: the table on stdout, tutti's rows to --csv and --json, nccl-tests' JSON to -J.
+// Where rank 0 writes: the table on stdout (stderr where a file is `-`), tutti's rows to --csv and --json, nccl-tests'
+// JSON to -J.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,8 @@
 
 #include "harness/report/csv.h"
 #include "harness/report/json.h"
+#include "harness/report/origin.h"
+#include "harness/report/streams.h"
 #include "suites/perf/split.h"
 #include "suites/perf/walk.h"
 
@@ -34,23 +37,28 @@ class Reports {
   [[nodiscard]] static Result<Reports> open(const Program& program, const Settings& settings, RunFacts facts);
 
   /// Everything before the first row; `reduced_to` where -e was cut. Errors: invalid_argument: it cannot be printed.
-  Status print_opening(std::optional<std::int64_t> reduced_to) const;
-  /// Errors: as print_opening; io of a file.
+  Status print_opening(std::optional<std::int64_t> reduced_to);
+  /// A file that cannot be written stops nothing: conclude() says it. Errors: as print_opening.
   Status add(const Report& report);
-  /// The trailer. Errors: as add.
+  /// The last word where it does not come to a trailer.
+  void give_up();
+  /// The trailer. Errors: invalid_argument: an output that could not be written.
   Status conclude(const Trailer& trailer, std::int64_t buffer_bytes);
 
  private:
   Reports(const Program& program, const Settings& settings, RunFacts facts)
       : program_(program), settings_(settings), facts_(std::move(facts)) {}
   [[nodiscard]] nlohmann::ordered_json compatible_head() const;
-  Status write_compatible_row(const TableRow& one);
+  void write_compatible_row(const TableRow& one);
   Status write_compatible();
+  void note(Status status);
 
   const Program& program_;
   const Settings& settings_;
   RunFacts facts_;
-  std::string machine_;  ///< its fingerprint
+  harness::Origin origin_{harness::describe_machine()};
+  harness::Console console_;
+  Status failure_;  ///< the first file that could not be written
   std::optional<harness::CsvFile> csv_;
   std::optional<harness::JsonFile> json_;
   std::string compatible_path_;

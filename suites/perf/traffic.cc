@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "harness/cases/counts_name.h"
+#include "harness/report/counted.h"
 #include "suites/perf/programs.h"
 
 namespace tutti::perf {
@@ -92,8 +93,8 @@ Status Traffic::read_matrix(const std::string& file) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> rows, rows_of(file));
   const auto ranks = static_cast<std::size_t>(ranks_);
   if (rows.size() != rows.front().size()) {
-    return error(Code::invalid_argument, "the matrix '{}' has {} rows of {} numbers: it must be square", file,
-                 rows.size(), rows.front().size());
+    return error(Code::invalid_argument, "the matrix '{}' has {} of {}: it must be square", file,
+                 harness::counted(rows.size(), "row"), harness::counted(rows.front().size(), "number"));
   }
   if (rows.size() < ranks) {
     return error(Code::invalid_argument, "the matrix '{}' is one of {} ranks, these are {}", file, rows.size(), ranks_);

@@ -39,12 +39,18 @@ TEST(Disturbance, OfEachKindIsNamedFromItsThresholdOn) {
   watched.after.stolen_s = 1.03;
   EXPECT_EQ(disturbances_of(watched), "steal");
   watched = quiet();
-  watched.most_switches = 100;
+  watched.most_switches = 500;
   EXPECT_EQ(disturbances_of(watched), "");
-  watched.most_switches = 101;
+  watched.most_switches = 501;
   EXPECT_EQ(disturbances_of(watched), "switches");
   watched.ranks_share_cores = true;
   EXPECT_EQ(disturbances_of(watched), "");
+  watched = quiet();
+  watched.after.at_ns = watched.before.at_ns + 5'000'000;
+  watched.most_switches = 9;  // 1800 a second, but too few to change the median of thirty samples
+  EXPECT_EQ(disturbances_of(watched), "");
+  watched.most_switches = 10;
+  EXPECT_EQ(disturbances_of(watched), "switches");
   watched = quiet();
   watched.after.stopped = 4;
   EXPECT_EQ(disturbances_of(watched), "quota");
@@ -64,17 +70,17 @@ TEST(Disturbance, ThreadsUseTheCoresTogetherAndTheOneThatIsTakenOffMostCounts) {
   Watched watched = quiet();
   watched.used_s = 0;
   add_thread(watched, {.used_s = 5, .switches = 70}, {.used_s = 6, .switches = 79});
-  add_thread(watched, {.used_s = 0.5, .switches = 3}, {.used_s = 1.5, .switches = 210});
+  add_thread(watched, {.used_s = 0.5, .switches = 3}, {.used_s = 1.5, .switches = 610});
   add_thread(watched, {}, {});
   EXPECT_DOUBLE_EQ(watched.used_s, 2);
-  EXPECT_EQ(watched.most_switches, 207);
+  EXPECT_EQ(watched.most_switches, 607);
   EXPECT_EQ(disturbances_of(watched), "switches");
 }
 
 TEST(Disturbance, OfSeveralKindsIsAList) {
   Watched watched = quiet();
   watched.used_s = 0;
-  watched.most_switches = 500;
+  watched.most_switches = 900;
   watched.after.stopped = 9;
   EXPECT_EQ(disturbances_of(watched), "load; switches; quota");
 }

@@ -32,7 +32,7 @@ TEST(JsonRow, IsOneLineWithEveryColumn) {
       R"("error_ulp":null,"error_ulp_mean":null,"same_on_ranks":"","same_on_repeats":"",)"
       R"("sync":"","invalid_share":null,"arrival_skew":null,"time_from_last":null,"last_rank":null,"buffer_sets":null,)"
       R"("overlap":null,"overlap_called":null,"overlap_calls":null,"time_pure":null,"time_computing":null,)"
-      R"("time_overlapped":null,"time_overlapped_called":null,"disturbed":"","machine":""})");
+      R"("time_overlapped":null,"time_overlapped_called":null,"disturbed":"","machine":"","host":"","timestamp":""})");
 }
 
 TEST(JsonRow, ReadsBackBitForBit) {
@@ -115,6 +115,7 @@ TEST_F(JsonFileTest, IsValidBeforeTheFirstRowAndAfterEach) {
   info.seed = 18446744073709551615U;
   info.started = "2025-01-31T12:00:00Z";
   info.left_out = {{.cells = 2, .reason = "root 3 on 2 ranks"}};
+  info.environment = {{"UCX_TLS", "sm,\"self\""}};
   Result<JsonFile> file = JsonFile::open(path_, info);
   ASSERT_TRUE(file.is_ok()) << file.status().message();
 
@@ -127,6 +128,7 @@ TEST_F(JsonFileTest, IsValidBeforeTheFirstRowAndAfterEach) {
   EXPECT_EQ(before["started"], "2025-01-31T12:00:00Z");
   EXPECT_EQ(before["left_out"][0]["cells"], 2);
   EXPECT_EQ(before["finished"], false);
+  EXPECT_EQ(before["environment"]["UCX_TLS"], "sm,\"self\"");
   EXPECT_EQ(before["rows"], nlohmann::json::array());
 
   ASSERT_TRUE(file.value().write(std::vector{measured_row(), skipped_row()}).is_ok());
@@ -161,7 +163,7 @@ TEST_F(JsonFileTest, KeepsTheLastDocumentWhenItCanNoLongerBeWritten) {
   std::filesystem::create_directory(path_ + ".part");  // so that the text beside it cannot be created
   const Status status = file.value().write(std::vector{skipped_row()});
   std::filesystem::remove(path_ + ".part");
-  EXPECT_EQ(status.code(), Code::io);
+  EXPECT_EQ(status.code(), Code::invalid_argument);
   EXPECT_EQ(document()["rows"].size(), 0U);
 }
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/machine.h"
 
+#include <array>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "harness/report/origin.h"
 
 namespace tutti::harness {
 namespace {
@@ -35,11 +40,19 @@ TEST(Machine, ThisOneHasCoresAndMemory) {
   EXPECT_FALSE(machine.commit.empty());
 }
 
-TEST(Machine, NamesTheHostOnlyWhenAsked) {
-  const auto silent = nlohmann::json::parse(machine_to_json(describe_machine()));
-  EXPECT_FALSE(silent.contains("hostname"));
-  const auto open = nlohmann::json::parse(machine_to_json(describe_machine(true)));
-  EXPECT_TRUE(open.contains("hostname"));
+TEST(Machine, NamesTheHost) {
+  std::array<char, 256> name{};
+  ASSERT_EQ(gethostname(name.data(), name.size() - 1), 0);
+  EXPECT_EQ(nlohmann::json::parse(machine_to_json(describe_machine()))["hostname"], name.data());
+}
+
+TEST(Origin, IsTheMachineTheHostAndNow) {
+  const Machine machine{.cpu_model = "abacus", .cores_allowed = 2, .hostname = "attic"};
+  Row row;
+  Origin(machine).put_into(row);
+  EXPECT_EQ(row.machine, fingerprint_of(machine));
+  EXPECT_EQ(row.host, "attic");
+  EXPECT_THAT(row.timestamp, testing::MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z"));
 }
 
 TEST(Machine, AFingerprintIsThatOfTheMachineAndItsAllowedCores) {

@@ -55,6 +55,7 @@ class SchemaValidation : public testing::Test {
     info.versions = {{"tutti", "0.1.0"}};
     info.started = utc_now();
     info.measurement = {{"floor_us", 0.05}};
+    info.environment = {{"FI_PROVIDER", "shm"}};
     info.left_out = {{.cells = 2, .reason = "root 3 on 2 ranks"}};
     Result<JsonFile> file = JsonFile::open(document_, info);
     ASSERT_TRUE(file.is_ok());

@@ -126,9 +126,9 @@ TEST(Table, MarksStandBesideTheNumberThatTheyDoubt) {
   EXPECT_THAT(table.cell(rows),
               HasSubstr("0.512'  2.0   8.000   8.000  0.43!       ok    2.048   2.0~  2.000   2.000"));
   const std::string footer = table.footer({});
-  EXPECT_THAT(footer, HasSubstr("# ~ after ci: noisy, 1 rows "));
-  EXPECT_THAT(footer, HasSubstr("# ' after time: near floor, 1 rows "));
-  EXPECT_THAT(footer, HasSubstr("# ! after limit: limit too low, 1 rows "));
+  EXPECT_THAT(footer, HasSubstr("# ~ after ci: noisy, 1 row "));
+  EXPECT_THAT(footer, HasSubstr("# ' after time: near floor, 1 row "));
+  EXPECT_THAT(footer, HasSubstr("# ! after limit: limit too low, 1 row "));
   EXPECT_THAT(Table().footer({}), Not(HasSubstr("noisy")));
   EXPECT_THAT(Table().footer({}), Not(HasSubstr("disturbed")));
   Row late = rows[0];
@@ -137,9 +137,9 @@ TEST(Table, MarksStandBesideTheNumberThatTheyDoubt) {
   add_mark(late, kLateStarts);
   const std::string lines = table.cell(std::vector<Row>{late});
   EXPECT_THAT(lines, HasSubstr(" ok: no time: to each of 4 samples a rank came late\n"));
-  EXPECT_THAT(table.footer({}), HasSubstr("# late starts: 1 rows "));
+  EXPECT_THAT(table.footer({}), HasSubstr("# late starts: 1 row "));
   EXPECT_THAT(table.footer({}),
-              HasSubstr("# disturbed while they were measured: 1 rows (column disturbed): load; switches\n"));
+              HasSubstr("# disturbed while they were measured: 1 row (column disturbed): load; switches\n"));
 }
 
 TEST(Table, WhatTimesMeanOtherThanUsualIsPartOfTheTitle) {
@@ -176,8 +176,82 @@ TEST(Table, SamplesThatKnowOfEachOtherAreNamed) {
     static_cast<void>(table.cell(rows));
   }
   EXPECT_THAT(table.footer({}),
-              HasSubstr("# autocorrelated: 4 rows whose neighbouring samples resemble each other by 0.5 or "
-                        "more; most: case of 0.7 0.70, case of 0.61 0.61, case of 0.55 0.55\n"));
+              HasSubstr("# autocorrelated: 4 rows whose neighbouring samples resemble each other by 0.5 or more: case of 0.7 "
+                        "0.70, case of 0.61 0.61, case of 0.55 0.55, and 1 more (all: column autocorrelation of "
+                        "--csv)\n"));
+}
+
+std::size_t widest(const std::string& text) {
+  std::size_t most = 0;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = text.find('\n', start);
+    most = std::max(most, end - start);
+    start = end + 1;
+  }
+  return most;
+}
+
+TEST(Table, StandsStackedWhereItIsTooWideForOneLine) {
+  Table table;
+  table.lay_out({.width = 131});
+  // clang-format off
+  EXPECT_EQ(table.cell(pair_of(4096, 0.512, 2.048)),
+            "# all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated\n"
+            "#      size       count  backend        algorithm     time    ci   algbw   busbw limit   verdict  ratio\n"
+            "#       (B)  (elements)                               (us)   (%)  (GB/s)  (GB/s)\n"
+            "       4096        1024  tutti           one_shot    0.512   2.0   8.000   8.000  0.43        ok   0.25\n"
+            "       4096        1024  openmpi                -    2.048   2.0   2.000   2.000  0.43        ok\n");
+  // clang-format on
+  Table wide;
+  wide.lay_out({.width = 132});
+  EXPECT_EQ(widest(wide.cell(pair_of(4096, 0.512, 2.048))), 132U);
+}
+
+TEST(Table, HasFewerColumnsWhereThereIsNoRoomForAll) {
+  Table table;
+  table.lay_out({.width = 80});
+  // clang-format off
+  EXPECT_EQ(table.cell(pair_of(4096, 0.512, 2.048)),
+            "# all_reduce float sum, P=2 processes over shm, out of place, private buffers,\n"
+            "#   isolated\n"
+            "#      size  backend        algorithm     time    ci   busbw   verdict  ratio\n"
+            "#       (B)                               (us)   (%)  (GB/s)\n"
+            "       4096  tutti           one_shot    0.512   2.0   8.000        ok   0.25\n"
+            "       4096  openmpi                -    2.048   2.0   2.000        ok\n");
+  // clang-format on
+  for (const std::size_t width : {103U, 102U, 91U, 90U, 80U, 78U, 70U, 60U}) {
+    Table one;
+    one.lay_out({.width = width, .longest_algorithm = 13});
+    std::vector<Row> rows = pair_of(8, 1, 2);
+    rows[0].algorithm = "dissemination";
+    rows[0].reason = "a reason that is so long that it has to be broken twice, where a word ends, to fit in any of these";
+    EXPECT_LE(widest(one.cell(rows) + one.footer({})), width);
+  }
+}
+
+TEST(Table, ALongAlgorithmKeepsTheColumnsInLineWhereItIsExpected) {
+  std::vector<Row> rows = pair_of(8, 1, 2);
+  rows[0].algorithm = "recursive_doubling";
+  for (const std::size_t width : {80U, 120U, 200U}) {
+    Table table;
+    table.lay_out({.width = width, .longest_algorithm = rows[0].algorithm.size()});
+    const std::string text = table.cell(pair_of(4, 1, 2)) + table.cell(rows);
+    std::vector<std::size_t> ends;
+    for (std::size_t start = 0; start < text.size(); start = text.find('\n', start) + 1) {
+      const std::string line = text.substr(start, text.find('\n', start) - start);
+      if (line.starts_with(' ')) ends.push_back(line.find("1.000") + 5);
+      if (line.find("time") != std::string::npos) ends.push_back(line.find("time") + 4);
+    }
+    std::erase_if(ends, [](std::size_t end) { return end < 10; });  // of lines of the reference
+    EXPECT_THAT(ends, testing::Each(ends.front())) << text;
+    EXPECT_GE(ends.size(), 3U);
+  }
+}
+
+TEST(Table, OfOneRowTellsItInTheSingular) {
+  Table table;
+  static_cast<void>(table.cell(std::vector{timed(row_for(Collective::barrier, 0, "tutti", "dissemination"), 4)}));
+  EXPECT_THAT(table.footer({}), HasSubstr("# 1 row in 1 cell: 1 ok, 0 wrong"));
 }
 
 TEST(Table, OverlapIsSaidWhereItWasMeasured) {

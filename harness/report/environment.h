@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings that communication libraries take from the environment: they change what a result means, and belong to
+// its record. Secrets do not.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace tutti::harness {
+
+/// What stands in a record for a value that may be a secret.
+inline constexpr const char* kRedacted = "(redacted)";
+
+/// Of a process's environment, "NAME=value" up to a null: what Open MPI, MPICH, Intel MPI, UCX, libfabric and NCCL
+/// read. A value is redacted where its name says that it is secret.
+[[nodiscard]] std::map<std::string, std::string> library_settings(const char* const* environment);
+/// Of this process.
+[[nodiscard]] std::map<std::string, std::string> library_settings();
+
+}  // namespace tutti::harness
