@@ -124,7 +124,8 @@ Status LineFile::append(std::string_view lines) {
 }
 
 Status check_apart(const FileOption& one, const FileOption& other, std::string_view ending) {
-  if (one.path.empty() || other.path.empty() || !is_same_file(one.path, other.path)) return {};
+  const bool is_one_stdout = (one.path == kStdoutPath) != (other.path == kStdoutPath);
+  if (one.path.empty() || other.path.empty() || is_one_stdout || !is_same_file(one.path, other.path)) return {};
   if (one.path == kStdoutPath) {
     return error(Code::invalid_argument, "{} and {} are both '-', which is stdout: name a file for one of them",
                  one.name, other.name);

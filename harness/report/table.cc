@@ -330,8 +330,10 @@ std::string Table::fitted(std::string_view text) const {
       const std::size_t within = line.rfind(' ', *layout_.width);
       const std::size_t at = within == std::string::npos || within <= first_word ? line.find(' ', first_word) : within;
       if (at == std::string::npos) break;  // a word that is longer than the width
+      const std::size_t next = line.find_first_not_of(' ', at);
+      if (next == std::string::npos) break;  // spaces alone
       result += line.substr(0, at) + "\n";
-      line = std::string(kNext) + line.substr(line.find_first_not_of(' ', at));
+      line = std::string(kNext) + line.substr(next);
     }
     result += line + "\n";
   }

@@ -244,7 +244,10 @@ class Stdout(unittest.TestCase):
     def test_it_is_not_for_two(self):
         result = support.run("run", *SMALL, "--csv", "-", "--json", "-")
         self.assertEqual(result.code, USAGE, result)
-        self.assertIn("--csv and --json are both '-'", result.err)
+        self.assertIn("--csv and --json are both '-', which is stdout", result.err)
+        result = support.run("gate", "--against", "openmpi", "--csv", "-")
+        self.assertEqual(result.code, USAGE, result)
+        self.assertIn("'-' is stdout, where the gate's table goes", result.err)
 
     def test_a_closed_one_is_found_before_anything_is_measured(self):
         for option in ("--csv", "--json"):

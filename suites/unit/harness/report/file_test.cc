@@ -131,6 +131,8 @@ TEST(CheckApart, StdoutIsNotForTwo) {
   const std::string path = "-";
   EXPECT_EQ(check_apart({"--csv", path}, {"--json", path}, ".json").message(),
             "--csv and --json are both '-', which is stdout: name a file for one of them");
+  const std::string file = "./-";
+  EXPECT_TRUE(check_apart({"--csv", path}, {"--json", file}, ".json").is_ok()) << "a file of that name";
 }
 
 }  // namespace

@@ -175,10 +175,11 @@ TEST(Table, SamplesThatKnowOfEachOtherAreNamed) {
     rows[1].case_id = fmt::format("case of {}", lag);
     static_cast<void>(table.cell(rows));
   }
-  EXPECT_THAT(table.footer({}),
-              HasSubstr("# autocorrelated: 4 rows whose neighbouring samples resemble each other by 0.5 or more: case of 0.7 "
-                        "0.70, case of 0.61 0.61, case of 0.55 0.55, and 1 more (all: column autocorrelation of "
-                        "--csv)\n"));
+  EXPECT_THAT(
+      table.footer({}),
+      HasSubstr("# autocorrelated: 4 rows whose neighbouring samples resemble each other by 0.5 or more: case of 0.7 "
+                "0.70, case of 0.61 0.61, case of 0.55 0.55, and 1 more (all: column autocorrelation of "
+                "--csv)\n"));
 }
 
 std::size_t widest(const std::string& text) {
@@ -224,9 +225,19 @@ TEST(Table, HasFewerColumnsWhereThereIsNoRoomForAll) {
     one.lay_out({.width = width, .longest_algorithm = 13});
     std::vector<Row> rows = pair_of(8, 1, 2);
     rows[0].algorithm = "dissemination";
-    rows[0].reason = "a reason that is so long that it has to be broken twice, where a word ends, to fit in any of these";
+    rows[0].reason =
+        "a reason that is so long that it has to be broken twice, where a word ends, to fit in any of these";
     EXPECT_LE(widest(one.cell(rows) + one.footer({})), width);
   }
+}
+
+TEST(Table, BreaksLinesBetweenWordsOnly) {
+  Table table;
+  EXPECT_EQ(table.fitted("# a line as long as it likes to be\n"), "# a line as long as it likes to be\n");
+  table.lay_out({.width = 12});
+  EXPECT_EQ(table.fitted("# one two three\n#   four five     \n"), "# one two\n#   three\n#   four\n#   five     \n");
+  EXPECT_EQ(table.fitted("# unbreakable/word and\n# \n\n"), "# unbreakable/word\n#   and\n# \n\n");
+  EXPECT_EQ(table.fitted(""), "");
 }
 
 TEST(Table, ALongAlgorithmKeepsTheColumnsInLineWhereItIsExpected) {
