@@ -40,10 +40,15 @@ struct Interval {
 double share_floor(std::int64_t bytes) { return bytes >= kLargeBytes ? kFloorOfLarge : kFloorOfSmall; }
 
 /// The logarithm of the ratio below which the share and the time gained are more than the floors.
-double limit_below(std::int64_t bytes, double other_us, std::int64_t operations) {
-  const double floor_us = kFloorUs / static_cast<double>(operations);
+double limit_below(std::int64_t bytes, double other_us, double operations) {
+  const double floor_us = kFloorUs / operations;
   if (other_us <= floor_us) return -std::numeric_limits<double>::infinity();
   return std::min(-std::log1p(share_floor(bytes)), std::log1p(-floor_us / other_us));
+}
+
+/// In a sample: the median, since a launch that was disturbed has fewer.
+double operations_of(const Evidence& evidence) {
+  return evidence.operations.empty() ? 1 : std::max(1.0, *summarise(evidence.operations).median);
 }
 
 /// What a recorded side of few launches does not tell: how far its launches lie apart. Taken from this side's.
@@ -60,7 +65,7 @@ std::optional<Interval> interval_of(const Evidence& evidence, std::span<const do
   if (!middle.low) return std::nullopt;
   const double spread = spread_of_launches(evidence);
   const double other_us = *summarise(evidence.other_us).median;
-  const std::int64_t operations = evidence.operations.value_or(1);
+  const double operations = operations_of(evidence);
   const double floor = gate_floor(evidence.bytes, other_us, operations);
   return Interval{.middle = middle.middle,
                   .low = *middle.low - evidence.doubt_above - spread,
@@ -123,9 +128,9 @@ Judgement judge_pairs(const Evidence& evidence) {
     judgement.reason = fmt::format("the interval of {} pairs crosses the floor of {:.1f} %", evidence.log_ratios.size(),
                                    100 * interval->floor);
   } else if (judgement.opinion == Opinion::too_short) {
-    judgement.reason = fmt::format("the floor, {:.3f} us, is more than {:.0f} % of the time; {}",
-                                   kFloorUs / static_cast<double>(evidence.operations.value_or(1)), 100 * kMostFloor,
-                                   "it is less of more bytes, or in the cadence streaming");
+    judgement.reason =
+        fmt::format("the floor, {:.3f} us, is more than {:.0f} % of the time; {}", kFloorUs / operations_of(evidence),
+                    100 * kMostFloor, "it is less of more bytes, or in the cadence streaming");
   }
   return with_numbers(std::move(judgement), *interval);
 }
@@ -177,8 +182,8 @@ std::span<const Opinion> all_opinions() {
   return kOpinions;
 }
 
-double gate_floor(std::int64_t bytes, double other_us, std::int64_t operations) {
-  return std::max(share_floor(bytes), kFloorUs / static_cast<double>(operations) / other_us);
+double gate_floor(std::int64_t bytes, double other_us, double operations) {
+  return std::max(share_floor(bytes), kFloorUs / operations / other_us);
 }
 
 Judgement judge(const Evidence& evidence) { return with_note(judge_pairs(evidence), evidence); }

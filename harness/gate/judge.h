@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate: is this build as fast as another one, cell by cell? Folder: judge (evidence -> opinion), pairs (rows ->
-// evidence), contest (which blocks there are), baseline (a recorded CSV as the other side), plan (cells -> command
-// lines), program_run (running them), counters and footprint (what is compared without a clock), and report: table,
-// JUnit XML, Markdown.
+// evidence), contest (which blocks there are), forecast (how long they take), baseline (a recorded CSV as the other
+// side), plan (cells -> command lines), program_run (running them), counters and footprint (what is compared without a
+// clock), and report: table, JUnit XML, Markdown.
 //
 // What is compared are launches, not samples: what differs from one start of the ranks to the next stays as it is
 // within one. Blocks of launches, this and the other in turn (A B B A, then B A A B: what drifts evenly cancels), give
 // pairs, one launch of each side in one state of the machine, and each of them the logarithm of a ratio; of these the
 // Hodges-Lehmann estimate and its exact signed-rank interval are taken. A cell is slower where the whole interval lies
 // above a floor, and again in fresh launches: two independent mistakes of 1 % each. What is not known is told as not
-// known: nothing is green because it is noisy.
+// known: nothing is green because it is noisy, or because its floor is too large a share of it.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ inline constexpr double kGateConfidence = 0.99;  ///< 8 pairs are the fewest tha
 /// What is more than the other side's time by less than this share of it is no difference: 5 % from 1 MiB on, 10 %
 /// below, and never less than half a microsecond in a sample, which `operations` of it share. What is faster has gained
 /// as much: 1/(1 + share), and half a microsecond.
-[[nodiscard]] double gate_floor(std::int64_t bytes, double other_us, std::int64_t operations = 1);
+[[nodiscard]] double gate_floor(std::int64_t bytes, double other_us, double operations = 1);
 
 /// A larger floor makes a cell too short to be judged: what is slower by less would pass.
 inline constexpr double kMostFloor = 0.25;
@@ -59,7 +59,7 @@ struct Evidence {
   std::vector<double> confirmation;  ///< the same, of the launches after it was found slower
   std::vector<double> this_us;       ///< medians of the launches in pairs
   std::vector<double> other_us;
-  std::optional<std::int64_t> operations;  ///< in a sample, the least of the launches above; empty: one
+  std::vector<double> operations;  ///< in a sample of each launch that gave a time; none is told: one
   /// Launches that no other was seen to go with yet. Both may hold some: of other states.
   std::vector<TimedLaunch> waiting_mine;
   std::vector<TimedLaunch> waiting_other;

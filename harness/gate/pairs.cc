@@ -34,8 +34,7 @@ std::vector<TimedLaunch> timed(Evidence& evidence, std::span<const Row> rows, co
   for (const Row& row : rows) {
     if (row.time_median && *row.time_median > 0) {
       launches.push_back({.time_us = *row.time_median, .line_ns = row.line_ns});
-      evidence.operations =
-          std::max<std::int64_t>(1, std::min(evidence.operations.value_or(row.operations), row.operations));
+      evidence.operations.push_back(static_cast<double>(row.operations));
     } else {
       note(evidence.untimed, fmt::format("{}: {}", name, row.reason.empty() ? "no time was measured" : row.reason));
     }

@@ -65,15 +65,19 @@ TEST(Judge, WhereTheFloorIsMoreThanAQuarterOfTheTimeNothingIsTheSame) {
 
 TEST(Judge, OperationsOfASampleShareTheFloor) {
   Evidence evidence = evidence_around(0.85 / 0.37, 0.01, 8, 0.37);
-  evidence.operations = 400;
+  evidence.operations = {400};
   EXPECT_EQ(opinion_of(evidence), Opinion::slower);
   evidence = evidence_around(1.05, 0.01, 8, 0.37);
-  evidence.operations = 400;
+  evidence.operations = {400};
   EXPECT_EQ(opinion_of(evidence), Opinion::same) << "10 % below 1 MiB";
-  evidence.operations = 4;
+  evidence.operations = {400, 4, 4};
   EXPECT_EQ(opinion_of(evidence), Opinion::too_short);
+  evidence.operations = {400, 4, 400};
+  EXPECT_EQ(opinion_of(evidence), Opinion::same) << "one launch was disturbed";
+  evidence.operations = {0};  // of a damaged file
+  EXPECT_NEAR(*judge(evidence).floor, 0.5 / 0.37, 1e-9);
   evidence = evidence_around(0.8, 0.01, 8, 0.37);
-  evidence.operations = 400;
+  evidence.operations = {400};
   EXPECT_EQ(opinion_of(evidence), Opinion::faster);
 }
 
