@@ -25,10 +25,11 @@ struct GroupRow {
 };
 constexpr std::array kGroups{
     GroupRow{"What to run",
-             " --sizes --dtypes --ops --roots --backends --algorithms --placement --buffers --counts --values --case"
-             " --against --baseline --suite --faults --operations --seeds "},
+             " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
+             " --counts-unit --values --case --against --baseline --suite --faults --operations --seeds "},
     GroupRow{"How to measure",
-             " --cadence --sync --cache --skew --overlap --budget --launches --blocks --cell-time --no-limit --seed "},
+             " --cadence --sync --cache --skew --overlap --budget --iterations --launches --blocks --cell-time"
+             " --no-limit --seed "},
     GroupRow{"How to verify", " --check --blind --accuracy "},
     GroupRow{"Where and how ranks run", " --ranks --ranks-as --bind --timeout "},
     GroupRow{"Output", " --csv --json --samples --junit --summary --require "},
@@ -76,7 +77,8 @@ class Help final : public CLI::Formatter {
   }
 
   std::string make_help(const CLI::App* command, std::string name, CLI::AppFormatMode mode) const override {
-    std::string text = wrapped(command->get_description(), width_, 0) + "\n" + make_usage(command, std::move(name)) + make_positionals(command);
+    std::string text = wrapped(command->get_description(), width_, 0) + "\n" + make_usage(command, std::move(name)) +
+                       make_positionals(command);
     for (const OptionGroup& group : groups_of(*command)) text += make_group(group.title, false, group.options);
     return text + make_subcommands(command, mode) + "\n" + make_footer(command);
   }

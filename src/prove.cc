@@ -139,8 +139,8 @@ class Prover {
         continue;
       }
       ++summary.refuted;
-      proved_.refuted.push_back(fmt::format("{} {} P={} root {}: {}", to_string(problem.collective), task.algorithm->name,
-                                     task.ranks, task.root, proof.status().message()));
+      proved_.refuted.push_back(fmt::format("{} {} P={} root {}: {}", to_string(problem.collective),
+                                            task.algorithm->name, task.ranks, task.root, proof.status().message()));
     }
   }
 

@@ -55,12 +55,12 @@ struct Foreign {
   std::string_view own;
 };
 constexpr std::array kForeign{
-    Foreign{"-n", "--ranks"},       Foreign{"-np", "--ranks"},        Foreign{"--np", "--ranks"},
-    Foreign{"--ntasks", "--ranks"}, Foreign{"-g", "--ranks"},         Foreign{"--ngpus", "--ranks"},
-    Foreign{"-t", "--ranks"},       Foreign{"-b", "--sizes"},         Foreign{"--minbytes", "--sizes"},
-    Foreign{"-e", "--sizes"},       Foreign{"--maxbytes", "--sizes"}, Foreign{"-f", "--sizes"},
+    Foreign{"-n", "--ranks"},       Foreign{"-np", "--ranks"},         Foreign{"--np", "--ranks"},
+    Foreign{"--ntasks", "--ranks"}, Foreign{"-g", "--ranks"},          Foreign{"--ngpus", "--ranks"},
+    Foreign{"-t", "--ranks"},       Foreign{"-b", "--sizes"},          Foreign{"--minbytes", "--sizes"},
+    Foreign{"-e", "--sizes"},       Foreign{"--maxbytes", "--sizes"},  Foreign{"-f", "--sizes"},
     Foreign{"-d", "--dtypes"},      Foreign{"--datatype", "--dtypes"}, Foreign{"-o", "--ops"},
-    Foreign{"-r", "--roots"},       Foreign{"-c", "--check"},         Foreign{"-T", "--timeout"},
+    Foreign{"-r", "--roots"},       Foreign{"-c", "--check"},          Foreign{"-T", "--timeout"},
 };
 
 /// `: did you mean '--ranks'?` or nothing.

@@ -123,11 +123,12 @@ Result<Synchronisation> parse_synchronisation(std::string_view text) {
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("backends", text));
   std::vector<std::string> systems;
-  TUTTI_ASSIGN_OR_RETURN(systems,
-                         values_of(parse_names<std::string>("backends", text, known, [&](std::string_view name) -> Result<std::string> {
-                           TUTTI_ASSIGN_OR_RETURN(std::string backend, one_of("backend", backend_of(name), known));
-                           return backend.append(name.substr(backend_of(name).size()));
-                         })));
+  TUTTI_ASSIGN_OR_RETURN(
+      systems,
+      values_of(parse_names<std::string>("backends", text, known, [&](std::string_view name) -> Result<std::string> {
+        TUTTI_ASSIGN_OR_RETURN(std::string backend, one_of("backend", backend_of(name), known));
+        return backend.append(name.substr(backend_of(name).size()));
+      })));
   for (const std::string& backend : known) {
     const auto times = std::ranges::count(items, backend);
     if (times > 2) {

@@ -49,7 +49,9 @@ Decimal leading_decimal(std::string_view text) {
   constexpr std::int64_t kMostParts = 1'000'000;
   const Number number = leading_number(text);
   Decimal decimal{.whole = number.value, .rest = number.rest, .is_too_large = number.is_too_large};
-  const auto digit_at = [&](std::size_t i) { return i < number.rest.size() && number.rest[i] >= '0' && number.rest[i] <= '9'; };
+  const auto digit_at = [&](std::size_t i) {
+    return i < number.rest.size() && number.rest[i] >= '0' && number.rest[i] <= '9';
+  };
   if (!number.value || !number.rest.starts_with('.') || !digit_at(1)) return decimal;
   std::size_t i = 1;
   for (; digit_at(i) && decimal.of < kMostParts; ++i) {
@@ -188,12 +190,11 @@ struct DurationUnit {
   std::chrono::nanoseconds length;
   std::string_view aliases;
 };
-constexpr std::array kDurationUnits{
-    DurationUnit{"us", std::chrono::microseconds(1), "usec microseconds"},
-    DurationUnit{"ms", std::chrono::milliseconds(1), "msec milliseconds"},
-    DurationUnit{"s", std::chrono::seconds(1), "sec secs second seconds"},
-    DurationUnit{"m", std::chrono::minutes(1), "min mins minute minutes"},
-    DurationUnit{"h", std::chrono::hours(1), "hour hours"}};
+constexpr std::array kDurationUnits{DurationUnit{"us", std::chrono::microseconds(1), "usec microseconds"},
+                                    DurationUnit{"ms", std::chrono::milliseconds(1), "msec milliseconds"},
+                                    DurationUnit{"s", std::chrono::seconds(1), "sec secs second seconds"},
+                                    DurationUnit{"m", std::chrono::minutes(1), "min mins minute minutes"},
+                                    DurationUnit{"h", std::chrono::hours(1), "hour hours"}};
 
 }  // namespace
 

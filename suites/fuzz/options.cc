@@ -19,7 +19,9 @@ using namespace harness;
 /// As an option would take it.
 std::string printed(std::int64_t bytes) { return format_bytes(bytes); }
 std::string printed(int number) { return fmt::to_string(number); }
-std::string printed(std::chrono::nanoseconds time) { return fmt::format("{}us", time.count() / 1000); }
+std::string printed(std::chrono::nanoseconds time) {
+  return fmt::format("{}.{:03}us", time.count() / 1000, time.count() % 1000);
+}
 std::string printed(const std::string& name) { return name; }
 std::string printed(const Counts& counts) { return counts.name; }
 template <class Kind>
