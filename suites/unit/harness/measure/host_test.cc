@@ -41,6 +41,19 @@ TEST(Host, AnExchangeGivesEveryHostEveryRecordRoundAfterRound) {
   });
 }
 
+TEST(Host, ARankOfAGroupAnnouncesItselfAtItsPlaceInTheJob) {
+  const BoardMemory memory(4);
+  const Board board = memory.board();
+  Host host(board, {.host = 3, .hosts = 4, .job_ranks = 4, .ranks = {1}, .group = 1, .places = {3}});
+  const auto is_pending = [&](int place) { return board.status(place).pending_since_ns.load() != 0; };
+  host.announce(Activity::operation);
+  EXPECT_EQ(board.status(3).operation.load(), 1U);
+  EXPECT_TRUE(is_pending(3));
+  EXPECT_FALSE(is_pending(1));
+  host.settle();
+  EXPECT_FALSE(is_pending(3));
+}
+
 TEST(Host, AllAgreeOnWhatHostZeroSays) {
   const BoardMemory memory(kHosts);
   on_hosts(memory.board(), kHosts, [](Host& host) {
