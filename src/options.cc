@@ -167,7 +167,7 @@ const std::array kOptions{
     Option{kSlowDown, "SPEC", "", "", TUTTI_SETS(parse_slow_down, slow_down)},
     Option{"--faults", "LIST", "",
            "the verifier on trial: put these faults (`tutti list` names them, or all) into right collectives and see "
-           "each found; then all collectives are v forms and pingpong too, --ranks are 4, --dtypes one of each class, "
+           "each found; then all collectives are every one of `tutti list`, --ranks are 4, --dtypes one of each class, "
            "--ops sum, and tasks take turns",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              TUTTI_RETURN_IF_ERROR(harness::parse_faults(text).status());

@@ -194,8 +194,8 @@ Status check_ops(std::span<const Collective> collectives, std::span<const Op> op
     for (const Op other : all_ops()) {
       if (takes_op(reducing.front(), other)) others.push_back(to_string(other));
     }
-    return error(Code::invalid_argument, "op '{}': {}: allowed are {}", to_string(op), no_such_op(reducing.front(), op),
-                 fmt::join(others, " "));
+    return error(Code::invalid_argument, "op '{}' does not exist for '{}': {}: allowed are {}", to_string(op),
+                 to_string(reducing.front()), no_such_op(reducing.front(), op), fmt::join(others, " "));
   }
   return {};
 }

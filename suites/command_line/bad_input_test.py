@@ -100,6 +100,14 @@ class Values(BadInput):
             identifier = "all_reduce/tutti.ring/shm/half/bor/P2.processes/none/8B/out/private/isolated"
             self.refused(command, "--case", identifier, names=["--case", "'bor'", "half", "'sum'"])
 
+    def test_ops_that_a_collective_does_not_have(self):
+        for command in ["run", "check"]:
+            self.refused(command, "scan", "exscan", "--ops", "sum,avg", names=["'avg'", "'scan'", "sum prod min max band"])
+            identifier = "scan/tutti.chain/shm/half/avg/P2.processes/none/8B/out/private/isolated"
+            self.refused(command, "--case", identifier, names=["--case", "'avg'", "scan", "'sum'"])
+        self.refused("check", "exscan", "--faults", "all", "--ops", "avg", names=["'avg'", "'exscan'", "sum prod min max"])
+        self.refused("explain", "scan", "--op", "avg", names=["--op", "'avg'", "'scan'", "sum prod min max"])
+
     def test_numbers_of_ranks(self):
         for command in ["run", "check", "prove"]:
             self.refused(command, "all", "--ranks", "0", names=["--ranks", "'0'", "1 to 4096"])

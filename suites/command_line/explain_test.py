@@ -49,6 +49,12 @@ class Explain(unittest.TestCase):
         page = self.explain("gather_v", "--ranks", "4", "--root", "1", "--algorithm", "linear")
         self.assertEqual(self.outputs(page)[1], list("123456"))
 
+    def test_a_scan_gives_each_rank_the_sum_so_far(self):
+        self.assertEqual(self.outputs(self.explain("scan", "--ranks", "4", "--algorithm", "chain")),
+                         {0: ["1"], 1: ["3"], 2: ["6"], 3: ["10"]})
+        self.assertEqual(self.outputs(self.explain("exscan", "--ranks", "4", "--algorithm", "chain")),
+                         {0: [], 1: ["1"], 2: ["3"], 3: ["6"]})
+
     def test_the_tutorials_numbers(self):
         self.assertEqual(set(self.outputs(self.explain("reduce", "--ranks", "4"))[0]), {"4"})
         self.assertEqual(self.outputs(self.explain("scatter", "--ranks", "4")),

@@ -20,6 +20,7 @@ HEADER = ("case,collective,backend,algorithm,transport,buffers,ranks,dtype,op,ro
           "limit_fraction,verdict,wrong,slowest_rank,line_ns").split(",")
 COLLECTIVES = ["broadcast", "reduce", "all_reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all",
                "barrier", "sendrecv"]
+PREFIXES = ["scan", "exscan"]
 V_FORMS = ["gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v", "all_to_all_v"]
 BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, **dict.fromkeys(["broadcast", "reduce", "sendrecv"], lambda p: 1),
               **dict.fromkeys(["gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"], lambda p: (p - 1) / p)}
@@ -162,6 +163,52 @@ class Interleaved(unittest.TestCase):
                 result = support.run("check", "--case", identifier)
                 self.assertEqual(result.code, 0, result)
                 self.assertIn("1 case as processes, 1 ok", result.out)
+
+
+class Prefixes(Sweep):
+    @support.needs_openmpi
+    def test_own_and_open_mpi_out_of_and_in_place(self):
+        result, rows = self.sweep(*PREFIXES, "--backends", "tutti,openmpi", "--ranks", "3", "--sizes", "8,6000",
+                                  "--dtypes", "int32,double", "--ops", "sum,min", "--placement", "out,in", "--budget", "4s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual({(row["collective"], row["backend"], row["bytes"], row["dtype"], row["op"], row["placement"])
+                          for row in rows},
+                         {(collective, backend, size, dtype, op, placement)
+                          for collective in PREFIXES for backend in ["tutti", "openmpi"] for size in ["8", "6000"]
+                          for dtype in ["int32", "double"] for op in ["sum", "min"] for placement in ["out", "in"]})
+        for row in rows:
+            bandwidth = int(row["bytes"]) / float(row["time_median"]) * 1e-3
+            self.assertTrue(math.isclose(float(row["busbw"]), bandwidth, rel_tol=1e-3), row)
+            self.assertEqual(row["limit_time"] == "", (row["collective"], row["placement"]) == ("exscan", "in"), row)
+
+    @support.needs_openmpi
+    def test_of_two_nonblocking_calls_the_overlap_is_measured(self):
+        result, rows = self.sweep(*PREFIXES, "--backends", "tutti,openmpi", "--ranks", "2", "--sizes", "64K",
+                                  "--overlap", "4", "--budget", "2s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual(len(rows), 4, result)
+        self.assertNotIn("", {row["overlap"] for row in rows}, result)
+
+    def test_avg_is_left_out_of_all_ops_and_counted(self):
+        result, rows = self.sweep(*PREFIXES, "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--ops", "all",
+                                  "--budget", "1s")
+        self.assert_all_ok(rows, result)
+        self.assertEqual({row["op"] for row in rows}, {"sum", "prod", "min", "max", "premul_sum"})
+        for collective in PREFIXES:
+            self.assertIn(f"# left out: 1 x {collective} has no avg: nothing says by what the sum over some of the "
+                          "ranks is divided", result.out)
+
+    def test_check_and_prove_every_algorithm(self):
+        result = support.run("prove", *PREFIXES, "--ranks", "1:6")
+        self.assertEqual(result.code, 0, result)
+        self.assertIn("# prove: 48 schedules", result.out)
+        self.assertIn(", 0 refuted", result.out)
+        for ranks_as in ["processes", "threads", "tasks"]:
+            result = support.run("check", *PREFIXES, "--ranks", "3", "--ranks-as", ranks_as, limit=support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            cases, fine = re.search(rf"# check: (\d+) cases as {ranks_as}, (\d+) ok, 0 wrong", result.out).groups()
+            self.assertEqual(cases, fine, result)
+            self.assertGreater(int(cases), 8 * 28)  # counts, placements and buffers of eight algorithms
 
 
 class VForms(Sweep):
@@ -592,7 +639,7 @@ class Others(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         everything = json.loads(result.out)
         self.assertEqual(sorted((item["collective"], item["name"]) for item in everything["algorithms"]), files)
-        self.assertEqual(everything["collectives"], COLLECTIVES + ["pingpong"] + V_FORMS)
+        self.assertEqual(everything["collectives"], COLLECTIVES + ["pingpong"] + V_FORMS + PREFIXES)
         self.assertEqual({item["name"]: item["available"] for item in everything["backends"]},
                          {"tutti": True, "openmpi": support.HAS_OPENMPI})
         text = support.run("list").out

@@ -106,6 +106,102 @@ TEST_P(Meaning, PingpongBringsTheEvenRanksInputToTheOddOneAndBack) {
                      });
 }
 
+// ---- scan and exscan
+
+TEST_P(Meaning, ScanGivesWhatTheRanksUpToOnesOwnComeTo) {
+  for (const int ranks : {1, 2, 4, 5}) {
+    on_every_algorithm({.collective = Collective::scan, .ranks = ranks},
+                       [](Communicator& communicator, const Schedule& schedule) {
+                         const int r = communicator.rank();
+                         const std::array<std::int32_t, 2> mine{r + 1, -10 * r};
+                         std::array<std::int32_t, 2> in = mine, out{kUntouched, kUntouched};
+                         Call call{.collective = Collective::scan,
+                                   .dtype = Dtype::i32,
+                                   .op = Op::sum,
+                                   .count = 2,
+                                   .input = in.data(),
+                                   .output = out.data(),
+                                   .schedule = &schedule};
+                         ASSERT_TRUE(communicator.run(call).is_ok());
+                         EXPECT_THAT(out, ElementsAre((r + 1) * (r + 2) / 2, -5 * r * (r + 1)));
+                         EXPECT_EQ(in, mine) << "the input was written";
+                         call.input = call.output = in.data();
+                         call.is_in_place = true;
+                         ASSERT_TRUE(communicator.run(call).is_ok());
+                         EXPECT_EQ(in, out) << "in place differs from out of place";
+                       });
+  }
+}
+
+TEST_P(Meaning, ExscanGivesWhatTheRanksBeforeComeToAndNothingToTheFirst) {
+  for (const int ranks : {1, 2, 4, 5}) {
+    on_every_algorithm({.collective = Collective::exscan, .ranks = ranks},
+                       [](Communicator& communicator, const Schedule& schedule) {
+                         const int r = communicator.rank();
+                         const std::array<std::int32_t, 2> mine{r + 1, -10 * r};
+                         std::array<std::int32_t, 2> in = mine, out{kUntouched, kUntouched};
+                         const std::array<std::int32_t, 2> sums{r * (r + 1) / 2, -5 * r * (r - 1)};
+                         Call call{.collective = Collective::exscan,
+                                   .dtype = Dtype::i32,
+                                   .op = Op::sum,
+                                   .count = 2,
+                                   .input = in.data(),
+                                   .output = out.data(),
+                                   .schedule = &schedule};
+                         ASSERT_TRUE(communicator.run(call).is_ok());
+                         EXPECT_EQ(out, r == 0 ? (std::array{kUntouched, kUntouched}) : sums);
+                         EXPECT_EQ(in, mine) << "the input was written";
+                         if (r == 0) call.output = nullptr;
+                         ASSERT_TRUE(communicator.run(call).is_ok());
+                         call.input = call.output = in.data();
+                         call.is_in_place = true;
+                         ASSERT_TRUE(communicator.run(call).is_ok());
+                         EXPECT_EQ(in, r == 0 ? mine : sums) << "in place differs from out of place";
+                       });
+  }
+}
+
+TEST_P(Meaning, PremulSumOfAScanMultipliesEachInputByItsRanksFactor) {
+  for (const Collective collective : {Collective::scan, Collective::exscan}) {
+    on_every_algorithm({.collective = collective, .ranks = 4},
+                       [&](Communicator& communicator, const Schedule& schedule) {
+                         const int r = communicator.rank();
+                         const std::int32_t in = r + 1, factor = 10 * (r + 1);
+                         std::int32_t out = kUntouched;
+                         ASSERT_TRUE(communicator
+                                         .run({.collective = collective,
+                                               .dtype = Dtype::i32,
+                                               .op = Op::premul_sum,
+                                               .count = 1,
+                                               .input = &in,
+                                               .output = &out,
+                                               .factor = &factor,
+                                               .schedule = &schedule})
+                                         .is_ok());
+                         constexpr std::array kScaled{kUntouched, 10, 50, 140, 300};  // 10 * (1 + 4 + 9 + 16)
+                         const int summands = collective == Collective::scan ? r + 1 : r;
+                         EXPECT_EQ(out, kScaled.at(static_cast<std::size_t>(summands)));
+                       });
+  }
+}
+
+TEST_P(Meaning, AScanHasNoAvgAndThePublicCallsSayWhy) {
+  on_ranks(GetParam(), 3, [](Communicator& communicator) {
+    const int r = communicator.rank();
+    const float in = static_cast<float>(r) + 1;
+    float up_to = -1, before = -1;
+    const Status refused = communicator.scan(&in, &up_to, 1, Dtype::f32, {Op::avg});
+    EXPECT_EQ(refused.code(), Code::invalid_argument);
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("op avg does not exist for scan"));
+    EXPECT_EQ(communicator.exscan(&in, &before, 1, Dtype::f32, {Op::avg}).code(), Code::invalid_argument);
+    ASSERT_TRUE(communicator.scan(&in, &up_to, 1, Dtype::f32, {Op::prod}).is_ok());
+    ASSERT_TRUE(communicator.exscan(&in, &before, 1, Dtype::f32, {Op::max}).is_ok());
+    constexpr std::array kFactorials{1.0F, 2.0F, 6.0F};
+    EXPECT_EQ(up_to, kFactorials.at(static_cast<std::size_t>(r)));
+    EXPECT_EQ(before, r == 0 ? -1 : static_cast<float>(r));
+  });
+}
+
 // ---- all_to_all
 
 TEST_P(Meaning, AllToAllMakesRowsColumns) {

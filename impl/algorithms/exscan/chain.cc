@@ -50,7 +50,7 @@ const Algorithm k_exscan_chain{
     .collective = Collective::exscan,
     .name = "chain",
     .summary = "each rank keeps what arrives and passes it on with its own, slice by slice; P-1 hops",
-    .source = "linear pipeline, as in Open MPI's linear exscan; Sanders & Traeff 2006, doi:10.1007/11846802_15",
+    .source = "linear pipeline, as in Open MPI's linear exscan",
     .shape = shape,
     .step_count = step_count,
     .step = step,

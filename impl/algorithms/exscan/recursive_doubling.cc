@@ -56,7 +56,7 @@ const Algorithm k_exscan_recursive_doubling{
     .collective = Collective::exscan,
     .name = "recursive_doubling",
     .summary = "inputs to the next rank, then prefixes at distances 1, 2, 4, ...; 1 + ceil(log2(P-1)) rounds, in order",
-    .source = "Hillis & Steele 1986, doi:10.1145/7902.7903, after a shift",
+    .source = "Traeff 2025, doi:10.34726/10821: the inclusive scan after a shift",
     .shape = shape,
     .step_count = step_count,
     .step = step,

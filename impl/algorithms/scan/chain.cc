@@ -34,7 +34,7 @@ const Algorithm k_scan_chain{
     .collective = Collective::scan,
     .name = "chain",
     .summary = "each rank adds, stores and passes on, slice by slice; P-1 hops, each rank sends once",
-    .source = "linear pipeline, as in Open MPI's linear scan; Sanders & Traeff 2006, doi:10.1007/11846802_15",
+    .source = "linear pipeline, as in Open MPI's linear scan",
     .shape = shape,
     .step_count = step_count,
     .step = step,

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/cases/conformance.h"
+
 namespace tutti::harness {
 namespace {
 
@@ -206,6 +208,23 @@ TEST(Expand, BitsOfFloatsAreAUsageErrorWhereTheyAreNamedAndLeftOutOtherwise) {
   ASSERT_EQ(expansion.left_out.size(), 1U);
   EXPECT_EQ(expansion.left_out[0].reason, "band exists for integers only");
   EXPECT_EQ(expansion.left_out[0].cells, static_cast<std::int64_t>(expansion.cells.size()));  // six of twelve dtypes
+}
+
+TEST(Expand, AnOpThatACollectiveDoesNotHaveIsLeftOutOrAUsageErrorWhereNoneHasIt) {
+  Sweep sweep = sweep_of({Collective::all_reduce, Collective::scan});
+  sweep.ops = {{Op::sum, Op::avg}, false};
+  const Expansion both = expand(sweep).value();
+  const auto is_of_scan = [](const Cell& cell) { return cell.collective == Collective::scan; };
+  EXPECT_EQ(3 * std::ranges::count_if(both.cells, is_of_scan), std::ssize(both.cells));
+  ASSERT_EQ(both.left_out.size(), 1U);
+  EXPECT_EQ(both.left_out[0].reason,
+            "scan has no avg: nothing says by what the sum over some of the ranks is divided");
+  sweep.collectives = {Collective::scan, Collective::broadcast};
+  EXPECT_THAT(expand(sweep).status().message(),
+              AllOf(HasSubstr("op 'avg' does not exist for 'scan'"), HasSubstr("allowed are sum prod min max band")));
+  EXPECT_THAT(conformance_cases(sweep).status().message(), HasSubstr("op 'avg' does not exist for 'scan'"));
+  sweep.ops.is_all = true;
+  EXPECT_TRUE(expand(sweep).is_ok());
 }
 
 TEST(Expand, AnAlgorithmRunsWhereItExistsAndIsCountedWhereNot) {

@@ -55,6 +55,35 @@ TEST(LeastMovements, OfAllGatherReadEachInputOnce) {
   EXPECT_THAT(all[1].destinations, ElementsAre(Piece{0, true, 400}, Piece{1, true, 400}));
 }
 
+TEST(LeastMovements, OfAScanGoOnFromThePrefixThatWasWritten) {
+  const auto scan = least_movements(cell_of(Collective::scan, 3, 400));
+  ASSERT_THAT(scan, SizeIs(3));
+  EXPECT_THAT(scan[0].sources, ElementsAre(Piece{0, false, 0}));
+  EXPECT_THAT(scan[2].sources, ElementsAre(Piece{1, true, 0}, Piece{2, false, 0}));
+  EXPECT_THAT(scan[2].destinations, ElementsAre(Piece{2, true, 0}));
+  const auto exscan = least_movements(cell_of(Collective::exscan, 3, 400));
+  ASSERT_THAT(exscan, SizeIs(2));
+  EXPECT_THAT(exscan[1].sources, ElementsAre(Piece{1, true, 0}, Piece{1, false, 0}));
+}
+
+// A rank goes on only from what it has written itself, a part that fits a cache at a time.
+TEST(LimitShares, OfAScanAreSlicesThatDependOnTheirOwnAlone) {
+  for (int rank = 0; rank < 3; ++rank) {
+    std::vector<Movement> done;
+    for (const Movement& one : share_of(cell_of(Collective::scan, 3, 100'000), rank)) {
+      EXPECT_LE(one.bytes, 8192);
+      for (const Piece& piece : one.sources) {
+        const auto wrote_it = [&](const Movement& other) {
+          return other.bytes == one.bytes && other.destinations.front() == piece;
+        };
+        EXPECT_TRUE(!piece.is_output || std::ranges::any_of(done, wrote_it));
+      }
+      done.push_back(one);
+    }
+    EXPECT_GT(done.size(), 3U);
+  }
+}
+
 TEST(LeastMovements, OfAVFormHaveItsLengthsAndLeaveEmptyBlocksOut) {
   Cell cell = cell_of(Collective::gather_v, 3, 0);
   cell.counts = {.pattern = Pattern::file, .name = "lengths", .numbers = {5, 0, 7}};
@@ -109,6 +138,8 @@ TEST(LimitOf, IsNotThereWhereNothingMovesOrInputsAreOverwritten) {
   EXPECT_FALSE(limit_of(cell_of(Collective::pingpong, 2, 64)));
   EXPECT_FALSE(limit_of(cell_of(Collective::all_to_all, 2, 64, true)));
   EXPECT_TRUE(limit_of(cell_of(Collective::all_to_all, 2, 64)));
+  EXPECT_FALSE(limit_of(cell_of(Collective::exscan, 2, 64, true)));
+  EXPECT_TRUE(limit_of(cell_of(Collective::scan, 2, 64, true)));
   Cell scaled = cell_of(Collective::all_reduce, 2, 64);
   scaled.op = Op::premul_sum;
   EXPECT_EQ(limit_of(scaled)->op, Op::sum);

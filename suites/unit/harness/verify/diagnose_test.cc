@@ -39,6 +39,20 @@ TEST(Cause, NamesTheRankThatIsCountedTwice) {
   }
 }
 
+TEST(Cause, OfAScanIsLookedForAmongTheRanksThatContribute) {
+  for (const Op op : {Op::sum, Op::prod, Op::premul_sum}) {
+    const Operation operation = scan(Dtype::f32, op);
+    // Of the last rank, to which all contribute, what is wrong with an all_reduce is wrong here.
+    EXPECT_EQ(verify(operation, 4, weighted(operation, {3}, 0)).diagnosis, "rank 3's contribution is missing");
+    EXPECT_EQ(verify(operation, 4, weighted(operation, {2}, 2)).diagnosis, "rank 2's contribution is counted twice");
+    EXPECT_EQ(verify(operation, 3, right_output(operation, 2)).diagnosis, "rank 3's contribution is missing");
+    EXPECT_EQ(verify(operation, 1, right_output(operation, 3)).diagnosis,
+              "holds what ranks 0 to 3 come to, instead of ranks 0 to 1");
+    EXPECT_EQ(verify(operation, 0, right_output(operation, 1)).diagnosis,
+              "holds what ranks 0 to 1 come to, instead of ranks 0 to 0");
+  }
+}
+
 TEST(Cause, NamesTheRankThatContributedStaleData) {
   const Operation operation = all_reduce(Dtype::f32, Op::sum);
   Operation previous = operation;

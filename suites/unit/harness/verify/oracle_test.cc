@@ -85,6 +85,37 @@ TEST(Oracle, SumsTheInputsOfAllRanks) {
   EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + 5000));
 }
 
+TEST(Oracle, SumsTheInputsUpToTheRankOfAScanAndBeforeItOfAnExscan) {
+  for (const Collective collective : {Collective::scan, Collective::exscan}) {
+    const Operation operation{.problem = {.collective = collective, .ranks = 4}, .op = Op::sum, .count = 5000};
+    Oracle oracle(operation);
+    std::vector<float> sums(5000);
+    for (int rank = 0; rank < 4; ++rank) {
+      const auto own = input<float>(operation, rank, 0, 5000);
+      const auto before = sums;
+      for (std::size_t i = 0; i < own.size(); ++i) sums[i] = rank == 0 ? own[i] : sums[i] + own[i];
+      if (collective == Collective::exscan && rank == 0) continue;  // has no output
+      const auto& right = collective == Collective::scan ? sums : before;
+      EXPECT_EQ(expected<float>(operation, {.rank = rank}, 5000), right) << rank;
+      EXPECT_EQ(std::memcmp(oracle.expect({.rank = rank}, 4096).data(), right.data(), 4096 * sizeof(float)), 0);
+    }
+  }
+}
+
+TEST(Oracle, KeepsEveryBitWhereOneRankContributes) {
+  const Operation scan{.problem = {.collective = Collective::scan, .ranks = 3},
+                       .dtype = Dtype::f8e5m2,
+                       .op = Op::max,
+                       .count = 1000,
+                       .values = Values::special};
+  const auto bits = [](const std::vector<Float8E5M2>& values) {
+    std::vector<int> all;
+    for (const Float8E5M2 value : values) all.push_back(value.bits);
+    return all;
+  };
+  EXPECT_EQ(bits(expected<Float8E5M2>(scan, {.rank = 0}, 1000)), bits(input<Float8E5M2>(scan, 0, 0, 1000)));
+}
+
 TEST(Oracle, TakesABroadcastFromTheRoot) {
   const Operation operation{.problem = {.collective = Collective::broadcast, .ranks = 4, .root = 2}, .count = 100};
   EXPECT_EQ(expected<float>(operation, {.rank = 0, .first = 10}, 90), input<float>(operation, 2, 10, 90));

@@ -46,6 +46,12 @@ inline Operation all_reduce(Dtype dtype, Op op, Count count = 10000) {
           .count = count,
           .salt = 8};
 }
+/// Of the same inputs as all_reduce.
+inline Operation scan(Dtype dtype, Op op, Count count = 10000) {
+  Operation operation = all_reduce(dtype, op, count);
+  operation.problem.collective = Collective::scan;
+  return operation;
+}
 inline Operation all_to_all(Count count = 5000) {
   return {.problem = {.collective = Collective::all_to_all, .ranks = 4}, .count = count, .salt = 8};
 }

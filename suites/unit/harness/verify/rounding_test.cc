@@ -30,6 +30,25 @@ CheckResult verified(const Operation& operation, const std::vector<T>& values, A
   return verify_rounded(operation, {.rank = 0, .bytes = std::as_bytes(std::span(values))}, accuracy);
 }
 
+TEST(RoundingReference, OfAScanIsBoundByTheRanksThatContribute) {
+  Operation scan = all_reduce(Dtype::f32, Op::sum, 40);
+  scan.problem.collective = Collective::scan;
+  const Operation all = all_reduce(Dtype::f32, Op::sum, 40);
+  std::vector<Reference> up_to_two(100), of_all(100), of_last(100);
+  fill_reference(up_to_two, scan, {.rank = 2});
+  fill_reference(of_last, scan, {.rank = 39});
+  fill_reference(of_all, all, {.rank = 2});
+  const auto a = input<float>(scan, 0), b = input<float>(scan, 1), c = input<float>(scan, 2);
+  for (std::size_t i = 0; i < up_to_two.size(); ++i) {
+    const double sum = static_cast<double>(a[i]) + static_cast<double>(b[i]) + static_cast<double>(c[i]);
+    const double magnitudes = std::abs(a[i]) + std::abs(b[i]) + std::abs(c[i]);
+    EXPECT_EQ(up_to_two[i].high + up_to_two[i].low, sum) << i;
+    EXPECT_LT(up_to_two[i].bound, 2.01 * std::ldexp(magnitudes, -24)) << "two additions";
+    EXPECT_EQ(of_last[i].high, of_all[i].high) << i;
+    EXPECT_EQ(of_last[i].bound, of_all[i].bound) << i;
+  }
+}
+
 /// Every element reduced by the ranks in turn, in the order given, each hop rounded to Hop and then to T.
 template <class T, class Hop = T>
 std::vector<T> in_turn(const Operation& operation, const std::vector<int>& order) {

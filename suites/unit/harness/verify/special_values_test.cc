@@ -109,6 +109,39 @@ TEST(SpecialValues, HaveOneResultInEveryOrderAndGrouping) {
   }
 }
 
+// Of the first ranks alone too: what a scan gives.
+TEST(SpecialValues, HaveOneResultOnEveryRankOfAScan) {
+  const auto of = []<class T>(std::type_identity<T>, Dtype dtype, Op op, int ranks) {
+    Operation scan = all_reduce(dtype, op, ranks);
+    scan.problem.collective = Collective::scan;
+    std::vector<std::vector<T>> columns(kElements);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const std::vector<T> values = input<T>(scan, rank);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        columns[i].push_back(op == Op::premul_sum ? scaled(values[i], factor_of(rank)) : values[i]);
+        if (rank == 0) continue;  // has a copy
+        const T right = at_once(columns[i], op);
+        for (const T value : {in_turn(columns[i], op), in_halves(columns[i], op)}) {
+          if (is_nan(right) && is_nan(value)) continue;
+          ASSERT_EQ(code(value), code(right)) << to_string(dtype) << " " << to_string(op) << " up to rank " << rank
+                                              << " of " << ranks << ", element " << i;
+        }
+      }
+    }
+  };
+  for (const Dtype dtype : all_dtypes()) {
+    for (const Op op : {Op::sum, Op::premul_sum, Op::prod, Op::min, Op::max}) {
+      for (const int ranks : {2, 17, 40}) {
+        visit_dtype(dtype, [&]<class T>(std::type_identity<T> type) {
+          if constexpr (!std::is_integral_v<T>) {
+            ASSERT_NO_FATAL_FAILURE(of(type, dtype, op, ranks));
+          }
+        });
+      }
+    }
+  }
+}
+
 template <class T>
 std::set<CodeOf<T>> results(Dtype dtype, Op op) {
   std::set<CodeOf<T>> seen;

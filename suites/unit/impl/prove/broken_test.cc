@@ -429,6 +429,11 @@ TEST(BrokenSchedule, WrongStatementsAboutItself) {
   knomial.synchronises = true;
   EXPECT_THAT(prove_schedule(knomial).status().message(),
               HasSubstr("rank 0: can end before rank 1 has started, though the plan says that it synchronises"));
+
+  Schedule two_shot = schedule_for(Collective::all_reduce, "two_shot", 6);
+  two_shot.synchronises = false;
+  EXPECT_THAT(prove_schedule(two_shot).status().message(),
+              HasSubstr("synchronises is true, but false is stated"));
 }
 
 }  // namespace

@@ -24,9 +24,11 @@ constexpr Resources kFew{.slots = 8, .slot_bytes = kGiB / 16, .scratch_bytes = k
 
 BindRequest request_of(const Schedule& schedule, Count count, const Resources& resources, Buffers buffers,
                        bool is_in_place) {
+  const Collective collective = schedule.problem.collective;
+  const Op op = takes_op(collective, Op::avg) ? Op::avg : Op::sum;
   return {.count = count,
           .dtype = Dtype::bf16,
-          .op = is_reducing(schedule.problem.collective) ? Op::avg : Op::none,
+          .op = is_reducing(collective) ? op : Op::none,
           .is_in_place = is_in_place,
           .buffers = buffers,
           .resources = resources};

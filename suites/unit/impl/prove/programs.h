@@ -51,11 +51,12 @@ inline Programs programs_of(Collective collective, std::string_view name, int ra
 
 /// One cache line per unit and one slot per line: unit u of a block is its bytes [64 u, 64 (u + 1)).
 inline BindRequest request_for(const Schedule& schedule, Buffers buffers = Buffers::shared, bool is_in_place = false) {
-  const bool reduces = is_reducing(schedule.problem.collective);
+  const Collective collective = schedule.problem.collective;
+  const Op op = takes_op(collective, Op::avg) ? Op::avg : Op::sum;
   return {.rank = 0,
           .count = has_data(schedule.problem.collective) ? 16 * schedule.shape.units_per_block : 0,
           .dtype = Dtype::f32,
-          .op = reduces ? Op::avg : Op::none,
+          .op = is_reducing(collective) ? op : Op::none,
           .is_in_place = is_in_place,
           .buffers = buffers,
           .resources = {.slots = 64, .slot_bytes = 64, .scratch_bytes = 1 << 20},
