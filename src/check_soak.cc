@@ -51,7 +51,9 @@ class SoakMessages final : public harness::Listener {
                                tally_.mixes, spec_.seed, spec_.ranks, so_far.posted, spec_.operations, so_far.wrong),
                    (static_cast<double>(tally_.begun - 1) + share) / static_cast<double>(tally_.mixes));
   }
-  [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override { return "the soak"; }
+  [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override {
+    return spec_.references.empty() ? "the soak" : "the soak of " + spec_.references.front();
+  }
   [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
     return harness::standings_of(spec_, domain_fd);
   }
@@ -141,7 +143,7 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(Settings settings, options.settings({.known_backends = known_backends()}));
   harness::Sweep& sweep = settings.sweep;
   const bool as_processes = sweep.ranks_as == harness::RanksAs::processes;
-  if (sweep.backends.empty()) sweep.backends = usable_backends(as_processes);
+  TUTTI_RETURN_IF_ERROR(settle_backends(sweep.backends, as_processes));
   SessionSpec common;
   common.mode = SessionSpec::Mode::soak;
   common.ranks_as = sweep.ranks_as;

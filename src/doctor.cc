@@ -24,7 +24,14 @@ std::vector<std::string> programs_path() {
 int doctor(bool as_json) {
   harness::Probes probes = harness::probe_system();
   probes.programs_path = programs_path();
-  probes.backends = harness::list_backends(backend_directories());
+  for (std::string& name : harness::list_backends(backend_directories())) {
+    const Status usable = has_mpirun() ? path_of_backend(name, true).status() : Status();  // without, that is said
+    if (usable.is_ok()) {
+      probes.backends.push_back(std::move(name));
+    } else {
+      probes.unusable.push_back({.name = std::move(name), .why = usable.message()});
+    }
+  }
   const harness::Condition condition = harness::read_condition(harness::Tree("/"), std::move(probes));
   const std::vector<harness::Symptom> findings = harness::findings_of(condition);
   fmt::print("{}", as_json ? diagnosis_json(condition, findings) : diagnosis_text(condition, findings));

@@ -110,6 +110,7 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
     return error(Code::invalid_argument, "--against: '{}' is no folder, and no backend{}", request.against,
                  suggestion(request.against, backends));
   }
+  TUTTI_RETURN_IF_ERROR(at_option("--against", path_of_backend(request.against, true).status()));
   plan.backend = request.against;
   plan.contest.names.other = request.against;
   return {};

@@ -53,8 +53,7 @@ class Messages final : public harness::Listener {
   }
 
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {
-    const Case* const one = case_numbered(spec_, index);
-    return one == nullptr ? "the start of the job" : case_id(*one);
+    return harness::name_of_number(spec_, index);
   }
 
   [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/launch/starter.h"
 #include "harness/report/file.h"
 #include "harness/report/streams.h"
 #include "impl/communicator/rendezvous.h"
@@ -16,21 +17,33 @@
 namespace tutti::program {
 namespace {
 
+/// What all that were started alike find wrong the first of them tells.
+int complain_once(const Status& status) {
+  const auto world = world_from_environment();
+  if (!world.is_ok() || world.value().process == 0) return complain(status);
+  let_the_first_speak(world.value());
+  return exit_code_of(status);
+}
+
 /// The commands that start ranks start them themselves: one that somebody starts once per rank would run as many sweeps
-/// at once, each in the others' way. The exit code, 0 where nobody has; the first of all alike says so.
+/// at once, each in the others' way. One that somebody starts once is alone, as from a shell, and ends with who started
+/// it. The exit code, 0 where it may go on.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;
   for (const char* command : {"run", "check", "explain", "gate"}) starts_ranks |= program.got_subcommand(command);
   const auto world = world_from_environment();
   if (!starts_ranks || !world.is_ok()) return exit_ok;
-  const bool is_under_mpirun = world.value().started_by.starts_with("mpirun");  // which starts no mpirun again
-  if (world.value().processes == 1 && !is_under_mpirun) return exit_ok;
-  let_the_first_speak(world.value());
-  if (world.value().process > 0) return exit_usage;
-  return complain(error(Code::invalid_argument,
-                        "`tutti` joins no job, and {} has started {} of it: start it once and by itself, its ranks it "
-                        "starts itself (--ranks {})",
-                        world.value().started_by, world.value().processes, world.value().processes));
+  if (world.value().processes == 1) {
+    if (world.value().started_by.empty()) return exit_ok;
+    harness::end_with_starter();
+    harness::leave_job();
+    return exit_ok;
+  }
+  return complain_once(
+      error(Code::invalid_argument,
+            "`tutti` joins no job, and {} has started {} of it: start it once and by itself, its ranks "
+            "it starts itself (--ranks {})",
+            world.value().started_by, world.value().processes, world.value().processes));
 }
 
 /// What was printed must have arrived.
@@ -58,6 +71,7 @@ int main(int argc, char** argv) {
   add_doctor(program, action);
   add_rank(program, action);
   add_generate(program, action);
+  add_probe(program, action);
   program.set_version_flag("--version", version_text(), "version, commit, and what was built in");
   program.require_subcommand(1);
   try {
@@ -67,7 +81,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     return conclude(program.exit(success));
   } catch (const CLI::ParseError& failure) {
-    return complain(usage_error(program, failure, argc, argv));
+    return complain_once(usage_error(program, failure, argc, argv));
   } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
     return complain(tutti::harness::cannot_print(failure.what()));
   } catch (const std::bad_alloc&) {

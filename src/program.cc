@@ -18,6 +18,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/launch/allowed_cores.h"
 #include "harness/report/streams.h"
+#include "src/probe.h"
 
 namespace tutti::program {
 namespace {
@@ -79,9 +80,22 @@ std::vector<std::string> known_backends() {
 
 Result<std::string> path_of_backend(const std::string& name, bool as_processes) {
   const auto directories = backend_directories();
-  TUTTI_ASSIGN_OR_RETURN(const auto library, harness::LoadedBackend::load(name, directories));
-  if (!as_processes || is_in_path("mpirun")) return library.path();
-  return error(Code::unavailable, "there is no mpirun in PATH");
+  TUTTI_ASSIGN_OR_RETURN(std::string path, harness::find_backend(name, directories));
+  if (!as_processes) return path;  // it is not loaded then
+  if (!has_mpirun()) return error(Code::unavailable, "there is no mpirun in PATH");
+  TUTTI_RETURN_IF_ERROR(try_to_start(name));
+  return path;
+}
+
+bool has_mpirun() { return is_in_path("mpirun"); }
+
+Status settle_backends(std::vector<std::string>& systems, bool as_processes, bool says_why) {
+  if (systems.empty()) systems = usable_backends(as_processes, says_why);
+  for (const std::string& system : systems) {
+    const std::string backend(harness::backend_of(system));
+    if (backend != harness::kOwnBackend) TUTTI_RETURN_IF_ERROR(path_of_backend(backend, as_processes).status());
+  }
+  return {};
 }
 
 std::vector<std::string> usable_backends(bool as_processes, bool says_why) {

@@ -37,8 +37,12 @@ int complain(const Status& status);
 /// `tutti` and those references found that can run here, with ranks as processes or not; of each other one a line
 /// `# ...` on stderr says why not, where that is wanted.
 [[nodiscard]] std::vector<std::string> usable_backends(bool as_processes, bool says_why = true);
-/// The shared object of a reference that was found and can run here, with ranks as processes or not. Errors:
-/// unavailable.
+/// Fills `systems` with all that can run here where nobody named any. Errors: those of path_of_backend, of one named.
+[[nodiscard]] Status settle_backends(std::vector<std::string>& systems, bool as_processes, bool says_why = true);
+[[nodiscard]] bool has_mpirun();  ///< in PATH
+/// The shared object of a reference that was found and can run here. With ranks as processes it is tried whether the
+/// mpirun in PATH starts it (probe.h); with others it is skipped, and not tried. Errors: unavailable; invalid_argument
+/// where there is none of that name.
 [[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);
 /// References that this build has a backend for, found or not.
 [[nodiscard]] const std::vector<std::string>& all_references();
@@ -71,7 +75,8 @@ void add_explain(CLI::App& program, Action& action);
 void add_gate(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
-void add_rank(CLI::App& program, Action& action);  ///< hidden: what the launcher starts
+void add_rank(CLI::App& program, Action& action);      ///< hidden: what the launcher starts
+void add_probe(CLI::App& program, Action& action);     ///< hidden: a reference in a process of its own; probe.h
 void add_generate(CLI::App& program, Action& action);  ///< hidden: the man page and completions, when tutti is built
 
 }  // namespace tutti::program

@@ -211,12 +211,19 @@ class Reports {
 };
 
 Result<harness::Expansion> expand(Settings& settings) {
-  if (settings.case_id.empty()) return harness::expand(settings.sweep);
+  harness::Sweep& sweep = settings.sweep;
+  if (settings.case_id.empty()) {
+    TUTTI_RETURN_IF_ERROR(
+        settle_backends(sweep.backends, sweep.ranks_as == harness::RanksAs::processes, !settings.is_quiet));
+    return harness::expand(sweep);
+  }
   TUTTI_ASSIGN_OR_RETURN(Case one, harness::parse_case_id(settings.case_id));
   TUTTI_RETURN_IF_ERROR(complete_counts(one, settings.sweep.counts));
   settings.sweep.backends = {one.backend};
   settings.sweep.algorithms = {one.algorithm};
   settings.sweep.ranks_as = one.ranks_as;
+  TUTTI_RETURN_IF_ERROR(
+      settle_backends(sweep.backends, one.ranks_as == harness::RanksAs::processes, !settings.is_quiet));
   return harness::Expansion{.cells = {one}, .left_out = {}};
 }
 
@@ -227,9 +234,6 @@ int run(const SweepOptions& options) {
   Settings& settings = parsed.value();
   harness::Sweep& sweep = settings.sweep;
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
-  if (sweep.backends.empty()) {
-    sweep.backends = usable_backends(sweep.ranks_as == harness::RanksAs::processes, !settings.is_quiet);
-  }
   const auto expansion = expand(settings);
   if (!expansion.is_ok()) return complain(expansion.status());
   const harness::Places places = harness::places_here();

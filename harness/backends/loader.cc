@@ -91,7 +91,7 @@ std::vector<std::string> list_backends(std::span<const std::string> directories)
   return names;
 }
 
-Result<LoadedBackend> LoadedBackend::load(std::string_view name, std::span<const std::string> directories) {
+Result<std::string> find_backend(std::string_view name, std::span<const std::string> directories) {
   const std::vector<std::string> names = list_backends(directories);
   if (std::find(names.begin(), names.end(), name) == names.end()) return unknown_backend(name, directories);
   std::string path;
@@ -100,6 +100,11 @@ Result<LoadedBackend> LoadedBackend::load(std::string_view name, std::span<const
     path = (std::filesystem::path(directory) / file_of(name)).string();
     if (std::filesystem::exists(path, ignored)) break;
   }
+  return path;
+}
+
+Result<LoadedBackend> LoadedBackend::load(std::string_view name, std::span<const std::string> directories) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string path, find_backend(name, directories));
   // Global, so that plugins that the library opens later find the library's symbols; a path with a slash is not
   // searched for.
   void* const object = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_GLOBAL);

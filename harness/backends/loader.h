@@ -21,14 +21,18 @@ namespace tutti::harness {
 /// Names of the shared objects in `directories`, sorted, each once. Opens none of them.
 [[nodiscard]] std::vector<std::string> list_backends(std::span<const std::string> directories);
 
+/// The path of that backend in the first directory that has one; it is not opened. Errors: invalid_argument naming the
+/// nearest right name.
+[[nodiscard]] Result<std::string> find_backend(std::string_view name, std::span<const std::string> directories);
+
 /// A loaded backend. Copyable; the object stays loaded until the process ends (an MPI does not survive being unloaded).
 class LoadedBackend {
  public:
   /// A prepared call; see backend.h.
   using Handle = void*;
 
-  /// The backend of that name in the first directory that has one.
-  /// Errors: invalid_argument naming the nearest right name; unavailable where it cannot be loaded (the system's
+  /// The backend of that name in the first directory that has one. Its library is then part of this process for ever,
+  /// so two MPIs are never loaded by one. Errors: those of find_backend; unavailable where it cannot be loaded (the system's
   /// reason) or has another ABI number (both numbers).
   [[nodiscard]] static Result<LoadedBackend> load(std::string_view name, std::span<const std::string> directories);
 

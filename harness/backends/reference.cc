@@ -52,23 +52,28 @@ Result<std::unique_ptr<ReferenceBackend>> ReferenceBackend::create(const std::st
   return std::unique_ptr<ReferenceBackend>(new ReferenceBackend(std::move(library)));
 }
 
+std::unique_ptr<ReferenceBackend> ReferenceBackend::skipped(std::string name) {
+  return std::unique_ptr<ReferenceBackend>(new ReferenceBackend(std::move(name)));
+}
+
 Status ReferenceBackend::open(int ranks, int rank) {
-  TUTTI_RETURN_IF_ERROR(library_.open({.ranks = ranks, .rank = rank}));
+  TUTTI_RETURN_IF_ERROR(library_->open({.ranks = ranks, .rank = rank}));
   is_open_ = true;
   rank_ = rank;
   ranks_ = ranks;
   return {};
 }
 
-Status ReferenceBackend::close() { return is_open_ ? library_.close() : Status(); }
+Status ReferenceBackend::close() { return is_open_ ? library_->close() : Status(); }
 
 std::unique_ptr<Group> ReferenceBackend::world(GroupMemory memory) const {
   return std::make_unique<ReferenceGroup>(
-      library_, TuttiBackendGroup{.ranks = ranks_, .rank = rank_, .handle = nullptr}, std::move(memory));
+      *library_, TuttiBackendGroup{.ranks = ranks_, .rank = rank_, .handle = nullptr}, std::move(memory));
 }
 
 std::string ReferenceBackend::describe() const {
-  const auto text = library_.describe();
+  if (!library_) return "{}";
+  const auto text = library_->describe();
   return text.is_ok() ? text.value() : "{}";
 }
 
@@ -76,26 +81,26 @@ Status ReferenceBackend::supports(const Case& one) const {
   if (!is_open_) {
     return error(Code::unavailable, "{} runs with ranks as processes, not as {}", name_, to_string(one.ranks_as));
   }
-  return library_.supports(ReferenceCall(operation_of(one), rank_, one.is_in_place).call);
+  return library_->supports(ReferenceCall(operation_of(one), rank_, one.is_in_place).call);
 }
 
 Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
   ReferenceCall made(operation_of(one), rank_, one.is_in_place);
   made.call.send = buffers.front().input;
   made.call.recv = buffers.front().output;
-  TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_.prepare(made.call));
-  return std::unique_ptr<Prepared>(new BlockingCall(library_, handle));
+  TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_->prepare(made.call));
+  return std::unique_ptr<Prepared>(new BlockingCall(*library_, handle));
 }
 
 Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare_asynchronous(const Case& one,
                                                                          std::span<const RankBuffers> buffers) {
   ReferenceCall made(operation_of(one), rank_, one.is_in_place);
   made.call.asynchronous = 1;
-  TUTTI_RETURN_IF_ERROR(library_.supports(made.call));
+  TUTTI_RETURN_IF_ERROR(library_->supports(made.call));
   made.call.send = buffers.front().input;
   made.call.recv = buffers.front().output;
-  TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_.prepare(made.call));
-  return std::unique_ptr<Prepared>(new NonblockingCall(library_, handle));
+  TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_->prepare(made.call));
+  return std::unique_ptr<Prepared>(new NonblockingCall(*library_, handle));
 }
 
 }  // namespace tutti::harness

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -18,7 +19,10 @@ class ReferenceBackend final : public Backend {
   [[nodiscard]] static Result<std::unique_ptr<ReferenceBackend>> create(const std::string& name,
                                                                         std::span<const std::string> directories);
 
-  /// Joins the library's world. Where it is never opened, every case is skipped: ranks are not processes.
+  /// Stands for a reference whose ranks are not processes: nothing is loaded, and every case is skipped.
+  [[nodiscard]] static std::unique_ptr<ReferenceBackend> skipped(std::string name);
+
+  /// Joins the library's world. Requires: create.
   Status open(int ranks, int rank);
   Status close();
   /// All its ranks, for asynchronous calls. Requires: open.
@@ -34,9 +38,10 @@ class ReferenceBackend final : public Backend {
                                                                        std::span<const RankBuffers> buffers) override;
 
  private:
-  explicit ReferenceBackend(LoadedBackend library) : library_(std::move(library)), name_(library_.name()) {}
+  explicit ReferenceBackend(LoadedBackend library) : library_(std::move(library)), name_(library_->name()) {}
+  explicit ReferenceBackend(std::string name) : name_(std::move(name)) {}
 
-  LoadedBackend library_;
+  std::optional<LoadedBackend> library_;
   std::string name_;
   bool is_open_ = false;
   int rank_ = 0;

@@ -13,13 +13,20 @@
 
 namespace tutti::harness {
 
+/// A reference that was found and cannot be started here.
+struct UnusableBackend {
+  std::string name;
+  std::string why;
+};
+
 /// What no file says; asked by probe_system, set by tests.
 struct Probes {
   std::string memory_refusal;              ///< why shared memory of no name (memfd) cannot be had; empty: it can
   std::string socket_refusal;              ///< why a local socket cannot be had
   std::optional<std::int64_t> shm_bytes;   ///< of /dev/shm
   std::vector<std::string> programs_path;  ///< the folders of PATH
-  std::vector<std::string> backends;       ///< references that were found
+  std::vector<std::string> backends;       ///< references that were found, and can be started
+  std::vector<UnusableBackend> unusable;   ///< those that cannot
 };
 [[nodiscard]] Probes probe_system();
 

@@ -149,7 +149,11 @@ void look_at_references(const Condition& c, List& list) {
                     "and look slower than they are",
                     "sysctl kernel.yama.ptrace_scope=0, while references are measured"});
   }
-  if (c.probes.backends.empty()) {
+  for (const UnusableBackend& one : c.probes.unusable) {
+    list.push_back({"backend", Severity::note, fmt::format("the reference {} cannot be used", one.name), one.why,
+                    "put the mpirun of its MPI first into PATH, or remove its shared object"});
+  }
+  if (c.probes.backends.empty() && c.probes.unusable.empty()) {
     list.push_back({"references", Severity::note, "no reference was found beside tutti",
                     "without one there are times, and no ratios",
                     c.mpirun.empty() ? "scripts/setup installs Open MPI; then build again"

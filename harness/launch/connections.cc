@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
@@ -25,15 +26,21 @@ void Connections::add_to(std::vector<pollfd>& set) const {
 }
 
 void Connections::service(Events& events) {
-  accept_all();
+  accept_all(events);
   for (Peer& peer : peers_) read_all(peer, events);
   std::erase_if(peers_, [](const Peer& peer) { return !peer.socket.is_open(); });
 }
 
-void Connections::accept_all() {
+void Connections::accept_all(Events& events) {
   for (;;) {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.is_open()) return;
+    if (!socket.is_open()) {
+      if (errno == EMFILE || errno == ENFILE) {
+        events.on_exhausted(fmt::format("no open file is left for the connection of rank {} of {}: {}", peers_.size(),
+                                        is_taken_.size(), std::strerror(errno)));
+      }
+      return;
+    }
     ucred who = {};
     socklen_t bytes = sizeof(who);
     // An abstract name has no permissions: whoever is not us is turned away here.

@@ -23,6 +23,7 @@ class Connections {
     virtual void on_frame(int rank, const Frame& frame) = 0;
     virtual void on_closed(int rank) = 0;
     virtual void on_garbage(int rank, pid_t pid, const std::string& what) = 0;
+    virtual void on_exhausted(const std::string& what) = 0;  ///< a rank came, and no descriptor was left for it
   };
 
   /// `expected` ranks will say hello; each gets the frame `welcome` with `descriptors`, which must outlive this.
@@ -40,7 +41,7 @@ class Connections {
     int rank = -1;
     FrameReader reader;
   };
-  void accept_all();
+  void accept_all(Events& events);
   void read_all(Peer& peer, Events& events);
   bool take_frames(Peer& peer, Events& events);
   Status greet(Peer& peer, const Frame& hello, Events& events);

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness/launch/allowed_cores.h"
+#include "harness/launch/limits.h"
 #include "harness/report/json_reader.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
@@ -54,6 +56,22 @@ std::size_t JoinedJob::board_offset() const {
   return is_alone() ? 0 : (domain_bytes(shape()) + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
+// Behind the board.
+std::size_t JoinedJob::told_offset() const {
+  constexpr std::size_t kAlignment = alignof(std::atomic<std::uint32_t>);
+  return board_offset() + (Board::bytes(ranks()) + kAlignment - 1) / kAlignment * kAlignment;
+}
+std::size_t JoinedJob::memory_bytes() const { return told_offset() + sizeof(std::atomic<std::uint32_t>); }
+
+bool JoinedJob::is_first_to_tell() const {
+  constexpr std::chrono::milliseconds kToTell(300);
+  if (!request_.world.started_by.starts_with("mpirun")) return true;  // whose processes write into one stream
+  auto& told = *reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<std::byte*>(mapping_.data()) + told_offset());
+  if (told.exchange(1) == 0) return true;
+  std::this_thread::sleep_for(kToTell);
+  return false;
+}
+
 Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.data()) + board_offset(), ranks()); }
 
 Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
@@ -81,7 +99,9 @@ Status JoinedJob::introduce(const std::vector<Introduction>& all) {
 Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
   std::unique_ptr<JoinedJob> job(new JoinedJob(request));
   const std::string text = to_json({.arguments = request.arguments, .hostname = hostname(), .cores = allowed_cores()});
-  const std::size_t bytes = job->board_offset() + Board::bytes(job->ranks());
+  const std::size_t bytes = job->memory_bytes();
+  TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of_joining(request.world.processes, request.ranks_here)));
+  job->starter_ = Starter::of_this_process();
   if (job->is_alone()) {
     TUTTI_RETURN_IF_ERROR(job->introduce({{.pid = ::getpid(), .text = text}}));
     TUTTI_ASSIGN_OR_RETURN(job->memory_, make_segment("tutti-job", bytes));
@@ -126,13 +146,18 @@ void JoinedJob::watch(Watch watch) {
 
 void JoinedJob::watch_until_stopped() {
   for (;;) {
-    std::vector<pollfd> set = {{stop_.get(), POLLIN, 0}};
+    std::vector<pollfd> set = {{stop_.get(), POLLIN, 0}, {starter_.descriptor(), POLLIN, 0}};
     for (const Link& link : links_) {
       if (link.socket.is_open()) set.push_back({link.socket.get(), POLLIN, 0});
     }
     ::poll(set.data(), set.size(), kTickMs);
     if ((set.front().revents & POLLIN) != 0) return;
-    Status why = listen_to_all();
+    Status why;
+    if ((set[1].revents & POLLIN) != 0) {
+      why = error(Code::aborted, "whoever started the ranks (pid {}) ended without a word: killed, or crashed",
+                  starter_.pid());
+    }
+    if (why.is_ok()) why = listen_to_all();
     if (why.is_ok()) why = look_at_board();
     if (why.is_ok()) continue;
     board().abort_flag().store(1, std::memory_order_release);

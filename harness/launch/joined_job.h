@@ -4,8 +4,8 @@
 // such a job too.
 //
 // There is no launcher, so each process has a thread that sleeps on the connections and looks at the board now and
-// then: a process that ends without a word, and an operation beyond its deadline, end the job for everybody, by name.
-// Process 0 hears of it first and tells the others.
+// then: a process that ends without a word, an operation beyond its deadline, and the end of whoever has started them
+// end the job for everybody, by name. Process 0 hears of it first and tells the others.
 #pragma once
 
 #include <chrono>
@@ -18,6 +18,7 @@
 
 #include "harness/launch/board.h"
 #include "harness/launch/segment.h"
+#include "harness/launch/starter.h"
 #include "harness/launch/watch.h"
 #include "impl/communicator/meeting.h"
 #include "impl/transports/domain.h"
@@ -39,7 +40,7 @@ struct Participant {
 
 class JoinedJob {
  public:
-  /// Errors: those of meet; mismatch where the processes' arguments or numbers of ranks differ.
+  /// Errors: those of meet and of prepare_limits; mismatch where the processes' arguments or numbers of ranks differ.
   [[nodiscard]] static Result<std::unique_ptr<JoinedJob>> join(const JoinRequest& request);
   ~JoinedJob();
   JoinedJob(const JoinedJob&) = delete;
@@ -72,12 +73,17 @@ class JoinedJob {
   /// watch.
   void finish();
   void fail(const Status& why);
+  /// Whether this process is to tell what ends the job: under mpirun the first of all that ask, elsewhere each. Another
+  /// one waits for a moment, since mpirun ends the first as soon as one has failed.
+  [[nodiscard]] bool is_first_to_tell() const;
 
  private:
   explicit JoinedJob(const JoinRequest& request) : request_(request) {}
   [[nodiscard]] bool is_alone() const { return request_.world.processes == 1; }
   [[nodiscard]] DomainShape shape() const;
   [[nodiscard]] std::size_t board_offset() const;
+  [[nodiscard]] std::size_t told_offset() const;
+  [[nodiscard]] std::size_t memory_bytes() const;
   Status introduce(const std::vector<Introduction>& all);
 
   void watch_until_stopped();
@@ -101,6 +107,7 @@ class JoinedJob {
   Mapping mapping_;
   std::vector<Link> links_;
   Watch watch_;
+  Starter starter_;
   std::mutex sending_;
   Descriptor stop_;  ///< an eventfd: readable when the watch is to end
   std::thread watcher_;

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <poll.h>
 #include <random>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
 
 namespace tutti::harness {
@@ -29,15 +29,6 @@ std::string control_name() {
   return fmt::format("tutti-{}-{}-{:08x}", ::getuid(), ::getpid(), random());
 }
 
-// One connection per rank and some of our own; mpirun, which inherits the limit, takes a few more per rank.
-void allow_descriptors(int connections) {
-  rlimit limit = {};
-  const rlim_t wanted = static_cast<rlim_t>(connections) * 8 + 64;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace
 
 Status RunningJob::start() {
@@ -52,7 +43,6 @@ Status RunningJob::start() {
     descriptors.push_back(domain_.get());
   }
   const int expected = static_cast<int>(members_.size());
-  allow_descriptors(expected);
   const std::string name = control_name();
   Frame welcome = {"welcome", fmt::format("{} {} {}", job_.ranks, expected, job_.domain_bytes)};
   TUTTI_RETURN_IF_ERROR(connections_.listen(name, expected, std::move(welcome), std::move(descriptors)));
@@ -120,6 +110,14 @@ void RunningJob::on_garbage(int rank, pid_t pid, const std::string& what) {
   add(std::move(finding));
 }
 
+void RunningJob::on_exhausted(const std::string& what) {
+  Finding finding;
+  finding.how = Ending::said_error;
+  finding.code = Code::resource;
+  finding.text = what;
+  add(std::move(finding));
+}
+
 void RunningJob::add(Finding finding) {
   if (is_over_ || (finding_ && !outweighs(finding, *finding_))) return;
   if (!finding_) decide_by_ = Clock::now() + (job_.needs_mpirun && !finding.is_certain ? kMpirunSettle : kSettle);
@@ -172,6 +170,7 @@ Status check(const Job& job) {
 
 Result<Outcome> launch(const Job& job, Listener& listener) {
   TUTTI_RETURN_IF_ERROR(check(job));
+  TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of(job)));
   RunningJob running(job, listener);
   TUTTI_RETURN_IF_ERROR(running.start());
   return running.run();

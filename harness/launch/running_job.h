@@ -47,6 +47,7 @@ class RunningJob : private Connections::Events {
   void on_frame(int rank, const Frame& frame) override;
   void on_closed(int rank) override;
   void on_garbage(int rank, pid_t pid, const std::string& what) override;
+  void on_exhausted(const std::string& what) override;
 
   void wait();
   void weigh();
@@ -56,6 +57,8 @@ class RunningJob : private Connections::Events {
   void weigh_board();
   /// The board's views of all ranks.
   [[nodiscard]] std::vector<RankView> views() const;
+  /// The finding, with where its rank was: so a crash in a library's own code names the library.
+  [[nodiscard]] Finding with_place(Finding finding) const;
   /// Where they stand, once all are there.
   [[nodiscard]] std::string rank_lines(std::span<const RankView> views) const;
   void weigh_states();

@@ -25,13 +25,6 @@ auto innocence(const RankView& view) {
   return std::tuple(!is_stopped(view), !is_gone(view), view.operation, is_waiting(view), view.rank);
 }
 
-std::string place(const RankView& view, const CaseName& case_name) {
-  if (view.operation == 0) return "before its first operation";
-  const std::string where = fmt::format("operation {} ({})", view.operation, case_name(view.case_index));
-  return (is_waiting(view) ? (view.activity == Activity::exchange ? "in an exchange, " : "in ") : "idle after ") +
-         where;
-}
-
 // "rank 1 has waited 2.0 s in operation 3 (...)", for the one that waited longest, and how many others wait with it.
 std::string victims(std::span<const RankView> ranks, int culprit, const CaseName& case_name) {
   const RankView* longest = nullptr;
@@ -44,10 +37,17 @@ std::string victims(std::span<const RankView> ranks, int culprit, const CaseName
   if (longest == nullptr) return "";
   const std::string more = others > 0 ? fmt::format(" ({} more wait)", others) : "";
   return fmt::format("; rank {} has waited {:.1f} s {}{}", longest->rank, seconds(longest->waited),
-                     place(*longest, case_name), more);
+                     place_of(*longest, case_name), more);
 }
 
 }  // namespace
+
+std::string place_of(const RankView& view, const CaseName& case_name) {
+  if (view.operation == 0) return "before its first operation";
+  const std::string where = fmt::format("operation {} ({})", view.operation, case_name(view.case_index));
+  return (is_waiting(view) ? (view.activity == Activity::exchange ? "in an exchange, " : "in ") : "idle after ") +
+         where;
+}
 
 std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case_name,
                            std::span<const std::string> standings) {
@@ -59,7 +59,7 @@ std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case
     text += fmt::format("\n  rank {} (pid {}): ", view.rank, view.pid);
     if (is_gone(view)) text += "dead, ";
     if (is_stopped(view)) text += describe_state(view.state) + ", ";
-    text += place(view, case_name);
+    text += place_of(view, case_name);
     if (is_waiting(view)) text += fmt::format(" for {:.1f} s", seconds(view.waited));
     if (const auto index = static_cast<std::size_t>(view.rank); index < standings.size()) {
       text += "; " + standings[index];
@@ -109,7 +109,7 @@ std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::
   Blame blame;
   if (ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(), is_as_guilty)) {
     blame.text = fmt::format("all {} ranks hang {}, for {:.1f} s; none of them is stopped", ranks.size(),
-                             place(*guilty, case_name), seconds(guilty->waited));
+                             place_of(*guilty, case_name), seconds(guilty->waited));
     return blame;
   }
   blame.rank = guilty->rank;
@@ -118,7 +118,7 @@ std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::
   const std::string own_wait =
       is_waiting(*guilty) ? fmt::format(" for {:.1f} s", seconds(guilty->waited)) : std::string();
   blame.text = fmt::format("rank {} (pid {}) is {}, {}{}{}", guilty->rank, guilty->pid, state,
-                           place(*guilty, case_name), own_wait, victims(ranks, guilty->rank, case_name));
+                           place_of(*guilty, case_name), own_wait, victims(ranks, guilty->rank, case_name));
   return blame;
 }
 

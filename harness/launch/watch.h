@@ -43,6 +43,8 @@ using CaseName = std::function<std::string(std::uint32_t)>;
 /// Nothing if no rank has waited for longer than `timeout`.
 [[nodiscard]] std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
                                                 const CaseName& case_name);
+/// Where it is: "in operation 3 (...)", "idle after operation 3 (...)", "before its first operation".
+[[nodiscard]] std::string place_of(const RankView& view, const CaseName& case_name);
 /// A line for each rank, each after a line break, those to blame first, at most so many as can be read: which operation
 /// it is in, since when, and what `standings` says of it, where they say something.
 [[nodiscard]] std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case_name,

@@ -45,7 +45,7 @@ void RunningJob::weigh_children() {
     if (child.rank < 0) {
       weigh_mpirun(child);
     } else if (*child.wait_status != 0 || !member(child.rank).has_said_bye) {
-      add(from_wait_status(child.rank, name_of(child.rank, child.pid), *child.wait_status));
+      add(with_place(from_wait_status(child.rank, name_of(child.rank, child.pid), *child.wait_status)));
     }
   }
 }
@@ -74,8 +74,20 @@ void RunningJob::weigh_mpirun(const Child& mpirun) {
   // Where a connection only ended, mpirun knows better whose was first: it ends the others itself.
   if (finding_ && !finding_->is_certain) finding_.reset();
   const std::string who = name_of(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : mpirun.pid);
-  add(verdict.how == Ending::killed && verdict.rank >= 0 ? killed_by(verdict.rank, who, verdict.number)
-                                                         : exited_with(verdict.rank, who, WEXITSTATUS(status)));
+  add(with_place(verdict.how == Ending::killed && verdict.rank >= 0
+                     ? killed_by(verdict.rank, who, verdict.number)
+                     : exited_with(verdict.rank, who, WEXITSTATUS(status))));
+}
+
+// With several ranks in the process that ended, nobody knows which of them it was.
+Finding RunningJob::with_place(Finding finding) const {
+  const bool is_one = is_member(finding.rank) && static_cast<int>(members_.size()) == job_.ranks;
+  if (!is_one || finding.number == 0) return finding;
+  const RankView view = views()[static_cast<std::size_t>(finding.rank)];
+  if (view.operation == 0) return finding;
+  finding.text +=
+      fmt::format("; it was {}", place_of(view, [&](std::uint32_t index) { return listener_.case_name(index); }));
+  return finding;
 }
 
 void RunningJob::weigh_deadlines() {

@@ -66,6 +66,11 @@ struct SessionSpec {
 /// Null where there is none.
 [[nodiscard]] const Case* case_numbered(const SessionSpec& spec, std::uint32_t number);
 
+/// While the reference `index` starts or ends, the board has this number.
+[[nodiscard]] std::uint32_t number_of_reference(const SessionSpec& spec, std::size_t index);
+/// What the board's number stands for: the id of a case, or which reference starts or ends.
+[[nodiscard]] std::string name_of_number(const SessionSpec& spec, std::uint32_t number);
+
 /// The domain of a job: the same in the launcher, which makes its memory, and in the ranks. Processes share memory by
 /// `shm`, ranks of one process by `local`.
 [[nodiscard]] DomainShape domain_shape(const SessionSpec& spec);

@@ -179,6 +179,17 @@ const Case* case_numbered(const SessionSpec& spec, std::uint32_t number) {
   return nullptr;
 }
 
+std::uint32_t number_of_reference(const SessionSpec& spec, std::size_t index) {
+  return first_number_of(spec, spec.cells.size()) + static_cast<std::uint32_t>(index);
+}
+
+std::string name_of_number(const SessionSpec& spec, std::uint32_t number) {
+  if (const Case* const one = case_numbered(spec, number); one != nullptr) return case_id(*one);
+  const std::size_t index = number - number_of_reference(spec, 0);
+  if (index < spec.references.size()) return "the start or the end of " + spec.references[index];
+  return "the start of the job";
+}
+
 DomainShape domain_shape(const SessionSpec& spec) {
   if (spec.ranks_as != RanksAs::processes) return local::shape_for(spec.ranks);
   return default_shape(spec.ranks, spec.heap_bytes);

@@ -34,16 +34,24 @@ Status Systems::open(const CommunicatorOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(domain_, host_.ranks(), options));
   by_name_[own_->name()] = own_.get();
   if (spec_.slow_down) by_name_[own_->name()] = &slowed_.emplace(*own_, *spec_.slow_down);
-  for (const std::string& name : spec_.references) {
-    TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
-    host_.announce(Activity::operation);
-    if (spec_.ranks_as == RanksAs::processes) TUTTI_RETURN_IF_ERROR(reference->open(host_.job_ranks(), host_.index()));
-    host_.settle();
-    by_name_[name] = reference.get();
+  for (std::size_t i = 0; i < spec_.references.size(); ++i) {
+    TUTTI_ASSIGN_OR_RETURN(auto reference, reference_of(i));
+    by_name_[spec_.references[i]] = reference.get();
     references_.push_back(std::move(reference));
   }
   add_twins();
   return {};
+}
+
+Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t index) {
+  const std::string& name = spec_.references[index];
+  if (spec_.ranks_as != RanksAs::processes) return ReferenceBackend::skipped(name);
+  host_.set_case(number_of_reference(spec_, index));
+  host_.announce(Activity::operation);  // the library's own code runs from here on
+  TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
+  TUTTI_RETURN_IF_ERROR(reference->open(host_.job_ranks(), host_.index()));
+  host_.settle();
+  return reference;
 }
 
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {
@@ -65,7 +73,12 @@ void Systems::add_twins() {
 }
 
 Status Systems::close() {
-  for (const auto& reference : references_) TUTTI_RETURN_IF_ERROR(reference->close());
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    host_.set_case(number_of_reference(spec_, i));
+    host_.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(references_[i]->close());
+    host_.settle();
+  }
   return {};
 }
 

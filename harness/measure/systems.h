@@ -52,6 +52,8 @@ class Systems {
   [[nodiscard]] Variant::Request request_for(Backend& backend, const Case& one);
 
  private:
+  /// Opened, or skipped where ranks are no processes.
+  Result<std::unique_ptr<ReferenceBackend>> reference_of(std::size_t index);
   void add_twins();
   /// Memory of this host's own that is there, not a page of zeros in many places. The same for all cases of a cell.
   std::span<const std::byte> filler(const Rotation& rotation);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <poll.h>
 #include <sys/socket.h>
 #include <thread>
@@ -101,6 +103,10 @@ class Host {
       pollfd readable = {listener_.get(), POLLIN, 0};
       if (::poll(&readable, 1, milliseconds_until(end_)) == 0) return missing();
       Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!socket.is_open() && (errno == EMFILE || errno == ENFILE)) {
+        return error(Code::resource, "no open file is left for the connections of {} ranks: {}",
+                     request_.world.processes, std::strerror(errno));
+      }
       if (socket.is_open() && check_peer(socket.get()).is_ok()) TUTTI_RETURN_IF_ERROR(greet(std::move(socket)));
       TUTTI_RETURN_IF_ERROR(still_here());
     }

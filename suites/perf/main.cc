@@ -262,7 +262,9 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
               .standings = [&] { return harness::standings_of(*domain); },
               .on_lost =
                   [&](const Status& why) {
-                    ::_exit(complain(argv[0], why));  // ranks that wait for the lost one cannot be joined
+                    const bool tells = job->is_first_to_tell();
+                    ::_exit(tells ? complain(argv[0], why)  // ranks that wait for the lost one cannot be joined
+                                  : exit_code_of(why));
                   }});
   if (is_reporter && status.is_ok()) {
     status = reports->print_opening(settings.max_bytes < asked ? std::optional(settings.max_bytes) : std::nullopt);
@@ -278,7 +280,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     // Whose rank was only told to stop leaves the word to the watch, which knows why.
     if (result.status().code() == Code::aborted) ::sleep(3);
     job->fail(result.status());
-    return result.status();
+    return job->is_first_to_tell() ? complain(argv[0], result.status()) : exit_code_of(result.status());
   }
   int code = result.value().failed_checks > 0 ? exit_wrong : exit_ok;
   if (is_reporter) code = conclude(argv[0], *reports, result.value(), surroundings.least);

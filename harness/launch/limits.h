@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the system lets this user have, against what a job takes: looked at before anything is started. A launcher that
+// runs out of descriptors in the middle cannot say so any more, and mpirun crashes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "harness/launch/job.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+/// What a job takes of one resource, as a base and a share of each rank: so it can be said how many ranks fit.
+struct Need {
+  std::uint64_t base = 0;
+  std::uint64_t per_rank = 0;
+};
+
+struct Needs {
+  int ranks = 1;
+  Need descriptors;    ///< of the process that has most open
+  Need tasks;          ///< processes and threads, all together
+  Need address_bytes;  ///< of the process that maps most
+};
+/// `job` as this process would start it now.
+[[nodiscard]] Needs needs_of(const Job& job);
+/// So many processes that join a job, with so many ranks each, as the first of them sees it.
+[[nodiscard]] Needs needs_of_joining(int processes, int ranks_here);
+
+/// What there is; nothing: no limit.
+struct Limits {
+  std::optional<std::uint64_t> descriptors;    ///< ulimit -Hn: the soft limit is raised up to it
+  std::optional<std::uint64_t> tasks;          ///< ulimit -u; the superuser has none
+  std::optional<std::uint64_t> address_bytes;  ///< ulimit -v
+};
+[[nodiscard]] Limits limits_here();
+
+/// Errors: resource naming what is needed, the limit, and how many ranks there may be.
+[[nodiscard]] Status check_limits(const Needs& needs, const Limits& limits);
+/// The same of this process, whose soft limit of descriptors is then high enough.
+[[nodiscard]] Status prepare_limits(const Needs& needs);
+
+}  // namespace tutti::harness

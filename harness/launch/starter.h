@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has started this process as a part of a job: mpirun, srun or torchrun. It may be killed without a word to its
+// processes, which then belong to nobody and would go on.
+#pragma once
+
+#include <sys/types.h>
+
+#include "impl/communicator/descriptor.h"
+
+namespace tutti::harness {
+
+class Starter {
+ public:
+  /// The nearest ancestor that is not itself in the job which this process's environment names: a shell between the two
+  /// is no starter. Nobody where the environment names none, or nothing can be seen of it.
+  [[nodiscard]] static Starter of_this_process();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }                    ///< 0: nobody
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }  ///< readable once it has ended; -1: nobody
+
+ private:
+  pid_t pid_ = 0;
+  Descriptor descriptor_;
+};
+
+/// From now on this process gets SIGTERM when its starter ends; nothing where it has none.
+void end_with_starter();
+/// Takes what mpirun and torchrun say of their job out of this process's environment: what it starts is another job.
+void leave_job();
+
+}  // namespace tutti::harness
