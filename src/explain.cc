@@ -67,6 +67,8 @@ Result<Subject> subject_of(const Request& request, const CLI::App& command) {
                  std::string_view(flag).substr(2));
   }
   Subject subject{.problem = {.collective = collective, .ranks = ranks, .root = root}};
+  constexpr int kFewMessages = 3;
+  if (has_window(collective)) subject.problem.pairing.window = kFewMessages;
   TUTTI_ASSIGN_OR_RETURN(subject.dtype, of_flag("--dtype", parse_dtype(request.dtype)));
   TUTTI_ASSIGN_OR_RETURN(const Op op, of_flag("--op", parse_op(request.op)));
   if (is_reducing(collective)) subject.op = op;

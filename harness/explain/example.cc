@@ -179,6 +179,17 @@ std::string_view meaning_of(Collective collective) {
     case Collective::pingpong:
       return "Ranks 0 and 1, 2 and 3, and so on are pairs. The even rank's list goes to the odd one, and from "
              "there back; a rank without a partner copies its own.";
+    case Collective::bandwidth:
+      return "Ranks 0 and 1, 2 and 3, and so on are pairs. The even rank sends a window of messages to the odd one, "
+             "back "
+             "to back, and waits until that has all of them; a rank without a partner does nothing.";
+    case Collective::bibandwidth:
+      return "Ranks 0 and 1, 2 and 3, and so on are pairs. Both send each other a window of messages, back to back, "
+             "and "
+             "end when they have the other's; a rank without a partner does nothing.";
+    case Collective::message_rate:
+      return "Rank i of the lower half and rank i + P/2 are a pair. The lower one sends a window of messages, back to "
+             "back, and waits until the other has all of them; a rank without a partner does nothing.";
     case Collective::gather_v:
       return "Every rank gives a block of numbers, as many as it likes. The root gets all blocks, each at the place "
              "that it chose for it.";

@@ -175,7 +175,9 @@ std::string legend(const Example& example) {
   std::string text = "`a` is the whole list.";
   if (units_of(example) > 1) {
     text = fmt::format("The letters name the {}s{}.", is_block ? "block" : "unit",
-                       is_block ? ", one for each rank" : ", the parts that ranks deal in");
+                       !is_block                                ? ", the parts that ranks deal in"
+                       : has_window(example.problem.collective) ? ", one for each message"
+                                                                : ", one for each rank");
   }
   text += " `.` is what nobody has written yet.";
   if (!example.lengths.empty()) {

@@ -65,6 +65,24 @@ constexpr std::array kMeanings{
             .is_rooted = false,
             .is_divided = false,
             .is_in_all = false},
+    Meaning{.id = Collective::bandwidth,
+            .name = "bandwidth",
+            .is_reducing = false,
+            .is_rooted = false,
+            .is_divided = false,
+            .is_in_all = false},
+    Meaning{.id = Collective::bibandwidth,
+            .name = "bibandwidth",
+            .is_reducing = false,
+            .is_rooted = false,
+            .is_divided = false,
+            .is_in_all = false},
+    Meaning{.id = Collective::message_rate,
+            .name = "message_rate",
+            .is_reducing = false,
+            .is_rooted = false,
+            .is_divided = false,
+            .is_in_all = false},
     Meaning{.id = Collective::gather_v,
             .name = "gather_v",
             .is_reducing = false,
@@ -114,8 +132,18 @@ constexpr std::array kMeanings{
             .is_in_all = false},
 };
 
-/// Of a pair in pingpong, who begins; the last of an odd number of ranks has nobody to play with.
-bool begins(int rank) { return rank % 2 == 0; }
+/// The rank of a pair that begins is the lower one.
+bool begins(const Problem& problem, int rank) { return partner_of(problem, rank) > rank; }
+bool answers(const Problem& problem, int rank) {
+  const int partner = partner_of(problem, rank);
+  return partner >= 0 && partner < rank;
+}
+/// In pingpong the last of an odd number of ranks plays alone: it copies.
+bool plays_alone(const Problem& problem, int rank) {
+  return partner_of(problem, rank) < 0 && !problem.pairing.is_one_pair();
+}
+
+int pairs_of(const Problem& problem) { return problem.pairing.is_one_pair() ? 1 : problem.ranks / 2; }
 
 const Meaning& meaning(Collective collective) { return kMeanings.at(static_cast<std::size_t>(collective)); }
 
@@ -157,7 +185,35 @@ bool is_prefix(Collective collective) { return collective == Collective::scan ||
 bool takes_op(Collective collective, Op op) { return op != Op::avg || !is_prefix(collective); }
 bool is_rooted(Collective collective) { return meaning(collective).is_rooted; }
 bool has_data(Collective collective) { return collective != Collective::barrier; }
+bool has_window(Collective collective) {
+  return collective == Collective::bandwidth || collective == Collective::bibandwidth ||
+         collective == Collective::message_rate;
+}
+bool has_pairs(Collective collective) {
+  return collective == Collective::pingpong || collective == Collective::bandwidth ||
+         collective == Collective::bibandwidth;
+}
 bool is_divided(Collective collective) { return meaning(collective).is_divided; }
+
+int partner_of(const Problem& problem, int rank) {
+  const Pairing& pairing = problem.pairing;
+  if (pairing.is_one_pair()) {
+    if (rank == pairing.first) return pairing.second;
+    return rank == pairing.second ? pairing.first : -1;
+  }
+  if (problem.collective == Collective::message_rate) {
+    const int pairs = problem.ranks / 2;
+    if (rank < pairs) return rank + pairs;
+    return rank < 2 * pairs ? rank - pairs : -1;
+  }
+  const int other = rank % 2 == 0 ? rank + 1 : rank - 1;
+  return other < problem.ranks ? other : -1;
+}
+
+int messages_of(const Problem& problem) {
+  if (!has_window(problem.collective)) return 0;
+  return problem.pairing.window * pairs_of(problem) * (problem.collective == Collective::bibandwidth ? 2 : 1);
+}
 
 int input_blocks(const Problem& problem, int rank) {
   switch (problem.collective) {
@@ -172,7 +228,12 @@ int input_blocks(const Problem& problem, int rank) {
     case Collective::exscan:
       return 1;
     case Collective::pingpong:
-      return begins(rank) ? 1 : 0;
+      return begins(problem, rank) || plays_alone(problem, rank) ? 1 : 0;
+    case Collective::bandwidth:
+    case Collective::message_rate:
+      return begins(problem, rank) ? problem.pairing.window : 0;
+    case Collective::bibandwidth:
+      return partner_of(problem, rank) >= 0 ? problem.pairing.window : 0;
     case Collective::broadcast:
       return rank == problem.root ? 1 : 0;
     case Collective::scatter:
@@ -197,12 +258,18 @@ int output_blocks(const Problem& problem, int rank) {
     case Collective::scatter_v:
     case Collective::reduce_scatter:
     case Collective::sendrecv:
-    case Collective::pingpong:
     case Collective::reduce_scatter_v:
     case Collective::scan:
       return 1;
     case Collective::exscan:
       return rank > 0 ? 1 : 0;
+    case Collective::pingpong:
+      return partner_of(problem, rank) >= 0 || plays_alone(problem, rank) ? 1 : 0;
+    case Collective::bandwidth:
+    case Collective::message_rate:
+      return answers(problem, rank) ? problem.pairing.window : 0;
+    case Collective::bibandwidth:
+      return partner_of(problem, rank) >= 0 ? problem.pairing.window : 0;
     case Collective::reduce:
       return rank == problem.root ? 1 : 0;
     case Collective::gather:
@@ -243,7 +310,11 @@ Origin origin_of(const Problem& problem, int rank, int block) {
     case Collective::sendrecv:
       return from_one((rank + problem.ranks - 1) % problem.ranks, block);
     case Collective::pingpong:
-      return from_one(begins(rank) ? rank : rank - 1, block);
+      return from_one(answers(problem, rank) ? partner_of(problem, rank) : rank, block);
+    case Collective::bandwidth:
+    case Collective::bibandwidth:
+    case Collective::message_rate:
+      return from_one(partner_of(problem, rank), block);
     case Collective::scan:
       return {.first = 0, .last = rank, .block = block};
     case Collective::exscan:
@@ -308,9 +379,13 @@ double bus_factor(const Problem& problem) {
     case Collective::sendrecv:
     case Collective::scan:
     case Collective::exscan:
+    case Collective::bandwidth:
       return 1.0;
     case Collective::pingpong:
+    case Collective::bibandwidth:
       return 2.0;
+    case Collective::message_rate:
+      return pairs_of(problem);
     case Collective::gather:
     case Collective::gather_v:
     case Collective::all_gather:

@@ -28,6 +28,9 @@ enum class Collective : std::uint8_t {
   barrier,
   sendrecv,
   pingpong,
+  bandwidth,
+  bibandwidth,
+  message_rate,
   gather_v,
   all_gather_v,
   scatter_v,
@@ -39,7 +42,7 @@ enum class Collective : std::uint8_t {
 
 /// The collectives of `all`, in the order in which it runs them.
 [[nodiscard]] std::span<const Collective> all_collectives();
-/// Those, and then those that run only by name: pingpong, the v forms, scan and exscan.
+/// Those, and then those that run only by name: pingpong, those that have a window, the v forms, scan and exscan.
 [[nodiscard]] std::span<const Collective> every_collective();
 /// The collective with equal blocks that a v form is of; any other is its own base.
 [[nodiscard]] Collective base_of(Collective collective);
@@ -49,11 +52,24 @@ enum class Collective : std::uint8_t {
 /// Errors: invalid_argument naming the value and the nearest right name.
 [[nodiscard]] Result<Collective> parse_collective(std::string_view name);
 
+/// Of the collectives of pairs: which ranks exchange messages, and how many of them.
+struct Pairing {
+  int window = 1;   ///< messages that one rank of a pair sends in an operation, back to back (has_window)
+  int first = -1;   ///< the one pair that plays, first < second, while all others stay idle (has_pairs);
+  int second = -1;  ///< -1: every pair of the collective plays
+
+  bool operator==(const Pairing&) const = default;
+  [[nodiscard]] bool is_one_pair() const { return first >= 0; }
+};
+inline constexpr int kMaxWindow = 1024;
+inline constexpr int kUsualWindow = 64;  ///< as in the OSU benchmarks
+
 /// A collective on so many ranks; `root` is 0 where there is no root. Integers only: no bytes, no dtype.
 struct Problem {
   Collective collective;
   int ranks;
   int root = 0;
+  Pairing pairing = {};
 
   bool operator==(const Problem&) const = default;
 };
@@ -66,8 +82,16 @@ struct Problem {
 [[nodiscard]] bool is_prefix(Collective collective);
 [[nodiscard]] bool is_rooted(Collective collective);    ///< has a root
 [[nodiscard]] bool has_data(Collective collective);     ///< false for barrier only
+[[nodiscard]] bool has_window(Collective collective);   ///< an operation is a window of messages, a block each
+[[nodiscard]] bool has_pairs(Collective collective);    ///< may be played by one pair alone
 /// The larger of its buffers holds one block per rank; otherwise one block.
 [[nodiscard]] bool is_divided(Collective collective);
+
+/// Whom `rank` exchanges messages with in a collective of pairs; -1: with nobody. Ranks 0 and 1, 2 and 3, ... are
+/// pairs; in message_rate rank i and rank i + P/2. The last of an odd number of ranks has nobody.
+[[nodiscard]] int partner_of(const Problem& problem, int rank);
+/// Messages of one operation, over all pairs and in both directions; 0 of a collective without a window.
+[[nodiscard]] int messages_of(const Problem& problem);
 
 /// Blocks of `count` elements in the user's input (output) of `rank`; 0 where the buffer is not read (written).
 [[nodiscard]] int input_blocks(const Problem& problem, int rank);
@@ -96,15 +120,16 @@ struct Origin {
 /// In place concerns the root's buffers alone: the other ranks have an input or an output, but not both.
 [[nodiscard]] bool has_placement_at_root_only(Collective collective);
 
-/// Bytes of the larger of one rank's input and output, of equal blocks: nccl-tests' `size`. INT64_MAX where there are
-/// more.
+/// Bytes of the larger of one rank's input and output, of equal blocks: nccl-tests' `size`; of a window one message's.
+/// INT64_MAX where there are more.
 [[nodiscard]] std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t element_bytes);
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element when divided.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);
 
-/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast, reduce, sendrecv, scan and exscan, 2 for
-/// pingpong, whose bytes cross twice, 0 for barrier, (P-1)/P otherwise. Source: nccl-tests, doc/PERFORMANCE.md; it has no
-/// pingpong, scan and exscan.
+/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast, reduce, sendrecv, scan, exscan and bandwidth,
+/// 2 for pingpong, whose bytes cross twice, and for bibandwidth, which has as many in both directions, P/2 for
+/// message_rate, the number of its pairs, 0 for barrier, (P-1)/P otherwise. Source: nccl-tests, doc/PERFORMANCE.md; it
+/// has no pairs, scan and exscan.
 [[nodiscard]] double bus_factor(const Problem& problem);
 
 }  // namespace tutti

@@ -29,6 +29,13 @@ CallNote note_of(const Call& call, const BoundEntry& entry) {
   return note;
 }
 
+/// A window and a pair are those of the call's schedule.
+Problem problem_of(const Call& call, int ranks) {
+  Problem problem{.collective = call.collective, .ranks = ranks, .root = call.root};
+  if (call.schedule != nullptr) problem.pairing = call.schedule->problem.pairing;
+  return problem;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(Domain& domain, int rank, CommunicatorOptions options) {
@@ -74,7 +81,8 @@ Status Engine::check_call(const Call& call) const {
 }
 
 Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& key) {
-  const Problem problem{.collective = base_of(call.collective), .ranks = ranks_, .root = call.root};
+  Problem problem = problem_of(call, ranks_);
+  problem.collective = base_of(call.collective);
   const DomainShape& shape = domain_.shape();
   BoundEntry entry{.schedule = call.schedule != nullptr ? *call.schedule : schedule_of(choose(call), problem)};
   if (call.blocks != nullptr) entry.blocks = *call.blocks;
@@ -126,7 +134,7 @@ Status Engine::prove_call(const Call& call, const Schedule& schedule, const Bind
 }
 
 Status Engine::check_buffers(const Call& call) const {
-  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+  const Problem problem = problem_of(call, ranks_);
   const bool has_blocks = call.blocks != nullptr;
   const bool reads = has_blocks ? total_of(call.blocks->input) > 0 : call.count > 0 && input_blocks(problem, rank_) > 0;
   const bool writes =

@@ -75,6 +75,13 @@ constexpr std::array kTable{
     Row{Collective::exscan, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::exscan, std::nullopt, Crowding::any, kAnyRanks, 65536, "recursive_doubling"},
     Row{Collective::exscan, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "chain"},
+    // Private messages cross a channel one by one; where they can be addressed they are read once.
+    Row{Collective::bandwidth, Buffers::shared, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::bandwidth, Buffers::private_, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
+    Row{Collective::bibandwidth, Buffers::shared, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::bibandwidth, Buffers::private_, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
+    Row{Collective::message_rate, Buffers::shared, Crowding::any, kAnyRanks, kAnyBytes, "direct"},
+    Row{Collective::message_rate, Buffers::private_, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},
 };
 

@@ -52,6 +52,9 @@ std::uint64_t key_hash(const Schedule& schedule, const BindRequest& request, Cou
       .add(schedule.name)
       .add(schedule.problem.ranks)
       .add(schedule.problem.root)
+      .add(schedule.problem.pairing.window)
+      .add(schedule.problem.pairing.first)
+      .add(schedule.problem.pairing.second)
       .add(request.count)
       .add(segment)
       .add(to_string(request.dtype))
@@ -73,9 +76,11 @@ Status validate_shape(const Schedule& schedule) {
 Status validate_count(const Schedule& schedule, const BindRequest& request) {
   if (request.count < 0) return error(Code::invalid_argument, "count {} is negative: 0 or more", request.count);
   const auto element = static_cast<std::int64_t>(size_of(request.dtype));
-  // At most P blocks, or as many units, of which none is larger than a block; both mirrors, own units, whole lines.
+  // At most P blocks, or a window of them, or as many units, of which none is larger than a block; both mirrors, own
+  // units, whole lines.
   constexpr std::int64_t kRoom = 16;
-  const int widest = std::max({schedule.problem.ranks, schedule.shape.scratch_units, schedule.shape.largest_message});
+  const int widest = std::max({schedule.problem.ranks, schedule.problem.pairing.window, schedule.shape.scratch_units,
+                               schedule.shape.largest_message});
   const Count most = std::numeric_limits<std::int64_t>::max() / kRoom / (widest * element);
   if (request.count <= most) return {};
   return error(Code::invalid_argument, "count {} is out of range: 0 to {} elements of {} bytes per block on {} ranks",
@@ -90,6 +95,19 @@ Status validate_blocks(const Schedule& schedule, const BindRequest& request) {
   return check_blocks(schedule.problem, request.rank, *request.blocks, request.is_in_place);
 }
 
+Status validate_pairing(const Problem& problem) {
+  const Pairing& pairing = problem.pairing;
+  if (pairing.window < 1 || pairing.window > (has_window(problem.collective) ? kMaxWindow : 1)) {
+    return error(Code::invalid_argument, "window {} of {} is out of range: 1 to {}", pairing.window,
+                 to_string(problem.collective), has_window(problem.collective) ? kMaxWindow : 1);
+  }
+  const bool is_pair = has_pairs(problem.collective) && pairing.first >= 0 && pairing.first < pairing.second &&
+                       pairing.second < problem.ranks;
+  if (is_pair || (pairing.first == -1 && pairing.second == -1)) return {};
+  return error(Code::invalid_argument, "pair {}-{} of {} is out of range: two of its ranks 0 to {}, the lower first",
+               pairing.first, pairing.second, to_string(problem.collective), problem.ranks - 1);
+}
+
 Status validate(const Schedule& schedule, const BindRequest& request) {
   const int ranks = schedule.problem.ranks;
   if (request.rank < 0 || request.rank >= ranks) {
@@ -98,6 +116,7 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
   if (schedule.problem.root < 0 || schedule.problem.root >= ranks) {
     return error(Code::invalid_argument, "root {} is out of range: 0 to {}", schedule.problem.root, ranks - 1);
   }
+  TUTTI_RETURN_IF_ERROR(validate_pairing(schedule.problem));
   TUTTI_RETURN_IF_ERROR(validate_shape(schedule));
   TUTTI_RETURN_IF_ERROR(request.blocks == nullptr ? validate_count(schedule, request)
                                                   : validate_blocks(schedule, request));

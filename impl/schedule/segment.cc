@@ -9,6 +9,11 @@ namespace {
 
 /// Where not all ranks have as many, the root has the most, or the first rank (pingpong) or the last one (exscan).
 int most_blocks(const Problem& problem, int (*blocks)(const Problem&, int)) {
+  if (has_pairs(problem.collective) || has_window(problem.collective)) {
+    const int first = problem.pairing.is_one_pair() ? problem.pairing.first : 0;
+    const int second = partner_of(problem, first);
+    return std::max(blocks(problem, first), second < 0 ? 0 : blocks(problem, second));
+  }
   if (is_rooted(problem.collective)) return blocks(problem, problem.root);
   return std::max(blocks(problem, 0), blocks(problem, problem.ranks - 1));
 }

@@ -106,6 +106,91 @@ TEST_P(Meaning, PingpongBringsTheEvenRanksInputToTheOddOneAndBack) {
                      });
 }
 
+TEST_P(Meaning, PingpongOfOnePairLeavesTheOthersAlone) {
+  on_every_algorithm({.collective = Collective::pingpong, .ranks = 4, .pairing = {.first = 0, .second = 3}},
+                     [](Communicator& communicator, const Schedule& schedule) {
+                       const bool plays = communicator.rank() % 3 == 0;
+                       const float in = 7.5F;
+                       float out = -1;
+                       ASSERT_TRUE(communicator
+                                       .run({.collective = Collective::pingpong,
+                                             .count = 1,
+                                             .input = communicator.rank() == 0 ? &in : nullptr,
+                                             .output = plays ? &out : nullptr,
+                                             .schedule = &schedule})
+                                       .is_ok());
+                       EXPECT_EQ(out, plays ? 7.5F : -1.0F);
+                     });
+}
+
+// ---- windows of messages
+
+TEST_P(Meaning, BandwidthGivesTheOddRankEveryMessageOfTheEvenOne) {
+  on_every_algorithm({.collective = Collective::bandwidth, .ranks = 5, .pairing = {.window = 3}},
+                     [](Communicator& communicator, const Schedule& schedule) {
+                       const int r = communicator.rank();
+                       const bool sends = r % 2 == 0 && r < 4, receives = r % 2 == 1;
+                       std::array<std::int32_t, 6> in{}, out{};
+                       for (std::size_t i = 0; i < in.size(); ++i) in[i] = 10 * r + static_cast<std::int32_t>(i);
+                       out.fill(kUntouched);
+                       ASSERT_TRUE(communicator
+                                       .run({.collective = Collective::bandwidth,
+                                             .dtype = Dtype::i32,
+                                             .count = 2,
+                                             .input = sends ? in.data() : nullptr,
+                                             .output = receives ? out.data() : nullptr,
+                                             .schedule = &schedule})
+                                       .is_ok());
+                       const int from = 10 * (r - 1);
+                       if (receives) {
+                         EXPECT_THAT(out, ElementsAre(from, from + 1, from + 2, from + 3, from + 4, from + 5));
+                       }
+                     });
+}
+
+TEST_P(Meaning, BibandwidthExchangesEveryMessageInPlaceToo) {
+  on_every_algorithm({.collective = Collective::bibandwidth, .ranks = 2, .pairing = {.window = 6}},
+                     [](Communicator& communicator, const Schedule& schedule) {
+                       const int mine = 10 * communicator.rank(), other = 10 - mine;
+                       std::array<std::int32_t, 6> in{mine, mine + 1, mine + 2, mine + 3, mine + 4, mine + 5}, out{};
+                       Call call{.collective = Collective::bibandwidth,
+                                 .dtype = Dtype::i32,
+                                 .count = 1,
+                                 .input = in.data(),
+                                 .output = out.data(),
+                                 .schedule = &schedule};
+                       ASSERT_TRUE(communicator.run(call).is_ok());
+                       EXPECT_THAT(out, ElementsAre(other, other + 1, other + 2, other + 3, other + 4, other + 5));
+                       call.output = in.data();
+                       call.is_in_place = true;
+                       ASSERT_TRUE(communicator.run(call).is_ok());
+                       EXPECT_EQ(in, out) << "in place differs from out of place";
+                     });
+}
+
+TEST_P(Meaning, MessageRatePairsTheHalves) {
+  on_every_algorithm({.collective = Collective::message_rate, .ranks = 5, .pairing = {.window = 2}},
+                     [](Communicator& communicator, const Schedule& schedule) {
+                       const int r = communicator.rank();
+                       const std::array<std::int32_t, 2> in{10 * r, 10 * r + 1};
+                       std::array<std::int32_t, 2> out{kUntouched, kUntouched};
+                       ASSERT_TRUE(communicator
+                                       .run({.collective = Collective::message_rate,
+                                             .dtype = Dtype::i32,
+                                             .count = 1,
+                                             .input = in.data(),
+                                             .output = out.data(),
+                                             .schedule = &schedule})
+                                       .is_ok());
+                       const bool receives = r == 2 || r == 3;
+                       if (receives) {
+                         EXPECT_THAT(out, ElementsAre(10 * (r - 2), 10 * (r - 2) + 1));
+                       } else {
+                         EXPECT_THAT(out, ElementsAre(kUntouched, kUntouched));
+                       }
+                     });
+}
+
 // ---- scan and exscan
 
 TEST_P(Meaning, ScanGivesWhatTheRanksUpToOnesOwnComeTo) {

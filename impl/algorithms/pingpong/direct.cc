@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct ping-pong, in pairs of neighbouring ranks: the odd one reads the even one's input, then the even one reads
-// what the odd one has stored. The last of an odd number of ranks copies.
+// what the odd one has stored. The last of an odd number of ranks copies. Where one
+// pair plays, all others have no steps.
 //
 // P = 3: rank 0                                    rank 1                                     rank 2
 //        step 0  SIGNAL {1} phase 1, read IN[0]    step 0  WAIT {0} phase 1                   step 0  OUT[0] <- IN[0]
@@ -17,12 +18,19 @@ Shape shape(const Problem& problem) {
   return {.units_per_block = 1, .exposes_input = is_group, .exposes_output = is_group};
 }
 
-bool is_alone(const Problem& problem, int rank) { return rank % 2 == 0 && rank + 1 == problem.ranks; }
+bool is_idle(const Problem& problem, int rank) {
+  return problem.pairing.is_one_pair() && partner_of(problem, rank) < 0;
+}
+bool is_alone(const Problem& problem, int rank) {
+  return !problem.pairing.is_one_pair() && partner_of(problem, rank) < 0;
+}
 
-int step_count(const Problem& problem, int rank) { return is_alone(problem, rank) ? 1 : 4; }
+int step_count(const Problem& problem, int rank) {
+  if (is_idle(problem, rank)) return 0;
+  return is_alone(problem, rank) ? 1 : 4;
+}
 
-Step first_of_pair(int rank, int index) {
-  const int other = rank + 1;
+Step first_of_pair(int rank, int other, int index) {
   switch (index) {
     case 0:
       return signal(only(other), 1, {.space = Space::input, .units = unit(0)});
@@ -35,8 +43,7 @@ Step first_of_pair(int rank, int index) {
   }
 }
 
-Step second_of_pair(int rank, int index) {
-  const int other = rank - 1;
+Step second_of_pair(int rank, int other, int index) {
   switch (index) {
     case 0:
       return wait(only(other), 1);
@@ -51,13 +58,14 @@ Step second_of_pair(int rank, int index) {
 
 Step step(const Problem& problem, int rank, int index) {
   if (is_alone(problem, rank)) return move({output(rank, unit(0))}, {input(rank, unit(0))});
-  return rank % 2 == 0 ? first_of_pair(rank, index) : second_of_pair(rank, index);
+  const int other = partner_of(problem, rank);
+  return rank < other ? first_of_pair(rank, other, index) : second_of_pair(rank, other, index);
 }
 
 Cost cost(const Problem& problem, int rank) {
   return {.steps = step_count(problem, rank),
           .messages = 0,
-          .units = is_alone(problem, rank) ? 0 : 1,
+          .units = partner_of(problem, rank) < 0 ? 0 : 1,
           .depth = problem.ranks > 1 ? 5 : 1};
 }
 

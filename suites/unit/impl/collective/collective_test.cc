@@ -44,7 +44,7 @@ TEST(Collectives, AreInTheOrderInWhichAllRunsThem) {
   for (const Collective collective : all_collectives()) names.push_back(to_string(collective));
   EXPECT_EQ(names, (std::vector<std::string_view>{"broadcast", "reduce", "all_reduce", "gather", "all_gather",
                                                   "scatter", "reduce_scatter", "all_to_all", "barrier", "sendrecv"}));
-  EXPECT_EQ(every_collective().size(), names.size() + 8);
+  EXPECT_EQ(every_collective().size(), names.size() + 11);
   EXPECT_EQ(every_collective()[names.size()], Collective::pingpong);
   EXPECT_EQ(every_collective().back(), Collective::exscan);
   EXPECT_EQ(every_collective().data(), all_collectives().data());
@@ -88,6 +88,65 @@ TEST(Blocks, OfPingpongAreGivenByTheEvenRanksAlone) {
     EXPECT_EQ(input_blocks(on_four(Collective::pingpong), rank), 1 - rank % 2);
     EXPECT_EQ(output_blocks(on_four(Collective::pingpong), rank), 1);
   }
+}
+
+Problem window_on(Collective collective, int ranks) {
+  return {.collective = collective, .ranks = ranks, .pairing = {.window = 7}};
+}
+
+TEST(Pairs, AreNeighboursAndInMessageRateTheHalves) {
+  for (const Collective collective : {Collective::pingpong, Collective::bandwidth, Collective::bibandwidth}) {
+    std::vector<int> partners;
+    for (int rank = 0; rank < 5; ++rank) partners.push_back(partner_of(window_on(collective, 5), rank));
+    EXPECT_EQ(partners, (std::vector{1, 0, 3, 2, -1})) << to_string(collective);
+  }
+  std::vector<int> partners;
+  for (int rank = 0; rank < 5; ++rank) partners.push_back(partner_of(window_on(Collective::message_rate, 5), rank));
+  EXPECT_EQ(partners, (std::vector{2, 3, 0, 1, -1}));
+}
+
+TEST(Pairs, OneOfThemLeavesAllOthersWithoutAPartnerAndWithoutBlocks) {
+  for (const Collective collective : {Collective::pingpong, Collective::bandwidth, Collective::bibandwidth}) {
+    const Problem problem{.collective = collective, .ranks = 5, .pairing = {.first = 1, .second = 4}};
+    EXPECT_EQ(partner_of(problem, 1), 4);
+    EXPECT_EQ(partner_of(problem, 4), 1);
+    EXPECT_EQ(origin_of(problem, 4, 0).rank, 1) << to_string(collective);
+    EXPECT_EQ(input_blocks(problem, 1), 1) << to_string(collective);
+    EXPECT_EQ(output_blocks(problem, 4), 1) << to_string(collective);
+    for (const int idle : {0, 2, 3}) {
+      EXPECT_EQ(partner_of(problem, idle), -1);
+      EXPECT_EQ(input_blocks(problem, idle) + output_blocks(problem, idle), 0) << to_string(collective);
+    }
+  }
+}
+
+TEST(Windows, AreABlockForEachMessageFromTheLowerRankOrFromBoth) {
+  for (const Collective collective : {Collective::bandwidth, Collective::message_rate}) {
+    EXPECT_EQ(input_blocks(window_on(collective, 2), 0), 7);
+    EXPECT_EQ(output_blocks(window_on(collective, 2), 0), 0);
+    EXPECT_EQ(input_blocks(window_on(collective, 2), 1), 0);
+    EXPECT_EQ(output_blocks(window_on(collective, 2), 1), 7);
+    EXPECT_EQ(origin_of(window_on(collective, 2), 1, 6).rank, 0);
+    EXPECT_EQ(origin_of(window_on(collective, 2), 1, 6).block, 6);
+  }
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(input_blocks(window_on(Collective::bibandwidth, 2), rank), 7);
+    EXPECT_EQ(output_blocks(window_on(Collective::bibandwidth, 2), rank), 7);
+    EXPECT_EQ(origin_of(window_on(Collective::bibandwidth, 2), rank, 3).rank, 1 - rank);
+  }
+}
+
+TEST(Windows, CountTheMessagesOfAllPairsInBothDirections) {
+  EXPECT_EQ(messages_of(window_on(Collective::bandwidth, 5)), 14);
+  EXPECT_EQ(messages_of(window_on(Collective::bibandwidth, 5)), 28);
+  EXPECT_EQ(messages_of(window_on(Collective::message_rate, 5)), 14);
+  EXPECT_EQ(
+      messages_of({.collective = Collective::bandwidth, .ranks = 5, .pairing = {.window = 7, .first = 0, .second = 4}}),
+      7);
+  EXPECT_EQ(messages_of(on_four(Collective::pingpong)), 0);
+  EXPECT_EQ(bus_factor(window_on(Collective::bandwidth, 4)), 1.0);
+  EXPECT_EQ(bus_factor(window_on(Collective::bibandwidth, 4)), 2.0) << "as many bytes in both directions";
+  EXPECT_EQ(bus_factor(window_on(Collective::message_rate, 7)), 3.0) << "three pairs at once";
 }
 
 TEST(InPlace, TheSmallerBufferIsABlockOfTheLarger) {

@@ -125,6 +125,12 @@ TEST(Bind, RefusesBlocksBeyondWhatAPlanHolds) {
 
 // ---- the key
 
+/// On three ranks.
+Schedule paired(std::string_view collective, const Pairing& pairing) {
+  const Problem problem{.collective = parse_collective(collective).value(), .ranks = 3, .pairing = pairing};
+  return schedule_of(*find_algorithm(problem.collective, "direct").value(), problem);
+}
+
 TEST(Bind, TheHashIsTheSameOnAllRanksAndOtherForEveryOtherCall) {
   const Schedule schedule = schedule_for(Collective::broadcast, "direct", 3);
   const auto hash = [](const Schedule& one, const BindRequest& request) { return plan_of(one, request).header().hash; };
@@ -146,6 +152,10 @@ TEST(Bind, TheHashIsTheSameOnAllRanksAndOtherForEveryOtherCall) {
   EXPECT_TRUE(hashes.insert(hash(schedule_for(Collective::broadcast, "direct", 3, 1), request)).second) << "root";
   EXPECT_TRUE(hashes.insert(hash(schedule_for(Collective::broadcast, "knomial", 3), request)).second) << "algorithm";
   EXPECT_TRUE(hashes.insert(hash(schedule_for(Collective::broadcast, "direct", 4), request)).second) << "ranks";
+  EXPECT_TRUE(hashes.insert(hash(paired("bandwidth", {.window = 2}), request)).second);
+  EXPECT_TRUE(hashes.insert(hash(paired("bandwidth", {.window = 3}), request)).second) << "window";
+  EXPECT_TRUE(hashes.insert(hash(paired("bandwidth", {.window = 3, .first = 0, .second = 1}), request)).second);
+  EXPECT_TRUE(hashes.insert(hash(paired("bandwidth", {.window = 3, .first = 0, .second = 2}), request)).second);
 }
 
 // ---- refusals
@@ -191,6 +201,19 @@ TEST(Bind, ValuesOutOfRangeAreNamed) {
   request = request_for(0, 1);
   request.resources.slot_bytes = 100;
   EXPECT_EQ(refusal(schedule, request, Code::invalid_argument), "slots of 100 bytes: a positive multiple of 64");
+}
+
+TEST(Bind, AWindowAndAPairOutOfRangeAreNamed) {
+  const auto refused = [](std::string_view collective, const Pairing& pairing) {
+    return refusal(paired(collective, pairing), request_for(0, 1), Code::invalid_argument);
+  };
+  EXPECT_EQ(refused("bandwidth", {.window = 0}), "window 0 of bandwidth is out of range: 1 to 1024");
+  EXPECT_EQ(refused("bandwidth", {.window = 1025}), "window 1025 of bandwidth is out of range: 1 to 1024");
+  EXPECT_EQ(refused("pingpong", {.window = 2}), "window 2 of pingpong is out of range: 1 to 1");
+  for (const Pairing& none : {Pairing{.first = 0, .second = 3}, {.first = 1, .second = 1}, {.first = 2, .second = 1}}) {
+    EXPECT_THAT(refused("bandwidth", none), HasSubstr("two of its ranks 0 to 2, the lower first"));
+  }
+  EXPECT_THAT(refused("message_rate", {.first = 0, .second = 1}), HasSubstr("pair 0-1 of message_rate"));
 }
 
 TEST(Bind, ACountWhoseBytesCannotBeCountedIsRefused) {
