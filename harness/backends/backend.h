@@ -25,7 +25,7 @@ extern "C" {
 
 /* Changes whenever anything in this file changes its layout or its meaning. An object with another number is refused.
  */
-#define TUTTI_BACKEND_ABI 3
+#define TUTTI_BACKEND_ABI 4
 
 /* Where a function writes text: `size` bytes at `text`, terminated by 0, cut off where it does not fit. */
 typedef struct TuttiBackendMessage {
@@ -67,6 +67,14 @@ typedef struct TuttiBackendCall {
   const int64_t* send_displacements;
   const int64_t* recv_counts;
   const int64_t* recv_displacements;
+
+  /* "bandwidth", "bibandwidth" and "message_rate": messages that one rank of a pair sends, `count` elements each and
+   * one after the other in its buffer; 0 of all others. */
+  int32_t window;
+  /* "pingpong", "bandwidth" and "bibandwidth": the ranks of the one pair that plays, the lower one first, while all
+   * others return at once; 0 and 0: every pair. */
+  int32_t first_of_pair;
+  int32_t second_of_pair;
 } TuttiBackendCall;
 
 typedef struct TuttiBackend {

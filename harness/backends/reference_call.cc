@@ -12,6 +12,11 @@ ReferenceCall::ReferenceCall(const Operation& what, int rank, bool is_in_place)
   call.in_place = is_in_place ? 1 : 0;
   call.count = what.count;
   call.element_bytes = size_of(what.dtype);
+  if (has_window(what.problem.collective)) call.window = what.problem.pairing.window;
+  if (what.problem.pairing.is_one_pair()) {
+    call.first_of_pair = what.problem.pairing.first;
+    call.second_of_pair = what.problem.pairing.second;
+  }
   if (what.blocks != nullptr) add_blocks(what, rank);
 }
 

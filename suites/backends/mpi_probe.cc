@@ -130,8 +130,9 @@ void run_all(const Probe& probe, const Extent& extent) {
     for (const Dtype dtype : extent.dtypes) {
       for (const bool is_in_place : {false, true}) {
         const auto run = [&](Collective collective, Op op, int root) {
+          const Pairing pairing{.window = has_window(collective) ? 5 : 1};
           run_case(probe,
-                   {.problem = {.collective = collective, .ranks = probe.ranks, .root = root},
+                   {.problem = {.collective = collective, .ranks = probe.ranks, .root = root, .pairing = pairing},
                     .dtype = dtype,
                     .op = op,
                     .count = count},

@@ -119,20 +119,68 @@ int sendrecv_in_place(Prepared& p) {
                               MPI_STATUS_IGNORE);
 }
 
-/// Even ranks with the next one; the last of an odd number with itself, so that its input is copied too.
+/// Even ranks with the next one, unless one pair plays alone; the last of an odd number with itself, so that its input
+/// is copied too.
 int pingpong(Prepared& p) {
   const int rank = p.group.rank;
   const MPI_Comm all = p.group.communicator;
-  if (rank % 2 == 0 && rank + 1 == p.group.ranks) {
-    if (p.send == p.receive) return MPI_SUCCESS;
+  const int other = p.partner;
+  if (other < 0) {
+    if (p.is_one_pair || p.send == p.receive) return MPI_SUCCESS;
     return MPI_Sendrecv(p.send, p.count, p.type, rank, 0, p.receive, p.count, p.type, rank, 0, all, MPI_STATUS_IGNORE);
   }
-  if (rank % 2 == 0) {
-    const int code = MPI_Send(p.send, p.count, p.type, rank + 1, 0, all);
-    return code != MPI_SUCCESS ? code : MPI_Recv(p.receive, p.count, p.type, rank + 1, 0, all, MPI_STATUS_IGNORE);
+  if (rank < other) {
+    const int code = MPI_Send(p.send, p.count, p.type, other, 0, all);
+    return code != MPI_SUCCESS ? code : MPI_Recv(p.receive, p.count, p.type, other, 0, all, MPI_STATUS_IGNORE);
   }
-  const int code = MPI_Recv(p.receive, p.count, p.type, rank - 1, 0, all, MPI_STATUS_IGNORE);
-  return code != MPI_SUCCESS ? code : MPI_Send(p.receive, p.count, p.type, rank - 1, 0, all);
+  const int code = MPI_Recv(p.receive, p.count, p.type, other, 0, all, MPI_STATUS_IGNORE);
+  return code != MPI_SUCCESS ? code : MPI_Send(p.receive, p.count, p.type, other, 0, all);
+}
+
+/// Starts a window of sends or receives, whose requests begin at `first`.
+int start_sends(Prepared& p, std::size_t first) {
+  const auto* at = static_cast<const std::byte*>(p.send);
+  int code = MPI_SUCCESS;
+  for (int message = 0; code == MPI_SUCCESS && message < p.window; ++message, at += p.message_bytes) {
+    code = MPI_Isend(at, p.count, p.type, p.partner, 0, p.group.communicator,
+                     &p.window_requests[first + static_cast<std::size_t>(message)]);
+  }
+  return code;
+}
+int start_receives(Prepared& p, std::size_t first) {
+  auto* at = static_cast<std::byte*>(p.receive);
+  int code = MPI_SUCCESS;
+  for (int message = 0; code == MPI_SUCCESS && message < p.window; ++message, at += p.message_bytes) {
+    code = MPI_Irecv(at, p.count, p.type, p.partner, 0, p.group.communicator,
+                     &p.window_requests[first + static_cast<std::size_t>(message)]);
+  }
+  return code;
+}
+int wait_for_windows(Prepared& p, int windows) {
+  return MPI_Waitall(windows * p.window, p.window_requests.data(), MPI_STATUSES_IGNORE);
+}
+
+constexpr int kAcknowledgement = 1;  // its tag; it has no bytes
+
+/// The lower rank of a pair sends a window, the other one acknowledges when it has arrived.
+int one_window(Prepared& p) {
+  const MPI_Comm all = p.group.communicator;
+  if (p.partner < 0) return MPI_SUCCESS;
+  if (p.group.rank < p.partner) {
+    if (const int code = start_sends(p, 0); code != MPI_SUCCESS) return code;
+    if (const int code = wait_for_windows(p, 1); code != MPI_SUCCESS) return code;
+    return MPI_Recv(nullptr, 0, MPI_BYTE, p.partner, kAcknowledgement, all, MPI_STATUS_IGNORE);
+  }
+  if (const int code = start_receives(p, 0); code != MPI_SUCCESS) return code;
+  if (const int code = wait_for_windows(p, 1); code != MPI_SUCCESS) return code;
+  return MPI_Send(nullptr, 0, MPI_BYTE, p.partner, kAcknowledgement, all);
+}
+
+int both_windows(Prepared& p) {
+  if (p.partner < 0) return MPI_SUCCESS;
+  if (const int code = start_receives(p, 0); code != MPI_SUCCESS) return code;
+  if (const int code = start_sends(p, static_cast<std::size_t>(p.window)); code != MPI_SUCCESS) return code;
+  return wait_for_windows(p, 2);
 }
 
 constexpr Row kRows[] = {{"broadcast", broadcast<true>, broadcast<false>, false, InPlace::one_buffer},
@@ -145,6 +193,9 @@ constexpr Row kRows[] = {{"broadcast", broadcast<true>, broadcast<false>, false,
                          {"all_to_all", all_to_all<true>, all_to_all<false>, false, InPlace::send},
                          {"sendrecv", sendrecv, start_sendrecv, false, InPlace::same_buffer},
                          {"pingpong", pingpong, nullptr, false, InPlace::same_buffer},
+                         {"bandwidth", one_window, nullptr, false, InPlace::same_buffer},
+                         {"bibandwidth", both_windows, nullptr, false, InPlace::overwritten},
+                         {"message_rate", one_window, nullptr, false, InPlace::same_buffer},
                          {"barrier", barrier<true>, barrier<false>, false, InPlace::same_buffer},
                          {"gather_v", gather_v<true>, gather_v<false>, false, InPlace::send_at_root},
                          {"all_gather_v", all_gather_v<true>, all_gather_v<false>, false, InPlace::send},
@@ -168,6 +219,13 @@ constexpr Row kInPlaceRows[] = {{"sendrecv", sendrecv_in_place, nullptr, false, 
                                 {"all_to_all_v", all_to_all_v<true>, kAllToAllVInPlace, false, InPlace::send}};
 
 }  // namespace
+
+int partner_in(std::string_view collective, const Group& group) {
+  const int rank = group.rank, pairs = group.ranks / 2;
+  if (collective == "message_rate") return rank >= 2 * pairs ? -1 : rank < pairs ? rank + pairs : rank - pairs;
+  const int other = rank % 2 == 0 ? rank + 1 : rank - 1;
+  return other < group.ranks ? other : -1;
+}
 
 const Row* find_row(std::string_view collective, bool is_in_place) {
   for (const Row& row : kInPlaceRows) {

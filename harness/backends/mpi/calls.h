@@ -2,6 +2,7 @@
 // The calls that MPI has: for each one function that blocks and one that only starts it, and what they are called with.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,11 +34,18 @@ struct Prepared {
   MPI_Op op = MPI_OP_NULL;
   // v forms
   std::vector<int> send_counts, send_displacements, receive_counts, receive_displacements;
+  // collectives of pairs
+  int partner = -1;  ///< -1: none
+  int window = 0;
+  std::size_t message_bytes = 0;
+  std::vector<MPI_Request> window_requests;
+  bool is_one_pair = false;
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
-/// Who passes MPI_IN_PLACE, and in place of what; with `same_buffer` nobody does.
-enum class InPlace { send, send_at_root, receive_at_root, one_buffer, same_buffer, refused };
+/// Who passes MPI_IN_PLACE, and in place of what; with `same_buffer` nobody does;
+/// with `overwritten` it would be received into what is still to be sent.
+enum class InPlace { send, send_at_root, receive_at_root, one_buffer, same_buffer, refused, overwritten };
 
 /// A row per call.
 struct Row {
@@ -47,6 +55,9 @@ struct Row {
   bool reduces;
   InPlace in_place;
 };
+
+/// Whom a rank of the group exchanges messages with in a collective of pairs; -1: with nobody.
+[[nodiscard]] int partner_in(std::string_view collective, const Group& group);
 
 /// Null where MPI has no such call. One buffer for both is a call of its own where MPI has one for it.
 [[nodiscard]] const Row* find_row(std::string_view collective, bool is_in_place);

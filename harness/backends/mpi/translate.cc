@@ -78,9 +78,32 @@ std::string translate_buffers(const TuttiBackendCall& call, InPlace in_place, Pr
   const bool is_root = prepared.group.rank == call.root;
   if (in_place == InPlace::send || (in_place == InPlace::send_at_root && is_root)) prepared.send = MPI_IN_PLACE;
   if (in_place == InPlace::receive_at_root && is_root) prepared.receive = MPI_IN_PLACE;
+  if (in_place == InPlace::overwritten) {
+    return "MPI has no " + std::string(call.collective) +
+           " in place: messages would arrive in what is still to be sent";
+  }
   if (in_place != InPlace::refused) return {};
   const char* const function = call.blocks > 0 ? "MPI_Reduce_scatter" : "MPI_Reduce_scatter_block";
   return std::string(function) + " in place leaves its result in block 0 of the buffer, not in the rank's own";
+}
+
+/// With whom, and how many messages.
+std::string translate_pairing(const TuttiBackendCall& call, Prepared& prepared) {
+  prepared.is_one_pair = call.first_of_pair != call.second_of_pair;
+  const int rank = prepared.group.rank;
+  if (!prepared.is_one_pair) {
+    prepared.partner = partner_in(call.collective, prepared.group);
+  } else if (rank == call.first_of_pair || rank == call.second_of_pair) {
+    prepared.partner = rank == call.first_of_pair ? call.second_of_pair : call.first_of_pair;
+  }
+  if (call.window < 0 || call.window > INT_MAX / 2) {
+    return "a window of " + std::to_string(call.window) + " messages does not fit one MPI call: it takes 0 to " +
+           std::to_string(INT_MAX / 2);
+  }
+  prepared.window = call.window;
+  prepared.message_bytes = static_cast<std::size_t>(call.count) * call.element_bytes;
+  prepared.window_requests.assign(2 * static_cast<std::size_t>(call.window), MPI_REQUEST_NULL);
+  return {};
 }
 
 std::string translate_function(const TuttiBackendCall& call, Prepared& prepared) {
@@ -154,6 +177,7 @@ std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
   }
   prepared.count = static_cast<int>(call.count) * of_each;
   prepared.root = call.root;
+  if (std::string reason = translate_pairing(call, prepared); !reason.empty()) return reason;
   return translate_blocks(call, of_each, prepared);
 }
 

@@ -89,8 +89,12 @@ Allocator OwnBackend::allocator(const Case& one, std::size_t index) {
 }
 
 Result<const Schedule*> OwnBackend::schedule_for(const Case& one) {
-  if (one.algorithm == "auto" && !substitute_) return static_cast<const Schedule*>(nullptr);
-  auto& schedule = schedules_[{one.collective, one.root, one.algorithm}];
+  // A call says of a window and a pair nothing but what its schedule says.
+  const bool is_usual = one.pairing == Pairing();
+  if (one.algorithm == "auto" && !substitute_ && is_usual) return static_cast<const Schedule*>(nullptr);
+  const Pairing& pairing = one.pairing;
+  auto& schedule = schedules_[{one.collective, one.root, one.algorithm == "auto" ? algorithm_of(one) : one.algorithm,
+                               pairing.window, pairing.first, pairing.second}];
   if (schedule != nullptr) return static_cast<const Schedule*>(schedule.get());
   std::optional<Schedule> made = substitute_ ? substitute_(one) : std::nullopt;
   if (!made) {

@@ -43,8 +43,8 @@ class OwnBackend final : public Backend {
   Domain& domain_;
   std::string name_ = std::string(kOwnBackend);
   std::vector<std::unique_ptr<Communicator>> communicators_;
-  std::map<std::tuple<Collective, int, std::string>, std::unique_ptr<Schedule>>
-      schedules_;  // by collective, root, name
+  std::map<std::tuple<Collective, int, std::string, int, int, int>, std::unique_ptr<Schedule>>
+      schedules_;  // by collective, root, name, window, pair
   Substitute substitute_;
 };
 

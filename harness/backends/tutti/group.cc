@@ -50,12 +50,12 @@ Allocator TuttiGroup::memory(Buffers buffers) {
 }
 
 const Schedule* TuttiGroup::schedule_for(const GroupCall& call) {
-  if (call.algorithm == 0) return nullptr;
   Problem problem = call.what.problem;
+  if (call.algorithm == 0 && problem.pairing == Pairing()) return nullptr;
   const auto algorithms = algorithms_of(problem.collective);
   problem.collective = base_of(problem.collective);
   const Algorithm* const algorithm = algorithms[call.algorithm % algorithms.size()];
-  auto& schedule = (*schedules_)[{algorithm, problem.ranks, problem.root}];
+  auto& schedule = (*schedules_)[{algorithm, problem.ranks, problem.root, problem.pairing.window}];
   if (schedule == nullptr) schedule = std::make_unique<Schedule>(schedule_of(*algorithm, problem));
   return schedule.get();
 }

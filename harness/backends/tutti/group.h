@@ -12,7 +12,7 @@
 namespace tutti::harness {
 
 /// The schedules that the calls of one rank use, by algorithm, ranks and root.
-using Schedules = std::map<std::tuple<const Algorithm*, int, int>, std::unique_ptr<Schedule>>;
+using Schedules = std::map<std::tuple<const Algorithm*, int, int, int>, std::unique_ptr<Schedule>>;
 
 class TuttiGroup final : public Group {
  public:
