@@ -24,6 +24,8 @@ using harness::SessionSpec;
 using harness::TrialOutcome;
 using harness::TrialResult;
 
+constexpr int kWindow = 3;  ///< messages of a collective that has one
+
 using Outcomes = std::map<TrialOutcome, int>;
 
 /// One case for each collective, class of dtypes (or dtype, where they are named) and op; the rest is drawn.
@@ -43,12 +45,15 @@ std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has
   for (const Collective collective : sweep.collectives) {
     for (const Dtype dtype : has_data(collective) ? dtypes : std::vector{Dtype::f32}) {
       for (const Op op : is_reducing(collective) ? sweep.ops.values : std::vector{Op::none}) {
+        const bool has_pair = !has_window(collective) || ranks > 1;
+        if (!has_pair) continue;  // a window on one rank moves nothing
         if (!op_exists(op, dtype) || !takes_op(collective, op)) {
           ++left_out;
           continue;
         }
         Case one;
         one.collective = collective;
+        if (has_window(collective)) one.pairing.window = kWindow;
         one.dtype = dtype;
         one.op = op;
         one.ranks = ranks;

@@ -251,10 +251,12 @@ class Breaker {
   bool write_to(PlanOperand destination) {
     std::erase_if(blocks_, [](const Part& block) { return block.bytes == 0; });
     if (blocks_.empty()) return false;
-    const PlanOperand source = mine(Space::output, blocks_[draw(blocks_.size())].first, rank_);
+    write(destination, mine(Space::output, blocks_[draw(blocks_.size())].first, rank_));
+    return true;
+  }
+  void write(const PlanOperand& destination, const PlanOperand& source) {
     plan_.ops.push_back({.op = {.verb = Verb::move, .destinations = 1, .sources = 1, .bytes = element_},
                          .operands = {destination, source}});
-    return true;
   }
   bool write_beyond(std::int64_t offset) { return write_to(mine(Space::output, offset, rank_)); }
   bool overwrite_input() {
@@ -264,7 +266,11 @@ class Breaker {
     if (elements <= 0) return false;
     auto element = static_cast<std::int64_t>(draw(static_cast<std::size_t>(elements)));
     if (is_in_place_ && element >= -operation_.shift_in_place(rank_)) element += covered;
-    return write_to(mine(Space::input, element * element_, rank_));
+    const PlanOperand written = mine(Space::input, element * element_, rank_);
+    if (output_blocks(operation_.problem, rank_) > 0 || elements < 2) return write_to(written);
+    // There is no output to take the element from.
+    write(written, mine(Space::input, (element + 1) % elements * element_, rank_));
+    return true;
   }
 
   bool narrow() {

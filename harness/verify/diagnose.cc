@@ -36,6 +36,16 @@ Diagnosis not_written(const Operation& operation, int rank, const WrongOutput& w
                         filled == 1 ? "the block" : "each block"),
             true};
   }
+  // A window of shorter messages is shorter on both sides: what is missing is missing at its end.
+  const Count elements = operation.output_elements(rank);
+  const bool are_at_end = result.first_bad == elements - filled && result.last_bad == elements - 1;
+  if (has_window(operation.problem.collective) && result.wrong == filled && are_at_end) {
+    return {
+        fmt::format("the last {} elements of the window, one for each message, were not written: the count is one too "
+                    "small",
+                    filled),
+        true};
+  }
   return {fmt::format("{} elements still hold the poison: they were not written", wrong_output.poisoned)};
 }
 

@@ -82,6 +82,18 @@ TEST(Cause, SaysThatNothingWasWritten) {
   }
 }
 
+TEST(Cause, SaysThatTheMessagesOfAWindowAreTooShort) {
+  const Operation operation{.problem = {.collective = Collective::bandwidth, .ranks = 2, .pairing = {.window = 3}},
+                            .dtype = Dtype::f32,
+                            .count = 100};
+  auto output = right_output(operation, 1);
+  fill_poison(std::span(output).last(12), operation.salt);
+  EXPECT_EQ(verify(operation, 1, output).diagnosis,
+            "the last 3 elements of the window, one for each message, were not written: the count is one too small");
+  fill_poison(std::span(output).last(16), operation.salt);
+  EXPECT_EQ(verify(operation, 1, output).diagnosis, "4 elements still hold the poison: they were not written");
+}
+
 TEST(Cause, SaysThatTheLastElementWasNotWritten) {
   const Operation operation = all_reduce(Dtype::f32, Op::sum);
   auto output = right_output(operation, 0);
