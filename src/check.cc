@@ -207,6 +207,8 @@ void add_check(CLI::App& program, Action& action) {
           {"--ops", "all", "reductions; the first is that of the counts and placements"},
           "--timeout",
           {"--counts", "equal,ramp,one-heavy,zeros,random"},
+          {"--window", "1,64",
+           "of bandwidth, bibandwidth and message_rate: messages in one operation, beside 3, 1 to 1024"},
           {"--values", "exact",
            "what inputs are made of: exact (every order of reduction gives the same bits; floats have one operation on "
            "special values too, where blocks have 256 to 4096 elements); random, floats that are rounded, compared "

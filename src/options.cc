@@ -78,6 +78,9 @@ Status set_cache(Settings& settings, std::string_view text, const Surroundings&)
                "'{}' needs an instruction that flushes a cache line, which this CPU has not: 'hot' is there", text);
 }
 
+constexpr std::string_view kUsualWindowText = "64";
+static_assert(kUsualWindow == 64);
+
 #define TUTTI_SETS(parser, member)                                     \
   [](Settings& settings, std::string_view text, const Surroundings&) { \
     return store(harness::parser(text), settings.member);              \
@@ -109,6 +112,14 @@ const std::array kOptions{
            "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, or a FILE of P counts (P x P for "
            "all_to_all_v)",
            TUTTI_SETS(parse_counts_list, sweep.counts)},
+    Option{"--window", "LIST", kUsualWindowText,
+           "of bandwidth, bibandwidth and message_rate: messages in one operation, 1 to 1024; the time is the whole "
+           "window's, a message's share is time / window",
+           TUTTI_SETS(parse_windows, sweep.windows)},
+    Option{"--pairs", "LIST", harness::kNeighbours,
+           "of pingpong, bandwidth and bibandwidth: neighbours (ranks 0 and 1, 2 and 3, ... at once), all (a row for "
+           "every pair, the other ranks idle), or pairs such as 0-1,0-3",
+           TUTTI_SETS(parse_pairs, sweep.pairs)},
     Option{"--cadence", "KIND", "isolated",
            "isolated: ranks synchronise before every sample; streaming: a sample is a loop of operations",
            TUTTI_SETS(parse_cadence, sweep.cadence)},
@@ -229,6 +240,8 @@ Status check_collectives(const std::vector<Collective>& collectives, const std::
       Meaning{"--placement", has_data, "has no data"},
       Meaning{"--buffers", has_data, "has no data"},
       Meaning{"--counts", has_counts, "has blocks of one length"},
+      Meaning{"--window", has_window, "has no window"},
+      Meaning{"--pairs", has_pairs, "is not played by one pair"},
       Meaning{"--overlap", has_data, "has no data"},
   };
   for (const Meaning& meaning : kMeanings) {
@@ -350,8 +363,9 @@ harness::Console console_for(const Settings& settings) {
 }
 
 const std::vector<std::string>& suite_keys() {
-  static const std::vector<std::string> keys{"collectives", "sizes",      "dtypes",    "ops",     "roots",  "ranks",
-                                             "ranks-as",    "algorithms", "placement", "buffers", "counts", "cadence"};
+  static const std::vector<std::string> keys{"collectives", "sizes",    "dtypes",     "ops",       "roots",
+                                             "ranks",       "ranks-as", "algorithms", "placement", "buffers",
+                                             "counts",      "cadence",  "window",     "pairs"};
   return keys;
 }
 

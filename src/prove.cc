@@ -40,6 +40,7 @@ struct Task {
   const Algorithm* algorithm;
   int ranks;
   int root;
+  Pairing pairing;
 };
 
 /// What the proofs of one algorithm came to.
@@ -62,6 +63,16 @@ std::set<int> roots_of(const Algorithm& algorithm, int ranks, std::uint64_t seed
   return {0, std::min(1, ranks - 1), ranks - 1, drawn};
 }
 
+/// Windows shorter and longer than what is sent ahead; all neighbours, and the first and the last rank alone.
+std::vector<Pairing> pairings_of(Collective collective, int ranks) {
+  std::vector<Pairing> pairings;
+  for (const int window : has_window(collective) ? std::vector{1, 3, 9} : std::vector{1}) {
+    pairings.push_back({.window = window});
+    if (has_pairs(collective) && ranks > 2) pairings.push_back({.window = window, .first = 0, .second = ranks - 1});
+  }
+  return pairings;
+}
+
 Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
   std::set<std::string> wanted(sweep.algorithms.begin(), sweep.algorithms.end());
   const bool is_all = wanted.erase("all") > 0;
@@ -76,7 +87,8 @@ Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
       if (!is_all && !is_wanted) continue;
       for (const int ranks : sweep.ranks) {
         for (const int root : roots_of(*algorithm, ranks, sweep.seed))
-          tasks.push_back({.algorithm = algorithm, .ranks = ranks, .root = root});
+          for (const Pairing& pairing : pairings_of(algorithm->collective, ranks))
+            tasks.push_back({.algorithm = algorithm, .ranks = ranks, .root = root, .pairing = pairing});
       }
     }
   }
@@ -127,7 +139,8 @@ class Prover {
   void work() {
     for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
       const Task& task = tasks_[i];
-      const Problem problem{.collective = task.algorithm->collective, .ranks = task.ranks, .root = task.root};
+      const Problem problem{
+          .collective = task.algorithm->collective, .ranks = task.ranks, .root = task.root, .pairing = task.pairing};
       const auto proof = prove_schedule(schedule_of(*task.algorithm, problem));
       const std::lock_guard lock(mutex_);
       Summary& summary = proved_.summaries[task.algorithm];

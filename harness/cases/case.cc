@@ -39,8 +39,9 @@ std::optional<std::int64_t> number_in(std::string_view text, std::string_view pr
   return value;
 }
 
-/// `1048576B`, or `1048576B.ramp`.
+/// `1048576B`, `1048576B.ramp` or `1048576B.window64`.
 std::string bytes_part(const Cell& cell) {
+  if (has_window(cell.collective)) return fmt::format("{}B.window{}", cell.bytes, cell.pairing.window);
   const bool is_plain = cell.counts.pattern == Pattern::equal;
   return fmt::format("{}B{}{}", cell.bytes, is_plain ? "" : ".", is_plain ? "" : cell.counts.name);
 }
@@ -126,9 +127,13 @@ class IdReader {
       return wrong(Part::ranks, fmt::format("such as 'P4.processes', with 1 to {} ranks", kMaxRanks));
     }
     case_.ranks = static_cast<int>(*number);
+    if (has_window(case_.collective) && case_.ranks < 2) {
+      return wrong(Part::ranks, fmt::format("such as 'P2.processes', with 2 to {} ranks", kMaxRanks));
+    }
     Result<RanksAs> ranks_as = parse_ranks_as(halves[1]);
     if (!ranks_as.is_ok()) return error(Code::invalid_argument, "case id: {}", ranks_as.status().message());
     case_.ranks_as = ranks_as.value();
+    if (has_pairs(case_.collective)) return read_pair();
     if (!is_rooted(case_.collective)) return must_be_none(Part::root);
     const auto root_rank = number_in(parts_[Part::root], "root", "");
     if (!root_rank || *root_rank >= case_.ranks) {
@@ -138,12 +143,42 @@ class IdReader {
     return {};
   }
 
+  Status read_pair() {
+    const std::string_view text = parts_[Part::root];
+    if (text == kNone) return {};
+    const std::size_t dash = text.find('-');
+    const auto first = number_in(text.substr(0, dash), "pair", "");
+    const auto second = dash == text.npos ? std::nullopt : number_in(text.substr(dash + 1), "", "");
+    if (!first || !second || *first >= *second || *second >= case_.ranks) {
+      return wrong(Part::root, case_.ranks < 2 ? std::string("'none' for one rank")
+                                               : fmt::format("'none', or two of {} ranks, such as 'pair0-{}'",
+                                                             case_.ranks, case_.ranks - 1));
+    }
+    case_.pairing.first = static_cast<int>(*first);
+    case_.pairing.second = static_cast<int>(*second);
+    return {};
+  }
+
+  Status read_window(std::string_view text) {
+    const auto window = number_in(text, "window", "");
+    if (!window || *window < 1 || *window > kMaxWindow) {
+      return wrong(Part::bytes, fmt::format("a number of bytes and a window of 1 to {}, such as '1048576B.window{}'",
+                                            kMaxWindow, kUsualWindow));
+    }
+    case_.pairing.window = static_cast<int>(*window);
+    return {};
+  }
+
   Status read_bytes() {
     const std::string_view text = parts_[Part::bytes];
     const std::size_t dot = text.find('.');
     const auto number = number_in(text.substr(0, dot), "", "B");
     if (!number) return wrong(Part::bytes, "a number of bytes, such as '1048576B'");
-    if (dot != text.npos) TUTTI_RETURN_IF_ERROR(read_counts(text.substr(dot + 1)));
+    if (has_window(case_.collective)) {
+      TUTTI_RETURN_IF_ERROR(read_window(dot == text.npos ? "" : text.substr(dot + 1)));
+    } else if (dot != text.npos) {
+      TUTTI_RETURN_IF_ERROR(read_counts(text.substr(dot + 1)));
+    }
     set_bytes(case_, *number);
     if (case_.bytes == *number) return {};
     return wrong(Part::bytes, fmt::format("whole elements in every block: '{}' is the nearest", bytes_part(case_)));
@@ -186,8 +221,15 @@ std::string_view buffers_name(const Cell& cell) { return has_data(cell.collectiv
 
 std::string_view counts_name(const Cell& cell) { return has_counts(cell.collective) ? cell.counts.name : kNone; }
 
+std::string pair_name(const Cell& cell) {
+  if (!has_pairs(cell.collective)) return {};
+  if (!cell.pairing.is_one_pair()) return std::string(kNeighbours);
+  return fmt::format("{}-{}", cell.pairing.first, cell.pairing.second);
+}
+
 std::string case_id(const Case& one) {
-  const std::string root_part = is_rooted(one.collective) ? fmt::format("root{}", one.root) : std::string(kNone);
+  std::string root_part = is_rooted(one.collective) ? fmt::format("root{}", one.root) : std::string(kNone);
+  if (one.pairing.is_one_pair()) root_part = "pair" + pair_name(one);
   return fmt::format("{}/{}.{}/{}/{}/{}/P{}.{}/{}/{}/{}/{}/{}", to_string(one.collective), one.backend, one.algorithm,
                      one.transport, dtype_name(one), to_string(one.op), one.ranks, to_string(one.ranks_as), root_part,
                      bytes_part(one), placement_name(one), buffers_name(one), to_string(one.cadence));
@@ -216,6 +258,11 @@ void set_bytes(Cell& cell, std::int64_t bytes) {
 }
 
 std::int64_t largest_buffer_bytes(const Cell& cell) {
+  if (has_window(cell.collective)) {
+    std::int64_t bytes = 0;
+    const bool overflows = __builtin_mul_overflow(cell.bytes, std::int64_t{cell.pairing.window}, &bytes);
+    return overflows ? std::numeric_limits<std::int64_t>::max() : bytes;
+  }
   if (cell.counts.pattern != Pattern::random) return cell.bytes;
   const CellBlocks blocks = blocks_of(cell);
   Count most = 0;

@@ -7,7 +7,9 @@
 //   <collective>/<backend>.<algorithm>/<transport>/<dtype>/<op>/P<ranks>.<ranks as>/root<root>/<bytes>B/<placement>/
 //   <buffers>/<cadence>
 //
-// The bytes of a v form whose blocks are not all the same name their pattern: 1048576B.ramp.
+// The bytes of a v form whose blocks are not all the same name their pattern: 1048576B.ramp. Those of a collective with
+// a window are one message's, and name the window: 1048576B.window64. Where one pair of ranks plays, it stands in the
+// place of the root: pair0-3.
 //
 // Parts that do not apply are `none`: the op of a collective that does not reduce, the root of one that has none,
 // dtype, placement and buffers of one without data, the algorithm of a reference (it chooses for itself and does not
@@ -33,6 +35,9 @@ inline constexpr int kMaxRanks = 4096;
 inline constexpr std::string_view kNone = "none";         ///< stands where a part does not apply
 inline constexpr std::string_view kOwnBackend = "tutti";  ///< every other backend is a reference
 inline constexpr std::string_view kTwin = ":2";           ///< ends the name of a backend's second system, its twin
+
+/// Ranks 0 and 1, 2 and 3, ... are pairs, and all of them play at once.
+inline constexpr std::string_view kNeighbours = "neighbours";
 
 /// A backend that is named twice is two systems under test, so that it is held against itself (A/A).
 [[nodiscard]] constexpr bool is_twin(std::string_view system) { return system.ends_with(kTwin); }
@@ -64,15 +69,18 @@ struct Cell {
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;
   int root = 0;
-  std::int64_t bytes = 0;  ///< the larger of one rank's input and output, as really moved
+  std::int64_t bytes = 0;  ///< the larger of one rank's input and output, as really moved; of a window one message's
   Count count = 0;         ///< elements per block; of a v form those of the largest
   Counts counts = {};      ///< of a v form
   bool is_in_place = false;
   Buffers buffers = Buffers::private_;
   Cadence cadence = Cadence::isolated;
+  Pairing pairing = {};  ///< of a collective of pairs
 
   bool operator==(const Cell&) const = default;
-  [[nodiscard]] Problem problem() const { return {.collective = collective, .ranks = ranks, .root = root}; }
+  [[nodiscard]] Problem problem() const {
+    return {.collective = collective, .ranks = ranks, .root = root, .pairing = pairing};
+  }
 };
 
 /// Sets bytes and count of a cell whose other fields are set, from the bytes asked for: those really moved. Where the
@@ -80,7 +88,7 @@ struct Cell {
 void set_bytes(Cell& cell, std::int64_t bytes);
 /// The blocks of a v form. Requires: the numbers of a file are known.
 [[nodiscard]] CellBlocks blocks_of(const Cell& cell);
-/// Bytes of the larger of one rank's buffers, gaps between blocks included.
+/// Bytes of the larger of one rank's buffers, gaps between blocks and all messages of a window included.
 [[nodiscard]] std::int64_t largest_buffer_bytes(const Cell& cell);
 
 struct Case : Cell {
@@ -94,6 +102,9 @@ struct Case : Cell {
 [[nodiscard]] std::string_view dtype_name(const Cell& cell);
 [[nodiscard]] std::string_view placement_name(const Cell& cell);
 [[nodiscard]] std::string_view buffers_name(const Cell& cell);
+
+/// `neighbours`, or `0-3` where one pair plays; empty of a collective that cannot be played by one.
+[[nodiscard]] std::string pair_name(const Cell& cell);
 
 /// `none` but for a v form.
 [[nodiscard]] std::string_view counts_name(const Cell& cell);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Count kAwkward = 1023;
 constexpr Count kManySlices = 123567;  ///< elements, of a block or of all blocks of a v form: of floats 30 slots
+constexpr int kWindow = 3;             ///< of the cases of every count
 constexpr Count kFew = 17;             ///< elements beyond the longest call that is one segment
 /// Where they are more bytes of a rank's buffer, they are of a dtype of one byte: a block is still 7 slots, no block
 /// begins at a line, and half of all the time of a check is not spent on looking at a few long blocks of many ranks.
@@ -50,7 +51,8 @@ Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtyp
     const Count middle = whole + (cut - whole) / 2;
     (segments_of(algorithm, problem, dtype, middle) > 1 ? cut : whole) = middle;
   }
-  const std::int64_t bytes = 2 * problem.ranks * buffer_bytes(problem, cut + kFew, size_of(dtype));
+  const std::int64_t bytes =
+      2 * problem.ranks * problem.pairing.window * buffer_bytes(problem, cut + kFew, size_of(dtype));
   return bytes <= kMostCaseBytes ? cut + kFew : kAwkward + kFew;
 }
 
@@ -68,8 +70,12 @@ class Builder {
   void add_algorithm(Collective collective, const Algorithm& algorithm, int ranks) {
     if (!has_op_of(collective)) return leave_out(left_out_, no_such_op(collective, sweep_.ops.values.front()));
     const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};
+    if (has_window(collective) && ranks < 2) {
+      return leave_out(left_out_, fmt::format("{} on 1 rank, which is no pair", to_string(collective)));
+    }
     for (const int root : roots) {
-      const Problem problem{.collective = collective, .ranks = ranks, .root = root};
+      Problem problem{.collective = collective, .ranks = ranks, .root = root};
+      if (has_window(collective)) problem.pairing.window = kWindow;
       if (has_counts(collective)) {
         add_v_forms(base(algorithm, problem, 0));
         continue;
@@ -80,6 +86,7 @@ class Builder {
         add(base(algorithm, problem, 0));
       }
       if (root == 0) add_types(base(algorithm, problem, ranks + 1));
+      if (has_window(collective) || has_pairs(collective)) add_pairings(algorithm, problem);
     }
     for (int root = 1; root < ranks - 1 && is_rooted(collective); ++root) {  // every other root once
       Case one = base(algorithm, {.collective = collective, .ranks = ranks, .root = root}, ranks + 1);
@@ -127,6 +134,7 @@ class Builder {
     one.ranks = problem.ranks;
     one.ranks_as = sweep_.ranks_as;
     one.root = problem.root;
+    one.pairing = problem.pairing;
     set_count(one, count);
     one.algorithm = std::string(algorithm.name);
     return one;
@@ -142,6 +150,20 @@ class Builder {
     add_forms(base(algorithm, problem, count, dtype));
     if (segments_of(algorithm, problem, dtype, count) < 2) {
       add_forms(base(algorithm, problem, above_one_segment(algorithm, problem, base_dtype_)));
+    }
+  }
+  /// Windows that the user asked for, of short messages and of long ones, and pairs that are none of the neighbours'.
+  void add_pairings(const Algorithm& algorithm, Problem problem) {
+    for (const int window : has_window(problem.collective) ? sweep_.windows : std::vector<int>()) {
+      problem.pairing.window = window;
+      for (const Count count : {Count{1}, kAwkward}) add_forms(base(algorithm, problem, count));
+    }
+    const int last = problem.ranks - 1;
+    if (!has_pairs(problem.collective) || last < 2) return;
+    for (const int first : std::set{0, 1, last - 1}) {
+      problem.pairing.first = first;
+      problem.pairing.second = last;
+      add_forms(base(algorithm, problem, kAwkward));
     }
   }
   void add_v_forms(Case one) {

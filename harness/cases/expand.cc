@@ -29,6 +29,28 @@ Status check_roots(const Sweep& sweep) {
   return {};
 }
 
+/// A collective with a window needs a pair, and a pair that is named is one on some number of ranks.
+Status check_pairings(const Sweep& sweep) {
+  const int most = std::ranges::max(sweep.ranks);
+  if (most < 2 && std::ranges::all_of(sweep.collectives, has_window)) {
+    return error(Code::invalid_argument, "{} on 1 rank: it needs a pair: allowed are 2 to {} ranks: did you mean '2'?",
+                 to_string(sweep.collectives.front()), kMaxRanks);
+  }
+  if (std::ranges::none_of(sweep.collectives, has_pairs)) return {};
+  if (sweep.pairs.is_all && most < 2) {
+    return error(Code::invalid_argument, "pairs 'all': there are none on 1 rank: did you mean 'neighbours'?");
+  }
+  for (const Pairing& pair : sweep.pairs.values) {
+    if (pair.second < most) continue;
+    return error(Code::invalid_argument,
+                 "pair '{}-{}' fits none of the rank counts ({}): allowed are two of the ranks 0 to {}{}", pair.first,
+                 pair.second, fmt::join(sweep.ranks, ","), most - 1,
+                 most < 2 ? std::string(": did you mean 'neighbours'?")
+                          : fmt::format(": did you mean '{}-{}'?", std::min(pair.first, most - 2), most - 1));
+  }
+  return {};
+}
+
 Status check_algorithms(const Sweep& sweep) {
   for (const std::string& name : sweep.algorithms) {
     const auto has_it = [&](Collective collective) { return has_algorithm(collective, name); };
@@ -69,6 +91,7 @@ Status check(const Sweep& sweep, PairExists exists) {
   TUTTI_RETURN_IF_ERROR(check_pairs(sweep, exists));
   TUTTI_RETURN_IF_ERROR(check_roots(sweep));
   TUTTI_RETURN_IF_ERROR(check_counts(sweep));
+  TUTTI_RETURN_IF_ERROR(check_pairings(sweep));
   return check_algorithms(sweep);
 }
 
@@ -115,7 +138,26 @@ class Expander {
     }
     for (const int root : roots) {
       cell_.root = root;
-      expand_memory();
+      expand_pairs();
+    }
+  }
+
+  void expand_pairs() {
+    std::vector<Pairing> pairs{Pairing{}};
+    if (has_pairs(cell_.collective)) pairs = sweep_.pairs.values;
+    if (has_pairs(cell_.collective) && sweep_.pairs.is_all) {
+      for (int first = 0; first < cell_.ranks; ++first) {
+        for (int second = first + 1; second < cell_.ranks; ++second) {
+          pairs.push_back({.first = first, .second = second});
+        }
+      }
+    }
+    for (const Pairing& pair : pairs) {
+      for (const int window : has_window(cell_.collective) ? sweep_.windows : std::vector{1}) {
+        cell_.pairing = pair;
+        cell_.pairing.window = window;
+        expand_memory();
+      }
     }
   }
 
@@ -153,6 +195,13 @@ class Expander {
     }
     if (cell_.root >= cell_.ranks)
       return leave_out(expansion_.left_out, fmt::format("root {} on {} ranks", cell_.root, cell_.ranks));
+    if (has_window(cell_.collective) && cell_.ranks < 2) {
+      return leave_out(expansion_.left_out, fmt::format("{} on 1 rank, which is no pair", to_string(cell_.collective)));
+    }
+    if (cell_.pairing.second >= cell_.ranks) {
+      return leave_out(expansion_.left_out,
+                       fmt::format("pair {}-{} on {} ranks", cell_.pairing.first, cell_.pairing.second, cell_.ranks));
+    }
     bool has_any = false;
     for (const std::string& name : sweep_.algorithms) {
       if (has_algorithm(cell_.collective, name)) {

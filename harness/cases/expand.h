@@ -27,7 +27,7 @@ struct LeftOut {
 
 struct Expansion {
   std::vector<Cell> cells =
-      {};  ///< by ranks, collective, dtype, op, root, placement, buffers, bytes; as the user listed them
+      {};  ///< by ranks, collective, dtype, op, root, pair, window, placement, buffers, bytes; as the user listed them
   std::vector<LeftOut> left_out = {};
 };
 

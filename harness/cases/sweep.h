@@ -47,6 +47,8 @@ struct Sweep {
   std::vector<Buffers> buffers = {Buffers::private_};
   std::vector<Counts> counts = {Counts()};  ///< of the v forms
   Cadence cadence = Cadence::isolated;
+  std::vector<int> windows = {kUsualWindow};     ///< of the collectives that have one
+  Choice<Pairing> pairs = {{Pairing{}}, false};  ///< no values with `all`: every pair of ranks, each alone
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of one cell
   std::optional<std::chrono::nanoseconds> budget = {};          ///< of the whole sweep
@@ -74,6 +76,10 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<std::vector<Buffers>> parse_buffer_kinds(std::string_view text);
 /// Patterns and files, see parse_counts. A file with a comma in its name stands alone.
 [[nodiscard]] Result<std::vector<Counts>> parse_counts_list(std::string_view text);
+/// As parse_ranks, 1 to kMaxWindow.
+[[nodiscard]] Result<std::vector<int>> parse_windows(std::string_view text);
+/// `neighbours`, pairs such as `0-3`, or `all`. Whether a pair fits the rank counts is `expand`'s to say.
+[[nodiscard]] Result<Choice<Pairing>> parse_pairs(std::string_view text);
 /// `auto`, `all`, or names of algorithms of any collective.
 [[nodiscard]] Result<std::vector<std::string>> parse_algorithms(std::string_view text);
 /// Names among `known`, or `all`. One that is named twice is there with its twin (case.h): `tutti,tutti` are `tutti`

@@ -263,6 +263,51 @@ Result<Choice<int>> parse_roots(std::string_view text) {
   return roots;
 }
 
+Result<std::vector<int>> parse_windows(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("windows", text));
+  Distinct<int> windows;
+  for (const std::string_view item : items) {
+    TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "window", .least = 1, .most = kMaxWindow}, windows));
+  }
+  return windows.values();
+}
+
+Result<Choice<Pairing>> parse_pairs(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("pairs", text));
+  Choice<Pairing> pairs;
+  for (const std::string_view item : items) {
+    if (item == "all") {
+      pairs.is_all = true;
+      continue;
+    }
+    const std::size_t dash = item.find('-');
+    if (item == kNeighbours) {
+      append_new(pairs.values, Pairing{});
+      continue;
+    }
+    if (dash == item.npos || dash == 0) {
+      return error(Code::invalid_argument, "pairs '{}': allowed are neighbours, all, and two ranks such as '0-1'",
+                   shown(item));
+    }
+    const Bounds bounds{.kind = "rank of a pair", .least = 0, .most = kMaxRanks - 1, .is_list = false};
+    Pairing pair;
+    TUTTI_ASSIGN_OR_RETURN(pair.first, parse_bounded(item.substr(0, dash), bounds));
+    TUTTI_ASSIGN_OR_RETURN(pair.second, parse_bounded(item.substr(dash + 1), bounds));
+    if (pair.first == pair.second) {
+      return error(Code::invalid_argument,
+                   "pairs '{}': a rank is no pair with itself: allowed are two ranks, such as '{}-{}'", shown(item),
+                   pair.first, pair.first + 1);
+    }
+    if (pair.first > pair.second) {
+      return error(Code::invalid_argument, "pairs '{}': the lower rank stands first: did you mean '{}-{}'?",
+                   shown(item), pair.second, pair.first);
+    }
+    append_new(pairs.values, pair);
+  }
+  if (pairs.is_all) pairs.values.clear();
+  return pairs;
+}
+
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   const Decimal number = leading_decimal(text);
   if (number.is_above_0()) {

@@ -30,6 +30,8 @@ std::vector<std::string> arguments_of(const Case& one) {
   add("--placement", placement_name(one));
   add("--buffers", buffers_name(one));
   if (has_counts(one.collective)) add("--counts", counts_name(one));
+  if (has_window(one.collective)) add("--window", fmt::to_string(one.pairing.window));
+  if (has_pairs(one.collective)) add("--pairs", pair_name(one));
   return words;
 }
 

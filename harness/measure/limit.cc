@@ -119,6 +119,7 @@ std::optional<Case> limit_of(const Cell& cell) {
   const bool overwrites = cell.is_in_place && (base == Collective::all_to_all || base == Collective::sendrecv ||
                                                base == Collective::exscan);
   if (base == Collective::barrier || base == Collective::pingpong || overwrites || cell.bytes == 0) return {};
+  if (has_window(base)) return {};
   Case one;
   static_cast<Cell&>(one) = cell;
   one.backend = "limit";

@@ -46,7 +46,8 @@ struct Movement {
 [[nodiscard]] std::vector<Movement> share_of(const Cell& cell, int rank);
 
 /// The case that measures a cell's limit; nullopt where there is none: nothing is moved (barrier), ranks take turns
-/// (pingpong), or what is read is overwritten meanwhile (all_to_all, sendrecv and exscan in place).
+/// (pingpong and whatever has a window), or what is read is overwritten meanwhile (all_to_all, sendrecv and exscan in
+/// place).
 [[nodiscard]] std::optional<Case> limit_of(const Cell& cell);
 /// `cell` and its limit, where it has one and the machine has memory for both.
 [[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell, CacheState cache = CacheState::hot);

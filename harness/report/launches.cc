@@ -115,7 +115,7 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   Row row = *std::ranges::max_element(launches, {}, weight);
   row.time_median = row.time_ci_low = row.time_ci_high = row.time_min = row.time_max = {};
   row.time_p90 = row.autocorrelation = {};
-  row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = {};
+  row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = row.message_rate = {};
   row.limit_time = median_where_known(launches, &Row::limit_time);
   row.limit_fraction = median_where_known(launches, &Row::limit_fraction);
   for (const auto member :
@@ -140,10 +140,15 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.time_min = summary.min;
   row.time_max = summary.max;
   if (row.verdict == Verdict::ok) row.reason.clear();  // of a launch without a time
+  const auto with_rate =
+      std::ranges::find_if(launches, [](const Row& one) { return one.message_rate && is_usable(one); });
+  if (with_rate != launches.end() && *row.time_median > 0) {
+    row.message_rate = *with_rate->message_rate * *with_rate->time_median / *row.time_median;
+  }
   const auto with_bandwidth = std::ranges::find_if(launches, [](const Row& one) { return one.algbw && one.busbw; });
   if (with_bandwidth == launches.end() || *with_bandwidth->algbw <= 0) return row;
   constexpr double kBytesPerMicrosecond = 1e-3;  // 1e9 bytes/s
-  row.algbw = static_cast<double>(row.bytes) / *row.time_median * kBytesPerMicrosecond;
+  row.algbw = bytes_one_way(row) / *row.time_median * kBytesPerMicrosecond;
   row.busbw = *row.algbw * *with_bandwidth->busbw / *with_bandwidth->algbw;
   return row;
 }

@@ -24,7 +24,7 @@ const std::array kColumns{
     Column{"op", "", "reduction, or none", &Row::op},
     Column{"root", "", "root's rank; empty where the collective has none", &Row::root},
     Column{"placement", "", "out (of place) or in (place)", &Row::placement},
-    Column{"bytes", "bytes", "the larger of one rank's input and output", &Row::bytes},
+    Column{"bytes", "bytes", "the larger of one rank's input and output; of a window one message's", &Row::bytes},
     Column{"count", "elements", "nccl-tests' count: elements of one block, of a v form the largest", &Row::count},
     Column{"cadence", "", "isolated: the ranks synchronise before every sample; streaming: before a loop of operations",
            &Row::cadence},
@@ -139,6 +139,19 @@ const std::array kColumns{
         &Row::machine},
     Column{"host", "", "name of the host that told this row; empty: it has none", &Row::host},
     Column{"timestamp", "", "when this row was finished: UTC, ISO 8601", &Row::timestamp},
+    Column{"window", "messages",
+           "what one rank of a pair sends in an operation, back to back: algbw is then window x bytes / "
+           "time_median, and a message's share of the time is time_median / window; empty: the "
+           "collective has none",
+           &Row::window},
+    Column{"pair", "",
+           "neighbours: ranks 0 and 1, 2 and 3, ... at once; 0-3: these two, and all others idle; "
+           "empty: the collective is none that one pair can play",
+           &Row::pair},
+    Column{"message_rate", "1/s",
+           "messages of an operation / time_median, over all pairs and in both directions; empty "
+           "without a window",
+           &Row::message_rate},
 };
 
 /// A field as text, by its type.
@@ -241,7 +254,13 @@ Row row_of(const Case& one) {
   row.count = one.count;
   row.cadence = to_string(one.cadence);
   row.counts = counts_name(one);
+  if (has_window(one.collective)) row.window = one.pairing.window;
+  row.pair = pair_name(one);
   return row;
+}
+
+double bytes_one_way(const Row& row) {
+  return static_cast<double>(row.bytes) * static_cast<double>(row.window.value_or(1));
 }
 
 void set_times(Row& row, const Summary& summary, const Problem& problem) {
@@ -254,8 +273,11 @@ void set_times(Row& row, const Summary& summary, const Problem& problem) {
   row.time_p95 = summary.p95;
   row.time_p99 = summary.p99;
   row.time_max = summary.max;
-  if (row.bytes == 0 || !summary.median || *summary.median <= 0) return;
-  row.algbw = static_cast<double>(row.bytes) / *summary.median * kBytesPerMicrosecond;
+  if (!summary.median || *summary.median <= 0) return;
+  constexpr double kMicrosecondsPerSecond = 1e6;
+  if (row.window) row.message_rate = messages_of(problem) / *summary.median * kMicrosecondsPerSecond;
+  if (row.bytes == 0) return;
+  row.algbw = bytes_one_way(row) / *summary.median * kBytesPerMicrosecond;
   row.busbw = *row.algbw * bus_factor(problem);
 }
 

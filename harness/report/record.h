@@ -89,6 +89,9 @@ struct Row {
   std::string machine = {};
   std::string host = {};
   std::string timestamp = {};
+  std::optional<std::int64_t> window = {};
+  std::string pair = {};
+  std::optional<double> message_rate = {};
 
   bool operator==(const Row&) const = default;
 };
@@ -109,8 +112,10 @@ void add_disturbances(std::string& seen, std::string_view words);
 /// Its backend, with the algorithm where that tells it.
 [[nodiscard]] std::string system_of(const Row& row);
 
+/// What one rank of a pair, or of a collective, moves in one direction: `bytes`, with a window of all its messages.
+[[nodiscard]] double bytes_one_way(const Row& row);
 /// The times of `summary` (in microseconds) and the bandwidths that follow from its median and the bytes of `problem`.
-/// Bandwidths stay empty where there are no bytes.
+/// Bandwidths stay empty where there are no bytes. With a window, the rate of messages too.
 void set_times(Row& row, const Summary& summary, const Problem& problem);
 
 /// Where a column lives in a row; the alternative is the column's type. An optional may be empty, the others never are.

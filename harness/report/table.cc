@@ -110,6 +110,8 @@ std::string title_of(const Row& row) {
   if (row.placement != kNone) title += fmt::format(", {} place", row.placement == "in" ? "in" : "out of");
   if (row.buffers != kNone) title += fmt::format(", {} buffers", row.buffers);
   if (!row.counts.empty() && row.counts != kNone) title += fmt::format(", {} counts", row.counts);
+  if (row.window) title += fmt::format(", window {}", *row.window);
+  if (!row.pair.empty() && row.pair != kNeighbours) title += fmt::format(", pair {}", row.pair);
   return title + ", " + row.cadence;
 }
 
@@ -120,6 +122,13 @@ std::string accuracy_line(const Row& row) {
                                  *row.error_ulp_mean);
   if (!row.same_on_ranks.empty()) line += fmt::format("; same bits on all ranks: {}", row.same_on_ranks);
   return line + fmt::format("; on all repeats: {}\n", row.same_on_repeats);
+}
+
+/// A message's share of the time, and how many there were in a second.
+std::string messages_line(const Row& row) {
+  if (!row.message_rate || !row.time_median || !row.window) return {};
+  return fmt::format("#   {}: {:.4g} messages/s; {:.4g} us each (time / {})\n", system_of(row), *row.message_rate,
+                     *row.time_median / static_cast<double>(*row.window), *row.window);
 }
 
 std::string overlap_line(const Row& row) {
@@ -313,7 +322,9 @@ std::string Table::cell(std::span<const Row> rows) {
   }
   text += is_in_one_line ? line_side_by_side(rows, shown, ratio_) : lines_stacked(rows, shown, ratio_);
   std::string remarks;
-  for (const Row& row : rows) remarks += (shows_accuracy_ ? accuracy_line(row) : "") + overlap_line(row);
+  for (const Row& row : rows) {
+    remarks += (shows_accuracy_ ? accuracy_line(row) : "") + messages_line(row) + overlap_line(row);
+  }
   text += fitted(remarks + reasons(rows));
   count(rows);
   return text;

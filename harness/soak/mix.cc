@@ -15,6 +15,7 @@ constexpr std::array<Count, 14> kCounts{0, 1, 2, 3, 5, 8, 11, 12, 64, 100, 1000,
 constexpr std::uint64_t kExchanges = 4;      // one operation in so many sends and receives
 constexpr std::uint64_t kWorlds = 2;         // and one in so many is on the world
 constexpr std::uint64_t kSharedBuffers = 4;  // has shared buffers
+constexpr std::uint64_t kMostWindow = 8;     // messages
 constexpr std::uint64_t kPatterns = 6;       // equal to file, which stands for numbers of the seed's own
 constexpr std::uint64_t kEmptyBlocks = 3;    // one of those numbers in so many is 0
 constexpr std::uint64_t kAnySeed = std::uint64_t{1} << 62U;
@@ -34,6 +35,7 @@ enum Field : std::uint64_t {
   buffers,
   algorithm,
   uses_auto,
+  window,
   pattern,
   places,  // and the next one
   numbers = places + 2
@@ -91,9 +93,10 @@ SoakOperation Mix::at(std::int64_t index, int group_ranks) const {
     });
     drawn.what.op = ops[draw(index, op, ops.size())];
   }
+  if (has_window(problem.collective)) problem.pairing.window = 1 + static_cast<int>(draw(index, window, kMostWindow));
   const Count most = kMostSoakBytes / static_cast<Count>(size_of(drawn.what.dtype));
-  drawn.what.count =
-      std::min(kCounts[draw(index, count, kCounts.size())], is_divided(problem.collective) ? most / group_ranks : most);
+  const Count blocks = is_divided(problem.collective) ? group_ranks : problem.pairing.window;
+  drawn.what.count = std::min(kCounts[draw(index, count, kCounts.size())], most / blocks);
   drawn.what.seed = seed_;
   drawn.what.salt = static_cast<std::uint64_t>(index) + 1;
   drawn.is_in_place = draw(index, placement, 3) == 0;

@@ -21,6 +21,7 @@ HEADER = ("case,collective,backend,algorithm,transport,buffers,ranks,dtype,op,ro
 COLLECTIVES = ["broadcast", "reduce", "all_reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all",
                "barrier", "sendrecv"]
 PREFIXES = ["scan", "exscan"]
+PAIRS = ["pingpong", "bandwidth", "bibandwidth", "message_rate"]
 V_FORMS = ["gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v", "all_to_all_v"]
 BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, **dict.fromkeys(["broadcast", "reduce", "sendrecv"], lambda p: 1),
               **dict.fromkeys(["gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"], lambda p: (p - 1) / p)}
@@ -396,7 +397,7 @@ class Options(Sweep):
         self.assertEqual([row["buffers"] for row in rows].count("private"), 2 * len(BUS_FACTOR))
 
     def test_all_algorithms(self):
-        result, rows = self.sweep("all,pingpong", "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--algorithms",
+        result, rows = self.sweep("all", *PAIRS, "--backends", "tutti", "--ranks", "2", "--sizes", "1K", "--algorithms",
                                   "all", "--budget", "300ms")
         self.assert_all_ok(rows, result)
         listed = json.loads(support.run("list", "--json").out)["algorithms"]
@@ -639,7 +640,7 @@ class Others(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         everything = json.loads(result.out)
         self.assertEqual(sorted((item["collective"], item["name"]) for item in everything["algorithms"]), files)
-        self.assertEqual(everything["collectives"], COLLECTIVES + ["pingpong"] + V_FORMS + PREFIXES)
+        self.assertEqual(everything["collectives"], COLLECTIVES + PAIRS + V_FORMS + PREFIXES)
         self.assertEqual({item["name"]: item["available"] for item in everything["backends"]},
                          {"tutti": True, "openmpi": support.HAS_OPENMPI})
         text = support.run("list").out

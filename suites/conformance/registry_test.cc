@@ -96,6 +96,10 @@ class Coverage : public testing::TestWithParam<Axis> {
     if (cases.is_ok()) cases_ = std::move(cases).value().cases;
   }
 
+  /// On one rank a window has nobody to go to.
+  [[nodiscard]] static bool has_cases(const Algorithm& algorithm) {
+    return !has_window(algorithm.collective) || GetParam().ranks > 1;
+  }
   [[nodiscard]] std::vector<Case> cases_of(const Algorithm& algorithm) const {
     std::vector<Case> mine;
     for (const Case& one : cases_) {
@@ -129,8 +133,9 @@ class Coverage : public testing::TestWithParam<Axis> {
   /// have.
   [[nodiscard]] bool is_too_large_to_cut(const Algorithm& algorithm, Case one) const {
     for (one.count = 1; segments_of(algorithm, one) == 1;) one.count *= 2;
-    const Problem problem{.collective = one.collective, .ranks = one.ranks, .root = one.root};
-    return 2 * one.ranks * buffer_bytes(problem, one.count / 2, size_of(one.dtype)) > kMostCaseBytes;
+    const Problem problem = one.problem();
+    const std::int64_t messages = 2 * one.ranks * problem.pairing.window;
+    return messages * buffer_bytes(problem, one.count / 2, size_of(one.dtype)) > kMostCaseBytes;
   }
 
   Sweep sweep_;
@@ -147,6 +152,7 @@ struct Form {
 TEST_P(Coverage, EveryAlgorithmHasACaseAtEveryCountPlacementBufferKindAndRoot) {
   const int ranks = GetParam().ranks;
   for (const Algorithm* algorithm : all_algorithms()) {
+    if (!has_cases(*algorithm)) continue;
     SCOPED_TRACE(name_of(algorithm->collective, algorithm->name));
     std::map<Form, std::set<Count>> counts;
     for (const Case& one : cases_of(*algorithm)) counts[{one.root, one.is_in_place, one.buffers}].insert(one.count);
@@ -164,6 +170,24 @@ TEST_P(Coverage, EveryAlgorithmHasACaseAtEveryCountPlacementBufferKindAndRoot) {
         }
       }
     }
+  }
+}
+
+// Windows shorter and longer than what a channel holds, and pairs that are no neighbours.
+TEST_P(Coverage, EveryAlgorithmOfPairsHasACaseOfEveryWindowAndOfOtherPairs) {
+  const int ranks = GetParam().ranks;
+  for (const Algorithm* algorithm : all_algorithms()) {
+    if (ranks < 3 || !(has_window(algorithm->collective) || has_pairs(algorithm->collective))) continue;
+    SCOPED_TRACE(name_of(algorithm->collective, algorithm->name));
+    std::set<int> windows;
+    std::set<std::pair<int, int>> pairs;
+    for (const Case& one : cases_of(*algorithm)) {
+      windows.insert(one.pairing.window);
+      pairs.insert({one.pairing.first, one.pairing.second});
+    }
+    EXPECT_EQ(windows, has_window(algorithm->collective) ? (std::set{3, kUsualWindow}) : std::set{1});
+    EXPECT_EQ(pairs.contains({0, ranks - 1}), has_pairs(algorithm->collective));
+    EXPECT_TRUE(pairs.contains({-1, -1})) << "all pairs at once";
   }
 }
 
@@ -188,6 +212,7 @@ TEST_P(Coverage, LongBuffersAreOfBytesWhereADtypeIs) {
 
 TEST_P(Coverage, EveryRootHasACase) {
   for (const Algorithm* algorithm : all_algorithms()) {
+    if (!has_cases(*algorithm)) continue;
     std::set<int> roots;
     for (const Case& one : cases_of(*algorithm)) roots.insert(one.root);
     const int expected = is_rooted(algorithm->collective) ? GetParam().ranks : 1;
@@ -198,7 +223,7 @@ TEST_P(Coverage, EveryRootHasACase) {
 TEST_P(Coverage, WhatCanBeCutIntoSegmentsIs) {
   constexpr Count kLong = Count{1} << 26;
   for (const Algorithm* algorithm : all_algorithms()) {
-    if (!has_data(algorithm->collective)) continue;
+    if (!has_data(algorithm->collective) || !has_cases(*algorithm)) continue;
     SCOPED_TRACE(name_of(algorithm->collective, algorithm->name));
     std::map<Form, Case> longest;
     for (const Case& one : cases_of(*algorithm)) {
@@ -219,7 +244,7 @@ TEST_P(Coverage, WhatCanBeCutIntoSegmentsIs) {
 // Of every pair of them where the ranks are few.
 TEST_P(Coverage, EveryAlgorithmHasACaseOfEveryDtypeAndOp) {
   for (const Algorithm* algorithm : all_algorithms()) {
-    if (!has_data(algorithm->collective)) continue;
+    if (!has_data(algorithm->collective) || !has_cases(*algorithm)) continue;
     SCOPED_TRACE(name_of(algorithm->collective, algorithm->name));
     std::set<std::pair<Dtype, Op>> found;
     std::set<Dtype> dtypes;

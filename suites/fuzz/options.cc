@@ -24,6 +24,9 @@ std::string printed(std::chrono::nanoseconds time) {
 }
 std::string printed(const std::string& name) { return name; }
 std::string printed(const Counts& counts) { return counts.name; }
+std::string printed(const Pairing& pair) {
+  return pair.is_one_pair() ? fmt::format("{}-{}", pair.first, pair.second) : std::string(kNeighbours);
+}
 template <class Kind>
 requires std::is_enum_v<Kind> std::string printed(Kind kind) { return std::string(to_string(kind)); }
 template <class T>
@@ -87,6 +90,8 @@ constexpr std::array kOptions{
     Option{"algorithms", there_and_back<std::vector<std::string>, parse_algorithms>},
     Option{"backends", there_and_back<std::vector<std::string>, backends>},
     Option{"counts", patterns},
+    Option{"window", there_and_back<std::vector<int>, parse_windows>},
+    Option{"pairs", there_and_back<Choice<Pairing>, parse_pairs>},
     Option{"ranks-as", there_and_back<RanksAs, parse_ranks_as>},
     Option{"cadence", there_and_back<Cadence, parse_cadence>},
     Option{"bind", there_and_back<Bind, parse_bind>},

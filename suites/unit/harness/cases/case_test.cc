@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,6 +72,10 @@ TEST(CaseId, ReadsBackWhatItWrote) {
         "all_to_all/tutti.one_shot/shm/int32/none/P5.processes/none/20B/out/private/isolated",
         "broadcast/tutti.direct/shm/float/none/P1.processes/root0/0B/in/private/isolated",
         "all_gather_v/tutti.ring/shm/double/none/P3.threads/none/24B.ramp/out/private/isolated",
+        "bandwidth/tutti.channel/shm/float/none/P2.processes/none/1048576B.window64/out/private/isolated",
+        "bibandwidth/tutti:2.direct/local/double/none/P9.threads/pair0-8/8B.window1/in/shared/isolated",
+        "message_rate/openmpi.none/shm/int8/none/P4.processes/none/0B.window1024/out/private/isolated",
+        "pingpong/tutti.direct/shm/float/none/P4.processes/pair1-2/8B/out/private/isolated",
         "gather_v/tutti.linear/shm/float/none/P3.threads/root2/24B/in/private/isolated",
         "all_to_all_v/openmpi.none/shm/float/none/P3.processes/none/36B.file-0a1b2c3d/out/private/isolated"}) {
     const Result<Case> one = parse_case_id(id);
@@ -130,6 +135,40 @@ TEST(CaseId, NamesTheWrongPart) {
               HasSubstr("unknown buffers 'privat': did you mean 'private'?"));
   EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/float/none/P4.processes/root1/8B/out/private/streamin"),
               HasSubstr("unknown cadence 'streamin': did you mean 'streaming'?"));
+}
+
+TEST(CaseId, OfAWindowIsOneMessagesBytesAndTheBuffersAreAllOfThem) {
+  const Case one =
+      parse_case_id("bandwidth/tutti.direct/shm/double/none/P4.processes/pair1-3/400B.window5/out/private/isolated")
+          .value();
+  EXPECT_EQ(one.bytes, 400);
+  EXPECT_EQ(one.count, 50);
+  EXPECT_EQ(one.pairing, (Pairing{.window = 5, .first = 1, .second = 3}));
+  EXPECT_EQ(largest_buffer_bytes(one), 2000);
+}
+
+TEST(CaseId, NamesTheWrongWindowAndTheWrongPair) {
+  for (const char* bytes : {"8B", "8B.window0", "8B.window1025", "8B.windo5", "8B.window", "8B.ramp"}) {
+    EXPECT_THAT(message_for(fmt::format(
+                    "bandwidth/tutti.direct/shm/float/none/P2.processes/none/{}/out/private/isolated", bytes)),
+                AllOf(HasSubstr(bytes), HasSubstr("a window of 1 to 1024, such as '1048576B.window64'")));
+  }
+  EXPECT_THAT(message_for("pingpong/tutti.direct/shm/float/none/P2.processes/none/8B.window2/out/private/isolated"),
+              HasSubstr("bytes '8B.window2' must be a number of bytes"));
+  EXPECT_THAT(message_for("bandwidth/tutti.direct/shm/float/none/P2.processes/none/10B.window2/out/private/isolated"),
+              HasSubstr("'8B.window2' is the nearest"));
+  for (const char* pair : {"pair0-3", "pair1-1", "pair2-1", "pair0", "pair0-", "pair-1-2", "root0", "0-1"}) {
+    EXPECT_THAT(
+        message_for(fmt::format("pingpong/tutti.direct/shm/float/none/P3.processes/{}/8B/out/private/isolated", pair)),
+        AllOf(HasSubstr(pair), HasSubstr("'none', or two of 3 ranks, such as 'pair0-2'")));
+  }
+  EXPECT_THAT(message_for("pingpong/tutti.direct/shm/float/none/P1.processes/pair0-1/8B/out/private/isolated"),
+              HasSubstr("'none' for one rank"));
+  EXPECT_THAT(
+      message_for("message_rate/tutti.direct/shm/float/none/P4.processes/pair0-1/8B.window2/out/private/isolated"),
+      HasSubstr("must be 'none' for message_rate"));
+  EXPECT_THAT(message_for("bandwidth/tutti.direct/shm/float/none/P1.processes/none/8B.window2/out/private/isolated"),
+              HasSubstr("with 2 to 4096 ranks"));
 }
 
 TEST(CaseId, OfAVFormNamesItsCountsUnlessTheyAreEqual) {

@@ -190,7 +190,8 @@ TEST(Expand, APairThatIsNamedAndDoesNotExistIsAUsageError) {
   sweep.ops = {{Op::max}, false};
   const Status status = expand(sweep, only_integers_have_max).status();
   EXPECT_EQ(status.code(), Code::invalid_argument);
-  EXPECT_EQ(status.message(), "op 'max' does not exist for dtype 'float': allowed are sum prod min avg band bor bxor premul_sum");
+  EXPECT_EQ(status.message(),
+            "op 'max' does not exist for dtype 'float': allowed are sum prod min avg band bor bxor premul_sum");
   sweep.collectives = {Collective::broadcast};
   EXPECT_TRUE(expand(sweep, only_integers_have_max).is_ok()) << "nothing reduces, so the pair is never run";
 }
@@ -278,6 +279,52 @@ TEST(Expand, AFileThatFitsNowhereIsAUsageError) {
   sweep.counts = {file_of({1, 2, 3, 4})};
   EXPECT_THAT(expand(sweep).status().message(),
               HasSubstr("a file of 4 fits none of the rank counts: all_gather_v on 2 ranks needs 2"));
+}
+
+TEST(Expand, WindowsMultiplyWhatHasOneAndPairsWhatOnePairCanPlay) {
+  Sweep sweep = sweep_of({Collective::pingpong, Collective::message_rate, Collective::bandwidth, Collective::sendrecv});
+  sweep.sizes = {8};
+  sweep.ranks = {3};
+  sweep.windows = {1, 64};
+  sweep.pairs = {{Pairing{}, Pairing{.first = 0, .second = 2}}, false};
+  EXPECT_THAT(ids(expand(sweep).value()),
+              ElementsAre("pingpong/tutti.none/shm/float/none/P3.processes/none/8B/out/private/isolated",
+                          "pingpong/tutti.none/shm/float/none/P3.processes/pair0-2/8B/out/private/isolated",
+                          "message_rate/tutti.none/shm/float/none/P3.processes/none/8B.window1/out/private/isolated",
+                          "message_rate/tutti.none/shm/float/none/P3.processes/none/8B.window64/out/private/isolated",
+                          "bandwidth/tutti.none/shm/float/none/P3.processes/none/8B.window1/out/private/isolated",
+                          "bandwidth/tutti.none/shm/float/none/P3.processes/none/8B.window64/out/private/isolated",
+                          "bandwidth/tutti.none/shm/float/none/P3.processes/pair0-2/8B.window1/out/private/isolated",
+                          "bandwidth/tutti.none/shm/float/none/P3.processes/pair0-2/8B.window64/out/private/isolated",
+                          "sendrecv/tutti.none/shm/float/none/P3.processes/none/8B/out/private/isolated"));
+}
+
+TEST(Expand, AllPairsAreEveryTwoRanksOnce) {
+  Sweep sweep = sweep_of({Collective::pingpong});
+  sweep.sizes = {8};
+  sweep.ranks = {1, 4};
+  sweep.pairs = {{}, true};
+  std::vector<std::string> names;
+  for (const Cell& cell : expand(sweep).value().cells) names.push_back(pair_name(cell));
+  EXPECT_THAT(names, ElementsAre("0-1", "0-2", "0-3", "1-2", "1-3", "2-3"));
+}
+
+TEST(Expand, WhatNeedsAPairIsLeftOutWhereThereIsNoneAndAUsageErrorWhereThereIsNoneAnywhere) {
+  Sweep sweep = sweep_of({Collective::bandwidth});
+  sweep.ranks = {1, 2};
+  EXPECT_THAT(expand(sweep).value().left_out, ElementsAre(LeftOut{2, "bandwidth on 1 rank, which is no pair"}));
+  sweep.pairs = {{Pairing{.first = 0, .second = 1}}, false};
+  EXPECT_EQ(expand(sweep).value().cells.size(), 2);
+  sweep.pairs = {{Pairing{.first = 0, .second = 2}}, false};
+  EXPECT_THAT(expand(sweep).status().message(),
+              AllOf(HasSubstr("pair '0-2' fits none of the rank counts (1,2)"), HasSubstr("did you mean '0-1'?")));
+  sweep.ranks = {1};
+  sweep.pairs = Sweep().pairs;
+  EXPECT_THAT(expand(sweep).status().message(), AllOf(HasSubstr("bandwidth on 1 rank"), HasSubstr("'2'")));
+  sweep.collectives = {Collective::pingpong};
+  EXPECT_EQ(expand(sweep).value().cells.size(), 2) << "one rank plays alone";
+  sweep.pairs = {{}, true};
+  EXPECT_THAT(expand(sweep).status().message(), HasSubstr("did you mean 'neighbours'?"));
 }
 
 TEST(CasesOf, ReferencesHaveNoAlgorithmAndTheOwnBackendOneCaseEach) {

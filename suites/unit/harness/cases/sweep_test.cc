@@ -139,6 +139,23 @@ TEST(ParseRoots, NumbersAndAll) {
   EXPECT_THAT(mistake(parse_roots("-1"), "-1"), HasSubstr("allowed are 0 to 4095: did you mean '0'?"));
 }
 
+TEST(ParseWindows, AreNumbersUpToTheMost) {
+  EXPECT_THAT(parse_windows("64,1:3").value(), ElementsAre(64, 1, 2, 3));
+  EXPECT_THAT(mistake(parse_windows("0"), "0"), HasSubstr("allowed are 1 to 1024: did you mean '1'?"));
+  EXPECT_THAT(mistake(parse_windows("1025"), "1025"), HasSubstr("did you mean '1024'?"));
+}
+
+TEST(ParsePairs, AreNeighboursAllOrTwoRanksTheLowerFirst) {
+  EXPECT_THAT(parse_pairs("neighbours,0-3,0-3").value().values,
+              ElementsAre(Pairing{}, Pairing{.first = 0, .second = 3}));
+  EXPECT_FALSE(parse_pairs("0-3").value().is_all);
+  EXPECT_TRUE(parse_pairs("0-3,all").value().is_all);
+  EXPECT_THAT(mistake(parse_pairs("3-0"), "3-0"), HasSubstr("did you mean '0-3'?"));
+  EXPECT_THAT(mistake(parse_pairs("2-2"), "2-2"), HasSubstr("no pair with itself"));
+  EXPECT_THAT(mistake(parse_pairs("0:3"), "0:3"), HasSubstr("neighbours, all, and two ranks such as '0-1'"));
+  EXPECT_THAT(mistake(parse_pairs("0-4096"), "4096"), HasSubstr("allowed are 0 to 4095"));
+}
+
 TEST(ParseNames, ListsOfTheTablesOfImpl) {
   EXPECT_THAT(parse_collectives("broadcast,all_reduce,broadcast").value(),
               ElementsAre(Collective::broadcast, Collective::all_reduce));

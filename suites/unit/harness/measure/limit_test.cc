@@ -136,6 +136,7 @@ TEST(LimitShares, OfARootedCollectiveAreEverybodys) {
 TEST(LimitOf, IsNotThereWhereNothingMovesOrInputsAreOverwritten) {
   EXPECT_FALSE(limit_of(cell_of(Collective::barrier, 2, 0)));
   EXPECT_FALSE(limit_of(cell_of(Collective::pingpong, 2, 64)));
+  EXPECT_FALSE(limit_of(cell_of(Collective::bandwidth, 2, 64)));
   EXPECT_FALSE(limit_of(cell_of(Collective::all_to_all, 2, 64, true)));
   EXPECT_TRUE(limit_of(cell_of(Collective::all_to_all, 2, 64)));
   EXPECT_FALSE(limit_of(cell_of(Collective::exscan, 2, 64, true)));

@@ -32,7 +32,8 @@ TEST(JsonRow, IsOneLineWithEveryColumn) {
       R"("error_ulp":null,"error_ulp_mean":null,"same_on_ranks":"","same_on_repeats":"",)"
       R"("sync":"","invalid_share":null,"arrival_skew":null,"time_from_last":null,"last_rank":null,"buffer_sets":null,)"
       R"("overlap":null,"overlap_called":null,"overlap_calls":null,"time_pure":null,"time_computing":null,)"
-      R"("time_overlapped":null,"time_overlapped_called":null,"disturbed":"","machine":"","host":"","timestamp":""})");
+      R"("time_overlapped":null,"time_overlapped_called":null,"disturbed":"","machine":"","host":"","timestamp":"",)"
+      R"("window":null,"pair":"","message_rate":null})");
 }
 
 TEST(JsonRow, ReadsBackBitForBit) {

@@ -76,6 +76,25 @@ TEST(Launches, TheShareOfTheLimitIsTheirMedian) {
   EXPECT_DOUBLE_EQ(*launches.cells().at(0).at(0).limit_fraction, 0.25);
 }
 
+TEST(Launches, TheRateOfMessagesIsThatOfTheMedian) {
+  Case one;
+  one.collective = Collective::message_rate;
+  one.ranks = 2;
+  one.pairing.window = 64;
+  one.bytes = 8;
+  Launches launches({cell_of_case(case_id(one))});
+  for (const double median : {4.0, 1.0, 2.0}) {
+    Row row = row_of(one);
+    set_times(row, {.samples = 30, .median = median}, one.problem());
+    row.verdict = Verdict::ok;
+    launches.add(std::vector{row});
+  }
+  const Row joined = launches.cells().at(0).at(0);
+  EXPECT_EQ(joined.time_median, 2.0);
+  EXPECT_DOUBLE_EQ(joined.message_rate.value(), 32e6);
+  EXPECT_DOUBLE_EQ(joined.algbw.value(), 64 * 8 / 2e3);
+}
+
 TEST(Launches, SixHaveAnInterval) {
   const Row row = launches_of({1, 2, 3, 4, 5, 6}).cells().at(0).at(0);
   EXPECT_EQ(row.time_median, 3.5);

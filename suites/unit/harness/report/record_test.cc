@@ -111,6 +111,32 @@ TEST(Record, BandwidthsFollowFromTheMedian) {
   EXPECT_DOUBLE_EQ(row.busbw.value(), 15.0);
 }
 
+TEST(Record, OfAWindowHasTheBandwidthAndTheRateOfAllItsMessages) {
+  Case one;
+  one.collective = Collective::bibandwidth;
+  one.ranks = 5;
+  one.bytes = 1000;
+  one.pairing.window = 10;
+  Row row = row_of(one);
+  EXPECT_EQ(row.window, 10);
+  EXPECT_EQ(row.pair, "neighbours");
+  set_times(row, {.samples = 1, .median = 20.0}, one.problem());
+  EXPECT_DOUBLE_EQ(row.algbw.value(), 0.5);
+  EXPECT_DOUBLE_EQ(row.busbw.value(), 1.0) << "in both directions";
+  EXPECT_DOUBLE_EQ(row.message_rate.value(), 2e6) << "ten messages of two pairs in both directions in 20 us";
+  row.bytes = 0;
+  row.algbw = row.busbw = row.message_rate = {};
+  set_times(row, {.samples = 1, .median = 20.0}, one.problem());
+  EXPECT_FALSE(row.algbw || row.busbw);
+  EXPECT_DOUBLE_EQ(row.message_rate.value(), 2e6);
+  one.pairing.first = 1;
+  one.pairing.second = 4;
+  EXPECT_EQ(row_of(one).pair, "1-4");
+  one.collective = Collective::sendrecv;
+  EXPECT_EQ(row_of(one).pair, "");
+  EXPECT_FALSE(row_of(one).window);
+}
+
 TEST(Record, ABarrierHasTimesAndNoBandwidth) {
   Row row = row_of(Case{});
   set_times(row, {.samples = 1, .median = 0.5}, {.collective = Collective::barrier, .ranks = 2});

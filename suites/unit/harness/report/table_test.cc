@@ -86,6 +86,17 @@ TEST(Table, ABarrierHasNoBandwidth) {
   EXPECT_THAT(text, HasSubstr("0  tutti      dissemination    0.210   2.0       -       -  0.43        ok\n"));
 }
 
+TEST(Table, AWindowAndAPairAreInTheTitleAndAMessagesShareBelow) {
+  Table table;
+  Row row = timed(row_for(Collective::bandwidth, 8, "tutti", "channel"), 32);
+  row.window = 64;
+  row.pair = "0-1";
+  row.message_rate = 2e6;
+  const std::string text = table.cell(std::vector{row});
+  EXPECT_THAT(text, HasSubstr(", private buffers, window 64, pair 0-1, isolated\n"));
+  EXPECT_THAT(text, HasSubstr("#   tutti.channel: 2e+06 messages/s; 0.5 us each (time / 64)\n"));
+}
+
 TEST(Table, ARootIsPartOfTheTitle) {
   Table table;
   EXPECT_THAT(table.cell(std::vector{row_for(Collective::broadcast, 8, "tutti", "knomial")}),
