@@ -20,8 +20,6 @@ using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-bool is_appended(const Column& column) { return &column >= &columns()[kFirstColumns]; }
-
 /// Stores a JSON value in a field, by the field's type; false if the value is of another.
 struct SetFromJson {
   Row& row;

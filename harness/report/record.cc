@@ -197,6 +197,8 @@ std::span<const Verdict> all_verdicts() {
 
 std::span<const Column> columns() { return kColumns; }
 
+bool is_appended(const Column& column) { return &column >= &columns()[kFirstColumns]; }
+
 bool Column::is_text() const {
   return std::holds_alternative<std::string Row::*>(member) || std::holds_alternative<Verdict Row::*>(member);
 }

@@ -135,6 +135,8 @@ struct Column {
 [[nodiscard]] std::span<const Column> columns();
 /// The first so many are in every file that was ever written; those after them were appended one by one.
 inline constexpr std::size_t kFirstColumns = 31;
+/// Whether `column`, one of columns(), is none of those: an older row is without it.
+[[nodiscard]] bool is_appended(const Column& column);
 
 /// The field as text: numbers in the fewest digits that read back as the same value. Empty: not measured, which is also
 /// what a number that is not finite becomes.

@@ -33,10 +33,15 @@ Json object_of(Json properties, bool is_closed) {
   return object;
 }
 
+/// Rows without the columns that were appended later are older, and valid.
 Json row_schema() {
-  Json properties = Json::object();
-  for (const Column& column : columns()) properties[std::string(column.name)] = row_property(column);
-  return object_of(std::move(properties), true);
+  Json first = Json::object(), appended = Json::object();
+  for (const Column& column : columns()) {
+    (is_appended(column) ? appended : first)[std::string(column.name)] = row_property(column);
+  }
+  Json row = object_of(std::move(first), true);
+  row["properties"].update(appended);
+  return row;
 }
 
 Json map_of(const char* description, const char* type) {
