@@ -76,7 +76,8 @@ class CostComparison {
   [[nodiscard]] GateCosts told() const {
     GateCosts costs;
     if (compared_ > 0) {
-      costs.compared = fmt::format("{} of {}, {} of {}", kOfSteps, harness::counted(compared_, "cell"), kOfCalls, compared_calls_);
+      costs.compared =
+          fmt::format("{} of {}, {} of {}", kOfSteps, harness::counted(compared_, "cell"), kOfCalls, compared_calls_);
     }
     if (looked_at_ > 0) {
       costs.remarks.push_back(
