@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a sweep to the list of cells that are run, and from a cell to its cases.
 //
-// A cell's bytes are those really moved: a size is rounded down to whole elements, and a divided collective asked for
-// fewer than P elements runs one element per block. Sizes that become the same cell are merged. What does not apply to
-// a collective (a root, an op, a barrier's size) does not multiply its cells. What was asked for and cannot be is a
-// usage error where it fits nowhere, else it is left out and counted: nothing vanishes silently.
+// A cell's bytes are those really moved: a size is rounded down to whole elements, as many in every block, but a size
+// above 0 is at least one element, of a divided collective one per block. Sizes that become the same cell are merged.
+// What does not apply to a collective (a root, an op, a barrier's size) does not multiply its cells. What was asked for
+// and cannot be is a usage error where it fits nowhere, else it is left out and counted: nothing vanishes silently.
 #pragma once
 
 #include <cstdint>

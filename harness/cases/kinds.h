@@ -37,7 +37,8 @@ template <class Kind, std::size_t n>
   return names;
 }
 
-/// `what` says what it is a name of; see is_same_name for how it may be written. Errors: invalid_argument naming the text, the nearest right name and all names.
+/// `what` says what it is a name of; see is_same_name for how it may be written. Errors: invalid_argument naming the
+/// text, the nearest right name and all names.
 template <class Kind, std::size_t n>
 [[nodiscard]] Result<Kind> parse_kind(std::string_view what, std::string_view text, const Names<Kind, n>& names) {
   const auto* const row =

@@ -123,7 +123,7 @@ struct Origin {
 /// Bytes of the larger of one rank's input and output, of equal blocks: nccl-tests' `size`; of a window one message's.
 /// INT64_MAX where there are more.
 [[nodiscard]] std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t element_bytes);
-/// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element when divided.
+/// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element where bytes are.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);
 
 /// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast, reduce, sendrecv, scan, exscan and bandwidth,

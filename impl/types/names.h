@@ -24,14 +24,15 @@ inline constexpr std::size_t kMostShown = 200;  ///< bytes
 [[nodiscard]] bool is_alias(std::string_view name, std::string_view aliases);
 
 /// The nearest candidate, by the edit distance of what is_same_name compares (Damerau-Levenshtein, adjacent swaps count
-/// one); empty where none is near, which is within a third of the longer name. Of a long name the beginning is compared.
+/// one); empty where none is near, which is within a third of the longer name. Of a long name the beginning is
+/// compared.
 [[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 /// `: did you mean 'float'?`, or nothing where no candidate is near.
 [[nodiscard]] std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
-/// invalid_argument: `unknown <kind> 'flaot': did you mean 'float'? (one of: float int32 bfloat16)`; the question is left
-/// out where no candidate is near.
+/// invalid_argument: `unknown <kind> 'flaot': did you mean 'float'? (one of: float int32 bfloat16)`; the question is
+/// left out where no candidate is near.
 [[nodiscard]] Status unknown_name(std::string_view kind, std::string_view name,
                                   std::span<const std::string> candidates);
 

@@ -38,7 +38,8 @@ TEST(ParseBytes, SuffixesAreBinary) {
 }
 
 TEST(ParseBytes, AUnitMayBeWrittenInFullAndHaveAFraction) {
-  for (const char* text : {"8K", "8KB", "8KiB", "8kb", "8kib", "8192B"}) EXPECT_EQ(parse_bytes(text).value(), 8192) << text;
+  for (const char* text : {"8K", "8KB", "8KiB", "8kb", "8kib", "8192B"})
+    EXPECT_EQ(parse_bytes(text).value(), 8192) << text;
   EXPECT_EQ(parse_bytes("1.5K").value(), 1536);
   EXPECT_EQ(parse_bytes("0.5MiB").value(), 524288);
   EXPECT_EQ(parse_bytes("2.0").value(), 2);
@@ -46,7 +47,8 @@ TEST(ParseBytes, AUnitMayBeWrittenInFullAndHaveAFraction) {
 
 TEST(ParseBytes, RefusesWhatIsNotANumberOfBytes) {
   for (const char* text : {"0x", "8Q", "8Kx", "8iB", "8Ki", "8BB", "1.", "1.K", ".5K", "1.2.3K", "0.00000001T"}) {
-    EXPECT_THAT(mistake(parse_bytes(text), text), AllOf(HasSubstr("allowed: 4096, 64K"), Not(HasSubstr("did you mean"))));
+    EXPECT_THAT(mistake(parse_bytes(text), text),
+                AllOf(HasSubstr("allowed: 4096, 64K"), Not(HasSubstr("did you mean"))));
   }
   EXPECT_THAT(mistake(parse_bytes("1.3K"), "1.3K"), HasSubstr("not a whole number of bytes: did you mean '1331'?"));
   for (const char* text : {"", "K", "-8", "+8", " 8", "8 "}) mistake(parse_bytes(text), text);
