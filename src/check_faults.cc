@@ -10,6 +10,7 @@
 #include "harness/cases/expand.h"
 #include "harness/faults/trial.h"
 #include "harness/launch/launch.h"
+#include "harness/measure/memory.h"
 #include "harness/measure/session.h"
 #include "harness/report/counted.h"
 #include "src/check.h"
@@ -167,7 +168,7 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     spec.cells = fault_cells(sweep, options.has_dtypes, ranks, left_out);
     std::vector<std::vector<Case>> longest;
     for (const std::vector<Case>& cell : spec.cells) longest.push_back({harness::longest_draw(cell.front())});
-    spec.heap_bytes = harness::heap_bytes_for(longest);
+    spec.heap_bytes = harness::heap_bytes_for(longest, spec.cache, harness::memory_for(spec));
     cells += spec.cells.size();
     TrialMessages messages(spec, tally, unnamed);
     code = run_trials(spec, messages);

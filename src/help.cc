@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdlib>
 #include <memory>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include "harness/report/streams.h"
 
 namespace tutti::program {
 namespace {
@@ -32,7 +31,7 @@ constexpr std::array kGroups{
              " --no-limit --seed "},
     GroupRow{"How to verify", " --check --blind --accuracy "},
     GroupRow{"Where and how ranks run", " --ranks --ranks-as --bind --timeout "},
-    GroupRow{"Output", " --csv --json --samples --junit --summary --require "},
+    GroupRow{"Output", " --csv --json --samples --junit --summary --require --quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };
 
@@ -43,17 +42,8 @@ std::size_t group_of(const CLI::Option& option) {
   return row == kGroups.end() ? kGroups.size() - 1 : static_cast<std::size_t>(row - kGroups.begin());
 }
 
-/// Columns of the terminal: as COLUMNS says, else the terminal itself.
 std::size_t width_of_terminal() {
-  if (const char* const text = std::getenv("COLUMNS"); text != nullptr) {
-    const std::string_view view(text);
-    std::size_t columns = 0;
-    const auto [end, failure] = std::from_chars(view.data(), view.data() + view.size(), columns);
-    if (failure == std::errc() && end == view.data() + view.size()) return std::max(columns, kLeastWidth);
-  }
-  winsize size{};
-  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_known ? std::max<std::size_t>(size.ws_col, kLeastWidth) : kUsualWidth;
+  return std::max(harness::columns_of(STDOUT_FILENO).value_or(kUsualWidth), kLeastWidth);
 }
 
 /// A command that a shell reads back where it was wrapped.

@@ -9,7 +9,7 @@
 
 #include "harness/cases/lists.h"
 #include "harness/launch/launch.h"
-#include "harness/measure/limit.h"
+#include "harness/measure/memory.h"
 #include "harness/report/json.h"
 #include "harness/report/machine.h"
 #include "harness/report/origin.h"
@@ -176,11 +176,8 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     spec.ranks = cells.front().front().ranks;
     spec.cells = resolved(cells, spec.ranks_as);
     spec.cells_after = static_cast<int>(all - first - cells.size());
-    Cells with_limits = spec.cells;
-    if (spec.has_limit) {
-      for (std::vector<Case>& cell : with_limits) cell = harness::with_limit(std::move(cell), spec.cache);
-    }
-    spec.heap_bytes = harness::heap_bytes_for(with_limits, spec.cache);
+    spec.heap_bytes = harness::heap_bytes_for(spec.cells, spec.cache, harness::memory_for(spec),
+                                              harness::most_for_limits(spec));
     Messages messages(spec, listener,
                       {.first = first, .of = all, .launch = start++, .launches = static_cast<int>(jobs.size())});
     if (const int code = run_job(spec, messages); code != exit_ok) return code;

@@ -109,8 +109,8 @@ const std::array kOptions{
     Option{"--buffers", "LIST", "private", "private, or shared: memory that every rank of the node can address",
            TUTTI_SETS(parse_buffer_kinds, sweep.buffers)},
     Option{"--counts", "LIST", "equal",
-           "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, or a FILE of P counts (P x P for "
-           "all_to_all_v)",
+           "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, which share out --sizes; or, in its "
+           "place, a FILE of P counts of elements (P x P for all_to_all_v)",
            TUTTI_SETS(parse_counts_list, sweep.counts)},
     Option{"--window", "LIST", kUsualWindowText,
            "of bandwidth, bibandwidth and message_rate: messages in one operation, 1 to 1024; the time is the whole "
@@ -120,6 +120,9 @@ const std::array kOptions{
            "of pingpong, bandwidth and bibandwidth: neighbours (ranks 0 and 1, 2 and 3, ... at once), all (a row for "
            "every pair, the other ranks idle), or pairs such as 0-1,0-3",
            TUTTI_SETS(parse_pairs, sweep.pairs)},
+    Option{"--counts-unit", "UNIT", "elements",
+           "what the numbers of --counts FILE are: elements, or bytes, each a multiple of an element",
+           TUTTI_SETS(parse_counts_unit, sweep.counts_unit)},
     Option{"--cadence", "KIND", "isolated",
            "isolated: ranks synchronise before every sample; streaming: a sample is a loop of operations",
            TUTTI_SETS(parse_cadence, sweep.cadence)},
@@ -148,8 +151,14 @@ const std::array kOptions{
            [](Settings& settings, std::string_view text, const Surroundings&) {
              return store(parse_number(text, "a number of calls while computing", 1, 10'000), settings.overlap_calls);
            }},
-    Option{"--budget", "TIME", "", "time for the whole sweep: 30s, 4m (default: at most 3s a cell)",
+    Option{"--budget", "TIME", "", "time for the whole sweep: 30s, 4m; cells that cannot be begun in it are skipped (default: at most 3s a cell)",
            TUTTI_SETS(parse_duration, sweep.budget)},
+    Option{"--iterations", "N", "",
+           "so many samples of each row, settled or not, and without --budget as long as that takes (default: until the "
+           "interval is narrow)",
+           [](Settings& settings, std::string_view text, const Surroundings&) {
+             return store(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), settings.iterations);
+           }},
     Option{"--timeout", "TIME", "60s", "deadline of an operation; then the late rank is named",
            TUTTI_SETS(parse_duration, sweep.timeout)},
     Option{"--launches", "N", "1", "times that everything is started afresh, cells in another seeded order each time",
@@ -304,6 +313,24 @@ Status check_beside_case(const harness::Case& one, const std::map<std::string, s
   return {};
 }
 
+/// A file's counts are lengths themselves: nothing shares out --sizes. Errors: invalid_argument.
+Status check_counts(const harness::Sweep& sweep, const std::map<std::string, std::string>& texts) {
+  const auto is_given = [&](const char* name) {
+    const auto text = texts.find(name);
+    return text != texts.end() && !text->second.empty();
+  };
+  const auto is_file = [](const harness::Counts& counts) { return counts.pattern == harness::Pattern::file; };
+  if (is_given("--counts-unit") && std::ranges::none_of(sweep.counts, is_file)) {
+    return error(Code::invalid_argument, "--counts-unit: has no meaning without --counts FILE; leave it out");
+  }
+  if (!is_given("--sizes") || !std::ranges::all_of(sweep.counts, is_file)) return {};
+  if (!std::ranges::all_of(sweep.collectives, has_counts)) return {};
+  return error(Code::invalid_argument,
+               "--sizes: has no meaning with --counts {}, whose numbers are the lengths of the blocks; leave one of the "
+               "two out",
+               texts.at("--counts"));
+}
+
 /// What was asked for and has no meaning beside the rest. Errors: invalid_argument.
 Status check_meaning(const Settings& settings, const std::map<std::string, std::string>& texts) {
   harness::Sweep sweep = settings.sweep;
@@ -315,6 +342,7 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
     sweep.ranks_as = one.ranks_as;
   }
   TUTTI_RETURN_IF_ERROR(check_collectives(sweep.collectives, texts));
+  TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
   TUTTI_RETURN_IF_ERROR(check_overlap(settings, sweep));
   return check_state(settings, sweep);
 }
@@ -353,6 +381,9 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
                    "shows below each row the error of float reductions, in ulp, and whether all ranks and repetitions "
                    "had the same bits; JSON and CSV always have them");
   command.add_flag("--quiet", is_quiet_, "no table and no progress: errors, the files and the exit code");
+  command.add_flag("--over-ranks", shows_ranks_,
+                   "shows below each row what the fastest rank took, the mean over the ranks and the slowest, medians of "
+                   "the samples; JSON and CSV have them then too");
   command.add_flag("--no-limit", without_limit_, "does not measure the machine's own limit beside each cell");
 }
 
@@ -398,6 +429,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
   settings.has_limit = !without_limit_;
   settings.shows_accuracy = shows_accuracy_;
   settings.is_quiet = is_quiet_;
+  settings.shows_ranks = shows_ranks_;
   settings.sweep.collectives = {otherwise_.begin(), otherwise_.end()};
   if (!collectives_.empty()) {
     const std::string collectives = fmt::format("{}", fmt::join(collectives_, ","));

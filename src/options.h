@@ -38,6 +38,8 @@ struct Settings {
   bool has_limit = true;
   bool shows_accuracy = false;
   bool is_quiet = false;
+  bool shows_ranks = false;
+  std::int64_t iterations = 0;  ///< 0: until the interval is narrow
   harness::Checking checking = harness::Checking::sample;
   harness::Values values = harness::Values::exact;
   harness::CacheState cache = harness::CacheState::hot;
@@ -96,6 +98,7 @@ class SweepOptions {
   bool without_limit_ = false;
   bool shows_accuracy_ = false;
   bool is_quiet_ = false;
+  bool shows_ranks_ = false;
 };
 
 }  // namespace tutti::program

@@ -218,6 +218,9 @@ Result<harness::Expansion> expand(Settings& settings) {
     return harness::expand(sweep);
   }
   TUTTI_ASSIGN_OR_RETURN(Case one, harness::parse_case_id(settings.case_id));
+  for (harness::Counts& counts : settings.sweep.counts) {
+    TUTTI_ASSIGN_OR_RETURN(counts, in_elements(counts, settings.sweep.counts_unit, one.dtype));
+  }
   TUTTI_RETURN_IF_ERROR(complete_counts(one, settings.sweep.counts));
   settings.sweep.backends = {one.backend};
   settings.sweep.algorithms = {one.algorithm};
@@ -261,6 +264,8 @@ int run(const SweepOptions& options) {
   request.spec.sync = settings.sync;
   request.spec.skew = settings.skew;
   request.spec.overlap_calls = settings.overlap_calls;
+  request.spec.iterations = settings.iterations;
+  request.spec.tells_ranks = settings.shows_ranks;
   request.spec.backend_directories = backend_directories();
   request.spec.slow_down = settings.slow_down;
   for (const std::string& system : sweep.backends) {

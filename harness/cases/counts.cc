@@ -19,6 +19,7 @@ namespace {
 constexpr std::array kPatterns{Named{Pattern::equal, "equal"}, Named{Pattern::ramp, "ramp"},
                                Named{Pattern::one_heavy, "one-heavy"}, Named{Pattern::zeros, "zeros"},
                                Named{Pattern::random, "random"}};
+constexpr std::array kUnits{Named{CountsUnit::elements, "elements"}, Named{CountsUnit::bytes, "bytes"}};
 constexpr std::string_view kFilePrefix = "file-";
 constexpr std::size_t kHashDigits = 8;
 
@@ -106,6 +107,22 @@ Result<Counts> counts_of_name(std::string_view name) {
                        name.substr(kFilePrefix.size()).find_first_not_of("0123456789abcdef") == name.npos;
   if (is_file) return Counts{.pattern = Pattern::file, .name = std::string(name), .numbers = {}};
   return pattern.status();
+}
+
+Result<CountsUnit> parse_counts_unit(std::string_view name) { return parse_kind("counts-unit", name, kUnits); }
+
+Result<Counts> in_elements(Counts counts, CountsUnit unit, Dtype dtype) {
+  if (unit == CountsUnit::elements || counts.pattern != Pattern::file) return counts;
+  const auto element = static_cast<Count>(size_of(dtype));
+  for (Count& number : counts.numbers) {
+    if (number % element != 0) {
+      return error(Code::invalid_argument, "counts: {} bytes are no multiple of the {} of a {}: did you mean '{}'?",
+                   number, element, to_string(dtype), (number + element / 2) / element * element);
+    }
+    number /= element;
+  }
+  counts.name = counts_name_of(counts.numbers);
+  return counts;
 }
 
 bool fits(const Counts& counts, const Problem& problem) {

@@ -16,6 +16,7 @@
 
 #include "impl/collective/blocks.h"
 #include "impl/collective/collective.h"
+#include "impl/types/dtype.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness {
@@ -37,6 +38,10 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 
+/// What the numbers of a file are.
+enum class CountsUnit : std::uint8_t { elements, bytes };
+[[nodiscard]] Result<CountsUnit> parse_counts_unit(std::string_view name);
+
 inline constexpr Count kMostCount = Count{1} << 38U;  ///< of one block in a file
 
 /// The name of a pattern, or a file of numbers between blanks. Errors: invalid_argument: a file that cannot be read,
@@ -47,6 +52,9 @@ inline constexpr Count kMostCount = Count{1} << 38U;  ///< of one block in a fil
 /// The name in an id: of a pattern, or of a file whose numbers are then not known.
 /// Errors: invalid_argument naming the nearest right one.
 [[nodiscard]] Result<Counts> counts_of_name(std::string_view name);
+/// Counts of a file in elements of `dtype`, named by these; patterns as they are. Errors: invalid_argument: bytes that
+/// are no multiple of an element.
+[[nodiscard]] Result<Counts> in_elements(Counts counts, CountsUnit unit, Dtype dtype);
 /// Whether a file's numbers are as many as the problem needs: P, or P x P for all_to_all_v.
 [[nodiscard]] bool fits(const Counts& counts, const Problem& problem);
 

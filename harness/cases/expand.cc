@@ -76,7 +76,11 @@ Status check_counts(const Sweep& sweep) {
   }
   for (const Counts& counts : sweep.counts) {
     const auto fits_here = [&](const Problem& problem) { return fits(counts, problem); };
-    if (problems.empty() || std::ranges::any_of(problems, fits_here)) continue;
+    if (problems.empty()) continue;
+    for (const Dtype dtype : sweep.dtypes.values) {
+      if (!sweep.dtypes.is_all) TUTTI_RETURN_IF_ERROR(in_elements(counts, sweep.counts_unit, dtype).status());
+    }
+    if (std::ranges::any_of(problems, fits_here)) continue;
     return error(Code::invalid_argument, "counts: a file of {} fits none of the rank counts: {}", counts.numbers.size(),
                  needs_of(problems.back()));
   }
@@ -175,7 +179,12 @@ class Expander {
   /// A file's counts are not scaled: they are one cell, whatever the sizes.
   void expand_counts() {
     for (const Counts& counts : has_counts(cell_.collective) ? sweep_.counts : std::vector{Counts()}) {
-      cell_.counts = counts;
+      const Result<Counts> mine = in_elements(counts, sweep_.counts_unit, cell_.dtype);
+      if (!mine.is_ok()) {
+        leave_out(expansion_.left_out, std::string(mine.status().message()));
+        continue;
+      }
+      cell_.counts = mine.value();
       if (counts.pattern == Pattern::file) {
         finish(0);
       } else {

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/doctor/memory.h"
+
 namespace tutti::harness {
 namespace {
 
@@ -123,7 +125,6 @@ void read_limits(Condition& condition, const Tree& tree) {
     std::istringstream max(tree.text(folder + "/cpu.max"));
     double quota = 0, period = 0;
     if (max >> quota >> period && period > 0) keep_least(condition.quota_cores, quota / period);
-    if (const auto limit = tree.number(folder + "/memory.max")) keep_least(condition.memory_limit, *limit);
   }
   for (const std::string& folder : cgroup_folders(tree, "cpu", "sys/fs/cgroup/cpu")) {
     const auto quota = tree.number(folder + "/cpu.cfs_quota_us");
@@ -132,11 +133,7 @@ void read_limits(Condition& condition, const Tree& tree) {
       keep_least(condition.quota_cores, static_cast<double>(*quota) / static_cast<double>(*period));
     }
   }
-  for (const std::string& folder : cgroup_folders(tree, "memory", "sys/fs/cgroup/memory")) {
-    const auto limit = tree.number(folder + "/memory.limit_in_bytes");
-    constexpr std::int64_t kNone = std::int64_t{1} << 60;  // what "no limit" looks like there
-    if (limit && *limit < kNone) keep_least(condition.memory_limit, *limit);
-  }
+  for (const CgroupMemory& one : cgroup_memory(tree)) keep_least(condition.memory_limit, one.limit);
 }
 
 void read_memory(Condition& condition, const Tree& tree) {

@@ -33,16 +33,25 @@ struct SelfPortrait {
   std::string arguments = {};
   std::string hostname = {};
   std::vector<int> cores = {};  ///< that it may use
+  MemoryLeft memory = {};
 };
 std::string to_json(const SelfPortrait& one) {
-  return nlohmann::json{{"arguments", one.arguments}, {"hostname", one.hostname}, {"cores", one.cores}}.dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json{{"arguments", one.arguments},
+                        {"hostname", one.hostname},
+                        {"cores", one.cores},
+                        {"memory_left", one.memory.bytes},
+                        {"memory_limit", one.memory.of},
+                        {"memory_is_of_cgroup", one.memory.is_of_cgroup}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 Result<SelfPortrait> portrait_from_json(std::string_view text) {
   const auto read = [](const nlohmann::json& json) -> Result<SelfPortrait> {
     return SelfPortrait{.arguments = json.value("arguments", ""),
                         .hostname = json.value("hostname", ""),
-                        .cores = json.value("cores", std::vector<int>())};
+                        .cores = json.value("cores", std::vector<int>()),
+                        .memory = {.bytes = json.value("memory_left", MemoryLeft().bytes),
+                                   .of = json.value("memory_limit", std::int64_t{0}),
+                                   .is_of_cgroup = json.value("memory_is_of_cgroup", false)}};
   };
   return read_json(Code::mismatch, "what it says of itself", text, read);
 }
@@ -91,14 +100,20 @@ Status JoinedJob::introduce(const std::vector<Introduction>& all) {
       return error(Code::mismatch, "rank {} (pid {}) was started with '{}', rank 0 with '{}'", i, all[i].pid,
                    shown(one.arguments), shown(here.arguments));
     }
-    participants_.push_back({.pid = all[i].pid, .hostname = std::move(one.hostname), .cores = std::move(one.cores)});
+    participants_.push_back({.pid = all[i].pid,
+                             .hostname = std::move(one.hostname),
+                             .cores = std::move(one.cores),
+                             .memory = one.memory});
   }
   return {};
 }
 
 Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
   std::unique_ptr<JoinedJob> job(new JoinedJob(request));
-  const std::string text = to_json({.arguments = request.arguments, .hostname = hostname(), .cores = allowed_cores()});
+  const std::string text = to_json({.arguments = request.arguments,
+                                    .hostname = hostname(),
+                                    .cores = allowed_cores(),
+                                    .memory = harness::memory_left()});
   const std::size_t bytes = job->memory_bytes();
   TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of_joining(request.world.processes, request.ranks_here)));
   job->starter_ = Starter::of_this_process();
@@ -108,6 +123,7 @@ Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
   } else {
     const auto agree = [&](std::span<const Introduction> all) -> Result<std::size_t> {
       TUTTI_RETURN_IF_ERROR(job->introduce({all.begin(), all.end()}));
+      TUTTI_RETURN_IF_ERROR(check_room("tutti-job", bytes));
       return bytes;
     };
     TUTTI_ASSIGN_OR_RETURN(
@@ -131,6 +147,10 @@ std::vector<int> JoinedJob::cores() const {
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
+}
+
+MemoryLeft JoinedJob::memory_left() const {
+  return std::ranges::min_element(participants_, {}, [](const Participant& one) { return one.memory.bytes; })->memory;
 }
 
 bool JoinedJob::shares_cores() const {

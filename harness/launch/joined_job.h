@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/launch/board.h"
+#include "harness/doctor/memory.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/starter.h"
 #include "harness/launch/watch.h"
@@ -36,6 +37,7 @@ struct Participant {
   pid_t pid = 0;
   std::string hostname = {};
   std::vector<int> cores = {};  ///< that it may use
+  MemoryLeft memory = {};       ///< before the meeting
 };
 
 class JoinedJob {
@@ -58,6 +60,8 @@ class JoinedJob {
   /// All cores that the processes may use, rising; and whether each may use all of them.
   [[nodiscard]] std::vector<int> cores() const;
   [[nodiscard]] bool shares_cores() const;
+  /// What the process has that has least left: the same in all of them, which may share one control group.
+  [[nodiscard]] MemoryLeft memory_left() const;
 
   struct Watch {
     CaseName case_name;

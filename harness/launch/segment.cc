@@ -7,42 +7,24 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <utility>
 
+#include "harness/doctor/memory.h"
 #include "impl/transports/shm/domain.h"
 
 namespace tutti::harness {
-namespace {
 
-std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  return file >> value ? value : otherwise;  // "max" is no number
+Status check_room(const std::string& name, std::size_t bytes) {
+  const MemoryLeft left = memory_left();
+  if (bytes <= static_cast<std::uint64_t>(left.bytes)) return {};
+  return error(Code::resource, "shared memory '{}' needs {} bytes; {} bytes are available: {}", name, bytes, left.bytes,
+               left.text());
 }
-
-std::uint64_t bytes_available() {
-  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t available = kUnknown;
-  std::ifstream meminfo("/proc/meminfo");
-  std::string key;
-  for (std::uint64_t kilobytes = 0; meminfo >> key >> kilobytes; meminfo.ignore(256, '\n')) {
-    if (key == "MemAvailable:") available = kilobytes * 1024;
-  }
-  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max", kUnknown);
-  const std::uint64_t used = number_in("/sys/fs/cgroup/memory.current", 0);
-  return limit == kUnknown ? available : std::min(available, limit - std::min(limit, used));
-}
-
-}  // namespace
 
 Result<Descriptor> make_segment(const std::string& name, std::size_t bytes) {
-  if (const std::uint64_t available = bytes_available(); bytes > available) {
-    return error(Code::resource, "shared memory '{}' needs {} bytes; {} bytes are available", name, bytes, available);
-  }
+  TUTTI_RETURN_IF_ERROR(check_room(name, bytes));
   TUTTI_ASSIGN_OR_RETURN(const int memory, shm::create_memory(name, bytes));
   return Descriptor(memory);
 }

@@ -15,6 +15,8 @@ namespace tutti::harness {
 /// What shared memory is laid out in.
 inline constexpr std::size_t kPageBytes = 4096;
 
+/// Whether so much can be allocated on this machine and in this control group. Errors: resource with the numbers.
+[[nodiscard]] Status check_room(const std::string& name, std::size_t bytes);
 /// `bytes` zeroed bytes, allocated in full, whose size cannot change. Errors: resource with the numbers.
 [[nodiscard]] Result<Descriptor> make_segment(const std::string& name, std::size_t bytes);
 /// A segment that holds `text`.

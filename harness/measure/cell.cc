@@ -19,6 +19,7 @@ namespace tutti::harness {
 namespace {
 
 constexpr std::int64_t kMostTaken = 4 * kMostSamples;  ///< those that do not count too, all of which are kept
+constexpr std::int64_t kTakenForOne = 4;               ///< the same with --iterations, for each of them
 constexpr int kTriesInVain = 8;
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
@@ -55,8 +56,15 @@ struct Series {
   bool is_settled = false;
 };
 
-Series series_for(const Case& one) {
+/// Where the number of samples is given, they are of several blocks too.
+int most_in_a_block(const CellOptions& options) {
+  if (options.iterations == 0) return kMostSamplesPerBlock;
+  return static_cast<int>(std::clamp<std::int64_t>(options.iterations / kLeastBlocks, 1, kMostSamplesPerBlock));
+}
+
+Series series_for(const Case& one, const CellOptions& options) {
   Series series;
+  series.samples_per_block = most_in_a_block(options);
   series.is_tuned = one.cadence != Cadence::streaming;
   series.operations = series.is_tuned ? 1 : kFirstLoop;
   return series;
@@ -90,8 +98,11 @@ std::int64_t taken(const Series& series) {
 
 /// Whether there are samples enough, or too many; decided where it is time to look.
 bool is_done(Series& series, const CellOptions& options) {
-  if (std::ssize(series.blocks) < kLeastBlocks) return false;
   const std::int64_t samples = std::ssize(times_of(series, options));
+  if (options.iterations > 0) {
+    return samples >= options.iterations || taken(series) >= kTakenForOne * options.iterations + kMostSamplesPerBlock;
+  }
+  if (std::ssize(series.blocks) < kLeastBlocks) return false;
   if (samples >= series.look) {
     series.is_settled = is_settled(summary_of(series, options));
     series.look = next_look(samples);
@@ -161,6 +172,30 @@ void set_arrivals(Row& row, const Series& series, const CellOptions& options) {
   row.reason = fmt::format("no time: to each of {} samples a rank came late", taken(series));
 }
 
+/// What the ranks of a sample took: the fastest, all in the mean, and the slowest.
+void set_ranks(Row& row, const Series& series) {
+  const auto each_rank = of_each(series, &Sample::rank_us);
+  std::vector<double> least, mean, most;
+  for (const std::vector<double>& ranks : each_rank) {
+    least.push_back(std::ranges::min(ranks));
+    mean.push_back(std::accumulate(ranks.begin(), ranks.end(), 0.0) / static_cast<double>(ranks.size()));
+    most.push_back(std::ranges::max(ranks));
+  }
+  row.rank_time_min = median_if_any(std::move(least));
+  row.rank_time_mean = median_if_any(std::move(mean));
+  row.rank_time_max = median_if_any(std::move(most));
+}
+
+/// That a row has fewer samples than were asked for.
+void mark_fewer(Row& row, const Series& series, const CellOptions& options) {
+  if (row.samples >= options.iterations) return;
+  add_mark(row, kFewerIterations);
+  if (!row.reason.empty()) return;
+  const bool is_late = taken(series) >= kTakenForOne * options.iterations;
+  row.reason = fmt::format("{} of {} iterations: {}", row.samples, options.iterations,
+                           is_late ? "to the others a rank came late" : "there was no time for more");
+}
+
 /// What was verified, and how often where that was chosen.
 std::string checked_on(const Variant& variant, Checking checking) {
   const std::string often = checking == Checking::sample ? "" : fmt::format("{} ", to_string(checking));
@@ -193,6 +228,8 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   } else {
     row.checked_on = checked_on(variant, options.checking);
   }
+  if (options.tells_ranks) set_ranks(row, series);
+  mark_fewer(row, series, options);
   return row;
 }
 
@@ -273,7 +310,11 @@ double typical_time(const BlockResult& result, const CellOptions& options) {
 Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time, const CellOptions& options) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
-    const int samples = source.samples(series.samples_per_block);
+    int samples = source.samples(series.samples_per_block);
+    if (options.iterations > 0) {
+      const std::int64_t missing = options.iterations - std::ssize(times_of(series, options));
+      samples = static_cast<int>(std::clamp<std::int64_t>(missing, 1, samples));
+    }
     TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(host, variant,
                                                          {.salt = source.salt + 1,
                                                           .samples = samples,
@@ -298,8 +339,9 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
     if (!block.counts) continue;
     block.counts = !tune(series, each, !is_last);  // loops of one length only
     if (!block.counts) continue;
+    const int most = most_in_a_block(options);
     series.samples_per_block = std::clamp(static_cast<int>(kBlockUs / (each * series.operations)),
-                                          kLeastSamplesPerBlock, kMostSamplesPerBlock);
+                                          std::min(kLeastSamplesPerBlock, most), most);
     return {};
   }
   return {};
@@ -364,8 +406,11 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
     if (!is_first && now_ns >= end_ns) return {};
     const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
     const std::size_t i = order[block % count];
-    TUTTI_RETURN_IF_ERROR(
-        add_block(host, variants[i], all[i], source, {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, options));
+    const bool has_enough = options.iterations > 0 && is_done(all[i], options);
+    if (!has_enough) {
+      TUTTI_RETURN_IF_ERROR(
+          add_block(host, variants[i], all[i], source, {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, options));
+    }
     if (block % count == count - 1) std::reverse(order.begin(), order.end());
   }
 }
@@ -424,7 +469,7 @@ Status try_again(Host& host, std::vector<Variant>& variants, std::vector<Series>
 
 Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options) {
   std::vector<Series> all;
-  for (const Variant& variant : variants) all.push_back(series_for(variant.instance()));
+  for (const Variant& variant : variants) all.push_back(series_for(variant.instance(), options));
   Source source{.random = std::mt19937_64(options.seed), .salt = options.seed << 32U};
   TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, source, options));
   TUTTI_RETURN_IF_ERROR(try_again(host, variants, all, source, options));
@@ -434,7 +479,7 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   }
   const std::size_t systems = variants.size() - (options.has_limit ? 1 : 0);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Precision> precisions, measure_precisions(host, variants, systems, options));
-  count_one_state(all);
+  if (options.iterations == 0) count_one_state(all);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapResult> overlaps, add_overlap(host, variants, all, options));
   std::vector<Row> rows;
   if (host.index() != 0) return rows;

@@ -41,6 +41,10 @@ struct CellOptions {
   int overlap_calls = 0;            ///< above 0: overlap is measured too, in half of the time (overlap.h)
   bool has_limit =
       false;  ///< the last variant is the cell's limit (limit.h): it has no row, the others have their share
+  /// Above 0: so many samples of each variant, settled or not and in whatever state the machine is, or as many as there
+  /// is time for.
+  std::int64_t iterations = 0;
+  bool tells_ranks = false;  ///< rows say what the fastest rank, the mean one and the slowest took
   /// Gets all samples of a case, on host 0; may be empty.
   std::function<Status(const Case& one, std::span<const Sample> samples)> on_samples = {};
 };

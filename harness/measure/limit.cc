@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "harness/measure/block.h"
-#include "harness/measure/session.h"
 #include "harness/verify/oracle.h"
 
 namespace tutti::harness {
@@ -128,12 +127,9 @@ std::optional<Case> limit_of(const Cell& cell) {
   return one;
 }
 
-std::vector<Case> with_limit(std::vector<Case> cell, CacheState cache) {
-  const auto limit = limit_of(cell.front());
-  if (!limit) return cell;
-  std::vector<Case> both = cell;
-  both.push_back(*limit);
-  return fits_memory(both, cache).is_ok() ? both : cell;
+std::vector<Case> with_limit(std::vector<Case> cell) {
+  if (auto limit = limit_of(cell.front())) cell.push_back(std::move(*limit));
+  return cell;
 }
 
 /// Each rank's share with its addresses, once the hosts are connected.
@@ -251,13 +247,12 @@ Status LimitBackend::connect(Host& host) {
 
 Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
                                           std::int64_t end_ns) {
-  const std::vector<Case> both =
-      with_limit({like.instance}, like.rotation.sets > 1 ? CacheState::rotate : CacheState::hot);
-  if (both.size() == 1) return std::optional<Variant>();
+  const std::optional<Case> limit = limit_of(like.instance);
+  if (!limit) return std::optional<Variant>();
   backend.forget();
   Result<Variant> variant = Variant::create(host, {.backend = backend,
                                                    .memory = like.memory,
-                                                   .instance = both.back(),
+                                                   .instance = *limit,
                                                    .seed = like.seed,
                                                    .rotation = like.rotation,
                                                    .filler = like.filler,

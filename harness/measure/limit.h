@@ -49,8 +49,8 @@ struct Movement {
 /// (pingpong and whatever has a window), or what is read is overwritten meanwhile (all_to_all, sendrecv and exscan in
 /// place).
 [[nodiscard]] std::optional<Case> limit_of(const Cell& cell);
-/// `cell` and its limit, where it has one and the machine has memory for both.
-[[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell, CacheState cache = CacheState::hot);
+/// `cell` and its limit, where it has one.
+[[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell);
 
 class LimitBackend final : public Backend {
  public:

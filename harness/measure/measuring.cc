@@ -16,6 +16,9 @@ namespace {
 constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
 constexpr std::int64_t kTrialShare = 16;  ///< one part in so many of a cell's time is for the trial of its limit
 constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
+constexpr std::chrono::nanoseconds kMostLimitTime = std::chrono::minutes(1);  ///< as if the cell had no more
+/// Of a cell that ends when it has its --iterations, without a budget.
+constexpr std::chrono::nanoseconds kNoEnd = std::chrono::hours(24 * 365);
 
 /// The cores that a host may run on, as they are exchanged.
 struct BoundTo {
@@ -47,7 +50,7 @@ nlohmann::json description_of(const Backend& backend) {
 }  // namespace
 
 Measuring::Measuring(const SessionSpec& spec, const Place& place)
-    : spec_(spec), host_(place.host), domain_(place.domain), systems_(place.systems), send_(place.send) {
+    : spec_(spec), host_(place.host), domain_(place.domain), systems_(place.systems), send_(place.send), pace_(spec.end_ns) {
   if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
 }
 
@@ -80,11 +83,22 @@ Status Measuring::report_facts() {
   return report("facts", facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std::size_t index) {
+Status Measuring::begin_cell(std::size_t index, double bytes, Status& refusal) {
+  if (spec_.end_ns == 0) return {};
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host_.agree(monotonic_ns()));
+  pace_.end(now_ns);
+  const Cell& cell = spec_.cells[index].front();
+  const bool is_first = index == 0 && spec_.launch == 1;  // a budget that the start has used up gives one cell
+  if (!is_first) refusal = pace_.may_begin(cell, bytes, now_ns);
+  if (refusal.is_ok()) pace_.begin(cell, bytes, time_ns(index), now_ns);
+  return {};
+}
+
+Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std::size_t index, bool has_limit) {
   const std::int64_t most_ns = time_ns(index);
   std::optional<Variant> limit;
-  if (limit_) {
-    TUTTI_ASSIGN_OR_RETURN(limit, limit_beside(variants.front(), index, most_ns));
+  if (limit_ && has_limit) {
+    TUTTI_ASSIGN_OR_RETURN(limit, limit_beside(variants.front(), index, std::min(most_ns, kMostLimitTime.count())));
   }
   const CellOptions options = cell_options(index, limit.has_value(), most_ns);
   if (limit) variants.push_back(std::move(*limit));
@@ -96,7 +110,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
 }
 
 std::int64_t Measuring::time_ns(std::size_t index) const {
-  if (spec_.end_ns == 0) return kCellTime.count();
+  if (spec_.end_ns == 0) return (spec_.iterations > 0 ? kNoEnd : kCellTime).count();
   const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + spec_.cells_after;
   return std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
 }
@@ -127,7 +141,9 @@ CellOptions Measuring::cell_options(std::size_t index, bool has_limit, std::int6
                       .barrier_of = [this](const Case& one) { return barriers_.find(one.backend); },
                       .skew = spec_.skew,
                       .overlap_calls = spec_.overlap_calls,
-                      .has_limit = has_limit};
+                      .has_limit = has_limit,
+                      .iterations = spec_.iterations,
+                      .tells_ranks = spec_.tells_ranks};
   if (spec_.tells_samples) {
     options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
       return report_samples(one, samples);

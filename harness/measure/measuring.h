@@ -13,6 +13,7 @@
 #include "harness/measure/cell.h"
 #include "harness/measure/clock.h"
 #include "harness/measure/limit.h"
+#include "harness/measure/pace.h"
 #include "harness/measure/session.h"
 #include "harness/measure/systems.h"
 
@@ -34,8 +35,12 @@ class Measuring {
   Status begin();
   /// That samples of this backend can start. Errors: unavailable with the reason.
   [[nodiscard]] Status has_start(const std::string& backend) const { return barriers_.has_start(backend); }
-  /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. Errors: as begin.
-  [[nodiscard]] Result<std::vector<Row>> measure(std::vector<Variant>& variants, std::size_t index);
+  /// Before the memory of cell `index`, whose buffers are so many bytes, is touched. `refusal`: that it cannot be begun
+  /// in what is left of the budget. Errors: those of the host.
+  Status begin_cell(std::size_t index, double bytes, Status& refusal);
+  /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. `has_limit`: there is memory
+  /// for its limit. Errors: as begin.
+  [[nodiscard]] Result<std::vector<Row>> measure(std::vector<Variant>& variants, std::size_t index, bool has_limit);
 
  private:
   Status report(std::string_view type, std::string_view text) {
@@ -61,6 +66,7 @@ class Measuring {
   std::vector<int> cores_of_ranks_;          ///< of all hosts together
   std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;
+  Pace pace_;
 };
 
 }  // namespace tutti::harness

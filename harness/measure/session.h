@@ -42,6 +42,8 @@ struct SessionSpec {
   std::int64_t operations = 0;                        ///< of a soak, which has no cells
   int launch = 1;                                     ///< which start of the ranks this is
   bool tells_samples = false;                         ///< measuring: every sample is reported
+  std::int64_t iterations = 0;                        ///< measuring: above 0, so many samples of each case, settled or not
+  bool tells_ranks = false;                           ///< measuring: rows say what the fastest and the slowest rank took
   Checking checking = Checking::sample;               ///< measuring: which results are verified
   Values values = Values::exact;                      ///< measuring and checking: what inputs are made of
   CacheState cache = CacheState::hot;                 ///< measuring: where the buffers are at the start of a call
@@ -77,12 +79,6 @@ struct SessionSpec {
 /// Cores that the ranks of a job use together: what `auto` chooses by, the same in the launcher and in all ranks. Not
 /// for a thread that is pinned.
 [[nodiscard]] int cores_together(RanksAs ranks_as);
-/// Whether the machine has memory for the buffers of a cell: a function of the cell and the machine, so the launcher
-/// and all ranks say the same. Errors: unavailable with the numbers.
-[[nodiscard]] Status fits_memory(const std::vector<Case>& cell, CacheState cache = CacheState::hot);
-/// Heap that shared buffers of the largest cell that fits_memory take on one rank; 0 where all are private.
-[[nodiscard]] std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells,
-                                         CacheState cache = CacheState::hot);
 
 /// Messages to the launcher, by type:
 ///   begin  index of the cell that host 0 begins, in decimal

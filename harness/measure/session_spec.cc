@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <unistd.h>
 
 #include "harness/cases/sweep.h"
 #include "harness/launch/allowed_cores.h"
-#include "harness/measure/rotation.h"
 #include "harness/measure/session.h"
 #include "harness/report/json_reader.h"
 #include "impl/transports/local/domain.h"
@@ -73,6 +71,8 @@ std::string to_json(const SessionSpec& spec) {
       {"operations", spec.operations},
       {"launch", spec.launch},
       {"tells_samples", spec.tells_samples},
+      {"iterations", spec.iterations},
+      {"tells_ranks", spec.tells_ranks},
       {"checking", to_string(spec.checking)},
       {"values", to_string(spec.values)},
       {"cache", to_string(spec.cache)},
@@ -122,6 +122,8 @@ Result<SessionSpec> session_of(const nlohmann::json& json) {
   spec.operations = json.value("operations", std::int64_t{0});
   spec.launch = json.value("launch", 1);
   spec.tells_samples = json.value("tells_samples", false);
+  spec.iterations = json.value("iterations", std::int64_t{0});
+  spec.tells_ranks = json.value("tells_ranks", false);
   TUTTI_ASSIGN_OR_RETURN(spec.checking, parse_checking(json.value("checking", "sample")));
   TUTTI_ASSIGN_OR_RETURN(spec.values, parse_values(json.value("values", "exact")));
   TUTTI_ASSIGN_OR_RETURN(spec.cache, parse_cache_state(json.value("cache", "hot")));
@@ -197,36 +199,6 @@ DomainShape domain_shape(const SessionSpec& spec) {
 
 int cores_together(RanksAs ranks_as) {
   return ranks_as == RanksAs::tasks ? 1 : static_cast<int>(allowed_cores().size());  // tasks share one thread
-}
-
-Status fits_memory(const std::vector<Case>& cell, CacheState cache) {
-  constexpr double kShare = 0.7;  // of the machine's memory, for the buffers of one cell
-  double bytes = 0;
-  for (const Case& one : cell) {
-    const Rotation rotation = rotation_of(one, cache);
-    bytes += static_cast<double>(largest_buffer_bytes(one)) * (one.is_in_place ? 1 : 2) * one.ranks * rotation.sets;
-    if (&one == &cell.front()) bytes += static_cast<double>(rotation.filler_bytes) * one.ranks;
-  }
-  const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (bytes <= kShare * has) return {};
-  return error(Code::unavailable, "the buffers of this cell take {:.1f} GiB; the machine has {:.1f} GiB",
-               bytes / (1U << 30U), has / (1U << 30U));
-}
-
-std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells, CacheState cache) {
-  constexpr std::size_t kGuardsAndRounding = std::size_t{64} << 10U;
-  std::size_t most = 0;
-  for (const std::vector<Case>& cell : cells) {
-    if (!fits_memory(cell, cache).is_ok()) continue;  // its ranks skip it
-    std::size_t bytes = 0;
-    for (const Case& one : cell) {
-      const auto sets = static_cast<std::size_t>(rotation_of(one, cache).sets);
-      const auto buffer = (static_cast<std::size_t>(largest_buffer_bytes(one)) + kGuardsAndRounding) * sets;
-      if (one.buffers == Buffers::shared) bytes += one.is_in_place ? buffer : 2 * buffer;
-    }
-    most = std::max(most, bytes);
-  }
-  return most;
 }
 
 }  // namespace tutti::harness

@@ -7,6 +7,8 @@
 
 #include "harness/faults/trial.h"
 #include "harness/measure/check.h"
+#include "harness/measure/limit.h"
+#include "harness/measure/memory.h"
 #include "harness/measure/order.h"
 #include "harness/measure/refusal.h"
 #include "harness/report/json.h"
@@ -59,13 +61,16 @@ Status SessionWalk::run_cell(std::size_t index) {
 Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
   // Where the order is drawn every case has ranks of its own, as if it ran alone: its id and the seed bring it back.
   if (host_.order() != nullptr) TUTTI_RETURN_IF_ERROR(systems_.open_own_afresh(options_));
+  Prospect prospect;
+  TUTTI_RETURN_IF_ERROR(foresee(index, prospect));
   std::vector<Row> refused;
   std::vector<Variant> variants;
   std::uint32_t number = first_number_of(spec_, index);
   for (Case one : spec_.cells[index]) {
     host_.set_case(number);
     one.algorithm = systems_.named(one.backend).algorithm_of(one);
-    Result<Variant> variant = make_ready(one, spec_.cells[index], number++);
+    Result<Variant> variant = prospect.refusal.is_ok() ? make_ready(one, number) : Result<Variant>(prospect.refusal);
+    ++number;
     TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host_, Refusal::of(variant.status())));
     if (refusal.code == Code::ok) {
       variants.push_back(std::move(variant).value());
@@ -75,15 +80,32 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
   }
   std::vector<Row> rows;
   if (!variants.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(rows, measuring_ ? measuring_->measure(variants, index) : check(variants));
+    TUTTI_ASSIGN_OR_RETURN(rows, measuring_ ? measuring_->measure(variants, index, prospect.has_limit) : check(variants));
   }
   rows.insert(rows.end(), refused.begin(), refused.end());
   return rows;
 }
 
-Result<Variant> SessionWalk::make_ready(const Case& one, const std::vector<Case>& cell, std::uint32_t number) {
+Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
+  const std::vector<Case>& cell = spec_.cells[index];
+  const MemoryNeed need = memory_need(cell, spec_.cache);
+  const MemoryNeed with_its_limit = spec_.has_limit ? memory_need(with_limit(cell), spec_.cache) : need;
+  if (with_its_limit.sum() >= kLeastNeedChecked) {
+    MemoryRoom room;
+    if (spec_.ranks_as == RanksAs::processes) room.heap_bytes = spec_.heap_bytes;
+    TUTTI_RETURN_IF_ERROR(host_.exchange(char{}).status());  // all have given back what the cell before had
+    TUTTI_ASSIGN_OR_RETURN(room.left, host_.agree(memory_left()));
+    prospect.has_limit = fits_memory(with_its_limit, room).is_ok();
+    prospect.refusal = fits_memory(need, room);
+  }
+  if (measuring_ && prospect.refusal.is_ok()) {
+    TUTTI_RETURN_IF_ERROR(measuring_->begin_cell(index, need.own + need.shared, prospect.refusal));
+  }
+  return {};
+}
+
+Result<Variant> SessionWalk::make_ready(const Case& one, std::uint32_t number) {
   Backend& backend = systems_.named(one.backend);
-  TUTTI_RETURN_IF_ERROR(fits_memory(cell, spec_.cache));
   TUTTI_RETURN_IF_ERROR(backend.supports(one));
   if (measuring_) TUTTI_RETURN_IF_ERROR(measuring_->has_start(one.backend));
   Variant::Request request = systems_.request_for(backend, one);

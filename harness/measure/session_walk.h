@@ -37,7 +37,13 @@ class SessionWalk {
   Status run_cell(std::size_t index);
   /// A case that some host cannot run is a row with the reason, on no host run, and the walk goes on.
   Result<std::vector<Row>> rows_of(std::size_t index);
-  Result<Variant> make_ready(const Case& one, const std::vector<Case>& cell, std::uint32_t number);
+  /// What a cell needs, against what is there: the same on all hosts. Cells that need little are not held against it.
+  struct Prospect {
+    Status refusal = {};  ///< why no case of the cell can be begun
+    bool has_limit = true;  ///< there is memory for the cell's limit too
+  };
+  Status foresee(std::size_t index, Prospect& prospect);
+  Result<Variant> make_ready(const Case& one, std::uint32_t number);
   Result<std::vector<Row>> check(std::vector<Variant>& variants);
   Status try_faults(const Case& one);
   Status report_order(const Order& order);

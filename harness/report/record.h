@@ -92,6 +92,9 @@ struct Row {
   std::optional<std::int64_t> window = {};
   std::string pair = {};
   std::optional<double> message_rate = {};
+  std::optional<double> rank_time_min = {};
+  std::optional<double> rank_time_mean = {};
+  std::optional<double> rank_time_max = {};
 
   bool operator==(const Row&) const = default;
 };
@@ -101,6 +104,7 @@ inline constexpr std::string_view kNoisy = "noisy";
 inline constexpr std::string_view kNearFloor = "near floor";
 inline constexpr std::string_view kLimitTooLow = "limit too low";
 inline constexpr std::string_view kLateStarts = "late starts";
+inline constexpr std::string_view kFewerIterations = "fewer iterations";
 [[nodiscard]] bool has_mark(const Row& row, std::string_view mark);
 /// Adds it where it is not there.
 void add_mark(Row& row, std::string_view mark);

@@ -137,6 +137,12 @@ std::string overlap_line(const Row& row) {
                      *row.overlap, *row.overlap_calls, *row.overlap_called);
 }
 
+std::string ranks_line(const Row& row) {
+  if (!row.rank_time_min || !row.rank_time_mean || !row.rank_time_max) return {};
+  return fmt::format("#   {}: over the ranks {} us the fastest, {} in the mean, {} the slowest\n", system_of(row),
+                     number(row.rank_time_min), number(row.rank_time_mean), number(row.rank_time_max));
+}
+
 std::string without_trailing_spaces(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -284,6 +290,7 @@ void Table::count(std::span<const Row> rows) {
     near_floor_ += has_mark(row, kNearFloor) ? 1 : 0;
     limit_too_low_ += has_mark(row, kLimitTooLow) ? 1 : 0;
     late_starts_ += has_mark(row, kLateStarts) ? 1 : 0;
+    fewer_iterations_ += has_mark(row, kFewerIterations) ? 1 : 0;
     if (row.autocorrelation.value_or(0) >= kAlike) alike_.push_back({*row.autocorrelation, row.case_id});
     if (!row.disturbed.empty()) {
       ++disturbed_;
@@ -323,7 +330,8 @@ std::string Table::cell(std::span<const Row> rows) {
   text += is_in_one_line ? line_side_by_side(rows, shown, ratio_) : lines_stacked(rows, shown, ratio_);
   std::string remarks;
   for (const Row& row : rows) {
-    remarks += (shows_accuracy_ ? accuracy_line(row) : "") + messages_line(row) + overlap_line(row);
+    remarks += (shows_accuracy_ ? accuracy_line(row) : "") + messages_line(row) + overlap_line(row) +
+               ranks_line(row);
   }
   text += fitted(remarks + reasons(rows));
   count(rows);
@@ -384,6 +392,10 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
   if (late_starts_ > 0) {
     text += fmt::format("# late starts: {} in which a rank came late to more than a quarter of the samples\n",
                         counted(late_starts_, "row"));
+  }
+  if (fewer_iterations_ > 0) {
+    text += fmt::format("# fewer iterations: {} with fewer samples than --iterations asked for\n",
+                        counted(fewer_iterations_, "row"));
   }
   text += alike_line(alike_);
   if (disturbed_ > 0) {

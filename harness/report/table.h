@@ -50,7 +50,7 @@ class Table {
   void lay_out(const TableLayout& layout) { layout_ = layout; }
 
   /// The lines of one finished cell (all its rows, at least one), with a block's heading where a new one begins. Where
-  /// overlap was measured, a line says it.
+  /// overlap, or the time of each rank, was measured, a line says it.
   /// Whatever is not ok says why on a line of its own, each reason once per block.
   [[nodiscard]] std::string cell(std::span<const Row> rows);
 
@@ -85,6 +85,7 @@ class Table {
   std::int64_t near_floor_ = 0;
   std::int64_t limit_too_low_ = 0;
   std::int64_t late_starts_ = 0;
+  std::int64_t fewer_iterations_ = 0;
   std::vector<std::pair<double, std::string>> alike_;  ///< autocorrelation and case, where it is high
   std::int64_t disturbed_ = 0;
   std::string disturbances_;  ///< of all rows together

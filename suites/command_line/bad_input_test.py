@@ -71,6 +71,17 @@ class Values(BadInput):
             path.write_text("1 2 3 4 5\n")
             self.refused("run", "gather_v", "--ranks", "2,3", "--counts", path, names=["5", "gather_v on 3 ranks needs 3"])
 
+    def test_sizes_beside_a_file_of_counts_and_bytes_that_are_no_elements(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "counts.txt"
+            path.write_text("8 10\n")
+            words = ["run", "gather_v", "--ranks", "2", "--counts", path]
+            self.refused(*words, "--sizes", "8", names=["--sizes", f"--counts {path}", "leave one of the two out"])
+            self.refused(*words, "--counts-unit", "bytes", names=["counts: 10 bytes", "4 of a float", "'12'"])
+            self.refused(*words, "--counts-unit", "byte", names=["--counts-unit", "'byte'", "'bytes'"])
+        self.refused("run", "gather_v", "--counts", "ramp", "--counts-unit", "bytes", names=["--counts-unit", "--counts FILE"])
+        self.refused("run", "--iterations", "0", names=["--iterations", "'0'", "1"])
+
     def test_what_is_shown_of_a_value_is_one_line_and_not_endless(self):
         for option in ["--sizes", "--ranks", "--dtypes", "--timeout", "--case", "--counts"]:
             self.refused("run", "all_gather_v", option, "a\nb\nc\nd\ne\nf\x1b[2J", names=[option, "a\\nb\\nc", "\\x1b[2J"])

@@ -212,6 +212,51 @@ class Prefixes(Sweep):
             self.assertGreater(int(cases), 8 * 28)  # counts, placements and buffers of eight algorithms
 
 
+class Samples(Sweep):
+    def test_a_row_has_the_iterations_that_were_asked_for(self):
+        for number in [1, 7, 50]:
+            result, rows = self.sweep("all_reduce", "barrier", "--ranks", "2", "--sizes", "8,64K", "--backends", "tutti",
+                                      "--iterations", number)
+            self.assert_all_ok(rows, result)
+            self.assertEqual([row["samples"] for row in rows], [str(number)] * 3)
+            self.assertNotIn("fewer iterations", result.out)
+
+    def test_fewer_iterations_than_were_asked_for_are_told(self):
+        result, rows = self.sweep("all_reduce", "--ranks", "2", "--sizes", "64", "--backends", "tutti", "--no-limit",
+                                  "--iterations", "1000000", "--budget", "200ms")
+        self.assertLess(int(rows[0]["samples"]), 1000000)
+        self.assertIn("fewer iterations", rows[0]["marks"])
+        told = f"{rows[0]['samples']} of 1000000 iterations: there was no time for more"
+        self.assertEqual(rows[0]["reason"], told)
+        self.assertIn(told, result.out)
+        self.assertIn("# fewer iterations: 1 row ", result.out)
+
+    def test_times_over_the_ranks_are_told_where_they_are_asked_for(self):
+        names = ["rank_time_min", "rank_time_mean", "rank_time_max"]
+        words = ["all_reduce", "--ranks", "3", "--sizes", "8,64K", "--backends", "tutti", "--budget", "500ms"]
+        result, rows = self.sweep(*words, "--over-ranks")
+        for row in rows:
+            least, mean, most = [float(row[name]) for name in names]
+            self.assertTrue(0 < least <= mean <= most, row)
+        self.assertEqual(len(re.findall(r"over the ranks \S+ us the fastest, \S+ in the mean, \S+ the slowest", result.out)), 2)
+        result, rows = self.sweep(*words)
+        self.assertEqual({row[name] for row in rows for name in names}, {""})
+        self.assertNotIn("over the ranks", result.out)
+
+
+class Budget(Sweep):
+    def test_what_cannot_be_begun_in_it_is_skipped(self):
+        result, rows = self.sweep("all_reduce", "--sizes", "8,8M:128M:x2,16", "--ranks", "2", "--backends", "tutti",
+                                  "--no-limit", "--budget", "20ms")
+        by_bytes = {int(row["bytes"]): row for row in rows}
+        self.assertEqual(len(rows), 7)
+        for size in [8, 16]:
+            self.assertEqual(by_bytes[size]["verdict"], "ok", by_bytes[size])
+        self.assertEqual(by_bytes[128 << 20]["verdict"], "skipped")
+        self.assertTrue(by_bytes[128 << 20]["reason"].startswith("--budget: "), by_bytes)
+        self.assertRegex(result.out, r"# skipped: \d x tutti: --budget: it was over before this cell could begin")
+
+
 class VForms(Sweep):
     @support.needs_openmpi
     def test_own_and_open_mpi_with_uneven_counts(self):
@@ -250,6 +295,27 @@ class VForms(Sweep):
             without = support.run("check", "--case", rows[0]["case"])
             self.assertEqual(without.code, 2, without)
             self.assertIn("--counts FILE", without.err)
+
+    def test_counts_of_a_file_may_be_bytes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            counts = pathlib.Path(folder) / "bytes.txt"
+            counts.write_text("8 16\n24 32\n")
+            words = ["--backends", "tutti", "--ranks", "2", "--counts", counts, "--counts-unit", "bytes"]
+            result, rows = self.sweep("all_to_all_v", *words, "--dtypes", "float,double", "--budget", "300ms")
+            self.assert_all_ok(rows, result)
+            self.assertEqual([(row["dtype"], row["bytes"], row["count"]) for row in rows],
+                             [("float", "56", "8"), ("double", "56", "4")])
+            again, same = self.sweep("--case", rows[1]["case"], "--counts", counts, "--counts-unit", "bytes",
+                                     "--budget", "300ms")
+            self.assert_all_ok(same, again)
+            self.assertEqual(same[0]["case"], rows[1]["case"])
+            result, rows = self.sweep("all_to_all_v", *words, "--dtypes", "all", "--budget", "300ms")
+            self.assert_all_ok(rows, result)
+            counts.write_text("4 4\n4 4\n")
+            result, rows = self.sweep("all_to_all_v", *words, "--dtypes", "all", "--budget", "300ms")
+            self.assert_all_ok(rows, result)
+            self.assertNotIn("double", {row["dtype"] for row in rows})
+            self.assertIn("# left out: 1 x counts: 4 bytes are no multiple of the 8 of a double", result.out)
 
     def test_the_command_that_repeats_a_case_names_the_file_of_its_counts(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -125,6 +125,48 @@ def abandoned_shared_memory(before):
     return left
 
 
+class Cgroup:
+    """A memory cgroup of its own, within the one that this process is in; `command` starts a program there."""
+
+    def __init__(self, limit):
+        group = [line.split(":", 2) for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()]
+        version_1 = [path for _, controllers, path in group if "memory" in controllers.split(",")]
+        top = pathlib.Path("/sys/fs/cgroup/memory" if version_1 else "/sys/fs/cgroup")
+        own = (version_1 or [path for _, controllers, path in group if controllers == ""] or ["/"])[0].strip("/")
+        parents = [top / own, top]
+        self.folder, reasons = None, []
+        for parent in parents:
+            folder = parent / f"tutti-test-{uuid.uuid4().hex}"
+            try:
+                folder.mkdir()
+            except OSError as failure:
+                reasons.append(str(failure))
+                continue
+            try:
+                (folder / ("memory.limit_in_bytes" if version_1 else "memory.max")).write_text(str(limit))
+                self.folder = folder
+                return
+            except OSError as failure:
+                reasons.append(str(failure))
+                folder.rmdir()
+        raise unittest.SkipTest(f"no memory cgroup can be made: {reasons[-1]}")
+
+    def command(self, program=PROGRAM):
+        """Words that start the program in the group; its own words follow."""
+        return ["-c", f'echo $$ > {self.folder}/cgroup.procs && exec "$@"', "sh", program]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for _ in range(100):
+            try:
+                self.folder.rmdir()
+                return
+            except OSError:
+                time.sleep(0.05)  # its last process is about to be gone
+
+
 @dataclasses.dataclass
 class Result:
     code: int

@@ -243,7 +243,12 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
                                                    .timeout = std::chrono::seconds(settings.timeout_s)}));
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain, job->open_domain());
   const std::int64_t asked = settings.max_bytes;
-  settings.max_bytes = most_bytes_that_fit(settings, job->ranks());
+  const harness::MemoryLeft left = job->memory_left();
+  settings.max_bytes = most_bytes_that_fit(program, settings, job->ranks(), left);
+  if (settings.max_bytes < asked) {
+    settings.notes.push_back(fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}",
+                                         settings.max_bytes, asked, left.text()));
+  }
   settings.min_bytes = std::min(settings.min_bytes, settings.max_bytes);
   if (settings.traffic.most_of_matrix() > settings.max_bytes) {
     return error(Code::resource, "the matrix moves {} bytes per rank, of which the buffers do not fit: at most {}",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/measure/check.h"
+#include "harness/measure/memory.h"
 #include "harness/measure/precision.h"
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
@@ -284,11 +285,22 @@ std::vector<std::string> notes_on_passes(const Program& program, const Settings&
   return notes;
 }
 
-std::int64_t most_bytes_that_fit(const Settings& settings, int ranks) {
-  constexpr double kShare = 0.7;  // of the machine's memory, as for a cell of `tutti run`
-  const double has = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  const double most = kShare * has / (2.0 * ranks);
-  return static_cast<double>(settings.max_bytes) <= most ? settings.max_bytes : static_cast<std::int64_t>(most);
+std::int64_t most_bytes_that_fit(const Program& program, const Settings& settings, int ranks,
+                                 const harness::MemoryLeft& left) {
+  double needs = 0;
+  for (const bool is_in_place : {false, true}) {
+    Case one;
+    one.collective = program.collective;
+    one.dtype = Dtype::i8;
+    one.ranks = ranks;
+    one.ranks_as = harness::RanksAs::threads;
+    one.is_in_place = is_in_place;
+    set_bytes(one, settings.max_bytes);
+    needs = std::max(needs, harness::memory_need({one}).sum());
+  }
+  const double share = harness::usable(left) / needs;
+  if (needs < harness::kLeastNeedChecked || share >= 1) return settings.max_bytes;
+  return static_cast<std::int64_t>(std::max(0.0, share) * static_cast<double>(settings.max_bytes));
 }
 
 }  // namespace tutti::perf

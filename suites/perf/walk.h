@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/backends/tutti/backend.h"
+#include "harness/doctor/memory.h"
 #include "harness/measure/host.h"
 #include "harness/report/record.h"
 #include "suites/perf/case_names.h"
@@ -60,7 +61,8 @@ using OnRow = std::function<Status(const Report&)>;
 /// A line for each dtype of which so many ranks cannot be added exactly: how its sums are checked.
 [[nodiscard]] std::vector<std::string> notes_on_passes(const Program& program, const Settings& settings, int ranks);
 
-/// The largest size not above -e of which the buffers of all ranks fit this machine.
-[[nodiscard]] std::int64_t most_bytes_that_fit(const Settings& settings, int ranks);
+/// The largest size not above -e of which the buffers of all ranks fit what is left of memory.
+[[nodiscard]] std::int64_t most_bytes_that_fit(const Program& program, const Settings& settings, int ranks,
+                                               const harness::MemoryLeft& left);
 
 }  // namespace tutti::perf

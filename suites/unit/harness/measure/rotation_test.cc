@@ -45,11 +45,17 @@ TEST(Rotation, OfLongBuffersHasTwiceTheCacheAndOfShortOnesIsFilledUp) {
 
 TEST(Rotation, WhatDoesNotFitIsRefusedWithBothNumbers) {
   const std::vector<Case> cell{rotated_case(std::int64_t{1} << 50, 2, RanksAs::processes)};
-  EXPECT_THAT(fits_memory(cell, CacheState::rotate).message(), HasSubstr("take 8388608.0 GiB; the machine has "));
+  const MemoryLeft left{.bytes = std::int64_t{1} << 33, .of = std::int64_t{1} << 34};
+  const Status refusal = fits_memory(memory_need(cell, CacheState::rotate), {.left = left});
+  EXPECT_THAT(refusal.message(), HasSubstr("the buffers of this cell take 8388608.0 GiB, with "));
+  EXPECT_THAT(refusal.message(), HasSubstr("; 8.0 GiB are left of the 16.0 GiB of the machine"));
   Case shared = rotated_case(64 * kMi, 2, RanksAs::processes);
   shared.buffers = Buffers::shared;
   const auto sets = static_cast<std::size_t>(rotation_of(shared, CacheState::rotate).sets);
-  EXPECT_EQ(heap_bytes_for({{shared}}, CacheState::rotate), sets * heap_bytes_for({{shared}}));
+  const auto heap_of = [&](CacheState state) {
+    return heap_bytes_for({{shared}}, state, {.bytes = std::int64_t{1} << 50});
+  };
+  EXPECT_EQ(heap_of(CacheState::rotate), sets * heap_of(CacheState::hot));
 }
 
 constexpr int kRotatedCalls = 10;

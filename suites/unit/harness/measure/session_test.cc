@@ -133,27 +133,6 @@ TEST(SessionSpec, ProcessesHaveAHeapAndOneProcessHasNone) {
   EXPECT_EQ(domain_shape(spec).heap_bytes, 0U);
 }
 
-TEST(SessionSpec, TheHeapHoldsTheSharedBuffersOfTheLargestCell) {
-  const Case shared = case_of(kBroadcast);  // in place: one buffer
-  Case out = shared;
-  out.is_in_place = false;
-  EXPECT_EQ(heap_bytes_for({{case_of(kReduce)}}), 0U);
-  const std::size_t one = heap_bytes_for({{shared}});
-  EXPECT_GE(one, 1024U);
-  EXPECT_EQ(heap_bytes_for({{out}}), 2 * one);
-  EXPECT_EQ(heap_bytes_for({{shared}, {shared, shared, case_of(kReduce)}}), 2 * one);
-}
-
-TEST(SessionSpec, ACellThatDoesNotFitTheMemoryHasNoShareInTheHeap) {
-  const Case shared = case_of(kBroadcast);
-  Case huge = shared;
-  huge.bytes = std::int64_t{1} << 55U;
-  EXPECT_TRUE(fits_memory({shared}).is_ok());
-  EXPECT_EQ(fits_memory({huge}).code(), Code::unavailable);
-  EXPECT_THAT(fits_memory({huge}).message(), HasSubstr("take 100663296.0 GiB; the machine has "));
-  EXPECT_EQ(heap_bytes_for({{shared}, {huge}, {shared, huge}}), heap_bytes_for({{shared}}));
-}
-
 // ---- running
 
 struct Message {

@@ -33,7 +33,7 @@ TEST(JsonRow, IsOneLineWithEveryColumn) {
       R"("sync":"","invalid_share":null,"arrival_skew":null,"time_from_last":null,"last_rank":null,"buffer_sets":null,)"
       R"("overlap":null,"overlap_called":null,"overlap_calls":null,"time_pure":null,"time_computing":null,)"
       R"("time_overlapped":null,"time_overlapped_called":null,"disturbed":"","machine":"","host":"","timestamp":"",)"
-      R"("window":null,"pair":"","message_rate":null})");
+      R"("window":null,"pair":"","message_rate":null,"rank_time_min":null,"rank_time_mean":null,"rank_time_max":null})");
 }
 
 TEST(JsonRow, ReadsBackBitForBit) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which cells can be begun within a budget: how long one takes at the least is learnt from the one before.
+//
+// A cell has a share of the budget. What it takes beyond that (buffers are filled, warmed up, and verified) does not
+// shrink with the share and grows with its buffers: so much of the next one of its kind is foreseen.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "harness/cases/case.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness {
+
+class Pace {
+ public:
+  /// `end_ns`: CLOCK_MONOTONIC by which the sweep should be over; 0: no budget.
+  explicit Pace(std::int64_t end_ns) : end_ns_(end_ns) {}
+
+  /// Cells of fewer bytes, all ranks' buffers together, take some milliseconds: they always begin.
+  static constexpr double kShortBytes = 4 << 20;
+
+  /// Whether a cell with so many bytes of buffers may begin now. Errors: unavailable where the budget is over, or less is
+  /// left of it than the cell takes at the least.
+  [[nodiscard]] Status may_begin(const Cell& cell, double bytes, std::int64_t now_ns) const;
+  /// It begins, and has so much of the budget.
+  void begin(const Cell& cell, double bytes, std::int64_t share_ns, std::int64_t now_ns);
+  /// It has ended, if one had begun.
+  void end(std::int64_t now_ns);
+
+ private:
+  struct Begun {
+    Cell cell;
+    double bytes = 0;
+    std::int64_t share_ns = 0;
+    std::int64_t begin_ns = 0;
+    std::int64_t beyond_ns = 0;  ///< its share, once it has ended
+    bool has_ended = false;
+  };
+  std::int64_t end_ns_;
+  std::optional<Begun> last_;
+};
+
+}  // namespace tutti::harness
