@@ -98,20 +98,22 @@ const std::array kOptions{
            set_ranks},
     Option{"--ranks-as", "KIND", "processes", "what a rank is: processes, threads, tasks",
            TUTTI_SETS(parse_ranks_as, sweep.ranks_as)},
-    Option{"--backends", "LIST", "all",
-           "systems under test: tutti and the references found, in the folders that TUTTI_BACKENDS names (colons between) "
-           "and beside the program; tutti,tutti holds it against itself",
-           set_backends},
+    Option{
+        "--backends", "LIST", "all",
+        "systems under test: tutti and the references found, in the folders that TUTTI_BACKENDS names (colons between) "
+        "and beside the program; tutti,tutti holds it against itself",
+        set_backends},
     Option{"--algorithms", "LIST", "auto", "own algorithms by name, auto (the table's choice), or all",
            TUTTI_SETS(parse_algorithms, sweep.algorithms)},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",
            TUTTI_SETS(parse_placements, sweep.placements)},
     Option{"--buffers", "LIST", "private", "private, or shared: memory that every rank of the node can address",
            TUTTI_SETS(parse_buffer_kinds, sweep.buffers)},
-    Option{"--counts", "LIST", "equal",
-           "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, which share out --sizes; or, in its "
-           "place, a FILE of P counts of elements (P x P for all_to_all_v)",
-           TUTTI_SETS(parse_counts_list, sweep.counts)},
+    Option{
+        "--counts", "LIST", "equal",
+        "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, which share out --sizes; or, in its "
+        "place, a FILE of P counts of elements (P x P for all_to_all_v)",
+        TUTTI_SETS(parse_counts_list, sweep.counts)},
     Option{"--window", "LIST", kUsualWindowText,
            "of bandwidth, bibandwidth and message_rate: messages in one operation, 1 to 1024; the time is the whole "
            "window's, a message's share is time / window",
@@ -151,14 +153,17 @@ const std::array kOptions{
            [](Settings& settings, std::string_view text, const Surroundings&) {
              return store(parse_number(text, "a number of calls while computing", 1, 10'000), settings.overlap_calls);
            }},
-    Option{"--budget", "TIME", "", "time for the whole sweep: 30s, 4m; cells that cannot be begun in it are skipped (default: at most 3s a cell)",
-           TUTTI_SETS(parse_duration, sweep.budget)},
-    Option{"--iterations", "N", "",
-           "so many samples of each row, settled or not, and without --budget as long as that takes (default: until the "
-           "interval is narrow)",
-           [](Settings& settings, std::string_view text, const Surroundings&) {
-             return store(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), settings.iterations);
-           }},
+    Option{
+        "--budget", "TIME", "",
+        "time for the whole sweep: 30s, 4m; cells that cannot be begun in it are skipped (default: at most 3s a cell)",
+        TUTTI_SETS(parse_duration, sweep.budget)},
+    Option{
+        "--iterations", "N", "",
+        "so many samples of each row, settled or not, and without --budget as long as that takes (default: until the "
+        "interval is narrow)",
+        [](Settings& settings, std::string_view text, const Surroundings&) {
+          return store(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), settings.iterations);
+        }},
     Option{"--timeout", "TIME", "60s", "deadline of an operation; then the late rank is named",
            TUTTI_SETS(parse_duration, sweep.timeout)},
     Option{"--launches", "N", "1", "times that everything is started afresh, cells in another seeded order each time",
@@ -325,10 +330,11 @@ Status check_counts(const harness::Sweep& sweep, const std::map<std::string, std
   }
   if (!is_given("--sizes") || !std::ranges::all_of(sweep.counts, is_file)) return {};
   if (!std::ranges::all_of(sweep.collectives, has_counts)) return {};
-  return error(Code::invalid_argument,
-               "--sizes: has no meaning with --counts {}, whose numbers are the lengths of the blocks; leave one of the "
-               "two out",
-               texts.at("--counts"));
+  return error(
+      Code::invalid_argument,
+      "--sizes: has no meaning with --counts {}, whose numbers are the lengths of the blocks; leave one of the "
+      "two out",
+      texts.at("--counts"));
 }
 
 /// What was asked for and has no meaning beside the rest. Errors: invalid_argument.
@@ -381,9 +387,10 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
                    "shows below each row the error of float reductions, in ulp, and whether all ranks and repetitions "
                    "had the same bits; JSON and CSV always have them");
   command.add_flag("--quiet", is_quiet_, "no table and no progress: errors, the files and the exit code");
-  command.add_flag("--over-ranks", shows_ranks_,
-                   "shows below each row what the fastest rank took, the mean over the ranks and the slowest, medians of "
-                   "the samples; JSON and CSV have them then too");
+  command.add_flag(
+      "--over-ranks", shows_ranks_,
+      "shows below each row what the fastest rank took, the mean over the ranks and the slowest, medians of "
+      "the samples; JSON and CSV have them then too");
   command.add_flag("--no-limit", without_limit_, "does not measure the machine's own limit beside each cell");
 }
 

@@ -17,6 +17,7 @@
 #include "harness/launch/launch.h"
 #include "harness/launch/rank_link.h"
 #include "harness/launch/spawn.h"
+#include "harness/report/streams.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -126,7 +127,8 @@ Status try_to_start(const std::string& name) {
   const harness::Interrupts interrupts;
   const Status answer = ask(name, interrupts);
   if (interrupts.signal() != 0) {
-    fmt::print(stderr, "tutti: interrupted by signal {} ({})\n", interrupts.signal(), ::strsignal(interrupts.signal()));
+    harness::to_stderr(fmt::format("tutti: interrupted by signal {} ({})\n", interrupts.signal(),
+                                   ::strsignal(interrupts.signal())));
     std::exit(exit_interrupted);
   }
   answers.emplace(name, answer);

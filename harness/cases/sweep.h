@@ -45,7 +45,7 @@ struct Sweep {
   std::string transport = {};                             ///< of every cell; empty: the best there is
   std::optional<std::vector<Placement>> placements = {};  ///< empty: the default of each collective
   std::vector<Buffers> buffers = {Buffers::private_};
-  std::vector<Counts> counts = {Counts()};  ///< of the v forms
+  std::vector<Counts> counts = {Counts()};        ///< of the v forms
   CountsUnit counts_unit = CountsUnit::elements;  ///< of the files among them
   Cadence cadence = Cadence::isolated;
   std::vector<int> windows = {kUsualWindow};     ///< of the collectives that have one

@@ -100,10 +100,8 @@ Status JoinedJob::introduce(const std::vector<Introduction>& all) {
       return error(Code::mismatch, "rank {} (pid {}) was started with '{}', rank 0 with '{}'", i, all[i].pid,
                    shown(one.arguments), shown(here.arguments));
     }
-    participants_.push_back({.pid = all[i].pid,
-                             .hostname = std::move(one.hostname),
-                             .cores = std::move(one.cores),
-                             .memory = one.memory});
+    participants_.push_back(
+        {.pid = all[i].pid, .hostname = std::move(one.hostname), .cores = std::move(one.cores), .memory = one.memory});
   }
   return {};
 }

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "harness/launch/board.h"
 #include "harness/doctor/memory.h"
+#include "harness/launch/board.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/starter.h"
 #include "harness/launch/watch.h"

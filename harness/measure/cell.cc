@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::int64_t kMostTaken = 4 * kMostSamples;  ///< those that do not count too, all of which are kept
 constexpr std::int64_t kTakenForOne = 4;               ///< the same with --iterations, for each of them
+constexpr std::chrono::seconds kMostOverlapTime(3);    ///< with --iterations, which are not those of the overlap
 constexpr int kTriesInVain = 8;
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
@@ -438,7 +439,8 @@ Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>&
                                                const std::vector<Series>& all, const CellOptions& options) {
   std::vector<OverlapResult> results(variants.size() - (options.has_limit ? 1 : 0));
   if (options.overlap_calls == 0 || !has_data(variants.front().instance().collective)) return results;
-  const auto each_ns = options.most_time.count() / 2 / std::ssize(results);
+  const std::chrono::nanoseconds most = options.iterations > 0 ? kMostOverlapTime : options.most_time;
+  const auto each_ns = std::min(most, options.most_time).count() / 2 / std::ssize(results);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::vector<double> times = times_of(all[i], options);
     if (times.empty()) continue;

@@ -50,7 +50,12 @@ nlohmann::json description_of(const Backend& backend) {
 }  // namespace
 
 Measuring::Measuring(const SessionSpec& spec, const Place& place)
-    : spec_(spec), host_(place.host), domain_(place.domain), systems_(place.systems), send_(place.send), pace_(spec.end_ns) {
+    : spec_(spec),
+      host_(place.host),
+      domain_(place.domain),
+      systems_(place.systems),
+      send_(place.send),
+      pace_(spec.end_ns) {
   if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
 }
 

@@ -38,8 +38,8 @@ class Measuring {
   /// Before the memory of cell `index`, whose buffers are so many bytes, is touched. `refusal`: that it cannot be begun
   /// in what is left of the budget. Errors: those of the host.
   Status begin_cell(std::size_t index, double bytes, Status& refusal);
-  /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. `has_limit`: there is memory
-  /// for its limit. Errors: as begin.
+  /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. `has_limit`: there is
+  /// memory for its limit. Errors: as begin.
   [[nodiscard]] Result<std::vector<Row>> measure(std::vector<Variant>& variants, std::size_t index, bool has_limit);
 
  private:

@@ -13,8 +13,8 @@ namespace tutti::harness {
 namespace {
 
 constexpr double kMiB = 1U << 20U;
-constexpr double kGuards = 16 << 10;      ///< of a buffer, with what its alignment takes
-constexpr double kHeapGuards = 64 << 10;  ///< the same in a heap
+constexpr double kGuards = 16 << 10;       ///< of a buffer, with what its alignment takes
+constexpr double kHeapGuards = 64 << 10;   ///< the same in a heap
 constexpr double kPageTables = 1.0 / 512;  ///< of what a process maps: 8 bytes for each page
 // What is left free: for the kernel, and for others of the control group.
 constexpr double kLeastFree = 16 * kMiB;
@@ -30,7 +30,9 @@ struct RankNeed {
 };
 RankNeed rank_need(const Case& one, const Operation& operation, int rank) {
   const Problem problem = one.problem();
-  const auto bytes = [&](Count elements) { return static_cast<double>(elements) * static_cast<double>(size_of(one.dtype)); };
+  const auto bytes = [&](Count elements) {
+    return static_cast<double>(elements) * static_cast<double>(size_of(one.dtype));
+  };
   const double input = bytes(operation.input_elements(rank));
   const double output = bytes(operation.output_elements(rank));
   const bool has_output = output_blocks(problem, rank) > 0;
@@ -40,8 +42,8 @@ RankNeed rank_need(const Case& one, const Operation& operation, int rank) {
   return {.buffers = input + spare, .copies = has_output && !has_gaps ? 0 : spare};
 }
 
-/// What a reference may allocate in a call, of all ranks: Open MPI's reductions half a buffer on four ranks, a whole one
-/// on two.
+/// What a reference may allocate in a call, of all ranks: Open MPI's reductions half a buffer on four ranks, a whole
+/// one on two.
 double reference_need(const Case& one) {
   const bool is_reference = backend_of(one.backend) != kOwnBackend;
   return is_reference && is_reducing(one.collective) ? static_cast<double>(one.bytes) * one.ranks : 0;

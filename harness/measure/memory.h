@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cell needs of memory, held against what there is before any of it is touched: a rank that touches more than its
-// control group has left is killed, and so is what it has measured.
+// What a cell needs of memory, held against what there is before any of it is touched: a rank that touches more than
+// its control group has left is killed, and so is what it has measured.
 //
 // Shared buffers of processes lie in heaps, which the launcher makes before the first cell for the largest one that
 // fits. All else is allocated when its cell begins, and is held against what is left then.
@@ -43,13 +43,13 @@ inline constexpr double kLeastNeedChecked = 4 << 20;
 
 /// What the ranks of a session will find, once they are started: less what they take themselves.
 [[nodiscard]] MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now = memory_left());
-/// The heap of each rank: for the shared buffers of the largest cell that fits `left`, and for limits too where all heaps
-/// together have at most so many bytes then and leave room for the private buffers of all cells. 0 where nothing is
-/// shared.
+/// The heap of each rank: for the shared buffers of the largest cell that fits `left`, and for limits too where all
+/// heaps together have at most so many bytes then and leave room for the private buffers of all cells. 0 where nothing
+/// is shared.
 [[nodiscard]] std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells, CacheState cache,
                                          const MemoryLeft& left, double most_for_limits = 0);
-/// Of a session: nothing for limits that it does not measure, and with a budget no more than takes a small part of it to
-/// be cleared.
+/// Of a session: nothing for limits that it does not measure, and with a budget no more than takes a small part of it
+/// to be cleared.
 [[nodiscard]] double most_for_limits(const SessionSpec& spec);
 
 }  // namespace tutti::harness

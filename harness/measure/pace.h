@@ -21,8 +21,8 @@ class Pace {
   /// Cells of fewer bytes, all ranks' buffers together, take some milliseconds: they always begin.
   static constexpr double kShortBytes = 4 << 20;
 
-  /// Whether a cell with so many bytes of buffers may begin now. Errors: unavailable where the budget is over, or less is
-  /// left of it than the cell takes at the least.
+  /// Whether a cell with so many bytes of buffers may begin now. Errors: unavailable where the budget is over, or less
+  /// is left of it than the cell takes at the least.
   [[nodiscard]] Status may_begin(const Cell& cell, double bytes, std::int64_t now_ns) const;
   /// It begins, and has so much of the budget.
   void begin(const Cell& cell, double bytes, std::int64_t share_ns, std::int64_t now_ns);

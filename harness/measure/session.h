@@ -42,8 +42,8 @@ struct SessionSpec {
   std::int64_t operations = 0;                        ///< of a soak, which has no cells
   int launch = 1;                                     ///< which start of the ranks this is
   bool tells_samples = false;                         ///< measuring: every sample is reported
-  std::int64_t iterations = 0;                        ///< measuring: above 0, so many samples of each case, settled or not
-  bool tells_ranks = false;                           ///< measuring: rows say what the fastest and the slowest rank took
+  std::int64_t iterations = 0;                        ///< measuring: above 0, so many samples of each case
+  bool tells_ranks = false;                           ///< measuring: rows say what ranks took
   Checking checking = Checking::sample;               ///< measuring: which results are verified
   Values values = Values::exact;                      ///< measuring and checking: what inputs are made of
   CacheState cache = CacheState::hot;                 ///< measuring: where the buffers are at the start of a call

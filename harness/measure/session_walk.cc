@@ -80,7 +80,8 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
   }
   std::vector<Row> rows;
   if (!variants.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(rows, measuring_ ? measuring_->measure(variants, index, prospect.has_limit) : check(variants));
+    TUTTI_ASSIGN_OR_RETURN(rows,
+                           measuring_ ? measuring_->measure(variants, index, prospect.has_limit) : check(variants));
   }
   rows.insert(rows.end(), refused.begin(), refused.end());
   return rows;

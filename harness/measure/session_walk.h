@@ -39,7 +39,7 @@ class SessionWalk {
   Result<std::vector<Row>> rows_of(std::size_t index);
   /// What a cell needs, against what is there: the same on all hosts. Cells that need little are not held against it.
   struct Prospect {
-    Status refusal = {};  ///< why no case of the cell can be begun
+    Status refusal = {};    ///< why no case of the cell can be begun
     bool has_limit = true;  ///< there is memory for the cell's limit too
   };
   Status foresee(std::size_t index, Prospect& prospect);

@@ -47,8 +47,10 @@ const std::array kColumns{
     Column{"wrong", "elements", "elements that differ from the right result, over all ranks", &Row::wrong},
     Column{"slowest_rank", "", "the rank that most often ended last", &Row::slowest_rank},
     Column{"line_ns", "ns", "round trip of a cache line between the ranks while this was measured", &Row::line_ns},
-    Column{"reason", "", "why the verdict is not ok, or why there is no time, no limit or fewer iterations; where wrong, the diagnosis",
-           &Row::reason},
+    Column{
+        "reason", "",
+        "why the verdict is not ok, or why there is no time, no limit or fewer iterations; where wrong, the diagnosis",
+        &Row::reason},
     Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
     Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},
     Column{
@@ -67,7 +69,8 @@ const std::array kColumns{
     Column{"marks", "",
            "noisy: the interval did not get as narrow as it should within the time; near floor: the time is below five "
            "times that of a sample in which nothing is done; limit too low: faster than the limit by more than 5 %, a "
-           "failure of the limit; late starts: more than a quarter of the samples are invalid; fewer iterations: --iterations "
+           "failure of the limit; late starts: more than a quarter of the samples are invalid; fewer iterations: "
+           "--iterations "
            "asked for more samples; separated by semicolons; or empty",
            &Row::marks},
     Column{"limit_time", "us",

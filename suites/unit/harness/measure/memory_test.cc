@@ -97,7 +97,8 @@ TEST(HeapBytes, OfALimitDoNotTakeTheRoomOfAnotherCell) {
   EXPECT_NEAR(heap(10 * kMemoryMi, 100 * kMemoryMi), 20, 1) << "of the second one, where more takes too long";
   EXPECT_EQ(heap(10 * kMemoryMi, 0), 0);
   EXPECT_NEAR(heap(200 * kMemoryMi), 0, 1) << "800 MiB private: the limit of neither has room beside them";
-  EXPECT_NEAR(heap(120 * kMemoryMi), 200, 1) << "480 MiB private and 480 MiB for its limit do not fit, with 400 MiB they do";
+  EXPECT_NEAR(heap(120 * kMemoryMi), 200, 1)
+      << "480 MiB private and 480 MiB for its limit do not fit, with 400 MiB they do";
 }
 
 }  // namespace

@@ -11,9 +11,7 @@ using testing::HasSubstr;
 constexpr double kPaceMi = 1 << 20;
 constexpr std::int64_t kPaceEnd = 2'000;
 
-TEST(Pace, LetsAllBeginWhereThereIsNoBudget) {
-  EXPECT_TRUE(Pace(0).may_begin(Cell(), 1e12, kPaceEnd).is_ok());
-}
+TEST(Pace, LetsAllBeginWhereThereIsNoBudget) { EXPECT_TRUE(Pace(0).may_begin(Cell(), 1e12, kPaceEnd).is_ok()); }
 
 TEST(Pace, SkipsWhatIsLeftWhenTheBudgetIsOver) {
   const Pace pace(kPaceEnd);
