@@ -11,7 +11,7 @@ namespace tutti::program {
 
 /// Whether the mpirun in PATH starts ranks of the reference `name`. A child says which library it is. Where mpirun says
 /// the same of itself, that is enough; otherwise it starts two ranks of it, which must find each other. Asked once per
-/// process and reference; takes 0.1 s, with ranks 1 s or so, at most half a minute. Ends the program where it is
+/// process and reference; takes 0.1 s, with ranks 1 s or so, at most a minute. Ends the program where it is
 /// interrupted. Errors: unavailable with the reason, whatever it is.
 [[nodiscard]] Status try_to_start(const std::string& name);
 

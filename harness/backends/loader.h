@@ -32,8 +32,8 @@ class LoadedBackend {
   using Handle = void*;
 
   /// The backend of that name in the first directory that has one. Its library is then part of this process for ever,
-  /// so two MPIs are never loaded by one. Errors: those of find_backend; unavailable where it cannot be loaded (the system's
-  /// reason) or has another ABI number (both numbers).
+  /// so two MPIs are never loaded by one. Errors: those of find_backend; unavailable where it cannot be loaded (the
+  /// system's reason) or has another ABI number (both numbers).
   [[nodiscard]] static Result<LoadedBackend> load(std::string_view name, std::span<const std::string> directories);
 
   [[nodiscard]] std::string_view name() const { return api_->name; }

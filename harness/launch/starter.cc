@@ -27,7 +27,7 @@ namespace {
 constexpr std::array kJobVariables{"PMIX_NAMESPACE", "PMI_RANK", "TORCHELASTIC_RUN_ID", "SLURM_STEP_ID"};
 
 /// What mpirun and torchrun set. Of OMPI_MCA_ only their own: the others are the user's.
-constexpr std::array<std::string_view, 21> kOfStarters{"OMPI_COMM_WORLD_",
+constexpr std::array<std::string_view, 22> kOfStarters{"OMPI_COMM_WORLD_",
                                                        "OMPI_APP_CTX_NUM_PROCS",
                                                        "OMPI_COMMAND",
                                                        "OMPI_ARGV",
@@ -46,7 +46,8 @@ constexpr std::array<std::string_view, 21> kOfStarters{"OMPI_COMM_WORLD_",
                                                        "MPI_LOCAL",
                                                        "RANK=",
                                                        "WORLD_SIZE=",
-                                                       "LOCAL_",
+                                                       "LOCAL_RANK=",
+                                                       "LOCAL_WORLD_SIZE=",
                                                        "TORCHELASTIC_"};
 
 pid_t find_starter() {
@@ -82,7 +83,7 @@ void end_with_starter() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the thread that measures
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the main thread
   std::thread([starter = std::move(starter)] {
     pollfd ended = {starter.descriptor(), POLLIN, 0};
     while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
