@@ -258,13 +258,15 @@ Words::Parties Words::parties(const Told& told) const {
 
 std::string Words::cell(const Told& told) const {
   if (told.round == 0) return "";
+  constexpr std::size_t kWrittenOut = 3;
   const auto who = [&](const std::vector<int>& list) {
-    return is_all_others(list) ? "all" : fmt::format("{}", fmt::join(list, ","));
+    if (is_all_others(list)) return std::string("all");
+    const bool is_range = list.size() > kWrittenOut && list.back() - list.front() + 1 == std::ssize(list);
+    return is_range ? fmt::format("{}-{}", list.front(), list.back()) : fmt::format("{}", fmt::join(list, ","));
   };
   const auto [from, to] = parties(told);
   std::string units;
   for (const int unit : told.units) units += letter(unit);
-  constexpr std::size_t kWrittenOut = 3;
   if (told.units.size() > kWrittenOut) units = letter(told.units.front()) + "-" + letter(told.units.back());
   return fmt::format("{}{}{}{}{}{}", who(from), from.empty() ? "" : ">", told.sources.size() > 1 ? "+" : "", units,
                      to.empty() ? "" : ">", who(to));
