@@ -121,7 +121,7 @@ std::optional<Case> limit_of(const Cell& cell) {
   if (has_window(base)) return {};
   Case one;
   static_cast<Cell&>(one) = cell;
-  one.backend = "limit";
+  one.backend = kLimitName;
   one.buffers = Buffers::shared;
   if (one.op == Op::premul_sum) one.op = Op::sum;  // the same bytes
   return one;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/backends/system.h"
@@ -45,6 +46,7 @@ struct Movement {
 /// The part of it that one rank moves: whole movements where every rank gets as many, else a slice of each.
 [[nodiscard]] std::vector<Movement> share_of(const Cell& cell, int rank);
 
+inline constexpr std::string_view kLimitName = "limit";  ///< in the place of a backend's
 /// The case that measures a cell's limit; nullopt where there is none: nothing is moved (barrier), ranks take turns
 /// (pingpong and whatever has a window), or what is read is overwritten meanwhile (all_to_all, sendrecv and exscan in
 /// place).
@@ -77,7 +79,7 @@ class LimitBackend final : public Backend {
 
   Domain& domain_;
   std::vector<int> ranks_;
-  std::string name_ = "limit";
+  std::string name_{kLimitName};
   std::uint64_t streamed_ = 0;
   std::vector<PreparedShares*> unconnected_;
 };
