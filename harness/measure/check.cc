@@ -84,6 +84,7 @@ Status look_again(const Host& host, Variant& variant, const std::vector<std::uin
                             host.ranks()[static_cast<std::size_t>(late)], before);
   damage.wrong = std::max<std::int64_t>(damage.wrong, 1);
   damage.tells_cause = true;
+  damage.is_late = true;
   return {};
 }
 
@@ -110,7 +111,8 @@ std::string inputs_text(const Variant& variant) {
 
 void add_operation(Damage& damage, const Damage& found) {
   const std::int64_t wrong = damage.wrong + found.wrong;
-  const bool tells_more = found.tells_cause && !damage.tells_cause;
+  // What is seen to come late explains what was missing before, which an operation without a second look calls lost.
+  const bool tells_more = (found.tells_cause && !damage.tells_cause) || (found.is_late && !damage.is_late);
   if (damage.wrong == 0 || (found.wrong > 0 && tells_more)) damage = found;
   damage.wrong = wrong;
 }

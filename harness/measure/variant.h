@@ -43,6 +43,7 @@ struct Damage {
   bool tells_cause = false;  ///< of the text: more than that something was not written
   int wrong_outputs = 0;     ///< ranks
   int wrong_rank = -1;       ///< the first of them
+  bool is_late = false;      ///< memory was written after the operation was complete
 };
 
 /// One of a rank's two buffers.
