@@ -43,7 +43,7 @@ void expect_told_as_it_runs(const Algorithm& algorithm, Collective collective) {
       const auto run = run_example(example.value(), schedule);
       ASSERT_TRUE(run.is_ok()) << run.status().message();
       EXPECT_EQ(run.value().wrong, 0) << run.value().first_wrong;
-      EXPECT_GT(run.value().checked, 0);
+      EXPECT_EQ(run.value().checked > 0, ranks > 1 || !has_window(collective)) << "one rank sends to nobody";
       for (std::size_t rank = 0; rank < run.value().after.size(); ++rank) {
         EXPECT_EQ(told.value().output[rank], run.value().after[rank].output) << "rank " << rank;
         EXPECT_EQ(run.value().before[rank].input, run.value().after[rank].input);
