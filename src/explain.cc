@@ -67,6 +67,10 @@ Result<Subject> subject_of(const Request& request, const CLI::App& command) {
                  std::string_view(flag).substr(2));
   }
   Subject subject{.problem = {.collective = collective, .ranks = ranks, .root = root}};
+  if (has_window(collective) && ranks < 2) {
+    return error(Code::invalid_argument, "--ranks: {} on {} rank has no pair: allowed are 2 to {}: did you mean '2'?",
+                 to_string(collective), ranks, kMostExplained);
+  }
   constexpr int kFewMessages = 3;
   if (has_window(collective)) subject.problem.pairing.window = kFewMessages;
   TUTTI_ASSIGN_OR_RETURN(subject.dtype, of_flag("--dtype", parse_dtype(request.dtype)));

@@ -111,6 +111,15 @@ class Pairs(run_test.Sweep):
         _, rows = self.sweep("all", "--backends", "tutti", "--ranks", "2", "--sizes", "64", "--budget", "500ms")
         self.assertFalse({row["collective"] for row in rows} & set(WINDOWED))
 
+    def test_explain_shows_every_message_and_needs_a_pair(self):
+        result = support.run("explain", "bandwidth", "--ranks", "3")
+        self.assertEqual(result.code, 0, result)
+        self.assertIn("The letters name the blocks, one for each message.", result.out)
+        self.assertIn("read block c of my input", result.out)
+        result = support.run("explain", "bandwidth", "--ranks", "1")
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("bandwidth on 1 rank has no pair", result.err)
+
     def test_what_is_no_window_and_no_pair_is_refused(self):
         for words, names in [(["bandwidth", "--window", "0"], ["--window", "'0'", "1 to 1024", "did you mean '1'"]),
                              (["bandwidth", "--window", "1025"], ["'1025'", "1 to 1024", "did you mean '1024'"]),
