@@ -19,7 +19,8 @@ void perf_flags(std::string_view input) {
   const auto settings = perf::parse_flags(static_cast<int>(words.size()), argv.data());
   if (!settings.is_ok()) return check_message(settings.status());
   for (const perf::Program& program : perf::all_programs()) {
-    const Status status = check_for(settings.value(), program, settings.value().ranks_here());
+    const int ranks = settings.value().ranks_here();
+    const Status status = check_for(settings.value(), program, ranks, ranks);
     if (!status.is_ok()) check_message(status);
   }
   constexpr int kMost = 1000;  // of a sweep that need not be short
