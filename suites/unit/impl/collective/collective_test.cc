@@ -110,7 +110,7 @@ TEST(Pairs, OneOfThemLeavesAllOthersWithoutAPartnerAndWithoutBlocks) {
     const Problem problem{.collective = collective, .ranks = 5, .pairing = {.first = 1, .second = 4}};
     EXPECT_EQ(partner_of(problem, 1), 4);
     EXPECT_EQ(partner_of(problem, 4), 1);
-    EXPECT_EQ(origin_of(problem, 4, 0).rank, 1) << to_string(collective);
+    EXPECT_EQ(origin_of(problem, 4, 0), from_one(1, 0)) << to_string(collective);
     EXPECT_EQ(input_blocks(problem, 1), 1) << to_string(collective);
     EXPECT_EQ(output_blocks(problem, 4), 1) << to_string(collective);
     for (const int idle : {0, 2, 3}) {
@@ -126,13 +126,12 @@ TEST(Windows, AreABlockForEachMessageFromTheLowerRankOrFromBoth) {
     EXPECT_EQ(output_blocks(window_on(collective, 2), 0), 0);
     EXPECT_EQ(input_blocks(window_on(collective, 2), 1), 0);
     EXPECT_EQ(output_blocks(window_on(collective, 2), 1), 7);
-    EXPECT_EQ(origin_of(window_on(collective, 2), 1, 6).rank, 0);
-    EXPECT_EQ(origin_of(window_on(collective, 2), 1, 6).block, 6);
+    EXPECT_EQ(origin_of(window_on(collective, 2), 1, 6), from_one(0, 6));
   }
   for (const int rank : {0, 1}) {
     EXPECT_EQ(input_blocks(window_on(Collective::bibandwidth, 2), rank), 7);
     EXPECT_EQ(output_blocks(window_on(Collective::bibandwidth, 2), rank), 7);
-    EXPECT_EQ(origin_of(window_on(Collective::bibandwidth, 2), rank, 3).rank, 1 - rank);
+    EXPECT_EQ(origin_of(window_on(Collective::bibandwidth, 2), rank, 3), from_one(1 - rank, 3));
   }
 }
 
