@@ -12,7 +12,7 @@
 #include "harness/measure/memory.h"
 #include "harness/report/json.h"
 #include "harness/report/machine.h"
-#include "harness/report/origin.h"
+#include "harness/report/row_stamp.h"
 #include "harness/report/streams.h"
 #include "impl/communicator/communicator.h"
 #include "src/program.h"
@@ -75,7 +75,7 @@ class Messages final : public harness::Listener {
     for (Row& row : rows) {
       row.launch = place_.launch;
       row.launches = place_.launches;
-      origin_.put_into(row);
+      stamp_.put_into(row);
     }
     if (rows.empty()) return;
     note(listener_.on_cell(rows));
@@ -87,7 +87,7 @@ class Messages final : public harness::Listener {
   const SessionSpec& spec_;
   const JobsListener& listener_;
   Place place_;
-  harness::Origin origin_{harness::describe_machine()};
+  harness::RowStamp stamp_{harness::describe_machine()};
   Status failure_;
 };
 

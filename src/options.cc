@@ -356,9 +356,13 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
 }  // namespace
 
 std::span<const Collective> all_but_v_forms() {
-  const auto every = every_collective();
-  const auto count = std::ranges::count_if(every, [](Collective collective) { return !has_counts(collective); });
-  return every.first(static_cast<std::size_t>(count));
+  static const std::vector<Collective> kThose = [] {
+    std::vector<Collective> those;
+    std::ranges::copy_if(every_collective(), std::back_inserter(those),
+                         [](Collective collective) { return !has_counts(collective); });
+    return those;
+  }();
+  return kThose;
 }
 
 SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices, std::span<const Collective> otherwise)

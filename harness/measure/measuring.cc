@@ -55,7 +55,7 @@ Measuring::Measuring(const SessionSpec& spec, const Place& place)
       domain_(place.domain),
       systems_(place.systems),
       send_(place.send),
-      pace_(spec.end_ns) {
+      budget_(spec.end_ns) {
   if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
 }
 
@@ -91,11 +91,11 @@ Status Measuring::report_facts() {
 Status Measuring::begin_cell(std::size_t index, double bytes, Status& refusal) {
   if (spec_.end_ns == 0) return {};
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host_.agree(monotonic_ns()));
-  pace_.end(now_ns);
+  budget_.end(now_ns);
   const Cell& cell = spec_.cells[index].front();
   const bool is_first = index == 0 && spec_.launch == 1;  // a budget that the start has used up gives one cell
-  if (!is_first) refusal = pace_.may_begin(cell, bytes, now_ns);
-  if (refusal.is_ok()) pace_.begin(cell, bytes, time_ns(index), now_ns);
+  if (!is_first) refusal = budget_.may_begin(cell, bytes, now_ns);
+  if (refusal.is_ok()) budget_.begin(cell, bytes, time_ns(index), now_ns);
   return {};
 }
 

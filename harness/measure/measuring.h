@@ -13,7 +13,7 @@
 #include "harness/measure/cell.h"
 #include "harness/measure/clock.h"
 #include "harness/measure/limit.h"
-#include "harness/measure/pace.h"
+#include "harness/measure/budget.h"
 #include "harness/measure/session.h"
 #include "harness/measure/systems.h"
 
@@ -66,7 +66,7 @@ class Measuring {
   std::vector<int> cores_of_ranks_;          ///< of all hosts together
   std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;
-  Pace pace_;
+  Budget budget_;
 };
 
 }  // namespace tutti::harness

@@ -12,7 +12,7 @@ WRONG = 1
 TASKS = ["--ranks", "4", "--ranks-as", "tasks"]
 OUTCOMES = ["caught", "missed", "not applicable", "not injected", "wrong without it"]
 ROW = re.compile(rf"^  ({'|'.join(OUTCOMES)}) +([a-z_]+) +(.*)$")
-SUM = re.compile(r"^# faults: (\d+) in (\d+) cells as (\w+), seed (\d+): (\d+) caught \((\d+) without a named cause\), (\d+) "
+SUM = re.compile(r"^# faults: (\d+) in (\d+) cells? as (\w+), seed (\d+): (\d+) caught \((\d+) without a named cause\), (\d+) "
                  r"missed, (\d+) not applicable, (\d+) not injected, (\d+) wrong without a fault", re.MULTILINE)
 
 

@@ -142,7 +142,7 @@ Status Reports::add(const Report& report) {
   text += row_text(report.row, settings_, settings_.reports_timestamps ? local_time() : std::string());
   std::vector<harness::Row> records = report.records;
   for (harness::Row& row : records) {
-    origin_.put_into(row);
+    stamp_.put_into(row);
     if (csv_) note(csv_->write(row));
   }
   if (json_) note(json_->write(records));

@@ -12,7 +12,7 @@
 
 #include "harness/report/csv.h"
 #include "harness/report/json.h"
-#include "harness/report/origin.h"
+#include "harness/report/row_stamp.h"
 #include "harness/report/streams.h"
 #include "suites/perf/split.h"
 #include "suites/perf/walk.h"
@@ -56,7 +56,7 @@ class Reports {
   const Program& program_;
   const Settings& settings_;
   RunFacts facts_;
-  harness::Origin origin_{harness::describe_machine()};
+  harness::RowStamp stamp_{harness::describe_machine()};
   harness::Console console_;
   Status failure_;  ///< the first file that could not be written
   std::optional<harness::CsvFile> csv_;

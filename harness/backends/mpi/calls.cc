@@ -162,6 +162,10 @@ int wait_for_windows(Prepared& p, int windows) {
 
 constexpr int kAcknowledgement = 1;  // its tag; it has no bytes
 
+// A library may still owe the sender a control message when the receiver's MPI_Waitall returns (Open MPI's rendezvous
+// over shared memory does), and sends it in a later call only. A rank that then left MPI would keep its partner waiting
+// for ever. So a receiver stays in MPI until its partner has completed its sends.
+
 /// The lower rank of a pair sends a window, the other one acknowledges when it has arrived.
 int one_window(Prepared& p) {
   const MPI_Comm all = p.group.communicator;
@@ -173,14 +177,16 @@ int one_window(Prepared& p) {
   }
   if (const int code = start_receives(p, 0); code != MPI_SUCCESS) return code;
   if (const int code = wait_for_windows(p, 1); code != MPI_SUCCESS) return code;
-  return MPI_Send(nullptr, 0, MPI_BYTE, p.partner, kAcknowledgement, all);
+  return MPI_Ssend(nullptr, 0, MPI_BYTE, p.partner, kAcknowledgement, all);
 }
 
 int both_windows(Prepared& p) {
   if (p.partner < 0) return MPI_SUCCESS;
   if (const int code = start_receives(p, 0); code != MPI_SUCCESS) return code;
   if (const int code = start_sends(p, static_cast<std::size_t>(p.window)); code != MPI_SUCCESS) return code;
-  return wait_for_windows(p, 2);
+  if (const int code = wait_for_windows(p, 2); code != MPI_SUCCESS) return code;
+  return MPI_Sendrecv(nullptr, 0, MPI_BYTE, p.partner, kAcknowledgement, nullptr, 0, MPI_BYTE, p.partner,
+                      kAcknowledgement, p.group.communicator, MPI_STATUS_IGNORE);
 }
 
 constexpr Row kRows[] = {{"broadcast", broadcast<true>, broadcast<false>, false, InPlace::one_buffer},

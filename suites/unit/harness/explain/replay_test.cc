@@ -35,6 +35,7 @@ void expect_told_as_it_runs(const Algorithm& algorithm, Collective collective) {
     const std::vector<Op> ops =
         is_reducing(collective) ? std::vector{Op::avg, Op::premul_sum, Op::bxor} : std::vector{Op::none};
     for (const Op op : ops) {
+      if (op != Op::none && !takes_op(collective, op)) continue;
       SCOPED_TRACE(fmt::format("{} ranks, {}", ranks, to_string(op)));
       const auto example = example_of(algorithm, problem, Dtype::i32, op);
       ASSERT_TRUE(example.is_ok()) << example.status().message();
@@ -43,7 +44,8 @@ void expect_told_as_it_runs(const Algorithm& algorithm, Collective collective) {
       const auto run = run_example(example.value(), schedule);
       ASSERT_TRUE(run.is_ok()) << run.status().message();
       EXPECT_EQ(run.value().wrong, 0) << run.value().first_wrong;
-      EXPECT_EQ(run.value().checked > 0, ranks > 1 || !has_window(collective)) << "one rank sends to nobody";
+      const bool has_output = output_blocks(problem, ranks - 1) > 0;  // not of a window or an exscan on one rank
+      EXPECT_EQ(run.value().checked > 0, has_output);
       for (std::size_t rank = 0; rank < run.value().after.size(); ++rank) {
         EXPECT_EQ(told.value().output[rank], run.value().after[rank].output) << "rank " << rank;
         EXPECT_EQ(run.value().before[rank].input, run.value().after[rank].input);

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "harness/report/origin.h"
+#include "harness/report/row_stamp.h"
 
 namespace tutti::harness {
 namespace {
@@ -46,10 +46,10 @@ TEST(Machine, NamesTheHost) {
   EXPECT_EQ(nlohmann::json::parse(machine_to_json(describe_machine()))["hostname"], name.data());
 }
 
-TEST(Origin, IsTheMachineTheHostAndNow) {
+TEST(RowStamp, IsTheMachineTheHostAndNow) {
   const Machine machine{.cpu_model = "abacus", .cores_allowed = 2, .hostname = "attic"};
   Row row;
-  Origin(machine).put_into(row);
+  RowStamp(machine).put_into(row);
   EXPECT_EQ(row.machine, fingerprint_of(machine));
   EXPECT_EQ(row.host, "attic");
   EXPECT_THAT(row.timestamp, testing::MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z"));

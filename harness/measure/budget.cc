@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/pace.h"
+#include "harness/measure/budget.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ bool is_of_one_kind(const Cell& one, const Cell& other) {
 
 }  // namespace
 
-Status Pace::may_begin(const Cell& cell, double bytes, std::int64_t now_ns) const {
+Status Budget::may_begin(const Cell& cell, double bytes, std::int64_t now_ns) const {
   if (end_ns_ == 0 || bytes < kShortBytes) return {};
   if (now_ns >= end_ns_) return error(Code::unavailable, "--budget: it was over before this cell could begin");
   if (!last_ || !last_->has_ended || last_->bytes < kShortBytes || !is_of_one_kind(last_->cell, cell)) return {};
@@ -22,11 +22,11 @@ Status Pace::may_begin(const Cell& cell, double bytes, std::int64_t now_ns) cons
   return error(Code::unavailable, "--budget: less is left of it than this cell takes at the least");
 }
 
-void Pace::begin(const Cell& cell, double bytes, std::int64_t share_ns, std::int64_t now_ns) {
+void Budget::begin(const Cell& cell, double bytes, std::int64_t share_ns, std::int64_t now_ns) {
   last_ = Begun{.cell = cell, .bytes = bytes, .share_ns = share_ns, .begin_ns = now_ns};
 }
 
-void Pace::end(std::int64_t now_ns) {
+void Budget::end(std::int64_t now_ns) {
   if (!last_ || last_->has_ended) return;
   last_->beyond_ns = std::max<std::int64_t>(0, now_ns - last_->begin_ns - last_->share_ns);
   last_->has_ended = true;

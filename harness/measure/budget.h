@@ -13,13 +13,14 @@
 
 namespace tutti::harness {
 
-class Pace {
+class Budget {
  public:
   /// `end_ns`: CLOCK_MONOTONIC by which the sweep should be over; 0: no budget.
-  explicit Pace(std::int64_t end_ns) : end_ns_(end_ns) {}
+  explicit Budget(std::int64_t end_ns) : end_ns_(end_ns) {}
 
-  /// Cells of fewer bytes, all ranks' buffers together, take some milliseconds: they always begin.
-  static constexpr double kShortBytes = 4 << 20;
+  /// Cells of fewer bytes, all ranks' buffers together, take some tenths of a second at the most: they always begin, so
+  /// that a gate's cells, whose budget the start of the ranks may use up, are all measured.
+  static constexpr double kShortBytes = 256 << 20;
 
   /// Whether a cell with so many bytes of buffers may begin now. Errors: unavailable where the budget is over, or less
   /// is left of it than the cell takes at the least.

@@ -9,9 +9,9 @@
 
 namespace tutti::harness {
 
-class Origin {
+class RowStamp {
  public:
-  explicit Origin(const Machine& machine) : fingerprint_(fingerprint_of(machine)), host_(machine.hostname) {}
+  explicit RowStamp(const Machine& machine) : fingerprint_(fingerprint_of(machine)), host_(machine.hostname) {}
   /// Its machine, its host, and now.
   void put_into(Row& row) const;
 
