@@ -287,7 +287,9 @@ int gate(const GateRequest& request) {
     const int code = complain(error(course.code(), "the gate is not finished: {}", unfinished));
     return course.code() == Code::aborted ? exit_interrupted : code;
   }
-  return written.is_ok() ? exit_code_of_gate(report, launcher.value().has_crashed()) : exit_usage;
+  const int code = exit_code_of_gate(report, launcher.value().has_crashed());
+  const bool is_finding = code == exit_wrong || code == exit_slower || code == exit_crash;  // worse than a lost report
+  return written.is_ok() || is_finding ? code : exit_usage;
 }
 
 }  // namespace

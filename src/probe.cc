@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -88,7 +89,11 @@ Status ask(const std::string& name, const harness::Interrupts& interrupts) {
   const bool is_its_own =  // "mpirun (Open MPI) 4.1.4"
       space != std::string::npos &&
       mpirun == fmt::format("mpirun ({}) {}", library.substr(0, space), library.substr(space + 1));
-  return is_its_own ? Status() : start_two(name, mpirun);
+  TUTTI_ASSIGN_OR_RETURN(const std::string path, harness::find_backend(name, backend_directories()));
+  std::error_code ignored;  // somebody else's is tried, whatever it says of itself
+  const bool lies_beside = std::filesystem::equivalent(std::filesystem::path(path).parent_path(),
+                                                       std::filesystem::path(self).parent_path(), ignored);
+  return is_its_own && lies_beside ? Status() : start_two(name, mpirun);
 }
 
 Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
@@ -127,8 +132,8 @@ Status try_to_start(const std::string& name) {
   const harness::Interrupts interrupts;
   const Status answer = ask(name, interrupts);
   if (interrupts.signal() != 0) {
-    harness::to_stderr(fmt::format("tutti: interrupted by signal {} ({})\n", interrupts.signal(),
-                                   ::strsignal(interrupts.signal())));
+    harness::to_stderr(
+        fmt::format("tutti: interrupted by signal {} ({})\n", interrupts.signal(), ::strsignal(interrupts.signal())));
     std::exit(exit_interrupted);
   }
   answers.emplace(name, answer);

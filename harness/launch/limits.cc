@@ -73,6 +73,19 @@ Status check_one(const Need& need, int ranks, const std::optional<std::uint64_t>
 
 }  // namespace
 
+std::optional<std::uint64_t> tasks_left(const Tree& tree) {
+  std::optional<std::uint64_t> least;
+  for (const auto& [controller, mount] : {std::pair{"", "sys/fs/cgroup"}, std::pair{"pids", "sys/fs/cgroup/pids"}}) {
+    for (const std::string& folder : cgroup_folders(tree, controller, mount)) {
+      const auto most = tree.number(folder + "/pids.max");  // no number: "max"
+      if (!most) continue;
+      const std::int64_t left = std::max<std::int64_t>(0, *most - tree.number(folder + "/pids.current").value_or(0));
+      least = std::min(least.value_or(static_cast<std::uint64_t>(left)), static_cast<std::uint64_t>(left));
+    }
+  }
+  return least;
+}
+
 // Counted on Open MPI 4.1.4, whose mpirun had 24 descriptors and 3.8 per rank open, and while it starts them more.
 Needs needs_of(const Job& job) {
   const bool as_processes = job.ranks_as == RanksAs::processes;
@@ -80,16 +93,16 @@ Needs needs_of(const Job& job) {
   const std::uint64_t launcher = open_descriptors() + kLauncherFiles;
   Needs needs{.ranks = job.ranks};
   needs.descriptors = {.base = launcher, .per_rank = as_processes ? 1U : 0U};
-  needs.tasks = {.base = tasks_of_this_user() + 2, .per_rank = as_processes ? 2U : 1U};  // a rank has a watching thread
+  needs.new_tasks = {.base = 2, .per_rank = as_processes ? 2U : 1U};  // a rank has a watching thread
   const std::uint64_t own = address_bytes_here() + 16 * kMiB + job.domain_bytes;
   needs.address_bytes = {.base = own, .per_rank = 4096};  // the board
   if (job.ranks_as == RanksAs::threads) needs.address_bytes.per_rank += stack_bytes();
   if (job.needs_mpirun) {
     needs.descriptors = {.base = std::max<std::uint64_t>(40, launcher), .per_rank = 5};
-    needs.tasks.base += 8;
-    needs.tasks.per_rank = 4;
+    needs.new_tasks = {.base = 10, .per_rank = 4};
     needs.address_bytes.base += 256 * kMiB;  // the library, its threads' stacks and its own shared memory
   }
+  needs.tasks = {.base = tasks_of_this_user() + needs.new_tasks.base, .per_rank = needs.new_tasks.per_rank};
   return needs;
 }
 
@@ -99,7 +112,8 @@ Needs needs_of_joining(int processes, int ranks_here) {
   const auto all = static_cast<std::uint64_t>(processes);
   Needs needs{.ranks = processes * ranks_here};
   needs.descriptors.base = open_descriptors() + kOwnFiles + all;
-  needs.tasks.base = tasks_of_this_user() + here + 1;
+  needs.new_tasks.base = here + 1;
+  needs.tasks.base = tasks_of_this_user() + needs.new_tasks.base;
   needs.address_bytes.base = address_bytes_here() + 16 * kMiB + here * stack_bytes();
   return needs;
 }
@@ -107,6 +121,7 @@ Needs needs_of_joining(int processes, int ranks_here) {
 Limits limits_here() {
   return {.descriptors = limit_of(RLIMIT_NOFILE, true),
           .tasks = ::geteuid() == 0 ? std::nullopt : limit_of(RLIMIT_NPROC, false),
+          .new_tasks = tasks_left(Tree("/")),
           .address_bytes = limit_of(RLIMIT_AS, false)};
 }
 
@@ -115,6 +130,8 @@ Status check_limits(const Needs& needs, const Limits& limits) {
       check_one(needs.descriptors, needs.ranks, limits.descriptors, {"open files in one process", "ulimit -n", 1}));
   TUTTI_RETURN_IF_ERROR(check_one(needs.tasks, needs.ranks, limits.tasks,
                                   {"processes and threads of this user, with those that there are", "ulimit -u", 1}));
+  TUTTI_RETURN_IF_ERROR(check_one(needs.new_tasks, needs.ranks, limits.new_tasks,
+                                  {"new processes and threads", "what pids.max of the cgroup leaves", 1}));
   return check_one(needs.address_bytes, needs.ranks, limits.address_bytes,
                    {"KiB of addresses in one process", "ulimit -v", 1024});
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "harness/doctor/tree.h"
 #include "harness/launch/job.h"
 #include "impl/types/status.h"
 
@@ -20,7 +21,8 @@ struct Need {
 struct Needs {
   int ranks = 1;
   Need descriptors;    ///< of the process that has most open
-  Need tasks;          ///< processes and threads, all together
+  Need tasks;          ///< processes and threads of this user, with those that there are
+  Need new_tasks;      ///< processes and threads that are added to them
   Need address_bytes;  ///< of the process that maps most
 };
 /// `job` as this process would start it now.
@@ -32,9 +34,12 @@ struct Needs {
 struct Limits {
   std::optional<std::uint64_t> descriptors;    ///< ulimit -Hn: the soft limit is raised up to it
   std::optional<std::uint64_t> tasks;          ///< ulimit -u; the superuser has none
+  std::optional<std::uint64_t> new_tasks;      ///< that the cgroups around this process leave
   std::optional<std::uint64_t> address_bytes;  ///< ulimit -v
 };
 [[nodiscard]] Limits limits_here();
+/// Processes and threads that pids.max of the cgroups around this process leaves, of version 1 or 2; nothing: no limit.
+[[nodiscard]] std::optional<std::uint64_t> tasks_left(const Tree& tree);
 
 /// Errors: resource naming what is needed, the limit, and how many ranks there may be.
 [[nodiscard]] Status check_limits(const Needs& needs, const Limits& limits);

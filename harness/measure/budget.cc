@@ -14,7 +14,9 @@ bool is_of_one_kind(const Cell& one, const Cell& other) {
 }  // namespace
 
 Status Budget::may_begin(const Cell& cell, double bytes, std::int64_t now_ns) const {
-  if (end_ns_ == 0 || bytes < kShortBytes) return {};
+  if (end_ns_ == 0) return {};
+  const bool is_short = bytes < kShortBytes;
+  if (is_short && now_ns < end_ns_ + kLaterNs) return {};
   if (now_ns >= end_ns_) return error(Code::unavailable, "--budget: it was over before this cell could begin");
   if (!last_ || !last_->has_ended || last_->bytes < kShortBytes || !is_of_one_kind(last_->cell, cell)) return {};
   const double least_ns = static_cast<double>(last_->beyond_ns) * bytes / last_->bytes;

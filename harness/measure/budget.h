@@ -18,9 +18,10 @@ class Budget {
   /// `end_ns`: CLOCK_MONOTONIC by which the sweep should be over; 0: no budget.
   explicit Budget(std::int64_t end_ns) : end_ns_(end_ns) {}
 
-  /// Cells of fewer bytes, all ranks' buffers together, take some tenths of a second at the most: they always begin, so
-  /// that a gate's cells, whose budget the start of the ranks may use up, are all measured.
+  /// A cell of fewer bytes, all ranks' buffers together, takes some tenths of a second at the most. It may begin a little
+  /// later than the end, so that the start of the ranks, and a machine that is busy, cost nobody a row.
   static constexpr double kShortBytes = 256 << 20;
+  static constexpr std::int64_t kLaterNs = 10'000'000'000;
 
   /// Whether a cell with so many bytes of buffers may begin now. Errors: unavailable where the budget is over, or less
   /// is left of it than the cell takes at the least.

@@ -60,6 +60,11 @@ class Limited(unittest.TestCase):
         self.assertEqual(len(re.findall(r"(?m)^ +(?:16777216|67108864) ", result.out)), 2, result)
         self.assertIn("# Out of bounds values : 0 OK", result.out)
 
+    def test_a_size_that_does_not_fit_is_no_other_size(self):
+        result, _ = self.limited("-b", "1G", "-e", "1G", "-g", "2", program=support.PROGRAM.parent / "all_reduce_perf")
+        self.assertIn("# Sizes above ", result.out)
+        self.assertEqual(re.findall(r"(?m)^ +\d+ +\d+ +float", result.out), [], result)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -193,7 +193,7 @@ RunFacts facts_of(const Program& program, const Split& split, const harness::Joi
 int conclude(const char* program, Reports& reports, const WalkResult& result, std::optional<double> least) {
   constexpr double kSlack = 0.9;
   Trailer trailer{.failed_checks = result.failed_checks, .average = result.average()};
-  if (least) trailer.is_enough = !(trailer.average < kSlack * *least);
+  if (least) trailer.is_enough = trailer.average >= kSlack * *least;  // of no row the average is no number
   const Status written = reports.conclude(trailer, result.most_buffer_bytes);
   const int code = written.is_ok() ? static_cast<int>(exit_ok) : complain(program, written);
   return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : code;
@@ -249,7 +249,6 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     settings.notes.push_back(fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}",
                                          settings.max_bytes, asked, left.text()));
   }
-  settings.min_bytes = std::min(settings.min_bytes, settings.max_bytes);
   if (settings.traffic.most_of_matrix() > settings.max_bytes) {
     return error(Code::resource, "the matrix moves {} bytes per rank, of which the buffers do not fit: at most {}",
                  settings.traffic.most_of_matrix(), settings.max_bytes);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "suites/unit/harness/doctor/machines.h"
+
 namespace tutti::harness {
 namespace {
 
@@ -13,6 +15,7 @@ using testing::Not;
 const Needs kNeeds{.ranks = 64,
                    .descriptors = {.base = 12, .per_rank = 1},
                    .tasks = {.base = 100, .per_rank = 2},
+                   .new_tasks = {.base = 2, .per_rank = 2},
                    .address_bytes = {.base = 1 << 20, .per_rank = 4096}};
 
 TEST(Limits, ThatAreJustEnoughAreEnough) {
@@ -32,6 +35,28 @@ TEST(Limits, AreToldWithTheNumbersAndHowManyRanksFit) {
   EXPECT_EQ(check_limits(kNeeds, {.address_bytes = (1 << 20) + 4096}).message(),
             "64 ranks need 1280 KiB of addresses in one process, and the limit is 1028 (ulimit -v): raise it, or take "
             "at most 1 rank");
+}
+
+TEST(Limits, OfACgroupCountWhatIsNew) {
+  EXPECT_TRUE(check_limits(kNeeds, {.new_tasks = 130}).is_ok());
+  EXPECT_EQ(check_limits(kNeeds, {.new_tasks = 30}).message(),
+            "64 ranks need 130 new processes and threads, and the limit is 30 (what pids.max of the cgroup leaves): raise "
+            "it, or take at most 14 ranks");
+}
+
+TEST(Limits, OfACgroupAreTheLeastOfAllAroundTheProcess) {
+  const FakeRoot root;
+  EXPECT_EQ(tasks_left(root.tree()), std::nullopt);
+  root.write("proc/self/cgroup", "0::/outer/inner");
+  root.write("sys/fs/cgroup/outer/inner/pids.max", "max");
+  EXPECT_EQ(tasks_left(root.tree()), std::nullopt);
+  root.write("sys/fs/cgroup/outer/pids.max", "30");
+  root.write("sys/fs/cgroup/outer/pids.current", "4");
+  EXPECT_EQ(tasks_left(root.tree()), 26);
+  root.write("proc/self/cgroup", "7:pids:/job\n0::/outer/inner");
+  root.write("sys/fs/cgroup/pids/job/pids.max", "10");
+  root.write("sys/fs/cgroup/pids/job/pids.current", "12");
+  EXPECT_EQ(tasks_left(root.tree()), 0);
 }
 
 TEST(Limits, PromiseNoRankWhereNoneFits) {

@@ -17,7 +17,8 @@ TEST(Budget, SkipsWhatIsLeftWhenTheBudgetIsOver) {
   const Budget budget(kBudgetEnd);
   EXPECT_TRUE(budget.may_begin(Cell(), 1024 * kBudgetMi, kBudgetEnd - 1).is_ok());
   EXPECT_THAT(budget.may_begin(Cell(), 1024 * kBudgetMi, kBudgetEnd).message(), HasSubstr("--budget: it was over"));
-  EXPECT_TRUE(budget.may_begin(Cell(), kBudgetMi, kBudgetEnd).is_ok()) << "short ones always begin";
+  EXPECT_TRUE(budget.may_begin(Cell(), kBudgetMi, kBudgetEnd + Budget::kLaterNs - 1).is_ok()) << "a short one, later";
+  EXPECT_FALSE(budget.may_begin(Cell(), kBudgetMi, kBudgetEnd + Budget::kLaterNs).is_ok());
 }
 
 TEST(Budget, SkipsWhatTakesLongerThanIsLeft) {
