@@ -27,26 +27,40 @@ constexpr int kMostRanksOfAllPairs = 5;
 
 Count many_slices(int ranks) { return ranks > kMostRanksOfManySlices ? kManySlices / 4 : kManySlices; }
 
+constexpr Count kEndless = 1 << 24;  ///< elements of a block: what can be cut into segments is
+
 /// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
-Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
+Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count, Buffers buffers) {
   const DomainShape shape = local::shape_for(problem.ranks);
   const auto segment = choose_segment(schedule_of(algorithm, problem),
                                       {.count = count,
                                        .dtype = dtype,
                                        .op = is_reducing(problem.collective) ? Op::sum : Op::none,
+                                       .buffers = buffers,
                                        .resources = {.slots = shape.slots,
                                                      .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
                                                      .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
   return segment.is_ok() ? (count + segment.value() - 1) / segment.value() : 0;
 }
 
+/// The fewest segments of its forms that can be cut at all; 1 where none can. Private buffers are staged and shared ones
+/// are not, which moves the edge.
+Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
+  Count fewest = 0;
+  for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
+    if (segments_of(algorithm, problem, dtype, kEndless, buffers) <= 1) continue;
+    const Count segments = segments_of(algorithm, problem, dtype, count, buffers);
+    fewest = fewest == 0 ? segments : std::min(fewest, segments);
+  }
+  return std::max<Count>(fewest, 1);
+}
+
 /// Elements per block with which every form of the algorithm has a full segment and a tail. The segment of a
 /// long call is rounded down, so a call that is a little longer than it may still be one segment: the edge is searched.
 Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
-  constexpr Count kLong = 1 << 24;
-  const Count pieces = segments_of(algorithm, problem, dtype, kLong);
+  const Count pieces = segments_of(algorithm, problem, dtype, kEndless);
   if (pieces <= 1) return kAwkward + kFew;
-  Count whole = 1, cut = kLong;  // one segment, more than one
+  Count whole = 1, cut = kEndless;  // one segment, more than one
   while (cut - whole > 1) {
     const Count middle = whole + (cut - whole) / 2;
     (segments_of(algorithm, problem, dtype, middle) > 1 ? cut : whole) = middle;
