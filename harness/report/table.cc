@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -62,10 +63,12 @@ constexpr std::size_t kLeastAlgorithmWidth = 14;
 struct Shown {
   std::size_t algorithm_width = kLeastAlgorithmWidth;
   bool has_count = true;
+  bool has_backend = true;
   bool has_algorithm = true;
   bool has_algbw = true;
   bool has_busbw = true;
   bool has_limit = true;
+  bool has_ratio = true;
 
   [[nodiscard]] Shown without_limit() const {
     Shown other = *this;
@@ -189,28 +192,40 @@ std::string heading_side_by_side(std::span<const Row> rows, const Shown& all) {
   return without_trailing_spaces(systems) + without_trailing_spaces(names) + without_trailing_spaces(units);
 }
 
+/// size count backend algorithm.
+template <class Number>
+std::string front_stacked(const Number& size, const Number& count, std::string_view backend, std::string_view algorithm,
+                          const Shown& shown) {
+  return fmt::format("{:>10}{}{}{}", size, shown.has_count ? fmt::format(" {:>11}", count) : "",
+                     shown.has_backend ? fmt::format("  {:<10}", backend) : "",
+                     shown.has_algorithm ? fmt::format("{:>{}}", algorithm, shown.algorithm_width) : "");
+}
+
 std::string heading_stacked(const Shown& shown) {
   const auto front = [&](std::string_view size, std::string_view count, std::string_view backend,
                          std::string_view algorithm) {
-    return fmt::format("#{:>10}{}  {:<10}{:>{}}", size, shown.has_count ? fmt::format(" {:>11}", count) : "", backend,
-                       shown.has_algorithm ? algorithm : "", shown.has_algorithm ? shown.algorithm_width : 0);
+    return "#" + front_stacked(size, count, backend, algorithm, shown);
   };
   const std::string names =
-      front("size", "count", "backend", "algorithm") + fmt::format("{}{:>7}", measures_names(shown), "ratio");
+      front("size", "count", "backend", "algorithm") + measures_names(shown) + (shown.has_ratio ? "  ratio" : "");
   const std::string units = front("(B)", "(elements)", "", "") + measures_units(shown);
   return names + "\n" + without_trailing_spaces(units);
+}
+
+/// What stands in the column algorithm. Where no column says the backend it tells those apart too.
+std::string name_stacked(const Row& row, const Shown& shown) {
+  if (!shown.has_backend) return is_own(row) ? row.algorithm : system_of(row);
+  return row.algorithm == kNone ? std::string(kMissing) : row.algorithm;
 }
 
 std::string lines_stacked(std::span<const Row> rows, const Shown& shown, const RatioOf& ratio) {
   const Row* reference = reference_of(rows);
   std::string lines;
   for (const Row& row : rows) {
-    const bool is_compared = reference != nullptr && is_own(row);
-    const std::string_view algorithm = row.algorithm == kNone ? kMissing : std::string_view(row.algorithm);
-    lines += without_trailing_spaces(fmt::format(
-        " {:>10}{}  {:<10}{:>{}}{}{:>7}", row.bytes, shown.has_count ? fmt::format(" {:>11}", row.count) : "",
-        row.backend, shown.has_algorithm ? algorithm : "", shown.has_algorithm ? shown.algorithm_width : 0,
-        measures(row, shown), is_compared ? ratio_text(ratio(row, *reference)) : ""));
+    const bool is_compared = shown.has_ratio && reference != nullptr && is_own(row);
+    lines += without_trailing_spaces(
+        " " + front_stacked(row.bytes, row.count, row.backend, name_stacked(row, shown), shown) + measures(row, shown) +
+        (is_compared ? fmt::format("{:>7}", ratio_text(ratio(row, *reference))) : ""));
   }
   return lines;
 }
@@ -239,6 +254,13 @@ std::size_t width_of(std::string_view text) {
   return most;
 }
 
+/// Only their algorithms tell such rows apart.
+bool has_a_backend_twice(std::span<const Row> rows) {
+  std::set<std::string_view> backends;
+  for (const Row& row : rows) backends.insert(row.backend);
+  return backends.size() < rows.size();
+}
+
 /// How the rows of a cell stand in the room that there is.
 struct Arrangement {
   Shown shown;
@@ -248,12 +270,14 @@ Arrangement arrangement_of(std::span<const Row> rows, const TableLayout& layout)
   Arrangement arrangement;
   Shown& shown = arrangement.shown;
   shown.algorithm_width = std::max(kLeastAlgorithmWidth, layout.longest_algorithm + 1);
+  shown.has_ratio = reference_of(rows) != nullptr;
   const std::size_t most = layout.width.value_or(std::string::npos);
   arrangement.is_side_by_side = is_side_by_side(rows) && width_of(heading_side_by_side(rows, shown)) <= most;
   if (arrangement.is_side_by_side) return arrangement;
   // What another column tells too goes first: the count with the size, either bandwidth with the time.
+  bool Shown::*const name = has_a_backend_twice(rows) ? &Shown::has_backend : &Shown::has_algorithm;
   for (bool Shown::*const column :
-       {&Shown::has_count, &Shown::has_algbw, &Shown::has_limit, &Shown::has_busbw, &Shown::has_algorithm}) {
+       {&Shown::has_count, &Shown::has_algbw, &Shown::has_limit, &Shown::has_busbw, name, &Shown::has_ratio}) {
     if (width_of(heading_stacked(shown)) <= most) break;
     shown.*column = false;
   }

@@ -10,7 +10,7 @@
 // Columns: size [bytes] and count [elements] as in nccl-tests; time: median [us]; ci: half-width of the median's 95 %
 // interval [% of the median], with ~ where it is noisy, and ' between both where the time is near the floor; algbw,
 // busbw [1e9 bytes/s]; limit: the share of the machine's limit that was reached, with ! where somebody was
-// faster; ratio: our time / their time. `-` is "not measured".
+// faster; ratio: our time / their time, where there is one reference. `-` is "not measured".
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,8 @@ class Table {
       : ratio_(std::move(ratio)), shows_accuracy_(shows_accuracy) {}
 
   /// Called before the first cell. Where the width is not enough for all columns, those go that others tell too: the
-  /// count, the bandwidths, the share of the limit, at last the algorithm.
+  /// count, the bandwidths, the share of the limit, then the algorithm. Where a cell has several rows of one backend
+  /// the backend goes in its place: a reference then has its name there. At last goes the ratio.
   void lay_out(const TableLayout& layout) { layout_ = layout; }
 
   /// The lines of one finished cell (all its rows, at least one), with a block's heading where a new one begins. Where

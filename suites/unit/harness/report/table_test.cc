@@ -242,6 +242,35 @@ TEST(Table, HasFewerColumnsWhereThereIsNoRoomForAll) {
   }
 }
 
+TEST(Table, SeveralAlgorithmsCanBeToldApartInANarrowOne) {
+  std::vector<Row> rows = pair_of(8, 1, 4);
+  rows.insert(rows.begin(), timed(row_for(Collective::all_reduce, 8, "tutti", "ring"), 6));
+  Table own;
+  own.lay_out({.width = 60, .longest_algorithm = 8});
+  EXPECT_THAT(own.cell(std::vector{rows[0], rows[1]}),
+              HasSubstr("\n#      size     algorithm     time    ci    verdict\n"
+                        "#       (B)                   (us)   (%)\n"
+                        "          8          ring    6.000   2.0         ok\n"
+                        "          8      one_shot    1.000   2.0         ok\n"));
+  Table compared;
+  compared.lay_out({.width = 60, .longest_algorithm = 8});
+  EXPECT_THAT(compared.cell(rows), HasSubstr("\n          8          ring    6.000   2.0         ok   1.50\n"
+                                             "          8      one_shot    1.000   2.0         ok   0.25\n"
+                                             "          8       openmpi    4.000   2.0         ok\n"));
+  Table narrowest;
+  narrowest.lay_out({.width = 56, .longest_algorithm = 18});
+  EXPECT_THAT(narrowest.cell(rows), HasSubstr("\n          8           one_shot    1.000   2.0         ok\n"));
+}
+
+TEST(Table, WithOneBackendThereIsRoomForABandwidthInPlaceOfTheRatio) {
+  Table table;
+  table.lay_out({.width = 80, .longest_algorithm = 18});
+  EXPECT_THAT(table.cell(std::vector{timed(row_for(Collective::all_reduce, 4096, "tutti", "recursive_doubling"), 1)}),
+              HasSubstr("#      size  backend             algorithm     time    ci   busbw   verdict\n"
+                        "#       (B)                                    (us)   (%)  (GB/s)\n"
+                        "       4096  tutti      recursive_doubling    1.000   2.0   4.096        ok\n"));
+}
+
 TEST(Table, BreaksLinesBetweenWordsOnly) {
   Table table;
   EXPECT_EQ(table.fitted("# a line as long as it likes to be\n"), "# a line as long as it likes to be\n");
