@@ -128,13 +128,12 @@ const std::array kColumns{
     Column{"time_overlapped_called", "us",
            "the same with calls that test the operation, evenly spread over the computing",
            &Row::time_overlapped_called},
-    Column{
-        "disturbed", "",
-        "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
-        "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
-        "rank with a core was taken off it more than 500 times a second), quota, heat (a core was stopped, or slowed "
-        "down, for it), clock (changed by more than 5 %); or empty",
-        &Row::disturbed},
+    Column{"disturbed", "",
+           "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
+           "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
+           "rank with a core was taken off it more than 500 times a second, and at least ten times), quota, heat (a "
+           "core was stopped, or slowed down, for it), clock (changed by more than 5 %); or empty",
+           &Row::disturbed},
     Column{
         "machine", "",
         "fingerprint of the machine: of its processor's name, the number of cores that may be used, and its machine id "
