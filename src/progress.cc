@@ -2,6 +2,7 @@
 #include "src/progress.h"
 
 #include <algorithm>
+#include <optional>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -51,8 +52,11 @@ void Progress::show(std::string_view text, double done) {
 
 void Progress::print(std::string_view text, std::int64_t left_ns) {
   const std::string estimate = left_ns > 0 ? fmt::format(", about {} left", duration_text(left_ns)) : "";
-  harness::to_stderr(
-      fmt::format("{}{}{}{}", is_terminal_ ? "\r\033[K" : "", text, estimate, is_terminal_ ? "" : "\n"));
+  std::string line = fmt::format("{}{}", text, estimate);
+  // A line that a terminal wraps is not overwritten as a whole; one as wide as the terminal may be wrapped too.
+  const auto columns = is_terminal_ ? harness::columns_of(STDERR_FILENO) : std::nullopt;
+  if (columns) line.resize(std::min(line.size(), *columns - 1));
+  harness::to_stderr(fmt::format("{}{}{}", is_terminal_ ? "\r\033[K" : "", line, is_terminal_ ? "" : "\n"));
   is_shown_ = is_terminal_;
 }
 
