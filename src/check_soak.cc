@@ -10,6 +10,7 @@
 #include "harness/cases/case.h"
 #include "harness/launch/board.h"
 #include "harness/launch/launch.h"
+#include "harness/report/counted.h"
 #include "harness/report/streams.h"
 #include "harness/soak/mix.h"
 #include "harness/soak/soak.h"
@@ -47,9 +48,10 @@ class SoakMessages final : public harness::Listener {
     if (!told.is_ok()) return;
     so_far = told.value();
     const double share = static_cast<double>(so_far.posted) / static_cast<double>(spec_.operations);
-    progress_.show(fmt::format("[{}/{}] mix of seed {}, P={}: {} of {} operations, {} wrong", tally_.begun,
-                               tally_.mixes, spec_.seed, spec_.ranks, so_far.posted, spec_.operations, so_far.wrong),
-                   (static_cast<double>(tally_.begun - 1) + share) / static_cast<double>(tally_.mixes));
+    progress_.show(
+        fmt::format("[{}/{}] mix of seed {}, P={}: {} of {}, {} wrong", tally_.begun, tally_.mixes, spec_.seed,
+                    spec_.ranks, so_far.posted, harness::counted(spec_.operations, "operation"), so_far.wrong),
+        (static_cast<double>(tally_.begun - 1) + share) / static_cast<double>(tally_.mixes));
   }
   [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override {
     return spec_.references.empty() ? "the soak" : "the soak of " + spec_.references.front();
@@ -84,10 +86,11 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
   std::int64_t not_run = 0;
   for (const auto& [reason, count] : result.not_run) not_run += count;
   const std::string left = left_behind(before, after);
-  fmt::print("{}: mix {:016x}, {} results verified, {} wrong, {} barriers judged, {} not run\n", command_of(spec),
-             harness::Mix(spec.seed, spec.ranks, spec.operations).hash(), result.verified, result.wrong,
-             result.barriers, not_run);
-  fmt::print("  up to {} operations in flight on one rank, waited for in random order\n", result.most_in_flight);
+  fmt::print("{}: mix {:016x}, {} verified, {} wrong, {} judged, {} not run\n", command_of(spec),
+             harness::Mix(spec.seed, spec.ranks, spec.operations).hash(), harness::counted(result.verified, "result"),
+             result.wrong, harness::counted(result.barriers, "barrier"), not_run);
+  fmt::print("  up to {} in flight on one rank, waited for in random order\n",
+             harness::counted(result.most_in_flight, "operation"));
   fmt::print(
       "  before and after: {} and {} descriptors, {} and {} processes, {} and {} mappings of shared memory; new "
       "in /dev/shm: {}; in the ranks: {:+} descriptors, {:+} mappings of groups\n",
@@ -116,8 +119,9 @@ int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
   int code = exit_ok;
   if (!outcome.value().ok) {
     const char* const where = spec.ranks_as == harness::RanksAs::tasks ? "" : " by rank 0";
-    fmt::print("{}: broken off after {} of {} operations, {} results verified{}, {} wrong\n", command_of(spec),
-               messages.so_far.posted, spec.operations, messages.so_far.verified, where, messages.so_far.wrong);
+    fmt::print("{}: broken off after {} of {}, {} verified{}, {} wrong\n", command_of(spec), messages.so_far.posted,
+               harness::counted(spec.operations, "operation"), harness::counted(messages.so_far.verified, "result"),
+               where, messages.so_far.wrong);
     tally.verified += messages.so_far.verified;
     tally.wrong_results += messages.so_far.wrong;
     complain(outcome.value().failure);
@@ -187,9 +191,11 @@ int soak(const SweepOptions& options) {
     code = one == exit_interrupted ? one : std::max(code, one);
     if (one == exit_interrupted) break;
   }
-  fmt::print("# soak: {} mixes, {} ok, {} wrong, {} broken off, {} not run; {} results verified, {} wrong; {:.1f} s\n",
-             tally.mixes, tally.right, tally.wrong, tally.begun - tally.right - tally.wrong, tally.mixes - tally.begun,
-             tally.verified, tally.wrong_results, static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
+  fmt::print("# soak: {}, {} ok, {} wrong, {} broken off, {} not run; {} verified, {} wrong; {:.1f} s\n",
+             harness::counted(tally.mixes, "mix", "es"), tally.right, tally.wrong,
+             tally.begun - tally.right - tally.wrong, tally.mixes - tally.begun,
+             harness::counted(tally.verified, "result"), tally.wrong_results,
+             static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
   return code;
 }
 

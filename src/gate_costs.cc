@@ -80,10 +80,10 @@ class CostComparison {
           fmt::format("{} of {}, {} of {}", kOfSteps, harness::counted(compared_, "cell"), kOfCalls, compared_calls_);
     }
     if (looked_at_ > 0) {
-      costs.remarks.push_back(
-          fmt::format("counted of this build: {} in {} operations of {} cells, which need none{}",
-                      judges_calls_ ? kOfCalls : "allocations", harness::kCountedOperations, looked_at_,
-                      judges_calls_ ? "" : "; no system calls, since to read the clock is one here"));
+      costs.remarks.push_back(fmt::format(
+          "counted of this build: {} in {} operations of {}, which need none{}",
+          judges_calls_ ? kOfCalls : "allocations", harness::kCountedOperations, harness::counted(looked_at_, "cell"),
+          judges_calls_ ? "" : "; no system calls, since to read the clock is one here"));
     }
     if (other_algorithm_ > 0) {
       costs.remarks.push_back(fmt::format("not compared: {}, {} of {}: another algorithm", kOfSteps, kOfCalls,

@@ -241,22 +241,29 @@ std::string_view fallback_of(const Option& option, const OptionChoice* choice) {
 
 /// What was asked for and has no meaning for any of the collectives. Errors: invalid_argument.
 Status check_collectives(const std::vector<Collective>& collectives, const std::map<std::string, std::string>& texts) {
+  struct Verb {
+    const char* of_one;
+    const char* of_many;
+  };
+  constexpr Verb kHas{"has", "have"};
+  constexpr Verb kIs{"is", "are"};
   struct Meaning {
     const char* option;
     bool (*is_there)(Collective);
+    Verb verb;
     const char* what;
   };
   constexpr std::array kMeanings{
-      Meaning{"--sizes", has_data, "has no data"},
-      Meaning{"--dtypes", has_data, "has no data"},
-      Meaning{"--ops", is_reducing, "has no op"},
-      Meaning{"--roots", is_rooted, "has no root"},
-      Meaning{"--placement", has_data, "has no data"},
-      Meaning{"--buffers", has_data, "has no data"},
-      Meaning{"--counts", has_counts, "has blocks of one length"},
-      Meaning{"--window", has_window, "has no window"},
-      Meaning{"--pairs", has_pairs, "is not played by one pair"},
-      Meaning{"--overlap", has_data, "has no data"},
+      Meaning{"--sizes", has_data, kHas, "no data"},
+      Meaning{"--dtypes", has_data, kHas, "no data"},
+      Meaning{"--ops", is_reducing, kHas, "no op"},
+      Meaning{"--roots", is_rooted, kHas, "no root"},
+      Meaning{"--placement", has_data, kHas, "no data"},
+      Meaning{"--buffers", has_data, kHas, "no data"},
+      Meaning{"--counts", has_counts, kHas, "blocks of one length"},
+      Meaning{"--window", has_window, kHas, "no window"},
+      Meaning{"--pairs", has_pairs, kIs, "not played by one pair"},
+      Meaning{"--overlap", has_data, kHas, "no data"},
   };
   for (const Meaning& meaning : kMeanings) {
     const auto given = texts.find(meaning.option);
@@ -264,8 +271,8 @@ Status check_collectives(const std::vector<Collective>& collectives, const std::
     if (std::ranges::any_of(collectives, meaning.is_there)) continue;
     std::vector<std::string_view> names;
     for (const Collective collective : collectives) names.push_back(to_string(collective));
-    return error(Code::invalid_argument, "{0}: {1} {2}; leave {0} out", meaning.option, fmt::join(names, ", "),
-                 meaning.what);
+    return error(Code::invalid_argument, "{0}: {1} {2} {3}; leave {0} out", meaning.option, fmt::join(names, ", "),
+                 names.size() == 1 ? meaning.verb.of_one : meaning.verb.of_many, meaning.what);
   }
   return {};
 }

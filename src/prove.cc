@@ -22,6 +22,7 @@
 #include "harness/cases/expand.h"
 #include "harness/launch/allowed_cores.h"
 #include "harness/launch/interrupts.h"
+#include "harness/report/counted.h"
 #include "harness/report/file.h"
 #include "harness/report/streams.h"
 #include "impl/algorithms/algorithm.h"
@@ -224,9 +225,10 @@ int prove(const SweepOptions& options) {
   int proofs = 0;
   for (const auto& [algorithm, summary] : proved.summaries) proofs += summary.proofs;
   const bool is_complete = proved.schedules == tasks.value().size();
-  const std::string not_done = is_complete ? "" : fmt::format(" of {}", tasks.value().size());
-  fmt::print("# prove: {}{} schedules, {} sets of plans proved, {} refuted; {:.1f} s\n", proved.schedules, not_done,
-             proofs, proved.refuted.size(), seconds.count());
+  const std::string done = is_complete ? "" : fmt::format("{} of ", proved.schedules);
+  fmt::print("# prove: {}{}, {} of plans proved, {} refuted; {:.1f} s\n", done,
+             harness::counted(tasks.value().size(), "schedule"), harness::counted(proofs, "set"), proved.refuted.size(),
+             seconds.count());
   if (!is_complete) end_interrupted(interrupts.signal());
   return proved.refuted.empty() ? exit_ok : exit_wrong;
 }

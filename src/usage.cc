@@ -81,8 +81,8 @@ Status unknown_flag(const CLI::App& program, const CLI::App& command, const std:
   const bool is_slip =
       contains(flags, flag + "s") || (flag.ends_with('s') && contains(flags, flag.substr(0, flag.size() - 1)));
   if (!takers.empty() && !is_slip) {
-    return error(Code::invalid_argument, "`{}` has no option '{}', only `tutti {}` has; its own are {}", name, flag,
-                 fmt::join(takers, "` and `tutti "), fmt::join(flags, " "));
+    return error(Code::invalid_argument, "`{}` has no option '{}', only `tutti {}` {}; its own are {}", name, flag,
+                 fmt::join(takers, "` and `tutti "), takers.size() == 1 ? "has" : "have", fmt::join(flags, " "));
   }
   return error(Code::invalid_argument, "unknown option '{}'{}\n`{} --help` lists all", shown(flag),
                meant_by(flag, flags), name);

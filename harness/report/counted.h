@@ -10,10 +10,10 @@
 
 namespace tutti::harness {
 
-/// Of nouns whose plural is an s.
+/// `ending` is what the plural has besides.
 template <std::integral Number>
-[[nodiscard]] std::string counted(Number number, std::string_view noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+[[nodiscard]] std::string counted(Number number, std::string_view noun, std::string_view ending = "s") {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : ending);
 }
 
 }  // namespace tutti::harness

@@ -83,9 +83,8 @@ class Twins {
   /// A line; empty without intervals.
   [[nodiscard]] std::string text() const {
     if (cells_ == 0) return "";
-    return fmt::format(
-        "# a backend against itself: the interval of the ratio contains 1 in {} of {} cells ({:.1f} %)\n", alike_,
-        cells_, 100.0 * alike_ / cells_);
+    return fmt::format("# a backend against itself: the interval of the ratio contains 1 in {} of {} ({:.1f} %)\n",
+                       alike_, counted(cells_, "cell"), 100.0 * alike_ / cells_);
   }
 
  private:

@@ -153,6 +153,10 @@ class Values(BadInput):
         self.refused("run", "--overlap", "4", "--cache", "cold", names=["--overlap", "--cache cold", "--cache hot"])
         self.refused("run", "--overlap", "4", "--skew", "1ms", names=["--overlap", "--skew"])
         self.refused("run", "barrier", "--overlap", "4", names=["--overlap", "barrier has no data"])
+        self.refused("run", "broadcast", "sendrecv", "--window", "3", names=["broadcast, sendrecv have no window"])
+        self.refused("run", "broadcast", "gather", "--pairs", "all", names=["broadcast, gather are not played by one pair"])
+        self.refused("explain", "all_reduce", "--csv", "x", names=["`tutti run` and `tutti check` and `tutti gate` have"])
+        self.refused("prove", "--pairs", "all", names=["only `tutti run` has"])
         self.refused("run", "--sync", "roundtme", names=["--sync", "'roundtme'", "'roundtime'"])
         self.refused("run", "--skew", "1ms", "--cadence", "streaming", names=["--skew", "isolated"])
         streaming = "barrier/tutti.dissemination/shm/none/none/P2.processes/none/0B/none/none/streaming"

@@ -148,6 +148,7 @@ class Verdicts(Gate):
                                       suite=f"cells = ['{CELLS[0]}']")
             self.assertIn(table[CELLS[0]], ["too short", "slower", "undecided"], result)
             self.assertEqual(result.code, expected_code(table.values(), *options), result)
+            self.assertIn("in 16 operations of 1 cell, which need none", result.out)
             if table[CELLS[0]] == "too short":
                 self.assertIn("the floor, 0.500 us, is more than 25 % of the time", result.out)
                 self.assertRegex(result.out, "(?m)^# 1 cells?: 1 too short$")

@@ -6,7 +6,7 @@ import unittest
 
 import support
 
-LINE = re.compile(r"mix (?P<mix>\w+), (?P<verified>\d+) results verified, (?P<wrong>\d+) wrong, \d+ barriers judged, "
+LINE = re.compile(r"mix (?P<mix>\w+), (?P<verified>\d+) results verified, (?P<wrong>\d+) wrong, \d+ barriers? judged, "
                   r"(?P<not_run>\d+) not run")
 REASON = re.compile(r"^  not run: (\d+) x (.*)$", re.MULTILINE)
 
