@@ -40,6 +40,10 @@ std::vector<Command> commands_of(const CLI::App& program) {
   return commands;
 }
 
+std::vector<const CLI::Option*> positionals_of(const CLI::App& app) {
+  return app.get_options([](const CLI::Option* one) { return one->get_positional(); });
+}
+
 // ---- the man page
 
 /// Text for troff: no character of it is a command or a hyphen.
@@ -79,10 +83,7 @@ std::string man_option(const CLI::Option& option) {
 
 std::string man_command(const Command& command) {
   std::string text = fmt::format(".SS {}\n{}.\n", roff(command.name), roff(command.app->get_description()));
-  for (const CLI::Option* option :
-       command.app->get_options([](const CLI::Option* one) { return one->get_positional(); })) {
-    text += man_option(*option);
-  }
+  for (const CLI::Option* option : positionals_of(*command.app)) text += man_option(*option);
   for (const OptionGroup& group : groups_of(*command.app)) {
     text += fmt::format(".PP\n{}:\n", roff(group.title));
     for (const CLI::Option* option : group.options) text += man_option(*option);
@@ -114,9 +115,13 @@ std::string man_page(const CLI::App& program) {
                                  roff(TUTTI_VERSION), roff(about.substr(about.find(": ") + 2)));
   text += ".SH SYNOPSIS\n.nf\n";
   for (const Command& command : commands) {
-    const bool is_program = command.app == &program;
-    text +=
-        fmt::format("\\fB{}\\fR {}\n", roff(command.name), is_program ? "[\\-\\-help | \\-\\-version]" : "[options]");
+    text += fmt::format("\\fB{}\\fR {}", roff(command.name),
+                        command.app == &program ? "[\\-\\-help | \\-\\-version]" : "[options]");
+    for (const CLI::Option* option : positionals_of(*command.app)) {
+      const std::string name = roff(option->get_name(true, false));
+      text += option->get_required() ? " " + name : fmt::format(" [{}...]", name);
+    }
+    text += "\n";
   }
   text += ".fi\n.SH COMMANDS\n";
   for (const Command& command : commands) {
@@ -126,7 +131,7 @@ std::string man_page(const CLI::App& program) {
   for (const ExitRow& row : kExits) text += fmt::format(".TP\n{}\n{}\n", static_cast<int>(row.code), roff(row.when));
   text += ".SH ENVIRONMENT\n.TP\nTUTTI_BACKENDS\n";
   text += roff("Folders, with a colon between them, in which backends are looked for before the program's own.") + "\n";
-  text += ".TP\nCOLUMNS\n" + roff("How wide --help is; without it as wide as the terminal.") + "\n";
+  text += ".TP\nCOLUMNS\n" + roff("How wide --help and tables are; without it as wide as the terminal.") + "\n";
   return text + ".SH SEE ALSO\nmpirun(1), " + roff("share/doc/tutti/README.md below the prefix of the installation") +
          "\n";
 }
@@ -141,12 +146,12 @@ Words names_in_list(const List& list, Words more = {}) {
   return words;
 }
 
-Words algorithm_names() {
+Words algorithm_names(const Words& more) {
   Words words;
   for (const Algorithm* algorithm : all_algorithms()) {
     if (std::ranges::find(words, algorithm->name) == words.end()) words.emplace_back(algorithm->name);
   }
-  words.insert(words.end(), {"auto", "all"});
+  words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
@@ -170,14 +175,16 @@ const std::map<std::string, Words>& words_of_options() {
       {"--dtype", names_in_list(all_dtypes())},
       {"--ops", names_in_list(all_ops(), {"all"})},
       {"--op", names_in_list(all_ops())},
-      {"--algorithms", algorithm_names()},
-      {"--algorithm", algorithm_names()},
+      {"--algorithms", algorithm_names({"auto", "all"})},
+      {"--algorithm", algorithm_names({"auto"})},
       {"--backends", backend_names({"all"})},
       {"--against", backends_to_hold_against},
       {"--ranks-as", names_in_list(std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks})},
       {"--placement", names_in_list(std::array{Placement::out, Placement::in})},
       {"--buffers", names_in_list(std::array{Buffers::private_, Buffers::shared})},
       {"--counts", {"equal", "ramp", "one-heavy", "zeros", "random"}},
+      {"--counts-unit", {"elements", "bytes"}},
+      {"--pairs", {std::string(kNeighbours), "all"}},
       {"--cadence", names_in_list(std::array{Cadence::isolated, Cadence::streaming})},
       {"--sync",
        names_in_list(std::array{Synchronisation::roundtime, Synchronisation::dissemination, Synchronisation::library})},
@@ -222,7 +229,7 @@ Words long_flags(const CLI::App& app) {
 Words words_of(const Command& command) {
   Words words;
   for (const CLI::App* one : shown_subcommands(*command.app)) words.push_back(one->get_name());
-  const auto positionals = command.app->get_options([](const CLI::Option* one) { return one->get_positional(); });
+  const auto positionals = positionals_of(*command.app);
   if (positionals.empty()) return words;
   for (const Collective collective : every_collective()) words.emplace_back(to_string(collective));
   if (!positionals.front()->get_required()) words.emplace_back("all");

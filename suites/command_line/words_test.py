@@ -96,6 +96,16 @@ class Help(unittest.TestCase):
     def test_few_options_are_one_group(self):
         self.assertEqual(re.findall(r"(?m)^(\w[\w ]*):$", help_of(["prove"])), ["Positionals", "Options"])
 
+    def test_default_collectives_are_those_that_run(self):
+        """Prefix reductions among them; v forms have cases of their own."""
+        for command in [["check"], ["prove"]]:
+            named = re.search(r"\(default: all and ([^)]*)\)", " ".join(help_of(command).split())).group(1).split(" and ")
+            self.assertEqual(named[-2:], ["scan", "exscan"], command)
+            self.assertEqual([name for name in named if name.endswith("_v")], [], command)
+        said = support.run("prove", "--ranks", "2").out
+        for name in named:
+            self.assertRegex(said, rf"(?m)^  {name} ")
+
     def test_an_example_that_is_wrapped_is_still_a_command(self):
         text = help_of(["run"], 60)
         example = text[text.index("Example: ") + len("Example: "):].replace("tutti run", "set -- run", 1)
@@ -123,6 +133,15 @@ class ManPage(unittest.TestCase):
                 for option in options:
                     self.assertRegex(section, rf"(?m)^\\fB(-h,)?{option}\\fR")
         self.assertEqual(len(of_command), len(COMMANDS) - 1)
+
+    def test_the_synopsis_says_what_takes_collectives(self):
+        synopsis = self.page[self.page.index(".SH SYNOPSIS"):self.page.index(".SH COMMANDS")]
+        for command, takes in [("run", " [COLLECTIVE...]"), ("check", " [COLLECTIVE...]"), ("check soak", ""),
+                               ("prove", " [COLLECTIVE...]"), ("explain", " COLLECTIVE"), ("gate", ""), ("list", "")]:
+            self.assertIn(f"\n\\fBtutti {command}\\fR [options]{takes}\n", synopsis)
+
+    def test_the_width_of_tables_is_in_it(self):
+        self.assertIn("tables", self.page[self.page.index("\nCOLUMNS\n"):])
 
     def test_every_exit_code_is_in_it(self):
         codes = re.findall(r"(?m)^\.TP\n(\d+)$", self.page)
@@ -190,7 +209,8 @@ class Bash(unittest.TestCase):
         """A value that is offered is never refused as unknown."""
         for option, value in [("--placement", "out,in"), ("--buffers", "private,shared"), ("--cadence", "streaming"),
                               ("--sync", "library"), ("--cache", "rotate"), ("--check", "none"), ("--bind", "numa"),
-                              ("--values", "special"), ("--counts", "one-heavy")]:
+                              ("--values", "special"), ("--counts", "one-heavy"), ("--counts-unit", "elements,bytes"),
+                              ("--pairs", "neighbours,all")]:
             offered = self.words("run", option, "")
             self.assertLessEqual(set(value.split(",")), set(offered), option)
             refused = support.run("run", "all_gather_v", option, "qqqq").err
@@ -198,15 +218,22 @@ class Bash(unittest.TestCase):
                 if word not in ["tutti", "rows.csv"]:  # files
                     self.assertRegex(refused, rf"\b{re.escape(word)}\b", option)
 
+    def test_explain_takes_one_algorithm(self):
+        algorithms = {one["name"] for one in json.loads(support.run("list", "--json").out)["algorithms"]}
+        self.assertEqual(set(self.words("explain", "--algorithm", "")), {*algorithms, "auto"})
+        self.assertEqual(set(self.words("run", "--algorithms", "")), {*algorithms, "auto", "all"})
+
 
 class LongWork(unittest.TestCase):
     """stderr is a terminal: a line is overwritten. Ctrl-C ends it with what was done so far."""
 
-    def interrupted(self, *arguments, until):
+    def interrupted(self, *arguments, until, columns=80):
         ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         with tempfile.TemporaryFile("w+") as out:
             process = subprocess.Popen([support.PROGRAM, *arguments], stdin=subprocess.DEVNULL, stdout=out,
-                                       stderr=theirs, start_new_session=True)
+                                       stderr=theirs, start_new_session=True, env=environment)
             os.close(theirs)
             text = ""
             end = time.monotonic() + support.patience(30)
@@ -229,6 +256,8 @@ class LongWork(unittest.TestCase):
             out.seek(0)
             self.assertEqual(process.returncode, 130, text)
             self.assertIn("interrupted by signal 2", text)
+            overwritten = re.findall(r"\x1b\[K(\[[^\r\n]*)", text)
+            self.assertTrue(overwritten and max(map(len, overwritten)) < columns, text)
             return out.read()
 
     def test_prove(self):
@@ -242,7 +271,8 @@ class LongWork(unittest.TestCase):
 
     def test_soak(self):
         said = self.interrupted("check", "soak", "--ranks", "2", "--ranks-as", "threads", "--seeds", "3", "--operations",
-                                "10000000", until=r"\[1/3\] mix of seed 1, P=2: \d\d+ of 10000000 operations, 0 wrong")
+                                "10000000", columns=72,
+                                until=r"\[1/3\] mix of seed 1, P=2: \d\d+ of 10000000 operations, 0 wrong")
         self.assertRegex(said, r"(?m)^tutti check soak .*: broken off after [1-9]\d* of 10000000 operations, "
                                r"[1-9]\d* results verified by rank 0, 0 wrong$")
         self.assertRegex(said, r"(?m)^# soak: 3 mixes, 0 ok, 0 wrong, 1 broken off, 2 not run; [1-9]\d* results verified")
@@ -251,6 +281,12 @@ class LongWork(unittest.TestCase):
         result = support.run("check", "soak", "--ranks", "2", "--ranks-as", "threads", "--seeds", "2", "--operations", "200")
         self.assertEqual((result.code, result.err), (0, ""), result)
         self.assertRegex(result.out, r"(?m)^# soak: 2 mixes, 2 ok, 0 wrong, 0 broken off, 0 not run; \d+ results verified, 0 wrong")
+
+    def test_one_mix_and_one_schedule_are_no_plurals(self):
+        result = support.run("check", "soak", "--ranks", "2", "--ranks-as", "threads", "--operations", "50")
+        self.assertRegex(result.out, r"(?m)^# soak: 1 mix, 1 ok")
+        result = support.run("prove", "all_reduce", "--algorithms", "ring", "--ranks", "2")
+        self.assertRegex(result.out, r"(?m)^# prove: 1 schedule, [1-9]\d+ sets of plans proved")
 
 
 if __name__ == "__main__":
