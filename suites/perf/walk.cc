@@ -137,6 +137,7 @@ class Walk {
 
   /// All sizes, after the untimed operations of every doubling.
   Status sweep(Dtype dtype, Op op, int root) {
+    if (settings_.min_bytes > settings_.max_bytes) return {};  // there is no memory for the first one
     for (std::int64_t bytes = settings_.min_bytes; settings_.warm_up > 0; bytes *= 2) {
       TUTTI_ASSIGN_OR_RETURN(Variant variant,
                              make(case_of(dtype, op, root, size_for(program_, bytes, dtype, ranks()), false)));
