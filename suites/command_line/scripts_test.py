@@ -105,6 +105,20 @@ class Nightly(unittest.TestCase):
                                         r"# 2 of 2 parts: 2 ok\n# log: .*log.txt\n$")
         log = self.log.read_text()
         self.assertRegex(log, r"(?m)^== prove: .*\n\$ .*/tutti prove all_reduce --ranks 1:8\nit says prove\nok ")
+        self.assertRegex(self.night("prove").stdout, r"(?s)^# nightly: .*; 1 part\n.*\n# 1 of 1 part: 1 ok\n")
+
+    def test_every_collective_is_proved_and_checked(self):
+        """`all` is ten of them: no part names it, and what names none takes every one."""
+        listed = self.night("--list").stdout
+        self.assertRegex(listed, r"tutti prove --ranks 1:128\n")
+        self.assertRegex(listed, r"tutti check --ranks ")
+        self.assertNotRegex(listed, r"tutti (check|prove) all ")
+
+    def test_one_that_cannot_be_started_has_failed(self):
+        result = self.night("limit")  # there is none beside the program
+        self.assertEqual(result.returncode, 1, result)
+        self.assertRegex(result.stdout, r"(?m)^failed +0 s  limit ")
+        self.assertIn("micro_limit'\n", result.stdout)
 
     def test_verdicts(self):
         for code, verdict, ends_with in [(1, "failed", 1), (3, "skipped", 3), (6, "undecided", 0), (5, "failed", 1)]:
@@ -137,6 +151,7 @@ class Nightly(unittest.TestCase):
             self.assertEqual((result.returncode, result.stdout), (USAGE, ""), result)
             for name in ["usage: run ", *names]:
                 self.assertIn(name, result.stderr)
+        self.assertNotIn("did you mean", self.night("--list", "xyzzy").stderr)
 
     def test_every_command_exists(self):
         """What is not built with every build aside."""
