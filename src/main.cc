@@ -26,15 +26,17 @@ int complain_once(const Status& status) {
 }
 
 /// The commands that start ranks start them themselves: one that somebody starts once per rank would run as many sweeps
-/// at once, each in the others' way. One that somebody starts once is alone, as from a shell, and ends with who started
-/// it. The exit code, 0 where it may go on.
+/// at once, each in the others' way. One that somebody starts once is alone, as from a shell, with the cores that a
+/// shell has, and ends with who started it. The exit code, 0 where it may go on.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;
   for (const char* command : {"run", "check", "explain", "gate"}) starts_ranks |= program.got_subcommand(command);
+  if (!starts_ranks) return exit_ok;
   const auto world = world_from_environment();
-  if (!starts_ranks || !world.is_ok()) return exit_ok;
+  if (!world.is_ok()) return complain(world.status());  // of how many it is one is not known
   if (world.value().processes == 1) {
     if (world.value().started_by.empty()) return exit_ok;
+    harness::leave_binding();  // before there is a thread
     harness::end_with_starter();
     harness::leave_job();
     return exit_ok;

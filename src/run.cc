@@ -2,9 +2,11 @@
 // `tutti run`: sweep, verify, measure, report.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -13,7 +15,9 @@
 
 #include "harness/cases/expand.h"
 #include "harness/cases/lists.h"
+#include "harness/launch/allowed_cores.h"
 #include "harness/launch/binding.h"
+#include "harness/report/counted.h"
 #include "harness/report/csv.h"
 #include "harness/report/environment.h"
 #include "harness/report/file.h"
@@ -97,6 +101,9 @@ class Reports {
       launches_->add(rows);
     }
     for (const Row& row : rows) {
+      if (row.time_median && row.ranks_as != to_string(harness::RanksAs::tasks) && row.ranks > cores_) {
+        crowded_.insert(row.ranks);
+      }
       const bool is_bad = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
       if (console_.is_silent() && is_bad) {
         harness::to_stderr(fmt::format("tutti: {} {}: {}\n", to_string(row.verdict), row.case_id, row.reason));
@@ -155,6 +162,10 @@ class Reports {
     }
     console_.print(table_.footer(left_out_));
     std::string facts = launches_ == nullptr ? "" : launches_->spread();
+    if (!crowded_.empty()) {
+      facts += fmt::format("# measured with {} ranks on {}: they take turns, and a scheduler is measured with them\n",
+                           fmt::join(crowded_, ", "), harness::counted(cores_, "core"));
+    }
     if (clock_ns_.size() == 2) {
       facts += fmt::format("# clock: readings differ by {:.0f} ns or more, one takes {:.0f} ns\n",
                            clock_ns_["clock_tick_ns"], clock_ns_["clock_read_ns"]);
@@ -207,6 +218,8 @@ class Reports {
   /// By number of ranks and backend; the last launch's.
   std::map<std::pair<int, std::string>, std::string> floors_;
   std::map<std::string, double> clock_ns_;  ///< the last launch's
+  int cores_ = static_cast<int>(harness::allowed_cores().size());
+  std::set<std::int64_t> crowded_;  ///< numbers of ranks, each a thread or a process, that are more than the cores
   Status failure_;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <poll.h>
+#include <sched.h>
 #include <string>
 #include <string_view>
 #include <sys/syscall.h>
@@ -50,6 +51,10 @@ constexpr std::array<std::string_view, 22> kOfStarters{"OMPI_COMM_WORLD_",
                                                        "LOCAL_WORLD_SIZE=",
                                                        "TORCHELASTIC_"};
 
+/// What Open MPI's mpirun tells its processes where somebody chose their cores.
+constexpr std::array kChosenBindings{"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
+                                     "OMPI_MCA_hwloc_base_cpu_list", "OMPI_MCA_rmaps_base_cpus_per_rank"};
+
 pid_t find_starter() {
   for (const char* name : kJobVariables) {
     const char* const mine = std::getenv(name);
@@ -91,6 +96,16 @@ void end_with_starter() {
     ::kill(::getpid(), SIGTERM);
   }).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void leave_binding() {
+  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
+  if (!is_set("OMPI_COMM_WORLD_RANK") || std::ranges::any_of(kChosenBindings, is_set)) return;
+  const Starter starter = Starter::of_this_process();
+  if (starter.pid() == 0) return;
+  cpu_set_t mask;
+  if (sched_getaffinity(starter.pid(), sizeof mask, &mask) != 0) return;
+  sched_setaffinity(0, sizeof mask, &mask);  // a refusal leaves it where it may run
 }
 
 void leave_job() {

@@ -25,6 +25,10 @@ class Starter {
 
 /// From now on this process gets SIGTERM when its starter ends; nothing where it has none.
 void end_with_starter();
+/// From now on this process may use the cores that its starter may: Open MPI's default leaves it a single one. Nothing
+/// where another one has started it, or where somebody asked for a binding (--bind-to, --cpu-set). Threads that run
+/// already stay where they are.
+void leave_binding();
 /// Takes what mpirun and torchrun say of their job out of this process's environment: what it starts is another job.
 void leave_job();
 

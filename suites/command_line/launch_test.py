@@ -162,6 +162,18 @@ class Under(unittest.TestCase):
             self.assertEqual({(row["backend"], row["ranks"], row["verdict"]) for row in one.rows()[1]},
                              {(name, "2", "ok") for name in backends.split(",")}, result)
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core is all that there is")
+    def test_one_tutti_has_the_cores_of_who_starts_it(self):
+        """Open MPI leaves it one, where nobody asks for another binding."""
+        cores = len(os.sched_getaffinity(0))
+        words = ["run", "all_reduce", "--sizes", 8, "--backends", "tutti", "--ranks", 2, "--budget", "500ms", *FILES]
+        for binding, expected in [([], cores), (["--bind-to", "core"], 1)]:
+            with support.Run("--allow-run-as-root", "-np", 1, *binding, support.PROGRAM, *words, program=MPIRUN) as one:
+                result = one.wait(support.patience(60))
+                self.assertEqual(result.code, 0, result)
+                self.assertEqual(support.read_json(one.path / "record.json")["machine"]["cores_allowed"], str(expected), binding)
+                self.assertEqual(once(result.out, "# measured with 2 ranks on 1 core: "), int(expected == 1), result)
+
     def test_what_is_wrong_is_told_once(self):
         for words, said in [(["run", "all_reduce", "--bogus", "3"], "unknown option '--bogus'"),
                             (["list", "--bogus"], "unknown option '--bogus'"),
@@ -170,6 +182,32 @@ class Under(unittest.TestCase):
             self.assertEqual((result.code, once(result.err, said)), (2, 1), result)
         result = self.under(3, "all_reduce_perf", "-b", "8", "-e", "8", "--csv", "/nowhere/x.csv")
         self.assertEqual((result.code, once(result.err, "/nowhere/x.csv")), (2, 1), result)
+
+
+class Started(unittest.TestCase):
+    """By what says so in the environment only: `tutti` starts its ranks itself, and does not do so several times over."""
+
+    BATCH = {"SLURM_JOB_ID": "77", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "2"}
+    WORDS = ["run", "barrier", "--backends", "tutti", "--ranks", "1", "--budget", "200ms"]
+
+    def test_several_are_refused(self):
+        srun = {**self.BATCH, "SLURM_STEP_ID": "0"}
+        for variables, code, said in [
+                (srun, 2, "`tutti` joins no job, and srun (SLURM_PROCID) has started 2 of it"),
+                ({**srun, "SLURM_STEP_NUM_TASKS": "3"}, 2, "has started 3 of it"),
+                ({**srun, "SLURM_STEP_NUM_NODES": "2"}, 3, "spans several hosts (SLURM_STEP_NUM_NODES is 2)"),
+                ({"PMIX_RANK": "1"}, 2, "PMIX_RANK is 1 and nothing says of how many"),
+                ({"RANK": "0", "WORLD_SIZE": "2"}, 2, "nothing names the job")]:
+            with self.subTest(variables=variables):
+                result = support.run(*self.WORDS, environment=variables)
+                self.assertEqual((result.code, result.out, once(result.err, said)), (code, "", 1), result)
+
+    def test_a_single_one_is_not(self):
+        for variables in [self.BATCH, {**self.BATCH, "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "1"},
+                          {**self.BATCH, "SLURM_STEP_ID": "0", "SLURM_NTASKS": "1"}]:
+            with self.subTest(variables=variables):
+                result = support.run(*self.WORDS, environment=variables)
+                self.assertEqual(result.code, 0, result)
 
 
 @needs_mpirun

@@ -415,6 +415,18 @@ class Options(Sweep):
             self.assertEqual(len(masks), 2)
             self.assertEqual(masks[0][0], str(min(os.sched_getaffinity(0))))
 
+    def test_more_ranks_than_cores_are_told(self):
+        cores = len(os.sched_getaffinity(0))
+        noun = "core" if cores == 1 else "cores"
+        for ranks_as, ranks, told in [("processes", [cores, cores + 1], 1), ("threads", [cores + 1, cores + 2], 1),
+                                      ("threads", [cores], 0), ("tasks", [cores + 1], 0)]:
+            result = support.run("run", "barrier", "--backends", "tutti", "--ranks", ",".join(map(str, ranks)),
+                                 "--ranks-as", ranks_as, "--budget", "300ms")
+            self.assertEqual(result.code, 0, result)
+            more = ", ".join(str(number) for number in ranks if number > cores)
+            self.assertEqual(result.out.count(f"# measured with {more} ranks on {cores} {noun}: "), told, result)
+            self.assertEqual(result.out.count("# measured with"), told, result)
+
     def test_a_cell_that_does_not_fit_the_memory_is_skipped_and_the_others_run(self):
         for buffers in ["private", "shared"]:
             result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64T",
