@@ -31,6 +31,8 @@ constexpr std::array kStarters{
 };
 /// Only within a step: a batch script has SLURM_PROCID too, and is one process.
 constexpr Starter kSlurm{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""};
+/// In a step the tasks of this step, too; only where it does not say them itself.
+constexpr const char* kTasksOfJob = "SLURM_NTASKS";
 
 constexpr std::size_t kMostNameBytes = 100;  // 107 fit an address
 
@@ -41,7 +43,11 @@ class Reader {
   Result<World> read() {
     for (const Starter& starter : kStarters) TUTTI_RETURN_IF_ERROR(hear(starter));
     const bool is_step = environment_("SLURM_STEP_ID").has_value();
-    if (world_.started_by.empty() && is_step) TUTTI_RETURN_IF_ERROR(hear(kSlurm));
+    if (world_.started_by.empty() && is_step) {
+      Starter slurm = kSlurm;
+      if (!environment_(slurm.size) && environment_(kTasksOfJob)) slurm.size = kTasksOfJob;
+      TUTTI_RETURN_IF_ERROR(hear(slurm));
+    }
     if (world_.started_by.empty()) return check_pmix();
     TUTTI_RETURN_IF_ERROR(check_pmix().status());
     if (world_.processes > 1) TUTTI_RETURN_IF_ERROR(name_meeting());

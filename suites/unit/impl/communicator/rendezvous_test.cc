@@ -126,6 +126,13 @@ TEST(Rendezvous, SrunMayHaveStartedTheStarter) {
   EXPECT_EQ(world.processes, 3);
 }
 
+TEST(Rendezvous, TheTasksOfAJobAreThoseOfAStepThatSaysNone) {
+  Variables step = with(kSrun, {{"SLURM_NTASKS", "4"}});
+  EXPECT_EQ(world_of(step).value().processes, 2);
+  step.erase("SLURM_STEP_NUM_TASKS");
+  EXPECT_EQ(world_of(step).value().processes, 4);
+}
+
 TEST(Rendezvous, ABatchScriptIsOneProcess) {
   Variables batch = kSrun;
   batch.erase("SLURM_STEP_ID");
