@@ -93,6 +93,11 @@ class Help(unittest.TestCase):
         self.assertEqual(of_group["Other options:"], ["--help"], "name a new option in a group of src/help.cc")
         self.assertNotIn("--slow-down", text)
 
+    def test_options_that_it_speaks_of_are_there(self):
+        for command in COMMANDS:
+            text = help_of(command)
+            self.assertEqual(set(re.findall(r"--[a-z][a-z-]*", text)) - set(long_options(text)), set(), command)
+
     def test_few_options_are_one_group(self):
         self.assertEqual(re.findall(r"(?m)^(\w[\w ]*):$", help_of(["prove"])), ["Positionals", "Options"])
 
