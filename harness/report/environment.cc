@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <span>
+#include <string>
 #include <string_view>
 #include <unistd.h>
 
@@ -13,13 +15,42 @@ namespace {
 constexpr std::array<std::string_view, 9> kPrefixes{"OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_", "MPICH_", "MPIR_CVAR_",
                                                     "I_MPI_",    "UCX_",      "FI_",       "NCCL_"};
 /// Open MPI's precondition_transports is a key by which the processes of a job know each other.
-constexpr std::array<std::string_view, 7> kSecretWords{"secret", "token",      "password",    "passwd",
-                                                       "key",    "credential", "precondition"};
+constexpr std::array<std::string_view, 9> kSecretWords{"secret", "token", "pass",       "pwd",         "key",
+                                                       "auth",   "cert",  "credential", "precondition"};
+/// Set by mpirun and mpiexec for every job, whoever starts it. OMPI_MCA_mpi_oversubscribe is no such one: ranks yield.
+constexpr std::array<std::string_view, 8> kOfLaunchers{"OMPI_MCA_orte_",
+                                                       "OMPI_MCA_ess",
+                                                       "OMPI_MCA_pmix=",
+                                                       "OMPI_MCA_initial_wdir=",
+                                                       "OMPI_MCA_shmem_RUNTIME_QUERY_hint=",
+                                                       "PMIX_MCA_mca_base_component_show_load_errors=",
+                                                       "MPICH_INTERFACE_HOSTNAME",
+                                                       "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"};
 
 bool is_secret(std::string_view name) {
   std::string small(name);
   std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::ranges::any_of(kSecretWords, [&](auto word) { return small.find(word) != std::string::npos; });
+}
+
+/// Who logs in stands between the slashes of an address and its last '@' before the path.
+std::string without_logins(std::string_view value) {
+  constexpr std::string_view kSlashes = "//";
+  std::string text;
+  for (std::size_t slashes; (slashes = value.find(kSlashes)) != value.npos;) {
+    const std::size_t start = slashes + kSlashes.size();
+    text += value.substr(0, start);
+    value.remove_prefix(start);
+    const std::size_t at = value.substr(0, value.find_first_of("/?# ")).rfind('@');
+    if (at == value.npos) continue;
+    text += kRedacted;
+    value.remove_prefix(at);
+  }
+  return text + std::string(value);
+}
+
+bool starts_with_any(std::string_view text, std::span<const std::string_view> prefixes) {
+  return std::ranges::any_of(prefixes, [&](auto prefix) { return text.starts_with(prefix); });
 }
 
 }  // namespace
@@ -30,8 +61,8 @@ std::map<std::string, std::string> library_settings(const char* const* environme
     const std::string_view entry(*environment);
     const std::string_view name = entry.substr(0, entry.find('='));
     if (name.size() == entry.size()) continue;
-    if (std::ranges::none_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); })) continue;
-    settings.emplace(name, is_secret(name) ? kRedacted : entry.substr(name.size() + 1));
+    if (!starts_with_any(entry, kPrefixes) || starts_with_any(entry, kOfLaunchers)) continue;
+    settings.emplace(name, is_secret(name) ? kRedacted : without_logins(entry.substr(name.size() + 1)));
   }
   return settings;
 }

@@ -36,11 +36,50 @@ TEST(LibrarySettings, SecretsAreRedactedWhateverTheirCase) {
                                                "FI_PASSWORD=hush",
                                                "NCCL_MY_KEY=hush",
                                                "I_MPI_CREDENTIALS=hush",
-                                               "OMPI_MCA_orte_precondition_transports=hush",
+                                               "OMPI_MCA_precondition_transports=hush",
                                                nullptr};
   const auto settings = library_settings(environment.data());
   EXPECT_EQ(settings.size(), 6U);
   for (const auto& [name, value] : settings) EXPECT_EQ(value, kRedacted) << name;
+}
+
+TEST(LibrarySettings, SecretsHaveManyNames) {
+  const std::array<const char*, 5> environment{"MPICH_X_PASSPHRASE=hush", "NCCL_AUTH=hush", "I_MPI_PWD=hush",
+                                               "UCX_TLS_CERT=hush", nullptr};
+  const auto settings = library_settings(environment.data());
+  EXPECT_EQ(settings.size(), 4U);
+  for (const auto& [name, value] : settings) EXPECT_EQ(value, kRedacted) << name;
+}
+
+TEST(LibrarySettings, WhoLogsInIsRedactedInAddresses) {
+  const std::array<const char*, 6> environment{"FI_PROXY_URL=http://u:pw@h",
+                                               "FI_TWO=http://u:p@ss@h:80/x@y,tcp://token@i/z",
+                                               "FI_OPEN=//u:pw@",
+                                               "FI_PATH=file:///a/b@c",
+                                               "FI_PLAIN=http://h:80/x@y",
+                                               nullptr};
+  EXPECT_THAT(library_settings(environment.data()),
+              ElementsAre(Pair("FI_OPEN", "//(redacted)@"), Pair("FI_PATH", "file:///a/b@c"),
+                          Pair("FI_PLAIN", "http://h:80/x@y"), Pair("FI_PROXY_URL", "http://(redacted)@h"),
+                          Pair("FI_TWO", "http://(redacted)@h:80/x@y,tcp://(redacted)@i/z")));
+}
+
+TEST(LibrarySettings, WhatLaunchersSayOfTheirJobIsNone) {
+  const std::array<const char*, 13> environment{"OMPI_MCA_orte_hnp_uri=1.0;tcp://192.0.2.2:38793",
+                                                "OMPI_MCA_orte_precondition_transports=1-2",
+                                                "OMPI_MCA_orte_top_session_dir=/tmp/ompi.0",
+                                                "OMPI_MCA_ess=^singleton",
+                                                "OMPI_MCA_ess_base_jobid=1",
+                                                "OMPI_MCA_pmix=^s1,s2,cray,isolated",
+                                                "OMPI_MCA_initial_wdir=/work",
+                                                "OMPI_MCA_shmem_RUNTIME_QUERY_hint=mmap",
+                                                "PMIX_MCA_mca_base_component_show_load_errors=1",
+                                                "MPICH_INTERFACE_HOSTNAME=node",
+                                                "OMPI_MCA_pmix_base_async_modex=1",
+                                                "PMIX_MCA_gds=hash",
+                                                nullptr};
+  EXPECT_THAT(library_settings(environment.data()),
+              ElementsAre(Pair("OMPI_MCA_pmix_base_async_modex", "1"), Pair("PMIX_MCA_gds", "hash")));
 }
 
 }  // namespace
