@@ -119,13 +119,14 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.limit_fraction = median_where_known(launches, &Row::limit_fraction);
   for (const auto member :
        {&Row::invalid_share, &Row::arrival_skew, &Row::time_from_last, &Row::overlap, &Row::overlap_called,
-        &Row::time_pure, &Row::time_computing, &Row::time_overlapped, &Row::time_overlapped_called}) {
+        &Row::time_pure, &Row::time_computing, &Row::time_overlapped, &Row::time_overlapped_called,
+        &Row::rank_time_min, &Row::rank_time_mean, &Row::rank_time_max}) {
     row.*member = median_where_known(launches, member);
   }
   row.samples = 0;
   for (const Row& one : launches) {
     row.samples += one.samples;
-    for (const std::string_view mark : {kNoisy, kNearFloor, kLimitTooLow, kLateStarts}) {
+    for (const std::string_view mark : {kNoisy, kNearFloor, kLimitTooLow, kLateStarts, kFewerIterations}) {
       if (has_mark(one, mark)) add_mark(row, mark);
     }
     add_disturbances(row.disturbed, one.disturbed);

@@ -67,11 +67,10 @@ const std::array kColumns{
            &Row::autocorrelation},
     Column{"warm_up", "", "calls discarded before the first sample, until they stopped getting faster", &Row::warm_up},
     Column{"marks", "",
-           "noisy: the interval did not get as narrow as it should within the time; near floor: the time is below five "
-           "times that of a sample in which nothing is done; limit too low: faster than the limit by more than 5 %, a "
-           "failure of the limit; late starts: more than a quarter of the samples are invalid; fewer iterations: "
-           "--iterations "
-           "asked for more samples; separated by semicolons; or empty",
+           "noisy: the interval is wider than it should be; near floor: the time is below five times that of a sample "
+           "in which nothing is done; limit too low: faster than the limit by more than 5 %, a failure of the limit; "
+           "late starts: more than a quarter of the samples are invalid; fewer iterations: --iterations asked for more "
+           "samples; separated by semicolons; or empty",
            &Row::marks},
     Column{"limit_time", "us",
            "median time of the least data movement that does the same, without synchronisation, in shared memory, in "

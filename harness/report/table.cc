@@ -402,7 +402,7 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
                         sum.slower);
   }
   if (noisy_ > 0) {
-    text += fmt::format("# {} after ci: noisy, {} whose interval did not get within 1 % (2 % below 50 us) in time\n",
+    text += fmt::format("# {} after ci: noisy, {} whose interval is not within 1 % (2 % below 50 us)\n",
                         kNoisySign, counted(noisy_, "row"));
   }
   if (near_floor_ > 0) {

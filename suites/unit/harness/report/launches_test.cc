@@ -95,6 +95,29 @@ TEST(Launches, TheRateOfMessagesIsThatOfTheMedian) {
   EXPECT_DOUBLE_EQ(joined.algbw.value(), 64 * 8 / 2e3);
 }
 
+TEST(Launches, RanksTakeTheMedianOfTheLaunchesToo) {
+  Launches launches({kCell});
+  for (const double time : {4.0, 1.0, 2.0}) {
+    Row row = row_of_launch("tutti", 1, time, 0.1);
+    row.rank_time_min = time;
+    row.rank_time_mean = 10 * time;
+    row.rank_time_max = 100 * time;
+    launches.add(std::vector{row});
+  }
+  const Row joined = launches.cells().at(0).at(0);
+  EXPECT_EQ(joined.rank_time_min, 2);
+  EXPECT_EQ(joined.rank_time_mean, 20);
+  EXPECT_EQ(joined.rank_time_max, 200);
+}
+
+TEST(Launches, FewerIterationsInOneStandsWithAll) {
+  Launches launches({kCell});
+  std::vector<Row> rows{row_of_launch("tutti", 1, 10, 1), row_of_launch("tutti", 2, 12, 1)};
+  add_mark(rows[1], kFewerIterations);
+  launches.add(rows);
+  EXPECT_TRUE(has_mark(launches.cells().front().front(), kFewerIterations));
+}
+
 TEST(Launches, SixHaveAnInterval) {
   const Row row = launches_of({1, 2, 3, 4, 5, 6}).cells().at(0).at(0);
   EXPECT_EQ(row.time_median, 3.5);

@@ -137,7 +137,7 @@ TEST(Table, MarksStandBesideTheNumberThatTheyDoubt) {
   EXPECT_THAT(table.cell(rows),
               HasSubstr("0.512'  2.0   8.000   8.000  0.43!       ok    2.048   2.0~  2.000   2.000"));
   const std::string footer = table.footer({});
-  EXPECT_THAT(footer, HasSubstr("# ~ after ci: noisy, 1 row "));
+  EXPECT_THAT(footer, HasSubstr("# ~ after ci: noisy, 1 row whose interval is not within 1 % (2 % below 50 us)\n"));
   EXPECT_THAT(footer, HasSubstr("# ' after time: near floor, 1 row "));
   EXPECT_THAT(footer, HasSubstr("# ! after limit: limit too low, 1 row "));
   EXPECT_THAT(Table().footer({}), Not(HasSubstr("noisy")));
