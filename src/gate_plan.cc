@@ -6,6 +6,7 @@
 #include <span>
 
 #include "gate_suite.h"
+#include "harness/backends/loader.h"
 #include "harness/backends/slowed.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
@@ -108,7 +109,7 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
         std::ranges::find(all_references(), request.against) != all_references().end() || is_planned(request.against);
     if (is_reference) return missing_backend(request.against);
     return error(Code::invalid_argument, "--against: '{}' is no folder, and no backend{}", request.against,
-                 suggestion(request.against, backends));
+                 harness::backend_meant(request.against, backends));
   }
   TUTTI_RETURN_IF_ERROR(at_option("--against", path_of_backend(request.against, true).status()));
   plan.backend = request.against;
@@ -128,7 +129,7 @@ Result<GatePlan> plan_of(const GateRequest& request) {
   TUTTI_ASSIGN_OR_RETURN(plan.contest.seed,
                          at_option("--seed", parse_number<std::uint64_t>(request.seed, "a seed", 0, UINT64_MAX)));
   TUTTI_ASSIGN_OR_RETURN(plan.cell_time, at_option("--cell-time", harness::parse_duration(request.cell_time)));
-  TUTTI_ASSIGN_OR_RETURN(plan.timeout, at_option("--timeout", harness::parse_duration(request.timeout)));
+  TUTTI_ASSIGN_OR_RETURN(plan.timeout, at_option("--timeout", harness::parse_timeout(request.timeout)));
   if (!request.bind.empty()) TUTTI_RETURN_IF_ERROR(at_option("--bind", harness::parse_bind(request.bind).status()));
   if (!request.slow_down.empty())
     TUTTI_RETURN_IF_ERROR(at_option("--slow-down", harness::parse_slow_down(request.slow_down).status()));

@@ -165,7 +165,7 @@ const std::array kOptions{
           return store(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), settings.iterations);
         }},
     Option{"--timeout", "TIME", "60s", "deadline of an operation; then the late rank is named",
-           TUTTI_SETS(parse_duration, sweep.timeout)},
+           TUTTI_SETS(parse_timeout, sweep.timeout)},
     Option{"--launches", "N", "1", "times that everything is started afresh, cells in another seeded order each time",
            TUTTI_SETS(parse_launches, sweep.launches)},
     Option{"--bind", "KIND", "",

@@ -61,6 +61,7 @@ constexpr std::array kForeign{
     Foreign{"-e", "--sizes"},       Foreign{"--maxbytes", "--sizes"},  Foreign{"-f", "--sizes"},
     Foreign{"-d", "--dtypes"},      Foreign{"--datatype", "--dtypes"}, Foreign{"-o", "--ops"},
     Foreign{"-r", "--roots"},       Foreign{"-c", "--check"},          Foreign{"-T", "--timeout"},
+    Foreign{"--iters", "--iterations"},
 };
 
 /// `: did you mean '--ranks'?` or nothing.

@@ -53,7 +53,8 @@ Status unknown_backend(std::string_view name, std::span<const std::string> direc
                  file_of(name), fmt::join(directories, ", "));
   }
   names.emplace_back(kOwn);
-  return unknown_name("backend", name, names);
+  return error(Code::invalid_argument, "unknown backend '{}'{} (one of: {})", shown(name), backend_meant(name, names),
+               fmt::join(names, " "));
 }
 
 std::string system_reason() {
@@ -89,6 +90,13 @@ std::vector<std::string> list_backends(std::span<const std::string> directories)
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
+}
+
+std::string backend_meant(std::string_view name, std::span<const std::string> names) {
+  constexpr std::string_view kShort = "ompi";
+  constexpr std::string_view kLong = "openmpi";
+  const bool is_short = is_same_name(name, kShort) && std::ranges::find(names, kLong) != names.end();
+  return suggestion(is_short ? kLong : name, names);
 }
 
 Result<std::string> find_backend(std::string_view name, std::span<const std::string> directories) {

@@ -103,6 +103,8 @@ inline constexpr int kMaxLaunches = 1000;
 
 /// `20us`, `500ms`, `1.5s`, `4m`, `1h`: a number above 0 and its unit, also as `sec`, `min`, `hours` and the like.
 [[nodiscard]] Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
+/// A duration of at least 1ms: deadlines are counted in them.
+[[nodiscard]] Result<std::chrono::nanoseconds> parse_timeout(std::string_view text);
 
 /// `64M` for 67108864: the shortest text that parse_bytes reads back.
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options that are numbers: sizes, ranks, roots and durations. Everything is parsed in whole numbers and checked
 // against overflow, so that a slip of the finger is a message and never a sweep of something else.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -186,15 +187,23 @@ Status append_bounded(std::string_view item, const Bounds& bounds, Distinct<int>
 }
 
 struct DurationUnit {
-  std::string_view suffix;
+  std::string_view names;  ///< with blanks between them
   std::chrono::nanoseconds length;
-  std::string_view aliases;
 };
-constexpr std::array kDurationUnits{DurationUnit{"us", std::chrono::microseconds(1), "usec microseconds"},
-                                    DurationUnit{"ms", std::chrono::milliseconds(1), "msec milliseconds"},
-                                    DurationUnit{"s", std::chrono::seconds(1), "sec secs second seconds"},
-                                    DurationUnit{"m", std::chrono::minutes(1), "min mins minute minutes"},
-                                    DurationUnit{"h", std::chrono::hours(1), "hour hours"}};
+constexpr std::array kDurationUnits{
+    DurationUnit{"us usec usecs micros microsecond microseconds", std::chrono::microseconds(1)},
+    DurationUnit{"ms msec msecs millis millisecond milliseconds", std::chrono::milliseconds(1)},
+    DurationUnit{"s sec secs second seconds", std::chrono::seconds(1)},
+    DurationUnit{"m min mins minute minutes", std::chrono::minutes(1)},
+    DurationUnit{"h hr hrs hour hours", std::chrono::hours(1)}};
+
+/// In either case. Nothing else is left out: a unit is no name of a library.
+bool is_of_unit(std::string_view text, const DurationUnit& unit) {
+  std::string small;
+  for (const char c : text) small += in_lower_case(c);
+  const std::vector<std::string_view> names = split(unit.names, ' ');
+  return std::ranges::find(names, small) != names.end();
+}
 
 }  // namespace
 
@@ -211,8 +220,11 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   const std::int64_t parts = number.tenths << *shift;
   if (parts / number.of > kMaxBytes - bytes) return size_too_large(text);
   if (parts % number.of == 0) return bytes + parts / number.of;
-  return error(Code::invalid_argument, "size '{}' is not a whole number of bytes: did you mean '{}'?\nallowed: {}",
-               shown(text), bytes + parts / number.of, kSizeForms);
+  // Of 1.5 the unit may be missing, and 0 is no size near one.
+  const std::int64_t below = bytes + parts / number.of;
+  const std::string meant = *shift > 0 && below > 0 ? fmt::format(": did you mean '{}'?", below) : std::string();
+  return error(Code::invalid_argument, "size '{}' is not a whole number of bytes{}\nallowed: {}", shown(text), meant,
+               kSizeForms);
 }
 
 Result<std::vector<std::int64_t>> parse_sizes(std::string_view text) {
@@ -286,8 +298,9 @@ Result<Choice<Pairing>> parse_pairs(std::string_view text) {
       continue;
     }
     if (dash == item.npos || dash == 0) {
-      return error(Code::invalid_argument, "pairs '{}': allowed are neighbours, all, and two ranks such as '0-1'",
-                   shown(item));
+      const std::vector<std::string> names{std::string(kNeighbours), "all"};
+      return error(Code::invalid_argument, "pairs '{}'{}\nallowed: neighbours, all, and two ranks such as '0-1'",
+                   shown(item), suggestion(item, names));
     }
     const Bounds bounds{.kind = "rank of a pair", .least = 0, .most = kMaxRanks - 1, .is_list = false};
     Pairing pair;
@@ -312,7 +325,7 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   const Decimal number = leading_decimal(text);
   if (number.is_above_0()) {
     for (const DurationUnit& unit : kDurationUnits) {
-      if (!is_same_name(number.rest, unit.suffix) && !is_alias(number.rest, unit.aliases)) continue;
+      if (!is_of_unit(number.rest, unit)) continue;
       const std::chrono::nanoseconds part = unit.length * number.tenths / number.of;
       if (*number.whole == 0 && part.count() == 0) continue;  // less than the clock can tell
       if (*number.whole <= (std::chrono::nanoseconds::max() - part) / unit.length) {
@@ -321,9 +334,14 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
       return error(Code::invalid_argument, "duration '{}' is too long: did you mean '1h'?", shown(text));
     }
   }
-  const std::string_view number_text = text.substr(0, text.size() - number.rest.size());
-  return error(Code::invalid_argument, "duration '{}' must be a number above 0 and us, ms, s, m or h, such as '{}s'",
-               shown(text), number.is_above_0() ? number_text : "60");
+  return error(Code::invalid_argument, "duration '{}' must be a number above 0 and us, ms, s, m or h, such as '60s'",
+               shown(text));
+}
+
+Result<std::chrono::nanoseconds> parse_timeout(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::chrono::nanoseconds timeout, parse_duration(text));
+  if (timeout >= std::chrono::milliseconds(1)) return timeout;
+  return error(Code::invalid_argument, "duration '{}' is too short: at least 1ms, such as '60s'", shown(text));
 }
 
 std::string format_bytes(std::int64_t bytes) {

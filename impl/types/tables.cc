@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/ranges.h>
+
 #include "impl/types/aliases.h"
 #include "impl/types/dtype.h"
 #include "impl/types/names.h"
@@ -24,21 +26,26 @@ constexpr std::array kDtypeAliases{
     Aliases<Dtype>{Dtype::i8, "i8 char int8_t signed_char"},
     Aliases<Dtype>{Dtype::u8, "u8 byte uint8_t unsigned_char"},
     Aliases<Dtype>{Dtype::i32, "i32 int int32_t"},
-    Aliases<Dtype>{Dtype::u32, "u32 unsigned uint32_t"},
+    Aliases<Dtype>{Dtype::u32, "u32 unsigned uint uint32_t"},
     Aliases<Dtype>{Dtype::i64, "i64 long int64_t long_long"},
     Aliases<Dtype>{Dtype::u64, "u64 uint64_t unsigned_long unsigned_long_long"},
     Aliases<Dtype>{Dtype::f16, "fp16 f16 float16"},
     Aliases<Dtype>{Dtype::f32, "fp32 f32 float32 single"},
     Aliases<Dtype>{Dtype::f64, "fp64 f64 float64"},
-    Aliases<Dtype>{Dtype::bf16, "bf16"},
+    Aliases<Dtype>{Dtype::bf16, "bf16 bfloat"},
     Aliases<Dtype>{Dtype::f8e4m3, "e4m3 fp8_e4m3 float8_e4m3"},
     Aliases<Dtype>{Dtype::f8e5m2, "e5m2 fp8_e5m2 float8_e5m2"},
 };
 constexpr std::array kOpAliases{
     Aliases<Op>{Op::prod, "product"},
     Aliases<Op>{Op::avg, "average mean"},
+    Aliases<Op>{Op::band, "and"},
+    Aliases<Op>{Op::bor, "or"},
+    Aliases<Op>{Op::bxor, "xor"},
     Aliases<Op>{Op::premul_sum, "mulsum"},
 };
+/// Of MPI. They are near to the names of bitwise ones, and give other results.
+constexpr std::string_view kLogicalOps = "land lor lxor";
 
 template <class Id, std::size_t n>
 std::string_view aliases_in(const std::array<Aliases<Id>, n>& table, Id id) {
@@ -100,6 +107,13 @@ std::string_view aliases_of(Dtype dtype) { return aliases_in(kDtypeAliases, dtyp
 std::string_view aliases_of(Op op) { return aliases_in(kOpAliases, op); }
 
 Result<Dtype> parse_dtype(std::string_view name) { return parse_name("dtype", name, all_dtypes()); }
-Result<Op> parse_op(std::string_view name) { return parse_name("op", name, all_ops()); }
+
+Result<Op> parse_op(std::string_view name) {
+  if (!is_alias(name, kLogicalOps)) return parse_name("op", name, all_ops());
+  std::vector<std::string_view> names;
+  for (const Op op : all_ops()) names.push_back(to_string(op));
+  return error(Code::invalid_argument, "unknown op '{}': there is no logical one (one of: {})", shown(name),
+               fmt::join(names, " "));
+}
 
 }  // namespace tutti

@@ -42,12 +42,13 @@ class Values(BadInput):
             self.refused(command, "allreduce_x", names=["'allreduce_x'", "'all_reduce'"])
             self.refused(command, "all_reduce", "--algorithms", "rnig", names=["--algorithms", "'rnig'", "'ring'"])
             self.refused(command, "broadcast", "--algorithms", "ring", names=["'ring'", "direct", "knomial"])
+        self.refused("run", "--pairs", "neighbors", names=["--pairs", "'neighbors'", "'neighbours'"])
         self.refused("run", "--placement", "on", names=["--placement", "'on'", "'in'"])
         self.refused("run", "--buffers", "shard", names=["--buffers", "'shard'", "'shared'"])
         self.refused("run", "--cadence", "isolatde", names=["--cadence", "'isolatde'", "'isolated'"])
 
     def test_nothing_far_is_suggested(self):
-        for words in [("--dtypes", "fp4"), ("--dtypes", "int16"), ("--ops", "minus"), ("--sizes", "8Q"), ("--sizes", "1.K"),
+        for words in [("--dtypes", "fp4"), ("--dtypes", "int16"), ("--ops", "minus"), ("--ops", "land"), ("--sizes", "0.5"), ("--sizes", "8Q"), ("--sizes", "1.K"),
                       ("--budget", "1parsec"), ("--algorithms", "quick"), ("--backends", "vendor"), ("--qq", ), ("-x", )]:
             with self.subTest(words):
                 result = support.run("run", "all_reduce", *words)
@@ -55,7 +56,7 @@ class Values(BadInput):
                 self.assertNotIn("did you mean", result.err)
 
     def test_options_of_other_programs(self):
-        for flag, own in [("-np", "--ranks"), ("-n", "--ranks"), ("-b", "--sizes"), ("--datatype", "--dtypes")]:
+        for flag, own in [("--iters", "--iterations"), ("-np", "--ranks"), ("-n", "--ranks"), ("-b", "--sizes"), ("--datatype", "--dtypes")]:
             self.refused("run", "all_reduce", flag, "4", names=[f"unknown option '{flag}'", f"did you mean '{own}'?"])
         self.refused("list", "-np", "4", names=["unknown option '-np'\n", "`tutti list --help`"])
 
@@ -172,8 +173,11 @@ class Values(BadInput):
             self.refused(command, "--seed", "-1", names=["--seed", "'-1'", "0 to 18446744073709551615"])
             self.refused(command, "--seed", "18446744073709551616", names=["did you mean '18446744073709551615'?"])
             self.refused(command, "--timeout", "0s", names=["--timeout", "'0s'", "'60s'"])
-        self.refused("run", "--budget", "5parsecs", names=["--budget", "'5parsecs'", "'5s'"])
-        self.refused("run", "--budget", "20", names=["--budget", "'20'", "'20s'"])
+            self.refused(command, "--timeout", "0.5us", names=["--timeout", "'0.5us'", "1ms", "'60s'"])
+            self.refused(command, "--timeout", "5MPI_s", names=["--timeout", "'5MPI_s'", "'60s'"])
+        self.refused("gate", "--against", "openmpi", "--timeout", "0.5us", names=["--timeout", "'0.5us'", "1ms"])
+        self.refused("run", "--budget", "5parsecs", names=["--budget", "'5parsecs'", "'60s'"])
+        self.refused("run", "--budget", "20", names=["--budget", "'20'", "'60s'"])
 
     def test_case_ids(self):
         for command in ["run", "check"]:

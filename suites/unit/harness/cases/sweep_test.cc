@@ -51,6 +51,11 @@ TEST(ParseBytes, RefusesWhatIsNotANumberOfBytes) {
                 AllOf(HasSubstr("allowed: 4096, 64K"), Not(HasSubstr("did you mean"))));
   }
   EXPECT_THAT(mistake(parse_bytes("1.3K"), "1.3K"), HasSubstr("not a whole number of bytes: did you mean '1331'?"));
+  for (const char* text : {"1.5", "0.5", "1.5B", "0.0001K"}) {
+    EXPECT_THAT(mistake(parse_bytes(text), text),
+                AllOf(HasSubstr("not a whole number of bytes"), Not(HasSubstr("did you mean"))))
+        << "a unit may be missing, and nothing is not a little";
+  }
   for (const char* text : {"", "K", "-8", "+8", " 8", "8 "}) mistake(parse_bytes(text), text);
 }
 
@@ -154,7 +159,8 @@ TEST(ParsePairs, AreNeighboursAllOrTwoRanksTheLowerFirst) {
   EXPECT_TRUE(parse_pairs("0-3,all").value().is_all);
   EXPECT_THAT(mistake(parse_pairs("3-0"), "3-0"), HasSubstr("did you mean '0-3'?"));
   EXPECT_THAT(mistake(parse_pairs("2-2"), "2-2"), HasSubstr("no pair with itself"));
-  EXPECT_THAT(mistake(parse_pairs("0:3"), "0:3"), HasSubstr("neighbours, all, and two ranks such as '0-1'"));
+  EXPECT_THAT(mistake(parse_pairs("0:3"), "0:3"), HasSubstr("'0:3'\nallowed: neighbours, all, and two ranks such as '0-1'"));
+  EXPECT_THAT(mistake(parse_pairs("neighbors"), "neighbors"), HasSubstr("did you mean 'neighbours'?"));
   EXPECT_THAT(mistake(parse_pairs("0-4096"), "4096"), HasSubstr("allowed are 0 to 4095"));
 }
 
@@ -243,18 +249,21 @@ TEST(ParseDuration, NeedsANumberAndAUnit) {
   EXPECT_EQ(parse_duration("500ms").value(), std::chrono::milliseconds(500));
   EXPECT_EQ(parse_duration("2h").value(), std::chrono::hours(2));
   EXPECT_THAT(mistake(parse_duration("60"), "60"), HasSubstr("such as '60s'"));
-  EXPECT_THAT(mistake(parse_duration("2moons"), "2moons"), HasSubstr("us, ms, s, m or h, such as '2s'"));
+  for (const char* text : {"2moons", "1d", "100ns", "1m30s", "20", "5MPI_s", "5_s", "5m-s"}) {
+    EXPECT_THAT(mistake(parse_duration(text), text), HasSubstr("us, ms, s, m or h, such as '60s'"));
+  }
   EXPECT_THAT(mistake(parse_duration("9999999999h"), "9999999999h"), HasSubstr("too long"));
   for (const char* text : {"", "s", "0s", "-1s", "0.0s", "0.0001us", "1.s"}) mistake(parse_duration(text), text);
 }
 
 TEST(ParseDuration, AUnitMayBeWrittenInFullAndHaveAFraction) {
-  for (const char* text : {"1m", "1min", "1minute", "1Minutes", "60sec", "60000msec"}) {
+  for (const char* text : {"1m", "1min", "1minute", "1Minutes", "60sec", "60000msec", "60000millis", "60000000micros"}) {
     ASSERT_TRUE(parse_duration(text).is_ok()) << text;
     EXPECT_EQ(parse_duration(text).value(), std::chrono::minutes(1)) << text;
   }
   EXPECT_EQ(parse_duration("1.5s").value(), std::chrono::milliseconds(1500));
   EXPECT_EQ(parse_duration("0.25hours").value(), std::chrono::minutes(15));
+  EXPECT_EQ(parse_duration("1hr").value(), std::chrono::hours(1));
   EXPECT_EQ(parse_duration("9223372036s").value(), std::chrono::seconds(9223372036));
   EXPECT_THAT(mistake(parse_duration("9223372036.9s"), "9223372036.9s"), HasSubstr("too long"));
 }

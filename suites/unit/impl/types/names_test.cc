@@ -78,6 +78,20 @@ TEST(Aliases, WhatPeopleCallDtypesAndOps) {
   EXPECT_EQ(parse_op("mulsum").value(), Op::premul_sum);
   EXPECT_EQ(parse_op("MPI_BAND").value(), Op::band);
   EXPECT_EQ(parse_op("PreMulSum").value(), Op::premul_sum);
+  EXPECT_EQ(parse_dtype("bfloat").value(), Dtype::bf16);
+  EXPECT_EQ(parse_dtype("uint").value(), Dtype::u32);
+  EXPECT_EQ(parse_op("xor").value(), Op::bxor);
+  EXPECT_EQ(parse_op("or").value(), Op::bor);
+  EXPECT_EQ(parse_op("and").value(), Op::band);
+}
+
+TEST(Aliases, ALogicalOpIsNoBitwiseOne) {
+  for (const char* name : {"land", "MPI_LAND", "lor", "MPI_LOR", "lxor", "MPI_LXOR"}) {
+    const std::string message = parse_op(name).status().message();
+    EXPECT_THAT(message, HasSubstr(name));
+    EXPECT_THAT(message, HasSubstr("logical"));
+    EXPECT_THAT(message, Not(HasSubstr("did you mean"))) << name;
+  }
 }
 
 }  // namespace
