@@ -6,13 +6,12 @@
 #include <span>
 
 #include "gate_suite.h"
-#include "harness/backends/loader.h"
 #include "harness/backends/slowed.h"
+#include "harness/cases/backend_name.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
 #include "harness/gate/program_run.h"
 #include "harness/report/file.h"
-#include "impl/types/names.h"
 #include "src/number.h"
 #include "src/options.h"
 #include "src/program.h"

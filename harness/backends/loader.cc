@@ -9,7 +9,7 @@
 
 #include <fmt/ranges.h>
 
-#include "impl/types/names.h"
+#include "harness/cases/backend_name.h"
 
 namespace tutti::harness {
 namespace {
@@ -46,15 +46,14 @@ Status checked(std::string_view name, Function function) {
 
 std::string file_of(std::string_view name) { return fmt::format("{}{}{}", kPrefix, name, kSuffix); }
 
-Status unknown_backend(std::string_view name, std::span<const std::string> directories) {
+Status not_found(std::string_view name, std::span<const std::string> directories) {
   std::vector<std::string> names = list_backends(directories);
   if (names.empty()) {
     return error(Code::invalid_argument, "unknown backend '{}': there is only '{}', and no {} in {}", name, kOwn,
                  file_of(name), fmt::join(directories, ", "));
   }
   names.emplace_back(kOwn);
-  return error(Code::invalid_argument, "unknown backend '{}'{} (one of: {})", shown(name), backend_meant(name, names),
-               fmt::join(names, " "));
+  return unknown_backend(name, names);
 }
 
 std::string system_reason() {
@@ -92,16 +91,9 @@ std::vector<std::string> list_backends(std::span<const std::string> directories)
   return names;
 }
 
-std::string backend_meant(std::string_view name, std::span<const std::string> names) {
-  constexpr std::string_view kShort = "ompi";
-  constexpr std::string_view kLong = "openmpi";
-  const bool is_short = is_same_name(name, kShort) && std::ranges::find(names, kLong) != names.end();
-  return suggestion(is_short ? kLong : name, names);
-}
-
 Result<std::string> find_backend(std::string_view name, std::span<const std::string> directories) {
   const std::vector<std::string> names = list_backends(directories);
-  if (std::find(names.begin(), names.end(), name) == names.end()) return unknown_backend(name, directories);
+  if (std::find(names.begin(), names.end(), name) == names.end()) return not_found(name, directories);
   std::string path;
   for (const std::string& directory : directories) {
     std::error_code ignored;

@@ -21,9 +21,6 @@ namespace tutti::harness {
 /// Names of the shared objects in `directories`, sorted, each once. Opens none of them.
 [[nodiscard]] std::vector<std::string> list_backends(std::span<const std::string> directories);
 
-/// `: did you mean 'openmpi'?`: of `names` the nearest one, or the one that `name` is short for. Or nothing.
-[[nodiscard]] std::string backend_meant(std::string_view name, std::span<const std::string> names);
-
 /// The path of that backend in the first directory that has one; it is not opened. Errors: invalid_argument naming the
 /// nearest right name.
 [[nodiscard]] Result<std::string> find_backend(std::string_view name, std::span<const std::string> directories);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "harness/cases/backend_name.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
@@ -41,9 +42,10 @@ Result<std::vector<T>> values_of(Result<Choice<T>> choice) {
   return std::move(choice.value().values);
 }
 
-Result<std::string> one_of(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
+/// `unknown`: what to say of a name that is not among `names`.
+Result<std::string> one_of(std::string_view name, const std::vector<std::string>& names, Status unknown) {
   const auto same = std::ranges::find_if(names, [&](const std::string& one) { return is_same_name(name, one); });
-  return same != names.end() ? Result(*same) : unknown_name(kind, name, names);
+  return same != names.end() ? Result(*same) : std::move(unknown);
 }
 
 constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
@@ -95,7 +97,7 @@ Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
   for (const Algorithm* algorithm : all_algorithms()) append_new(names, std::string(algorithm->name));
   TUTTI_ASSIGN_OR_RETURN(Choice<std::string> choice,
                          parse_names<std::string>("algorithms", text, {std::string(kAll)}, [&](std::string_view name) {
-                           return one_of("algorithm", name, names);
+                           return one_of(name, names, unknown_name("algorithm", name, names));
                          }));
   if (choice.is_all) choice.values = {std::string(kAll)};  // there are none beside all
   return std::move(choice.values);
@@ -126,8 +128,9 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
   TUTTI_ASSIGN_OR_RETURN(
       systems,
       values_of(parse_names<std::string>("backends", text, known, [&](std::string_view name) -> Result<std::string> {
-        TUTTI_ASSIGN_OR_RETURN(std::string backend, one_of("backend", backend_of(name), known));
-        return backend.append(name.substr(backend_of(name).size()));
+        const std::string_view bare = backend_of(name);
+        TUTTI_ASSIGN_OR_RETURN(std::string backend, one_of(bare, known, unknown_backend(bare, known)));
+        return backend.append(name.substr(bare.size()));
       })));
   for (const std::string& backend : known) {
     const auto times = std::ranges::count(items, backend);

@@ -42,6 +42,8 @@ class Values(BadInput):
             self.refused(command, "allreduce_x", names=["'allreduce_x'", "'all_reduce'"])
             self.refused(command, "all_reduce", "--algorithms", "rnig", names=["--algorithms", "'rnig'", "'ring'"])
             self.refused(command, "broadcast", "--algorithms", "ring", names=["'ring'", "direct", "knomial"])
+        self.refused("gate", "--against", "ompi", names=["--against", "'ompi'", "did you mean 'openmpi'?"])
+        self.refused("run", "--backends", "ompi", names=["--backends", "'ompi'", "did you mean 'openmpi'?"])
         self.refused("run", "--pairs", "neighbors", names=["--pairs", "'neighbors'", "'neighbours'"])
         self.refused("run", "--placement", "on", names=["--placement", "'on'", "'in'"])
         self.refused("run", "--buffers", "shard", names=["--buffers", "'shard'", "'shared'"])

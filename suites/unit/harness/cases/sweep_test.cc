@@ -198,6 +198,8 @@ TEST(ParseNames, NameTheNearestRightOne) {
   EXPECT_THAT(mistake(parse_collectives("allreduce_x"), "allreduce_x"), HasSubstr("did you mean 'all_reduce'?"));
   EXPECT_THAT(mistake(parse_algorithms("rnig"), "rnig"), HasSubstr("did you mean 'ring'?"));
   EXPECT_THAT(mistake(parse_backends("opnmpi", {"tutti", "openmpi"}), "opnmpi"), HasSubstr("did you mean 'openmpi'?"));
+  EXPECT_THAT(mistake(parse_backends("ompi", {"tutti", "openmpi"}), "ompi"), HasSubstr("did you mean 'openmpi'?"));
+  EXPECT_THAT(mistake(parse_backends("ompi", {"tutti"}), "ompi"), Not(HasSubstr("did you mean")));
 }
 
 TEST(ParseAlgorithms, TakesAutoAllAndNamesOfAnyCollective) {
