@@ -119,8 +119,8 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.limit_fraction = median_where_known(launches, &Row::limit_fraction);
   for (const auto member :
        {&Row::invalid_share, &Row::arrival_skew, &Row::time_from_last, &Row::overlap, &Row::overlap_called,
-        &Row::time_pure, &Row::time_computing, &Row::time_overlapped, &Row::time_overlapped_called,
-        &Row::rank_time_min, &Row::rank_time_mean, &Row::rank_time_max}) {
+        &Row::time_pure, &Row::time_computing, &Row::time_overlapped, &Row::time_overlapped_called, &Row::rank_time_min,
+        &Row::rank_time_mean, &Row::rank_time_max}) {
     row.*member = median_where_known(launches, member);
   }
   row.samples = 0;

@@ -159,7 +159,8 @@ TEST(ParsePairs, AreNeighboursAllOrTwoRanksTheLowerFirst) {
   EXPECT_TRUE(parse_pairs("0-3,all").value().is_all);
   EXPECT_THAT(mistake(parse_pairs("3-0"), "3-0"), HasSubstr("did you mean '0-3'?"));
   EXPECT_THAT(mistake(parse_pairs("2-2"), "2-2"), HasSubstr("no pair with itself"));
-  EXPECT_THAT(mistake(parse_pairs("0:3"), "0:3"), HasSubstr("'0:3'\nallowed: neighbours, all, and two ranks such as '0-1'"));
+  EXPECT_THAT(mistake(parse_pairs("0:3"), "0:3"),
+              HasSubstr("'0:3'\nallowed: neighbours, all, and two ranks such as '0-1'"));
   EXPECT_THAT(mistake(parse_pairs("neighbors"), "neighbors"), HasSubstr("did you mean 'neighbours'?"));
   EXPECT_THAT(mistake(parse_pairs("0-4096"), "4096"), HasSubstr("allowed are 0 to 4095"));
 }
@@ -259,7 +260,8 @@ TEST(ParseDuration, NeedsANumberAndAUnit) {
 }
 
 TEST(ParseDuration, AUnitMayBeWrittenInFullAndHaveAFraction) {
-  for (const char* text : {"1m", "1min", "1minute", "1Minutes", "60sec", "60000msec", "60000millis", "60000000micros"}) {
+  for (const char* text :
+       {"1m", "1min", "1minute", "1Minutes", "60sec", "60000msec", "60000millis", "60000000micros"}) {
     ASSERT_TRUE(parse_duration(text).is_ok()) << text;
     EXPECT_EQ(parse_duration(text).value(), std::chrono::minutes(1)) << text;
   }
