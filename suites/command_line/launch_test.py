@@ -101,8 +101,11 @@ class CrashOfAReference(unittest.TestCase):
     def test_in_a_call_names_the_case_of_that_backend(self):
         self.assertRegex(self.complaint("crashes_in_calls"), r"in operation \d+ \(all_reduce/crashes_in_calls\.none/\S+\)$")
 
-    def test_at_its_start_names_the_backend(self):
-        self.assertRegex(self.complaint("crashes_in_start"), r"\(the start or the end of crashes_in_start\)$")
+    def test_at_its_start_it_is_found_out_before_anything_is_measured(self):
+        result = support.run(*SWEEP, "--backends", "tutti,crashes_in_start", environment=LAZY)
+        self.assertEqual((result.code, result.out), (3, ""), result)
+        self.assertRegex(result.err, r"^tutti: backend crashes_in_start cannot be started by the mpirun in PATH .*: rank [01] "
+                                     r"\(pid \d+\) was killed by signal 11")
 
 
 class Limits(unittest.TestCase):

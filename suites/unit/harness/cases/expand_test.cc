@@ -304,8 +304,10 @@ TEST(Expand, AllPairsAreEveryTwoRanksOnce) {
   sweep.sizes = {8};
   sweep.ranks = {1, 4};
   sweep.pairs = {{}, true};
+  const auto expansion = expand(sweep);
+  ASSERT_TRUE(expansion.is_ok());
   std::vector<std::string> names;
-  for (const Cell& cell : expand(sweep).value().cells) names.push_back(pair_name(cell));
+  for (const Cell& cell : expansion.value().cells) names.push_back(pair_name(cell));
   EXPECT_THAT(names, ElementsAre("0-1", "0-2", "0-3", "1-2", "1-3", "2-3"));
 }
 
