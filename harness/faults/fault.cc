@@ -109,6 +109,10 @@ Result<std::vector<Fault>> parse_faults(std::string_view text) {
   return faults;
 }
 
+bool combines(const Problem& problem) {
+  return is_reducing(problem.collective) && origin_of(problem, problem.ranks - 1, 0).ranks() > 1;
+}
+
 std::string why_not_applicable(Fault fault, const Cell& cell) {
   const Collective collective = cell.collective;
   if (!has_data(collective)) {
@@ -116,7 +120,7 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
   }
   switch (fault) {
     case Fault::doubled_contribution:
-      if (!is_reducing(collective)) return "nothing is combined: every element comes from one rank";
+      if (!combines(cell.problem())) return "nothing is combined: every element comes from one rank";
       return is_idempotent(cell.op) ? fmt::format("{} of a value with itself is that value", to_string(cell.op)) : "";
     case Fault::wrong_root:
       return is_rooted(collective) ? "" : "it has no root";
@@ -125,7 +129,7 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
       if (!is_rooted(collective) || base_of(collective) == Collective::scatter) return "every rank has its own result";
       return "only the root has a result";
     case Fault::narrow_type:
-      return is_reducing(collective) ? "" : "nothing is reduced";
+      return combines(cell.problem()) ? "" : "nothing is reduced";
     default:
       return {};
   }

@@ -37,6 +37,8 @@ enum class Fault : std::uint8_t {
 /// Names between commas, or `all`. Errors: invalid_argument naming the value and the nearest right name.
 [[nodiscard]] Result<std::vector<Fault>> parse_faults(std::string_view text);
 
+/// Whether anybody's output is made of more than one rank's input: not of an exscan on two ranks.
+[[nodiscard]] bool combines(const Problem& problem);
 /// Why the fault has no meaning for a case of this collective, op and dtype; empty: it has one.
 [[nodiscard]] std::string why_not_applicable(Fault fault, const Cell& cell);
 

@@ -182,7 +182,7 @@ class Breaker {
 
   bool miss_rank() {
     if (!has_data(operation_.problem.collective)) return wait_for_nobody();
-    return is_reducing(operation_.problem.collective) ? miss_source() : miss_block();
+    return combines(operation_.problem) ? miss_source() : miss_block();
   }
 
   bool wait_for_nobody() {

@@ -12,7 +12,7 @@
 namespace tutti::harness {
 namespace {
 
-constexpr int kDraws = 48;
+constexpr int kDraws = 200;
 constexpr std::array<Count, 5> kCounts{16, 67, 300, 1023, 5000};  // the last is more than one slice of wide types
 constexpr int kRounds = 2;
 /// Operations before a message is dropped, so that what lies in slots and scratch is an earlier operation's of the

@@ -58,6 +58,10 @@ class Verifier(unittest.TestCase):
         self.assertGreater(len(cells), 50)
         self.assertEqual({row[0] for rows in cells.values() for row in rows.values()} - {"caught", "not applicable"}, set())
 
+    def test_an_exscan_on_two_ranks_combines_nothing(self):
+        cells = self.trial("exscan", "--faults", "all", "--ranks", "2", "--ranks-as", "tasks", "--seed", "2", unnamed=5)
+        self.assertEqual({row[0] for rows in cells.values() for row in rows.values()}, {"caught", "not applicable"})
+
     def test_without_further_choices_ranks_are_four(self):
         self.assertEqual(list(self.trial("barrier", "--faults", "missing_rank", "--ranks-as", "tasks")), ["barrier, 4 ranks"])
 

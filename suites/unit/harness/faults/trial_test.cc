@@ -223,6 +223,11 @@ TEST(Faults, ThatHaveNoMeaningSayWhy) {
   EXPECT_EQ(why_not_applicable(Fault::flipped_bit, case_of(Collective::barrier)), "a barrier has no data");
   EXPECT_EQ(why_not_applicable(Fault::missing_rank, case_of(Collective::barrier)), "");
   EXPECT_EQ(why_not_applicable(Fault::one_rank_differs, case_of(Collective::reduce)), "only the root has a result");
+  Case two = case_of(Collective::exscan);
+  EXPECT_EQ(why_not_applicable(Fault::doubled_contribution, two), "");
+  two.ranks = 2;
+  EXPECT_EQ(why_not_applicable(Fault::doubled_contribution, two), "nothing is combined: every element comes from one rank");
+  EXPECT_EQ(why_not_applicable(Fault::narrow_type, two), "nothing is reduced");
   Case maximum = case_of(Collective::all_reduce);
   maximum.op = Op::max;
   EXPECT_EQ(why_not_applicable(Fault::doubled_contribution, maximum), "max of a value with itself is that value");
