@@ -226,7 +226,8 @@ TEST(Faults, ThatHaveNoMeaningSayWhy) {
   Case two = case_of(Collective::exscan);
   EXPECT_EQ(why_not_applicable(Fault::doubled_contribution, two), "");
   two.ranks = 2;
-  EXPECT_EQ(why_not_applicable(Fault::doubled_contribution, two), "nothing is combined: every element comes from one rank");
+  EXPECT_EQ(why_not_applicable(Fault::doubled_contribution, two),
+            "nothing is combined: every element comes from one rank");
   EXPECT_EQ(why_not_applicable(Fault::narrow_type, two), "nothing is reduced");
   Case maximum = case_of(Collective::all_reduce);
   maximum.op = Op::max;
