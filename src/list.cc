@@ -173,7 +173,8 @@ void add_list(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("list", "collectives, algorithms, transports, backends, dtypes, ops");
   command->footer(
       "Example: tutti list --json\n"
-      "Backends are looked for in the folders that TUTTI_BACKENDS names, with colons between, then beside the program;\n"
+      "Backends are looked for in the folders that TUTTI_BACKENDS names, with colons between, then beside the "
+      "program;\n"
       "`scripts/build-backend` makes one of another MPI.");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "machine-readable");

@@ -18,7 +18,6 @@
 #include "harness/launch/launch.h"
 #include "harness/launch/rank_link.h"
 #include "harness/launch/spawn.h"
-#include "harness/report/streams.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -132,8 +131,7 @@ Status try_to_start(const std::string& name) {
   const harness::Interrupts interrupts;
   const Status answer = ask(name, interrupts);
   if (interrupts.signal() != 0) {
-    harness::to_stderr(
-        fmt::format("tutti: interrupted by signal {} ({})\n", interrupts.signal(), ::strsignal(interrupts.signal())));
+    complain(error(Code::aborted, "{}", harness::interruption_text(interrupts.signal())));
     std::exit(exit_interrupted);
   }
   answers.emplace(name, answer);

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -24,7 +23,6 @@
 #include "harness/launch/interrupts.h"
 #include "harness/report/counted.h"
 #include "harness/report/file.h"
-#include "harness/report/streams.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/names.h"
 #include "src/options.h"
@@ -203,7 +201,7 @@ void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
 [[noreturn]] void end_interrupted(int signal) {
   const Status arrived = harness::flush_output();
   if (!arrived.is_ok()) complain(arrived);
-  harness::to_stderr(fmt::format("tutti: interrupted by signal {} ({})\n", signal, ::strsignal(signal)));
+  complain(error(Code::aborted, "{}", harness::interruption_text(signal)));
   std::_Exit(exit_interrupted);
 }
 

@@ -36,7 +36,8 @@ using PairExists = bool (*)(Dtype, Op);
 /// What the table of ops says.
 [[nodiscard]] bool pair_exists(Dtype dtype, Op op);
 
-/// Errors: invalid_argument naming an op that none of the collectives that reduce has, and those that the first one has.
+/// Errors: invalid_argument naming an op that none of the collectives that reduce has, and those that the first one
+/// has.
 [[nodiscard]] Status check_ops(std::span<const Collective> collectives, std::span<const Op> ops);
 /// Errors: invalid_argument where the sweep names a dtype and an op, and a collective that reduces, and the pair does
 /// not exist: the ops that do; where it names an op: those of check_ops.

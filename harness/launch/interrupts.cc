@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -56,5 +57,9 @@ Interrupts::~Interrupts() {
 
 int Interrupts::signal() const { return noted_signal; }
 int Interrupts::descriptor() const { return event; }
+
+std::string interruption_text(int signal) {
+  return fmt::format("interrupted by signal {} ({})", signal, ::strsignal(signal));
+}
 
 }  // namespace tutti::harness

@@ -2,6 +2,8 @@
 // SIGINT, SIGTERM and SIGHUP as something to poll. The handlers only note the signal and make a descriptor readable.
 #pragma once
 
+#include <string>
+
 namespace tutti::harness {
 
 /// Catches the signals while at least one object lives. A signal stays noted until the last object is gone, so a
@@ -17,5 +19,8 @@ class Interrupts {
   [[nodiscard]] int signal() const;      ///< the first signal that came, or 0
   [[nodiscard]] int descriptor() const;  ///< readable once a signal came
 };
+
+/// "interrupted by signal 2 (Interrupt)"
+[[nodiscard]] std::string interruption_text(int signal);
 
 }  // namespace tutti::harness

@@ -2,7 +2,6 @@
 // How the launcher tells that a job has failed, and by whom: one function per source of findings.
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <sys/wait.h>
 
 #include <fmt/ranges.h>
@@ -28,7 +27,7 @@ void RunningJob::weigh() {
     Finding finding;
     finding.how = Ending::interrupted;
     finding.number = signal;
-    finding.text = fmt::format("interrupted by signal {} ({})", signal, ::strsignal(signal));
+    finding.text = interruption_text(signal);
     add(std::move(finding));
   }
   weigh_children();

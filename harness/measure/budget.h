@@ -18,8 +18,8 @@ class Budget {
   /// `end_ns`: CLOCK_MONOTONIC by which the sweep should be over; 0: no budget.
   explicit Budget(std::int64_t end_ns) : end_ns_(end_ns) {}
 
-  /// A cell of fewer bytes, all ranks' buffers together, takes some tenths of a second at the most. It may begin a little
-  /// later than the end, so that the start of the ranks, and a machine that is busy, cost nobody a row.
+  /// A cell of fewer bytes, all ranks' buffers together, takes some tenths of a second at the most. It may begin a
+  /// little later than the end, so that the start of the ranks, and a machine that is busy, cost nobody a row.
   static constexpr double kShortBytes = 256 << 20;
   static constexpr std::int64_t kLaterNs = 10'000'000'000;
 

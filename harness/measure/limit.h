@@ -2,8 +2,8 @@
 // The machine's limit: the least data movement that does what a collective means, by as many ranks, without any
 // synchronisation. Every input block that somebody needs is read once, reduced with its likes, and written to all the
 // places where it belongs; who moves what is divided evenly among the ranks. Each byte that a rank writes depends on
-// inputs, and on what it has written itself, only, so nobody need wait for anybody, and when all are done the outputs are right: the limit is measured,
-// interleaved and verified as any backend is.
+// inputs, and on what it has written itself, only, so nobody need wait for anybody, and when all are done the outputs
+// are right: the limit is measured, interleaved and verified as any backend is.
 //
 // Its buffers are shared memory, whatever the cell's are: a rank cannot read another's private memory, and what a
 // system spends on that is what the limit is to show. Two kinds of stores are tried, through the cache and past it; the

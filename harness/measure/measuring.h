@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "harness/measure/barriers.h"
+#include "harness/measure/budget.h"
 #include "harness/measure/cell.h"
 #include "harness/measure/clock.h"
 #include "harness/measure/limit.h"
-#include "harness/measure/budget.h"
 #include "harness/measure/session.h"
 #include "harness/measure/systems.h"
 

@@ -96,8 +96,8 @@ class Oracle {
 
   Operation operation_;
   std::vector<std::byte> chunk_;
-  std::vector<std::byte> block_;  // of the block that is remembered
-  std::vector<bool> is_known_;    // per chunk of block_
+  std::vector<std::byte> block_;      // of the block that is remembered
+  std::vector<bool> is_known_;        // per chunk of block_
   std::optional<Origin> remembered_;  // what was reduced
 };
 

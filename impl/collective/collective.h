@@ -80,10 +80,10 @@ struct Problem {
 [[nodiscard]] bool takes_op(Collective collective, Op op);
 /// What a rank gets comes from the ranks before it: scan and exscan.
 [[nodiscard]] bool is_prefix(Collective collective);
-[[nodiscard]] bool is_rooted(Collective collective);    ///< has a root
-[[nodiscard]] bool has_data(Collective collective);     ///< false for barrier only
-[[nodiscard]] bool has_window(Collective collective);   ///< an operation is a window of messages, a block each
-[[nodiscard]] bool has_pairs(Collective collective);    ///< may be played by one pair alone
+[[nodiscard]] bool is_rooted(Collective collective);   ///< has a root
+[[nodiscard]] bool has_data(Collective collective);    ///< false for barrier only
+[[nodiscard]] bool has_window(Collective collective);  ///< an operation is a window of messages, a block each
+[[nodiscard]] bool has_pairs(Collective collective);   ///< may be played by one pair alone
 /// The larger of its buffers holds one block per rank; otherwise one block.
 [[nodiscard]] bool is_divided(Collective collective);
 
@@ -97,8 +97,8 @@ struct Problem {
 [[nodiscard]] int input_blocks(const Problem& problem, int rank);
 [[nodiscard]] int output_blocks(const Problem& problem, int rank);
 
-/// Where an output block comes from: block `block` of the inputs of the ranks `first` to `last`, reduced in rank order by
-/// the op. Where nothing is reduced, `first` is `last`.
+/// Where an output block comes from: block `block` of the inputs of the ranks `first` to `last`, reduced in rank order
+/// by the op. Where nothing is reduced, `first` is `last`.
 struct Origin {
   int first;
   int last;
@@ -126,10 +126,10 @@ struct Origin {
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element where bytes are.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);
 
-/// busbw = algbw * bus_factor: 2(P-1)/P for all_reduce, 1 for broadcast, reduce, sendrecv, scan, exscan and bandwidth,
-/// 2 for pingpong, whose bytes cross twice, and for bibandwidth, which has as many in both directions, P/2 for
-/// message_rate, the number of its pairs, 0 for barrier, (P-1)/P otherwise. Source: nccl-tests, doc/PERFORMANCE.md; it
-/// has no pairs, scan and exscan.
+/// busbw = algbw * bus_factor. It is 2(P-1)/P for all_reduce, and 1 for broadcast, reduce, sendrecv, scan, exscan and
+/// bandwidth. It is 2 for pingpong, whose bytes cross twice, and for bibandwidth, which has as many in both directions.
+/// message_rate has P/2, the number of its pairs, barrier has 0, and all others have (P-1)/P.
+/// Source: nccl-tests, doc/PERFORMANCE.md; it has no pairs, scan and exscan.
 [[nodiscard]] double bus_factor(const Problem& problem);
 
 }  // namespace tutti

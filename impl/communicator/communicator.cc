@@ -95,7 +95,7 @@ Status Communicator::all_to_all(const void* input, void* output, Count count, Dt
 }
 
 Status Communicator::scan(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
-                       Buffers buffers) {
+                          Buffers buffers) {
   return run_where_it_lies({.collective = Collective::scan,
                             .dtype = dtype,
                             .op = reduction.op,
@@ -107,7 +107,7 @@ Status Communicator::scan(const void* input, void* output, Count count, Dtype dt
 }
 
 Status Communicator::exscan(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
-                         Buffers buffers) {
+                            Buffers buffers) {
   return run_where_it_lies({.collective = Collective::exscan,
                             .dtype = dtype,
                             .op = reduction.op,

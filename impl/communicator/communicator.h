@@ -218,8 +218,8 @@ class Communicator {
   /// The input[count] of the ranks up to r, reduced, to output[count]. In place: input == output. No op avg.
   Status scan(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
               Buffers buffers = Buffers::private_);
-  /// The input[count] of the ranks before r, reduced, to output[count]; the output of rank 0 is not looked at. In place:
-  /// input == output on every rank. No op avg.
+  /// The input[count] of the ranks before r, reduced, to output[count]; the output of rank 0 is not looked at. In
+  /// place: input == output on every rank. No op avg.
   Status exscan(const void* input, void* output, Count count, Dtype dtype, Reduction reduction,
                 Buffers buffers = Buffers::private_);
   Status barrier();

@@ -12,9 +12,8 @@ namespace tutti {
 namespace {
 
 Shape shape(const Problem& problem) {
-  return {.units_per_block = 1,
-          .scratch_units = problem.ranks > 2 ? 1 : 0,
-          .largest_message = problem.ranks > 1 ? 1 : 0};
+  return {
+      .units_per_block = 1, .scratch_units = problem.ranks > 2 ? 1 : 0, .largest_message = problem.ranks > 1 ? 1 : 0};
 }
 
 bool is_last(const Problem& problem, int rank) { return rank + 1 == problem.ranks; }

@@ -37,9 +37,7 @@ Step announce(int rank, int ranks) {
 }
 
 /// Where rank `rank` finds unit `rank` of what the ranks from 0 to `last` come to.
-Operand prefix_at(int rank, int last) {
-  return last == 0 ? input(0, unit(rank)) : scratch(rank, unit((last - 1) % 2));
-}
+Operand prefix_at(int rank, int last) { return last == 0 ? input(0, unit(rank)) : scratch(rank, unit((last - 1) % 2)); }
 
 Step step(const Problem& problem, int rank, int index) {
   const int ranks = problem.ranks;

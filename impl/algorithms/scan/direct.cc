@@ -45,10 +45,8 @@ Step step(const Problem& problem, int rank, int index) {
 
 Cost cost(const Problem& problem, int rank) {
   const int ranks = problem.ranks;
-  return {.steps = step_count(problem, rank),
-          .messages = 0,
-          .units = 2 * (ranks - 1),
-          .depth = ranks > 1 ? ranks + 2 : 1};
+  return {
+      .steps = step_count(problem, rank), .messages = 0, .units = 2 * (ranks - 1), .depth = ranks > 1 ? ranks + 2 : 1};
 }
 
 }  // namespace

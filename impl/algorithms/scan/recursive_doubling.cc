@@ -31,10 +31,8 @@ Step step(const Problem& problem, int rank, int index) {
 Cost cost(const Problem& problem, int rank) {
   if (problem.ranks == 1) return {.steps = 1, .messages = 0, .units = 0, .depth = 1};
   const int sends = doubling::Member(problem.ranks, rank).sends();
-  return {.steps = step_count(problem, rank),
-          .messages = sends,
-          .units = sends,
-          .depth = doubling::depth(problem.ranks)};
+  return {
+      .steps = step_count(problem, rank), .messages = sends, .units = sends, .depth = doubling::depth(problem.ranks)};
 }
 
 }  // namespace

@@ -39,9 +39,10 @@ TEST(Limits, AreToldWithTheNumbersAndHowManyRanksFit) {
 
 TEST(Limits, OfACgroupCountWhatIsNew) {
   EXPECT_TRUE(check_limits(kNeeds, {.new_tasks = 130}).is_ok());
-  EXPECT_EQ(check_limits(kNeeds, {.new_tasks = 30}).message(),
-            "64 ranks need 130 new processes and threads, and the limit is 30 (what pids.max of the cgroup leaves): raise "
-            "it, or take at most 14 ranks");
+  EXPECT_EQ(
+      check_limits(kNeeds, {.new_tasks = 30}).message(),
+      "64 ranks need 130 new processes and threads, and the limit is 30 (what pids.max of the cgroup leaves): raise "
+      "it, or take at most 14 ranks");
 }
 
 TEST(Limits, OfACgroupAreTheLeastOfAllAroundTheProcess) {

@@ -73,7 +73,6 @@ TEST_F(CheckReplaceable, FindsThatTextHasNoPlace) {
   EXPECT_TRUE(is_empty());
 }
 
-
 /// A file of this process may have so many bytes meanwhile, as on a disk that fills.
 class FullDisk {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an earlier version wrote stays readable: recorded/<commit>.csv and .json are one run of that commit, of every kind
-// of row. They are never written again.
+// What an earlier version wrote stays readable: recorded/<commit>.csv and .json are one run of that commit, of every
+// kind of row. They are never written again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -432,8 +432,7 @@ TEST(BrokenSchedule, WrongStatementsAboutItself) {
 
   Schedule two_shot = schedule_for(Collective::all_reduce, "two_shot", 6);
   two_shot.synchronises = false;
-  EXPECT_THAT(prove_schedule(two_shot).status().message(),
-              HasSubstr("synchronises is true, but false is stated"));
+  EXPECT_THAT(prove_schedule(two_shot).status().message(), HasSubstr("synchronises is true, but false is stated"));
 }
 
 }  // namespace
