@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/conformance.h"
-#include "harness/launch/board.h"
-#include "harness/report/counted.h"
-#include "harness/report/csv.h"
-#include "harness/report/streams.h"
+#include "harness/machine/clock.h"
+#include "harness/record/csv.h"
+#include "harness/text/counted.h"
+#include "harness/text/streams.h"
 #include "src/jobs.h"
 #include "src/options.h"
 #include "src/program.h"

@@ -10,9 +10,10 @@
 #include "harness/cases/expand.h"
 #include "harness/faults/trial.h"
 #include "harness/launch/launch.h"
+#include "harness/machine/clock.h"
 #include "harness/measure/memory.h"
-#include "harness/measure/session.h"
-#include "harness/report/counted.h"
+#include "harness/session/session.h"
+#include "harness/text/counted.h"
 #include "src/check.h"
 #include "src/jobs.h"
 #include "src/program.h"
@@ -132,7 +133,7 @@ class TrialMessages final : public harness::Listener {
 };
 
 int run_trials(const SessionSpec& spec, TrialMessages& messages) {
-  const auto outcome = harness::launch(job_of(spec), messages);
+  const auto outcome = harness::launch_job(job_of(spec), messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());

@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "harness/cases/case.h"
-#include "harness/launch/board.h"
 #include "harness/launch/launch.h"
-#include "harness/report/counted.h"
-#include "harness/report/streams.h"
+#include "harness/machine/clock.h"
 #include "harness/soak/mix.h"
 #include "harness/soak/soak.h"
 #include "harness/soak/traces.h"
+#include "harness/text/counted.h"
+#include "harness/text/streams.h"
 #include "src/jobs.h"
 #include "src/options.h"
 #include "src/program.h"
@@ -113,7 +113,7 @@ int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
   SoakMessages messages(spec, tally, progress);
   job.needs_mpirun = !spec.references.empty();
   const Traces before = Traces::now();
-  const auto outcome = harness::launch(job, messages);
+  const auto outcome = harness::launch_job(job, messages);
   progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
   int code = exit_ok;

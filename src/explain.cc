@@ -6,7 +6,7 @@
 
 #include "harness/cases/expand.h"
 #include "harness/explain/page.h"
-#include "harness/explain/text.h"
+#include "harness/text/text.h"
 #include "harness/verify/check.h"
 #include "impl/communicator/communicator.h"
 #include "src/number.h"

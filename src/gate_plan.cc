@@ -11,7 +11,7 @@
 #include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
 #include "harness/gate/program_run.h"
-#include "harness/report/file.h"
+#include "harness/text/file.h"
 #include "src/number.h"
 #include "src/options.h"
 #include "src/program.h"

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/report/streams.h"
+#include "harness/text/streams.h"
 
 namespace tutti::program {
 namespace {

@@ -8,12 +8,14 @@
 #include <fmt/format.h>
 
 #include "harness/cases/lists.h"
+#include "harness/launch/binding.h"
 #include "harness/launch/launch.h"
+#include "harness/machine/machine.h"
 #include "harness/measure/memory.h"
+#include "harness/record/row_json.h"
+#include "harness/record/row_stamp.h"
 #include "harness/report/json.h"
-#include "harness/report/machine.h"
-#include "harness/report/row_stamp.h"
-#include "harness/report/streams.h"
+#include "harness/text/streams.h"
 #include "impl/communicator/communicator.h"
 #include "src/program.h"
 
@@ -101,7 +103,7 @@ bool has_reference(const std::vector<std::vector<Case>>& cells) {
 int run_job(const SessionSpec& spec, Messages& messages) {
   harness::Job job = job_of(spec);
   job.needs_mpirun = spec.ranks_as == RanksAs::processes && has_reference(spec.cells);
-  const auto outcome = harness::launch(job, messages);
+  const auto outcome = harness::launch_job(job, messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());

@@ -10,8 +10,8 @@
 
 #include "harness/cases/case.h"
 #include "harness/launch/job.h"
-#include "harness/measure/session.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
+#include "harness/session/session.h"
 
 namespace tutti::program {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "harness/launch/starter.h"
-#include "harness/report/file.h"
-#include "harness/report/streams.h"
+#include "harness/text/file.h"
+#include "harness/text/streams.h"
 #include "impl/communicator/rendezvous.h"
 #include "impl/types/names.h"
 #include "src/help.h"

@@ -10,7 +10,7 @@
 #include "harness/faults/fault.h"
 #include "harness/measure/flush.h"
 #include "harness/measure/rotation.h"
-#include "harness/report/file.h"
+#include "harness/text/file.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "src/number.h"

@@ -15,7 +15,7 @@
 #include "harness/backends/slowed.h"
 #include "harness/cases/suite.h"
 #include "harness/cases/sweep.h"
-#include "harness/report/streams.h"
+#include "harness/text/streams.h"
 #include "impl/types/status.h"
 
 namespace tutti::program {

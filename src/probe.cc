@@ -67,7 +67,7 @@ Status start_two(const std::string& name, const std::string& mpirun) {
                    .arguments = {"probe", name},
                    .timeout = kPatience,
                    .connect_timeout = kPatience};
-  const auto outcome = harness::launch(job, nobody);
+  const auto outcome = harness::launch_job(job, nobody);
   const Status why = outcome.is_ok() ? outcome.value().failure : outcome.status();
   if (why.is_ok()) return {};
   std::string text = why.message();

@@ -16,8 +16,8 @@
 #include "harness/cases/case.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
-#include "harness/launch/allowed_cores.h"
-#include "harness/report/streams.h"
+#include "harness/machine/allowed_cores.h"
+#include "harness/text/streams.h"
 #include "src/probe.h"
 
 namespace tutti::program {

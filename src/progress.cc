@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "harness/cases/sweep.h"
-#include "harness/launch/board.h"
-#include "harness/report/streams.h"
+#include "harness/machine/clock.h"
+#include "harness/text/streams.h"
 
 namespace tutti::program {
 namespace {

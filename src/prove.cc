@@ -19,10 +19,10 @@
 #include <fmt/ranges.h>
 
 #include "harness/cases/expand.h"
-#include "harness/launch/allowed_cores.h"
 #include "harness/launch/interrupts.h"
-#include "harness/report/counted.h"
-#include "harness/report/file.h"
+#include "harness/machine/allowed_cores.h"
+#include "harness/text/counted.h"
+#include "harness/text/file.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/names.h"
 #include "src/options.h"

@@ -2,7 +2,7 @@
 // `tutti rank`: what the launcher starts, once per rank or once for all ranks of a process. Hidden: people never call
 // it.
 #include "harness/launch/rank_link.h"
-#include "harness/measure/session.h"
+#include "harness/session/session.h"
 #include "src/program.h"
 
 namespace tutti::program {

@@ -14,7 +14,7 @@
 #include "impl/schedule/bind.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 /// One collective call; the same on all ranks of the group but for the addresses.
 struct GroupCall {
@@ -86,4 +86,4 @@ class Formation {
   [[nodiscard]] virtual std::unique_ptr<Group> take() = 0;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -11,7 +11,7 @@
 
 #include "harness/cases/backend_name.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 namespace {
 
 constexpr std::string_view kPrefix = "libtutti_backend_";
@@ -183,4 +183,4 @@ Status LoadedBackend::close() const {
   return checked(name(), [&](auto* message) { return api_->close(message); });
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

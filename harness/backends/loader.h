@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "harness/backends/backend.h"
+#include "harness/floors.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 /// Where to look, in order: the directories of `variable` (the value of $TUTTI_BACKENDS: separated by colons, possibly
 /// empty), then `program_directory`.
@@ -67,4 +68,4 @@ class LoadedBackend {
   std::string path_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

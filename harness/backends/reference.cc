@@ -3,7 +3,7 @@
 
 #include "harness/backends/reference_call.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 namespace {
 
 Operation operation_of(const Case& one) {
@@ -103,4 +103,4 @@ Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare_asynchronous(const C
   return std::unique_ptr<Prepared>(new NonblockingCall(*library_, handle));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

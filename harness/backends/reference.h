@@ -11,7 +11,7 @@
 #include "harness/backends/reference_group.h"
 #include "harness/backends/system.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 class ReferenceBackend final : public Backend {
  public:
@@ -48,4 +48,4 @@ class ReferenceBackend final : public Backend {
   int ranks_ = 1;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/backends/reference_call.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 ReferenceCall::ReferenceCall(const Operation& what, int rank, bool is_in_place)
     : collective_(to_string(what.problem.collective)), dtype_(to_string(what.dtype)), op_(to_string(what.op)) {
@@ -45,4 +45,4 @@ void ReferenceCall::add_blocks(const Operation& what, int rank) {
   }
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -8,7 +8,7 @@
 #include "harness/backends/backend.h"
 #include "harness/verify/oracle.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 class ReferenceCall {
  public:
@@ -31,4 +31,4 @@ class ReferenceCall {
   Arrays send_, receive_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

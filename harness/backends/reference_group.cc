@@ -6,7 +6,7 @@
 
 #include "harness/backends/reference_call.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 namespace {
 
 class PendingHandle final : public Pending {
@@ -112,4 +112,4 @@ Result<std::unique_ptr<Formation>> ReferenceGroup::post_new_group(std::span<cons
 
 Status ReferenceGroup::free() { return group_.handle == nullptr ? Status() : library_.free_group(group_); }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

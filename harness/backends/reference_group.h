@@ -8,7 +8,7 @@
 #include "harness/backends/group.h"
 #include "harness/backends/loader.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 /// Memory for the buffers of this rank: the same kind as for the own collectives.
 using GroupMemory = std::function<Allocator(Buffers buffers)>;
@@ -39,4 +39,4 @@ class ReferenceGroup final : public Group {
   GroupMemory memory_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/sweep.h"
-#include "harness/launch/board.h"
+#include "harness/machine/clock.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 namespace {
 
 class Slowed final : public Prepared {
@@ -82,4 +82,4 @@ Result<std::unique_ptr<Prepared>> SlowedBackend::prepare(const Case& one, std::s
   return slowed(std::move(prepared), how_.share, buffers.size());
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -8,7 +8,7 @@
 
 #include "harness/backends/system.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 struct SlowDown {
   double share = 0;                        ///< of the operation's own time on each rank
@@ -40,4 +40,4 @@ class SlowedBackend final : public Backend {
   SlowDown how_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -13,7 +13,7 @@
 #include "harness/verify/buffers.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 /// One rank's buffers; null where the collective reads or writes nothing there. In place: input == output.
 struct RankBuffers {
@@ -61,4 +61,4 @@ class Backend {
   }
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

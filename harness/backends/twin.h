@@ -8,7 +8,7 @@
 
 #include "harness/backends/system.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 class TwinBackend final : public Backend {
  public:
@@ -33,4 +33,4 @@ class TwinBackend final : public Backend {
   std::string name_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -7,7 +7,7 @@
 
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 std::string backend_meant(std::string_view name, std::span<const std::string> names) {
   constexpr std::string_view kShort = "ompi";
@@ -21,4 +21,4 @@ Status unknown_backend(std::string_view name, std::span<const std::string> names
                fmt::join(names, " "));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "harness/floors.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 /// `: did you mean 'openmpi'?`: of `names` the nearest one, or the one that `name` is short for. Or nothing.
 [[nodiscard]] std::string backend_meant(std::string_view name, std::span<const std::string> names);
@@ -16,4 +17,4 @@ namespace tutti::harness {
 /// As unknown_name, with backend_meant's question.
 [[nodiscard]] Status unknown_backend(std::string_view name, std::span<const std::string> names);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::cases {
 
 enum class Bind : std::uint8_t {
   core,  ///< rank r to the r-th allowed core
@@ -13,4 +15,4 @@ enum class Bind : std::uint8_t {
   none,  ///< every rank to all allowed cores
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

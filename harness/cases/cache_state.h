@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::cases {
 
 enum class CacheState : std::uint8_t {
   hot,     ///< where the operation before left them
@@ -13,4 +15,4 @@ enum class CacheState : std::uint8_t {
   rotate,  ///< in memory: each call takes the next of several sets of them (harness/measure/rotation.h)
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

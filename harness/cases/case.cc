@@ -14,7 +14,7 @@
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 constexpr std::array kRanksAs{Named{RanksAs::processes, "processes"}, Named{RanksAs::threads, "threads"},
@@ -304,4 +304,4 @@ Result<Case> parse_case_id(std::string_view id) {
   return one;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

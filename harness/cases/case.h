@@ -29,7 +29,7 @@
 #include "impl/types/op.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 inline constexpr int kMaxRanks = 4096;
 inline constexpr std::string_view kNone = "none";         ///< stands where a part does not apply
@@ -120,4 +120,4 @@ struct Case : Cell {
 /// Errors: invalid_argument where it is not, or does not fit the case.
 [[nodiscard]] Status complete_counts(Case& one, const std::vector<Counts>& known);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::cases {
 
 enum class Checking : std::uint8_t {
   every,   ///< of every sample, each on data of its own: what was cached of the buffers is gone each time
@@ -14,4 +16,4 @@ enum class Checking : std::uint8_t {
   none,    ///< the verdict is then unchecked
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

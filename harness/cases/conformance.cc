@@ -10,7 +10,7 @@
 #include "impl/transports/local/domain.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 constexpr Count kAwkward = 1023;
@@ -43,8 +43,8 @@ Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtyp
   return segment.is_ok() ? (count + segment.value() - 1) / segment.value() : 0;
 }
 
-/// The fewest segments of its forms that can be cut at all; 1 where none can. Private buffers are staged and shared ones
-/// are not, which moves the edge.
+/// The fewest segments of its forms that can be cut at all; 1 where none can. Private buffers are staged and shared
+/// ones are not, which moves the edge.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
   Count fewest = 0;
   for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
@@ -292,4 +292,4 @@ Result<Conformance> conformance_cases(const Sweep& sweep) {
   return builder.take();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

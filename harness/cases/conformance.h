@@ -12,7 +12,7 @@
 #include "harness/cases/expand.h"
 #include "harness/cases/sweep.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 /// A case whose buffers would be larger on all ranks together stays within one segment: memory is not what is checked.
 inline constexpr std::int64_t kMostCaseBytes = std::int64_t{512} << 20U;
@@ -30,4 +30,4 @@ struct Conformance {
 /// not exist.
 [[nodiscard]] Result<Conformance> conformance_cases(const Sweep& sweep);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -12,7 +12,7 @@
 #include "harness/cases/kinds.h"
 #include "impl/types/scramble.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 // All but `file`, which has a name for each.
@@ -322,4 +322,4 @@ BlockTable CellBlocks::table(int rank, std::size_t element_bytes) const {
   return table;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -14,12 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/floors.h"
 #include "impl/collective/blocks.h"
 #include "impl/collective/collective.h"
 #include "impl/types/dtype.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 enum class Pattern : std::uint8_t {
   equal,      ///< all the same
@@ -119,4 +120,4 @@ class CellBlocks {
   std::array<std::vector<Count>, 2> own_firsts_, own_ends_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "harness/floors.h"
 #include "impl/collective/collective.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 /// `file-<hash>`: the same as that of a file which holds these numbers.
 [[nodiscard]] std::string counts_name_of(const std::vector<Count>& numbers);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

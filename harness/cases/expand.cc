@@ -8,7 +8,7 @@
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 bool is_wildcard(std::string_view algorithm) { return algorithm == kAuto || algorithm == kAll; }
@@ -325,4 +325,4 @@ std::vector<Case> cases_of(const Cell& cell, const Sweep& sweep) {
   return cases;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

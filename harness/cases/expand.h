@@ -15,7 +15,7 @@
 #include "harness/cases/case.h"
 #include "harness/cases/sweep.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 /// Cells that were asked for and are not run, for one reason: the footer prints `12 x band exists for integers only`.
 struct LeftOut {
@@ -59,4 +59,4 @@ void leave_out(std::vector<LeftOut>& left_out, std::string reason);
 /// has. The algorithm `auto` stays `auto`: what it chooses is known where the case runs.
 [[nodiscard]] std::vector<Case> cases_of(const Cell& cell, const Sweep& sweep);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/floors.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 template <class Kind>
 struct Named {
@@ -47,4 +48,4 @@ template <class Kind, std::size_t n>
   return unknown_name(what, text, names_in(names));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -10,10 +10,11 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/floors.h"
 #include "impl/types/names.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 /// What stands for every item of a list, and for the choice that is left to tutti.
 inline constexpr std::string_view kAll = "all";
@@ -57,4 +58,4 @@ class Distinct {
   std::unordered_set<Number> seen_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

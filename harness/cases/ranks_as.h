@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::cases {
 
 enum class RanksAs : std::uint8_t {
   processes,  ///< one process per rank
@@ -13,4 +15,4 @@ enum class RanksAs : std::uint8_t {
   tasks,      ///< one process, one thread that progresses all ranks
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -12,7 +12,7 @@
 #include "harness/cases/lists.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 /// Refuses letters beyond ASCII but in lines that are a comment: looking for blanks, 3.3.0 holds some of them for
@@ -139,4 +139,4 @@ std::string cell_id(const Case& one) {
   return id.erase(id.find(part), part.size());
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

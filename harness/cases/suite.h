@@ -20,7 +20,7 @@
 #include "harness/cases/case.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 struct Suite {
   struct Sweep {
@@ -39,4 +39,4 @@ struct Suite {
 /// The id without backend and algorithm where that is `auto`, else the case's.
 [[nodiscard]] std::string cell_id(const Case& one);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

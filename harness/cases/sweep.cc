@@ -11,7 +11,7 @@
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 /// A list of what `parse` reads; an item `all` makes it every value of `everything`, in that order, and after them
@@ -144,4 +144,4 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
   return systems;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -22,7 +22,7 @@
 #include "harness/cases/synchronisation.h"
 #include "harness/cases/values.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 
 /// A list of values, or `all`: the two differ where a combination does not exist. What is named and does not exist is
 /// the user's mistake; what arises from `all` is left out.
@@ -109,4 +109,4 @@ inline constexpr int kMaxLaunches = 1000;
 /// `64M` for 67108864: the shortest text that parse_bytes reads back.
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

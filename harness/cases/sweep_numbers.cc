@@ -10,7 +10,7 @@
 #include "harness/cases/sweep.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
@@ -353,4 +353,4 @@ std::string format_bytes(std::int64_t bytes) {
   return unit == 0 ? fmt::to_string(bytes) : fmt::format("{}{}", bytes, "KMGT"[unit - 1]);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::cases {
 
 enum class Synchronisation : std::uint8_t {
   roundtime,      ///< all start at an announced instant of the common clock; with a late arrival it is no sample
@@ -13,4 +15,4 @@ enum class Synchronisation : std::uint8_t {
   library,        ///< all leave the barrier of the system under test and start at once
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

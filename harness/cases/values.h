@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::cases {
 
 enum class Values : std::uint8_t {
   exact,    ///< every order of reduction gives the same bits
@@ -13,4 +15,4 @@ enum class Values : std::uint8_t {
             ///< NaN
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "harness/doctor/memory.h"
+#include "harness/machine/memory.h"
 
-namespace tutti::harness {
+namespace tutti::harness::doctor {
 namespace {
 
 constexpr std::string_view kCpus = "sys/devices/system/cpu";
@@ -181,4 +181,4 @@ Condition read_condition(const Tree& tree, Probes probes) {
   return condition;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::doctor

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/doctor/tree.h"
-#include "harness/report/machine.h"
+#include "harness/machine/machine.h"
+#include "harness/machine/tree.h"
 
-namespace tutti::harness {
+namespace tutti::harness::doctor {
 
 /// A reference that was found and cannot be started here.
 struct UnusableBackend {
@@ -67,4 +67,4 @@ struct Condition {
 
 [[nodiscard]] Condition read_condition(const Tree& tree, Probes probes);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::doctor

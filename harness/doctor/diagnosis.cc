@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/sweep.h"
-#include "harness/explain/text.h"
-#include "harness/report/counted.h"
+#include "harness/text/counted.h"
+#include "harness/text/text.h"
 
-namespace tutti::harness {
+namespace tutti::harness::doctor {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -171,4 +171,4 @@ std::string diagnosis_json(const Condition& condition, std::span<const Symptom> 
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::doctor

@@ -7,10 +7,10 @@
 
 #include "harness/doctor/findings.h"
 
-namespace tutti::harness {
+namespace tutti::harness::doctor {
 
 [[nodiscard]] std::string diagnosis_text(const Condition& condition, std::span<const Symptom> findings);
 /// {"machine": {...}, "findings": [{"name", "severity", "what", "why", "advice"}]}; what is not known is null.
 [[nodiscard]] std::string diagnosis_json(const Condition& condition, std::span<const Symptom> findings);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::doctor

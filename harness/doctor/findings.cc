@@ -9,7 +9,7 @@
 
 #include "harness/cases/sweep.h"
 
-namespace tutti::harness {
+namespace tutti::harness::doctor {
 namespace {
 
 constexpr double kMostSteal = 0.01;
@@ -188,4 +188,4 @@ std::vector<Symptom> findings_of(const Condition& condition) {
   return list;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::doctor

@@ -8,7 +8,7 @@
 
 #include "harness/doctor/condition.h"
 
-namespace tutti::harness {
+namespace tutti::harness::doctor {
 
 enum class Severity : std::uint8_t {
   blocks,  ///< tutti cannot run here at all
@@ -28,4 +28,4 @@ struct Symptom {
 /// The most severe first.
 [[nodiscard]] std::vector<Symptom> findings_of(const Condition& condition);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::doctor

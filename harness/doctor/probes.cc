@@ -11,7 +11,7 @@
 #include "harness/doctor/condition.h"
 #include "impl/communicator/descriptor.h"
 
-namespace tutti::harness {
+namespace tutti::harness::doctor {
 
 Probes probe_system() {
   Probes probes;
@@ -28,4 +28,4 @@ Probes probe_system() {
   return probes;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::doctor

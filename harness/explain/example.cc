@@ -9,7 +9,7 @@
 
 #include "impl/collective/blocks.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 namespace {
 
 /// Numbers of one block that the examples of torch have, and that make sense for the collective.
@@ -240,4 +240,4 @@ Result<Example> example_of(const Algorithm& algorithm, const Problem& problem, D
   return example;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/floors.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 
 enum class BufferSide : std::uint8_t { input, output };
 /// Numbers [first, first + count) of a buffer.
@@ -68,4 +69,4 @@ inline constexpr int kMostExplained = 8;  ///< ranks: as many as fit beside each
 /// the dtype does not hold the numbers and their result exactly, so that the order of adding would show.
 [[nodiscard]] Result<Example> example_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Op op);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

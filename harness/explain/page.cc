@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/explain/text.h"
 #include "harness/explain/words.h"
+#include "harness/text/text.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 namespace {
 
 constexpr std::string_view kUnwrittenText = ".";
@@ -355,4 +355,4 @@ std::string barrier_page(const BarrierRun& run) {
   return text + "\n  `.` is asleep, `=` waits in the barrier, `|` leaves it.\n";
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

@@ -8,7 +8,7 @@
 #include "harness/explain/real_run.h"
 #include "harness/explain/replay.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 
 /// What the collective means, and both buffers of every rank before it.
 [[nodiscard]] std::string introduction(const Example& example, const RealRun& run);
@@ -29,4 +29,4 @@ struct Halves {
 /// Ranks that come one after the other, and leave together.
 [[nodiscard]] std::string barrier_page(const BarrierRun& run);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

@@ -11,7 +11,7 @@
 #include "impl/communicator/communicator.h"
 #include "impl/transports/local/domain.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 namespace {
 
 constexpr std::byte kUnwritten{0xa5};
@@ -220,4 +220,4 @@ Result<BarrierRun> run_barrier(const Schedule& schedule, std::chrono::nanosecond
   return run;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

@@ -10,7 +10,7 @@
 
 #include "harness/explain/example.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 
 struct RealRun {
   std::vector<Pair> before;  ///< [rank]
@@ -36,4 +36,4 @@ struct BarrierRun {
 /// Rank r sleeps r times `nap` before it enters.
 [[nodiscard]] Result<BarrierRun> run_barrier(const Schedule& schedule, std::chrono::nanoseconds nap);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 namespace {
 
 /// Something on its way from one rank to another.
@@ -289,4 +289,4 @@ class Follower {
 
 Result<Replay> replay(const Schedule& schedule, const Example& example) { return Follower(schedule, example).run(); }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

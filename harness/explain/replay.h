@@ -9,7 +9,7 @@
 
 #include "harness/explain/example.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 
 /// What was said by a SIGNAL that a WAIT heard.
 struct Heard {
@@ -38,4 +38,4 @@ struct Replay {
 /// Errors: refuted where a rank never gets on; a schedule that is proved does not do that.
 [[nodiscard]] Result<Replay> replay(const Schedule& schedule, const Example& example);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/explain/text.h"
+#include "harness/text/text.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 namespace {
 
 std::vector<int> members(const RankSet& set, int ranks) {
@@ -283,4 +283,4 @@ std::string Words::cell_meaning(const Told& told) const {
   return fmt::format("`{}` {}", cell(told), in_order(clauses));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

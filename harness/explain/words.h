@@ -9,7 +9,7 @@
 
 #include "harness/explain/replay.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 
 class Words {
  public:
@@ -52,4 +52,4 @@ class Words {
   bool is_whole_;  ///< the larger buffer is one unit
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-namespace tutti::harness {
+#include "harness/machine/clock.h"
+
+namespace tutti::harness::faults {
 namespace {
 
 /// How long the ranks that have come are looked at, at least once.
@@ -74,4 +76,4 @@ Result<bool> leaves_early(Host& host, Prepared& calls) {
   return is_early;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

@@ -11,7 +11,7 @@
 #include "impl/types/dtype.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 namespace {
 
 struct FaultRow {
@@ -185,4 +185,4 @@ DtypeClass class_of(Dtype dtype) {
   });
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

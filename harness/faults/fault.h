@@ -11,7 +11,7 @@
 #include "harness/cases/case.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 
 enum class Fault : std::uint8_t {
   flipped_bit,
@@ -58,4 +58,4 @@ enum class DtypeClass : std::uint8_t { integer, wide_float, half_float, byte_flo
 [[nodiscard]] std::string_view to_string(DtypeClass which);
 [[nodiscard]] DtypeClass class_of(Dtype dtype);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

@@ -8,7 +8,7 @@
 #include "harness/measure/variant.h"
 #include "impl/communicator/plan_cache.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 namespace {
 
 constexpr char kMark = '~';  ///< between an algorithm's name and the number of a broken case
@@ -140,4 +140,4 @@ Result<std::unique_ptr<Prepared>> Injector::prepare_stand_ins(Case& broken, cons
   return intercept(std::move(calls), std::move(stand_ins), std::move(what));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

@@ -15,7 +15,7 @@
 #include "harness/backends/tutti/backend.h"
 #include "harness/faults/plan_faults.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 
 /// One fault in one case.
 struct Injection {
@@ -79,4 +79,4 @@ class Injector final : public Backend {
   std::shared_ptr<std::uint64_t> salt_ = std::make_shared<std::uint64_t>(0);
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

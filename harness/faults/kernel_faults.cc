@@ -7,7 +7,7 @@
 
 #include "harness/verify/input_values.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 namespace {
 
 struct State {
@@ -67,4 +67,4 @@ Kernel narrowing_kernel(Kernel real, Dtype dtype) {
   return narrow;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

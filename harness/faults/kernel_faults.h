@@ -3,9 +3,10 @@
 // per thread, from the last call of either function on.
 #pragma once
 
+#include "harness/floors.h"
 #include "impl/reduce/kernels.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 
 /// `real`, but for no sources at all, which no plan asks for: then bit `bit` of each destination is flipped.
 [[nodiscard]] Kernel flipping_kernel(Kernel real, unsigned bit);
@@ -13,4 +14,4 @@ namespace tutti::harness {
 /// half their width.
 [[nodiscard]] Kernel narrowing_kernel(Kernel real, Dtype dtype);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 
 int OpenPlan::OpenOp::values() const {
   int count = 0;
@@ -64,4 +64,4 @@ void OpenPlan::cut_output_at(std::int64_t boundary) {
   }
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

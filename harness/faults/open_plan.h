@@ -6,9 +6,10 @@
 #include <functional>
 #include <vector>
 
+#include "harness/floors.h"
 #include "impl/schedule/plan.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 
 /// A plan taken apart. Shortcuts are gone: every MOVE takes the kernel.
 struct OpenPlan {
@@ -37,4 +38,4 @@ struct OpenPlan {
   return operand.space == Space::output && operand.is_mine;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

@@ -9,7 +9,7 @@
 #include "harness/faults/open_plan.h"
 #include "impl/communicator/plan_cache.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 namespace {
 
 using OpenOp = OpenPlan::OpenOp;
@@ -306,4 +306,4 @@ bool break_plan(const PlanFault& fault, int rank, BoundEntry& bound) {
   return true;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

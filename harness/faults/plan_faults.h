@@ -12,7 +12,7 @@ namespace tutti {
 struct BoundEntry;
 }
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 
 /// What is broken, and where.
 struct PlanFault {
@@ -28,4 +28,4 @@ struct PlanFault {
 /// Breaks what `rank` has bound; false: this plan has no place for the fault, and is as it was.
 [[nodiscard]] bool break_plan(const PlanFault& fault, int rank, BoundEntry& bound);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

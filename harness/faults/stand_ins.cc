@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/faults/stand_ins.h"
 
+#include "harness/machine/clock.h"
 #include "harness/measure/host.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 namespace {
 
 class Intercepted final : public Prepared {
@@ -56,4 +57,4 @@ std::unique_ptr<Prepared> intercept(std::unique_ptr<Prepared> calls, std::vector
   return std::make_unique<Intercepted>(std::move(calls), std::move(stand_ins), std::move(what));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

@@ -9,7 +9,7 @@
 
 #include "harness/backends/system.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 
 /// The buffers of one rank, the user's and those that the call gets in their place.
 struct StandIn {
@@ -36,4 +36,4 @@ struct Interception {
 [[nodiscard]] std::unique_ptr<Prepared> intercept(std::unique_ptr<Prepared> calls, std::vector<StandIn> stand_ins,
                                                   Interception what);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

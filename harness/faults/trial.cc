@@ -7,9 +7,9 @@
 #include <random>
 
 #include "harness/faults/early_leave.h"
-#include "harness/report/json_reader.h"
+#include "harness/text/json_reader.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 namespace {
 
 constexpr int kDraws = 200;
@@ -226,4 +226,4 @@ Result<TrialResult> try_fault(const TrialPlace& place, const Case& what, Fault f
   return Trial(place, what, fault, seed).run();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

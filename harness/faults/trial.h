@@ -16,7 +16,7 @@
 #include "harness/measure/check.h"
 #include "harness/measure/host.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 
 enum class TrialOutcome : std::uint8_t {
   caught,
@@ -53,4 +53,4 @@ struct TrialPlace {
 /// operations and of the host; the job is then over.
 [[nodiscard]] Result<TrialResult> try_fault(const TrialPlace& place, const Case& what, Fault fault, std::uint64_t seed);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

@@ -57,8 +57,8 @@ void operator delete(void* memory, std::align_val_t, const std::nothrow_t& /*tag
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 std::int64_t allocations_of_this_thread() { return allocations; }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::gate {
 
 /// Calls of operator new by this thread so far.
 [[nodiscard]] std::int64_t allocations_of_this_thread();
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -8,14 +8,14 @@
 #include <fmt/ranges.h>
 
 #include "harness/gate/pairs.h"
-#include "harness/measure/statistics.h"
-#include "harness/report/csv_reader.h"
-#include "harness/report/file.h"
-#include "harness/report/json.h"
-#include "harness/report/json_reader.h"
-#include "harness/report/unusual.h"
+#include "harness/record/csv_reader.h"
+#include "harness/record/row_json.h"
+#include "harness/record/unusual.h"
+#include "harness/statistics/statistics.h"
+#include "harness/text/file.h"
+#include "harness/text/json_reader.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 /// The launches that were measured in the state of the machine in which most were.
@@ -211,4 +211,4 @@ std::optional<Row> Baseline::row_for(const Case& one, Evidence& evidence) const 
   return row;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

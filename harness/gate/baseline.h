@@ -13,11 +13,11 @@
 
 #include "harness/gate/judge.h"
 #include "harness/gate/plan.h"
-#include "harness/report/machine.h"
-#include "harness/report/record.h"
+#include "harness/machine/machine.h"
+#include "harness/record/record.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 class Baseline {
  public:
@@ -49,4 +49,4 @@ class Baseline {
 /// Why times of two machines cannot be compared; empty: they can, as far as is known.
 [[nodiscard]] std::string difference_of(std::string_view recorded_machine_json, const Machine& here);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

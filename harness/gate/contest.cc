@@ -5,7 +5,7 @@
 
 #include "harness/cases/suite.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 void append_of_case(const Case& one, const std::vector<Row>& rows, std::vector<Row>& target) {
@@ -132,4 +132,4 @@ Status Contest::run_group(const CellGroup& group, int block, bool confirms, cons
   return {};
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -14,7 +14,7 @@
 #include "harness/gate/plan.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 /// What a launch gave: the rows of the side that was asked for, or of both where they ran in one launch.
 struct Launched {
@@ -72,4 +72,4 @@ class Contest {
 /// Evidence of a case before anything is known of it.
 [[nodiscard]] Evidence evidence_for(const Case& one);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

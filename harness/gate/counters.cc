@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "harness/measure/session.h"
-#include "harness/report/json_reader.h"
+#include "harness/launch/binding.h"
+#include "harness/text/json_reader.h"
 #include "impl/communicator/communicator.h"
 #include "impl/prove/prove.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 namespace {
 
@@ -151,4 +151,4 @@ void require_no_footprint(Evidence& evidence, const Counters& mine, bool judges_
   if (judges_calls) require("system calls", mine.footprint->system_calls);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

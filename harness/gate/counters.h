@@ -15,7 +15,7 @@
 #include "harness/gate/pairs.h"
 #include "impl/schedule/schedule.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 struct Counters {
   std::string algorithm;
@@ -53,4 +53,4 @@ bool compare_counters(Evidence& evidence, const Counters& mine, const Counters& 
 /// judged, system calls; what it has of them makes this side slower.
 void require_no_footprint(Evidence& evidence, const Counters& mine, bool judges_calls);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

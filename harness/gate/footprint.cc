@@ -16,10 +16,11 @@
 #include "harness/backends/tutti/backend.h"
 #include "harness/gate/allocations.h"
 #include "harness/launch/board.h"
+#include "harness/machine/clock.h"
 #include "harness/measure/variant.h"
 #include "impl/transports/local/domain.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 constexpr unsigned kDeadlineSeconds = 60;  ///< of the child, by its alarm
@@ -220,4 +221,4 @@ bool clock_calls_kernel() {
   return counted.is_ok() && counted.value().system_calls > 0;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -11,7 +11,7 @@
 #include "harness/cases/case.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 struct Footprint {
   std::int64_t allocations = 0;   ///< by operator new
@@ -35,4 +35,4 @@ inline constexpr int kCountedOperations = 16;
 /// Whether to read the clock is a system call here: then those of operations, which read it, are the machine's.
 [[nodiscard]] bool clock_calls_kernel();
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

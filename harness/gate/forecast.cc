@@ -3,7 +3,7 @@
 
 #include "harness/gate/plan.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 /// A launch beside its cells, on two virtual cores: the program starts, its ranks meet, and they end.
@@ -34,4 +34,4 @@ void Forecast::add(std::span<const Case> cases, std::chrono::nanoseconds took) {
   took_so_far_ += took;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

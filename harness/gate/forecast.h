@@ -7,7 +7,7 @@
 
 #include "harness/cases/case.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 /// One block of the contest.
 struct BlockPlan {
@@ -32,4 +32,4 @@ class Forecast {
   std::chrono::nanoseconds took_so_far_{};
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "harness/measure/paired.h"
-#include "harness/measure/statistics.h"
+#include "harness/statistics/paired.h"
+#include "harness/statistics/statistics.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;
@@ -220,4 +220,4 @@ std::string disturbance_text(const Evidence& evidence) {
                      shown(evidence.disturbed));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

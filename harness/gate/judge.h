@@ -19,7 +19,9 @@
 #include <string_view>
 #include <vector>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::gate {
 
 /// In the order of what outweighs what: of several that apply, the last.
 enum class Opinion : std::uint8_t {
@@ -102,4 +104,4 @@ struct Judgement {
 /// "3 of 32 rows were disturbed: load; steal"; empty where none was.
 [[nodiscard]] std::string disturbance_text(const Evidence& evidence);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 /// Less than is_same_state grants: two hyperthreads of a core, 62 ns apart, and two cores beside each other, 80 to 120,
@@ -103,4 +103,4 @@ void add_block(Evidence& evidence, const BlockRows& rows, const SideNames& names
   }
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

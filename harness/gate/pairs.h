@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "harness/gate/judge.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 enum class GateSide : std::uint8_t { mine, other };
 /// A B B A, and B A A B in every second block.
@@ -39,4 +39,4 @@ void note_disturbances(Evidence& evidence, std::span<const Row> rows);
 /// side has no row. Results that are wrong or missing and another algorithm are noted.
 void add_block(Evidence& evidence, const BlockRows& rows, const SideNames& names, bool confirms);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -5,9 +5,9 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/report/launches.h"
+#include "harness/record/launches.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
@@ -66,4 +66,4 @@ bool is_of_case(const Case& one, std::string_view case_id_of_row) {
   return cell_of_case(case_id(one)) == cell_of_case(case_id_of_row);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

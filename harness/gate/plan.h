@@ -9,7 +9,7 @@
 
 #include "harness/cases/case.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 inline constexpr std::size_t kMostGateCells = 40;
 
@@ -26,4 +26,4 @@ struct CellGroup {
 /// Whether a row is of this case: of its cell where its algorithm is `auto`, or the row another backend's.
 [[nodiscard]] bool is_of_case(const Case& one, std::string_view case_id_of_row);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

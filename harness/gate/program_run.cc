@@ -13,11 +13,11 @@
 #include <fmt/ranges.h>
 
 #include "harness/launch/spawn.h"
-#include "harness/report/csv_reader.h"
-#include "harness/report/file.h"
+#include "harness/record/csv_reader.h"
+#include "harness/text/file.h"
 #include "impl/communicator/descriptor.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -131,4 +131,4 @@ Result<std::string> program_of_build(const std::string& folder) {
                fmt::join(places, ", "));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "harness/launch/interrupts.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 struct ProgramRun {
   int exit_code = 0;   ///< 128 + the number of the signal that killed it
@@ -37,4 +37,4 @@ struct ProgramRun {
 /// for.
 [[nodiscard]] Result<std::string> program_of_build(const std::string& folder);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

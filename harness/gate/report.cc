@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "harness/measure/statistics.h"
-#include "harness/report/counted.h"
+#include "harness/statistics/statistics.h"
+#include "harness/text/counted.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 /// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none that XML has: it is malformed, too
@@ -233,4 +233,4 @@ std::string xml_escaped(std::string_view text) {
   return escaped;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -9,7 +9,7 @@
 
 #include "harness/gate/judge.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 struct GateCell {
   Evidence evidence;
@@ -42,4 +42,4 @@ struct GateReport {
 /// UTF-8, is a question mark, as in the other forms.
 [[nodiscard]] std::string xml_escaped(std::string_view text);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

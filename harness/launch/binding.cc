@@ -10,10 +10,10 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/doctor/tree.h"
-#include "harness/launch/allowed_cores.h"
+#include "harness/machine/allowed_cores.h"
+#include "harness/machine/tree.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 std::vector<std::vector<int>> allowed_nodes(const Places& places) {
@@ -78,4 +78,8 @@ Status bind_this_thread(const std::vector<int>& mask) {
   return error(Code::unavailable, "cannot bind a rank to core {}: {}", fmt::join(mask, ","), std::strerror(failure));
 }
 
-}  // namespace tutti::harness
+int cores_together(RanksAs ranks_as) {
+  return ranks_as == RanksAs::tasks ? 1 : static_cast<int>(allowed_cores().size());  // tasks share one thread
+}
+
+}  // namespace tutti::harness::launch

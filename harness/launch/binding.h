@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "harness/cases/bind.h"
+#include "harness/cases/ranks_as.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 /// Where ranks may run.
 struct Places {
@@ -27,7 +28,11 @@ struct Places {
 /// Whether some hosts have to share a core.
 [[nodiscard]] bool is_crowded(const std::vector<std::vector<int>>& masks);
 
+/// Cores that the ranks of a job use together: what `auto` chooses by, the same in the launcher and in all ranks. Not
+/// for a thread that is pinned.
+[[nodiscard]] int cores_together(RanksAs ranks_as);
+
 /// Binds the calling thread. Errors: unavailable with the kernel's reason.
 Status bind_this_thread(const std::vector<int>& mask);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -3,11 +3,10 @@
 // (neighbouring lines are fetched in pairs, and one rank's writes must not disturb another's), then the pages.
 #include "harness/launch/board.h"
 
-#include <ctime>
-
 #include "harness/launch/segment.h"
+#include "harness/machine/clock.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 constexpr std::size_t kStride = 128;
@@ -46,12 +45,6 @@ HostPage& Board::page(int rank) const {
 }
 std::atomic<std::uint32_t>& Board::abort_flag() const { return at<std::atomic<std::uint32_t>>(base_, 0); }
 
-std::int64_t monotonic_ns() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 void announce(RankStatus& status, Activity activity, std::uint32_t case_index) {
   status.case_index.store(case_index, std::memory_order_relaxed);
   status.activity.store(static_cast<std::uint32_t>(activity), std::memory_order_relaxed);
@@ -64,4 +57,4 @@ void settle(RankStatus& status) {
   status.activity.store(static_cast<std::uint32_t>(Activity::idle), std::memory_order_relaxed);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -7,9 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "harness/floors.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 /// One rank's announcement. The rank writes, the launcher reads.
 struct alignas(64) RankStatus {
@@ -20,8 +21,6 @@ struct alignas(64) RankStatus {
 };
 enum class Activity : std::uint32_t { idle, operation, exchange };
 
-/// CLOCK_MONOTONIC, the clock of the board: the same in all processes of the machine.
-[[nodiscard]] std::int64_t monotonic_ns();
 /// Before whatever may wait for another rank: counts an operation and starts its deadline. By the rank itself only.
 void announce(RankStatus& status, Activity activity, std::uint32_t case_index);
 /// After it: nothing is pending any more.
@@ -62,4 +61,4 @@ class Board {
   int ranks_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

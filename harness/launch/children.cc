@@ -9,11 +9,11 @@
 #include <thread>
 #include <unistd.h>
 
-#include "harness/launch/allowed_cores.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
+#include "harness/machine/allowed_cores.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -136,4 +136,4 @@ void Children::end() {
   directory_.remove();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -14,7 +14,7 @@
 #include "harness/launch/job.h"
 #include "harness/launch/private_directory.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 struct Child {
   pid_t pid = 0;
@@ -63,4 +63,4 @@ struct MpirunVerdict {
 /// The ranks in the order in which mpirun saw them end, well or badly.
 [[nodiscard]] std::vector<int> parse_mpirun_ends(const std::string& log);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 Status Connections::listen(const std::string& name, int expected, Frame welcome, std::vector<int> descriptors) {
   constexpr int kStrangers = 16;  // room for those who are not ours and will be turned away
@@ -104,4 +104,4 @@ Status Connections::greet(Peer& peer, const Frame& hello, Events& events) {
   return Status();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

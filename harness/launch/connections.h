@@ -9,9 +9,10 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "harness/floors.h"
 #include "impl/communicator/control.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 class Connections {
  public:
@@ -53,4 +54,4 @@ class Connections {
   std::vector<int> descriptors_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

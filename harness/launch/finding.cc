@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sys/wait.h>
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 constexpr int kKilled = 4;  // from here on a finding explains what other ranks say
@@ -100,4 +100,4 @@ bool outweighs(const Finding& later, const Finding& earlier) {
 
 bool is_final(const Finding& finding) { return weight(finding) >= kKilled; }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

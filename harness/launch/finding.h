@@ -9,7 +9,7 @@
 
 #include "harness/launch/job.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 struct Finding {
   Ending how = Ending::exited;
@@ -34,4 +34,4 @@ struct Finding {
 /// Whether nothing can come that explains more.
 [[nodiscard]] bool is_final(const Finding& finding);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -12,7 +12,7 @@
 
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
@@ -62,4 +62,4 @@ std::string interruption_text(int signal) {
   return fmt::format("interrupted by signal {} ({})", signal, ::strsignal(signal));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

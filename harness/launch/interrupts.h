@@ -4,7 +4,9 @@
 
 #include <string>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::launch {
 
 /// Catches the signals while at least one object lives. A signal stays noted until the last object is gone, so a
 /// program that keeps one for its whole run also learns of a signal that came between two launches. A SIGHUP that was
@@ -23,4 +25,4 @@ class Interrupts {
 /// "interrupted by signal 2 (Interrupt)"
 [[nodiscard]] std::string interruption_text(int signal);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -14,7 +14,7 @@
 #include "harness/cases/ranks_as.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 struct Job {
   int ranks = 1;
@@ -65,4 +65,4 @@ class Listener {
   [[nodiscard]] virtual std::vector<std::string> standings(int /*domain_fd*/) const { return {}; }
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

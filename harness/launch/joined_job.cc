@@ -9,13 +9,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "harness/launch/allowed_cores.h"
 #include "harness/launch/limits.h"
-#include "harness/report/json_reader.h"
+#include "harness/machine/allowed_cores.h"
+#include "harness/machine/clock.h"
+#include "harness/text/json_reader.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 constexpr int kTickMs = 100;  // of the look at the board
@@ -256,4 +257,4 @@ void JoinedJob::fail(const Status& why) {
   finish();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

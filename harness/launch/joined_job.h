@@ -16,15 +16,15 @@
 #include <thread>
 #include <vector>
 
-#include "harness/doctor/memory.h"
 #include "harness/launch/board.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/starter.h"
 #include "harness/launch/watch.h"
+#include "harness/machine/memory.h"
 #include "impl/communicator/meeting.h"
 #include "impl/transports/domain.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 struct JoinRequest {
   World world;
@@ -117,4 +117,4 @@ class JoinedJob {
   std::thread watcher_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -11,7 +11,7 @@
 #include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -168,7 +168,7 @@ Status check(const Job& job) {
 
 }  // namespace
 
-Result<Outcome> launch(const Job& job, Listener& listener) {
+Result<Outcome> launch_job(const Job& job, Listener& listener) {
   TUTTI_RETURN_IF_ERROR(check(job));
   TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of(job)));
   RunningJob running(job, listener);
@@ -176,4 +176,4 @@ Result<Outcome> launch(const Job& job, Listener& listener) {
   return running.run();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 Status LaunchLog::open(const std::filesystem::path& path) {
   constexpr mode_t kMode = 0644;
@@ -52,4 +52,4 @@ std::string LaunchLog::tail() const {
   return fmt::format("{}", fmt::join(lines.begin() + static_cast<std::ptrdiff_t>(first), lines.end(), "\n"));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

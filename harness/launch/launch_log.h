@@ -6,10 +6,11 @@
 #include <string>
 #include <sys/types.h>
 
+#include "harness/floors.h"
 #include "impl/communicator/descriptor.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 class LaunchLog {
  public:
@@ -27,4 +28,4 @@ class LaunchLog {
   off_t start_ = 0;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

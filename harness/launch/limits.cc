@@ -10,7 +10,7 @@
 
 #include "harness/launch/processes.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -148,4 +148,4 @@ Status prepare_limits(const Needs& needs) {
   return {};
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "harness/doctor/tree.h"
 #include "harness/launch/job.h"
+#include "harness/machine/tree.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 /// What a job takes of one resource, as a base and a share of each rank: so it can be said how many ranks fit.
 struct Need {
@@ -46,4 +46,4 @@ struct Limits {
 /// The same of this process, whose soft limit of descriptors is then high enough.
 [[nodiscard]] Status prepare_limits(const Needs& needs);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

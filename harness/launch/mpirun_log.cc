@@ -4,7 +4,7 @@
 
 #include "harness/launch/children.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 // "mpirun noticed that process rank 1 with PID 0 on node x exited on signal 9 (Killed)."
@@ -53,4 +53,4 @@ std::vector<int> parse_mpirun_ends(const std::string& log) {
   return ranks;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

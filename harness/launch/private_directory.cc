@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <utility>
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,4 +82,4 @@ void PrivateDirectory::remove() {
   lock_.close();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

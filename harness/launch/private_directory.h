@@ -7,10 +7,11 @@
 #include <cstddef>
 #include <string>
 
+#include "harness/floors.h"
 #include "impl/communicator/descriptor.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 class PrivateDirectory {
  public:
@@ -29,4 +30,4 @@ class PrivateDirectory {
   Descriptor lock_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

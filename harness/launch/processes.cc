@@ -12,7 +12,7 @@
 
 #include "impl/communicator/descriptor.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 std::string contents(const std::string& path) {
@@ -87,4 +87,4 @@ std::string describe_state(char state) {
   }
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -8,7 +8,9 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::launch {
 
 struct ProcessInfo {
   pid_t pid = 0;
@@ -25,4 +27,4 @@ struct ProcessInfo {
 /// "stopped (state T)", "sleeping (state S)", ...
 [[nodiscard]] std::string describe_state(char state);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

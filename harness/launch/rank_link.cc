@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 std::optional<int> number_in_environment(const char* name) {
@@ -135,4 +135,4 @@ void RankLink::announce(Activity activity, std::uint32_t case_index) {
 
 void RankLink::settle() { harness::settle(board().status(rank_)); }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -12,10 +12,10 @@
 #include <string_view>
 
 #include "harness/launch/board.h"
-#include "impl/communicator/control.h"
 #include "harness/launch/segment.h"
+#include "impl/communicator/control.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 class RankLink {
  public:
@@ -59,4 +59,4 @@ class RankLink {
   std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

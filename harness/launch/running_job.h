@@ -20,7 +20,7 @@
 #include "harness/launch/segment.h"
 #include "harness/launch/watch.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
@@ -92,4 +92,4 @@ class RunningJob : private Connections::Events {
   Children children_;  // last: they end before anything that they use
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

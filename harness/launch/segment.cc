@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <utility>
 
-#include "harness/doctor/memory.h"
+#include "harness/machine/memory.h"
 #include "impl/transports/shm/domain.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 Status check_room(const std::string& name, std::size_t bytes) {
   const MemoryLeft left = memory_left();
@@ -74,4 +74,4 @@ Mapping::~Mapping() {
   if (base_ != nullptr) ::munmap(base_, bytes_);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

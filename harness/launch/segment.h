@@ -7,10 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "harness/floors.h"
 #include "impl/communicator/descriptor.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 /// What shared memory is laid out in.
 inline constexpr std::size_t kPageBytes = 4096;
@@ -41,4 +42,4 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

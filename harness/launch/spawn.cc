@@ -17,7 +17,7 @@
 
 extern char** environ;
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 std::string_view variable_name(std::string_view entry) { return entry.substr(0, entry.find('=')); }
@@ -155,4 +155,4 @@ std::string resolve_program(const std::string& program) {
   return failure ? program : target.string();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

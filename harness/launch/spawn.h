@@ -9,7 +9,7 @@
 #include "harness/launch/job.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 struct SpawnRequest {
   std::vector<std::string> command;      ///< the program is looked for in PATH
@@ -29,4 +29,4 @@ struct SpawnRequest {
 /// The program of `job` with a path that also holds in another process.
 [[nodiscard]] std::string resolve_program(const std::string& program);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

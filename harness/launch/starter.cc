@@ -20,7 +20,7 @@
 
 extern char** environ;
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 /// Each names a job, or a place in it, to those that belong to it. A script that sets RANK itself is not waited for: it
@@ -118,4 +118,4 @@ void leave_job() {
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

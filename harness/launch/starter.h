@@ -5,9 +5,10 @@
 
 #include <sys/types.h>
 
+#include "harness/floors.h"
 #include "impl/communicator/descriptor.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 class Starter {
  public:
@@ -32,4 +33,4 @@ void leave_binding();
 /// Takes what mpirun and torchrun say of their job out of this process's environment: what it starts is another job.
 void leave_job();
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

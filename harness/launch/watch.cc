@@ -9,7 +9,7 @@
 
 #include "harness/launch/processes.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 constexpr std::size_t kMostLines = 16;
@@ -122,4 +122,4 @@ std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::
   return blame;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -15,7 +15,7 @@
 #include "harness/launch/board.h"
 #include "harness/launch/job.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 
 /// One rank as the launcher sees it at one instant.
 struct RankView {
@@ -50,4 +50,4 @@ using CaseName = std::function<std::string(std::uint32_t)>;
 [[nodiscard]] std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case_name,
                                          std::span<const std::string> standings = {});
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -9,8 +9,9 @@
 #include "harness/launch/processes.h"
 #include "harness/launch/running_job.h"
 #include "harness/launch/watch.h"
+#include "harness/machine/clock.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -178,4 +179,4 @@ void RunningJob::weigh_state(int rank, pid_t pid) {
   add(std::move(finding));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -5,7 +5,7 @@
 #include "harness/measure/cell.h"
 #include "harness/measure/refusal.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 Result<Variant> make_barrier(Host& host, Backend& backend, const Case& one, const MemorySource& memory) {
@@ -56,4 +56,4 @@ Result<std::map<std::string, double>> Barriers::measure_floors(Host& host, Synch
   return floors_ns;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

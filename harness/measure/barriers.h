@@ -8,7 +8,7 @@
 #include "harness/backends/system.h"
 #include "harness/measure/start.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 class Barriers {
  public:
@@ -31,4 +31,4 @@ class Barriers {
   std::map<std::string, std::string> why_none_;  ///< of the backends that have none
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -8,10 +8,10 @@
 
 #include "harness/measure/check.h"
 #include "harness/measure/settling.h"
-#include "harness/measure/statistics.h"
+#include "harness/statistics/statistics.h"
 #include "harness/verify/check.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::size_t kReasonBytes = 512;
@@ -324,4 +324,4 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   return result;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

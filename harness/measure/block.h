@@ -72,9 +72,9 @@
 #include "harness/measure/host.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
-#include "harness/report/samples.h"
+#include "harness/record/samples.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 inline constexpr int kMostSamplesPerBlock = 20;
 
@@ -132,4 +132,4 @@ double mark_late(std::span<Sample> samples, const Tolerance& tolerance, int oper
 
 [[nodiscard]] Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& options);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 bool is_of_one_kind(const Cell& one, const Cell& other) {
@@ -34,4 +34,4 @@ void Budget::end(std::int64_t now_ns) {
   last_->has_ended = true;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -11,7 +11,7 @@
 #include "harness/cases/case.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 class Budget {
  public:
@@ -44,4 +44,4 @@ class Budget {
   std::optional<Begun> last_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

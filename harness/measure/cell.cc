@@ -8,14 +8,15 @@
 #include <random>
 
 #include "harness/cases/sweep.h"
+#include "harness/machine/clock.h"
 #include "harness/measure/block.h"
 #include "harness/measure/check.h"
 #include "harness/measure/overlap.h"
 #include "harness/measure/precision.h"
 #include "harness/measure/settling.h"
-#include "harness/measure/statistics.h"
+#include "harness/statistics/statistics.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::int64_t kMostTaken = 4 * kMostSamples;  ///< those that do not count too, all of which are kept
@@ -524,4 +525,4 @@ Result<double> measure_floor(Host& host, const Start& how) {
   return median_of(std::move(floors));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -21,10 +21,10 @@
 #include "harness/measure/host.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
-#include "harness/report/record.h"
-#include "harness/report/samples.h"
+#include "harness/record/record.h"
+#include "harness/record/samples.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 struct CellOptions {
   std::uint64_t seed = 1;
@@ -57,4 +57,4 @@ struct CellOptions {
 /// The median time of a sample in which nothing is done, in nanoseconds: what cannot be told from nothing.
 [[nodiscard]] Result<double> measure_floor(Host& host, const Start& how = {});
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 CellWatch::CellWatch(Host& host, const std::vector<int>& cores, Tree machine)
     : host_(host),
@@ -27,4 +27,4 @@ CoresCounted CellWatch::count_here() const {
   return host_.index() == 0 ? count_cores(machine_, cores_) : CoresCounted();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

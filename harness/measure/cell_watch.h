@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/doctor/disturbance.h"
+#include "harness/machine/disturbance.h"
 #include "harness/measure/host.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 class CellWatch {
  public:
@@ -27,4 +27,4 @@ class CellWatch {
   ThreadCounted before_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

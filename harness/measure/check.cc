@@ -9,7 +9,7 @@
 #include "harness/measure/order.h"
 #include "harness/verify/check.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr int kRounds = 2;  // at least; where not all ranks contribute to each element, as many as it takes for all
@@ -92,7 +92,7 @@ Status look_again(const Host& host, Variant& variant, const std::vector<std::uin
 
 int passes_of(const Variant& variant) {
   const Case& one = variant.instance();
-  return variant.values() == Values::exact ? passes_of(one.dtype, one.op, one.ranks) : 1;
+  return variant.values() == Values::exact ? verify::passes_of(one.dtype, one.op, one.ranks) : 1;
 }
 
 Rounds rounds_of(const Variant& variant) {
@@ -213,4 +213,4 @@ Result<Row> check_case(Host& host, Variant& variant) {
   return row;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -19,9 +19,9 @@
 
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// The row (ok or wrong, with the diagnosis) is host 0's result; other hosts get an empty one.
 /// Errors: those of the variant's operations and of the host; the job is then over.
@@ -57,4 +57,4 @@ void add_operation(Damage& damage, const Damage& found);
 /// Where all ranks should have one result and a single one has another, the text says so.
 [[nodiscard]] Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

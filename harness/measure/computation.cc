@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "harness/launch/board.h"
+#include "harness/machine/clock.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr int kStepsPerTurn = 16;  // some 20 ns: each step waits for the one before
@@ -35,4 +35,4 @@ Computation Computation::lasting(double time_us) {
 
 void Computation::run(int index, int parts) const { turn_often(turns_ * (index + 1) / parts - turns_ * index / parts); }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

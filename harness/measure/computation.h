@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::measure {
 
 /// Part `index` of `parts` of what a rank computes.
 using Compute = std::function<void(int index, int parts)>;
@@ -24,4 +26,4 @@ class Computation {
   std::int64_t turns_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

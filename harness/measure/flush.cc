@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
@@ -39,4 +39,4 @@ void flush(std::span<const std::byte> /*bytes*/) { TUTTI_ASSERT(false, "no instr
 
 #endif
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <span>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::measure {
 
 /// Whether this CPU has an instruction for it that a program may use.
 [[nodiscard]] bool can_flush();
@@ -16,4 +18,4 @@ void flush(std::span<const std::byte> bytes);
 /// Reads every line of `bytes`, which takes other memory's place in the caches.
 void read_all(std::span<const std::byte> bytes);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -5,7 +5,9 @@
 #include <sched.h>
 #include <thread>
 
-namespace tutti::harness {
+#include "harness/machine/clock.h"
+
+namespace tutti::harness::measure {
 namespace {
 
 // A single trip is not much longer than reading the clock, so trips are timed in batches.
@@ -182,4 +184,4 @@ void Host::settle() {
   for (const int place : places()) harness::settle(board_.status(place));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

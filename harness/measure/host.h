@@ -17,7 +17,7 @@
 #include "harness/launch/board.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// How often a wait that spins looks around for a deadline or an abort.
 inline constexpr int kTurnsBetweenChecks = 256;
@@ -131,4 +131,4 @@ class Host {
   std::uint32_t case_index_ = 0;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -7,10 +7,11 @@
 #include <tuple>
 #include <utility>
 
+#include "harness/machine/clock.h"
 #include "harness/measure/block.h"
 #include "harness/verify/oracle.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::int64_t kLine = 64;  ///< bytes; two ranks never write to one line
@@ -25,9 +26,7 @@ std::vector<Piece> sources_of(const Operation& operation, const Origin& origin) 
   return sources;
 }
 
-bool continues_another(const Movement& movement) {
-  return std::ranges::any_of(movement.sources, &Piece::is_output);
-}
+bool continues_another(const Movement& movement) { return std::ranges::any_of(movement.sources, &Piece::is_output); }
 
 /// Whose each movement is, where every rank's are as many bytes: those that write to it alone, or read from it alone.
 std::optional<std::vector<int>> owners_of(const std::vector<Movement>& all, int ranks) {
@@ -278,4 +277,4 @@ Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, con
   return std::optional(std::move(variant).value());
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

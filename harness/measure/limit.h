@@ -23,7 +23,7 @@
 #include "impl/reduce/kernels.h"
 #include "impl/transports/domain.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// Bytes of one rank's input or output.
 struct Piece {
@@ -90,4 +90,4 @@ class LimitBackend final : public Backend {
 [[nodiscard]] Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
                                                         std::int64_t end_ns);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

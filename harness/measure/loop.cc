@@ -2,9 +2,10 @@
 // Loops of operations: Variant::run_loop.
 #include <algorithm>
 
+#include "harness/machine/clock.h"
 #include "harness/measure/variant.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 /// The launcher's deadline is that of what is announced. Announcing takes some 50 ns, so short operations are announced
@@ -95,4 +96,4 @@ class Variant::LoopOnHost {
 
 Status Variant::run_loop(RankTimes& times, const Loop& loop) { return LoopOnHost(*this, times, loop).run(); }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -9,7 +9,7 @@
 #include "harness/measure/rotation.h"
 #include "harness/measure/variant.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr double kMiB = 1U << 20U;
@@ -19,9 +19,6 @@ constexpr double kPageTables = 1.0 / 512;  ///< of what a process maps: 8 bytes 
 // What is left free: for the kernel, and for others of the control group.
 constexpr double kLeastFree = 16 * kMiB;
 constexpr double kFreeShare = 1.0 / 32;
-// What a rank takes before its first cell: 11 MiB were seen of four ranks, 40 MiB with Open MPI.
-constexpr double kOfRank = 4 * kMiB;
-constexpr double kOfReference = 12 * kMiB;
 
 /// Buffers of one rank, as Variant allocates them, and the copies that verification makes of them.
 struct RankNeed {
@@ -97,23 +94,6 @@ Status fits_memory(const MemoryNeed& need, const MemoryRoom& room) {
                room.left.text());
 }
 
-MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now) {
-  const auto references = static_cast<double>(spec.references.size());
-  const bool has_processes = spec.ranks_as == RanksAs::processes;
-  double takes = spec.ranks * (kOfRank + references * kOfReference);
-  if (has_processes) takes += static_cast<double>(domain_bytes(domain_shape(spec)));
-  now.bytes = std::max<std::int64_t>(0, now.bytes - static_cast<std::int64_t>(takes));
-  return now;
-}
-
-double most_for_limits(const SessionSpec& spec) {
-  if (!spec.has_limit) return 0;
-  if (spec.end_ns == 0) return std::numeric_limits<double>::max();
-  constexpr double kClearedInNs = 1;  // bytes
-  constexpr double kShare = 1.0 / 8;
-  return kShare * kClearedInNs * static_cast<double>(std::max<std::int64_t>(0, spec.end_ns - monotonic_ns()));
-}
-
 std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells, CacheState cache, const MemoryLeft& left,
                            double most_for_limits) {
   double heap = 0, most_own = 0;
@@ -135,4 +115,4 @@ std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells, CacheSta
   return static_cast<std::size_t>(heap);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -12,11 +12,10 @@
 
 #include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
-#include "harness/doctor/memory.h"
-#include "harness/measure/session.h"
+#include "harness/machine/memory.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// Bytes of all ranks of a cell together.
 struct MemoryNeed {
@@ -41,15 +40,9 @@ struct MemoryRoom {
 /// A need below it is not held against anything: ranks take as much themselves.
 inline constexpr double kLeastNeedChecked = 4 << 20;
 
-/// What the ranks of a session will find, once they are started: less what they take themselves.
-[[nodiscard]] MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now = memory_left());
 /// The heap of each rank: for the shared buffers of the largest cell that fits `left`, and for limits too where all
 /// heaps together have at most so many bytes then and leave room for the private buffers of all cells. 0 where nothing
 /// is shared.
 [[nodiscard]] std::size_t heap_bytes_for(const std::vector<std::vector<Case>>& cells, CacheState cache,
                                          const MemoryLeft& left, double most_for_limits = 0);
-/// Of a session: nothing for limits that it does not measure, and with a budget no more than takes a small part of it
-/// to be cleared.
-[[nodiscard]] double most_for_limits(const SessionSpec& spec);
-
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -5,7 +5,7 @@
 #include <array>
 #include <numeric>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::uint64_t kStepsBetweenLooks = 256;
@@ -103,4 +103,4 @@ Status Order::drive(const Actions& actions) {
   return {};
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -13,10 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/floors.h"
 #include "impl/execute/pace.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// The pace of all ranks of its host. One thread.
 class Order final : public Pace {
@@ -81,4 +82,4 @@ class Order final : public Pace {
   bool was_held_ = false;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

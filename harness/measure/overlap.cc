@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/machine/clock.h"
 #include "harness/measure/block.h"
 #include "harness/measure/check.h"
-#include "harness/measure/statistics.h"
+#include "harness/statistics/statistics.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::size_t kKinds = 4;  // pure, computing, overlapped, called
@@ -149,4 +150,4 @@ Result<OverlapResult> measure_overlap(Host& host, Variant& variant, const Overla
   return OverlapOnHost(host, variant, options).run();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -24,7 +24,7 @@
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// In percent. Requires: pure and computing above 0.
 [[nodiscard]] double overlap_percent(double pure, double computing, double overlapped);
@@ -53,4 +53,4 @@ struct OverlapResult {
 /// Errors: those of the variant's operations and of the host.
 [[nodiscard]] Result<OverlapResult> measure_overlap(Host& host, Variant& variant, const OverlapOptions& options);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "harness/measure/flush.h"
-#include "harness/measure/splitmix.h"
+#include "harness/statistics/splitmix.h"
 #include "harness/verify/buffers.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::size_t kBytesOfPlace = 64;
@@ -30,4 +30,4 @@ void poison_places(std::span<std::byte> output, const Poisoning& how) {
   }
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

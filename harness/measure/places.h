@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <span>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::measure {
 
 inline constexpr std::size_t kMostPlaces = 64;
 
@@ -27,4 +29,4 @@ struct Poisoning {
 };
 void poison_places(std::span<std::byte> output, const Poisoning& how);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

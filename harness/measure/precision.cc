@@ -6,7 +6,7 @@
 
 #include "harness/measure/check.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::uint64_t kSalt = 1;  // the same for all systems
@@ -98,4 +98,4 @@ void set_precision(Row& row, const Precision& precision) {
   row.wrong = row.wrong.value_or(0) + precision.damage.wrong;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

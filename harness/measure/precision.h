@@ -16,9 +16,9 @@
 
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// Elements of each block whose error is looked at, spread evenly over it: the reference reads all ranks' inputs.
 inline constexpr Count kMostJudged = Count{1} << 16U;
@@ -40,4 +40,4 @@ struct Precision {
 /// Puts it into the row, which is then `wrong` where a result was.
 void set_precision(Row& row, const Precision& precision);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 Refusal Refusal::of(const Status& status) {
   Refusal refusal{.code = status.code()};
@@ -28,4 +28,4 @@ Row refused_row(const Case& one, const Refusal& refusal) {
   return row;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -5,10 +5,10 @@
 #include <array>
 
 #include "harness/measure/host.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// A Status as hosts exchange it.
 struct Refusal {
@@ -25,4 +25,4 @@ struct Refusal {
 /// else `error`.
 [[nodiscard]] Row refused_row(const Case& one, const Refusal& refusal);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -3,21 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/doctor/tree.h"
-#include "harness/report/machine.h"
-
-namespace tutti::harness {
-
-LastLevelCache last_level_cache() {
-  LastLevelCache last;
-  int level = 0;
-  for (const Cache& cache : describe_machine().caches) {
-    if (cache.level <= level || cache.type == "Instruction" || cache.bytes <= 0) continue;
-    level = cache.level;
-    last = {.bytes = cache.bytes, .cores = std::max(1, static_cast<int>(parse_cpu_list(cache.shared_cpus).size()))};
-  }
-  return last;
-}
+namespace tutti::harness::measure {
 
 Rotation rotation_of(const Cell& cell, const LastLevelCache& cache) {
   const int hosts = cell.ranks_as == RanksAs::tasks ? 1 : cell.ranks;
@@ -36,4 +22,4 @@ Rotation rotation_of(const Cell& cell, CacheState state) {
   return rotation_of(cell, cache);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

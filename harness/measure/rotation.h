@@ -10,15 +10,9 @@
 
 #include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
+#include "harness/machine/caches.h"
 
-namespace tutti::harness {
-
-/// Of this machine, as the first allowed core sees it.
-struct LastLevelCache {
-  std::int64_t bytes = 0;  ///< 0: the machine does not tell
-  int cores = 1;           ///< that share it
-};
-[[nodiscard]] LastLevelCache last_level_cache();
+namespace tutti::harness::measure {
 
 inline constexpr int kLeastSets = 2;  ///< buffers longer than the cache put each other out of it
 inline constexpr int kMostSets = 16;
@@ -35,4 +29,4 @@ struct Rotation {
 /// Of this machine's cache; one set where the calls do not rotate.
 [[nodiscard]] Rotation rotation_of(const Cell& cell, CacheState state);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

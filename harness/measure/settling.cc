@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr double kShortUs = 50;
@@ -41,4 +41,4 @@ void WarmUp::add(double batch) {
 
 bool WarmUp::is_over() const { return in_vain_ >= kBatchesInVain; }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
-#include "harness/measure/statistics.h"
+#include "harness/statistics/statistics.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 inline constexpr std::int64_t kLeastSamples = 30;
 inline constexpr std::int64_t kMostSamples = 5000;  ///< after these, what has not settled will not
@@ -37,4 +37,4 @@ class WarmUp {
   int in_vain_ = 0;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -6,7 +6,7 @@
 #include "harness/measure/order.h"
 #include "harness/measure/variant.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 class Variant::Simulated {
  public:
@@ -104,4 +104,4 @@ class Variant::Simulated {
 
 Result<Damage> Variant::run_simulated(Order& order, int rounds) { return Simulated(*this, order, rounds).run(); }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

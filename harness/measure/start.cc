@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/start.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 Status start(Host& host, const Start& how) {
   if (how.how == Synchronisation::roundtime) return host.start_together().status();
@@ -12,4 +12,4 @@ Status start(Host& host, const Start& how) {
   return host.start_after([&] { return host.pass_barrier(); });
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -11,7 +11,7 @@
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 struct Start {
   Synchronisation how = Synchronisation::roundtime;
@@ -23,4 +23,4 @@ struct Start {
 /// Errors: those of the host and of the barrier.
 [[nodiscard]] Status start(Host& host, const Start& how);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -8,7 +8,7 @@
 
 #include "harness/measure/check.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr double kMicroseconds = 1e-3;  // of nanoseconds
@@ -194,4 +194,4 @@ Status warm_up(Host& host, Variant& variant, int operations) {
   return {};
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

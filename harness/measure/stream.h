@@ -16,7 +16,7 @@
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// What the ranks do between the operations of a loop.
 enum class Blocking : std::uint8_t {
@@ -54,4 +54,4 @@ struct StreamResult {
 /// Operations of which nothing is kept.
 [[nodiscard]] Status warm_up(Host& host, Variant& variant, int operations);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

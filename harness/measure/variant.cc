@@ -5,11 +5,12 @@
 #include <array>
 #include <cstring>
 
+#include "harness/machine/clock.h"
 #include "harness/measure/flush.h"
 #include "harness/measure/places.h"
 #include "impl/types/scramble.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 /// Eight bytes after the others, in several chains: one alone would wait for its multiplications.
@@ -397,4 +398,4 @@ Damage Variant::verify_ranks(std::size_t first, std::size_t end, const Sight& si
   return damage;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

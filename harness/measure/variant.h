@@ -20,7 +20,7 @@
 #include "harness/verify/rounding.h"
 #include "harness/verify/sight.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// When each rank of the host entered and left an operation, on the common clock.
 struct RankTimes {
@@ -173,4 +173,4 @@ class Variant {
   std::size_t filler_read_ = 0;  ///< bytes, of this round
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

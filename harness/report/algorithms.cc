@@ -5,7 +5,7 @@
 
 #include "impl/algorithms/algorithm.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 
 std::string algorithms_markdown() {
   constexpr int kRanks = 8;
@@ -22,4 +22,4 @@ std::string algorithms_markdown() {
   return text;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

@@ -4,11 +4,13 @@
 
 #include <string>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::report {
 
 /// Markdown: what each algorithm is, its cost on 8 ranks (steps and messages of rank 0, units that it moves to or from
 /// other ranks, depth), and where it comes from. The committed impl/algorithms/README.md ends with this text; a test
 /// compares them.
 [[nodiscard]] std::string algorithms_markdown();
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

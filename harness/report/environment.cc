@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unistd.h>
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 constexpr std::array<std::string_view, 9> kPrefixes{"OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_", "MPICH_", "MPIR_CVAR_",
@@ -69,4 +69,4 @@ std::map<std::string, std::string> library_settings(const char* const* environme
 
 std::map<std::string, std::string> library_settings() { return library_settings(environ); }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

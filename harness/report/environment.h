@@ -6,7 +6,9 @@
 #include <map>
 #include <string>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::report {
 
 /// What stands in a record for a value that may be a secret.
 inline constexpr const char* kRedacted = "(redacted)";
@@ -18,4 +20,4 @@ inline constexpr const char* kRedacted = "(redacted)";
 /// Of this process.
 [[nodiscard]] std::map<std::string, std::string> library_settings();
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

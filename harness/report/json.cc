@@ -2,91 +2,24 @@
 #include "harness/report/json.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "harness/report/file.h"
-#include "harness/report/json_reader.h"
-#include "harness/report/streams.h"
+#include "harness/record/row_json.h"
+#include "harness/text/file.h"
+#include "harness/text/json_reader.h"
+#include "harness/text/streams.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// Stores a JSON value in a field, by the field's type; false if the value is of another.
-struct SetFromJson {
-  Row& row;
-  const Json& value;
-
-  bool operator()(std::string Row::*member) const {
-    if (value.is_string()) row.*member = value.get<std::string>();
-    return value.is_string();
-  }
-  bool operator()(std::int64_t Row::*member) const {
-    const auto number = whole_number(value);
-    if (number) row.*member = *number;
-    return number.has_value();
-  }
-  bool operator()(std::optional<std::int64_t> Row::*member) const {
-    row.*member = whole_number(value);
-    return (row.*member).has_value() || value.is_null();
-  }
-  bool operator()(std::optional<double> Row::*member) const {
-    if (value.is_number()) row.*member = value.get<double>();
-    return value.is_number() || value.is_null();
-  }
-  bool operator()(Verdict Row::*member) const {
-    if (!value.is_string()) return false;
-    const auto verdicts = all_verdicts();
-    const auto same = std::ranges::find(verdicts, value.get<std::string>(), [](Verdict v) { return to_string(v); });
-    if (same == verdicts.end()) return false;
-    row.*member = *same;
-    return true;
-  }
-};
-
 }  // namespace
-
-std::string row_to_json(const Row& row) {
-  std::string text;
-  for (const Column& column : columns()) {
-    const auto field = field_text(row, column);
-    text += fmt::format("{}\"{}\":{}", text.empty() ? "{" : ",", column.name,
-                        !field             ? "null"
-                        : column.is_text() ? dump(*field)
-                                           : *field);
-  }
-  return text + "}";
-}
-
-Result<Row> row_from_json(std::string_view text) {
-  const Json object = parse_json<Json>(text);
-  if (!object.is_object()) return error(Code::invalid_argument, "a row must be a JSON object, not '{}'", shown(text));
-  Row row;
-  for (const Column& column : columns()) {
-    const auto entry = object.find(std::string(column.name));
-    if (entry == object.end() && is_appended(column)) continue;  // an older writer
-    if (entry == object.end()) return error(Code::invalid_argument, "a row without its column '{}'", column.name);
-    if (std::visit(SetFromJson{row, *entry}, column.member)) continue;
-    return error(Code::invalid_argument, "column '{}' of a row cannot be {}", column.name, shown(dump(*entry)));
-  }
-  return row;
-}
-
-std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
-                     utc.tm_hour, utc.tm_min, utc.tm_sec);
-}
 
 Result<JsonFile> JsonFile::open(std::string path, RunInfo info) {
   JsonFile file(std::move(path), std::move(info));
@@ -145,4 +78,4 @@ std::string JsonFile::document() const {
       dump(info_.measurement), dump(bound), dump(info_.environment), dump(left_out), is_finished_, rows_);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

@@ -12,19 +12,12 @@
 #include <vector>
 
 #include "harness/cases/expand.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 
 inline constexpr int kSchemaVersion = 1;
-
-/// One object on one line, keys in the order of the columns. Text that is not UTF-8 gets replacement characters.
-[[nodiscard]] std::string row_to_json(const Row& row);
-/// The row that `row_to_json` wrote. Keys that are no columns are ignored: a newer writer may have appended some.
-/// Columns that were appended later may be missing: an older one did not have them.
-/// Errors: invalid_argument naming the column that is missing or of another type.
-[[nodiscard]] Result<Row> row_from_json(std::string_view text);
 
 /// What a document says besides its rows.
 struct RunInfo {
@@ -38,9 +31,6 @@ struct RunInfo {
   std::map<std::string, std::string> bound = {};  ///< by `P2`: for each rank the cores that it may run on, as JSON text
   std::map<std::string, std::string> environment = {};  ///< what environment.h finds
 };
-
-/// Now, as `2025-01-31T12:00:00Z`.
-[[nodiscard]] std::string utc_now();
 
 class JsonFile {
  public:
@@ -75,4 +65,4 @@ class JsonFile {
   bool is_finished_ = false;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

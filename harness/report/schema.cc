@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/record/record.h"
 #include "harness/report/json.h"
-#include "harness/report/record.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -102,4 +102,4 @@ std::string columns_markdown() {
   return table;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

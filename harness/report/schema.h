@@ -5,7 +5,9 @@
 
 #include <string>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::report {
 
 /// JSON Schema (draft 2020-12) of what JsonFile writes. The committed harness/report/schema.json is this text; a test
 /// compares them.
@@ -14,4 +16,4 @@ namespace tutti::harness {
 /// The columns as a Markdown table: name, unit, meaning.
 [[nodiscard]] std::string columns_markdown();
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

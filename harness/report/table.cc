@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/report/counted.h"
-#include "harness/report/unusual.h"
+#include "harness/record/unusual.h"
+#include "harness/text/counted.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 constexpr std::string_view kMissing = "-";
@@ -354,8 +354,7 @@ std::string Table::cell(std::span<const Row> rows) {
   text += is_in_one_line ? line_side_by_side(rows, shown, ratio_) : lines_stacked(rows, shown, ratio_);
   std::string remarks;
   for (const Row& row : rows) {
-    remarks += (shows_accuracy_ ? accuracy_line(row) : "") + messages_line(row) + overlap_line(row) +
-               ranks_line(row);
+    remarks += (shows_accuracy_ ? accuracy_line(row) : "") + messages_line(row) + overlap_line(row) + ranks_line(row);
   }
   text += fitted(remarks + reasons(rows));
   count(rows);
@@ -402,8 +401,8 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
                         sum.slower);
   }
   if (noisy_ > 0) {
-    text += fmt::format("# {} after ci: noisy, {} whose interval is not within 1 % (2 % below 50 us)\n",
-                        kNoisySign, counted(noisy_, "row"));
+    text += fmt::format("# {} after ci: noisy, {} whose interval is not within 1 % (2 % below 50 us)\n", kNoisySign,
+                        counted(noisy_, "row"));
   }
   if (near_floor_ > 0) {
     text += fmt::format("# {} after time: near floor, {} below five times a sample in which nothing is done\n",
@@ -432,4 +431,4 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
   return "\n" + fitted(text);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

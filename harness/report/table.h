@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "harness/cases/expand.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 
 /// Our time / their time, where the two can be compared.
 using RatioOf = std::function<std::optional<double>(const Row& ours, const Row& theirs)>;
@@ -95,4 +95,4 @@ class Table {
   std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< reason, rows
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 namespace {
 
 constexpr std::size_t kAtOnce = Host::kMostBytes / sizeof(BarrierTimes);
@@ -57,4 +57,4 @@ Result<EpochBarriers::Verdict> EpochBarriers::judge(Host& host) {
   return verdict;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

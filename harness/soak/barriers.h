@@ -11,7 +11,7 @@
 #include "harness/soak/mix.h"
 #include "harness/verify/check.h"
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 
 class EpochBarriers {
  public:
@@ -35,4 +35,4 @@ class EpochBarriers {
   std::vector<BarrierTimes> times_;    // [barrier][colour], of this host's ranks
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "harness/launch/board.h"
+#include "harness/machine/clock.h"
 #include "harness/verify/check.h"
 #include "harness/verify/inputs.h"
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 Result<std::unique_ptr<Flight>> Flight::post(Group& group, const SoakOperation& operation) {
   std::unique_ptr<Flight> flight(new Flight(group, operation));
   flight->entered_ns_ = monotonic_ns();
@@ -160,4 +160,4 @@ std::string Flight::name() const {
                      to_string(operation_.buffers), on);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

@@ -11,7 +11,7 @@
 #include "harness/soak/mix.h"
 #include "harness/verify/buffers.h"
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 
 class Flight {
  public:
@@ -54,4 +54,4 @@ class Flight {
   std::int64_t entered_ns_ = 0, left_ns_ = 0;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

@@ -8,7 +8,7 @@
 #include "harness/verify/inputs.h"
 #include "impl/types/scramble.h"
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 namespace {
 
 constexpr std::array<Count, 14> kCounts{0, 1, 2, 3, 5, 8, 11, 12, 64, 100, 1000, 1023, 4097, 20011};
@@ -171,4 +171,4 @@ std::uint64_t Mix::hash() const {
   return hash;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

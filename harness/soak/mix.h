@@ -17,7 +17,7 @@
 #include "harness/verify/oracle.h"
 #include "impl/schedule/bind.h"
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 
 inline constexpr int kSoakEpochs = 4;
 inline constexpr int kSoakCommunicators = 4;                ///< the world and three groups
@@ -72,4 +72,4 @@ class Mix {
 /// Elements that rank `from` sends to rank `to` in an exchange: one count for each pair, some of them 0.
 [[nodiscard]] Count exchanged(const SoakOperation& operation, int from, int to);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

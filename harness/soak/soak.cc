@@ -8,13 +8,14 @@
 #include <thread>
 #include <tuple>
 
+#include "harness/machine/clock.h"
 #include "harness/measure/order.h"
-#include "harness/report/json_reader.h"
 #include "harness/soak/barriers.h"
 #include "harness/soak/flight.h"
 #include "harness/soak/traces.h"
+#include "harness/text/json_reader.h"
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 namespace {
 
 constexpr int kTurnsBetweenChecks = 256;
@@ -256,7 +257,7 @@ class Teller {
 };
 
 /// All that ranks did in the epoch; `of_all` gets what only all hosts together can tell.
-Status run_epoch(const SessionSpec& spec, const SoakPlace& place, std::vector<std::unique_ptr<Seat>>& seats, int epoch,
+Status run_epoch(const SoakSpec& spec, const SoakPlace& place, std::vector<std::unique_ptr<Seat>>& seats, int epoch,
                  Report& of_all) {
   Host& host = place.host;
   Teller teller(place);
@@ -377,7 +378,7 @@ Result<SoakResult> soak_from_json(std::string_view text) {
   });
 }
 
-Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
+Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
   const Mix mix(spec.seed, spec.ranks, spec.operations);
   Host& host = place.host;
   const bool is_own_process = spec.ranks_as == RanksAs::processes;
@@ -418,4 +419,4 @@ Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place) {
   return result;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

@@ -4,6 +4,7 @@
 // order; what is called is the mix's.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,10 +13,10 @@
 #include <string_view>
 
 #include "harness/backends/group.h"
+#include "harness/cases/ranks_as.h"
 #include "harness/measure/host.h"
-#include "harness/measure/session.h"
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 
 inline constexpr int kSoakDepth = 32;
 /// Of each rank, for shared buffers of all that is in flight.
@@ -46,6 +47,14 @@ struct SoakProgress {
 [[nodiscard]] std::string to_json(const SoakProgress& progress);
 [[nodiscard]] Result<SoakProgress> soak_progress_from_json(std::string_view text);
 
+struct SoakSpec {
+  std::int64_t operations = 0;
+  std::uint64_t seed = 1;
+  int ranks = 1;
+  RanksAs ranks_as = RanksAs::processes;
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of one operation
+};
+
 struct SoakPlace {
   Host& host;
   /// Makes a rank's seat in the world of the system under test.
@@ -54,6 +63,6 @@ struct SoakPlace {
   std::function<Status(const SoakProgress& progress)> on_progress = {};
 };
 /// Host 0's is the result of all hosts. Errors: those of operations and of the host; the job is then over.
-[[nodiscard]] Result<SoakResult> run_soak(const SessionSpec& spec, const SoakPlace& place);
+[[nodiscard]] Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

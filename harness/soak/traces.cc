@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 namespace {
 
 constexpr std::string_view kFiles = "/dev/shm/";
@@ -112,4 +112,4 @@ std::string left_behind(const Traces& before, const Traces& after) {
   return fmt::format("{}", fmt::join(left, "; "));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
-namespace tutti::harness {
+#include "harness/floors.h"
+
+namespace tutti::harness::soak {
 
 /// Of this process.
 [[nodiscard]] std::int64_t count_descriptors();
@@ -28,4 +30,4 @@ struct Traces {
 /// user's and nobody has it open or mapped: whose it was has ended, or has forgotten it.
 [[nodiscard]] std::string left_behind(const Traces& before, const Traces& after);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

@@ -9,10 +9,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "harness/floors.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 /// How values of T are loaded, totalled and stored; `divided` is avg's last step. Here: floats of 8 and 16 bits.
 template <class T>
@@ -107,4 +108,4 @@ T finish(typename Accumulation<T>::Type total, Op op, int ranks) {
   return op == Op::avg ? Accumulation<T>::divided(total, ranks) : Accumulation<T>::store(total);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

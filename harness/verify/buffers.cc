@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
@@ -135,4 +135,4 @@ void fill_poison(std::span<std::byte> bytes, std::uint64_t salt) {
   }
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

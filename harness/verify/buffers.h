@@ -14,9 +14,10 @@
 #include <span>
 #include <string>
 
+#include "harness/floors.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 /// Where the memory of a buffer comes from.
 struct Allocator {
@@ -77,4 +78,4 @@ class GuardedBuffer {
 /// Fills `bytes` with the poison of `salt`: another one for each refill, so that last time's poison cannot pass either.
 void fill_poison(std::span<std::byte> bytes, std::uint64_t salt);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -10,7 +10,7 @@
 #include "harness/verify/comparison.h"
 #include "harness/verify/rounding.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 /// Whether the rank's output holds what it would if the rank were the root, as far as it goes.
@@ -150,4 +150,4 @@ CheckResult check_barrier(const BarrierTimes& times) {
   return result;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

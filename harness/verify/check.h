@@ -14,7 +14,7 @@
 
 #include "harness/verify/oracle.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 struct CheckResult {
   Count checked = 0;     ///< elements compared (barrier: 1); 0 proves nothing
@@ -61,4 +61,4 @@ struct BarrierTimes {
 /// The barrier's rule: no rank leaves before the last one has entered. The diagnosis is a clause: "a rank left ...".
 [[nodiscard]] CheckResult check_barrier(const BarrierTimes& times);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

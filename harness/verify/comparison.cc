@@ -6,7 +6,7 @@
 
 #include "harness/verify/suspect.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 bool is_nan(std::uint64_t bits, Dtype dtype) {
@@ -73,4 +73,4 @@ CheckResult Comparison::judged(const Operation& operation, const RankBuffer& out
   return result_;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -9,7 +9,7 @@
 #include "harness/verify/check.h"
 #include "harness/verify/diagnose.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 /// Counts differing elements and keeps the first ones, chunk after chunk.
 class Comparison {
@@ -51,4 +51,4 @@ class Comparison {
   Count poisoned_ = 0;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -11,7 +11,7 @@
 #include "harness/verify/input_values.h"
 #include "harness/verify/suspect.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 constexpr int kMostRanksForSets = 6;  // up to here, every set of ranks may have been added up on the way
@@ -222,4 +222,4 @@ std::string Suspect::flipped_on_the_way() const {
   return visit_dtype(operation_.dtype, [&]<class T>(std::type_identity<T>) { return flipped_on_the_way_of<T>(); });
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

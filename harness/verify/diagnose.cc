@@ -9,7 +9,7 @@
 #include "harness/verify/buffers.h"
 #include "harness/verify/suspect.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 /// Of outputs whose wrong elements all hold the poison.
@@ -120,4 +120,4 @@ std::string element_text(std::uint64_t bits, Dtype dtype) {
   });
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

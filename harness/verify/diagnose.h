@@ -11,7 +11,7 @@
 
 #include "harness/verify/check.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 struct WrongElement {
   Count index = 0;  ///< in the whole output
@@ -42,4 +42,4 @@ struct Diagnosis {
 /// chance.
 [[nodiscard]] std::uint64_t poison_bits(Dtype dtype, std::uint64_t salt, Count index);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -16,11 +16,12 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "harness/floors.h"
 #include "impl/types/bfloat16.h"
 #include "impl/types/narrow_float.h"
 #include "impl/types/op.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 /// Element i of a stream is made from hash(i); of bytes that are any, or any but 0, four from one (inputs.cc).
 struct HashKeys {
@@ -263,4 +264,4 @@ U bits(std::uint32_t index, const Stream& stream) {
   return op == Op::band ? static_cast<U>(~value) : value;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

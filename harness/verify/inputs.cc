@@ -12,7 +12,7 @@
 #include "harness/verify/input_values.h"
 #include "harness/verify/special_values.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 constexpr int kTile = 1024;  // elements computed at a time in an aligned array: the destination may be misaligned
@@ -271,4 +271,4 @@ void fill_input(std::span<std::byte> bytes, const InputSpec& spec, Count first) 
   });
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -40,7 +40,7 @@
 #include "impl/types/op.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 struct InputSpec {
   Dtype dtype = Dtype::f32;
@@ -71,4 +71,4 @@ struct InputSpec {
 /// Requires: supports_inputs; a whole number of elements.
 void fill_input(std::span<std::byte> bytes, const InputSpec& spec, Count first = 0);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -7,7 +7,7 @@
 
 #include "harness/verify/accumulation.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 constexpr std::size_t kRememberedBytes = std::size_t{4} << 20U;
@@ -103,4 +103,4 @@ std::span<const std::byte> Oracle::remembered(const BlockPart& part, const Origi
   return std::span(block_).subspan(start, static_cast<std::size_t>(elements) * element_bytes);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

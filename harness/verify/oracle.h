@@ -23,7 +23,7 @@
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 /// One operation on inputs of this module.
 struct Operation {
@@ -101,4 +101,4 @@ class Oracle {
   std::optional<Origin> remembered_;  // what was reduced
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

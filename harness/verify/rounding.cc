@@ -12,7 +12,7 @@
 #include "harness/verify/input_values.h"
 #include "harness/verify/suspect.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 constexpr Count kReferences = 1024;  // of a chunk
@@ -178,4 +178,4 @@ CheckResult verify_rounded(const Operation& operation, const RankBuffer& output,
   return comparison.judged(operation, output);
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -30,7 +30,7 @@
 #include "harness/verify/check.h"
 #include "harness/verify/oracle.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 /// What one element should be. The exact value is high + low.
 struct Reference {
@@ -57,4 +57,4 @@ struct Accuracy {
 [[nodiscard]] CheckResult verify_rounded(const Operation& operation, const RankBuffer& output,
                                          Accuracy* accuracy = nullptr, Count most = std::numeric_limits<Count>::max());
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

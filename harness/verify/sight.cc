@@ -9,7 +9,7 @@
 #include "harness/cases/lists.h"
 #include "impl/types/names.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 Result<Sight> sight_without(std::string_view parts) {
   struct Part {
@@ -31,4 +31,4 @@ Result<Sight> sight_without(std::string_view parts) {
   return sight;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -4,9 +4,10 @@
 
 #include <string_view>
 
+#include "harness/floors.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 struct Sight {
   bool outputs = true;     ///< results, outputs that are not to be written, gaps
@@ -19,4 +20,4 @@ struct Sight {
 /// All but the parts that the list names. Errors: invalid_argument naming the value and the nearest right name.
 [[nodiscard]] Result<Sight> sight_without(std::string_view parts);
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

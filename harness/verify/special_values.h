@@ -20,7 +20,7 @@
 #include "harness/verify/input_values.h"
 #include "harness/verify/inputs.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 /// Special values of a float.
 template <class T>
@@ -189,4 +189,4 @@ class SpecialInput {
   std::vector<T> numbers_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

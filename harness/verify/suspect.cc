@@ -10,7 +10,7 @@
 #include "harness/verify/buffers.h"
 #include "harness/verify/input_values.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 constexpr int kFarthestShift = 64;                // elements
@@ -290,4 +290,4 @@ std::string Suspect::lost() const {
                      result.first_bad, result.last_bad, static_cast<std::size_t>(run) * size_of(operation_.dtype));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -10,7 +10,7 @@
 
 #include "harness/verify/diagnose.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 /// Operations back that slots and generations may still hold.
 inline constexpr int kOldest = 8;
@@ -94,4 +94,4 @@ class Suspect {
   std::vector<WrongElement> samples_;  // indices within the block
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

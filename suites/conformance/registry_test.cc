@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/cases/conformance.h"
-#include "harness/measure/session.h"
+#include "harness/session/session.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/communicator/communicator.h"
 #include "impl/schedule/segment.h"

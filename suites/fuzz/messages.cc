@@ -4,7 +4,7 @@
 
 #include "harness/faults/trial.h"
 #include "harness/gate/counters.h"
-#include "harness/measure/session.h"
+#include "harness/session/session.h"
 #include "harness/soak/soak.h"
 #include "impl/communicator/control.h"
 #include "suites/fuzz/targets.h"

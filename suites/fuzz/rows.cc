@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "harness/gate/baseline.h"
-#include "harness/report/csv.h"
-#include "harness/report/csv_reader.h"
+#include "harness/record/csv.h"
+#include "harness/record/csv_reader.h"
+#include "harness/record/row_json.h"
 #include "harness/report/json.h"
 #include "suites/fuzz/targets.h"
 

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <vector>
 
-#include "harness/launch/allowed_cores.h"
+#include "harness/machine/allowed_cores.h"
 #include "impl/transports/local/domain.h"
 
 namespace tutti::micro {

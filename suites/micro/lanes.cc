@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 
 #include "harness/backends/tutti/backend.h"
-#include "harness/launch/allowed_cores.h"
 #include "harness/launch/binding.h"
+#include "harness/machine/allowed_cores.h"
 #include "harness/measure/cell.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"

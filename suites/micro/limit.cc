@@ -16,8 +16,9 @@
 
 #include <fmt/format.h>
 
-#include "harness/launch/allowed_cores.h"
 #include "harness/launch/binding.h"
+#include "harness/machine/allowed_cores.h"
+#include "harness/machine/clock.h"
 #include "harness/measure/cell.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"

@@ -10,7 +10,7 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/report/file.h"
+#include "harness/text/file.h"
 #include "impl/types/names.h"
 
 namespace tutti::perf {

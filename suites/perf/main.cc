@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "harness/launch/joined_job.h"
-#include "harness/measure/session.h"
-#include "harness/report/file.h"
-#include "harness/report/machine.h"
-#include "harness/report/streams.h"
+#include "harness/machine/machine.h"
+#include "harness/session/session.h"
+#include "harness/text/file.h"
+#include "harness/text/streams.h"
 #include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/reports.h"

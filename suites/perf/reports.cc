@@ -10,9 +10,10 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/machine/clock.h"
+#include "harness/machine/machine.h"
 #include "harness/report/environment.h"
-#include "harness/report/file.h"
-#include "harness/report/machine.h"
+#include "harness/text/file.h"
 
 extern char** environ;
 

@@ -10,10 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/report/csv.h"
+#include "harness/record/csv.h"
+#include "harness/record/row_stamp.h"
 #include "harness/report/json.h"
-#include "harness/report/row_stamp.h"
-#include "harness/report/streams.h"
+#include "harness/text/streams.h"
 #include "suites/perf/split.h"
 #include "suites/perf/walk.h"
 

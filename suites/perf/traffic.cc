@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "harness/cases/counts_name.h"
-#include "harness/report/counted.h"
+#include "harness/text/counted.h"
 #include "suites/perf/programs.h"
 
 namespace tutti::perf {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "harness/backends/tutti/backend.h"
-#include "harness/doctor/memory.h"
+#include "harness/machine/memory.h"
 #include "harness/measure/host.h"
-#include "harness/report/record.h"
+#include "harness/record/record.h"
 #include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/programs.h"

@@ -6,7 +6,7 @@
 #include "harness/verify/inputs.h"
 #include "impl/reduce/kernels.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 namespace {
 
 Call call_for(const Case& one, const RankBuffers& buffers, const Schedule* schedule) {
@@ -125,4 +125,4 @@ Result<std::unique_ptr<Prepared>> OwnBackend::prepare(const Case& one, std::span
   return std::unique_ptr<Prepared>(new PreparedCalls(std::move(seats)));
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

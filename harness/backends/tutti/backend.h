@@ -11,7 +11,7 @@
 #include "harness/backends/system.h"
 #include "impl/communicator/communicator.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 class OwnBackend final : public Backend {
  public:
@@ -48,4 +48,4 @@ class OwnBackend final : public Backend {
   Substitute substitute_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

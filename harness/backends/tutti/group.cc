@@ -5,7 +5,7 @@
 
 #include "harness/verify/inputs.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 namespace {
 
 class PendingWork final : public Pending {
@@ -102,4 +102,4 @@ Status TuttiGroup::free() {
   return {};
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -9,7 +9,7 @@
 #include "harness/backends/group.h"
 #include "impl/communicator/communicator.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 
 /// The schedules that the calls of one rank use, by algorithm, ranks and root.
 using Schedules = std::map<std::tuple<const Algorithm*, int, int, int>, std::unique_ptr<Schedule>>;
@@ -38,4 +38,4 @@ class TuttiGroup final : public Group {
   std::unique_ptr<Communicator> communicator_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 namespace {
 
 using testing::AllOf;
@@ -78,4 +78,4 @@ TEST_F(Backends, AreNeverSoughtOutsideTheDirectories) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

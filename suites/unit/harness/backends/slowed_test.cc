@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/launch/board.h"
+#include "harness/machine/clock.h"
 
-namespace tutti::harness {
+namespace tutti::harness::backends {
 namespace {
 
 using ::testing::HasSubstr;
@@ -53,4 +53,4 @@ TEST(SlowDown, EndsEachOperationLaterByItsShare) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::backends

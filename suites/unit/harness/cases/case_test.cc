@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 using ::testing::AllOf;
@@ -215,4 +215,4 @@ TEST(CaseId, RefusesWhatIsNotWrittenAsItWouldWriteIt) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -13,7 +13,7 @@
 
 #include "harness/cases/sweep.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 using testing::AllOf;
@@ -176,4 +176,4 @@ TEST(ParseCounts, OfAPatternIsItsName) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -10,7 +10,7 @@
 
 #include "harness/cases/conformance.h"
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 using ::testing::AllOf;
@@ -218,8 +218,7 @@ TEST(Expand, AnOpThatACollectiveDoesNotHaveIsLeftOutOrAUsageErrorWhereNoneHasIt)
   const auto is_of_scan = [](const Cell& cell) { return cell.collective == Collective::scan; };
   EXPECT_EQ(3 * std::ranges::count_if(both.cells, is_of_scan), std::ssize(both.cells));
   ASSERT_EQ(both.left_out.size(), 1U);
-  EXPECT_EQ(both.left_out[0].reason,
-            "scan has no avg: nothing says by what the sum over some of the ranks is divided");
+  EXPECT_EQ(both.left_out[0].reason, "scan has no avg: nothing says by what the sum over some of the ranks is divided");
   sweep.collectives = {Collective::scan, Collective::broadcast};
   EXPECT_THAT(expand(sweep).status().message(),
               AllOf(HasSubstr("op 'avg' does not exist for 'scan'"), HasSubstr("allowed are sum prod min max band")));
@@ -348,4 +347,4 @@ TEST(CasesOf, AutoStaysAuto) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

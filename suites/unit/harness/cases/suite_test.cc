@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 using ::testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(Suite, CellsThatDoNotExistAreNamed) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::cases {
 namespace {
 
 using ::testing::AllOf;
@@ -273,4 +273,4 @@ TEST(ParseDuration, AUnitMayBeWrittenInFullAndHaveAFraction) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::cases

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/doctor/diagnosis.h"
-#include "suites/unit/harness/doctor/machines.h"
+#include "suites/unit/harness/machine/machines.h"
 
-namespace tutti::harness {
+namespace tutti::harness::doctor {
 namespace {
 
 using testing::ElementsAre;
@@ -180,4 +180,4 @@ TEST(CpuList, IsTheKernels) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::doctor

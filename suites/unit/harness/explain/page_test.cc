@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/explain/text.h"
 #include "harness/explain/words.h"
+#include "harness/text/text.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 namespace {
 
 using testing::ElementsAre;
@@ -212,4 +212,4 @@ TEST(Wrapped, BreaksBetweenWords) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

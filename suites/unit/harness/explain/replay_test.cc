@@ -7,7 +7,7 @@
 
 #include "harness/explain/real_run.h"
 
-namespace tutti::harness {
+namespace tutti::harness::explain {
 namespace {
 
 using testing::Each;
@@ -154,4 +154,4 @@ TEST(Barrier, LetsNobodyLeaveBeforeTheLastHasEntered) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::explain

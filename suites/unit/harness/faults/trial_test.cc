@@ -13,7 +13,7 @@
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"
 
-namespace tutti::harness {
+namespace tutti::harness::faults {
 namespace {
 
 using testing::HasSubstr;
@@ -235,4 +235,4 @@ TEST(Faults, ThatHaveNoMeaningSayWhy) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::faults

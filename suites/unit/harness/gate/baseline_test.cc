@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/report/csv.h"
-#include "harness/report/samples.h"
+#include "harness/record/csv.h"
+#include "harness/record/samples.h"
 #include "suites/unit/harness/gate/evidence.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 using ::testing::HasSubstr;
@@ -194,4 +194,4 @@ TEST(Baseline, ACsvNamesItsMachineByAFingerprint) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

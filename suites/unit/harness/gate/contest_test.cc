@@ -8,7 +8,7 @@
 #include "harness/gate/baseline.h"
 #include "suites/unit/harness/gate/evidence.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 using ::testing::ElementsAre;
@@ -381,4 +381,4 @@ TEST(GatePlan, CasesThatDifferInBytesShareALaunch) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

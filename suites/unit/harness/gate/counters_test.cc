@@ -7,7 +7,7 @@
 #include "impl/algorithms/algorithm.h"
 #include "suites/unit/harness/gate/evidence.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 using ::testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST(Counters, LessIsNoMistakeAndAnotherAlgorithmIsTold) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

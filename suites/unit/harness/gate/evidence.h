@@ -7,7 +7,7 @@
 
 #include "harness/gate/contest.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 
 inline Case all_reduce_of(std::int64_t bytes, const char* algorithm = "auto") {
   Case one;
@@ -50,4 +50,4 @@ inline Evidence evidence_around(double ratio, double spread, std::int64_t bytes 
   return evidence;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -12,7 +12,7 @@
 #include "impl/algorithms/algorithm.h"
 #include "suites/unit/harness/gate/evidence.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 using ::testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST(Footprint, OperationsOfEveryAlgorithmCostNothingBesides) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -6,7 +6,7 @@
 
 #include "suites/unit/harness/gate/evidence.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 using ::testing::EndsWith;
@@ -212,4 +212,4 @@ TEST(IsOpen, WhileMoreBlocksMayTell) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -9,7 +9,7 @@
 
 #include "suites/unit/harness/gate/evidence.h"
 
-namespace tutti::harness {
+namespace tutti::harness::gate {
 namespace {
 
 /// Launches differ by 1.5 %, one in fifty is half as slow again, the machine drifts as it likes, and finds its cores at
@@ -95,4 +95,4 @@ TEST(GateTrials, ThreePercentAreWithinTheFloor) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::gate

@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/launch/allowed_cores.h"
+#include "harness/machine/allowed_cores.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 using testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST(Binding, SaysWhyItCannotBe) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

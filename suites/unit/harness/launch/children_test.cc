@@ -7,7 +7,7 @@
 #include "harness/launch/finding.h"
 #include "harness/launch/spawn.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 TEST(MpirunLog, SignalIsFoundWithItsRank) {
@@ -82,4 +82,4 @@ TEST(Finding, ExitExplainsOnlyTheSameRank) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

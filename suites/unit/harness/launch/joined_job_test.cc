@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 using testing::AllOf;
@@ -64,4 +64,4 @@ TEST(JoinedJob, ArgumentsNeedBeNoText) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -22,7 +22,7 @@
 
 #include "harness/launch/processes.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -96,7 +96,7 @@ class Launching : public testing::TestWithParam<bool> {
   }
 
   Outcome run(const Job& todo) {
-    Result<Outcome> result = launch(todo, recorder_);
+    Result<Outcome> result = launch_job(todo, recorder_);
     EXPECT_TRUE(result.is_ok()) << result.status().message();
     expect_nothing_left();
     return result.is_ok() ? result.value() : Outcome();
@@ -269,7 +269,7 @@ TEST_P(Launching, GrandchildrenAreEndedToo) {
 TEST_P(Launching, MissingProgramIsAnError) {
   Job todo = job(2, {});
   (GetParam() ? todo.mpirun : todo.program) = "/nonexistent/program";
-  const Result<Outcome> result = launch(todo, recorder_);
+  const Result<Outcome> result = launch_job(todo, recorder_);
   ASSERT_FALSE(result.is_ok());
   EXPECT_EQ(result.status().code(), Code::unavailable);
   EXPECT_THAT(result.status().message(), HasSubstr("/nonexistent/program"));
@@ -323,7 +323,7 @@ TEST_P(Launching, ThreadsHaveOneProcessThatServesAllRanks) {
   if (GetParam()) {
     Job todo = job(4, {"exchange"});
     todo.ranks_as = RanksAs::threads;
-    EXPECT_EQ(launch(todo, recorder_).status().code(), Code::invalid_argument);
+    EXPECT_EQ(launch_job(todo, recorder_).status().code(), Code::invalid_argument);
     return;
   }
   Job todo = job(4, {"exit", "0"});
@@ -382,7 +382,7 @@ TEST_P(Launching, RanksDoNotOutliveTheLauncher) {
       const std::string directory = all.paths.empty() ? "none" : *all.paths.begin();
       if (::write(ends[1], directory.data(), directory.size()) > 0) ::raise(SIGKILL);
     };
-    [[maybe_unused]] const Result<Outcome> never = launch(job(3, {"sleep"}), recorder);
+    [[maybe_unused]] const Result<Outcome> never = launch_job(job(3, {"sleep"}), recorder);
     ::_exit(1);
   }
   ::close(ends[1]);
@@ -404,15 +404,15 @@ TEST(Launch, RefusesWhatCannotBe) {
   Job todo;
   todo.program = TUTTI_TEST_RANK;
   todo.ranks = 0;
-  EXPECT_EQ(launch(todo, recorder).status().code(), Code::invalid_argument);
+  EXPECT_EQ(launch_job(todo, recorder).status().code(), Code::invalid_argument);
   todo.ranks = 1;
   todo.domain_bytes = std::size_t{1} << 50;
-  const Status status = launch(todo, recorder).status();
+  const Status status = launch_job(todo, recorder).status();
   EXPECT_EQ(status.code(), Code::resource);
   EXPECT_THAT(status.message(), HasSubstr("1125899906842624"));
   todo.domain_bytes = 0;
   todo.log = "/nonexistent/log";
-  EXPECT_EQ(launch(todo, recorder).status().code(), Code::io);
+  EXPECT_EQ(launch_job(todo, recorder).status().code(), Code::io);
 }
 
 TEST(Launch, LogOfAFailedRankIsShown) {
@@ -420,11 +420,11 @@ TEST(Launch, LogOfAFailedRankIsShown) {
   Job todo;
   todo.program = "/bin/sh";
   todo.arguments = {"-c", "echo some last words; exit 6"};
-  const Result<Outcome> result = launch(todo, recorder);
+  const Result<Outcome> result = launch_job(todo, recorder);
   ASSERT_TRUE(result.is_ok());
   EXPECT_EQ(result.value().number, 6);
   EXPECT_EQ(result.value().log_tail, "some last words");
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

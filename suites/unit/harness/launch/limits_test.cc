@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "suites/unit/harness/doctor/machines.h"
+#include "suites/unit/harness/machine/machines.h"
 
-namespace tutti::harness {
+namespace tutti::harness::launch {
 namespace {
 
 using testing::HasSubstr;
@@ -85,4 +85,4 @@ TEST(Limits, AreAskedForAllOfTheDomain) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

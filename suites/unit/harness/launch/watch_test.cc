@@ -10,7 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+#include "harness/machine/clock.h"
+
+namespace tutti::harness::launch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -145,4 +147,4 @@ TEST(Board, NoTwoPartsOverlapAndAllAreInside) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::launch

@@ -7,7 +7,7 @@
 
 #include "suites/unit/harness/measure/board_memory.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 using testing::Key;
@@ -98,4 +98,4 @@ TEST(Barriers, OfNoSystemHaveOneFloorForAllAndStartEverything) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -11,10 +11,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/machine/clock.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 using testing::HasSubstr;
@@ -254,4 +255,4 @@ INSTANTIATE_TEST_SUITE_P(Placements, Block, testing::Bool(),
                          [](const auto& instance) { return instance.param ? "in_place" : "out_of_place"; });
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

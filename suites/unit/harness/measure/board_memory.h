@@ -10,7 +10,7 @@
 
 #include "harness/measure/host.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// Memory of a board as the launcher gives it: zeroed.
 class BoardMemory {
@@ -54,4 +54,4 @@ inline void on_hosts(const Board& board, int hosts, const std::function<void(Hos
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

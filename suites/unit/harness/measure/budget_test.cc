@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 using testing::HasSubstr;
@@ -42,4 +42,4 @@ TEST(Budget, ForeseesNothingFromACellThatKeptToItsShare) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

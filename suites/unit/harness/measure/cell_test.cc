@@ -13,7 +13,7 @@
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr int kCellRanks = 2;
@@ -246,4 +246,4 @@ TEST(Cell, ASlowVariantLeavesTimeToTheOthers) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "suites/unit/harness/doctor/machines.h"
+#include "suites/unit/harness/machine/machines.h"
 #include "suites/unit/harness/measure/board_memory.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 TEST(CellWatch, TellsOnHostZeroWhatHappenedMeanwhile) {
@@ -42,4 +42,4 @@ TEST(CellWatch, TellsOnHostZeroWhatHappenedMeanwhile) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "harness/measure/settling.h"
-#include "harness/measure/splitmix.h"
+#include "harness/statistics/splitmix.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr int kCells = 2000;
@@ -152,4 +152,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

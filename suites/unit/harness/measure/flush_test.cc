@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 TEST(Flush, LeavesWhatTheMemoryHolds) {
@@ -20,4 +20,4 @@ TEST(Flush, LeavesWhatTheMemoryHolds) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -9,9 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/machine/clock.h"
 #include "suites/unit/harness/measure/board_memory.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr int kHosts = 3;
@@ -214,4 +215,4 @@ TEST(Host, WhatItIsAboutToDoStandsOnTheBoardForEachOfItsRanks) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -12,7 +12,7 @@
 
 #include "suites/unit/harness/measure/plain_backend.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 /// Whether call `number` (from 0, over the life of the prepared case) does its work.
 using Works = std::function<bool(int number)>;
@@ -75,4 +75,4 @@ class LazyBackend final : public PlainBackend {
   std::shared_ptr<int> calls_ = std::make_shared<int>(0);
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

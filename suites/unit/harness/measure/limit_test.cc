@@ -7,11 +7,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/measure/session.h"
+#include "harness/machine/clock.h"
+#include "harness/session/session.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 using testing::ElementsAre;
@@ -224,4 +225,4 @@ TEST(WithLimit, AddsTheLimitOfACellThatHasOne) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

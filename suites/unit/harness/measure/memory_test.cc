@@ -5,7 +5,7 @@
 
 #include "harness/measure/limit.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 using testing::HasSubstr;
@@ -110,4 +110,4 @@ TEST(HeapBytes, OfALimitDoNotTakeTheRoomOfAnotherCell) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

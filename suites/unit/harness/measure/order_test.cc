@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 using testing::HasSubstr;
@@ -128,4 +128,4 @@ TEST(Order, GoesOnWhereRanksWaitForEachOther) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

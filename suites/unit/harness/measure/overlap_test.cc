@@ -8,11 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/machine/clock.h"
 #include "harness/measure/cell.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 TEST(Overlap, IsTheShareOfTheShorterOneThatCostNothing) {
@@ -223,4 +224,4 @@ TEST(Overlap, IsPartOfTheRowWhereItIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

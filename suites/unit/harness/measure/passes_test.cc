@@ -16,7 +16,7 @@
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/impl/prove/programs.h"
 
-namespace tutti::harness::passes {
+namespace tutti::harness::measure::passes {
 namespace {
 
 using testing::HasSubstr;
@@ -180,4 +180,4 @@ TEST(Passes, AreOneWhereAllRanksCanBeAdded) {
 }
 
 }  // namespace
-}  // namespace tutti::harness::passes
+}  // namespace tutti::harness::measure::passes

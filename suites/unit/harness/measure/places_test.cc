@@ -9,7 +9,7 @@
 
 #include "harness/verify/buffers.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr std::size_t kPlaceBytes = 64;
@@ -65,4 +65,4 @@ TEST(Places, MayBeTheLastBytesOfAnOutput) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

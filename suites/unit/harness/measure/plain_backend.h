@@ -7,7 +7,7 @@
 
 #include "harness/backends/system.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 
 class PlainBackend : public Backend {
  public:
@@ -21,4 +21,4 @@ class PlainBackend : public Backend {
   std::string name_;
 };
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

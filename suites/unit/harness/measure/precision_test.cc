@@ -13,7 +13,7 @@
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/plain_backend.h"
 
-namespace tutti::harness::precision {
+namespace tutti::harness::measure::precision {
 namespace {
 
 constexpr int kRanks = 5;
@@ -178,4 +178,4 @@ TEST(Precision, AWrongResultOnRandomValuesMakesTheRowWrongAndSaysWhy) {
 }
 
 }  // namespace
-}  // namespace tutti::harness::precision
+}  // namespace tutti::harness::measure::precision

@@ -10,11 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "harness/measure/block.h"
-#include "harness/measure/session.h"
+#include "harness/session/session.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 using testing::HasSubstr;
@@ -134,4 +134,4 @@ INSTANTIATE_TEST_SUITE_P(Placements, RotatingBlock, testing::Bool(),
                          [](const auto& instance) { return instance.param ? "in_place" : "out_of_place"; });
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 /// An interval that reaches so far to either side, and a sure one.
@@ -81,4 +81,4 @@ TEST(WarmUp, GoesOnWhileBatchesImprove) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

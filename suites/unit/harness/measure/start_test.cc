@@ -17,7 +17,7 @@
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr int kTwoHosts = 2;
@@ -210,4 +210,4 @@ TEST(Start, InLibraryTheBarrierOfTheSystemRunsBeforeEachCall) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

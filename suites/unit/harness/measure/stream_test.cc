@@ -8,7 +8,7 @@
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 constexpr int kStreamRanks = 2;
@@ -88,4 +88,4 @@ INSTANTIATE_TEST_SUITE_P(Placements, Stream, testing::Bool(),
                          [](const auto& instance) { return instance.param ? "in_place" : "out_of_place"; });
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

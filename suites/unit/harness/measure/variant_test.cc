@@ -10,7 +10,7 @@
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
-namespace tutti::harness {
+namespace tutti::harness::measure {
 namespace {
 
 using testing::ElementsAre;
@@ -103,4 +103,4 @@ TEST(Variant, HasOneStartInPlace) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::measure

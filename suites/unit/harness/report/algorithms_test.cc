@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 TEST(AlgorithmsTable, TheCommittedDocumentEndsWithWhatTheRegistryGenerates) {
@@ -18,4 +18,4 @@ TEST(AlgorithmsTable, TheCommittedDocumentEndsWithWhatTheRegistryGenerates) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST(LibrarySettings, WhatLaunchersSayOfTheirJobIsNone) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

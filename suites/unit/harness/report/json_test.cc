@@ -10,9 +10,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "suites/unit/harness/report/sample_rows.h"
+#include "harness/machine/clock.h"
+#include "harness/record/row_json.h"
+#include "suites/unit/harness/record/sample_rows.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -182,4 +184,4 @@ TEST_F(JsonFileTest, LeavesNothingBesideItWhenTheDiskIsFull) {
 TEST(UtcNow, IsIso8601) { EXPECT_THAT(utc_now(), testing::MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z")); }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "harness/report/csv_reader.h"
+#include "harness/record/csv_reader.h"
+#include "harness/record/row_json.h"
 #include "harness/report/json.h"
-#include "suites/unit/harness/report/sample_rows.h"
+#include "suites/unit/harness/record/sample_rows.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 std::string recorded(const std::string& name) {
@@ -43,4 +44,4 @@ TEST(Recorded, JsonOf7f2ec82HasTheSameRows) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

@@ -11,11 +11,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/machine/clock.h"
+#include "harness/machine/machine.h"
 #include "harness/report/json.h"
-#include "harness/report/machine.h"
-#include "suites/unit/harness/report/sample_rows.h"
+#include "suites/unit/harness/record/sample_rows.h"
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 std::filesystem::path project_root() { return TUTTI_SOURCE_DIR; }
@@ -119,4 +120,4 @@ TEST(ColumnsMarkdown, HasALinePerColumn) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -357,4 +357,4 @@ TEST(Table, FooterSaysWhatWasVerifiedAndWhatWasNot) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::report

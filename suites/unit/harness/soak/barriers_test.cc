@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 namespace {
 
 using testing::HasSubstr;
@@ -61,4 +61,4 @@ TEST_F(BarriersOfASoak, OfASplitAreOneForEachColour) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

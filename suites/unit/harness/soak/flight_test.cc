@@ -8,7 +8,7 @@
 #include "harness/backends/tutti/group.h"
 #include "impl/transports/local/domain.h"
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 namespace {
 
 using std::chrono::seconds;
@@ -104,4 +104,4 @@ TEST_F(FlightOfASoak, SaysWhatItIs) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 namespace {
 
 TEST(Mix, IsTheSameForTheSameSeedAndAnotherForAnother) {
@@ -145,4 +145,4 @@ TEST(Mix, BothEndsOfAnExchangeKnowTheCount) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::soak {
 namespace {
 
 using testing::HasSubstr;
@@ -79,4 +79,4 @@ TEST(Traces, HaveAFileInSharedMemoryOnceNobodyHasItOpen) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::soak

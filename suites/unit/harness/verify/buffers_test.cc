@@ -13,7 +13,7 @@
 
 #include "impl/types/bfloat16.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 GuardedBuffer make(GuardedBufferOptions options) {
@@ -107,4 +107,4 @@ TEST(Poison, IsANanInEveryFloatAndDiffersBetweenRefills) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

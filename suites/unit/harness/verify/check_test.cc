@@ -8,7 +8,7 @@
 #include "harness/verify/diagnose.h"
 #include "suites/unit/harness/verify/outputs.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(Barrier, IsBrokenByOneRankThatLeavesTooEarly) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -16,7 +16,7 @@
 #include "harness/verify/suspect.h"
 #include "suites/unit/harness/verify/outputs.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 using testing::HasSubstr;
@@ -328,4 +328,4 @@ TEST(Cause, ClaimsNoCauseForNoise) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 template <class T>
@@ -387,4 +387,4 @@ TEST(Inputs, ExistForEveryPairOnAnyNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -8,7 +8,7 @@
 
 #include "harness/verify/accumulation.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 /// Reduces literals with the oracle's arithmetic, in rank order.
@@ -153,4 +153,4 @@ TEST(Oracle, DoesNotMixUpBlocksOfAnAllToAll) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

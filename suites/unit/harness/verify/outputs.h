@@ -15,7 +15,7 @@
 
 #include "harness/verify/check.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 inline std::vector<std::byte> right_output(const Operation& operation, int rank) {
   const std::size_t block_bytes = static_cast<std::size_t>(operation.count) * size_of(operation.dtype);
@@ -149,4 +149,4 @@ inline std::string name_of(const Operation& operation) {
 /// Elements of few bits, and quotients of few, may be right by chance.
 inline bool is_coarse(const Operation& operation) { return size_of(operation.dtype) == 1; }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

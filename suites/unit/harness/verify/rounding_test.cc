@@ -14,7 +14,7 @@
 #include "harness/verify/accumulation.h"
 #include "suites/unit/harness/verify/typed_inputs.h"
 
-namespace tutti::harness::rounding {
+namespace tutti::harness::verify::rounding {
 namespace {
 
 using testing::HasSubstr;
@@ -204,4 +204,4 @@ TEST(Rounding, OfALongBlockAsManyElementsAreJudgedAsAskedForFromAllOfIt) {
 }
 
 }  // namespace
-}  // namespace tutti::harness::rounding
+}  // namespace tutti::harness::verify::rounding

@@ -15,7 +15,7 @@
 #include "harness/verify/oracle.h"
 #include "suites/unit/harness/verify/typed_inputs.h"
 
-namespace tutti::harness::special_values {
+namespace tutti::harness::verify::special_values {
 namespace {
 
 constexpr std::size_t kElements = 400;
@@ -232,4 +232,4 @@ TEST(SpecialValues, AnyNanIsRightOfASumAndOnlyTheSameBitsOfWhatIsMoved) {
 }
 
 }  // namespace
-}  // namespace tutti::harness::special_values
+}  // namespace tutti::harness::verify::special_values

@@ -8,7 +8,7 @@
 #include "harness/verify/inputs.h"
 #include "harness/verify/oracle.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 
 inline Operation all_reduce_of(Dtype dtype, Op op, int ranks, Count count, Values values) {
   return {.problem = {.collective = Collective::all_reduce, .ranks = ranks},
@@ -26,4 +26,4 @@ std::vector<T> input(const Operation& operation, int rank) {
   return values;
 }
 
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

@@ -11,7 +11,7 @@
 #include "harness/verify/buffers.h"
 #include "harness/verify/check.h"
 
-namespace tutti::harness {
+namespace tutti::harness::verify {
 namespace {
 
 using testing::HasSubstr;
@@ -133,4 +133,4 @@ TEST(VerifyV, TellsAMissingContributionOfABlockOfItsOwnLength) {
 }
 
 }  // namespace
-}  // namespace tutti::harness
+}  // namespace tutti::harness::verify

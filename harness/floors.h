@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The floors of the harness, from the ground up. A file includes its own folder and floors below; the floors' test
+// (suites/floors) reads these lines.
+//   floor 1: statistics, machine, text
+//   floor 2: cases
+//   floor 3: verify, record
+//   floor 4: backends, launch
+//   floor 5: measure
+//   floor 6: faults, soak, explain, gate
+//   floor 7: session
+//   floor 8: report, doctor
+//
+// Each folder is a namespace. A name is found without its folder where only one folder has it; a folder's own name goes
+// first. Every header of the harness includes this one, itself or through another.
+#pragma once
+
+namespace tutti::harness {
+
+namespace statistics {}
+namespace machine {}
+namespace text {}
+namespace cases {}
+namespace verify {}
+namespace record {}
+namespace backends {}
+namespace launch {}
+namespace measure {}
+namespace faults {}
+namespace soak {}
+namespace explain {}
+namespace gate {}
+namespace session {}
+namespace report {}
+namespace doctor {}
+using namespace statistics;
+using namespace machine;
+using namespace text;
+using namespace cases;
+using namespace verify;
+using namespace record;
+using namespace backends;
+using namespace launch;
+using namespace measure;
+using namespace faults;
+using namespace soak;
+using namespace explain;
+using namespace gate;
+using namespace session;
+using namespace report;
+using namespace doctor;
+
+}  // namespace tutti::harness

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows from a CSV that `run --csv` wrote, this version's or another's: columns are found by name, one that is not there
+// leaves its field as it is, and one that is not known is passed over.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/record.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::record {
+
+/// Errors: invalid_argument naming the line, the column and what is wrong about it; or that there is no column `case`.
+/// A last line that is not complete is one of them.
+[[nodiscard]] Result<std::vector<Row>> rows_from_csv(std::string_view text);
+
+/// What its first line names. Errors: invalid_argument, that the line is not complete.
+[[nodiscard]] Result<std::vector<std::string>> column_names_of_csv(std::string_view text);
+
+/// Errors: invalid_argument naming the path and the reason, or what rows_from_csv says.
+[[nodiscard]] Result<std::vector<Row>> read_csv(const std::string& path);
+
+}  // namespace tutti::harness::record

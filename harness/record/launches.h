@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several launches of one sweep: the launch is the unit of replication, because what differs from one start of the
+// ranks to the next (where memory lies, who shares a cache) stays as it is within one. A cell's time is the median of
+// its launches' medians; an interval is that of the launches, which needs at least six; a ratio is the median of the
+// ratios within each launch.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/record.h"
+#include "harness/statistics/statistics.h"
+
+namespace tutti::harness::record {
+
+/// What the cases of one cell have in common: the id without its second part, backend and algorithm.
+[[nodiscard]] std::string cell_of_case(std::string_view case_id);
+
+class Launches {
+ public:
+  /// `cells`: what cell_of_case says of each, in the order in which they are to be told.
+  explicit Launches(std::vector<std::string> cells) : order_(std::move(cells)) {}
+
+  /// The rows of one cell of one launch.
+  void add(std::span<const Row> rows);
+
+  /// One row per case, cell by cell, as far as there are rows.
+  [[nodiscard]] std::vector<std::vector<Row>> cells() const;
+  /// Of the times of two cases of one cell: the median over the launches that have both right.
+  [[nodiscard]] std::optional<double> ratio(const Row& ours, const Row& theirs) const;
+  /// How far the launches lie apart, how sure each is of itself, and how sure the ratios are: a line for each cell.
+  /// With a twin beside its backend (case.h) also in how many cells the interval of their ratio contains 1.
+  [[nodiscard]] std::string spread() const;
+
+ private:
+  [[nodiscard]] Summary ratios(const Row& ours, const Row& theirs) const;
+  [[nodiscard]] const std::vector<Row>& launches_of(const std::string& case_id) const;
+  [[nodiscard]] std::string spread_of_case(const std::vector<Row>& launches) const;
+  [[nodiscard]] Row joined(const std::vector<Row>& launches) const;
+
+  std::vector<std::string> order_;
+  std::map<std::string, std::vector<std::string>> cases_;  // by cell, in the order of their first row
+  std::map<std::string, std::vector<Row>> rows_;           // by case
+};
+
+}  // namespace tutti::harness::record

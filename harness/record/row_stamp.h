@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where and when a row was measured: what whoever writes the rows adds to those that the ranks tell.
+#pragma once
+
+#include <string>
+
+#include "harness/machine/machine.h"
+#include "harness/record/record.h"
+
+namespace tutti::harness::record {
+
+class RowStamp {
+ public:
+  explicit RowStamp(const Machine& machine) : fingerprint_(fingerprint_of(machine)), host_(machine.hostname) {}
+  /// Its machine, its host, and now.
+  void put_into(Row& row) const;
+
+ private:
+  std::string fingerprint_;
+  std::string host_;
+};
+
+}  // namespace tutti::harness::record

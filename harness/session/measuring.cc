@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/session/measuring.h"
+
+#include <algorithm>
+#include <array>
+
+#include "harness/cases/lists.h"
+#include "harness/machine/allowed_cores.h"
+#include "harness/machine/clock.h"
+#include "harness/measure/cell_watch.h"
+#include "harness/record/samples.h"
+#include "harness/text/json_reader.h"
+
+namespace tutti::harness::session {
+namespace {
+
+constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
+constexpr std::int64_t kTrialShare = 16;  ///< one part in so many of a cell's time is for the trial of its limit
+constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
+constexpr std::chrono::nanoseconds kMostLimitTime = std::chrono::minutes(1);  ///< as if the cell had no more
+/// Of a cell that ends when it has its --iterations, without a budget.
+constexpr std::chrono::nanoseconds kNoEnd = std::chrono::hours(24 * 365);
+
+/// The cores that a host may run on, as they are exchanged.
+struct BoundTo {
+  std::array<bool, 1024> cores{};
+
+  [[nodiscard]] static BoundTo here() {
+    BoundTo bound;
+    for (const int core : allowed_cores()) {
+      if (static_cast<std::size_t>(core) < bound.cores.size()) bound.cores[static_cast<std::size_t>(core)] = true;
+    }
+    return bound;
+  }
+  [[nodiscard]] std::vector<int> list() const {
+    std::vector<int> numbers;
+    for (std::size_t core = 0; core < cores.size(); ++core) {
+      if (cores[core]) numbers.push_back(static_cast<int>(core));
+    }
+    return numbers;
+  }
+};
+
+/// A backend is somebody else's: what it says of itself need be no JSON.
+nlohmann::json description_of(const Backend& backend) {
+  const std::string text = backend.describe();
+  nlohmann::json said = parse_json(text);
+  return said.is_object() ? said : nlohmann::json{{"text", shown(text)}};
+}
+
+}  // namespace
+
+Measuring::Measuring(const SessionSpec& spec, const Place& place)
+    : spec_(spec),
+      host_(place.host),
+      domain_(place.domain),
+      systems_(place.systems),
+      send_(place.send),
+      budget_(spec.end_ns) {
+  if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
+}
+
+Status Measuring::begin() {
+  if (spec_.sync == Synchronisation::library) {
+    Case like;
+    like.transport = domain_.transport();
+    like.ranks = spec_.ranks;
+    like.ranks_as = spec_.ranks_as;
+    TUTTI_RETURN_IF_ERROR(barriers_.open(host_, like, systems_.by_name(), systems_.memory()));
+  }
+  return report_facts();
+}
+
+Status Measuring::report_facts() {
+  TUTTI_ASSIGN_OR_RETURN(floors_ns_, barriers_.measure_floors(host_, spec_.sync));
+  TUTTI_ASSIGN_OR_RETURN(clock_, host_.agree(measure_clock()));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, host_.exchange(BoundTo::here()));
+  nlohmann::json facts{{"floors_ns", floors_ns_},          {"clock_tick_ns", clock_.tick_ns},
+                       {"clock_read_ns", clock_.read_ns},  {"in_time_ns", host_.in_time_ns()},
+                       {"bound", nlohmann::json::array()}, {"backends", nlohmann::json::object()}};
+  for (const BoundTo& host : bound) {
+    const std::vector<int> list = host.list();
+    facts["bound"].push_back(list);
+    for (const int core : list) append_new(cores_of_ranks_, core);
+  }
+  for (const auto& [name, backend] : systems_.by_name()) {
+    facts["backends"][name] = description_of(*backend);
+  }
+  return report("facts", facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Status Measuring::begin_cell(std::size_t index, double bytes, Status& refusal) {
+  if (spec_.end_ns == 0) return {};
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host_.agree(monotonic_ns()));
+  budget_.end(now_ns);
+  const Cell& cell = spec_.cells[index].front();
+  const bool is_first = index == 0 && spec_.launch == 1;  // a budget that the start has used up gives one cell
+  if (!is_first) refusal = budget_.may_begin(cell, bytes, now_ns);
+  if (refusal.is_ok()) budget_.begin(cell, bytes, time_ns(index), now_ns);
+  return {};
+}
+
+Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std::size_t index, bool has_limit) {
+  const std::int64_t most_ns = time_ns(index);
+  std::optional<Variant> limit;
+  if (limit_ && has_limit) {
+    TUTTI_ASSIGN_OR_RETURN(limit, limit_beside(variants.front(), index, std::min(most_ns, kMostLimitTime.count())));
+  }
+  const CellOptions options = cell_options(index, limit.has_value(), most_ns);
+  if (limit) variants.push_back(std::move(*limit));
+  CellWatch watch(host_, cores_of_ranks_);
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(host_, variants, options));
+  TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
+  for (Row& row : rows) row.disturbed = disturbed;
+  return rows;
+}
+
+std::int64_t Measuring::time_ns(std::size_t index) const {
+  if (spec_.end_ns == 0) return (spec_.iterations > 0 ? kNoEnd : kCellTime).count();
+  const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + spec_.cells_after;
+  return std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
+}
+
+Result<std::optional<Variant>> Measuring::limit_beside(const Variant& first, std::size_t index, std::int64_t most_ns) {
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(monotonic_ns()));
+  Variant::Request like = systems_.request_for(*limit_, first.instance());
+  like.number = first.number();  // it is no case of the job
+  like.seed += index;
+  return make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare);
+}
+
+/// That of its own kind of start; the limit has none, and no row to mark.
+double Measuring::floor_us_of(const Case& one) const {
+  const auto own = floors_ns_.find(one.backend);
+  const auto common = own == floors_ns_.end() ? floors_ns_.find(std::string(kAll)) : own;
+  return common == floors_ns_.end() ? 0 : common->second * 1e-3;
+}
+
+CellOptions Measuring::cell_options(std::size_t index, bool has_limit, std::int64_t most_ns) {
+  CellOptions options{.seed = spec_.seed + index,
+                      .most_time = std::chrono::nanoseconds(has_limit ? most_ns - most_ns / kTrialShare : most_ns),
+                      .floor_us_of = [this](const Case& one) { return floor_us_of(one); },
+                      .tick_us = clock_.tick_ns * 1e-3,
+                      .checking = spec_.checking,
+                      .cache = spec_.cache,
+                      .sync = spec_.sync,
+                      .barrier_of = [this](const Case& one) { return barriers_.find(one.backend); },
+                      .skew = spec_.skew,
+                      .overlap_calls = spec_.overlap_calls,
+                      .has_limit = has_limit,
+                      .iterations = spec_.iterations,
+                      .tells_ranks = spec_.tells_ranks};
+  if (spec_.tells_samples) {
+    options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
+      return report_samples(one, samples);
+    };
+  }
+  return options;
+}
+
+/// In parts, each of which a message can hold for any number of ranks.
+Status Measuring::report_samples(const Case& one, std::span<const Sample> samples) {
+  const std::string lines = samples_lines(case_id(one), spec_.launch, samples);
+  constexpr std::size_t kPart = std::size_t{1} << 20U;
+  for (std::size_t at = 0; at < lines.size(); at += kPart) {
+    TUTTI_RETURN_IF_ERROR(report("samples", std::string_view(lines).substr(at, kPart)));
+  }
+  return {};
+}
+
+}  // namespace tutti::harness::session

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session that measures does beside walking through its cells: it tells the facts that its numbers rest on,
+// shares out the time, puts the machine's limit beside the systems of each cell, and reports every sample.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/machine/clock.h"
+#include "harness/measure/barriers.h"
+#include "harness/measure/budget.h"
+#include "harness/measure/cell.h"
+#include "harness/measure/limit.h"
+#include "harness/session/session.h"
+#include "harness/session/systems.h"
+
+namespace tutti::harness::session {
+
+class Measuring {
+ public:
+  /// All of them outlive it.
+  struct Place {
+    Host& host;
+    Domain& domain;
+    Systems& systems;
+    const Send& send;
+  };
+  Measuring(const SessionSpec& spec, const Place& place);
+
+  /// Before the first cell: opens what samples start with, and reports the facts. All hosts call it, as all that
+  /// follows. Errors: those of the host, of the systems and of `send`.
+  Status begin();
+  /// That samples of this backend can start. Errors: unavailable with the reason.
+  [[nodiscard]] Status has_start(const std::string& backend) const { return barriers_.has_start(backend); }
+  /// Before the memory of cell `index`, whose buffers are so many bytes, is touched. `refusal`: that it cannot be begun
+  /// in what is left of the budget. Errors: those of the host.
+  Status begin_cell(std::size_t index, double bytes, Status& refusal);
+  /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. `has_limit`: there is
+  /// memory for its limit. Errors: as begin.
+  [[nodiscard]] Result<std::vector<Row>> measure(std::vector<Variant>& variants, std::size_t index, bool has_limit);
+
+ private:
+  Status report(std::string_view type, std::string_view text) {
+    return host_.index() == 0 ? send_(type, text) : Status();
+  }
+  Status report_facts();
+  Status report_samples(const Case& one, std::span<const Sample> samples);
+  /// For cell `index`: what is left of the budget, in equal parts.
+  [[nodiscard]] std::int64_t time_ns(std::size_t index) const;
+  /// Of the cell whose first variant is given, chosen in its share of the cell's time; nullopt where there is none.
+  [[nodiscard]] Result<std::optional<Variant>> limit_beside(const Variant& first, std::size_t index,
+                                                            std::int64_t most_ns);
+  [[nodiscard]] double floor_us_of(const Case& one) const;
+  [[nodiscard]] CellOptions cell_options(std::size_t index, bool has_limit, std::int64_t most_ns);
+
+  const SessionSpec& spec_;
+  Host& host_;
+  Domain& domain_;
+  Systems& systems_;
+  const Send& send_;
+  Barriers barriers_;
+  std::optional<LimitBackend> limit_;
+  std::vector<int> cores_of_ranks_;          ///< of all hosts together
+  std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
+  ClockFacts clock_;
+  Budget budget_;
+};
+
+}  // namespace tutti::harness::session

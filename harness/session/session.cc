@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/session/session.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "harness/backends/reference.h"
+#include "harness/backends/tutti/group.h"
+#include "harness/launch/binding.h"
+#include "harness/measure/host.h"
+#include "harness/measure/order.h"
+#include "harness/session/walk.h"
+#include "harness/soak/soak.h"
+#include "impl/communicator/diagnosis.h"
+#include "impl/transports/local/domain.h"
+#include "impl/transports/shm/domain.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace tutti::harness::session {
+namespace {
+
+int hosts_of(const SessionSpec& spec) { return spec.ranks_as == RanksAs::tasks ? 1 : spec.ranks; }
+
+Status soak(const SessionSpec& spec, const SessionWalk::Place& place) {
+  Host& host = place.host;
+  const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
+    TUTTI_ASSIGN_OR_RETURN(auto world,
+                           Communicator::create(place.domain, rank, communicator_options(spec, host, place.cores)));
+    return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
+  };
+  const auto tell = [&](const SoakProgress& progress) { return place.send("soaked", to_json(progress)); };
+  const SoakSpec mix{.operations = spec.operations,
+                     .seed = spec.seed,
+                     .ranks = spec.ranks,
+                     .ranks_as = spec.ranks_as,
+                     .timeout = spec.timeout};
+  SoakResult result;
+  if (spec.references.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.host = host, .world = own_world, .on_progress = tell}));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
+    TUTTI_ASSIGN_OR_RETURN(const auto reference,
+                           ReferenceBackend::create(spec.references.front(), spec.backend_directories));
+    host.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index()));
+    host.settle();
+    const auto world = [&](int) {
+      return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
+    };
+    TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.host = host, .world = world, .on_progress = tell}));
+    TUTTI_RETURN_IF_ERROR(reference->close());
+  }
+  return host.index() == 0 ? place.send("soak", to_json(result)) : Status();
+}
+
+HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
+  HostOptions options{
+      .host = host, .hosts = hosts_of(spec), .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
+  if (spec.ranks_as == RanksAs::tasks) {
+    options.ranks.resize(static_cast<std::size_t>(spec.ranks));
+    std::iota(options.ranks.begin(), options.ranks.end(), 0);
+  }
+  options.yields = is_crowded;
+  options.naps = spec.mode == SessionSpec::Mode::check;
+  if (spec.ranks_as != RanksAs::processes) options.grace = {};
+  return options;
+}
+
+/// What the hosts of a session share.
+struct SharedPlace {
+  const SessionSpec& spec;
+  const SessionPlace& place;
+  const std::vector<std::vector<int>>& masks;  ///< by host
+  Domain& domain;
+  int cores;  ///< see cores_together
+};
+
+/// A check has new buffers for every case: malloc keeps the memory of the last ones instead of having the kernel clear
+/// pages for each. `check all` on 5 and 16 ranks, before and after in turn: 0.86 of the time as threads, 0.97 as
+/// processes; as tasks 0.98, for half as much memory again, so not there. Nothing is measured in a check.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kLargestFromHeap = 32 << 20;  // the most that glibc allows
+  mallopt(M_MMAP_THRESHOLD, kLargestFromHeap);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_TOP_PAD, kLargestFromHeap);
+#endif
+}
+
+Status run_host(const SharedPlace& shared, int index) {
+  const SessionSpec& spec = shared.spec;
+  const SessionPlace& place = shared.place;
+  const Status bound = bind_this_thread(shared.masks[static_cast<std::size_t>(index)]);
+  if (!bound.is_ok() && spec.bind) {  // where nobody asked for it, the thread stays where it may run
+    place.board.abort_flag().store(1, std::memory_order_release);
+    return bound;
+  }
+  std::optional<Order> order;
+  if (spec.order_seed && spec.ranks_as == RanksAs::tasks) order.emplace(*spec.order_seed, spec.ranks);
+  HostOptions options = host_options(spec, index, is_crowded(shared.masks));
+  options.order = order ? &*order : nullptr;
+  Host host(place.board, options);
+  const SessionWalk::Place here{.host = host, .domain = shared.domain, .send = place.send, .cores = shared.cores};
+  Status status = spec.mode == SessionSpec::Mode::soak ? soak(spec, here) : SessionWalk(spec, here).run();
+  if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);
+  return status;
+}
+
+/// One host on each of so many threads; the error that explains most.
+Status run_on_threads(const SharedPlace& shared, int hosts) {
+  std::mutex mutex;
+  Status first;
+  std::vector<std::thread> threads;
+  for (int index = 0; index < hosts; ++index) {
+    threads.emplace_back([&, index] {
+      const Status status = run_host(shared, index);
+      const std::lock_guard lock(mutex);
+      const bool explains_more = first.is_ok() || first.code() == Code::aborted;
+      if (!status.is_ok() && explains_more) first = status;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return first;
+}
+
+}  // namespace
+
+std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd) {
+  if (domain_fd < 0 || spec.ranks_as != RanksAs::processes) return {};
+  const auto domain = shm::open_domain(domain_shape(spec), domain_fd);
+  if (!domain.is_ok()) return {};
+  return standings_of(*domain.value());
+}
+
+std::vector<std::string> standings_of(const Domain& domain) {
+  const std::vector<Progress> all = progress_of(domain);
+  if (std::ranges::none_of(all, &Progress::waits)) return {};  // it is not ours that hangs
+  std::vector<std::string> standings;
+  for (const Progress& one : all) standings.push_back("its communicator " + one.text);
+  return standings;
+}
+
+Status run_session(const SessionSpec& spec, const SessionPlace& place) {
+  if (spec.mode == SessionSpec::Mode::check && spec.ranks_as != RanksAs::tasks) keep_freed_memory();
+  TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(spec.bind, hosts_of(spec), places_here()));
+  const int together = cores_together(spec.ranks_as);  // before threads are pinned
+  const DomainShape shape = domain_shape(spec);
+  const bool is_process = spec.ranks_as == RanksAs::processes;
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain,
+                         is_process ? shm::open_domain(shape, place.domain_fd) : local::open_domain(shape));
+  const SharedPlace shared{.spec = spec, .place = place, .masks = masks, .domain = *domain, .cores = together};
+  if (spec.ranks_as == RanksAs::threads) return run_on_threads(shared, spec.ranks);
+  return run_host(shared, is_process ? place.rank : 0);
+}
+
+}  // namespace tutti::harness::session

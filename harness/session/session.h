@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session: what one job's ranks do from start to end. The launcher writes the specification, every rank reads the
+// same one; each host then walks the same cells in the same order, and host 0 reports.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/launch/board.h"
+#include "harness/session/spec.h"
+#include "impl/transports/domain.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::session {
+
+/// Messages to the launcher, by type:
+///   begin  index of the cell that host 0 begins, in decimal
+///   cell   its rows, one JSON object per line
+///   samples  before it, where they are asked for: lines of samples, in parts (harness/record/samples.h)
+///   facts  JSON object: floors_ns (object: of a sample in which nothing is done, by backend where samples start after
+///          its own barrier, else `all`), clock_tick_ns, clock_read_ns, bound (the cores that each host may run on),
+///          and what each backend says of itself; of a check whose order is drawn: order, with steps and trace
+///          (harness/measure/order.h)
+///   soak   what a soak found (harness/soak/soak.h)
+///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault
+using Send = std::function<Status(std::string_view type, std::string_view text)>;
+
+/// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands.
+[[nodiscard]] std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd);
+/// The same of a domain that is open; empty where no rank has told of a wait.
+[[nodiscard]] std::vector<std::string> standings_of(const Domain& domain);
+
+struct SessionPlace {
+  Board board;
+  int rank = 0;        ///< processes: whose process this is
+  int domain_fd = -1;  ///< processes: the memory of the domain
+  Send send;           ///< called from host 0's thread only
+};
+/// Runs the session on the ranks of this process; with threads and tasks these are all ranks.
+[[nodiscard]] Status run_session(const SessionSpec& spec, const SessionPlace& place);
+
+}  // namespace tutti::harness::session

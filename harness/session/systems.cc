@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/session/systems.h"
+
+#include <algorithm>
+#include <unistd.h>
+
+#include "harness/measure/order.h"
+#include "impl/transports/local/domain.h"
+
+namespace tutti::harness::session {
+namespace {
+
+std::int64_t last_level_cache_bytes() {
+  const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return l3 > 0 ? l3 : std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE));
+}
+
+}  // namespace
+
+CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores) {
+  CommunicatorOptions options;
+  // A host of several ranks has the others to turn to: what one of them waits for does not come while it spins.
+  const bool has_company = host.ranks().size() > 1 || host.order() != nullptr;
+  options.waiting = host.yields() || has_company ? Waiting::yield : Waiting::spin;
+  options.cores = cores;
+  options.timeout = host.timeout();
+  options.cache_bytes = last_level_cache_bytes();
+  options.prove_plans |= spec.mode == SessionSpec::Mode::check || spec.mode == SessionSpec::Mode::faults;
+  options.pace = host.order();
+  return options;
+}
+
+Status Systems::open(const CommunicatorOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(domain_, host_.ranks(), options));
+  by_name_[own_->name()] = own_.get();
+  if (spec_.slow_down) by_name_[own_->name()] = &slowed_.emplace(*own_, *spec_.slow_down);
+  for (std::size_t i = 0; i < spec_.references.size(); ++i) {
+    TUTTI_ASSIGN_OR_RETURN(auto reference, reference_of(i));
+    by_name_[spec_.references[i]] = reference.get();
+    references_.push_back(std::move(reference));
+  }
+  add_twins();
+  return {};
+}
+
+Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t index) {
+  const std::string& name = spec_.references[index];
+  if (spec_.ranks_as != RanksAs::processes) return ReferenceBackend::skipped(name);
+  host_.set_case(number_of_reference(spec_, index));
+  host_.announce(Activity::operation);  // the library's own code runs from here on
+  TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
+  TUTTI_RETURN_IF_ERROR(reference->open(host_.job_ranks(), host_.index()));
+  host_.settle();
+  return reference;
+}
+
+Status Systems::open_own_afresh(const CommunicatorOptions& options) {
+  own_ = nullptr;
+  TUTTI_ASSIGN_OR_RETURN(own_domain_, local::open_domain(domain_shape(spec_)));
+  TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(*own_domain_, host_.ranks(), options));
+  by_name_[own_->name()] = own_.get();
+  add_twins();
+  return {};
+}
+
+void Systems::add_twins() {
+  twins_.clear();
+  for (const std::string& name : spec_.twins) {
+    const std::string backend(backend_of(name));
+    Backend& first = backend == own_->name() ? *own_ : named(backend);  // never slowed
+    by_name_[name] = twins_.emplace_back(std::make_unique<TwinBackend>(first, name)).get();
+  }
+}
+
+Status Systems::close() {
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    host_.set_case(number_of_reference(spec_, i));
+    host_.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(references_[i]->close());
+    host_.settle();
+  }
+  return {};
+}
+
+MemorySource Systems::memory() {
+  return [this](const Case& which, std::size_t index) { return own_->allocator(which, index); };
+}
+
+Variant::Request Systems::request_for(Backend& backend, const Case& one) {
+  const Rotation rotation = rotation_of(one, spec_.cache);
+  return {.backend = backend,
+          .memory = memory(),
+          .instance = one,
+          .seed = spec_.seed,
+          .values = spec_.values,
+          .misaligns = spec_.mode == SessionSpec::Mode::check,
+          .is_asynchronous = spec_.overlap_calls > 0,
+          .rotation = rotation,
+          .filler = filler(rotation)};
+}
+
+std::span<const std::byte> Systems::filler(const Rotation& rotation) {
+  const auto bytes = static_cast<std::size_t>(rotation.filler_bytes);
+  if (filler_.size() < bytes) filler_.assign(bytes, std::byte{1});
+  return filler_;
+}
+
+}  // namespace tutti::harness::session

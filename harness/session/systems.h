@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The systems under test as one host of a session has them open, by name: the own collectives, the job's references,
+// and their twins.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/backends/reference.h"
+#include "harness/backends/slowed.h"
+#include "harness/backends/tutti/backend.h"
+#include "harness/backends/twin.h"
+#include "harness/measure/host.h"
+#include "harness/measure/variant.h"
+#include "harness/session/session.h"
+#include "impl/communicator/communicator.h"
+#include "impl/transports/domain.h"
+
+namespace tutti::harness::session {
+
+/// How the own collectives run in a session; `cores`: see cores_together.
+[[nodiscard]] CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores);
+
+class Systems {
+ public:
+  /// All of them outlive the systems.
+  Systems(const SessionSpec& spec, Host& host, Domain& domain) : spec_(spec), host_(host), domain_(domain) {}
+  Systems(const Systems&) = delete;
+  Systems& operator=(const Systems&) = delete;
+
+  /// Opens them all. All hosts call it. Errors: those of the backends.
+  Status open(const CommunicatorOptions& options);
+  /// The own one again, with ranks and memory that nothing has used. Errors: those of the backend.
+  Status open_own_afresh(const CommunicatorOptions& options);
+  /// Ends the references. Errors: theirs.
+  Status close();
+
+  [[nodiscard]] const std::map<std::string, Backend*>& by_name() const { return by_name_; }
+  [[nodiscard]] Backend& named(const std::string& name) const { return *by_name_.at(name); }
+  /// As it is, even where --slow-down makes the one called by its name slower.
+  [[nodiscard]] OwnBackend& own() { return *own_; }
+
+  /// The same kind for all systems of a cell.
+  [[nodiscard]] MemorySource memory();
+  /// What the variants of a cell have in common, its limit's too: memory, data, and the sets of buffers that calls
+  /// rotate through. It refers to `backend` and `one`.
+  [[nodiscard]] Variant::Request request_for(Backend& backend, const Case& one);
+
+ private:
+  /// Opened, or skipped where ranks are no processes.
+  Result<std::unique_ptr<ReferenceBackend>> reference_of(std::size_t index);
+  void add_twins();
+  /// Memory of this host's own that is there, not a page of zeros in many places. The same for all cases of a cell.
+  std::span<const std::byte> filler(const Rotation& rotation);
+
+  const SessionSpec& spec_;
+  Host& host_;
+  Domain& domain_;
+  std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
+  std::unique_ptr<OwnBackend> own_;
+  std::optional<SlowedBackend> slowed_;
+  std::vector<std::unique_ptr<ReferenceBackend>> references_;
+  std::vector<std::unique_ptr<TwinBackend>> twins_;
+  std::map<std::string, Backend*> by_name_;
+  std::vector<std::byte> filler_;  ///< what rotating calls read
+};
+
+}  // namespace tutti::harness::session

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/session/walk.h"
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/faults/trial.h"
+#include "harness/measure/check.h"
+#include "harness/measure/limit.h"
+#include "harness/measure/memory.h"
+#include "harness/measure/order.h"
+#include "harness/measure/refusal.h"
+#include "harness/record/row_json.h"
+
+namespace tutti::harness::session {
+
+SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
+    : spec_(spec),
+      host_(place.host),
+      send_(place.send),
+      options_(communicator_options(spec, place.host, place.cores)),
+      systems_(spec, place.host, place.domain) {
+  if (spec.mode != SessionSpec::Mode::measure) return;
+  measuring_.emplace(
+      spec, Measuring::Place{.host = place.host, .domain = place.domain, .systems = systems_, .send = place.send});
+}
+
+Status SessionWalk::run() {
+  TUTTI_RETURN_IF_ERROR(open());
+  for (std::size_t i = 0; i < spec_.cells.size(); ++i) {
+    host_.set_case(first_number_of(spec_, i));
+    TUTTI_RETURN_IF_ERROR(report("begin", std::to_string(i)));
+    TUTTI_RETURN_IF_ERROR(run_cell(i));
+  }
+  TUTTI_RETURN_IF_ERROR(systems_.close());
+  return host_.order() == nullptr ? Status() : report_order(*host_.order());
+}
+
+Status SessionWalk::open() {
+  if (spec_.mode != SessionSpec::Mode::faults) {
+    TUTTI_RETURN_IF_ERROR(systems_.open(options_));
+    return measuring_ ? measuring_->begin() : Status();
+  }
+  const auto breaker = std::make_shared<PlanBreaker>();
+  CommunicatorOptions breakable = options_;
+  breakable.after_bind = PlanBreaker::hook(breaker);
+  TUTTI_RETURN_IF_ERROR(systems_.open(breakable));
+  injector_ = std::make_unique<Injector>(systems_.own(), host_.ranks(), breaker);
+  return {};
+}
+
+Status SessionWalk::run_cell(std::size_t index) {
+  if (spec_.mode == SessionSpec::Mode::faults) return try_faults(spec_.cells[index].front());
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Row> rows, rows_of(index));
+  std::string text;
+  for (const Row& row : rows) text += row_to_json(row) + "\n";
+  return report("cell", text);
+}
+
+Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
+  // Where the order is drawn every case has ranks of its own, as if it ran alone: its id and the seed bring it back.
+  if (host_.order() != nullptr) TUTTI_RETURN_IF_ERROR(systems_.open_own_afresh(options_));
+  Prospect prospect;
+  TUTTI_RETURN_IF_ERROR(foresee(index, prospect));
+  std::vector<Row> refused;
+  std::vector<Variant> variants;
+  std::uint32_t number = first_number_of(spec_, index);
+  for (Case one : spec_.cells[index]) {
+    host_.set_case(number);
+    one.algorithm = systems_.named(one.backend).algorithm_of(one);
+    Result<Variant> variant = prospect.refusal.is_ok() ? make_ready(one, number) : Result<Variant>(prospect.refusal);
+    ++number;
+    TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host_, Refusal::of(variant.status())));
+    if (refusal.code == Code::ok) {
+      variants.push_back(std::move(variant).value());
+    } else {
+      refused.push_back(refused_row(one, refusal));
+    }
+  }
+  std::vector<Row> rows;
+  if (!variants.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(rows,
+                           measuring_ ? measuring_->measure(variants, index, prospect.has_limit) : check(variants));
+  }
+  rows.insert(rows.end(), refused.begin(), refused.end());
+  return rows;
+}
+
+Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
+  const std::vector<Case>& cell = spec_.cells[index];
+  const MemoryNeed need = memory_need(cell, spec_.cache);
+  const MemoryNeed with_its_limit = spec_.has_limit ? memory_need(with_limit(cell), spec_.cache) : need;
+  if (with_its_limit.sum() >= kLeastNeedChecked) {
+    MemoryRoom room;
+    if (spec_.ranks_as == RanksAs::processes) room.heap_bytes = spec_.heap_bytes;
+    TUTTI_RETURN_IF_ERROR(host_.exchange(char{}).status());  // all have given back what the cell before had
+    TUTTI_ASSIGN_OR_RETURN(room.left, host_.agree(memory_left()));
+    prospect.has_limit = fits_memory(with_its_limit, room).is_ok();
+    prospect.refusal = fits_memory(need, room);
+  }
+  if (measuring_ && prospect.refusal.is_ok()) {
+    TUTTI_RETURN_IF_ERROR(measuring_->begin_cell(index, need.own + need.shared, prospect.refusal));
+  }
+  return {};
+}
+
+Result<Variant> SessionWalk::make_ready(const Case& one, std::uint32_t number) {
+  Backend& backend = systems_.named(one.backend);
+  TUTTI_RETURN_IF_ERROR(backend.supports(one));
+  if (measuring_) TUTTI_RETURN_IF_ERROR(measuring_->has_start(one.backend));
+  Variant::Request request = systems_.request_for(backend, one);
+  request.number = number;
+  return Variant::create(host_, request);
+}
+
+Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {
+  std::vector<Row> rows;
+  for (Variant& variant : variants) {
+    TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host_, variant));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Status SessionWalk::try_faults(const Case& one) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> faults, parse_faults(spec_.faults));
+  Sight sight;
+  if (!spec_.blind.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(sight, sight_without(spec_.blind));
+  }
+  const TrialPlace place{.host = host_, .own = systems_.own(), .injector = *injector_, .sight = sight};
+  for (const Fault fault : faults) {
+    TUTTI_ASSIGN_OR_RETURN(const TrialResult result, try_fault(place, one, fault, spec_.seed));
+    TUTTI_RETURN_IF_ERROR(report("fault", to_json(result)));
+  }
+  return {};
+}
+
+Status SessionWalk::report_order(const Order& order) {
+  return report("facts", nlohmann::json{{"order", {{"steps", order.steps()}, {"trace", order.trace()}}}}.dump());
+}
+
+}  // namespace tutti::harness::session

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// One host's walk through the cells of a session that measures, checks, or puts the verifier on trial.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "harness/faults/injector.h"
+#include "harness/session/measuring.h"
+#include "harness/session/session.h"
+#include "harness/session/systems.h"
+
+namespace tutti::harness::session {
+
+class SessionWalk {
+ public:
+  /// What the walk works with, all of which outlives it; `cores`: see cores_together.
+  struct Place {
+    Host& host;
+    Domain& domain;
+    const Send& send;
+    int cores;
+  };
+  SessionWalk(const SessionSpec& spec, const Place& place);
+
+  /// From opening the systems to closing them. All hosts call it. Errors: those after which the job is over.
+  Status run();
+
+ private:
+  Status report(std::string_view type, std::string_view text) {
+    return host_.index() == 0 ? send_(type, text) : Status();
+  }
+  Status open();
+  /// Reports the rows of a cell, or what became of its faults.
+  Status run_cell(std::size_t index);
+  /// A case that some host cannot run is a row with the reason, on no host run, and the walk goes on.
+  Result<std::vector<Row>> rows_of(std::size_t index);
+  /// What a cell needs, against what is there: the same on all hosts. Cells that need little are not held against it.
+  struct Prospect {
+    Status refusal = {};    ///< why no case of the cell can be begun
+    bool has_limit = true;  ///< there is memory for the cell's limit too
+  };
+  Status foresee(std::size_t index, Prospect& prospect);
+  Result<Variant> make_ready(const Case& one, std::uint32_t number);
+  Result<std::vector<Row>> check(std::vector<Variant>& variants);
+  Status try_faults(const Case& one);
+  Status report_order(const Order& order);
+
+  const SessionSpec& spec_;
+  Host& host_;
+  const Send& send_;
+  CommunicatorOptions options_;
+  Systems systems_;
+  std::unique_ptr<Injector> injector_;  ///< of a session of faults
+  std::optional<Measuring> measuring_;  ///< of a session that measures
+};
+
+}  // namespace tutti::harness::session

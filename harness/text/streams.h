@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three descriptors that a program is started with. Everything that goes to stderr goes through here; what goes
+// wrong there changes nothing else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "harness/floors.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::text {
+
+/// At the start of a program: those of the descriptors 0 to 2 that are closed are opened on /dev/null, so that no other
+/// file becomes one of them. Writing to a stdout that was closed stays an error.
+/// A file that outgrows a limit becomes an error too, and no longer ends the program.
+void prepare_streams();
+
+/// Writes `text` to stderr. A full disk, or a reader that is gone, is nobody's mistake: nothing is thrown or returned,
+/// and no signal ends the program.
+void to_stderr(std::string_view text);
+
+/// The path that stands for stdout.
+inline constexpr std::string_view kStdoutPath = "-";
+/// Whether stdout can be written at all, as far as that is known without writing. Errors: invalid_argument.
+[[nodiscard]] Status check_stdout();
+
+/// The columns that text on `descriptor` may have: COLUMNS where it is a number, or those of the terminal. Empty: as
+/// many as it needs.
+[[nodiscard]] std::optional<std::size_t> columns_of(int descriptor);
+
+/// Where a command's text for people goes. The first failure is kept, and stops nothing.
+class Console {
+ public:
+  enum class Place : std::uint8_t { to_stdout, to_stderr, nowhere };
+  explicit Console(Place place = Place::to_stdout) : place_(place) {}
+  /// stdout, or stderr where results go to stdout.
+  static Console beside(bool has_results_on_stdout) {
+    return Console(has_results_on_stdout ? Place::to_stderr : Place::to_stdout);
+  }
+
+  void print(std::string_view text);
+  /// Of stdout alone.
+  [[nodiscard]] const Status& failure() const { return failure_; }
+  [[nodiscard]] std::optional<std::size_t> columns() const;
+  [[nodiscard]] bool is_silent() const { return place_ == Place::nowhere; }
+
+ private:
+  Place place_;
+  Status failure_;
+};
+
+}  // namespace tutti::harness::text

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/record/samples.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+#include "suites/unit/harness/record/sample_rows.h"
+
+namespace tutti::harness::record {
+namespace {
+
+const std::vector<Sample> kThree{
+    {.global_us = 1.5,
+     .last_arrival_us = 1.25,
+     .skew_us = 0.25,
+     .arrived_last = 1,
+     .rank_us = {1.5, 1.125},
+     .late_us = 0.125},
+    {.global_us = 2000, .last_arrival_us = 2000, .finished_last = 1, .rank_us = {3, 2000}, .is_valid = false},
+    {.global_us = 1234567.891, .rank_us = {1, 2}, .block = 7, .is_of_state = false}};
+
+TEST(Samples, OneLineEachWithWhatEveryRankTook) {
+  EXPECT_EQ(samples_lines("a/b", 3, kThree),
+            "a/b,3,0,1,1.5,1.25,0.25,1,0,1.5 1.125,0.125,0,\n"
+            "a/b,3,1,0,2000,2000,0,0,1,3 2000,,0,late\n"
+            "a/b,3,2,0,1234567.89,0,0,0,0,1 2,,7,state\n");
+  EXPECT_EQ(samples_lines("a,b", 1, std::span(kThree).first(1)).substr(0, 6), "\"a,b\",");
+}
+
+TEST(Samples, TheFileHasTheHeaderAtOnceAndThenTheLines) {
+  const std::string path = temporary_path(".samples.csv");
+  {
+    auto file = SamplesFile::open(path);
+    ASSERT_TRUE(file.is_ok()) << file.status().message();
+    ASSERT_TRUE(file.value().write(samples_lines("a/b", 3, kThree)).is_ok());
+    std::ifstream stream(path);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}),
+              samples_header() + "\n" + samples_lines("a/b", 3, kThree));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Samples, APathThatCannotBeWrittenIsTheUsersMistake) {
+  const auto file = SamplesFile::open("/nowhere/at/all");
+  EXPECT_EQ(file.status().code(), Code::invalid_argument);
+  EXPECT_NE(file.status().message().find("'/nowhere/at/all'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tutti::harness::record
