@@ -8,7 +8,7 @@
 #include "harness/launch/starter.h"
 #include "harness/text/file.h"
 #include "harness/text/streams.h"
-#include "impl/communicator/rendezvous.h"
+#include "impl/bootstrap/rendezvous.h"
 #include "impl/types/names.h"
 #include "src/help.h"
 #include "src/program.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "harness/doctor/condition.h"
-#include "impl/communicator/descriptor.h"
+#include "impl/bootstrap/descriptor.h"
 
 namespace tutti::harness::doctor {
 

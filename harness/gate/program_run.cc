@@ -15,7 +15,7 @@
 #include "harness/launch/spawn.h"
 #include "harness/record/csv_reader.h"
 #include "harness/text/file.h"
-#include "impl/communicator/descriptor.h"
+#include "impl/bootstrap/descriptor.h"
 
 namespace tutti::harness::gate {
 namespace {

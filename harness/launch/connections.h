@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/floors.h"
-#include "impl/communicator/control.h"
+#include "impl/bootstrap/control.h"
 
 namespace tutti::harness::launch {
 

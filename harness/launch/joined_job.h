@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that nobody of ours has started: the processes that mpirun, srun, torchrun or a script has started find each
-// other (impl/communicator/meeting.h), share one memory for board and domain, and watch each other. A process alone is
+// other (impl/bootstrap/meeting.h), share one memory for board and domain, and watch each other. A process alone is
 // such a job too.
 //
 // There is no launcher, so each process has a thread that sleeps on the connections and looks at the board now and
@@ -21,7 +21,7 @@
 #include "harness/launch/starter.h"
 #include "harness/launch/watch.h"
 #include "harness/machine/memory.h"
-#include "impl/communicator/meeting.h"
+#include "impl/bootstrap/meeting.h"
 #include "impl/transports/domain.h"
 
 namespace tutti::harness::launch {

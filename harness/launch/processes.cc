@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "impl/communicator/descriptor.h"
+#include "impl/bootstrap/descriptor.h"
 
 namespace tutti::harness::launch {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "harness/launch/board.h"
 #include "harness/launch/segment.h"
-#include "impl/communicator/control.h"
+#include "impl/bootstrap/control.h"
 
 namespace tutti::harness::launch {
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "impl/communicator/descriptor.h"
+#include "impl/bootstrap/descriptor.h"
 
 extern char** environ;
 

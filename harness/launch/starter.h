@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "harness/floors.h"
-#include "impl/communicator/descriptor.h"
+#include "impl/bootstrap/descriptor.h"
 
 namespace tutti::harness::launch {
 

@@ -6,7 +6,7 @@
 #include "harness/gate/counters.h"
 #include "harness/session/session.h"
 #include "harness/soak/soak.h"
-#include "impl/communicator/control.h"
+#include "impl/bootstrap/control.h"
 #include "suites/fuzz/targets.h"
 
 namespace tutti::fuzz {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/communicator/rendezvous.h"
+#include "impl/bootstrap/rendezvous.h"
 
 #include <array>
 #include <charconv>

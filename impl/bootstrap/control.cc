@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames on the wire: magic, bytes of the type, bytes of the text (three 32-bit words of this machine), type, text.
-#include "impl/communicator/control.h"
+#include "impl/bootstrap/control.h"
 
 #include <algorithm>
 #include <array>

@@ -13,9 +13,9 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "impl/communicator/control.h"
-#include "impl/communicator/descriptor.h"
-#include "impl/communicator/rendezvous.h"
+#include "impl/bootstrap/control.h"
+#include "impl/bootstrap/descriptor.h"
+#include "impl/bootstrap/rendezvous.h"
 
 namespace tutti {
 

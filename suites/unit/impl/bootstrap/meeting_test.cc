@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads stand for the processes that meet.
-#include "impl/communicator/meeting.h"
+#include "impl/bootstrap/meeting.h"
 
 #include <atomic>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/communicator/control.h"
+#include "impl/bootstrap/control.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames: `hello` "<process> <processes> <pid> <text>", answered once all have come by `welcome` with the memory and
 // "<pid> <bytes> <text>" of every process, or by `error`.
-#include "impl/communicator/meeting.h"
+#include "impl/bootstrap/meeting.h"
 
 #include <algorithm>
 #include <array>

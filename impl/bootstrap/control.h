@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/communicator/descriptor.h"
+#include "impl/bootstrap/descriptor.h"
 #include "impl/types/status.h"
 
 namespace tutti {
