@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounds of circulant algorithms with radix k, for any P. Skips s0 = P > s1 = ceil(s0/k) > ... > 1. In the round
-// from s to t = ceil(s/k), rank r holds the partial results of the s units from r on; to each of the peers r + jt,
-// j = 1, 2, ..., it sends those of the next t units, or of the few that are left, from r + jt on, and it adds what it
+// The rounds of circulant algorithms with radix k, for any P. Skips s0 = P > s1 = ceil(s0/k) > ... > 1. A round goes
+// from s to t = ceil(s/k). In it, rank r holds the partial results of the s units from r on. Its peers are r + jt, j =
+// 1, 2, ... To each it sends those of the next t units, or of the few that are left, from r + jt on. It adds what it
 // receives from r - jt to the units from r on. Afterwards it holds the t units from r on, in the end unit r alone. The
 // same rounds run backwards show every rank all units.
 //

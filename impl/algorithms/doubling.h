@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rounds of a prefix by doubling, for any number of members. At the beginning member m has its own value. In the
-// round of distance d = 1, 2, 4, ... it sends what it has to member m + d, and puts before it what member m - d sends,
-// so that it has the values of twice as many members, in their order. Where it both sends and receives, the two take
-// turns: slice j of the old value leaves before slice j of the new one takes its place.
+// round of distance d = 1, 2, 4, ... it sends what it has to member m + d. It puts before its own what member m - d
+// sends: then it has the values of twice as many members, in their order. Where it both sends and receives, the two
+// take turns: slice j of the old value leaves before slice j of the new one takes its place.
 //
 // Source: Hillis & Steele 1986, Data parallel algorithms, doi:10.1145/7902.7903.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The k-nomial tree, k = 4, in relative ranks v = (rank - root) mod P. With m the largest power of 4 that divides v
-// (any for the root), v's parent is v with that digit cleared, its children are v + j * 4^i for 4^i < m, j = 1..3, and
-// its subtree is [v, v + m).
+// The k-nomial tree, k = 4, in relative ranks v = (rank - root) mod P. Let m be the largest power of 4 that divides v,
+// and any for the root. The parent of v is v with that digit cleared. Its children are v + j * 4^i for 4^i < m,
+// j = 1..3, and its subtree is [v, v + m).
 //
 // P = 8:   0 - 1, 2, 3, 4        4 - 5, 6, 7
 #pragma once

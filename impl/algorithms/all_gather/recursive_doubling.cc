@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recursive doubling all_gather, along the edges of a hypercube: in round k a rank exchanges all that it has, 2^k
-// blocks, with the rank whose number differs in bit k. Where P is not a power of two, the first 2 E ranks (E is what P
-// has beyond one) form pairs: the odd one gives its block to the even one before the rounds and gets the others after
-// them. Pairs and single ranks are the corners; a subcube's blocks lie side by side.
+// blocks, with the rank whose number differs in bit k. Where P is not a power of two, the first 2 E ranks form pairs; E
+// is what P has beyond one. The odd rank of a pair gives its block to the even one before the rounds. It gets the
+// others' blocks after them. Pairs and single ranks are the corners; a subcube's blocks lie side by side.
 //
 // P = 3, corners {0, 1} and {2}:
 //   rank 0: step 0  OUT[0] <- IN[0]                rank 1: step 0  CH(0) <- IN[0]
@@ -69,9 +69,9 @@ Step step(const Problem& problem, int rank, int index) {
   return move({output(rank, subcube(ranks, other, round))}, {channel(peer)});
 }
 
-/// A round is send, transfer, receive; so is what a second rank gets. Pairs start two late, and work off one of it in
-/// each of the last two rounds if their partner there has none: if all pairs lie in the lower half of the corners, and
-/// again in the lower quarter.
+/// A round is send, transfer, receive; so is what a second rank gets. Pairs start two late. In each of the last two
+/// rounds they make up for one of it if their partner there is a single rank. The last round's partner is one if all
+/// pairs lie in the lower half of the corners; the round before it needs the lower quarter.
 int depth_of(int ranks) {
   const int alone = 1 + 3 * rounds(ranks);
   if (pairs(ranks) == 0) return alone;

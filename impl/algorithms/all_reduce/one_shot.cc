@@ -9,9 +9,8 @@
 //   step 2  WAIT {1,2,3} phase 1
 //   step 3  OUT[0] <- IN[0] op SCR[0]@1 op SCR[0]@2 op SCR[0]@3 (final)
 //
-// The own input comes from IN and not from the own scratch, in rank order all the same: the peers are taking the line
-// that the scratch lies in, and reading it just then costs a transfer (P = 2, 8 B, a round trip of 0.5 us: 365 -> 295
-// ns).
+// The own input comes from IN and not from the own scratch, in rank order all the same. The peers are taking the line
+// that the scratch lies in, and reading it just then costs a transfer.
 #include "impl/algorithms/algorithm.h"
 
 namespace tutti {

@@ -2,7 +2,7 @@
 // Recursive doubling all_reduce: in round i the 2^k members exchange their whole sums with the member whose number
 // differs in bit i, and add them in the order of ranks. Sending and receiving take turns: slice j of the old sum leaves
 // before slice j of the new one takes its place. Where P is no power of two, the first ranks form pairs that are one
-// member each: the even one gives its input to the odd one at the beginning and gets the result at the end.
+// member each. The even rank gives its input to the odd one at the beginning and gets the result at the end.
 //
 // P = 5: rank 0                     rank 1                                  rank 2
 //        step 0  CH(1) <- IN[0]     step 0  OUT[0] <- CH(0) op IN[0]        step 0  CH(1) <- IN[0], in turn
@@ -22,7 +22,7 @@ namespace {
 /// What a rank is among the 2^rounds that exchange.
 struct Role {
   int rounds;    ///< floor(log2 P)
-  int extra;     ///< ranks beyond 2^rounds: so many pairs at the beginning are one member each
+  int extra;     ///< ranks beyond 2^rounds: as many pairs at the beginning are one member each
   int member;    ///< number among those that exchange; -1: the rank gives its input to the next one and waits
   bool is_pair;  ///< has the input of the rank before it to add
 };

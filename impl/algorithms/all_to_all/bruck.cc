@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bruck's all_to_all: a block that has to go i ranks further, i in [1, P), travels by the bits of i: in the round of
-// bit b, from the lowest on, every rank sends all its blocks with that bit to rank r+b, and gets as many for the same
+// Bruck's all_to_all. A block that has to go i ranks further, i in [1, P), travels by the bits of i, from the lowest
+// on. In the round of bit b every rank sends all its blocks with that bit to rank r+b. It gets as many for the same
 // places from rank r-b. ceil(log2 P) rounds instead of P-1, every block moved up to as often: for small blocks. Blocks
-// live in scratch by their i, so that the exchange is in place there and the input stays as it is, and are put in the
-// order of the ranks that they came from at the end. Those with one bit set are runs of b units, the last of which P
+// live in scratch by their i, so that the exchange is in place there and the input stays as it is. At the end they are
+// put in the order of the ranks that they came from. Those with one bit set are runs of b units, the last of which P
 // may cut short: that one is a message of its own.
 //
 // P = 5, rank 0 (unit i-1 of scratch holds the block that goes i ranks):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear all_to_all: all sends and then all receives, every one of them in turn with the next: the first slices of every
-// block leave, the first slices of every block arrive, then the next ones. One slot per channel is enough for any
-// lengths, no pair waits for another's long block to pass as a whole, and in place slice k of every block has left
-// before slice k of any arrives.
+// Linear all_to_all: all sends and then all receives, every one of them in turn with the next. The first slices of
+// every block leave, the first slices of every block arrive, then the next ones. One slot per channel is enough for any
+// lengths. No pair waits for another's long block to pass as a whole. In place, slice k of every block has left before
+// slice k of any arrives.
 //
 // P = 3, rank 0:
 //   step 0  OUT[0] <- IN[0]    step 1  CH(1) <- IN[1], in turn    step 3  OUT[2] <- CH(2), in turn

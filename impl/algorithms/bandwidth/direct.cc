@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct bandwidth, in pairs of neighbouring ranks: the even one announces its messages one by one, the odd one reads
+// Direct bandwidth, in pairs of neighbouring ranks. The even one announces its messages one by one. The odd one reads
 // each as soon as it is announced, and acknowledges when it has all of them. The last of an odd number of ranks is
 // idle.
 //

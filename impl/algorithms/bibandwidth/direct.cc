@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct bibandwidth, in pairs of neighbouring ranks: each announces its whole window at once and reads the other's,
-// message by message. One announcement for each would not do: who waits for the second of them says thereby that the
-// first message may be overwritten. In place the inputs are staged in scratch, as private buffers are. The last of an
-// odd number of ranks is idle.
+// message by message. One announcement for each would not do: a wait for the second of them says that the first message
+// may be overwritten. In place the inputs are staged in scratch, as private buffers are. The last of an odd number of
+// ranks is idle.
 //
 // P = 3, a window of one message, rank 0:
 //   step 0  SIGNAL {1} phase 1, read IN[0]    step 3  SIGNAL {1} phase 2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chain broadcast: every rank stores what its predecessor sends and passes it on in the same MOVE, slice by slice, so
-// that a long buffer flows through all ranks at the speed of one link.
+// Chain broadcast: every rank stores what its predecessor sends and passes it on in the same MOVE, slice by slice. So a
+// long buffer flows through all ranks at the speed of one link.
 //
 // P = 4, root 0:   rank 0                           rank 1                           rank 3
 //                  step 0  OUT[0], CH(1) <- IN[0]   step 0  OUT[0], CH(2) <- CH(0)   step 0  OUT[0] <- CH(2)

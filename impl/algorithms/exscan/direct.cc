@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct exscan: rank t goes through unit t of everybody's input in rank order and stores each prefix to the output of
-// the rank after, so that all ranks share the work. It keeps the prefixes in scratch of its own, two in turn: in place
-// a rank's output is its input, so the next prefix is made of that before the one that belongs there is stored.
+// the rank after, so that all ranks share the work. It keeps the prefixes in scratch of its own, two in turn. In place
+// a rank's output is its input: so the next prefix is made before the one that belongs there is stored.
 //
 // P = 4, rank 0:
 //   step 0  SIGNAL {1,2,3} phase 1, read IN[t]    step 4  OUT[0]@3 <- SCR[0] op IN[0]@2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // k-nomial gather, k = 4: the tree of knomial.h in relative ranks. A rank sends its parent its own block and then, in
-// the order of ranks, the blocks of its subtree, each of them as it arrives from the child that is on its way: nothing
-// is stored in between. The root hears from 3 ceil(log4 P) ranks instead of P-1.
+// the order of ranks, the blocks of its subtree. It sends each of them on as it arrives from the child that is on its
+// way: nothing is stored in between. The root hears from 3 ceil(log4 P) ranks instead of P-1.
 //
 // P = 6, root 0:   rank 0                    rank 4                   rank 1
 //                  step 0  OUT[0] <- IN[0]   step 0  CH(0) <- IN[0]   step 0  CH(0) <- IN[0]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct message_rate: rank i of the lower half announces its messages one by one to rank i + P/2, which reads each as
-// soon as it is announced, and acknowledges when it has all of them. The last of an odd number of ranks is idle.
+// Direct message_rate: rank i of the lower half announces its messages one by one to rank i + P/2. That rank reads each
+// as soon as it is announced, and acknowledges when it has all of them. The last of an odd number of ranks is idle.
 //
 // P = 5, a window of one message:
 //        rank 0                                    rank 2

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // k-nomial reduce, k = 4: the tree of knomial.h in relative ranks. A rank adds what its children send to its own input
-// and sends the sum to its parent, three children to a MOVE, which are those of one level of the tree; a rank with
-// children on more levels keeps the sum in scratch in between, the root in its output. Sums are of neighbouring ranks
-// in their order.
+// and sends the sum to its parent. A MOVE hears three children, those of one level of the tree. A rank with children on
+// more levels keeps the sum in between: in scratch, and the root in its output. Sums are of neighbouring ranks in their
+// order.
 //
 // P = 8, root 0:
 //   rank 0  OUT[0] <- IN[0] op CH(1) op CH(2) op CH(3);  OUT[0] <- OUT[0] op CH(4)
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kFanIn = knomial::kRadix - 1;  ///< children that one MOVE hears
 
-/// From so many ranks on, one that is not the root has children on two levels: 16, which then has 17 to 19 and 20.
+/// The least number of ranks on which one that is not the root has children on two levels. It is rank 16, with 17 to 19
+/// and 20.
 constexpr int kNeedsScratch = 21;
 
 Shape shape(const Problem& problem) {

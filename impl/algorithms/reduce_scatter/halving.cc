@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Circulant reduce_scatter with radix 2, for any P in ceil(log2 P) rounds: the rounds of circulant.h, downwards. The
-// partial results of the blocks from the rank's own on live in scratch, so that the input stays as it is; where P is
-// odd, the one block that the first round neither sends nor receives is copied there.
+// partial results of the blocks from the rank's own on live in scratch, so that the input stays as it is. Where P is
+// odd, the first round neither sends nor receives one block: it is copied there.
 //
 // P = 5, rank 0 (skips 5, 3, 2, 1):
 //   step 0  SCR[2] <- IN[2]                  step 4  SCR[0] <- CH(3) op SCR[0]

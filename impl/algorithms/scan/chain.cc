@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chain scan: each rank puts what arrives before its own input, stores it and passes it on, slice by slice, so that
-// the last rank has its prefix about P slices after the beginning, at the speed of one link.
+// Chain scan: each rank puts what arrives before its own input, stores it and passes it on, slice by slice. So the last
+// rank has its prefix about P slices after the beginning, at the speed of one link.
 //
 // P = 4: rank 0                            rank 1                                     rank 3
 //        step 0  OUT[0], CH(1) <- IN[0]    step 0  OUT[0], CH(2) <- CH(0) op IN[0]    step 0  OUT[0] <- CH(2) op IN[0]

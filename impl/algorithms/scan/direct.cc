@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct scan: rank t goes through unit t of everybody's input in rank order and stores each prefix to the output of
-// the rank that it belongs to, so that all ranks share the work and every input is read once. It keeps the prefix in
-// scratch of its own.
+// Direct scan: rank t goes through unit t of everybody's input in rank order. It stores each prefix to the output of
+// the rank that it belongs to. So all ranks share the work and every input is read once. It keeps the prefix in scratch
+// of its own.
 //
 // P = 3, rank 0:
 //   step 0  SIGNAL {1,2} phase 1, read IN[t], write OUT[t]    step 3  OUT[0]@1, SCR[0] <- SCR[0] op IN[0]@1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // k-nomial scatter, k = 4: the tree of knomial.h in relative ranks, and gather/knomial backwards. A rank gets the
-// blocks of its subtree, the last rank's first, sends each on to the child that is on its way as it arrives, and keeps
-// the one that comes last: its own.
+// blocks of its subtree, the last rank's first. It sends each on, as it arrives, to the child that is on its way. It
+// keeps the one that comes last: its own.
 //
 // P = 6, root 0:   rank 0                    rank 4                    rank 1
 //                  step 0  CH(4) <- IN[5]    step 0  CH(5) <- CH(0)    step 0  OUT[0] <- CH(0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sendrecv over channels: send to the next rank and receive from the one before, slice by slice in turn, so that one
-// slot is enough and in place slice k leaves before slice k arrives.
+// sendrecv over channels: send to the next rank and receive from the one before, slice by slice in turn. So one slot is
+// enough, and in place slice k leaves before slice k arrives.
 //
 // P = 4, rank 0 (next 1, previous 3):
 //   step 0  CH(1) <- IN[0], in turn
