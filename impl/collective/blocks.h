@@ -53,9 +53,9 @@ struct Division {
 [[nodiscard]] Result<BlockTable> blocks_of(const Problem& problem, const Division& send, const Division& receive,
                                            std::size_t element_bytes);
 
-/// What a table must be, whoever made it: blocks as the rank has them, lengths as shared, no two blocks of the output
-/// in one place, and in place, where the buffers are one, nor of the input; in place all_to_all_v sends and receives
-/// the same blocks. Errors: invalid_argument naming the blocks.
+/// What every table must be. It has as many blocks as the rank, of the lengths that all ranks share. No two blocks of
+/// the output lie in one place. In place, where the buffers are one, no two of the input do either. In place,
+/// all_to_all_v sends and receives the same blocks. Errors: invalid_argument naming the blocks.
 [[nodiscard]] Status check_blocks(const Problem& problem, int rank, const BlockTable& table, bool is_in_place);
 
 /// Bytes from the first byte of a buffer to the last of its blocks; 0 where all are empty.

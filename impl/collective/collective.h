@@ -64,7 +64,7 @@ struct Pairing {
 inline constexpr int kMaxWindow = 1024;
 inline constexpr int kUsualWindow = 64;  ///< as in the OSU benchmarks
 
-/// A collective on so many ranks; `root` is 0 where there is no root. Integers only: no bytes, no dtype.
+/// A collective on `ranks` ranks; `root` is 0 where there is no root. Integers only: no bytes, no dtype.
 struct Problem {
   Collective collective;
   int ranks;
@@ -111,8 +111,8 @@ struct Origin {
 [[nodiscard]] inline Origin from_one(int rank, int block) { return {.first = rank, .last = rank, .block = block}; }
 [[nodiscard]] Origin origin_of(const Problem& problem, int rank, int block);
 
-/// In place, the smaller of `rank`'s input and output is a block of the larger: input block 0 lies so many blocks after
-/// output block 0. Negative: the output lies within the input. 0 where the rank has only one of the two.
+/// By how many blocks input block 0 lies after output block 0 in place, where the smaller of `rank`'s buffers is a
+/// block of the larger. Negative: the output lies within the input. 0 where the rank has only one of the two.
 [[nodiscard]] int in_place_block(const Problem& problem, int rank);
 /// Whether the buffers of `rank` lie as in place demands; where it has only one of the two, whether both are the same.
 [[nodiscard]] bool lies_in_place(const Problem& problem, int rank, const void* input, const void* output,
