@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A control connection between processes of one host, the launcher and a rank or the processes of a meeting: an
-// abstract Unix stream socket (a name without a file, so nothing can be left behind) that carries frames {type, text},
+// A control connection between processes of one host: the launcher and a rank, or the processes of a meeting. It is an
+// abstract Unix stream socket: a name without a file, so nothing can be left behind. It carries frames {type, text},
 // and descriptors beside them.
 //
 // Reserved types: `hello` (rank -> launcher: its rank), `welcome` (launcher -> rank, with the descriptors), `bye` (the

@@ -79,7 +79,7 @@ class Host {
     Status status = gather();
     if (status.is_ok()) status = welcome();
     if (status.is_ok()) return std::move(meeting_);
-    // Whoever has come learns the same; who has gone meanwhile need not.
+    // The processes that have come learn the same; those that have gone meanwhile need not.
     for (const Descriptor& link : meeting_.links) {
       if (link.is_open()) static_cast<void>(send_frame(link.get(), {"error", error_text(status)}).is_ok());
     }

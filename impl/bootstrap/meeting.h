@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the processes of a job on one host meet that nobody of ours has started: process 0 listens at the abstract
-// socket that rendezvous.h names, the others come and say who they are, and all get the same memory (a memfd, passed
-// over the socket: nothing has a name in a file system, so nothing can leak) and learn of each other. The connections
-// stay, so that whoever ends without a word is noticed.
+// Where the processes of a job on one host meet when tutti has not started them. Process 0 listens at the abstract
+// socket that rendezvous.h names; the others come and introduce themselves. All learn of each other and get the same
+// memory. It is a memfd, passed over the socket: nothing has a name in a file system, so nothing can leak. The
+// connections stay, so that a process that ends without a word is noticed.
 #pragma once
 
 #include <chrono>

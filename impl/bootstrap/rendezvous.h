@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes belong together, as whoever started them says in their environment (`env://`): torchrun and scripts
-// by RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT; mpirun by OMPI_COMM_WORLD_*, PMIX_* or PMI_*; srun by
-// SLURM_*. This is the only place in impl that reads the environment; where they then meet is in meeting.h.
+// Which processes belong together, as their starter says in their environment (`env://`). torchrun and scripts say it
+// by RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT. mpirun does by OMPI_COMM_WORLD_*, PMIX_* or PMI_*, and
+// srun by SLURM_*. This is the only place in impl that reads the environment; where they then meet is in meeting.h.
 //
 // What several of them say must agree; only srun is not asked where another one speaks, since it may have started that
 // one. What is said in part, or contradicts itself, is an error that names the variables: guessing here is how three
@@ -34,8 +34,8 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// The same of this process's environment.
 [[nodiscard]] Result<World> world_from_environment();
 
-/// For what every process of a job finds out by itself and the first tells: the others call this before they fail. mpirun
-/// ends all processes as soon as one has failed, and the first may not have spoken by then.
+/// For what every process of a job finds out by itself and the first tells: the others call this before they fail.
+/// mpirun ends all processes as soon as one has failed, and the first may not have spoken by then.
 void let_the_first_speak(const World& world);
 
 }  // namespace tutti

@@ -97,7 +97,7 @@ class Communicator;
 class GroupFormation;
 
 /// A posted operation. Copyable; valid as long as its communicator. Its buffers may be touched again when it is
-/// complete. Handles are tested and waited for in any order, each as often as one likes; doing so makes progress with
+/// complete. Handles are tested and waited for in any order, each as often as one likes. Doing so makes progress with
 /// all that this rank has posted, on this communicator and on all others of its world.
 class Work {
  public:
@@ -242,8 +242,8 @@ class Communicator {
   /// Block q of all inputs, reduced, to rank q's output[counts[q]]. In place: output is block r of input.
   Status reduce_scatter_v(const void* input, void* output, const Division& division, Dtype dtype, Reduction reduction,
                           Buffers buffers = Buffers::private_);
-  /// Block q of input, divided as `send` says, to block r of rank q's output, divided as rank q's `receive` says: both
-  /// counts are the same, else the receiver ends with `mismatch` naming the peer and both lengths. In place: input ==
+  /// Block q of input, divided as `send` says, to block r of rank q's output, divided as rank q's `receive` says. Both
+  /// counts are the same; else the receiver ends with `mismatch` naming the peer and both lengths. In place: input ==
   /// output, and send and receive are the same.
   Status all_to_all_v(const void* input, const Division& send, void* output, const Division& receive, Dtype dtype,
                       Buffers buffers = Buffers::private_);

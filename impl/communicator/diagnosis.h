@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the journals of a domain's ranks say when something has gone wrong: which call two ranks do not agree on and in
-// what, where each rank stands, and who has not called. Nothing is written, and any process may ask that maps the
-// domain.
+// What the journals of a domain's ranks say when something has gone wrong. They show which call two ranks do not agree
+// on and in what, where each rank stands, and which ranks have not called. Nothing is written, and any process may ask
+// that maps the domain.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace tutti {
 /// "operation 17 (barrier dissemination), step 2 of 3: waits for phase 1 of rank 2", "receive of 1 float (4 bytes) from
 /// rank 1 has no send". `note` is that of the pending operation, where it is known.
 [[nodiscard]] std::string standing_text(const Domain& domain, const Standing& standing, const CallNote* note);
-/// The first operation that two ranks have both started with different calls, as a sentence: who, which operation, and
-/// every field that differs. Nothing where they agree on all that their journals still hold.
+/// The first operation that two ranks have both started with different calls, as a sentence: which ranks, which
+/// operation, and every field that differs. Nothing where they agree on all that their journals still hold.
 [[nodiscard]] std::optional<std::string> disagreement(const Domain& domain, int rank, int other);
 
 /// Where a rank stands: `text` follows its name ("has completed operation 16 (barrier dissemination)").
@@ -32,7 +32,7 @@ struct Progress {
 };
 /// By rank.
 [[nodiscard]] std::vector<Progress> progress_of(const Domain& domain);
-/// A line for each rank, each after a line break: those furthest behind first, at most so many as can be read.
+/// A line for each rank, each after a line break: those furthest behind first, and no more lines than can be read.
 [[nodiscard]] std::string report_of(const Domain& domain);
 
 }  // namespace tutti

@@ -16,7 +16,7 @@
 namespace tutti {
 
 class Engine;
-/// The communicators of one rank: who waits for one makes progress on all.
+/// The communicators of one rank: a wait in one makes progress on all.
 using Company = std::vector<Engine*>;
 
 class Engine final : public Communicator {
@@ -144,14 +144,14 @@ class Engine final : public Communicator {
   void finish_chosen(const Operation& operation, StoreChoice& stores);
   [[nodiscard]] bool is_complete(std::uint64_t ticket) const { return ticket < first_ || pending(ticket).is_complete; }
   [[nodiscard]] bool is_complete(const Ticket& ticket) const;
-  /// is_complete, for who asks: then what was told of waiting for it no longer holds.
+  /// is_complete, for a caller that asks: then what was told of waiting for it no longer holds.
   [[nodiscard]] bool is_over(const Ticket& ticket);
   [[nodiscard]] bool is_busy() const { return failed_.is_ok() && (first_ != next_ || !transfers_.is_idle()); }
   /// Whether the word that the machine stopped at is all that this rank waits for, and has not changed.
   [[nodiscard]] bool is_nothing_new() const;
   /// Wakes the ranks that sleep, where there are any: something may have happened that they wait for.
   void ring();
-  /// Tells those who wait, and the pace, that this rank has gone on.
+  /// Tells the waiting ranks, and the pace, that this rank has gone on.
   void tell_moved();
   [[nodiscard]] bool is_held_back() { return options_.pace != nullptr && options_.pace->holds_back(); }
   /// Sleeps until somebody rings, for a tick at most; not where there is something to do.

@@ -126,7 +126,7 @@ void Engine::prepare_machine(const Operation& operation) {
   machine_.begin(operation.number);
   machine_.set_streams_staging(operation.streams_staging);
   prepared_ = &operation;
-  // Who may have sleepers to wake takes the long way.
+  // A rank that may have sleepers to wake takes the long way.
   last_.is_ready = last_.is_short && operation.ticket + 1 == next_ && options_.waiting == Waiting::spin;
 }
 

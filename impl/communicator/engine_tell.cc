@@ -35,7 +35,7 @@ void Engine::note_counts(const BlockTable& blocks, std::uint64_t number) {
 
 void Engine::tell(const Standing& standing) {
   if (standing.wait == Wait::generation) {
-    // It has not started, so it is not noted yet; whoever reads of its number would take it for the call before it.
+    // It has not started, so it is not noted yet; a reader of its number would take it for the call before it.
     BoundEntry& entry = *pending(starting_).entry;
     if (&entry != noted_) note(entry, standing.operation);
   }

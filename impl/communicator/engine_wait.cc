@@ -85,8 +85,8 @@ Status Engine::wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout)
   }
 }
 
-/// No fence orders the waker's announcement and its look at the sleepers: it may miss one, who then sleeps for a tick.
-/// That is cheaper than a barrier in every operation.
+/// No fence orders the waker's announcement and its look at the sleepers. So it may miss a sleeper, and that one sleeps
+/// for a tick. That is cheaper than a barrier in every operation.
 void Engine::ring() {
   Doorbell& bell = domain_.doorbell();
   if (bell.sleepers.load(std::memory_order_relaxed) == 0) return;
@@ -116,7 +116,7 @@ Status Engine::check(const Ticket& ticket, Clock::time_point deadline) {
   if (const std::uint64_t word = domain_.abort_line().word.load(std::memory_order_acquire); word != 0) {
     return fail(error(Code::aborted, "{} failed", domain_.name_of(static_cast<int>(word - 1))));
   }
-  // Who only tests reads the clock now and then.
+  // A rank that only tests reads the clock now and then.
   if (deadline == Clock::time_point::max() && ++tests_ % kTestsBetweenLooks != 0) return {};
   const Clock::time_point now = Clock::now();
   if (const std::uint64_t progress = completed_ + moves_; progress != seen_progress_) {

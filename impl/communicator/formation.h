@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a group is formed: three small all_gathers of the communicator that it is made of. Each rank says its colour and
-// key; then the first member of each group makes its memory and says where it is; then each says whether it has it, so
-// that all ranks have their groups or none has. README.md says what a group is.
+// key. Then the first member of each group makes its memory and says where it is. Then each rank says whether it has
+// it. So all ranks have their groups, or no rank has. README.md says what a group is.
 #pragma once
 
 #include <array>

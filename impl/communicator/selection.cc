@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `auto`: a table of data. The first row that fits is taken, so rows go from special to general; the last row of each
 // collective fits everything. The rows of broadcast and of all_reduce on up to 128 ranks were measured, on two ranks
-// with a core each and on more ranks than cores, and checked with `tutti run --algorithms all`; the others say where
-// they are from.
+// with a core each and on more ranks than cores. They were checked with `tutti run --algorithms all`. The others say
+// where they are from.
 #include <array>
 #include <limits>
 #include <optional>
@@ -38,13 +38,12 @@ constexpr std::array kTable{
     Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 8, 4096, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 32, 2048, "one_shot"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "two_shot"},
-    // From the cost formula; on 130 ranks as tasks each is the fastest of the three at the end of its row (1.0 ms, 15
-    // ms; at 1 MiB the ring takes 0.13 s and halving 0.31).
+    // From the cost formula; on 130 ranks as tasks each was the fastest of the three at the end of its row.
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 2048, "recursive_doubling"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 65536, "halving"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "ring"},
     // From the cost formula, to the end of the table. bruck and circulant reduce_scatter keep blocks in scratch, which
-    // has a line for each of so many ranks at most.
+    // has lines for kLinesOfScratch ranks at most.
     Row{Collective::gather, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
     Row{Collective::all_gather, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},

@@ -2,14 +2,13 @@
 // Whether data goes to scratch by plain or by non-temporal stores: decided by trial, again and again.
 //
 // Which is faster depends on how long a line takes from core to core, and on virtual machines that changes within
-// minutes. P = 2, every rank writes 128 KiB to scratch and reads its peer's: plain stores 25 us and non-temporal ones
-// 11 where a line takes 0.5 us, because a plain store first fetches the line that the peer read last; where a line
+// minutes. Where a line takes long, a plain store loses: it first fetches the line that the peer read last. Where it
 // takes 0.1 us, plain stores win, because the peer then finds the data in a cache. So of every kCycle segments of a
 // call, a few are tried in each way and the others take the faster one.
 //
 // All ranks make the same calls, so they try alike and at the same time. Each tells the others what the trials cost it,
-// and all take the way in which the slowest rank was faster: the root of a broadcast does not see what its stores cost
-// those who read.
+// and all take the way in which the slowest rank was faster. The root of a broadcast does not see what its stores cost
+// the readers.
 #pragma once
 
 #include <algorithm>
