@@ -25,7 +25,7 @@ inline void pause() {
 #endif
 }
 
-/// Fetches a line of memory for stores that come later, away from those who read it last.
+/// Fetches a line of memory for stores that come later, away from the ranks that read it last.
 inline void fetch_to_write(const void* line) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(line)));  // what GCC makes of the builtin fetches to read
@@ -299,7 +299,7 @@ class CpuMachine {
   /// Fills destinations_, sources_ and their numbers.
   void resolve_all(const PlanOp& op, const PlanOperand* operand);
   [[nodiscard]] bool is_resolved(const PlanOp& op) const;
-  /// Bit i: address i of the destinations is in scratch. (Beyond 64 none is.)
+  /// Bit i: address i of the destinations is in scratch. (Addresses beyond 64 have no bit.)
   [[nodiscard]] static std::uint64_t scratch_destinations(const PlanOp& op, const PlanOperand* operand);
   void move_by_kernel(const PlanOp& op, const PlanOperand* operand);
   /// As move_by_kernel where a source is to be multiplied by the factor first.

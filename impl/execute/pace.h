@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pace: who decides that a rank goes on later than it could. A simulation (harness/measure/order.h) stops ranks where
-// a machine with many cores would: at any wait, also one that is over. Without a pace nothing here is on the way.
+// A pace decides that a rank goes on later than it could. A simulation (harness/measure/order.h) stops ranks where a
+// machine with many cores would: at any wait, also one that is over. Without a pace nothing here is on the way.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank's sends and receives. Each posted one is a lane of its own: a resumable state that is polled until done. They
-// have channels of their own, one per ordered pair, and are matched in post order per pair and direction; so at each
-// end of a channel a queue of transfers is worked off, oldest first, and nothing here waits for a collective or keeps
-// one waiting.
+// have channels of their own, one per ordered pair, and are matched in post order per pair and direction. At each end
+// of a channel a queue of transfers is worked off, oldest first. Nothing here waits for a collective or keeps one
+// waiting.
 //
 // A message is cut into slices of a slot each. Every slice's header says the length of the whole message and its dtype;
 // a receiver that expects others ends with mismatch. A send is complete when the last slice lies in its slot: its
