@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was proved in one size holds in every other: nothing in a proof but the ends of slots, of the flag line and of
-// scratch depends on how long a byte interval is, only on which of them meet.
+// What was proved in one size holds in every other. Of a proof, only the ends of slots, of the flag line and of scratch
+// depend on how long a byte interval is. All else depends on which intervals meet.
 #pragma once
 
 #include "impl/prove/prove.h"

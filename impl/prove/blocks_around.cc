@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of the ranks that a proving rank does not know. They decide no step and no message of its own, so made-up
-// ones will do: dense where only places are unknown, and for all_to_all_v lengths that agree with what the rank itself
-// sends and receives, in place the same both ways.
+// ones will do. They are dense where only places are unknown. For all_to_all_v their lengths agree with what the rank
+// itself sends and receives, in place the same both ways.
 #include <utility>
 
 #include "impl/prove/prove.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The visitor that knows what every byte holds: executes MOVEs on runs of symbolic values (values.h) and checks each
+// The visitor that knows what every byte holds. It executes MOVEs on runs of symbolic values (values.h) and checks each
 // access as it happens: in bounds, of written memory, not into an input, exposed where remote.
 #pragma once
 
@@ -64,7 +64,7 @@ class Contents {
     std::int64_t begin;
     int owner;  ///< -1 for a channel's slot
     Memory memory;
-    bool is_scaled = false;  ///< a source that is multiplied by the factor of its owner, who reads it
+    bool is_scaled = false;  ///< a source that is multiplied by the factor of its owner, the rank that reads it
   };
 
   /// The first destination of the current MOVE in one memory, while `serial` is the current one.

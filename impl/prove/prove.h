@@ -2,19 +2,24 @@
 // The prover: reads the plans of all ranks of one problem and says whether together they do what the collective means,
 // on every interleaving. It executes them once with symbolic values (values.h) and checks every access as it happens.
 //
-// One execution is enough: nobody receives from "anyone" and no step depends on data, so the ranks form a Kahn network
+// One execution is enough: nobody receives from "anyone" and no step depends on data. So the ranks form a Kahn network,
 // whose results do not depend on the interleaving, provided that remote accesses do not race. That is checked locally,
 // in the owner's program order (races.h): an access lies between the SIGNAL that exposed the memory and the WAIT that
 // closes it. Order that arises by way of third ranks is not seen, and refused.
 //
-// Obligations: every output byte holds exactly the contributions that the collective's meaning names, made final once;
-// inputs untouched; all accesses in bounds, of written memory, exposed where remote, and without race; no exposure of a
-// user's buffer open at the end; every WAIT matched by exactly one SIGNAL to me and every SIGNAL waited for; channels
-// matched slice by slice and empty at the end; no deadlock with the slots given. Labels are derived, not demanded.
+// Obligations:
+// - Every output byte holds exactly the contributions that the collective's meaning names, made final once.
+// - Inputs are untouched.
+// - All accesses are in bounds, of written memory, exposed where remote, and without race.
+// - No exposure of a user's buffer is open at the end.
+// - Every WAIT is matched by exactly one SIGNAL to the waiting rank, and every SIGNAL is waited for.
+// - Channels are matched slice by slice and are empty at the end.
+// - There is no deadlock with the slots given.
+// Labels are derived, not demanded.
 //
-// Refused before anything is executed: steps that are none (flaw_of: a rank, phase or unit out of range, an exposure
-// that the schedule's shape does not declare) and plans that cannot be walked as they are marked (check_plans: among
-// them scratch in a flag line that holds references to exposed buffers).
+// Two things are refused before anything is executed. One is a step that flaw_of finds fault with: a rank, phase or
+// unit out of range, or an exposure that the schedule's shape does not declare. The other is a plan that cannot be
+// walked as it is marked (check_plans), such as scratch in a flag line that holds references to exposed buffers.
 #pragma once
 
 #include <cstdint>
@@ -91,8 +96,8 @@ struct Proved {
 /// The same of a v form; blocks[r] are rank r's (BindRequest::blocks does not count).
 [[nodiscard]] Result<Proof> prove(const Schedule& schedule, BindRequest request, std::span<const BlockTable> blocks);
 
-/// Blocks of all ranks among which those of `rank` are `table`, for a proof by a rank that knows its own only: what all
-/// ranks know is as it is, what the others alone know is made up.
+/// Blocks of all ranks among which those of `rank` are `table`, for a proof by a rank that knows its own only. What all
+/// ranks know is as it is; what the others alone know is made up.
 [[nodiscard]] std::vector<BlockTable> blocks_around(const Problem& problem, int rank, const BlockTable& table);
 
 /// Cost derived from the steps of all ranks; empty and a finding where the steps cannot be run to their end.
@@ -108,15 +113,17 @@ struct ScheduleProof {
   int proofs = 0;
 };
 
-/// Proves `schedule` out of and in place, with shared and private buffers, with units of one slot, of four slots (of
-/// two on more than 32 ranks), and with a block of a single element, and where it reduces also with a factor on each
-/// rank; where MOVEs take turns and there are four slices, also with turns of two; where it takes counts, also with
-/// blocks of different lengths, some of them empty, in any order and with gaps; and that its cost formula,
-/// `least_slots` and `synchronises` say what is derived. On more than 48 ranks, where they are no power of two,
-/// units of one slot are proved out of place on every number, and of the others one of four parts in turn: several
-/// slots, or a single element, factors and lengths, each out of or in place, there with units of one slot in place.
-/// Plans that are the same with both kinds of buffers, or in two sizes, are executed once. Errors: refuted with the
-/// case and the first findings; those of bind.
+/// Proves `schedule` out of place and in place, with shared and private buffers, in these forms:
+/// - units of one slot, of four slots (of two on more than 32 ranks), and a block of a single element
+/// - where it reduces: also with a factor on each rank
+/// - where MOVEs take turns and there are four slices: also with turns of two
+/// - where it takes counts: also blocks of different lengths, some of them empty, in any order and with gaps
+/// It also proves that the schedule's cost formula, `least_slots` and `synchronises` say what is derived. Not every
+/// form is proved on more than 48 ranks, unless they are a power of two. Units of one slot are proved out of place on
+/// every number. Of the others each number gets one of four parts in turn. A part is either several slots, or a single
+/// element, factors and lengths; it is out of place or in place. With a part in place go units of one slot in place.
+/// Plans that are the same with both kinds of buffers, or in two sizes, are executed once.
+/// Errors: refuted with the case and the first findings; those of bind.
 [[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
 
 }  // namespace tutti

@@ -30,11 +30,11 @@ int several_slices(int ranks) {
   return ranks < kManyRanks ? kMostSlices : 2;
 }
 
-/// Units of one slice are proved out of place on every number of ranks. What differs only in what binding makes of the
-/// same steps (several slices; a single element, a factor, lengths; each out of and in place) is one of four parts, of
-/// which more than 48 ranks get one in turn, each of them on a quarter of the even and of the odd numbers; with either
-/// part that is in place go units of one slice in place. Numbers that 8 divides are among those; powers of two, on
-/// which some algorithms do what they do nowhere else, get all parts.
+/// Units of one slice are proved out of place on every number of ranks. Forms that differ only in what binding makes of
+/// the same steps are four parts. A part has either several slices, or a single element, a factor and lengths, and it
+/// is out of place or in place. More than 48 ranks get one part in turn, each part on a quarter of the even and of the
+/// odd numbers. With a part in place go units of one slice in place. Numbers that 8 divides are among those; powers of
+/// two, on which some algorithms do what they do nowhere else, get all parts.
 bool has_turn(int ranks, bool has_slices, bool is_in_place) {
   constexpr int kMostRanksWithAll = 48;
   const int part = (has_slices ? 0 : 2) + (is_in_place ? 1 : 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exposures, and the race check. A remote access by t to q's memory is right if a SIGNAL of q, whose phase t has waited
-// for, exposes that memory to t, and t has not yet signalled a later phase to q. It then happens between that SIGNAL
-// and q's next WAIT for a later phase of t: an interval of q's program. Within it, q may not write what t reads nor
-// touch what t writes; and two targets may touch the same bytes, one of them writing, only if one interval ends before
-// the other begins. Memory in scratch needs no closing WAIT, for its generation protects it: its interval ends with the
-// program.
+// Exposures, and the race check. A remote access by t to q's memory is right under two conditions. A SIGNAL of q, whose
+// phase t has waited for, exposes that memory to t. And t has not yet signalled a later phase to q. It then happens
+// between that SIGNAL and q's next WAIT for a later phase of t: an interval of q's program. Within it, q may not write
+// what t reads nor touch what t writes. Two targets may touch the same bytes, one of them writing, only if one interval
+// ends before the other begins. Memory in scratch needs no closing WAIT, for its generation protects it: its interval
+// ends with the program.
 #pragma once
 
 #include <cstdint>

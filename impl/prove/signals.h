@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIGNALs and WAITs matched one to one. At run time a flag is one word per rank and a WAIT is content with any phase
-// not below its own; that would hide a dropped or misdirected SIGNAL, which works on shared memory and hangs over
+// not below its own. That would hide a dropped or misdirected SIGNAL, which works on shared memory and hangs over
 // messages. Here a WAIT for phase n of q by t is satisfied by the one SIGNAL n of q whose set contains t, and by
 // nothing else.
 #pragma once

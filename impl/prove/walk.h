@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executes the synchronisation of all ranks' plans, rank after rank, each as far as it gets, and shows every step to a
-// visitor: the one engine under the proof of values, the derivation of slots, and that of `synchronises`.
+// visitor. It is the one engine under the proof of values, the derivation of slots, and that of `synchronises`.
 //
 // Matching is stricter than at run time: a WAIT is satisfied only by the one SIGNAL of that phase whose set contains
-// me. A slice of a channel is one event: it begins when every source has a full slot and every destination a free one,
-// and gives its source slots back when its last piece is done. So a fused MOVE holds on to its source while it waits.
+// me. A slice of a channel is one event. It begins when every source has a full slot and every destination a free one.
+// It gives its source slots back when its last piece is done. So a fused MOVE holds on to its source while it waits.
 //
 // A visitor has a default-constructible `Slice`, what travels in one slot, and
 //   void signal(int rank, std::uint32_t op, std::size_t id);            the id of this SIGNAL
