@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of float and double: IEEE 754, and for min and max its 2019 `minimum` and `maximum`: a NaN propagates,
-// and -0 lies below +0, so that the result is independent of the order but for the payload of a NaN, where the first
-// one stays.
+// The arithmetic of float and double: IEEE 754, and for min and max its 2019 `minimum` and `maximum`. A NaN propagates,
+// and -0 lies below +0. So the result is independent of the order but for the payload of a NaN, where the first one
+// stays.
 #pragma once
 
 #include "impl/reduce/vector.h"

@@ -8,8 +8,8 @@
 namespace tutti::TUTTI_ISA {
 
 /// What quotients are computed in, exactly. A quotient that is not whole is at least 1/P away from the next whole
-/// number, relatively one part in 2^8 (8 bits) or 2^32 (32 bits); float errs by 2^-24 and double by 2^-53, and the
-/// conversion back truncates.
+/// number. Relatively that is one part in 2^8 (8 bits) or 2^32 (32 bits). float errs by 2^-24 and double by 2^-53, and
+/// the conversion back truncates.
 template <class Element>
 using Quotient = std::conditional_t<sizeof(Element) == 1, float, double>;
 

@@ -3,9 +3,9 @@
 // nearest even once, on the store.
 //
 // Neighbours in memory are the parts of one 32-bit word, the first one the lowest. Part p of all words of a vector is
-// one vector of floats: all parts are widened by shifts and masks, with none of the shuffles that a conversion of
-// vectors costs, and with the same text for every width and instruction set. Half uses the CPU's own conversions where
-// it has them; the bits are the same.
+// one vector of floats. Shifts and masks widen all parts, with no shuffles as a conversion of vectors needs, and with
+// the same text for every width and instruction set. Half uses the CPU's own conversions where it has them; the bits
+// are the same.
 #pragma once
 
 #include "impl/reduce/floats.h"

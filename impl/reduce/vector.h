@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of `bytes` bytes of any element, for the text that is compiled once per instruction set.
 //
-// Everything of that text lives in a namespace named by TUTTI_ISA, is forced inline, and calls no inline function of
-// another header (not even std::bit_cast): the linker would keep one of the copies for all, and a CPU without AVX-512
+// Everything of that text lives in a namespace named by TUTTI_ISA and is forced inline. It calls no inline function of
+// another header, not even std::bit_cast. The linker would keep one of the copies for all, and a CPU without AVX-512
 // would run the wrong one.
 #pragma once
 
