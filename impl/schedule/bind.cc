@@ -76,8 +76,8 @@ Status validate_shape(const Schedule& schedule) {
 Status validate_count(const Schedule& schedule, const BindRequest& request) {
   if (request.count < 0) return error(Code::invalid_argument, "count {} is negative: 0 or more", request.count);
   const auto element = static_cast<std::int64_t>(size_of(request.dtype));
-  // At most P blocks, or a window of them, or as many units, of which none is larger than a block; both mirrors, own
-  // units, whole lines.
+  // At most P blocks, or a window of them, or as many units, each no larger than a block; both mirrors, own units,
+  // whole lines.
   constexpr std::int64_t kRoom = 16;
   const int widest = std::max({schedule.problem.ranks, schedule.problem.pairing.window, schedule.shape.scratch_units,
                                schedule.shape.largest_message});

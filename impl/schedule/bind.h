@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binding: a schedule and a rank, with count, dtype, op, placement and buffer kind, become a plan.
 //
-// Binding cuts units into bytes, cuts the call into segments that fit the channel's slots and the generation's scratch,
-// cuts messages into slices, places small scratch in the flag line, stages exposed private buffers in scratch, and
-// drops what is empty or a copy onto itself. It looks at this rank's program only; both ends of every transfer derive
-// the same lengths because they derive them from the same table of units.
+// Binding does the following:
+// - cuts units into bytes
+// - cuts the call into segments that fit the channel's slots and the generation's scratch
+// - cuts messages into slices
+// - places small scratch in the flag line
+// - stages exposed private buffers in scratch
+// - drops what is empty or a copy onto itself
+// It looks at this rank's program only; both ends of every transfer derive the same lengths because they derive them
+// from the same table of units.
 #pragma once
 
 #include "impl/collective/blocks.h"
@@ -56,10 +61,11 @@ struct BoundCall {
   [[nodiscard]] const Plan& plan(Count segment) const { return segment < full_segments ? full : tail; }
 };
 
-/// Errors: invalid_argument (rank, count, segment or shape out of range; blocks that are none, see check_blocks, or of
-/// a schedule that does not take counts; a step of this rank that is none, see check.h), resource with the numbers (a
-/// plan whose messages need more slots than the channel has, or whose smallest segment needs more scratch than there
-/// is).
+/// Errors:
+/// - invalid_argument: rank, count, segment or shape out of range; blocks that check_blocks refuses, or blocks of a
+///   schedule that does not take counts; a step of this rank that check.h refuses.
+/// - resource with the numbers: a plan whose messages need more slots than the channel has, or whose smallest segment
+///   needs more scratch than there is.
 [[nodiscard]] Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request);
 
 }  // namespace tutti

@@ -78,7 +78,7 @@ std::string flaw_of_scratch(const Schedule& schedule, const Step& step) {
              : fmt::format("a MOVE of scratch alone, though a block has {} units, has no length", per_block);
 }
 
-/// A MOVE is as long as its operands in memory; one that has none says whose length it has.
+/// A MOVE is as long as its operands in memory; a MOVE without such operands says whose length it has.
 std::string flaw_of_length(const Schedule& schedule, const Step& step) {
   const bool states_length = step.as_long_as.units.length > 0;
   const bool has_scratch = any_of(step, is_scratch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step must be before anybody looks at what it does. Schedules can be made by hand, so lowering and the prover
-// ask here first: what a step with a rank that is none would do is not defined.
+// ask here first: what a step with a wrong rank would do is not defined.
 #pragma once
 
 #include <string>
@@ -24,10 +24,10 @@ struct Place {
   bool is_last = false;
 };
 
-/// What makes `step` no step of this schedule; empty where it is one: rank sets, phases and units in range; a MOVE with
-/// destinations and sources, in places where they can be, and with a length; in turn only MOVEs through channels;
-/// exposures only of what the schedule's shape says is exposed, for binding places the mirrors, and scratch in the flag
-/// line, by the shape alone.
+/// The flaw of `step` in this schedule; empty where it has no flaw. Rank sets, phases and units must be in range. A
+/// MOVE must have destinations and sources, in places where they can be, and a length. Only MOVEs through channels may
+/// take turns. Only what the schedule's shape says is exposed may be exposed: by the shape alone, binding places the
+/// mirrors, and scratch in the flag line.
 [[nodiscard]] std::string flaw_of(const Schedule& schedule, const Step& step, Place place);
 
 }  // namespace tutti

@@ -14,7 +14,7 @@ struct LowerRequest {
 };
 
 /// Requires: the request is valid and the segment fits (choose_segment).
-/// Errors: invalid_argument naming rank and step where a step is none (flaw_of), unless it has_sound_steps.
+/// Errors: invalid_argument naming rank and step where flaw_of refuses a step, unless it has_sound_steps.
 [[nodiscard]] Result<Plan> lower(const LowerRequest& request);
 
 }  // namespace tutti

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MOVE: operands get their places in bytes, in the mirror where a peer's buffer is staged; copies onto themselves are
-// dropped; and the rest is cut into ops, one per piece that is contiguous in every operand and lies in one slice.
-// Operands are streams of equally many bytes, so that the cuts are the ends of all their pieces. MOVEs that take turns
-// are lowered one after the other and then dealt out, as many slices of each at a time as the slots allow.
+// MOVE: operands get their places in bytes, in the mirror where a peer's buffer is staged. Copies onto themselves are
+// dropped. The rest is cut into ops, one per piece that is contiguous in every operand and lies in one slice. Operands
+// are streams of equally many bytes, so that the cuts are the ends of all their pieces. MOVEs that take turns are
+// lowered one after the other and then dealt out, as many slices of each at a time as the slots allow.
 #include <algorithm>
 #include <vector>
 

@@ -128,12 +128,13 @@ struct Step {
   Operands<4> sources;       ///< MOVE; reduced in the order written, a set in its own order
   bool is_final = false;  ///< MOVE: completes its output units (avg divides here); exactly one per reduced output unit
   /// MOVE through a channel: takes turns with the next step, which is one too. Of such a chain the first slices of
-  /// every MOVE are done, then the next ones of every MOVE, and so on, in a turn as many of each as the slots allow; a
-  /// MOVE that has run out of slices is passed over. A send and a receive in turn need one slot each, of any length.
+  /// every MOVE are done, then the next ones of every MOVE, and so on. A turn has as many slices of each as the slots
+  /// allow. A MOVE that has run out of slices is passed over. A send and a receive in turn need one slot each, of any
+  /// length.
   bool in_turn_with_next = false;
   /// MOVE from channels to channels alone: whose length it has, without touching it; empty for all other steps.
   Operand as_long_as;
-  RankSet ranks;   ///< SIGNAL, WAIT: whom
+  RankSet ranks;   ///< SIGNAL, WAIT: to or for which ranks
   int phase = 0;   ///< SIGNAL, WAIT: >= 1, rising in program order
   Exposure read;   ///< SIGNAL
   Exposure write;  ///< SIGNAL
@@ -202,7 +203,7 @@ struct Schedule {
   std::function<int(int rank)> step_count;
   std::function<Step(int rank, int index)> step;
   std::function<Cost(int rank)> cost;
-  std::function<int(int slices)> least_slots;  ///< channel slots needed when a message is cut into so many slices
+  std::function<int(int slices)> least_slots;  ///< channel slots needed when a message is cut into this many slices
   bool synchronises = false;                   ///< no rank finishes before every rank has started
   bool stages_in_place = false;                ///< in place, exposed inputs are staged as if buffers were private
   bool takes_counts = false;                   ///< right for blocks of different lengths: carries the v form as well

@@ -30,8 +30,8 @@ struct ScratchLayout {
 /// Errors: resource with the numbers, also where a plan would have more than 2^26 slices.
 [[nodiscard]] Status check_slots(const Schedule& schedule, const BindRequest& request);
 
-/// Elements per block and segment: all of them if they fit; else as many lines per unit as fit; where one line per unit
-/// does not, as many lines as fit: the first units get one each and the others are empty.
+/// Elements per block and segment: all of them if they fit, else as many lines per unit as fit. Where one line per unit
+/// does not fit, as many lines as do: the first units get one each and the others are empty.
 /// Errors: resource with the numbers when not even one line fits, or when a segment that was asked for
 /// (BindRequest::segment) does not.
 [[nodiscard]] Result<Count> choose_segment(const Schedule& schedule, const BindRequest& request);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From units to bytes: where each unit of a block begins, in the user's buffer and in the dense mirror in scratch.
 //
-// A block of n elements in N units: every unit has ceil(n / N) elements rounded up to a cache line, so that two ranks
-// never share a line of an aligned buffer; the last ones take what is left and may be empty. A shorter segment never
-// has a longer unit, so a tail fits wherever its full segments fit.
+// A block of n elements in N units: every unit has ceil(n / N) elements rounded up to a cache line. So two ranks never
+// share a line of an aligned buffer. The last units take what is left and may be empty. A shorter segment never has a
+// longer unit, so a tail fits wherever its full segments fit.
 //
 // Blocks are equal and equally far apart, or, in a v form, a list of them says the place and the length of each.
 #pragma once
@@ -134,7 +134,7 @@ class UnitTable {
   }
 
  private:
-  /// Elements of all units but the last of a block of so many.
+  /// Elements of all units but the last of a block of `block` elements.
   [[nodiscard]] Count unit_elements(Count block) const {
     const Count per_line = std::max<Count>(1, 64 / layout_.element_bytes);
     const Count even = (block + layout_.units_per_block - 1) / layout_.units_per_block;
@@ -148,7 +148,7 @@ class UnitTable {
     if (layout_.units_per_block == 1) return index * stride;
     return index / layout_.units_per_block * stride + part_offset(index % layout_.units_per_block);
   }
-  /// Part `part` of a block of so many bytes, from the block's first byte.
+  /// Part `part` of a block of `block_bytes` bytes, from the block's first byte.
   [[nodiscard]] Piece part_of(std::int64_t block_bytes, int part) const {
     if (layout_.units_per_block == 1) return {.offset = 0, .bytes = block_bytes};
     const Count block = block_bytes / layout_.element_bytes;
