@@ -2,10 +2,9 @@
 // A domain is the memory that a set of ranks shares: their flag lines, scratch, channels and heaps, as seen from this
 // address space. `local` makes one for ranks in one process (threads, tasks); `shm` maps one that processes share.
 //
-// Per rank and generation there is one cache line: the flag (operation number << 16 | phase), the hash of the plan's
-// key and 48 bytes that hold either small scratch or references to the user's buffers, whichever the plan needs.
-// References had a line of their own at first; reading it cost every exposed operation one more transfer (P = 2, 4 KiB
-// all_reduce, near state: 194 ns against 97 for a hand-written exchange).
+// Per rank and generation there is one cache line. It holds the flag (operation number << 16 | phase), the hash of the
+// plan's key and 48 bytes more. Those hold either small scratch or references to the user's buffers, whichever the plan
+// needs. References have no line of their own: reading it would cost every exposed operation one more transfer.
 #pragma once
 
 #include <array>
@@ -28,7 +27,7 @@ struct References {
   std::atomic<std::uint64_t> output;
 };
 /// Generations lie 256 bytes apart: the processor fetches neighbouring lines, and one rank's next flag must not travel
-/// with this one (P = 2, 8 B, near state: 44 ns at 128 bytes, 35 at 256, for a hand-written exchange).
+/// with this one.
 struct alignas(4 * kCacheLine) FlagLine {
   std::atomic<std::uint64_t> flag;
   std::uint64_t hash;
@@ -60,13 +59,13 @@ struct alignas(kCacheLine) AbortLine {
   std::atomic<std::uint64_t> word;
 };
 
-/// Where ranks that have waited for long sleep, and who rings there (impl/execute/README.md, Parking).
+/// Where ranks that have waited for long sleep, and which ranks ring there (impl/execute/README.md, Parking).
 struct alignas(kCacheLine) Doorbell {
   std::atomic<std::uint32_t> rings;     ///< the futex
   std::atomic<std::uint32_t> sleepers;  ///< 0: nobody to wake
 };
 
-/// What a domain holds, the same for all who share it.
+/// What a domain holds, the same for all ranks that share it.
 struct DomainShape {
   int ranks = 1;
   int generations = 4;                      ///< K: a power of two
@@ -77,10 +76,10 @@ struct DomainShape {
   int pair_slots = 4;                       ///< per pair channel: those of sends and receives
   std::size_t pair_slot_bytes = 16 * 1024;  ///< a multiple of 64
 };
-/// Default shape for so many ranks: slots shrink as the P^2 channels grow, so that all channels stay within
-/// `channel_budget` bytes and all pair channels within a quarter of it (a slot has at least 256). Scratch shrinks on more
-/// than 64 ranks, so that that of all ranks in one generation stays within 16 MiB, which caches hold (a rank has at least
-/// 4 KiB).
+/// Default shape for `ranks` ranks. Slots shrink as the P^2 channels grow. All channels stay within `channel_budget`
+/// bytes and all pair channels within a quarter of it; a slot has at least 256 bytes. Scratch shrinks on more than 64
+/// ranks, so that that of all ranks in one generation stays within 16 MiB, which caches hold (a rank has at least 4
+/// KiB).
 [[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes,
                                         std::size_t channel_budget = std::size_t{64} << 20U);
 
@@ -138,7 +137,7 @@ class Domain {
   /// One for the world and all its groups: a rank that sleeps may wait for any of them.
   [[nodiscard]] virtual Doorbell& doorbell() const;
 
-  /// The domain that this one is a group of; itself where it is none.
+  /// The domain that this one is a group of; itself where it is no group.
   [[nodiscard]] virtual Domain& world() { return *this; }
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// For messages: "rank 3", "rank 1 of the group (rank 3 of the world)".

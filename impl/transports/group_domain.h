@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The domain of a group of a world's ranks: lines, scratch and channels in memory of its own, heaps and doorbell those
-// of the world, so that what a rank has from alloc_shared of any of its communicators is shared in all of them.
+// The domain of a group of a world's ranks. Its lines, scratch and channels lie in memory of its own; its heaps and
+// doorbell are those of the world. So what a rank has from alloc_shared of any of its communicators is shared in all of
+// them.
 #pragma once
 
 #include <memory>

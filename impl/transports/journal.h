@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's journal: what it tells of its calls, for those who have waited for too long. It is written off the way of a
-// repeated short call: when another call than the last one starts, when an operation that took the long way ends, and
-// when the rank has waited for some milliseconds. Whoever reads it (impl/communicator/diagnosis.h) may be another
+// A rank's journal: what it tells of its calls, for ranks that have waited for too long. It is written off the way of a
+// repeated short call. That is when another call than the last one starts, when an operation that took the long way
+// ends, and when the rank has waited for some milliseconds. Its reader (impl/communicator/diagnosis.h) may be another
 // process, and the rank may be dead.
 #pragma once
 
@@ -22,8 +22,8 @@ namespace tutti {
 
 /// A value that one thread writes and any may read meanwhile. Zeroed memory tells a zeroed value.
 ///
-/// Ordered by release and acquire alone: who has read a word of a newer value has acquired the odd version before it,
-/// so its second look at the version finds another than the first.
+/// Ordered by release and acquire alone. A reader that has read a word of a newer value has acquired the odd version
+/// before it. So its second look at the version finds another than the first.
 template <class Value>
 class Told {
   static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) % sizeof(std::uint64_t) == 0);
@@ -59,7 +59,7 @@ class Told {
   std::array<std::atomic<std::uint64_t>, sizeof(Value) / sizeof(std::uint64_t)> words_;
 };
 
-/// A call as it is compared and named. Whoever repeats it writes no other note: it stands for all operations from
+/// A call as it is compared and named. A rank that repeats it writes no other note: it stands for all operations from
 /// `first` to the next note.
 struct CallNote {
   std::uint64_t first = 0;  ///< number of its first operation
@@ -82,7 +82,7 @@ enum class Wait : std::uint8_t { none, phase, data, room, generation, receive, s
 
 /// Where a rank stands that has waited for a while.
 struct Standing {
-  std::uint64_t operation = 0;  ///< the oldest that is pending; 0: none is, a send or a receive is waited for
+  std::uint64_t operation = 0;  ///< the oldest that is pending; 0: only a send or a receive is waited for
   std::uint64_t finished = 0;   ///< all operations up to this one are complete
   std::int64_t bytes = 0;       ///< of what is waited for
   std::int64_t done = 0;        ///< of a send or a receive: bytes moved so far
@@ -102,7 +102,7 @@ struct Journal {
 
   /// All operations up to this one are complete; it is not told by a repeated short call.
   alignas(kCacheLine) std::atomic<std::uint64_t> finished;
-  std::atomic<std::uint64_t> notes;     ///< so many were written: note i lies in calls[i % kNotes]
+  std::atomic<std::uint64_t> notes;     ///< how many were written: note i lies in calls[i % kNotes]
   std::atomic<std::uint64_t> has_left;  ///< the communicator is no more
   std::atomic<std::uint64_t> counted;   ///< number of the v call whose bytes of every block follow; 0: being written
   alignas(kCacheLine) Told<Standing> standing;

@@ -9,7 +9,7 @@
 
 namespace tutti::local {
 
-/// The shape that suits so many ranks: channels are reserved for every pair, and only the used ones take memory.
+/// The shape that suits `ranks` ranks: channels are reserved for every pair, and only the used ones take memory.
 [[nodiscard]] DomainShape shape_for(int ranks);
 
 /// Errors: resource with the bytes that could not be reserved.

@@ -92,8 +92,8 @@ Result<std::byte*> map(int fd, std::size_t bytes) {
   return static_cast<std::byte*>(base);
 }
 
-/// A memfd of its own. The rank that makes it keeps the descriptor until the others have opened it through /proc: they
-/// are processes of one user, so there is no socket to listen at, no name to collide and nothing to clean up. A pool in
+/// A memfd of its own. The rank that makes it keeps the descriptor until the others have opened it through /proc. They
+/// are processes of one user: so there is no socket to listen at, no name to collide and nothing to clean up. A pool in
 /// the job's segment would have to be as large as all groups that may ever exist at once.
 class ShmGroupMemory final : public GroupMemory {
  public:
