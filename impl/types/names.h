@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostShown = 200;  ///< bytes
 [[nodiscard]] bool is_alias(std::string_view name, std::string_view aliases);
 
 /// The nearest candidate, by the edit distance of what is_same_name compares (Damerau-Levenshtein, adjacent swaps count
-/// one); empty where none is near, which is within a third of the longer name. Of a long name the beginning is
+/// one). Empty where no candidate is near, which is within a third of the longer name. Of a long name the beginning is
 /// compared.
 [[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 

@@ -47,7 +47,7 @@ struct NarrowFloat {
       if (kSaturates) return {static_cast<Storage>(0x7fU)};
       return {static_cast<Storage>(sign | kTopExponent | 1U << (mantissa_bits - 1) | payload)};
     }
-    // The significand, shifted down to units of the result: by so much more as the value is subnormal there.
+    // The significand, shifted down to units of the result, and further for a value that is subnormal there.
     constexpr int kLeastExponent = 128 - kBias;  // of a normal result, with the bias of float
     const int exponent = static_cast<int>(magnitude >> 23U);
     const std::uint32_t significand = (magnitude & 0x7fffffU) | (exponent == 0 ? 0U : 0x800000U);

@@ -22,7 +22,7 @@ enum class Code {
   unavailable,       ///< this machine or build cannot do it
   resource,          ///< not enough memory, slots or descriptors: the message has the numbers
   io,                ///< the operating system said no
-  timeout,           ///< a deadline passed: the message names who is missing
+  timeout,           ///< a deadline passed: the message names what is missing
   aborted,           ///< another rank failed: the message names it
   mismatch,          ///< ranks do not agree on the call
   refuted,           ///< a proof failed
