@@ -12,7 +12,7 @@ namespace tutti::harness::machine {
 namespace {
 
 constexpr std::size_t kReadings = 10'000;
-constexpr std::size_t kLeastShare = 100;  // a group has at least one in so many differences
+constexpr std::size_t kLeastShare = 100;  // a group has at least 1 / kLeastShare of the differences
 
 struct Cluster {
   std::int64_t last = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The barriers after which samples start with --sync library: of each system under test its own.
+// Barriers: one barrier per system under test, for --sync library. A sample of a system then starts after that system's
+// own barrier.
 #pragma once
 
 #include <map>
@@ -18,9 +19,9 @@ class Barriers {
   Status open(Host& host, const Case& like, const Systems& systems, const MemorySource& memory);
 
   /// That samples of this backend can start: after its barrier, or because no barriers were opened.
-  /// Errors: unavailable with why it has none.
+  /// Errors: unavailable with the reason why it has no barrier.
   [[nodiscard]] Status has_start(const std::string& backend) const;
-  /// Null where this backend has none.
+  /// Null where this backend has no barrier.
   [[nodiscard]] Variant* find(const std::string& backend);
   /// Nanoseconds that a sample takes in which nothing is done, by backend; where there are no barriers, of all of them
   /// (kAll). All hosts call it. Errors: those of the host and of the barriers.
@@ -28,7 +29,7 @@ class Barriers {
 
  private:
   std::map<std::string, Variant> by_backend_;
-  std::map<std::string, std::string> why_none_;  ///< of the backends that have none
+  std::map<std::string, std::string> why_none_;  ///< of the backends that have no barrier
 };
 
 }  // namespace tutti::harness::measure

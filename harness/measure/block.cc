@@ -25,8 +25,8 @@ struct SampleRecord {
   std::int64_t first_leave = 0;
   std::int64_t last_leave = 0;
   std::int64_t late = 0;       ///< the latest arrival after the announced instant, without what was asked for
-  std::int32_t last_rank = 0;  ///< who left last
-  std::int32_t late_rank = 0;  ///< who entered last
+  std::int32_t last_rank = 0;  ///< the rank that left last
+  std::int32_t late_rank = 0;  ///< the rank that entered last
 };
 
 /// One host's part of a block, as it is exchanged.

@@ -1,61 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block: some twenty samples of one variant in a row, on all hosts, some of which are verified, and one more
-// operation on other data.
+// A block is the unit of measuring: some twenty samples of one variant in a row, on all hosts. A sample is one timed
+// call. Some samples are verified, and so is one more call on other data, the last call.
 //
 //   refill | discarded calls | samples .. chosen one, verify | discarded calls | samples .. last one, verify |
 //   refill, other data | last call | verify
 //
-// What is verified of the samples are the chosen one, which is drawn (in a variant's first block it is the first one;
-// cell.cc), and the last one, on the buffers as they were timed. They are samples like the others: made alike, and
-// counted. What they leave shows because places of the outputs are poisoned before every call, verified or not
-// (places.h), so that neither the system nor its caches can tell them apart. Verifying reads all buffers, which puts
-// them elsewhere in the caches: there calls are discarded again.
+// Verified samples. Two samples are verified, on the buffers as they were timed: the chosen one and the last one. The
+// chosen one is drawn; in a variant's first block it is the first one (cell.cc). Both are samples like the others: made
+// alike, and counted. Before every call, verified or not, places of the outputs are poisoned (places.h). So what a call
+// leaves shows, and neither the system nor its caches can tell the verified calls apart. Verifying reads all buffers,
+// which puts them elsewhere in the caches: there calls are discarded again.
 //
-// Where buffers are shared and peers write an output, each poisoned line is taken back from one of them, in the
-// time of the next call: with one line in 64 an all_reduce of 64 KiB was visibly slower. There nothing is poisoned
-// before a sample; after the chosen one and the last one, the same call is made once more, on the same input and on
-// outputs poisoned all over, and verified without being counted.
+// Shared buffers. Where peers write an output, each poisoned line is taken back from one of them, in the time of the
+// next call. One line in 64 slows an all_reduce of 64 KiB visibly. So nothing is poisoned there before a sample. After
+// the chosen and the last sample the same call is made once more, on the same input and on outputs poisoned all over.
+// That call is verified and not counted.
 //
-// Samples of a block have the same input. Whoever notices that, and gives again what it has kept of the call before, is
-// found out by the last call: it has other data and poison all over, and is announced, made and timed like a sample.
-// The number of samples differs from block to block (cell.cc), so nobody who counts calls knows which one it is. It is
-// no sample, since its buffers were freshly written, but where there is no time for another one.
+// The last call. Samples of a block have the same input. A system could notice that and give again what it has kept of
+// the call before: the last call finds it out. It has other data and poison all over, and is announced, made and timed
+// like a sample. The number of samples differs from block to block (cell.cc), so a system that counts calls does not
+// know which one it is. It is no sample, since its buffers were freshly written; but where there is no time for another
+// one, it counts.
 //
-// Why not refill before every sample: it would change what is measured. Where buffers are shared, a refill takes the
-// input's cache lines back from the peers that read them last time; at 16 MiB it takes longer than the operation. So
-// out of place all samples run on inputs that stay as they are, which favours a system that notices that they did. In
+// Why there is no refill before every sample: it would change what is measured. Where buffers are shared, a refill
+// takes the input's cache lines back from the peers that read them last time. At 16 MiB it takes longer than the
+// operation. So out of place all samples run on inputs that stay as they are. That favours a system that notices it. In
 // place the last result would be the next input: there every call is preceded by a refill, outside the timed part.
 //
-// In cadence `streaming` a sample is a loop of operations, and what was said of a call holds of a loop: places are
-// poisoned before it. Only in place, and for barrier, no sample is verified, and the last call is a single operation
-// and never a sample: a loop in place feeds on its own results, and whether a barrier held is seen on one barrier.
-// (checks_further)
+// Cadence `streaming`. A sample is a loop of operations, and what was said of a call holds of a loop: places are
+// poisoned before it. In place, and for barrier, no sample is verified: a loop in place feeds on its own results, and
+// whether a barrier held is seen on one barrier. There the last call is a single operation and never a sample
+// (checks_further).
 //
-// With `--check every` there is other data before every sample, and every result is verified before the next one; what
-// the peers had in their caches of the buffers is gone each time, which is part of what is then measured. With `last`
-// the last sample is verified and no other, and there is no last call but one at the end of the cell, a block of its
+// `--check`. With `every` there is other data before every sample, and every result is verified before the next one.
+// What the peers had in their caches of the buffers is gone each time, which is part of what is then measured. With
+// `last` only the last sample is verified. There is then no last call but one at the end of the cell, a block of its
 // own (cell.cc). With `none` nothing is poisoned or verified. Barriers are judged by the times of their samples, with
 // all of these but `none`.
 //
-// With `--cache cold` the lines of all buffers are flushed from the caches before every call, outside the timed part.
-// What else a system has in memory (flags, slots, scratch) stays in them.
+// `--cache`. With `cold` the lines of all buffers are flushed from the caches before every call, outside the timed
+// part. What else a system has in memory (flags, slots, scratch) stays in them. With `rotate` each call takes the next
+// of several sets of buffers (rotation.h). All sets are refilled at the start of the block and, in place, whenever each
+// was used once.
 //
-// With `--cache rotate` each call takes the next of several sets of buffers (rotation.h), all of which are refilled at
-// the start of the block and, in place, whenever each was used once.
+// `--skew`. One rank, another one in each call, enters later than the others by BlockOptions::skew. A sample is then
+// the time from its entry on: what of the operation is left to do when the last rank comes.
 //
-// With `--skew` one rank, another one in each call, enters by so much later than the others. A sample is then the time
-// from its entry on: what of the operation is left to do when the last rank comes.
+// `--sync roundtime`. A sample to which a rank came late (start.h) does not count: it is kept and marked, and the cell
+// goes on until it has enough of the others. Tolerance says what late is: a rank entered after the announced instant by
+// more than Host::in_time_ns. It must also be more than 1 % of the block's median time from the last arrival on, for a
+// median is to be right to that. Where more than a quarter of a block was late, instants are announced further ahead
+// from then on.
 //
-// With `--sync roundtime` a sample to which a rank came late is none (start.h): it is kept, marked, and the cell goes
-// on until it has enough of the others. Late is who entered after the announced instant by more than Host::in_time_ns
-// and by more than 1 % of the block's median time from the last arrival on, which is what a median is to be right to.
-// Where a quarter of a block was late, instants are announced further ahead from then on.
+// Warming up. The first block of a variant warms it up: its last discarded call is repeated until batches of calls have
+// stopped getting faster (settling.h), or the time for that is over.
 //
-// The first block of a variant warms it up: its last discarded call is repeated until batches of calls have stopped
-// getting faster (settling.h), or the time for that is over.
-//
-// A block is over in time: after every call, discarded ones included, all hosts look at the instant at which it began,
-// which is the same for all, and where there is no time for a sample and the last call, the last call is next. The
+// The end in time. After every call, discarded ones included, all hosts look at the instant at which the call began.
+// That instant is the same for all. Where there is no time for a sample and the last call, the last call is next. The
 // least block is one discarded call and the last one, which then counts as the only sample there is.
 #pragma once
 
@@ -126,8 +127,8 @@ struct Tolerance {
 };
 [[nodiscard]] Tolerance tolerance_of(const Host& host);
 inline constexpr double kMostLateSamples = 0.25;  ///< of those of a block, beyond which instants come further ahead
-/// Marks the samples (at least one, of so many operations) to which a rank came too late; their share. Where no instant
-/// was announced, none is.
+/// Marks the samples (at least one, of `operations` operations each) to which a rank came too late. Returns their
+/// share. Where no instant was announced, no sample is marked.
 double mark_late(std::span<Sample> samples, const Tolerance& tolerance, int operations);
 
 [[nodiscard]] Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& options);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cells can be begun within a budget: how long one takes at the least is learnt from the one before.
+// Budget says which cells can still begin before `--budget` is over. It learns from one cell how long the next one
+// takes at the least.
 //
-// A cell has a share of the budget. What it takes beyond that (buffers are filled, warmed up, and verified) does not
-// shrink with the share and grows with its buffers: so much of the next one of its kind is foreseen.
+// A cell has a share of the budget. Beyond its share it fills buffers, warms up and verifies. That time does not shrink
+// with the share, and it grows with the cell's buffers. Budget foresees it for the next cell of the same kind.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,10 @@ class Budget {
   static constexpr double kShortBytes = 256 << 20;
   static constexpr std::int64_t kLaterNs = 10'000'000'000;
 
-  /// Whether a cell with so many bytes of buffers may begin now. Errors: unavailable where the budget is over, or less
+  /// Whether a cell with `bytes` bytes of buffers may begin now. Errors: unavailable where the budget is over, or less
   /// is left of it than the cell takes at the least.
   [[nodiscard]] Status may_begin(const Cell& cell, double bytes, std::int64_t now_ns) const;
-  /// It begins, and has so much of the budget.
+  /// The cell begins, and has `share_ns` of the budget.
   void begin(const Cell& cell, double bytes, std::int64_t share_ns, std::int64_t now_ns);
   /// It has ended, if one had begun.
   void end(std::int64_t now_ns);

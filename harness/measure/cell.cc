@@ -35,9 +35,9 @@ constexpr int kShortestLoop = 4;  ///< fewer are no stream
 constexpr int kLongestLoop = 2000;
 constexpr double kLoopUs = 200;
 constexpr std::int64_t kMostWarmUpNs = 1'000'000'000;
-constexpr std::int64_t kWarmUpShare = 8;  ///< a variant warms up for at most one part in so many of its share
+constexpr std::int64_t kWarmUpShare = 8;  ///< a variant warms up for at most 1 / kWarmUpShare of its share
 constexpr double kNearFloorTimes = 5;
-constexpr double kMostFraction = 1.05;  ///< of the limit; whoever is faster shows that it is none
+constexpr double kMostFraction = 1.05;  ///< of the limit; a system that is faster refutes the limit
 
 struct Block {
   std::vector<Sample> samples;
@@ -54,7 +54,7 @@ struct Series {
   int operations = 1;                         ///< in a sample
   bool is_tuned = true;                       ///< false: the first block of a stream tells how long its loops should be
   std::optional<std::int64_t> warm_up_calls;  ///< empty: not warmed up yet
-  std::int64_t look = next_look(0);           ///< at so many samples is_settled is decided anew
+  std::int64_t look = next_look(0);           ///< the number of samples at which is_settled is decided anew
   bool is_settled = false;
 };
 
@@ -235,7 +235,7 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   return row;
 }
 
-/// How near the rows came to the limit. One whose results were wrong is no limit.
+/// How near the rows came to the limit. A limit whose results were wrong does not count.
 void set_limit(std::vector<Row>& rows, const Series& limit, const CellOptions& options) {
   if (limit.wrong > 0) {
     for (Row& row : rows) {
@@ -271,7 +271,7 @@ struct Source {
   std::mt19937_64 random;
   std::uint64_t salt = 0;  ///< of the last refill
 
-  /// Up to a quarter less than `most`, at least 1: whoever counts calls must not know which one is verified.
+  /// Up to a quarter less than `most`, at least 1: a system that counts calls must not know which one is verified.
   int samples(int most) { return std::max(1, most - below((most + 3) / 4 + 1)); }
   /// At least 0.
   int below(int bound) { return static_cast<int>(random() % static_cast<std::uint64_t>(bound)); }
@@ -364,9 +364,9 @@ Status check_afterwards(Host& host, Variant& variant, Series& series, Source& so
   return {};
 }
 
-/// After all that were measured: with `last`, whose blocks have no call on other data; and where one call does not have
-/// every rank in every element, whatever time there is, so many that they have. Each block's own check stands for
-/// itself.
+/// Calls that are verified after all that were measured. With `last` there are some, because its blocks have no call on
+/// other data. There are some also where one call does not have every rank in every element: then as many as it takes,
+/// whatever the time. Each block's own check stands for itself.
 int calls_afterwards(const Variant& variant, Checking checking) {
   const int passes = passes_of(variant);
   if (checking == Checking::last) return passes;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring one cell: all its variants in one interleaved run on the same ranks.
+// Measuring one cell. measure_cell runs all variants of a cell in one interleaved run on the same ranks, and makes
+// their rows.
 //
-// A sample: all hosts start together (start.h); its time is the latest end minus the earliest start over all ranks (the
-// slowest rank decides). Samples come in blocks of one variant, in ABBA order, seeded. A
-// block refills its buffers with fresh data, discards its first calls, and is verified on the buffers it timed: after
-// its last sample and one more that is drawn, in a variant's first block the first one, and after one more call on
-// other data (block.h). The round trip of a cache line is probed before and after: a block in which it changed is
-// repeated, and at the end only the blocks of the cell's prevailing state count, so that variants are compared within
-// one state of the machine. When it is enough: settling.h.
+// A sample: all hosts start together (start.h). Its time is the latest end minus the earliest start over all ranks: the
+// slowest rank decides. Samples come in blocks of one variant (block.h). The blocks of the variants take turns in ABBA
+// order, seeded.
+//
+// A block refills its buffers with fresh data and discards its first calls. It is verified on the buffers it timed.
+// block.h says after which calls.
+//
+// A cache line's round trip between two cores is probed before and after each block. It tells the state of the machine:
+// a block in which it changed is repeated. At the end only the blocks of the cell's prevailing state count, so that
+// variants are compared within one state. settling.h says when there are enough samples.
 #pragma once
 
 #include <chrono>
@@ -29,7 +33,8 @@ namespace tutti::harness::measure {
 struct CellOptions {
   std::uint64_t seed = 1;
   std::chrono::nanoseconds most_time = std::chrono::seconds(3);  ///< after which no call begins but the least (block.h)
-  /// Of measure_floor, as samples of this case start: one below five times as much is marked. May be empty: none is.
+  /// Of measure_floor, as samples of this case start: one below five times as much is marked. May be empty: then no row
+  /// is marked.
   std::function<double(const Case& one)> floor_us_of = {};
   double tick_us = 0;  ///< what readings of the clock differ by; the same on all hosts
   Checking checking = Checking::sample;

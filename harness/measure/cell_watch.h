@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What disturbs a cell while it is measured, seen from outside: the cores of all ranks, and each host's own thread.
+// CellWatch notes what disturbed a cell while it was measured, as seen from outside: on the cores of all ranks, and on
+// each host's own thread.
 #pragma once
 
 #include <string>

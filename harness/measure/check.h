@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checking one case for correctness only: no times. Data cases run on fresh data several times, so that a result that
-// is right only once does not pass, and what the operation has left is looked at twice, so that what it writes after it
-// is complete does not pass either; a barrier runs with each rank late in turn.
+// Checking one case for correctness only: check_case makes a row without times.
 //
-// Of a case with more than 256 KiB a rank, which takes most of the time, only the form out of place with private
+// A case with data runs several times on fresh data, so that a result that is right only once does not pass. What each
+// operation has left is looked at twice, so that a write after its completion does not pass either. A barrier runs with
+// each rank late in turn.
+//
+// A case with more than 256 KiB a rank takes most of the time. Of such a case only the form out of place with private
 // buffers runs several times, the other forms once. Each form has data of its own, so that what is left of the form
 // before is wrong.
 //
-// Where a narrow float cannot sum all ranks exactly, several operations are one check: the passes, on data of
-// consecutive salts, in each of which other ranks contribute to an element, and in one of them each rank (inputs.h).
+// Passes. Where a narrow float cannot sum all ranks exactly, several operations are one check, the passes. They run on
+// data of consecutive salts. In each pass other ranks contribute to an element, and each rank does in one of them
+// (inputs.h).
 //
 // Floats have one operation more, on special values (special_values.h), where a block has 256 to 4096 elements.
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work for the processor alone: it needs registers, and neither memory nor caches.
+// Computation: work for the processor alone, which a rank does while an operation is under way (overlap.h). It needs
+// registers, and neither memory nor caches.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,8 @@ Status Host::wait_until(Predicate is_done, const char* what, int whom) {
   }
 }
 
-// Two halves of a page alternate: whoever writes the record of exchange n has completed n-1, so everybody has read n-2.
+// Two halves of a page alternate. A host that writes the record of exchange n has completed n-1, so every host has read
+// n-2.
 Status Host::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
   if (options_.hosts == 1) {
     std::memcpy(all, mine, bytes);
@@ -116,8 +117,8 @@ Status Host::start_after(const std::function<Status()>& barrier) {
   return barrier();
 }
 
-// Of two instants one is still there: host 0 announces the next one but one when all have begun the next one, and who
-// has begun it has read this one.
+// Of two instants one is still there. Host 0 announces the next one but one when all have begun the next one, and a
+// host that has begun it has read this one.
 Result<std::int64_t> Host::last_start() {
   const SyncLine& announcement = board_.sync(0);
   TUTTI_RETURN_IF_ERROR(wait_until([&] { return announcement.word.load(std::memory_order_acquire) >= starts_; },

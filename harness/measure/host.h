@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host owns ranks: one in a process or thread, all of them for tasks. Measuring and checking are written against it:
-// it never blocks inside a rank, it polls. Hosts of a job agree through the board: they exchange small records, start
-// together at an announced instant, and probe how long a cache line takes between them.
+// A host is the thread that runs one or more ranks: one rank as process or thread, all ranks as tasks. Measuring and
+// checking are written against class Host. A host never blocks inside a rank: it polls.
+//
+// The hosts of a job agree through the board (harness/launch/board.h), memory that they share. They
+// exchange small records, start together at an announced instant, and probe how long a cache line takes between them.
 #pragma once
 
 #include <array>
@@ -88,15 +90,15 @@ class Host {
   /// A dissemination barrier: ceil(log2 hosts) rounds, in each of which a host hears of twice as many.
   Status pass_barrier();
 
-  /// By how much later than an announced instant a rank may enter, and be in time nevertheless: some looks at the clock
+  /// How late a rank may enter after an announced instant and be in time nevertheless. That is some looks at the clock
   /// or, where ranks outnumber cores, turns of the run queue, for which the operation waits as well.
   [[nodiscard]] std::int64_t in_time_ns() const;
   /// From here on instants are announced twice as far ahead, up to 16 times as far as at first: for when too many ranks
   /// hear of them too late. All hosts call it.
   void widen_slack();
 
-  /// Nanoseconds of a cache line's round trip between the first and the last host, the median of some batches; empty
-  /// where there is one host, or where ranks outnumber cores and a scheduler would be measured instead.
+  /// Nanoseconds of a cache line's round trip between the first and the last host, the median of some batches. Empty
+  /// where there is one host. Empty also where ranks outnumber cores: there a scheduler would be measured instead.
   [[nodiscard]] Result<std::optional<double>> probe_line();
 
   /// Says on the board what all ranks of this host are about to do, and that it is done.

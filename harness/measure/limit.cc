@@ -30,7 +30,7 @@ bool continues_another(const Movement& movement) { return std::ranges::any_of(mo
 
 /// Whose each movement is, where every rank's are as many bytes: those that write to it alone, or read from it alone.
 std::optional<std::vector<int>> owners_of(const std::vector<Movement>& all, int ranks) {
-  if (std::ranges::any_of(all, continues_another)) return {};  // whose bytes another rank would still be writing
+  if (std::ranges::any_of(all, continues_another)) return {};  // its bytes would still be written by another rank
   for (const auto side : {&Movement::destinations, &Movement::sources}) {
     std::vector<int> owners;
     std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks));
@@ -154,7 +154,7 @@ class LimitBackend::PreparedShares final : public Prepared {
     return {};
   }
   Result<bool> test(std::size_t /*index*/) override { return true; }
-  /// A rank's buffers are written by others, who may be later.
+  /// A rank's buffers are written by other ranks, which may be later.
   Status settle() override { return host_->exchange(char{}).status(); }
 
   Status connect(Host& host) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's limit: the least data movement that does what a collective means, by as many ranks, without any
-// synchronisation. Every input block that somebody needs is read once, reduced with its likes, and written to all the
-// places where it belongs; who moves what is divided evenly among the ranks. Each byte that a rank writes depends on
-// inputs, and on what it has written itself, only, so nobody need wait for anybody, and when all are done the outputs
-// are right: the limit is measured, interleaved and verified as any backend is.
+// The machine's limit, which rows show as `limit`: the least data movement that does what a collective means. As many
+// ranks do it as the cell has, without any synchronisation. LimitBackend runs it beside the systems under test.
 //
-// Its buffers are shared memory, whatever the cell's are: a rank cannot read another's private memory, and what a
+// Every input block that some rank needs is read once, reduced with its likes, and written to all the places where it
+// belongs. The movements are divided evenly among the ranks. Each byte that a rank writes depends only on inputs and on
+// what it has written itself. So no rank waits for another, and when all are done the outputs are right. The limit is
+// measured, interleaved and verified as any backend is.
+//
+// Its buffers are shared memory, whatever the cell's are. A rank cannot read another's private memory, and what a
 // system spends on that is what the limit is to show. Two kinds of stores are tried, through the cache and past it; the
 // faster one is the cell's limit.
 #pragma once
@@ -47,9 +49,9 @@ struct Movement {
 [[nodiscard]] std::vector<Movement> share_of(const Cell& cell, int rank);
 
 inline constexpr std::string_view kLimitName = "limit";  ///< in the place of a backend's
-/// The case that measures a cell's limit; nullopt where there is none: nothing is moved (barrier), ranks take turns
-/// (pingpong and whatever has a window), or what is read is overwritten meanwhile (all_to_all, sendrecv and exscan in
-/// place).
+/// The case that measures a cell's limit, or nullopt where the cell has no limit. It has none where nothing is moved
+/// (barrier), or ranks take turns (pingpong and every collective that has a window). It has none either where what is
+/// read is overwritten meanwhile (all_to_all, sendrecv and exscan in place).
 [[nodiscard]] std::optional<Case> limit_of(const Cell& cell);
 /// `cell` and its limit, where it has one.
 [[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell);
@@ -84,8 +86,8 @@ class LimitBackend final : public Backend {
   std::vector<PreparedShares*> unconnected_;
 };
 
-/// The variant of a cell's limit, with the faster kind of stores chosen by a trial that ends by `end_ns`
-/// (CLOCK_MONOTONIC, the same on all hosts); nullopt where the cell has none. All hosts call it.
+/// The variant of a cell's limit; nullopt where the cell has no limit. A trial that ends by `end_ns` (CLOCK_MONOTONIC,
+/// the same on all hosts) chooses the faster kind of stores. All hosts call it.
 /// Errors: those of the host.
 [[nodiscard]] Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
                                                         std::int64_t end_ns);

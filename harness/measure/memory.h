@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cell needs of memory, held against what there is before any of it is touched: a rank that touches more than
-// its control group has left is killed, and so is what it has measured.
+// The memory of cells: what a cell needs (MemoryNeed), held against what there is (MemoryRoom) before any of it is
+// touched. A rank that touches more than its control group has left is killed, and what it has measured is lost.
 //
-// Shared buffers of processes lie in heaps, which the launcher makes before the first cell for the largest one that
-// fits. All else is allocated when its cell begins, and is held against what is left then.
+// Shared buffers of processes lie in heaps. The launcher makes the heaps before the first cell, for the largest cell
+// that fits. All else is allocated when its cell begins, and is held against what is left then.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ constexpr std::uint64_t kStepsBetweenLooks = 256;
 constexpr std::uint64_t kLeastSteps = 16, kDoublings = 8;
 constexpr std::array<std::uint64_t, 5> kHeldEighths{0, 0, 2, 4, 7};
 constexpr std::uint64_t kStarvedEighths = 7;
-constexpr std::uint64_t kDemotions = 16;  ///< one step in so many
+constexpr std::uint64_t kDemotions = 16;  ///< the chosen rank goes to the end in 1 of kDemotions steps
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;

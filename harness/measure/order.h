@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order: whose turn it is among ranks that are tasks of one thread, drawn from a seed. Round robin lets every rank
-// come almost at once, so what is wrong only where a rank is late, or ahead of the others, never shows. Here a rank is
-// held back for anything from not at all to until nobody else can go on, by policies that change as the run goes; and
-// it may stop at any wait, also at one that is over. Nothing else is drawn, so the same seed gives the same steps.
+// Order: which rank takes the next step where all ranks are tasks of one thread, drawn from a seed.
+//
+// Round robin lets every rank come almost at once. So a fault that needs a rank to be late, or ahead of the others,
+// never shows. Order holds a rank back for any time, from not at all to until no other rank can go on. Its policies
+// change as the run goes. A rank may stop at any wait, also at one that is over. Nothing else is drawn, so the same
+// seed gives the same steps.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +50,7 @@ class Order final : public Pace {
   /// Takes steps until all ranks are done. Errors: those of the actions; timeout, at once, where no rank can go on.
   Status drive(const Actions& actions);
 
-  /// Of all steps so far: how many, and a hash of whose they were and what came of them.
+  /// Of all steps so far: how many, and a hash of which ranks took them and what came of them.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   [[nodiscard]] std::uint64_t trace() const { return trace_; }
 

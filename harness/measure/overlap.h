@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of an operation goes on while its ranks compute (--overlap), by the definition of IMB-NBC:
+// Overlap: how much of an operation goes on while its ranks compute (--overlap), by the definition of IMB-NBC:
 //
 //   overlap = 100 x max(0, min(1, (t_pure + t_computing - t_overlapped) / min(t_pure, t_computing)))
 //
-// t_pure: the operation is posted and waited for at once. t_computing: as much computing, without an operation.
-// t_overlapped: posted, then computed, then waited for; either without a look at the operation meanwhile, or with so
-// many calls that test it, evenly spread, which lets a library go on that has nobody else to do its work.
+// - t_pure: the operation is posted and waited for at once.
+// - t_computing: as much computing, without an operation.
+// - t_overlapped: the operation is posted, the rank computes, then it waits. It is measured twice: without a look at
+//   the operation meanwhile, and with OverlapOptions::calls calls that test it, evenly spread. Such calls let a library
+//   go on that has no thread of its own for its work.
 //
 // The computing takes as long as t_pure did in the samples before, and needs the registers only. The four are measured
-// in turn, round after round, so that all see the same machine; each time is a median over the rounds, of the slowest
-// rank. A round to one of whose calls a rank came late (start.h) does not count. After every ten rounds their last call
-// is verified, before each of which places of the outputs were poisoned (places.h), and one overlapped call more, which
-// is made on other data.
+// in turn, round after round, so that all see the same machine. Each time is a median over the rounds, of the slowest
+// rank. A round in which a rank came late to a call (start.h) does not count.
+//
+// Places of the outputs are poisoned before each call (places.h). After every ten rounds the last call is verified, and
+// so is one overlapped call more, on other data.
 #pragma once
 
 #include <cstdint>

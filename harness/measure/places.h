@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of an output: the cache lines of it that are poisoned before each call of a block, so that a call which leaves
-// the last one's result where it was shows in whatever call is verified.
+// Places of an output: the cache lines of it that are poisoned before each call of a block. A call that leaves the last
+// one's result where it was then shows in any call that is verified.
 //
-// All of a long output would take the place of others in the caches; so of long ones there are 64 lines, always others,
-// one in each of so many equal parts. Whoever leaves out a share of an output is found out by each call that is
-// verified with a probability that is as good as certain for all but the smallest share. An output that only its own
-// rank writes has its lines where they were, afterwards. Not so one that peers write, each of whose lines is taken back
-// from one of them: see block.h.
+// Poisoning all of a long output would take the place of others in the caches. So a long output has kMostPlaces places,
+// one in each of as many equal parts, and always other lines. A system that leaves out a share of an output is found
+// out by each verified call, as good as certainly for all but the smallest share.
+//
+// An output that only its own rank writes has its lines where they were, afterwards. An output that peers write has
+// not: each of its lines is taken back from one of them (block.h).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ namespace tutti::harness::measure {
 
 inline constexpr std::size_t kMostPlaces = 64;
 
-/// Lines of an output of so many bytes that are poisoned at a time; 0 where it is empty.
+/// Lines of an output of `bytes` bytes that are poisoned at a time; 0 where it is empty.
 [[nodiscard]] std::size_t places_in(std::size_t bytes);
 
 struct Poisoning {

@@ -20,7 +20,7 @@ struct PrecisionPart {
   bool is_same_on_repeats = true;
 };
 
-/// Errors of the ranks of this host. One whose bits are those of the first needs no look of its own.
+/// Errors of the ranks of this host. A rank with the bits of the first one needs no look of its own.
 Damage judge(const Host& host, const Variant& variant, const std::vector<std::uint64_t>& fingerprints,
              PrecisionPart& part) {
   const Problem problem = variant.instance().problem();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How exact a reduction of floats is, and whether it can be reproduced: figures beside the times of a row.
+// Precision: how exact a reduction of floats is, and whether it can be reproduced. These are figures beside the times
+// of a row.
 //
-// The data that verdicts rest on have no error in any order, so these come from a few operations more, on random values
-// (inputs.h), outside the timed part: the error of the results in ulp of the exact ones, and whether their bits are the
-// same on all ranks and in every repetition. All systems of a cell have the same data. What is not within the bound of
-// any order of additions (rounding.h) is wrong, as in every check.
+// The data that verdicts rest on have no error in any order. So these figures come from a few operations more, on
+// random values (inputs.h), outside the timed part. They are the error of the results in ulp of the exact ones, and
+// whether their bits are the same on all ranks and in every repetition. All systems of a cell have the same data. What
+// is not within the bound of any order of additions (rounding.h) is wrong, as in every check.
 //
-// Where values cancel, an ulp of what remains is small beside what was added: a large error_ulp of a single element is
-// the data's doing, and the same for all systems; the mean tells them apart.
+// Where values cancel, an ulp of what remains is small beside what was added. A large error_ulp of a single element is
+// then the data's doing, and the same for all systems; the mean tells systems apart.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of buffers that calls go through in turn (--cache rotate), so that each call's buffers are out of the caches
-// without being flushed from them: between two calls on a set all others are used, and together they have twice the
-// last-level cache. There are at most kMostSets; where their buffers are small, other memory makes up for what is
-// missing, and is read between the calls, a part of it before each. What else a system has in memory (flags, slots,
-// scratch) goes out of the caches with them.
+// Rotation: sets of buffers that calls go through in turn (--cache rotate). Each call's buffers are then out of the
+// caches without being flushed from them. Between two calls on a set all others are used, and together they have twice
+// the last-level cache.
+//
+// There are at most kMostSets. Where their buffers are small, other memory, the filler, makes up for what is missing. A
+// part of it is read before each call. What else a system has in memory (flags, slots, scratch) goes out of the caches
+// too.
 #pragma once
 
 #include <cstdint>

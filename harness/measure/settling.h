@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to begin and when to stop sampling.
+// When to begin and when to stop sampling: WarmUp says when a variant is warm, is_settled when its interval is narrow
+// enough.
 //
-// Whoever looks after every sample and stops at the first narrow interval stops where it is narrow by chance, and the
-// interval that is then reported misses the truth too often: of two modes, 52 to 48, in 13 of 100 cells. So one looks
-// seldom, each time at twice the samples, and wants a much surer interval to be as narrow, for its confidence, as the
-// reported one: chance does not make it so. README.md has the coverage that remains.
+// A rule that looks after every sample and stops at the first narrow interval stops where it is narrow by chance. The
+// reported interval then misses the truth too often. So next_look is seldom, each time at twice the samples. There a
+// much surer interval must be as narrow, for its confidence, as the reported one: chance does not make it so. README.md
+// has the coverage that remains.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace tutti::harness::measure {
 inline constexpr std::int64_t kLeastSamples = 30;
 inline constexpr std::int64_t kMostSamples = 5000;  ///< after these, what has not settled will not
 
-/// Whether the interval of the median reaches no farther from it than 1 % to either side, 2 % below 50 us, where single
-/// readings tick; and the surer one no farther than that times what it is wider by. Of at least kLeastSamples, in
-/// microseconds.
+/// Whether two intervals are narrow enough. That of the median reaches at most 1 % to either side, 2 % below 50 us,
+/// where single readings tick. The surer one reaches no farther than that times what it is wider by. Of at least
+/// kLeastSamples, in microseconds.
 [[nodiscard]] bool is_settled(const OrderedSummary& times_us);
 
 /// The number of samples at which to look for the first time after having looked at `samples` of them (0: not yet).

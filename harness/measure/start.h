@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the ranks of a job come together before a sample (--sync).
 //
-// roundtime: at an announced instant. A rank may come to it late, because it was held up or because the announcement
-// reached it too late; then what is timed is the waiting for it. Such a sample is marked on all hosts and made again.
-// The other two start when a barrier lets them, each rank when it leaves it: nobody is late, and what their leaving
-// apart costs is in the times. How far apart they were is told with each sample.
+// - roundtime: at an announced instant. A rank may come to it late, because it was held up or because the announcement
+//   reached it too late. The sample then times the waiting for that rank. Such a sample is marked on all hosts and made
+//   again.
+// - dissemination and library: each rank starts when it leaves a barrier. So no rank is late. What their leaving apart
+//   costs is in the times, and how far apart they were is told with each sample.
 #pragma once
 
 #include "harness/cases/synchronisation.h"
@@ -15,7 +16,8 @@ namespace tutti::harness::measure {
 
 struct Start {
   Synchronisation how = Synchronisation::roundtime;
-  /// For library: a barrier on the system under test. Without one (the machine's limit has none) as dissemination.
+  /// For library: a barrier on the system under test. Where it is null, as for the machine's limit, a dissemination
+  /// barrier takes its place.
   Variant* barrier = nullptr;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring as nccl-tests does: one untimed operation, one loop back to back on every rank, the loop's mean.
+// Measuring as nccl-tests does: one untimed operation, then one loop back to back on every rank. measure_stream returns
+// the loop's mean.
 //
 //   refill | an untimed operation | poison | loop, timed | verify | (refill, other data | operation | verify) ...
 //
 // Out of place the first check is that of the loop's own result: its outputs were poisoned just before. In place the
 // loop feeds on its own results, so every check there is of a further operation after a refill. Where one operation
-// does not have every rank in every element (passes_of in check.h), there are as many checks as it takes until they
-// have.
+// does not have every rank in every element (passes_of in check.h), there are more checks, until they have.
 #pragma once
 
 #include <cstdint>

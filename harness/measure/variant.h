@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variant: one case made ready on one host, with guarded buffers of its own for each of the host's ranks. It can be
-// refilled, run once, and verified. It may have several sets of buffers, of which one is the current one: that is what
-// is refilled, run and verified.
+// A variant is one case made ready on one host: its operation prepared, with guarded buffers for each of the host's
+// ranks. It can be refilled, run once, and verified. It may have several sets of buffers (rotation.h). Refilling,
+// running and verifying work on the current set.
 #pragma once
 
 #include <deque>
@@ -107,13 +107,13 @@ class Variant {
   Status run_overlapped(RankTimes& times, const Compute& compute, int calls);
   /// The same for a loop: `times` are those of its first entry and its last leave. The deadline is each operation's.
   Status run_loop(RankTimes& times, const Loop& loop);
-  /// So many operations back to back on every rank of a host that has them all, each rank's steps when the order says
-  /// so: a rank verifies its result and refills its buffers as soon as its call has returned. Errors: as of run;
+  /// `rounds` operations back to back on every rank of a host that has them all, each rank's steps when `order` says
+  /// so. A rank verifies its result and refills its buffers as soon as its call has returned. Errors: as of run;
   /// timeout where no rank can go on.
   [[nodiscard]] Result<Damage> run_simulated(Order& order, int rounds);
   /// Of the memory that each of the host's ranks has for this case, guards and all.
   [[nodiscard]] std::vector<std::uint64_t> fingerprints() const;
-  /// Looks at the completed operation again and again for so long, as who waits for others does.
+  /// Looks at the completed operation again and again for `time_ns`, as a rank that waits for others does.
   Status linger(std::int64_t time_ns);
   /// Writes guards again that were damaged.
   void restore_guards();
@@ -122,7 +122,7 @@ class Variant {
   /// Of the result on random values of rank `index` of the host: what is not within its bound, and how far `most`
   /// elements of each block are from the exact ones. Requires: results that are rounded, a rank that has some.
   [[nodiscard]] Damage verify_rounding(std::size_t index, Count most, Accuracy& accuracy) const;
-  /// Of the results of each of the host's ranks, without guards; 0 where the rank has none.
+  /// Of the results of each of the host's ranks, without guards; 0 where the rank has no result.
   [[nodiscard]] std::vector<std::uint64_t> result_fingerprints() const;
 
  private:

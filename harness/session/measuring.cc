@@ -15,7 +15,7 @@ namespace tutti::harness::session {
 namespace {
 
 constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
-constexpr std::int64_t kTrialShare = 16;  ///< one part in so many of a cell's time is for the trial of its limit
+constexpr std::int64_t kTrialShare = 16;  ///< the trial of a cell's limit has 1 / kTrialShare of the cell's time
 constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
 constexpr std::chrono::nanoseconds kMostLimitTime = std::chrono::minutes(1);  ///< as if the cell had no more
 /// Of a cell that ends when it has its --iterations, without a budget.
@@ -129,7 +129,7 @@ Result<std::optional<Variant>> Measuring::limit_beside(const Variant& first, std
   return make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare);
 }
 
-/// That of its own kind of start; the limit has none, and no row to mark.
+/// That of the case's own kind of start; the limit has no floor, and no row to mark.
 double Measuring::floor_us_of(const Case& one) const {
   const auto own = floors_ns_.find(one.backend);
   const auto common = own == floors_ns_.end() ? floors_ns_.find(std::string(kAll)) : own;

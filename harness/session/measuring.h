@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session that measures does beside walking through its cells: it tells the facts that its numbers rest on,
-// shares out the time, puts the machine's limit beside the systems of each cell, and reports every sample.
+// Measuring: what a session of mode `measure` does beside walking through its cells (session_walk.h). It reports the
+// facts that its numbers rest on, shares out the time, adds the machine's limit to each cell, and reports every sample.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ class Measuring {
   Status begin();
   /// That samples of this backend can start. Errors: unavailable with the reason.
   [[nodiscard]] Status has_start(const std::string& backend) const { return barriers_.has_start(backend); }
-  /// Before the memory of cell `index`, whose buffers are so many bytes, is touched. `refusal`: that it cannot be begun
+  /// Before the memory of cell `index`, whose buffers are `bytes` bytes, is touched. `refusal`: that it cannot be begun
   /// in what is left of the budget. Errors: those of the host.
   Status begin_cell(std::size_t index, double bytes, Status& refusal);
   /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. `has_limit`: there is
@@ -50,7 +50,8 @@ class Measuring {
   Status report_samples(const Case& one, std::span<const Sample> samples);
   /// For cell `index`: what is left of the budget, in equal parts.
   [[nodiscard]] std::int64_t time_ns(std::size_t index) const;
-  /// Of the cell whose first variant is given, chosen in its share of the cell's time; nullopt where there is none.
+  /// The limit of the cell whose first variant is `first`, chosen in its share of the cell's time; nullopt where the
+  /// cell has no limit.
   [[nodiscard]] Result<std::optional<Variant>> limit_beside(const Variant& first, std::size_t index,
                                                             std::int64_t most_ns);
   [[nodiscard]] double floor_us_of(const Case& one) const;

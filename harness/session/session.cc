@@ -82,9 +82,8 @@ struct SharedPlace {
   int cores;  ///< see cores_together
 };
 
-/// A check has new buffers for every case: malloc keeps the memory of the last ones instead of having the kernel clear
-/// pages for each. `check all` on 5 and 16 ranks, before and after in turn: 0.86 of the time as threads, 0.97 as
-/// processes; as tasks 0.98, for half as much memory again, so not there. Nothing is measured in a check.
+/// A check has new buffers for every case. So malloc keeps the memory of the last ones, and the kernel need not clear
+/// pages for each. Not for tasks: they gain little and take half as much memory again. Nothing is measured in a check.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kLargestFromHeap = 32 << 20;  // the most that glibc allows
@@ -113,7 +112,7 @@ Status run_host(const SharedPlace& shared, int index) {
   return status;
 }
 
-/// One host on each of so many threads; the error that explains most.
+/// Runs one host on each of `hosts` threads; returns the error that explains most.
 Status run_on_threads(const SharedPlace& shared, int hosts) {
   std::mutex mutex;
   Status first;

@@ -47,7 +47,7 @@ struct SessionSpec {
   Values values = Values::exact;                      ///< measuring and checking: what inputs are made of
   CacheState cache = CacheState::hot;                 ///< measuring: where the buffers are at the start of a call
   Synchronisation sync = Synchronisation::roundtime;  ///< measuring: how ranks come together before a sample
-  int overlap_calls = 0;            ///< measuring: above 0, overlap too, with so many calls while computing
+  int overlap_calls = 0;            ///< measuring: above 0, overlap too, with this many calls while computing
   std::chrono::nanoseconds skew{};  ///< measuring: by how much one rank enters after the others
   bool has_limit = false;           ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
   /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
@@ -64,7 +64,7 @@ struct SessionSpec {
 /// The cases of all cells are numbered one after the other: so the board names them (RankStatus). Of the first case of
 /// a cell; the others follow.
 [[nodiscard]] std::uint32_t first_number_of(const SessionSpec& spec, std::size_t cell);
-/// Null where there is none.
+/// Null where no case has this number.
 [[nodiscard]] const Case* case_numbered(const SessionSpec& spec, std::uint32_t number);
 
 /// While the reference `index` starts or ends, the board has this number.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One host's walk through the cells of a session that measures, checks, or puts the verifier on trial.
+// SessionWalk: one host's walk through the cells of a session that measures, checks, or puts the verifier on trial.
 #pragma once
 
 #include <memory>

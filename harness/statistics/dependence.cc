@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kEnoughToShow = 100;  // samples
 constexpr std::size_t kResamples = 1000;
 constexpr double kQuantile = 1.959963984540054;  // of the resamples, in standard deviations: 95 %
-// What the simulation asked for (README.md): signs of a process whose lag 1 is 0.5, and the width of what is estimated.
+// What the simulation (README.md) needs: for signs of a process with lag 1 of 0.5, and for the width of what is
+// estimated.
 constexpr double kMostAssumed = 2.3;
 constexpr double kMargin = 1.1;
 constexpr double kLongerBlocks = 1.5;
@@ -39,7 +40,7 @@ double lag_of(const std::vector<double>& signs) {
 /// That of a process of order 1 with this lag 1.
 double inflation_of(double lag) { return (1 + lag) / (1 - lag); }
 
-/// The same, seen through blocks of so many samples.
+/// The same, seen through blocks of `length` samples.
 double inflation_in_blocks(double lag, std::size_t length) {
   double sum = 1;
   for (std::size_t k = 1; k < length; ++k) {
@@ -102,8 +103,8 @@ double sign_inflation(std::span<const double> samples, double median, std::uint6
   }
   if (lag < doubt) return 1;
   const std::size_t length = block_length(samples.size(), lag);
-  // Few blocks: what they vary by is itself unsure, as with Student's t of so many degrees of freedom (overlapping
-  // blocks count one and a half times); and circular blocks vary about the mean of the samples, not the true one.
+  // Few blocks: what they vary by is itself unsure, as with Student's t of `freedom` degrees of freedom; overlapping
+  // blocks count one and a half times. And circular blocks vary about the mean of the samples, not the true one.
   const double freedom = 1.5 * n / static_cast<double>(length);
   const double student = 1 + (kQuantile * kQuantile + 1) / (4 * freedom);
   const double left_out = inflation_of(lag) / inflation_in_blocks(lag, length);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples taken one after the other resemble their neighbours where something that lasts (a neighbour on the core, a
-// slow page, a change of clock) touches several of them. Then n of them say less than n would that know nothing of each
-// other, and an interval that does not know it is too narrow.
+// How far samples depend on each other, and what that costs. Samples taken one after the other resemble their
+// neighbours where something that lasts touches several of them: a neighbour on the core, a slow page, a change of
+// clock. Then n samples say less than n independent ones would. sign_inflation says how much less; an interval that
+// ignores it is too narrow.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,10 @@ namespace tutti::harness::statistics {
 ///
 /// From 100 samples on: a circular block bootstrap (Politis & Romano 1992, after Kuensch 1989) of that number, seeded,
 /// wherever lag 1 of the samples' signs shows dependence. Blocks are half as long again as is best for the variance of
-/// a mean (Carlstein 1986, for a process of order 1), since too short ones make the interval too narrow; what blocks of
-/// that length leave out of such a process is put back, and the result is at least that of such a process.
-/// Below 100 samples, too few to show dependence: that of a process of order 1 with as much lag 1 as the samples do not
-/// rule out, within reason. The intervals of few samples are thereby wider than they must be where there is none.
+/// a mean (Carlstein 1986, for a process of order 1): too short ones make the interval too narrow. What blocks of that
+/// length leave out of such a process is put back. The result is at least that of such a process. Below 100 samples,
+/// too few to show dependence: that of a process of order 1 with as much lag 1 as the samples do not rule out, within
+/// reason. The intervals of few samples are thereby wider than they must be where nothing depends.
 [[nodiscard]] double sign_inflation(std::span<const double> samples, double median, std::uint64_t seed = 1);
 
 }  // namespace tutti::harness::statistics

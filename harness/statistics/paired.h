@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of measurements, as the logarithm of their ratio: where the middle of the differences lies and how sure that
-// is, without assuming more of their distribution than that it is symmetric.
+// Statistics of pairs of measurements, each pair as the logarithm of its ratio. middle_of_pairs says where the middle
+// of these differences lies and how sure that is. It assumes no more of their distribution than that it is symmetric.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace tutti::harness::statistics {
 
-/// P(T <= most), where T is the sum of those ranks 1..n whose pair is positive, each as likely as not (Wilcoxon 1945,
-/// Biometrics 1:80). Counted exactly up to 100 pairs, beyond that its normal approximation.
+/// P(T <= most), where T is the sum of those ranks 1..n that belong to positive pairs, each as likely as not (Wilcoxon
+/// 1945, Biometrics 1:80). Counted exactly up to 100 pairs, beyond that its normal approximation.
 [[nodiscard]] double signed_rank_probability(std::int64_t pairs, std::int64_t most);
 
 struct MiddleOfPairs {

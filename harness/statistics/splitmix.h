@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of scramble.h one after the other, for statistics that draw.
+// SplitMix: the random numbers of scramble.h one after the other, for statistics that draw.
 #pragma once
 
 #include <cstddef>

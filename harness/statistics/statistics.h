@@ -6,10 +6,10 @@
 // that the samples cannot support is empty, never a guess: no interval below 6 samples, no p90 below 10, no p95 below
 // 20, no p99 below 100.
 //
-// Two kinds of samples: those that know nothing of each other (the medians of launches), for which the textbook's
-// interval is exact; and times taken one after the other, of which neighbours may resemble each other, which a clock
-// ticks, and of which there are as many as a stopping rule asked for (summarise_in_order, settling.h). What each
-// interval really covers was simulated: README.md.
+// There are two kinds of samples. summarise takes samples that know nothing of each other, such as the medians of
+// launches: for them the textbook's interval is exact. summarise_in_order takes times measured one after the other.
+// Neighbours may resemble each other, a clock ticks them, and a stopping rule decided how many there are (settling.h).
+// What each interval really covers was simulated: README.md.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct Summary {
   std::optional<double> max = {};
 };
 
-/// Samples in any order, finite (asserted): a time that is NaN is a bug of whoever took it.
+/// Samples in any order, finite (asserted): a time that is NaN is a bug of the code that took it.
 [[nodiscard]] Summary summarise(std::span<const double> samples);
 
 inline constexpr std::int64_t kLeastSamplesInOrder = 12;  ///< for an interval and an autocorrelation
@@ -69,14 +69,14 @@ inline constexpr double kNormalQuantile95 = 1.959963984540054;  ///< of two-side
 inline constexpr double kSureQuantile = 4;                      ///< of sure_low, sure_high
 
 /// Of times taken one after the other, in that order, by a clock that tells times apart which differ by `tick` or more.
-/// The ends of the interval lie at ranks (n+1)/2 -+ z/2 sqrt(n x inflation) of the sorted samples, between two of them
-/// by interpolation, so that its coverage does not jump from n to n (after Hettmansperger & Sheather 1986, Stat. Prob.
-/// Letters 4:75). Each reading stands for any time within a tick of it: the median, its interval and the percentiles
-/// are those of the readings with noise added, the sum of two numbers from [-tick/2, tick/2], within the least and the
-/// most that was read (after Machado & Santos Silva 2005, JASA 100:1226). Without it, an interval between equal
-/// readings would have no width. It is drawn anew for other readings, and the same for the same ones. One such number
-/// is too few: what lies between two readings is then a straight line, which misses the median by up to 1.5 % of a
-/// tick.
+/// The ends of the interval lie at ranks (n+1)/2 -+ z/2 sqrt(n x inflation) of the sorted samples. Between two of them
+/// they are interpolated, so that the coverage does not jump from n to n (after Hettmansperger & Sheather 1986, Stat.
+/// Prob. Letters 4:75). Each reading stands for any time within a tick of it. So the median, its interval and the
+/// percentiles are those of the readings with noise added. The noise is the sum of two numbers from [-tick/2, tick/2],
+/// and stays within the least and the most that was read (after Machado & Santos Silva 2005, JASA 100:1226). Without
+/// it, an interval between equal readings would have no width. It is drawn anew for other readings, and the same for
+/// the same ones. One such number is too few: what lies between two readings is then a straight line, which misses the
+/// median by up to 1.5 % of a tick.
 [[nodiscard]] OrderedSummary summarise_in_order(std::span<const double> samples, double tick = 0);
 
 /// Of the same cell in several launches: how far their medians lie apart, and how sure each is of itself.
