@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binding ranks to cores: the rule, which is pure, and doing it. Backends of one cell run in the same threads, so the
-// masks are the same for all of them.
+// Binding ranks to cores. masks_for is the rule, a pure function; bind_this_thread applies it. Backends of one cell run
+// in the same threads, so the masks are the same for all of them.
 #pragma once
 
 #include <optional>

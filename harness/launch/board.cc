@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of the board: the abort line, then statuses, sync and probe lines at twice a cache line's distance
-// (neighbouring lines are fetched in pairs, and one rank's writes must not disturb another's), then the pages.
+// Layout of the board: the abort line, then statuses, then sync and probe lines, then the pages. Sync and probe lines
+// lie at twice a cache line's distance. Neighbouring lines are fetched in pairs, and one rank's writes must not disturb
+// another's.
 #include "harness/launch/board.h"
 
 #include "harness/launch/segment.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board: memory that the launcher and all ranks of a job share. Each rank announces there what it is about to do,
-// so that the launcher can tell who is late, and hosts agree on start instants and exchange small records through it.
+// The board: memory that the launcher and all ranks of a job share. On it each rank announces what it is about to do
+// (RankStatus), so that the launcher can tell which rank is late. Hosts, the threads that run ranks, agree on start
+// instants (SyncLine) and exchange small records (HostPage) through it.
 #pragma once
 
 #include <atomic>
@@ -33,9 +34,9 @@ struct alignas(64) HostPage {
   alignas(64) std::byte payload[kPayload];
 };
 
-/// Lines for timing. Sync lines: who has arrived, how far he is in barriers, and at host 0's the instants of the start
-/// announced last and of the one before, by their numbers modulo 2. Probe lines: bounced to and fro to measure a line's
-/// round trip.
+/// Lines for timing. Sync lines say which ranks have arrived and how far each is in barriers. Host 0's also has the
+/// instants of the start announced last and of the one before, by their numbers modulo 2. Probe lines: bounced to and
+/// fro to measure a line's round trip.
 struct alignas(64) SyncLine {
   std::atomic<std::uint64_t> word;
   std::atomic<std::uint64_t> round;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of one launch: the ranks themselves, or one mpirun whose descendants they are.
+// Children: the processes of one launch. They are the ranks themselves, or one mpirun and the ranks that descend from
+// it.
 //
-// Whatever belongs to the launch can be found: it is in the session of a process that we started, or it has our control
-// name in its environment. While mpirun runs, this process adopts orphans, so that also the dead can be waited for when
-// mpirun died before its ranks.
+// Every process of the launch can be found: it is in the session of a process that this launcher started, or it has the
+// launcher's control name in its environment. While mpirun runs, this process adopts orphans. So ranks can be waited
+// for even when mpirun died before them.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@
 namespace tutti::harness::launch {
 
 Status Connections::listen(const std::string& name, int expected, Frame welcome, std::vector<int> descriptors) {
-  constexpr int kStrangers = 16;  // room for those who are not ours and will be turned away
+  constexpr int kStrangers = 16;  // room for strangers, which will be turned away
   TUTTI_ASSIGN_OR_RETURN(listener_, listen_at(name, expected + kStrangers));
   is_taken_.assign(static_cast<std::size_t>(expected), false);
   welcome_ = std::move(welcome);
@@ -43,7 +43,7 @@ void Connections::accept_all(Events& events) {
     }
     ucred who = {};
     socklen_t bytes = sizeof(who);
-    // An abstract name has no permissions: whoever is not us is turned away here.
+    // An abstract name has no permissions: a process of another user is turned away here.
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0 || who.uid != ::getuid()) continue;
     Peer peer;
     peer.socket = std::move(socket);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may have ended a job. One death shows in several ways and order: the connection ends, a child can be waited for,
-// mpirun speaks, other ranks complain. The launcher collects findings for an instant and keeps the one that explains
-// most.
+// A finding: what may have ended a job. One death shows in several ways and in any order: the connection ends, a child
+// can be waited for, mpirun speaks, other ranks complain. The launcher collects findings for an instant and keeps the
+// one that explains most (outweighs).
 #pragma once
 
 #include <string>
@@ -28,8 +28,9 @@ struct Finding {
 [[nodiscard]] Finding from_wait_status(int rank, const std::string& who, int wait_status);
 [[nodiscard]] std::string name_of(int rank, pid_t pid);
 
-/// Whether `later` explains more than `earlier`, which came first: it says how the same rank ended, or that a rank was
-/// killed where another one only complained or left; a stop, a hang and an interruption explain everything.
+/// Whether `later` explains more than `earlier`, which came first. It does where it says how the same rank ended. It
+/// does where a rank was killed and another one only complained or left. A stop, a hang and an interruption explain
+/// everything.
 [[nodiscard]] bool outweighs(const Finding& later, const Finding& earlier);
 /// Whether nothing can come that explains more.
 [[nodiscard]] bool is_final(const Finding& finding);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT, SIGTERM and SIGHUP as something to poll. The handlers only note the signal and make a descriptor readable.
+// Interrupts: SIGINT, SIGTERM and SIGHUP as a descriptor to poll. The handlers only note the signal and make the
+// descriptor readable.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job: P ranks of the hidden rank program, and how it ended. The launcher knows nothing of what is measured: the
-// payload and the messages of the ranks are text.
+// A job is P ranks of the hidden rank program. Job says what to start, Outcome and Ending how it ended, Listener gets
+// what the ranks send meanwhile. The launcher knows nothing of what is measured: the payload and the messages of the
+// ranks are text.
 #pragma once
 
 #include <chrono>
@@ -53,7 +54,7 @@ struct Outcome {
   std::string log_tail;  ///< last lines of the log of this launch; empty if ok
 };
 
-/// Whom the launcher tells. Called from `launch`, in its thread, in the order in which a rank sent.
+/// What the launcher tells of a running job. Called from `launch`, in its thread, in the order in which a rank sent.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -61,7 +62,7 @@ class Listener {
   /// The name of a case in messages about hangs.
   [[nodiscard]] virtual std::string case_name(std::uint32_t index) const { return fmt::format("case {}", index); }
   /// Of a job that hangs: what the memory that its ranks share says of each, by rank. Empty: nothing. `domain_fd` is -1
-  /// where the job has none.
+  /// where the job has no domain.
   [[nodiscard]] virtual std::vector<std::string> standings(int /*domain_fd*/) const { return {}; }
 };
 

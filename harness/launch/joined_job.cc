@@ -75,7 +75,7 @@ std::size_t JoinedJob::memory_bytes() const { return told_offset() + sizeof(std:
 
 bool JoinedJob::is_first_to_tell() const {
   constexpr std::chrono::milliseconds kToTell(300);
-  if (!request_.world.started_by.starts_with("mpirun")) return true;  // whose processes write into one stream
+  if (!request_.world.started_by.starts_with("mpirun")) return true;  // mpirun's processes write into one stream
   auto& told = *reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<std::byte*>(mapping_.data()) + told_offset());
   if (told.exchange(1) == 0) return true;
   std::this_thread::sleep_for(kToTell);
@@ -209,7 +209,8 @@ Status JoinedJob::listen_to_all() {
   return {};
 }
 
-/// What process 0 passes on names whom it concerns; what a process says of itself is put under its name.
+/// What process 0 passes on names the process or rank it concerns. What another process says of itself is put under its
+/// name.
 Status JoinedJob::hear(std::size_t process, const Frame& frame) {
   const Status why = error_from(frame.text);
   return process == 0 ? why : Status(why.code(), fmt::format("{}: {}", name_of(process), why.message()));
@@ -239,7 +240,7 @@ std::string JoinedJob::name_of(std::size_t process) const {
 void JoinedJob::tell_all(const Frame& frame) {
   const std::lock_guard lock(sending_);
   for (const Link& link : links_) {
-    // Who is gone need not hear it.
+    // A process that is gone need not hear it.
     if (link.socket.is_open()) static_cast<void>(send_frame(link.socket.get(), frame).is_ok());
   }
 }

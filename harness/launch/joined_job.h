@@ -3,9 +3,9 @@
 // other (impl/bootstrap/meeting.h), share one memory for board and domain, and watch each other. A process alone is
 // such a job too.
 //
-// There is no launcher, so each process has a thread that sleeps on the connections and looks at the board now and
-// then: a process that ends without a word, an operation beyond its deadline, and the end of whoever has started them
-// end the job for everybody, by name. Process 0 hears of it first and tells the others.
+// As there is no launcher, each process has a thread that sleeps on the connections and looks at the board now and
+// then. Three things end the job for all processes, by name: a process that ends without a word, an operation beyond
+// its deadline, and the end of the starter. Process 0 hears of it first and tells the others.
 #pragma once
 
 #include <chrono>
@@ -73,8 +73,8 @@ class JoinedJob {
   };
   /// Begins to watch.
   void watch(Watch watch);
-  /// The last word of a process whose ranks are done, or that gives up: the others then end with its reason. Ends the
-  /// watch.
+  /// The last word of a process that has done its ranks, or that gives up: the others then end with its reason. Ends
+  /// the watch.
   void finish();
   void fail(const Status& why);
   /// Whether this process is to tell what ends the job: under mpirun the first of all that ask, elsewhere each. Another

@@ -87,7 +87,7 @@ void RunningJob::on_frame(int rank, const Frame& frame) {
     finding.rank = rank;
     finding.code = code > 0 && code <= static_cast<int>(Code::refuted) ? static_cast<Code>(code) : Code::aborted;
     finding.text = fmt::format("rank {}: {}", rank, frame.text.substr(std::min(space + 1, frame.text.size())));
-    // Who waited in vain may not know of the others.
+    // A rank that waited in vain may not know of the others.
     const bool has_report = finding.text.find('\n') != std::string::npos;
     if (finding.code == Code::timeout && !has_report) finding.text += rank_lines(views());
     add(std::move(finding));

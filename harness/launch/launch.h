@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher: starts the ranks of a job, hands their messages on, watches for deaths and hangs, and leaves nothing
-// behind.
+// The launcher: launch starts the ranks of a job, hands their messages on, watches for deaths and hangs, and leaves
+// nothing behind.
 #pragma once
 
 #include "harness/launch/job.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks and mpirun write what they have to say besides their messages; shown only when a launch fails.
+// LaunchLog: the output of ranks and mpirun besides the ranks' messages. It is shown only when a launch fails.
 #pragma once
 
 #include <filesystem>

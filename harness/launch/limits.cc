@@ -86,7 +86,7 @@ std::optional<std::uint64_t> tasks_left(const Tree& tree) {
   return least;
 }
 
-// Counted on Open MPI 4.1.4, whose mpirun had 24 descriptors and 3.8 per rank open, and while it starts them more.
+// Counted on Open MPI 4.1.4: its mpirun had 24 descriptors and 3.8 per rank open, and more while it starts them.
 Needs needs_of(const Job& job) {
   const bool as_processes = job.ranks_as == RanksAs::processes;
   constexpr std::uint64_t kLauncherFiles = 8;  // segments, the socket, a pipe to a child, the log

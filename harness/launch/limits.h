@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the system lets this user have, against what a job takes: looked at before anything is started. A launcher that
-// runs out of descriptors in the middle cannot say so any more, and mpirun crashes.
+// Resource limits: what a job takes (Needs) against what the system lets this user have (Limits), compared before
+// anything is started. A launcher that runs out of descriptors in the middle cannot say so any more, and mpirun
+// crashes.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +28,13 @@ struct Needs {
 };
 /// `job` as this process would start it now.
 [[nodiscard]] Needs needs_of(const Job& job);
-/// So many processes that join a job, with so many ranks each, as the first of them sees it.
+/// `processes` processes that join a job, with `ranks_here` ranks each, as the first of them sees it.
 [[nodiscard]] Needs needs_of_joining(int processes, int ranks_here);
 
 /// What there is; nothing: no limit.
 struct Limits {
   std::optional<std::uint64_t> descriptors;    ///< ulimit -Hn: the soft limit is raised up to it
-  std::optional<std::uint64_t> tasks;          ///< ulimit -u; the superuser has none
+  std::optional<std::uint64_t> tasks;          ///< ulimit -u; the superuser has no such limit
   std::optional<std::uint64_t> new_tasks;      ///< that the cgroups around this process leave
   std::optional<std::uint64_t> address_bytes;  ///< ulimit -v
 };
@@ -43,7 +44,7 @@ struct Limits {
 
 /// Errors: resource naming what is needed, the limit, and how many ranks there may be.
 [[nodiscard]] Status check_limits(const Needs& needs, const Limits& limits);
-/// The same of this process, whose soft limit of descriptors is then high enough.
+/// The same of this process. Its soft limit of descriptors is then high enough.
 [[nodiscard]] Status prepare_limits(const Needs& needs);
 
 }  // namespace tutti::harness::launch

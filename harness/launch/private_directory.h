@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory for what mpirun and its ranks leave: session files and backing files of shared memory. Whoever made it
-// removes it, whatever happened to those who used it; what a killed launcher left is removed by the next one, which can
-// tell by the lock that the kernel released.
+// PrivateDirectory: a directory for what mpirun and its ranks leave, which is session files and backing files of shared
+// memory. The process that made it removes it, whatever happened to the ranks. The next launcher removes what a killed
+// one left: the kernel released that one's lock.
 #pragma once
 
 #include <cstddef>

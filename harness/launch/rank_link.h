@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's end of the launcher: what it was given, where it reports. One per process; with threads or tasks the process
-// says hello as rank 0 and serves all ranks of the job.
+// RankLink: a rank's end of the connection to the launcher. It has what the rank was given, and takes what the rank
+// reports. There is one per process. With threads or tasks the process says hello as rank 0 and serves all ranks of the
+// job.
 //
 // The rank does not outlive the launcher: the kernel kills it with the launcher, or a thread that sleeps in poll does.
 #pragma once
@@ -28,7 +29,7 @@ class RankLink {
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] const std::string& payload() const { return payload_; }
   [[nodiscard]] Board board() const { return Board(board_memory_.data(), ranks_); }
-  [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has none
+  [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has no domain
   [[nodiscard]] std::size_t domain_bytes() const { return domain_bytes_; }
 
   /// Any thread may send. Errors: io, invalid_argument (too long, or a reserved type).

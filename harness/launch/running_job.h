@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that runs: what the launcher knows of it from one tick to the next. The loop is in launch.cc; how the launcher
-// tells from deaths, deadlines, the board and states of processes that a job has failed is in weigh.cc.
+// RunningJob: what the launcher knows of a running job from one tick to the next. Its loop is in launch.cc. weigh.cc
+// tells from deaths, deadlines, the board and states of processes that a job has failed.
 #pragma once
 
 #include <algorithm>

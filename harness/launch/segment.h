@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that processes share by descriptor: a memfd, so that nothing has a name and nothing can leak. All pages are
-// there from the start: lack of memory is an error with numbers, not a SIGBUS in the middle of a measurement.
+// A segment: memory that processes share by descriptor. It is a memfd, so nothing has a name and nothing can leak. All
+// pages are there from the start: lack of memory is an error with numbers, not a SIGBUS in the middle of a measurement.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace tutti::harness::launch {
 /// What shared memory is laid out in.
 inline constexpr std::size_t kPageBytes = 4096;
 
-/// Whether so much can be allocated on this machine and in this control group. Errors: resource with the numbers.
+/// Whether `bytes` bytes can be allocated on this machine and in this control group. Errors: resource with the numbers.
 [[nodiscard]] Status check_room(const std::string& name, std::size_t bytes);
 /// `bytes` zeroed bytes, allocated in full, whose size cannot change. Errors: resource with the numbers.
 [[nodiscard]] Result<Descriptor> make_segment(const std::string& name, std::size_t bytes);

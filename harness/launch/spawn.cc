@@ -141,7 +141,8 @@ std::vector<std::string> mpirun_command(const Job& job, const std::string& direc
   set("mpi_yield_when_idle", job.ranks > cores ? "1" : "0");
   // Our ranks die at once when asked to; the default is to sleep for a second before making sure.
   set("odls_base_sigkill_timeout", "0");
-  // One line in the log for each rank that ends, in order: mpirun's last words leave out who was first now and then.
+  // One line in the log for each rank that ends, in order: mpirun's last words now and then leave out which rank was
+  // first.
   set("odls_base_verbose", "5");
   command.push_back(resolve_program(job.program));
   command.insert(command.end(), job.arguments.begin(), job.arguments.end());

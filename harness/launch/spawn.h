@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a process, and the command line of mpirun.
+// Starting a process (spawn), and the command line of mpirun (mpirun_command).
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct SpawnRequest {
 /// Errors: unavailable if the program cannot be executed, resource if there can be no further process.
 [[nodiscard]] Result<pid_t> spawn(const SpawnRequest& request);
 
-/// The command for `job`, whose files all go to `directory`; `cores` are those that the ranks may use together.
+/// The command for `job`. All its files go to `directory`; `cores` are those that the ranks may use together.
 [[nodiscard]] std::vector<std::string> mpirun_command(const Job& job, const std::string& directory, int cores);
 
 /// The program of `job` with a path that also holds in another process.

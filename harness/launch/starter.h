@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has started this process as a part of a job: mpirun, srun or torchrun. It may be killed without a word to its
-// processes, which then belong to nobody and would go on.
+// Starter: the process that has started this one as a part of a job: mpirun, srun or torchrun. It may be killed without
+// a word to its processes. They would then go on without a parent that knows them.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ class Starter {
   Descriptor descriptor_;
 };
 
-/// From now on this process gets SIGTERM when its starter ends; nothing where it has none.
+/// From now on this process gets SIGTERM when its starter ends; nothing happens where it has no starter.
 void end_with_starter();
 /// From now on this process may use the cores that its starter may: Open MPI's default leaves it a single one. Nothing
 /// where another one has started it, or where somebody asked for a binding (--bind-to, --cpu-set). Threads that run

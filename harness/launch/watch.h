@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is to blame when a job stands still. A rank announces each operation on the board before it enters; one that is
-// pending for longer than the timeout is a victim or a culprit. The culprit is, in this order: a rank that is stopped,
-// a rank that is gone, the rank that has announced the fewest operations (an idle one before one that waits).
+// Which rank is to blame when a job stands still (find_culprit). A rank announces each operation on the board before it
+// enters. A rank whose announcement is pending for longer than the timeout is a victim or the culprit. The culprit is
+// the first of these: a rank that is stopped; a rank that is gone; the rank that has announced the fewest operations,
+// an idle one before one that waits.
 #pragma once
 
 #include <chrono>
@@ -29,7 +30,7 @@ struct RankView {
 };
 
 struct Blame {
-  Ending how = Ending::hung;  ///< or stopped; or exited, of a rank that is gone: whoever waits for it knows why
+  Ending how = Ending::hung;  ///< or stopped; or exited, of a rank that is gone: another finding says why
   int rank = -1;              ///< -1: all ranks stand in the same operation
   std::string text;
 };
@@ -45,8 +46,8 @@ using CaseName = std::function<std::string(std::uint32_t)>;
                                                 const CaseName& case_name);
 /// Where it is: "in operation 3 (...)", "idle after operation 3 (...)", "before its first operation".
 [[nodiscard]] std::string place_of(const RankView& view, const CaseName& case_name);
-/// A line for each rank, each after a line break, those to blame first, at most so many as can be read: which operation
-/// it is in, since when, and what `standings` says of it, where they say something.
+/// A line for each rank, each after a line break, those to blame first, and no more lines than can be read. It says
+/// which operation the rank is in, since when, and what `standings` says of it.
 [[nodiscard]] std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case_name,
                                          std::span<const std::string> standings = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the launcher tells that a job has failed, and by whom: one function per source of findings.
+// How the launcher tells that a job has failed, and by which rank: one function per source of findings.
 #include <csignal>
 #include <cstdlib>
 #include <sys/wait.h>
@@ -55,8 +55,8 @@ void RunningJob::weigh_mpirun(const Child& mpirun) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && all_said_bye()) return;
   const std::string log = log_.text();
   MpirunVerdict verdict = parse_mpirun_verdict(log).value_or(MpirunVerdict());
-  // On its way down after a rank's death mpirun may break a pipe to that rank, or (4.1.4, a rank killed while it
-  // starts) run into a null pointer: what it said of the rank counts.
+  // On its way down after a rank's death mpirun may break a pipe to that rank. mpirun 4.1.4 may also run into a null
+  // pointer after a rank was killed while it starts. Then what it said of the rank counts.
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const bool died_of_a_rank =
       (signal == SIGPIPE || signal == SIGSEGV) && verdict.how == Ending::killed && verdict.rank >= 0;
@@ -71,7 +71,7 @@ void RunningJob::weigh_mpirun(const Child& mpirun) {
     const auto first = std::find_if(ends.begin(), ends.end(), is_early);
     if (first != ends.end()) verdict.rank = *first;
   }
-  // Where a connection only ended, mpirun knows better whose was first: it ends the others itself.
+  // Where a connection only ended, mpirun knows better which rank was first: it ends the others itself.
   if (finding_ && !finding_->is_certain) finding_.reset();
   const std::string who = name_of(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : mpirun.pid);
   add(with_place(verdict.how == Ending::killed && verdict.rank >= 0
