@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell is what is compared: one collective with everything that fixes the work, but not who does it. A case is a cell
-// with a backend and an algorithm. Its id is one line that names a case in every output and selects it on the command
-// line:
+// A cell is what is compared: one collective with everything that fixes the work, but not the backend that does it. A
+// case is a cell with a backend and an algorithm. Its id is one line that names a case in every output and selects it
+// on the command line:
 //
 //   broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated
 //   <collective>/<backend>.<algorithm>/<transport>/<dtype>/<op>/P<ranks>.<ranks as>/root<root>/<bytes>B/<placement>/
 //   <buffers>/<cadence>
 //
-// The bytes of a v form whose blocks are not all the same name their pattern: 1048576B.ramp. Those of a collective with
+// The bytes of a v form with blocks of different lengths name their pattern: 1048576B.ramp. Those of a collective with
 // a window are one message's, and name the window: 1048576B.window64. Where one pair of ranks plays, it stands in the
 // place of the root: pair0-3.
 //
-// Parts that do not apply are `none`: the op of a collective that does not reduce, the root of one that has none,
-// dtype, placement and buffers of one without data, the algorithm of a reference (it chooses for itself and does not
-// tell).
+// Parts that do not apply are `none`:
+// - the op of a collective that does not reduce
+// - the root of a collective without a root
+// - dtype, placement and buffers of a collective without data
+// - the algorithm of a reference, which chooses for itself and does not tell
 #pragma once
 
 #include <cstdint>
@@ -112,8 +114,8 @@ struct Case : Cell {
 [[nodiscard]] std::string case_id(const Case& one);
 
 /// The case whose id this is: case_id(parse_case_id(id)) == id. Backend, algorithm and transport are taken as names;
-/// who runs the case knows which there are. Errors: invalid_argument naming the part that is wrong, what it holds and
-/// the nearest right one.
+/// the code that runs the case knows which there are. Errors: invalid_argument naming the part that is wrong, what it
+/// holds and the nearest right one.
 [[nodiscard]] Result<Case> parse_case_id(std::string_view id);
 
 /// Gives a case that was read from its id the numbers of its file, which is among `known`.

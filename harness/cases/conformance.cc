@@ -17,10 +17,12 @@ constexpr Count kAwkward = 1023;
 constexpr Count kManySlices = 123567;  ///< elements, of a block or of all blocks of a v form: of floats 30 slots
 constexpr int kWindow = 3;             ///< of the cases of every count
 constexpr Count kFew = 17;             ///< elements beyond the longest call that is one segment
-/// Where they are more bytes of a rank's buffer, they are of a dtype of one byte: a block is still 7 slots, no block
-/// begins at a line, and half of all the time of a check is not spent on looking at a few long blocks of many ranks.
+/// Where kManySlices elements make a rank's buffer longer than this, their dtype has one byte. A block then still has 7
+/// slots, and no block begins at a line. With a longer dtype, half of a check's time would go to a few long blocks of
+/// many ranks.
 constexpr std::int64_t kMostBytesOfBaseDtype = std::int64_t{1} << 20U;
-/// Beyond so many ranks a quarter of that, 7 slots: a one-shot reduction reads as much as all inputs P times over.
+/// Beyond this number of ranks a quarter of that, 7 slots: a one-shot reduction reads as much as all inputs P times
+/// over.
 constexpr int kMostRanksOfManySlices = 128;
 /// A kernel does not know of the ranks: beyond so many, each dtype and each op has a case, but not each pair of them.
 constexpr int kMostRanksOfAllPairs = 5;
@@ -29,7 +31,7 @@ Count many_slices(int ranks) { return ranks > kMostRanksOfManySlices ? kManySlic
 
 constexpr Count kEndless = 1 << 24;  ///< elements of a block: what can be cut into segments is
 
-/// How a call of so many elements is cut, on the transport with the largest slots, which is the local one.
+/// How a call of `count` elements is cut, on the transport with the largest slots, which is the local one.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count, Buffers buffers) {
   const DomainShape shape = local::shape_for(problem.ranks);
   const auto segment = choose_segment(schedule_of(algorithm, problem),
@@ -166,7 +168,7 @@ class Builder {
       add_forms(base(algorithm, problem, above_one_segment(algorithm, problem, base_dtype_)));
     }
   }
-  /// Windows that the user asked for, of short messages and of long ones, and pairs that are none of the neighbours'.
+  /// Windows that the user asked for, of short messages and of long ones, and pairs of ranks that are no neighbours.
   void add_pairings(const Algorithm& algorithm, Problem problem) {
     for (const int window : has_window(problem.collective) ? sweep_.windows : std::vector<int>()) {
       problem.pairing.window = window;

@@ -3,8 +3,8 @@
 // the elements of each block itself.
 //
 // Block b of gather_v, all_gather_v, scatter_v and reduce_scatter_v has counts[b] elements. Rank i of all_to_all_v
-// sends counts[(i + j) mod P] to rank j, so that every rank sends and receives the same number of elements, and as much
-// to each peer as it gets from it; or, where a file has P x P numbers, number j of row i.
+// sends counts[(i + j) mod P] to rank j. So every rank sends and receives the same number of elements, and as much to
+// each peer as it gets from it. Where a file has P x P numbers, rank i sends number j of row i to rank j.
 #pragma once
 
 #include <array>
@@ -93,7 +93,7 @@ class CellBlocks {
   /// Elements that the larger of one rank's buffers moves, the most of all ranks.
   [[nodiscard]] Count most_elements() const;
 
-  /// In elements of so many bytes.
+  /// In elements of `element_bytes` bytes.
   [[nodiscard]] BlockTable table(int rank, std::size_t element_bytes) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of counts that are numbers, for those who make the numbers themselves.
+// The name of counts that are numbers, for code that makes the numbers itself.
 #pragma once
 
 #include <string>

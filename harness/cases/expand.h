@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a sweep to the list of cells that are run, and from a cell to its cases.
 //
-// A cell's bytes are those really moved: a size is rounded down to whole elements, as many in every block, but a size
+// A cell's bytes are those really moved: a size is rounded down to whole elements, as many in every block. But a size
 // above 0 is at least one element, of a divided collective one per block. Sizes that become the same cell are merged.
 // What does not apply to a collective (a root, an op, a barrier's size) does not multiply its cells. What was asked for
 // and cannot be is a usage error where it fits nowhere, else it is left out and counted: nothing vanishes silently.
@@ -51,8 +51,9 @@ using PairExists = bool (*)(Dtype, Op);
 void leave_out(std::vector<LeftOut>& left_out, std::string reason);
 
 /// Placements that the user did not choose: broadcast, which has one buffer in MPI, runs in place, all others out of
-/// place. Errors: invalid_argument if no cell can be made of a value that was named: a pair of dtype and op that does
-/// not exist, a root that fits none of the rank counts, an algorithm that none of the collectives has.
+/// place. Errors: invalid_argument if no cell can be made of a value that was named. Such a value is a pair of dtype
+/// and op that does not exist, a root that fits none of the rank counts, or an algorithm that none of the collectives
+/// has.
 [[nodiscard]] Result<Expansion> expand(const Sweep& sweep, PairExists exists = pair_exists);
 
 /// The cases of one cell of `expand(sweep)`: each backend in order, the own one once per algorithm that the collective

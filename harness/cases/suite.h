@@ -28,7 +28,7 @@ struct Suite {
     std::map<std::string, std::string> texts;  ///< by key; the items of a list with commas between them
   };
   std::vector<Sweep> sweeps;
-  std::vector<Case> cells;  ///< backend tutti, algorithm `auto` where none is named
+  std::vector<Case> cells;  ///< backend tutti, algorithm `auto` where the suite names no other
 };
 
 /// `keys`: what a sweep may have. Errors: invalid_argument naming the line, what is wrong there and the nearest right.

@@ -99,7 +99,7 @@ Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
                          parse_names<std::string>("algorithms", text, {std::string(kAll)}, [&](std::string_view name) {
                            return one_of(name, names, unknown_name("algorithm", name, names));
                          }));
-  if (choice.is_all) choice.values = {std::string(kAll)};  // there are none beside all
+  if (choice.is_all) choice.values = {std::string(kAll)};  // `all` leaves no others to name
   return std::move(choice.values);
 }
 

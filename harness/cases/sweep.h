@@ -3,8 +3,8 @@
 // text of each option into a value. They are the whole grammar of the sweep options, for flags and for suite files
 // alike.
 //
-// Every parser: the same grammar for lists (commas between items), `all` where a list of everything makes sense, no
-// item twice in the result, and on error `invalid_argument` with a message of at most five lines that names the value,
+// Every parser has the same grammar for lists: commas between items, `all` where a list of everything makes sense, no
+// item twice in the result. An error is `invalid_argument` with a message of at most five lines. It names the value,
 // what is allowed and the nearest right one. The caller puts the option's name in front.
 #pragma once
 

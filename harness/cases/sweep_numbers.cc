@@ -36,8 +36,8 @@ Number leading_number(std::string_view text) {
 /// A number with or without a fraction, and what follows it.
 struct Decimal {
   std::optional<std::int64_t> whole;  ///< empty: no digits, or too large
-  std::int64_t tenths = 0;            ///< the fraction: so many parts
-  std::int64_t of = 1;                ///< of so many: a power of 10
+  std::int64_t tenths = 0;            ///< the fraction's numerator
+  std::int64_t of = 1;                ///< the fraction's denominator: a power of 10
   std::string_view rest;
   bool is_too_large = false;
 
