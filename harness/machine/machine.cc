@@ -27,7 +27,7 @@ std::string content_of(const std::string& path) {
   return text;
 }
 
-/// The machine id; where there is none the host's name, but not that of a container, which has another one each time.
+/// The machine id. Where there is no id, the host's name, but not that of a container, which has another one each time.
 std::string identity_of(const char* host_name) {
   const std::string id = content_of("/etc/machine-id");
   const bool is_container = ::access("/.dockerenv", F_OK) == 0 || ::access("/run/.containerenv", F_OK) == 0;

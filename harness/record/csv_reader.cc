@@ -78,7 +78,7 @@ bool set_number(Number& target, std::string_view text) {
   return true;
 }
 
-/// Stores a field, by the column's type; false if the text is none of that type.
+/// Stores a field, by the column's type; false if the text is no value of that type.
 struct SetFromText {
   Row& row;
   const std::string& text;

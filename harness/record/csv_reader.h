@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows from a CSV that `run --csv` wrote, this version's or another's: columns are found by name, one that is not there
-// leaves its field as it is, and one that is not known is passed over.
+// Rows from a CSV that `run --csv` wrote, this version's or another's. Columns are found by name. A column that is not
+// there leaves its field as it is, and one that is not known is passed over.
 #pragma once
 
 #include <string>

@@ -137,9 +137,9 @@ struct Column {
   [[nodiscard]] bool may_be_empty() const;
 };
 [[nodiscard]] std::span<const Column> columns();
-/// The first so many are in every file that was ever written; those after them were appended one by one.
+/// The first 31 are in every file that was ever written; those after them were appended one by one.
 inline constexpr std::size_t kFirstColumns = 31;
-/// Whether `column`, one of columns(), is none of those: an older row is without it.
+/// Whether `column`, one of columns(), was appended after those: an older row is without it.
 [[nodiscard]] bool is_appended(const Column& column);
 
 /// The field as text: numbers in the fewest digits that read back as the same value. Empty: not measured, which is also

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where and when a row was measured: what whoever writes the rows adds to those that the ranks tell.
+// Where and when a row was measured: what the writer of the rows adds to what the ranks tell.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every timed sample of every case, as CSV: what the rows sum up. None is left out; those that do not count (a rank
-// came late to them; their block was repeated because the machine changed its state, or lay in another state than the
-// cell's) say so.
+// Every timed sample of every case, as CSV: what the rows sum up. No sample is left out, but some do not count, and say
+// so. A rank came late to them, or their block does not count: it was repeated because the machine changed its state,
+// or lay in another state than the cell's.
 #pragma once
 
 #include <cstdint>

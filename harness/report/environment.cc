@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 9> kPrefixes{"OMPI_MCA_", "PMIX_MCA_", "P
 /// Open MPI's precondition_transports is a key by which the processes of a job know each other.
 constexpr std::array<std::string_view, 9> kSecretWords{"secret", "token", "pass",       "pwd",         "key",
                                                        "auth",   "cert",  "credential", "precondition"};
-/// Set by mpirun and mpiexec for every job, whoever starts it. OMPI_MCA_mpi_oversubscribe is no such one: ranks yield.
+/// Set by mpirun and mpiexec for every job. OMPI_MCA_mpi_oversubscribe is no such one: ranks yield.
 constexpr std::array<std::string_view, 8> kOfLaunchers{"OMPI_MCA_orte_",
                                                        "OMPI_MCA_ess",
                                                        "OMPI_MCA_pmix=",
@@ -33,7 +33,7 @@ bool is_secret(std::string_view name) {
   return std::ranges::any_of(kSecretWords, [&](auto word) { return small.find(word) != std::string::npos; });
 }
 
-/// Who logs in stands between the slashes of an address and its last '@' before the path.
+/// The user of a login stands between the slashes of an address and its last '@' before the path.
 std::string without_logins(std::string_view value) {
   constexpr std::string_view kSlashes = "//";
   std::string text;

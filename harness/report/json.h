@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows as JSON: one object per row, in which every column is a key and what was not measured is null. Numbers are the
-// same text as in the CSV. Rows travel from the ranks to the launcher in this form, one per line, and end up in one
-// document that is valid at any moment of the run; schema.json beside this file says what it holds.
+// same text as in the CSV. Rows travel from the ranks to the launcher in this form, one per line. They end up in one
+// document that is valid at any moment of the run. schema.json beside this file says what it holds.
 #pragma once
 
 #include <cstdint>

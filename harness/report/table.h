@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table that people read while a sweep runs: a block per piece of work with its heading, one line per cell as the
 // cell finishes. Two backends stand side by side, with the ratio of their times, where there is room; otherwise, and
-// with more rows in a cell (several algorithms, three backends), they stand below each other. Text only: who prints it
-// is not this file's business.
+// with more rows in a cell (several algorithms, three backends), they stand below each other. Text only: the caller
+// prints it.
 //
 //   # all_reduce float sum, P=2 processes over shm, out of place, private buffers, isolated
 //   # measured with cache cold, skew 50 us (times are from the late rank's entry on)        (where that is asked for)
 //
-// Columns: size [bytes] and count [elements] as in nccl-tests; time: median [us]; ci: half-width of the median's 95 %
-// interval [% of the median], with ~ where it is noisy, and ' between both where the time is near the floor; algbw,
-// busbw [1e9 bytes/s]; limit: the share of the machine's limit that was reached, with ! where somebody was
-// faster; ratio: our time / their time, where there is one reference. `-` is "not measured".
+// Columns:
+// - size [bytes] and count [elements]: as in nccl-tests
+// - time: median [us]
+// - ci: half-width of the median's 95 % interval [% of the median], with ~ where it is noisy; ' between both where the
+//   time is near the floor
+// - algbw, busbw [1e9 bytes/s]
+// - limit: the share of the machine's limit that was reached, with ! where somebody was faster
+// - ratio: our time / their time, where there is one reference
+// - `-` stands for "not measured"
 #pragma once
 
 #include <cstdint>

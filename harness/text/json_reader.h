@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that comes from outside this process: what is none, is nested without end or has another shape than expected is
-// an error, never an exception.
+// JSON that comes from outside this process. Text that is no JSON, is nested without end or has another shape than
+// expected is an error, never an exception.
 #pragma once
 
 #include <cstdint>
