@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle's arithmetic, apart from the collectives' own (impl/reduce), so that one error cannot hide in both:
-// integers wrap without undefined behaviour, double is added in double, everything else in float, where what the inputs
-// add up or multiply to is exact.
+// The oracle's arithmetic, apart from the collectives' own (impl/reduce), so that one error cannot hide in both.
+// Integers wrap without undefined behaviour. double is added in double. Everything else is added in float, where what
+// the inputs add up or multiply to is exact.
 #pragma once
 
 #include <algorithm>

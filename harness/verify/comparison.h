@@ -27,7 +27,8 @@ class Comparison {
     is_any_nan_right_ = false;
     compare(first, expected, actual);
   }
-  /// For who compares by other means: so many elements, and one of them that is wrong; whether it is the first.
+  /// For code that compares by other means: add_checked counts elements, add_wrong takes a wrong one and returns
+  /// whether it is the first.
   void add_checked(Count elements) { result_.checked += elements; }
   bool add_wrong(const WrongElement& element);
 

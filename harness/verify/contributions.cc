@@ -18,7 +18,7 @@ constexpr int kMostRanksForSets = 6;  // up to here, every set of ranks may have
 
 using Ranks = std::vector<int>;
 
-/// Sets of so many of the ranks that contribute.
+/// Sets of `size` of the ranks that contribute.
 std::vector<Ranks> sets_of(int size, const Origin& origin) {
   std::vector<Ranks> sets;
   if (size == 1) {

@@ -2,14 +2,14 @@
 // The value of one element of an input, from a hash of its index: arithmetic without branches, which GCC vectorises.
 // inputs.h says what is promised of the values; here is how each kind of op gets them.
 //
-// Signed values that must not add up to more than a limit L on either side, m at most each, in no subset of the ranks:
-// in every element, `active` ranks have such a value, of which `free` choose the sign for themselves and the others are
-// pairs of opposite signs. Who has which of these roles rotates from element to element: the ranks stand in a circle
-// that is turned by a hash of the index. The summands of floats are such values (L: the significand), and so are the
+// Signed values of magnitude at most m. No subset of the ranks may add up to more than a limit L on either side. In
+// every element, `active` ranks have such a value. Of these, `free` ranks choose the sign for themselves and the others
+// are pairs of opposite signs. These roles go to other ranks from element to element: the ranks stand in a circle that
+// is turned by a hash of the index. The summands of floats are such values (L: the significand), and so are the
 // exponents of factors (L: the exponents of normal numbers).
 //
 // Where not all ranks are active the circle is turned by the index alone, and from refill to refill by as many places
-// as are active: so many refills in a row as it takes to come round have had every rank active in every element.
+// as are active. Once it has come round, over successive refills, every rank was active in every element.
 #pragma once
 
 #include <bit>

@@ -237,7 +237,7 @@ bool is_rounded(Values values, Dtype dtype, Op op) {
 }
 
 int contributors_of(Dtype dtype, Op op, int ranks) {
-  if (combining(op) != Op::sum) return ranks;  // who has no factor of a product has -1
+  if (combining(op) != Op::sum) return ranks;  // a rank without a factor of a product has -1
   return static_cast<int>(active_of(limit_of(dtype, op), static_cast<std::uint64_t>(ranks)));
 }
 

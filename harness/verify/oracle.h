@@ -58,13 +58,13 @@ struct Operation {
   [[nodiscard]] bool is_any_nan_right() const { return values == Values::special && op != Op::none && !is_copy(); }
   /// Whether results are inputs, bit for bit: also of a reduction on one rank that needs no arithmetic.
   [[nodiscard]] bool is_copy() const { return is_copy_of(problem.ranks); }
-  /// Whether a result to which so many ranks contribute is one rank's input.
+  /// Whether a result to which `ranks` ranks contribute is one rank's input.
   [[nodiscard]] bool is_copy_of(int ranks) const {
     return op == Op::none || (ranks == 1 && op != Op::avg && op != Op::premul_sum);
   }
 };
 
-/// The input of `rank`, whose element index counts from the start of its input buffer.
+/// The input of `rank`; element indices count from the start of its input buffer.
 [[nodiscard]] InputSpec input_of(const Operation& operation, int rank);
 
 /// Elements from `first` of output block `block` of `rank`.

@@ -12,13 +12,13 @@
 //
 // avg divides by P: k = P, and the whole over P. A product of values, n of which are not 1 or -1: k = n-1, times the
 // product. u = 2^-24 of float and 2^-53 of double. Of 8 and 16 bits each addition is one in float and one rounding on a
-// store, at most: 1 + u = (1 + 2^-24)(1 + 2^-b), b = 11 of half, 8 of bfloat16, 4 of f8e4m3, 3 of f8e5m2; for avg half
-// of the least subnormal is added. What premul_sum adds are its products as rounded. The reference's own error,
-// P * 2^-100 of the magnitudes, is part of the bound. P is the number of ranks that contribute: of a scan those up to
-// the rank.
+// store, at most: 1 + u = (1 + 2^-24)(1 + 2^-b). There b = 11 of half, 8 of bfloat16, 4 of f8e4m3, 3 of f8e5m2. For avg
+// half of the least subnormal is added. What premul_sum adds are its products as rounded. The reference's own error, P
+// * 2^-100 of the magnitudes, is part of the bound. P is the number of ranks that contribute: of a scan those up to the
+// rank.
 //
-// A bound for every order says little where few bits meet many ranks: of f8e5m2 it is above the sum of all magnitudes
-// from 7 ranks on, of f8e4m3 from 13, of bfloat16 from 180. Exact values are then what shows an error.
+// A bound for every order says little where few bits meet many ranks. It is above the sum of all magnitudes from 7
+// ranks on of f8e5m2, from 13 of f8e4m3, and from 180 of bfloat16. Exact values are then what shows an error.
 #pragma once
 
 #include <cstddef>

@@ -2,11 +2,11 @@
 // Inputs of special values: NaN, infinities, zeros of both signs, subnormals, the largest values and what overflows.
 //
 // A reduction of them has one result in whatever order and grouping ranks are added, by the rules of impl/collective,
-// but for the bits of a NaN: in each element at most two ranks, drawn anew from element to element, have a value that
-// counts, and all others have one that changes nothing wherever it is added, also where a scan adds some of the ranks
-// only. (min and max need no such care: all ranks draw.) Left out is what the rules leave to the order:
-// - avg of 8 and 16 bits, where one MOVE divides before it rounds and ranks that add in turn round before: what
-//   overflows or is rounded; and of f8e5m2 infinities too, which a first addition makes 57344;
+// but for the bits of a NaN. In each element at most two ranks, drawn anew from element to element, have a value that
+// counts. All others have one that changes nothing wherever it is added, also where a scan adds some of the ranks only.
+// (min and max need no such care: all ranks draw.) Left out is what the rules leave to the order:
+// - avg of 8 and 16 bits: what overflows or is rounded. One MOVE divides before it rounds, while ranks that add in turn
+//   round before. Of f8e5m2 infinities are left out too: a first addition makes them 57344.
 // - f8e5m2: infinity less infinity and infinity times 0, for the same reason. f8e4m3 has no infinity.
 //
 // What is moved and not reduced is any bits, and every second element one of the special values: signalling NaNs too.
@@ -161,7 +161,7 @@ class SpecialInput {
 
  private:
   using S = Special<T>;
-  /// One of so many, from the upper half of a hash.
+  /// A number below `many`, from the upper half of a hash.
   static std::size_t chosen(std::uint32_t h, std::size_t many) { return ((h >> 16U) * many) >> 16U; }
   [[nodiscard]] T number(std::uint32_t h) const { return numbers_[chosen(h, numbers_.size())]; }
   /// Of min and max: in one element of eight a NaN of one rank, or of two; in another zeros only.
