@@ -51,7 +51,7 @@ class ReferenceFormation final : public Formation {
 }  // namespace
 
 Status ReferenceGroup::supports(const GroupCall& call) const {
-  // Of a v form each rank has blocks of its own: all must fit, or none is to post.
+  // Of a v form each rank has blocks of its own: unless all of them fit, no rank may post.
   for (int each = 0; each < ranks(); ++each) {
     ReferenceCall asked(call.what, each, call.is_in_place);
     asked.call.group = group_.handle;

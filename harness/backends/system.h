@@ -54,7 +54,8 @@ class Backend {
   /// Errors: unavailable or resource (the case is then `skipped`), refuted (`wrong`), others (`error`).
   [[nodiscard]] virtual Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                                   std::span<const RankBuffers> buffers) = 0;
-  /// The same, where `post` returns at once also of a backend whose users call it and wait. Errors: as prepare.
+  /// The same, where `post` returns at once, also of a backend that is otherwise called and waited for. Errors: as
+  /// prepare.
   [[nodiscard]] virtual Result<std::unique_ptr<Prepared>> prepare_asynchronous(const Case& one,
                                                                                std::span<const RankBuffers> buffers) {
     return prepare(one, buffers);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of MPI and its nonblocking form take the same arguments, which therefore stand here once: Blocks says
-// which of the two is compiled, so that what is timed is the blocking function and nothing else.
+// A function of MPI and its nonblocking form take the same arguments, which therefore stand here once. Blocks says
+// which of the two is compiled. So what is timed is the blocking function and nothing else.
 #include "harness/backends/mpi/calls.h"
 
 namespace tutti::backend_mpi {

@@ -43,8 +43,8 @@ struct Prepared {
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
-/// Who passes MPI_IN_PLACE, and in place of what; with `same_buffer` nobody does;
-/// with `overwritten` it would be received into what is still to be sent.
+/// Which ranks pass MPI_IN_PLACE, and in place of what. With `same_buffer` no rank does. With `overwritten` a rank
+/// would receive into what it has still to send.
 enum class InPlace { send, send_at_root, receive_at_root, one_buffer, same_buffer, refused, overwritten };
 
 /// A row per call.

@@ -87,7 +87,7 @@ std::string translate_buffers(const TuttiBackendCall& call, InPlace in_place, Pr
   return std::string(function) + " in place leaves its result in block 0 of the buffer, not in the rank's own";
 }
 
-/// With whom, and how many messages.
+/// With which ranks, and how many messages.
 std::string translate_pairing(const TuttiBackendCall& call, Prepared& prepared) {
   prepared.is_one_pair = call.first_of_pair != call.second_of_pair;
   const int rank = prepared.group.rank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a call as backend.h has it to one of MPI, or the reason why MPI has none.
+// From a call as backend.h has it to one of MPI, or the reason why MPI has no such call.
 #pragma once
 
 #include <string>
