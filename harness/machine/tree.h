@@ -37,7 +37,7 @@ class Tree {
 [[nodiscard]] std::vector<std::string> cgroup_folders(const Tree& tree, std::string_view controller,
                                                       std::string_view mount);
 
-/// The kernel's lists: "0-3,8" -> {0, 1, 2, 3, 8}. Empty where it is none.
+/// The kernel's lists: "0-3,8" -> {0, 1, 2, 3, 8}. Empty where the text is no such list.
 [[nodiscard]] std::vector<int> parse_cpu_list(std::string_view text);
 
 }  // namespace tutti::harness::machine
