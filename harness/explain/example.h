@@ -29,7 +29,7 @@ struct Stretch {
 /// Numbers of one buffer as they are shown; empty: nobody has written there.
 using Numbers = std::vector<std::optional<double>>;
 
-/// A rank's two buffers; no numbers where it has none, or where the collective does not look at it.
+/// A rank's two buffers; no numbers where it has no such buffer, or where the collective does not look at it.
 struct Pair {
   Numbers input;
   Numbers output;

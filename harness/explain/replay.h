@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule followed step by step on the numbers of an example, to tell what each step does: who has said what when
-// somebody stops waiting, which numbers are combined, what travels in a channel. It is a reader of the schedule of its
-// own; the real run must leave the same numbers, which `explain` and its tests check.
+// A schedule followed step by step on the numbers of an example, to tell what each step does. It tells which ranks have
+// signalled when a WAIT ends, which numbers are combined, and what travels in a channel. It is a reader of the schedule
+// of its own; the real run must leave the same numbers, which `explain` and its tests check.
 #pragma once
 
 #include <string>

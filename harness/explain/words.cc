@@ -85,7 +85,7 @@ int Words::total_units(Space space, int rank) const {
   return blocks * example_.units;
 }
 
-/// "input", "block b of input"; the owner is put before by who calls.
+/// "input", "block b of input"; the caller puts the owner before it.
 std::string Words::part(Space space, int rank, const std::vector<int>& units) const {
   if (static_cast<int>(units.size()) == total_units(space, rank)) return "";
   const std::string kind = space == Space::scratch ? "unit" : noun();

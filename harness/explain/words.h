@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step in words that need no other page: "tells ranks 1, 2 and 3: you may read my input", "adds block b of every
-// rank's input and stores the result as its output: 2 + 4 = 6".
+// A step in words that need no other page. One is "tells ranks 1, 2 and 3: you may read my input". Another is "adds
+// block b of every rank's input and stores the result as its output: 2 + 4 = 6".
 #pragma once
 
 #include <string>
