@@ -3,9 +3,9 @@
 // are bound (CommunicatorOptions::after_bind), arguments when a case is made ready. A broken case has a schedule of its
 // own, so that its plans are never taken for those of the right one.
 //
-// The output is edited afterwards, in place of the data path, by two faults alone: a late write, whose operation runs
-// on a buffer of the injector and is copied to the user's in two parts, and a wrong root of reduce and gather, whose
-// result is copied as far as the buffer of a rank without output goes.
+// Two faults alone edit the output afterwards, in place of the data path. A late write runs its operation on a buffer
+// of the injector, which is copied to the user's in two parts. A wrong root of reduce and gather copies its result as
+// far as the buffer of a rank without output goes.
 #pragma once
 
 #include <memory>

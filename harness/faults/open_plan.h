@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan that can be changed, for those who put faults into it.
+// A plan that can be changed, for code that puts faults into it.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace tutti::harness::faults {
 /// What is broken, and where.
 struct PlanFault {
   Fault fault = Fault::flipped_bit;
-  int rank = 0;         ///< whose plan; narrow_type breaks all ranks'
+  int rank = 0;         ///< the rank of the broken plan; narrow_type breaks those of all ranks
   Operation operation;  ///< the case as the oracle sees it
   std::uint64_t seed = 1;
   bool is_in_place = false;  ///< the case is

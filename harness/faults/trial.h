@@ -2,10 +2,10 @@
 // The verifier on trial. For one collective, dtype, op and fault: draw a case, put the fault in, see whether the
 // verifier says so, and show that the case is right without it.
 //
-// That a fault changes anything is shown without the verifier: the memory of all ranks, guards included, is compared
-// with what the right operation leaves there on the same data (of a barrier: does a rank leave while one stays away,
-// and does it not without the fault; early_leave.h). A fault that has changed nothing is drawn again, with another
-// seed, and never counts.
+// That a fault changes anything is shown without the verifier. The memory of all ranks, guards included, is compared
+// with what the right operation leaves there on the same data. Of a barrier, early_leave.h sees whether a rank leaves
+// while one stays away, and that it does not without the fault. A fault that has changed nothing is drawn again, with
+// another seed, and never counts.
 #pragma once
 
 #include <cstdint>
