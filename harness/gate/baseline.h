@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recorded run as the other side of the gate. What was recorded cannot be measured again, so its doubt stays: a
-// ratio's interval is wider by the interval of the recorded times; where these are of fewer than six launches, by how
-// far the launches of this side lie apart as well, since one launch says nothing of that. A cell that was recorded in
-// another state of the machine, on another machine or under other conditions (unusual.h) is invalid, and so is one
-// whose results nobody checked.
+// ratio's interval is wider by the interval of the recorded times. One launch says nothing of the next. So where fewer
+// than six launches were recorded, the interval is wider also by how far the launches of this side lie apart. A cell
+// that was recorded in another state of the machine, on another machine or under other conditions (unusual.h) is
+// invalid. So is a cell with unchecked results.
 #pragma once
 
 #include <optional>
@@ -34,11 +34,11 @@ class Baseline {
   [[nodiscard]] bool names_machine() const;
 
   /// One row in place of those of all launches: the median of their medians. Notes in `evidence` how sure that is, or
-  /// why there is none to compare with.
+  /// why there is no row to compare with.
   [[nodiscard]] std::optional<Row> row_for(const Case& one, Evidence& evidence) const;
 
  private:
-  /// Its launches in one state of the machine; where there are none, notes why.
+  /// Its launches in one state of the machine; where there are no such launches, notes why.
   [[nodiscard]] std::vector<Row> launches_of(const Case& one, Evidence& evidence) const;
 
   std::vector<Row> rows_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a cell before anything is timed, and without noise: the algorithm that is chosen for it, its
-// messages, bytes and rounds, counted in its steps and equal to its formulas, and what its operations allocate and
-// call. `tutti list --costs` says them, so that another build can be asked.
+// Counters: what is known of a cell before anything is timed, and without noise. They are the algorithm that is chosen
+// for it and its messages, bytes and rounds, counted in its steps and equal to its formulas. They are also what its
+// operations allocate and call. `tutti list --costs` says them, so that another build can be asked.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ using CountersByCell = std::map<std::string, Counters>;
 /// Why a cell has no counters, or no footprint.
 using ReasonsByCell = std::map<std::string, std::string>;
 [[nodiscard]] std::string to_json(const CountersByCell& all, const ReasonsByCell& not_counted = {});
-/// Empty where the text is none of ours: an older build does not say.
+/// Empty where the text is not of this form: an older build does not say.
 [[nodiscard]] CountersByCell counters_from_json(std::string_view text);
 [[nodiscard]] ReasonsByCell reasons_from_json(std::string_view text);
 

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate: is this build as fast as another one, cell by cell? Folder: judge (evidence -> opinion), pairs (rows ->
-// evidence), contest (which blocks there are), forecast (how long they take), baseline (a recorded CSV as the other
-// side), plan (cells -> command lines), program_run (running them), counters and footprint (what is compared without a
-// clock), and report: table, JUnit XML, Markdown.
+// The gate: is this build as fast as another one, cell by cell? The files of the folder:
+// - judge: from evidence to an opinion
+// - pairs: from rows to evidence
+// - contest: which blocks there are
+// - forecast: how long they take
+// - baseline: a recorded CSV as the other side
+// - plan: from cells to command lines
+// - program_run: running them
+// - counters and footprint: what is compared without a clock
+// - report: table, JUnit XML, Markdown
 //
 // What is compared are launches, not samples: what differs from one start of the ranks to the next stays as it is
-// within one. Blocks of launches, this and the other in turn (A B B A, then B A A B: what drifts evenly cancels), give
-// pairs, one launch of each side in one state of the machine, and each of them the logarithm of a ratio; of these the
-// Hodges-Lehmann estimate and its exact signed-rank interval are taken. A cell is slower where the whole interval lies
-// above a floor, and again in fresh launches: two independent mistakes of 1 % each. What is not known is told as not
-// known: nothing is green because it is noisy, or because its floor is too large a share of it.
+// within one. Blocks of launches hold this side and the other in turn: A B B A, then B A A B, so that what drifts
+// evenly cancels. They give pairs, one launch of each side in one state of the machine. Each pair gives the logarithm
+// of a ratio. Of these the Hodges-Lehmann estimate and its exact signed-rank interval are taken. A cell is slower where
+// the whole interval lies above a floor, and again in fresh launches: two independent mistakes of 1 % each. What is not
+// known is told as not known: nothing is green because it is noisy, or because its floor is too large a share of it.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +45,9 @@ enum class Opinion : std::uint8_t {
 
 inline constexpr double kGateConfidence = 0.99;  ///< 8 pairs are the fewest that have an interval of it
 
-/// What is more than the other side's time by less than this share of it is no difference: 5 % from 1 MiB on, 10 %
-/// below, and never less than half a microsecond in a sample, which `operations` of it share. What is faster has gained
-/// as much: 1/(1 + share), and half a microsecond.
+/// The share of the other side's time below which more time is no difference. It is 5 % from 1 MiB on and 10 % below.
+/// It is never less than half a microsecond in a sample, which its `operations` share. What is faster has gained as
+/// much: 1/(1 + share), and half a microsecond.
 [[nodiscard]] double gate_floor(std::int64_t bytes, double other_us, double operations = 1);
 
 /// A larger floor makes a cell too short to be judged: what is slower by less would pass.
@@ -61,7 +67,7 @@ struct Evidence {
   std::vector<double> confirmation;  ///< the same, of the launches after it was found slower
   std::vector<double> this_us;       ///< medians of the launches in pairs
   std::vector<double> other_us;
-  std::vector<double> operations;  ///< in a sample of each launch that gave a time; none is told: one
+  std::vector<double> operations;  ///< in a sample of each launch that gave a time; where it is empty, one
   /// Launches that no other was seen to go with yet. Both may hold some: of other states.
   std::vector<TimedLaunch> waiting_mine;
   std::vector<TimedLaunch> waiting_other;
@@ -69,7 +75,7 @@ struct Evidence {
   double doubt_below = 0;
   double doubt_above = 0;
   int recorded_launches = 0;  ///< of these; 0: the other side is measured too
-  // The first reason for each; empty where there is none.
+  // The first reason for each; empty where there is no reason.
   std::string wrong;
   std::string missing;
   std::string invalid;

@@ -28,7 +28,7 @@ bool are_right(Evidence& evidence, std::span<const Row> rows, const std::string&
   return all;
 }
 
-/// The launches that gave a time: of a right result there is none where ranks came late to every sample.
+/// The launches that gave a time. A right result gives no time where ranks came late to every sample.
 std::vector<TimedLaunch> timed(Evidence& evidence, std::span<const Row> rows, const std::string& name) {
   std::vector<TimedLaunch> launches;
   for (const Row& row : rows) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the rows of launches to evidence, and the order of the launches in a block. A pair is one launch of each side in
 // one state of the machine: a virtual machine finds its cores elsewhere in every other launch, and all times are
-// then others. The first gate took blocks of four launches and dropped those that saw two states: here, of 32 blocks 24
-// to 32 in each of 8 cells, so that 6 of them were undecided after four minutes. By pairs 8 blocks give 11 to 15, and
-// three of the four cells of 1 MiB that were slowed by 10 % are seen in these (the same launches, judged both ways).
+// then others. Blocks of four launches, of which those that saw two states are dropped, would leave most cells
+// undecided. By pairs, most blocks give one or two.
 #pragma once
 
 #include <optional>
