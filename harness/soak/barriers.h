@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The barriers of one epoch of a soak, judged by the barrier's rule when all are over: each rank says when it entered
-// and when it left, and no rank may have left before every rank of the group had entered.
+// The barriers of one epoch of a soak, judged by the barrier's rule when all are over. Each rank says when it entered
+// and when it left. No rank may have left before every rank of the group had entered.
 #pragma once
 
 #include <cstdint>

@@ -12,12 +12,12 @@ namespace tutti::harness::soak {
 namespace {
 
 constexpr std::array<Count, 14> kCounts{0, 1, 2, 3, 5, 8, 11, 12, 64, 100, 1000, 1023, 4097, 20011};
-constexpr std::uint64_t kExchanges = 4;      // one operation in so many sends and receives
-constexpr std::uint64_t kWorlds = 2;         // and one in so many is on the world
+constexpr std::uint64_t kExchanges = 4;      // one operation in kExchanges sends and receives
+constexpr std::uint64_t kWorlds = 2;         // and one in kWorlds is on the world
 constexpr std::uint64_t kSharedBuffers = 4;  // has shared buffers
 constexpr std::uint64_t kMostWindow = 8;     // messages
 constexpr std::uint64_t kPatterns = 6;       // equal to file, which stands for numbers of the seed's own
-constexpr std::uint64_t kEmptyBlocks = 3;    // one of those numbers in so many is 0
+constexpr std::uint64_t kEmptyBlocks = 3;    // one of those numbers in kEmptyBlocks is 0
 constexpr std::uint64_t kAnySeed = std::uint64_t{1} << 62U;
 
 /// What is drawn for an operation.

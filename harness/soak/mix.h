@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mix of a soak: which operations in which order, and on which groups. A pure function of the seed, so that every
-// rank, whatever it is run as, makes the same calls, and a seed that fails can be run again. There is every collective
-// and every v form, whose blocks have lengths by pattern or drawn one by one, some of them 0, and lie side by side or
-// anywhere, with gaps, on each rank elsewhere; and messages to and from other ranks.
+// rank, whatever it is run as, makes the same calls, and a seed that fails can be run again. There is every collective,
+// every v form, and messages to and from other ranks. Blocks of v forms have lengths by pattern or drawn one by one,
+// some of them 0. They lie side by side or anywhere, with gaps, on each rank elsewhere.
 //
 // A soak is cut into epochs. In each there are the world and three groups that overlap: the ranks of one parity, in
 // reverse (a split); all ranks but one, rotated; and some ranks, shuffled. Between epochs nothing is in flight and the
@@ -50,7 +50,7 @@ class Mix {
   [[nodiscard]] std::vector<int> members(int epoch, int communicator, int rank) const;
   [[nodiscard]] int communicator_at(std::int64_t index) const;
   [[nodiscard]] bool is_barrier(std::int64_t index) const;
-  /// Operation `index` on a communicator of so many ranks.
+  /// Operation `index` on a communicator of `ranks` ranks.
   [[nodiscard]] SoakOperation at(std::int64_t index, int group_ranks) const;
   /// Of all operations and groups.
   [[nodiscard]] std::uint64_t hash() const;

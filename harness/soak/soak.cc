@@ -19,8 +19,8 @@ namespace tutti::harness::soak {
 namespace {
 
 constexpr int kTurnsBetweenChecks = 256;
-constexpr unsigned kPauses = 200;       // one turn in so many is a pause
-constexpr unsigned kBlockingWaits = 8;  // and of those that look at a handle, one in so many waits for it
+constexpr unsigned kPauses = 200;       // one turn in kPauses is a pause
+constexpr unsigned kBlockingWaits = 8;  // of the turns that look at a handle, one in kBlockingWaits waits for it
 constexpr std::int64_t kMostPauseUs = 2000;
 constexpr std::int64_t kBetweenProgressNs = 200'000'000;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A soak: a host drives its ranks through a mix of operations, up to 32 in flight on each, completes them in any order
-// and verifies every one, barriers by when all ranks entered and left them. Each rank draws its own depth, pauses and
-// order; what is called is the mix's.
+// A soak. A host drives its ranks through a mix of operations, up to 32 in flight on each. It completes them in any
+// order and verifies every one, barriers by when all ranks entered and left them. Each rank draws its own depth, pauses
+// and order; what is called is the mix's.
 #pragma once
 
 #include <chrono>

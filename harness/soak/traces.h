@@ -21,13 +21,13 @@ struct Traces {
   std::int64_t descriptors = 0;
   std::int64_t children = 0;    ///< live, or ended and not waited for
   std::int64_t mappings = 0;    ///< of shared memory of ours
-  std::set<std::string> files;  ///< in /dev/shm, whoever made them
+  std::set<std::string> files;  ///< in /dev/shm, of any process
 
   [[nodiscard]] static Traces now();
 };
 
 /// What there is after and was not before, in words; empty: nothing. A new file in /dev/shm counts when it is this
-/// user's and nobody has it open or mapped: whose it was has ended, or has forgotten it.
+/// user's and no process has it open or mapped: its owner has ended, or has forgotten it.
 [[nodiscard]] std::string left_behind(const Traces& before, const Traces& after);
 
 }  // namespace tutti::harness::soak
