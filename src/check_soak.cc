@@ -68,7 +68,7 @@ class SoakMessages final : public harness::Listener {
   Progress& progress_;
 };
 
-/// Tasks take turns where no --seed is given: then the mix is the last of so many from the first on.
+/// Tasks take turns where no --seed is given. The command then has --seeds, and this mix is the last that it runs.
 std::string command_of(const SessionSpec& spec) {
   const std::string backend = spec.references.empty() ? "" : " --backends " + spec.references.front();
   const bool takes_turns = spec.ranks_as == harness::RanksAs::tasks && !spec.order_seed;

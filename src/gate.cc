@@ -114,8 +114,8 @@ class Launcher {
   }
 
   /// In the form of `run`, so that the file is a baseline for the next time. How many launches there will be is not
-  /// known yet: `launches` is of those so far. A file that cannot be written any more ends no gate, whose verdicts need
-  /// none: it is told at once, and again at the end.
+  /// known yet: `launches` is of those so far. A file that cannot be written any more ends no gate, for its verdicts do
+  /// without. It is told at once, and again at the end.
   void keep(std::span<const Row> rows) {
     ++launches_;
     if (!csv_) return;

@@ -37,10 +37,10 @@ struct JobsListener {
 [[nodiscard]] std::vector<std::vector<harness::Case>> resolved(std::span<const std::vector<harness::Case>> cells,
                                                                harness::RanksAs ranks_as);
 
-/// Rows carry the number of the start of the ranks that they come from, and where and when that was; `auto` in the
-/// cells is resolved before anything is started, so that every id that is printed is one that `--case` takes.
-/// The exit code: 0, or that of the first job that failed, whose reason has then been printed to stderr. A failing
-/// on_cell does not stop a job; its code is returned when nothing else failed.
+/// Rows carry the number of the start of the ranks that they come from, and where and when that was. `auto` in the
+/// cells is resolved before anything is started. So `--case` takes every id that is printed. The exit code: 0, or that
+/// of the first job that failed; its reason has then been printed to stderr. A failing on_cell does not stop a job; its
+/// code is returned when nothing else failed.
 [[nodiscard]] int run_jobs(const JobsRequest& request, const JobsListener& listener);
 
 }  // namespace tutti::program

@@ -26,8 +26,8 @@ int complain_once(const Status& status) {
 }
 
 /// The commands that start ranks start them themselves: one that somebody starts once per rank would run as many sweeps
-/// at once, each in the others' way. One that somebody starts once is alone, as from a shell, with the cores that a
-/// shell has, and ends with who started it. The exit code, 0 where it may go on.
+/// at once, each in the others' way. A command that somebody starts once is alone, as from a shell, with the cores that
+/// a shell has, and ends with its starter. The exit code, 0 where it may go on.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;
   for (const char* command : {"run", "check", "explain", "gate"}) starts_ranks |= program.got_subcommand(command);

@@ -39,7 +39,7 @@ struct Option {
   bool is_of_check = false;  ///< not of a sweep that measures
 };
 
-/// Of `all`, the choice is left to whoever runs them.
+/// Of `all`, the choice is left to the code that runs them.
 Status set_backends(Settings& settings, std::string_view text, const Surroundings& around) {
   if (text == "all") return {};
   return store(parse_backends(text, around.known_backends), settings.sweep.backends);
@@ -229,7 +229,7 @@ const std::array kOptions{
 };
 #undef TUTTI_SETS
 
-/// As `choices` have it; null where they leave it out. Where there are none, every row of a sweep.
+/// As `choices` have it; null where they leave it out. Where `choices` is empty, every row of a sweep.
 const OptionChoice* find_choice(const std::vector<OptionChoice>& choices, std::string_view name) {
   const auto found = std::ranges::find(choices, name, &OptionChoice::name);
   return found == choices.end() ? nullptr : &*found;

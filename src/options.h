@@ -81,8 +81,8 @@ struct OptionChoice {
 /// Registers options and the positional collectives on `command`.
 class SweepOptions {
  public:
-  /// All rows of a sweep where `choices` is empty. `otherwise` are the collectives where the command line names none;
-  /// where there are none of these either, it takes no collectives.
+  /// All rows of a sweep where `choices` is empty. `otherwise` are the collectives where the command line names no
+  /// collective. Where `otherwise` is empty too, it takes no collectives.
   SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
                std::span<const Collective> otherwise = all_collectives());
 

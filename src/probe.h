@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a reference can be started here is found out before anything is measured, and never in the launcher itself:
-// the library of a reference is loaded by processes of its own, one library in each.
+// Finds out whether a reference can be started here, before anything is measured. It never happens in the launcher
+// itself: the library of a reference is loaded by processes of its own, one library in each.
 #pragma once
 
 #include <string>

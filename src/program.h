@@ -42,7 +42,7 @@ int complain(const Status& status);
 [[nodiscard]] bool has_mpirun();  ///< in PATH
 /// The shared object of a reference that was found and can run here. With ranks as processes it is tried whether the
 /// mpirun in PATH starts it (probe.h); with others it is skipped, and not tried. Errors: unavailable; invalid_argument
-/// where there is none of that name.
+/// where no reference has that name.
 [[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);
 /// References that this build has a backend for, found or not.
 [[nodiscard]] const std::vector<std::string>& all_references();

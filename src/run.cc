@@ -196,7 +196,7 @@ class Reports {
     const bool has_result = table_.rows_with(Verdict::ok) + table_.rows_with(Verdict::unchecked) > 0;
     return requires_a_result && !has_result ? exit_environment : exit_ok;
   }
-  /// `whose`: the backend after whose barrier samples start, or all.
+  /// `whose`: the backend after the barrier of which samples start, or all.
   void add_floor(int ranks, const std::string& whose, double floor_us) {
     const bool is_of_all = whose == harness::kAll;
     floors_[{ranks, whose}] =

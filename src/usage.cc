@@ -15,7 +15,7 @@
 namespace tutti::program {
 namespace {
 
-/// The innermost subcommand on the command line, or the program where there is none.
+/// The innermost subcommand on the command line, or the program where no subcommand is there.
 const CLI::App& chosen(const CLI::App& program) {
   const auto subcommands = program.get_subcommands();
   return subcommands.empty() ? program : chosen(*subcommands.front());
