@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # With TUTTI_COMPILE_BY_FOLDER (the preset release) the files of one folder are compiled as one. The headers are most of
-# the time, and are then read once for each folder: the programs take 4:37 instead of 7:54 on two cores. So a name in an
-# anonymous namespace is used once in a folder. The other presets compile each file alone, as its author meant it.
+# the time, and are then read once for each folder. So a name in an anonymous namespace is used once in a folder. The
+# other presets compile each file alone, as its author meant it.
 
 # What includes impl/types/status.h and the schedule reads these.
 set(TUTTI_STANDARD_HEADERS <algorithm> <array> <functional> <memory> <span> <string> <variant> <vector> <fmt/format.h>)
@@ -9,7 +9,7 @@ set(TUTTI_STANDARD_HEADERS <algorithm> <array> <functional> <memory> <span> <str
 option(TUTTI_COMPILE_BY_FOLDER "compile the files of a folder as one: quick from nothing, slow after a change" OFF)
 
 # A folder is so much at once that GCC spends a tenth of its time on looking for memory to use again. Where it does not
-# begin below 1 GB, programs take 0.94 of the time to compile, the largest of them in 1.4 instead of 1.1 GB.
+# begin below 1 GB, programs compile faster, the largest of them in 1.4 instead of 1.1 GB.
 if(TUTTI_COMPILE_BY_FOLDER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-expand=1000 --param=ggc-min-heapsize=1000000)
 endif()
