@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds what tutti measures of Open MPI against an independent program (mpi_yardstick.cc). Both run in turn, again and
 again. A launch may find its two cores near or far from each other (`line_ns`), which changes small cells two- to
-threefold: a median of each in one state are a pair, and a cell's ratio is the median of its pairs' ratios. Exit code 0
-where the median cell agrees within --within, 1 where it does not, or where no cell has a pair.
+threefold. So a median of each in one state are a pair, and a cell's ratio is the median of its pairs' ratios. Exit code
+0 where the median cell agrees within --within, 1 where it does not, or where no cell has a pair.
 """
 import argparse
 import csv

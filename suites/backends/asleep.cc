@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend whose calls never return: Open MPI's, but for that. The tests of the command line run it to see which case
-// is said to hang.
+// Open MPI's backend, except that its calls never return. The tests of the command line run it to see which case is
+// said to hang.
 #include <unistd.h>
 
 #include "suites/backends/honest.h"

@@ -13,7 +13,8 @@ inline const TuttiBackend* load_backend(const char* path) {
   return entry == nullptr ? nullptr : reinterpret_cast<TuttiBackendEntry>(entry)();
 }
 
-/// The honest table under another name, for what is changed in it; where there is none one of no ABI, which is refused.
+/// The honest table under another name, for what is changed in it. Without an honest table, a table of no ABI, which is
+/// refused.
 inline TuttiBackend pretending(const TuttiBackend* honest, const char* name) {
   TuttiBackend backend{};
   if (honest == nullptr) return backend;

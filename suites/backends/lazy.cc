@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend that cheats: Open MPI's, except that most of its calls return at once. The tests of the command line run it
-// to see that it comes out as wrong, and what it says of itself, which is no JSON. TUTTI_LAZY_WORKS: of so many calls
-// (TUTTI_LAZY_OF) the first that do their work.
+// to see that it comes out as wrong, and what it says of itself, which is no JSON. TUTTI_LAZY_WORKS: the first that do
+// their work, of every TUTTI_LAZY_OF calls.
 #include <cstdint>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a test of the MPI shim, started by mpirun: loads the backend as tutti does, runs and posts every call
+// One rank of a test of the MPI shim, started by mpirun. It loads the backend as tutti does, runs and posts every call
 // that it supports, on the world and on groups, and verifies the results. Prints what is wrong and exits 1; rank 0
 // prints the library's description.
 //   mpi_probe DIRECTORY BACKEND [RANKS]     RANKS: what the launcher is said to have started; default: what mpirun says

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend that cheats: Open MPI's, except that a call returns at once where this rank's input begins as it did in the
-// call before: what the output holds is still right then, unless somebody has written there. The tests of the command
+// call before. What the output holds is still right then, unless somebody has written there. The tests of the command
 // line run it to see that it comes out as wrong.
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr std::size_t kMostKept = 4096;  // bytes: refills differ in so many, on all ranks at once
+constexpr std::size_t kMostKept = 4096;  // bytes: refills differ in their first ones, on all ranks at once
 
 struct Kept {
   const std::byte* input = nullptr;
