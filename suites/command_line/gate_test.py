@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a CI job does with `tutti gate`: verdicts, exit codes, JUnit XML, the summary, and mistakes.
 
-No test relates two measured times: what is to be slower or faster is compared with a recorded time that no machine
-has, or with another "build" that is a script and says what it is told to.
+No test relates two measured times. What is to be slower or faster is compared with a recorded time that no machine has,
+or with another "build": a script that says what it is told to.
 """
 import json
 import os
@@ -20,7 +20,8 @@ import support
 
 OK, WRONG, USAGE, ENVIRONMENT, SLOWER, CRASH, UNDECIDED = 0, 1, 2, 3, 4, 5, 6
 INTERRUPTED = 130
-SMALL = """
+SMALL =
+"""
 [[sweep]]
 collectives = "all_reduce"
 sizes = ["64", "1M"]
@@ -368,7 +369,7 @@ class Unwritable(Gate):
             (folder.path / "suite.toml").write_text(SMALL)
             (folder.path / "gone").mkdir()
             prepare(folder.path)
-            patient = folder.path / "patient"  # to whom a pipe that nobody reads is an error, and no end
+            patient = folder.path / "patient"  # a pipe that nobody reads is an error to it, and no end
             patient.write_text(f"#!/bin/sh\ntrap '' PIPE\nexec '{support.PROGRAM}' \"$@\"\n")
             patient.chmod(0o755)
             words = [str(word).replace("{here}", str(folder.path)) for word in outputs]

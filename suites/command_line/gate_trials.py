@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How often is the gate wrong on this machine? `tutti gate` compares a build with a copy of itself again and again: as it
-is, where all but exit code 0 and 6 (undecided) is a false alarm, and slowed by a known share, where nothing slower is a
-miss. The defaults take an hour and a half, or more where the machine has other work to do, and say the more the less it has.
+"""How often is the gate wrong on this machine? `tutti gate` compares a build with a copy of itself again and again. As
+the copy is, all but exit code 0 and 6 (undecided) is a false alarm. Slowed by a known share, a gate that finds nothing
+slower is a miss. The defaults take an hour and a half, or more where the machine has other work to do, and say the more
+the less it has.
 
 Exit code 0 where at most one of forty raised a false alarm, at least eighteen of twenty were caught, and no gate
 failed; 1 where not. A gate that does not know, because the machine is too noisy, raises no alarm and catches nothing.

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Kills and stops a random rank of a sweep at a random moment, again and again, half of the trials under the program's
-own spawn and half under the mpirun that it starts. Exit code 0 where every job ended in time, by the clock and however busy
-the machine is, and with exit code 5, named the right rank, kept its rows and left nothing behind; 1 where one did not.
+own spawn and half under the mpirun that it starts. Exit code 0 where every job ended in time, by the clock and however
+busy the machine is. Each must end with exit code 5, name the right rank, keep its rows and leave nothing behind. Exit
+code 1 where one did not.
 """
 import argparse
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How jobs start and what they leave: references that cannot be started, crashes in a reference's own code, limits of the
-system, somebody's mpirun, and what happens when whoever started the ranks is killed."""
+"""How jobs start and what they leave: references that cannot be started, crashes in a reference's own code, limits of
+the system, somebody's mpirun, and what happens when the starter of the ranks is killed."""
 import os
 import pathlib
 import re
@@ -215,7 +215,7 @@ class Started(unittest.TestCase):
 
 @needs_mpirun
 class StarterKilled(unittest.TestCase):
-    """Who has started the ranks is killed and cannot end them: they end by themselves."""
+    """The starter of the ranks is killed and cannot end them: they end by themselves."""
 
     def killed(self, expected, *words):
         with support.Run(*UNDER, *words, program=MPIRUN) as one:

@@ -13,7 +13,7 @@ REASON = r"the buffers of this cell take [\d.]+ [GM]iB.*; \d+ MiB are left of th
 
 class Limited(unittest.TestCase):
     def limited(self, *arguments, program=support.PROGRAM, limit=GIB):
-        """The Result of a run in a group of so much memory, and the rows where it wrote some."""
+        """The Result of a run in a group of `limit` bytes of memory, and the rows where it wrote some."""
         with support.Cgroup(limit) as group, support.Run(*group.command(program), *arguments, program="/bin/sh") as one:
             result = one.wait(support.patience(120))
             self.assertEqual(result.code, 0, result)

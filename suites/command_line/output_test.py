@@ -145,7 +145,7 @@ class FullDisk(unittest.TestCase):
 
 
 def on_terminal(words, columns, variable=None):
-    """stdout of a program whose stdout is a terminal of so many columns."""
+    """stdout of a program that has a terminal of `columns` columns for its stdout."""
     leader, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.DEVNULL,

@@ -109,7 +109,7 @@ class Job:
                 text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def results(self, limit=60):
-        """By rank; whoever does not end in time is killed and reported as such."""
+        """By rank; a rank that does not end in time is killed and reported as such."""
         end = time.monotonic() + support.patience(limit)
         found = {}
         for rank, process in self.processes.items():
@@ -270,7 +270,7 @@ class Table(unittest.TestCase):
 
 
 class Traffic(unittest.TestCase):
-    """alltoallv: who sends how much to whom."""
+    """alltoallv: how much each rank sends to each other."""
 
     # Bytes; fractions, and what is over a multiple of 16, are cut. Rank 0 sends 1056, rank 1 receives 1024.
     MATRIX = "64 1000 0\n\n16 40 200.5\n320 0 8\n"

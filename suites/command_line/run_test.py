@@ -29,7 +29,7 @@ FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
 
 
 def cell_of(row):
-    """The case without who did it."""
+    """The case without its backend and algorithm."""
     return row["case"].replace(f"/{row['backend']}.{row['algorithm']}/", "/")
 
 

@@ -115,7 +115,7 @@ class Nightly(unittest.TestCase):
         self.assertNotRegex(listed, r"tutti (check|prove) all ")
 
     def test_one_that_cannot_be_started_has_failed(self):
-        result = self.night("limit")  # there is none beside the program
+        result = self.night("limit")  # beside the program there is no limit program
         self.assertEqual(result.returncode, 1, result)
         self.assertRegex(result.stdout, r"(?m)^failed +0 s  limit ")
         self.assertIn("micro_limit'\n", result.stdout)
