@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The harness catches what it is there to catch. Collectives broken on purpose take the place of a real one and run
-// beside it, on ranks as threads, through the checks of `tutti check` and through the samples of `tutti run`: the
-// broken one is `wrong`, with its cause in the reason, and the real one is `ok`. With proofs on, the broken schedule
-// does not even run.
+// beside it, on ranks as threads. They go through the checks of `tutti check` and through the samples of `tutti run`.
+// The broken one is `wrong`, with its cause in the reason, and the real one is `ok`. With proofs on, the broken
+// schedule does not even run.
 #include <functional>
 #include <optional>
 #include <ostream>

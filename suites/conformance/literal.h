@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the literal tests of this folder share: they run on every algorithm of a collective (or on those for which a
+// What the literal tests of this folder share. They run on every algorithm of a collective (or on those for which a
 // rule holds), one after the other, with ranks as threads and as processes.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace tutti {
 
 class Literal : public testing::TestWithParam<Kind> {
  protected:
-  /// Every algorithm of `collective` on so many ranks, one after the other.
+  /// Every algorithm for `problem`, one after the other.
   void on_every_algorithm(const Problem& problem, const std::function<void(Communicator&, const Schedule&)>& body) {
     std::vector<std::string> names;
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) names.emplace_back(algorithm->name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where buffers lie, in literals: in place, the smaller buffer is a block of the larger and the rest of the larger
-// stays as it is; what is not looked at may be null; and the public calls see the placement by the addresses.
+// Where buffers lie, in literals. In place, the smaller buffer is a block of the larger and the rest of the larger
+// stays as it is. What is not looked at may be null. The public calls see the placement by the addresses.
 #include <vector>
 
 #include <gmock/gmock.h>

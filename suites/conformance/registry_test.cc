@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is registered is what is on disk, and what is registered is checked: an algorithm without a file of its own, or
-// without a conformance case at any of the counts, forms, roots and types that `tutti check` promises, fails here.
+// What is registered is what is on disk, and what is registered is checked. An algorithm fails here without a file of
+// its own. It also fails without a conformance case at any of the counts, forms, roots and types that `tutti check`
+// promises.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

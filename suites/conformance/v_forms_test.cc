@@ -287,7 +287,7 @@ TEST_P(VForms, CountsMayBeOthersInEveryCall) {
   });
 }
 
-// A message of another length is found by who receives it, in its first slice, also where both have several.
+// The receiver finds a message of another length, in its first slice, also where both have several.
 TEST_P(VForms, DifferentCountsOfAPairAreAMismatchNamingBothLengths) {
   const Common<int> told;
   on_ranks(GetParam(), 2, [&](Communicator& communicator) {
