@@ -41,7 +41,7 @@ std::string content_of(const std::filesystem::path& path) {
   return std::move(text).str();
 }
 
-/// Every target has inputs, and every folder a target: none is passed over because of its name.
+/// Every target has inputs, and every folder a target: no folder is passed over because of its name.
 int replay(const std::filesystem::path& corpus) {
   if (files_in(corpus).size() != kTargets.size()) {
     fmt::print("{} has {} folders, there are {} targets\n", corpus.string(), files_in(corpus).size(), kTargets.size());
