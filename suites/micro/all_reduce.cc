@@ -5,9 +5,8 @@
 // A block is four batches, ABBA or BAAB, between two probes of the round trip of a cache line. Blocks in which that
 // changed by more than 1.5x, or in which it was another one than in most blocks, are dropped. Batches, because one
 // operation of 8 B is shorter than the clock's tick. Every operation of a batch works on the same unmodified buffers,
-// so both sides find them in cache. Blocks take turns at several places in memory: at 8 B a place of its own is 0.9
-// to 1.1 of the others. Results are verified before and after; Google Benchmark's own rows, of the first place, come
-// first.
+// so both sides find them in cache. Blocks take turns at several places in memory: at 8 B one place differs from
+// another. Results are verified before and after; Google Benchmark's own rows, of the first place, come first.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>

@@ -66,9 +66,8 @@ Status Duo::set_up(int index, std::size_t capacity) {
 Status Duo::set_up(Place& place, int index, std::size_t capacity) {
   Member& member = place.members[static_cast<std::size_t>(index)];
   TUTTI_ASSIGN_OR_RETURN(member.communicator, Communicator::create(*place.domain, index, {.cores = 2}));
-  // One allocation, cut at page boundaries: all four buffers have the same alignment and page kind. Five pages between
-  // them: at distances of powers of two, buffers compete for the same way of the first-level cache (4 KiB: 125 ns for
-  // 93).
+  // One allocation, cut at page boundaries: all four buffers have the same alignment and page kind. Five pages lie
+  // between them: at distances of powers of two, buffers compete for the same way of the first-level cache.
   const std::size_t bytes = capacity * sizeof(float) + 5 * kPage;
   TUTTI_ASSIGN_OR_RETURN(void* const memory, member.communicator->alloc_shared(4 * bytes + kPage));
   auto* base = static_cast<std::byte*>(memory);
@@ -159,8 +158,8 @@ void Duo::bounce(int index) {
   if (index == 1) mine.store(epoch, std::memory_order_release);
 }
 
-/// One operation on inputs of its own. Its output is compared, and at the next call its input overwritten, as soon as
-/// it returns here, and the ranks take turns in being late: a rank that returns or reads too early is seen.
+/// One operation on inputs of its own. Its output is compared as soon as it returns here, and at the next call its
+/// input is overwritten. The ranks take turns in being late: a rank that returns or reads too early is seen.
 Status Duo::check(int index, int operation) {
   const Member& member = places_[batch_.place]->members[static_cast<std::size_t>(index)];
   const Buffers& buffers = member.buffers[static_cast<std::size_t>(batch_.side)];

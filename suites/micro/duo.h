@@ -32,7 +32,7 @@ struct Batch {
 class Duo {
  public:
   /// Room for `capacity` floats per buffer, a multiple of 1024; at least one place. Errors: unavailable where fewer
-  /// than two cores are allowed; resource where there is no memory for so many places.
+  /// than two cores are allowed; resource where there is no memory for `places` places.
   [[nodiscard]] static Result<std::unique_ptr<Duo>> create(std::size_t capacity, std::size_t places);
   ~Duo();
   Duo(const Duo&) = delete;

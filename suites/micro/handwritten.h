@@ -8,12 +8,14 @@
 //   above       two-shot: each rank reduces its half of both inputs and stores it to both outputs, between two flags
 //               (inputs may be read; outputs are written), which have a line each.
 //
-// What was tried and lost (near state, 0.11 us per line round trip; medians in ns): waiting without `pause`, which
-// steals the line while the peer writes it (8 B 61 for 33; 4 KiB 132 for 85); four or eight lines in turn and prefetch
-// of the next one for writing (8 B 59 to 68, all without pause); one 64-byte store of flag and payload (8 B 60);
-// one-shot (4 KiB 91, 256 KiB 3500 for 2750); one-shot through scratch (4 KiB 200); both flags in one line (4 KiB 100).
-// On another processor (8 B 36, 4 KiB 127), what made tutti's own exchange faster there: a fence before the first look
-// (38; two of them 43 and 4 KiB 140), a pause (40), prefetch of the next line for writing once the peer was heard (36).
+// What was tried and is slower (figures: results/2026-11-comments):
+// - waiting without `pause`, which steals the line while the peer writes it
+// - four or eight lines in turn, and prefetch of the next one for writing
+// - one 64-byte store of flag and payload
+// - one-shot, and one-shot through scratch, from 4 KiB on
+// - both flags in one line
+// - what made tutti's own exchange faster on another processor: fences before the first look, a pause, prefetch of the
+//   next line for writing once the peer was heard
 #pragma once
 
 #include <array>
@@ -26,7 +28,7 @@
 
 namespace tutti::micro {
 
-/// Lines of 64 bytes, this far apart: the prefetcher fetches neighbours (8 B: 44 ns at 128, 35 at 256).
+/// Lines of 64 bytes, this far apart: the prefetcher fetches neighbours.
 inline constexpr std::size_t kApart = 256;
 
 struct alignas(kApart) HandwrittenLine {
@@ -56,7 +58,7 @@ inline void wait_for(const std::atomic<std::uint64_t>& word, std::uint64_t value
   while (word.load(std::memory_order_acquire) < value) relax();
 }
 
-/// One rank's side. Aligned, because a counter that shares a line with the peer's costs 30 ns per operation.
+/// One rank's side. Aligned, because a counter that shares a line with the peer's costs a transfer per operation.
 class alignas(kApart) HandwrittenAllReduce {
  public:
   HandwrittenAllReduce(HandwrittenShared& shared, int rank)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lane for each peer would bring. all_to_all over channels, in one cell, two ways: as the algorithm `linear`,
-// one program whose sends and receives take turns, slice by slice; and as a send and a receive for each peer, every one
-// of them a lane of its own that goes on as soon as its channel lets it. Slots are of the same number and size. Ranks
-// are threads with private buffers, each bound to a core where there are enough. With a number of microseconds after
-// `late`, another rank comes so much later in each call, and times are from its arrival on: who is free of the order
-// could have done more by then.
+// What a lane for each peer would bring. all_to_all over channels runs in one cell in two ways. The algorithm `linear`
+// is one program with sends and receives that take turns, slice by slice. The other way is a send and a receive for
+// each peer. Each of them is a lane of its own that goes on as soon as its channel lets it. Slots are of the same
+// number and size. Ranks are threads with private buffers, each bound to a core where there are enough. With a number
+// of microseconds after `late`, another rank comes later by that in each call, and times are from its arrival on. A
+// rank that is free of the order could have done more by then.
 //
 //   build/bin/micro_lanes [RANKS [late MICROSECONDS] [BYTES...]]
 #include <algorithm>
