@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-tests' flags, one table row each: letters, long names, abbreviations and meanings are theirs; what they take in
-// silence (an unknown flag, type or op, a factor of 1.5, a size of 1T) is an error here.
+// nccl-tests' flags, one table row each: letters, long names, abbreviations and meanings are theirs. What they take in
+// silence is an error here: an unknown flag, type or op, a factor of 1.5, a size of 1T.
 #pragma once
 
 #include <cstdint>

@@ -126,7 +126,7 @@ class Ranks {
     }
     for (std::thread& thread : threads) thread.join();
     const Result<WalkResult>* first = &results.front();
-    for (const auto& result : results) {  // whoever was only told to stop explains less
+    for (const auto& result : results) {  // a rank that was only told to stop explains less
       const bool explains_more = first->is_ok() || first->status().code() == Code::aborted;
       if (!result.is_ok() && explains_more) first = &result;
     }
@@ -136,7 +136,7 @@ class Ranks {
  private:
   Result<WalkResult> run_rank(int rank, const OnRow& on_row) {
     const bool has_core_each = job_.ranks() <= static_cast<int>(cores_.size());
-    // Where the processes may use different cores, whoever started them has placed them.
+    // Where the processes may use different cores, their starter has placed them.
     if (has_core_each && job_.shares_cores()) pin_this_thread(cores_[static_cast<std::size_t>(rank)]);
     const Share share = split_.of(job_.process());
     harness::Host host(job_.board(), {.host = rank,

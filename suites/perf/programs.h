@@ -10,7 +10,7 @@
 
 namespace tutti::perf {
 
-/// What a rank has for another is a multiple of so many bytes, rounded down.
+/// What a rank has for another is a multiple of this number of bytes, rounded down.
 inline constexpr std::int64_t kChunkBytes = 16;
 
 struct Program {

@@ -66,7 +66,7 @@ Json words_of(const std::string& command) {
 
 const char* truth(bool value) { return value ? "true" : "false"; }
 
-/// Of no rows the average is none; JSON has no word for it, and nccl-tests writes a string.
+/// An average of no rows is no number; JSON has no word for it, and nccl-tests writes a string.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json("nan"); }
 
 Json placement(const Measurement& one, const Settings& settings) {

@@ -19,8 +19,9 @@ struct Share {
 
 class Split {
  public:
-  /// Of so many processes, as the environment has it: SPLIT_MASK goes before SPLIT, an empty one is none, and without
-  /// them all processes are one group. Errors: invalid_argument naming the variable, its value and what is right.
+  /// The split of `processes` processes, as the environment has it. SPLIT_MASK goes before SPLIT, and an empty one does
+  /// not count. Without them all processes are one group. Errors: invalid_argument naming the variable, its value and
+  /// what is right.
   [[nodiscard]] static Result<Split> from_environment(int processes, int ranks_of_each);
 
   /// "NCCL_TESTS_SPLIT=MOD 2"; empty where nothing was asked for.

@@ -15,7 +15,7 @@ namespace tutti::perf {
 
 class Traffic {
  public:
-  /// Of `ranks` ranks, who are the first of a matrix that has more.
+  /// Of `ranks` ranks; a matrix may have more, and these are its first.
   /// Errors: invalid_argument naming the variable, or the file and its line, the value and what is right.
   [[nodiscard]] static Result<Traffic> from_environment(int ranks);
 

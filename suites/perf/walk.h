@@ -21,7 +21,7 @@
 
 namespace tutti::perf {
 
-/// What a finished row is to those who report it.
+/// What a finished row is to the code that reports it.
 struct Report {
   TableRow row;
   std::vector<harness::Row> records;   ///< tutti's own, one per placement
@@ -58,7 +58,7 @@ using OnRow = std::function<Status(const Report&)>;
 /// hypercube needs a power of two of ranks in every group; the others have rows whatever there is.
 [[nodiscard]] bool has_rows(const Program& program, const Split& split);
 
-/// A line for each dtype of which so many ranks cannot be added exactly: how its sums are checked.
+/// A line for each dtype of which the values of `ranks` ranks cannot be added exactly: how its sums are checked.
 [[nodiscard]] std::vector<std::string> notes_on_passes(const Program& program, const Settings& settings, int ranks);
 
 /// The largest size not above -e of which the buffers of all ranks fit what is left of memory.
