@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who comes to a job's meeting and is none of it is refused by name. Threads stand for the processes.
+// A process that comes to a job's meeting and is no part of the job is refused by name. Threads stand for the
+// processes.
 #include "harness/launch/joined_job.h"
 
 #include <atomic>

@@ -160,7 +160,7 @@ TEST_P(Launching, LeavingWithoutGoodbyeIsAFailure) {
 TEST_P(Launching, ExitCodeAfterGoodbyeIsAFailure) {
   const Outcome outcome = run(job(3, {"late-exit", "1"}));
   EXPECT_EQ(outcome.how, Ending::exited);
-  // mpirun does not always say whose code it passes on, and with all goodbyes said nothing else tells.
+  // mpirun does not always say which rank's code it passes on, and with all goodbyes said nothing else tells.
   const bool is_untold = GetParam() && outcome.failed_rank == -1;
   EXPECT_TRUE(outcome.failed_rank == 1 || is_untold) << outcome.failed_rank;
   EXPECT_EQ(outcome.number, 4) << outcome.log_tail;
@@ -368,8 +368,8 @@ TEST_P(UnderMpirun, KilledRankOfOpenMpiLeavesNoFiles) {
   EXPECT_GE(recorder_.paths.size(), 4U) << "no shared memory of Open MPI was seen";
 }
 
-// The launcher itself is killed: in a child, whose ranks must be gone without anybody's help. The directory for mpirun
-// is removed by the next launch.
+// The launcher itself is killed, in a child: its ranks must be gone without anybody's help. The directory for mpirun is
+// removed by the next launch.
 TEST_P(Launching, RanksDoNotOutliveTheLauncher) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -68,7 +68,7 @@ Times ticked(double spread) {
             return std::floor((begin + middle + spread * random.normal()) / spread) * spread;
           }};
 }
-/// Each deviation is so much of the one before it, and something new.
+/// Each deviation is `lag` of the one before it, and something new.
 Times autocorrelated(double spread, double lag) {
   return {.next = [spread, lag, last = 0.0, is_first = true](Random& random) mutable {
     last = is_first ? random.normal() : lag * last + std::sqrt(1 - lag * lag) * random.normal();

@@ -157,7 +157,7 @@ TEST(Host, WhereRanksOutnumberCoresNoLineIsProbed) {
   EXPECT_EQ(host.probe_line().value(), std::nullopt);
 }
 
-// ---- those who do not come
+// ---- ranks that do not come
 
 Status missing(int index, const std::function<Status(Host&)>& wait) {
   const BoardMemory memory(kHosts);

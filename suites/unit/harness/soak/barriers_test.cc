@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The barrier's rule over an epoch: whoever left before all had entered is found, whatever group it was in.
+// The barrier's rule over an epoch: a rank that left before all had entered is found, whatever group it was in.
 #include "harness/soak/barriers.h"
 
 #include <gmock/gmock.h>

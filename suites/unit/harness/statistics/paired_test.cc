@@ -18,7 +18,7 @@ TEST(SignedRank, CountsSubsetsOfTheRanks) {
 }
 
 // The largest sum that is significant at 0.05 on two sides, from Wilcoxon's table as it is printed in textbooks
-// (Hollander & Wolfe, table A.4; Siegel, table G): the sum itself is, the next one is not.
+// (Hollander & Wolfe, table A.4; Siegel, table G). The sum itself is significant, the next one is not.
 TEST(SignedRank, CriticalValuesOfThePublishedTable) {
   const std::vector<std::pair<int, int>> table{{6, 0},   {7, 2},   {8, 3},   {9, 5},   {10, 8},  {11, 10},
                                                {12, 13}, {13, 17}, {14, 21}, {15, 25}, {16, 29}, {17, 34},

@@ -73,7 +73,7 @@ TEST_F(CheckReplaceable, FindsThatTextHasNoPlace) {
   EXPECT_TRUE(is_empty());
 }
 
-/// A file of this process may have so many bytes meanwhile, as on a disk that fills.
+/// A file of this process may have `bytes` bytes at most meanwhile, as on a disk that fills.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {

@@ -257,7 +257,7 @@ TEST_P(FlippedOnTheWay, IsNamedWithItsBitAndItsRank) {
   std::uint32_t value = 0, result = 0;
   std::memcpy(&value, bytes.data(), 4);
   std::memcpy(&result, &output[at], 4);
-  unsigned bit = 0;  // one whose flip carries in the result
+  unsigned bit = 0;  // one that carries in the result when flipped
   while (std::popcount(result ^ (result - value + (value ^ (1U << bit)))) == 1) ++bit;
   result = result - value + (value ^ (1U << bit));
   std::memcpy(&output[at], &result, 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special values have one result, whoever adds first; and what is to be there is there.
+// Special values have one result, whichever rank adds first; and what is to be there is there.
 #include "harness/verify/special_values.h"
 
 #include <algorithm>

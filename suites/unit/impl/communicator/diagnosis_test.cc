@@ -107,7 +107,7 @@ std::vector<Mismatch> mismatches() {
   };
 }
 
-/// Runs the rank's side of a mismatch; whoever finds it must say it so.
+/// Runs the rank's side of a mismatch; a rank that finds it must say it so.
 void run_side(Communicator& communicator, const Mismatch& mismatch, int& told) {
   const int me = communicator.rank(), other = 1 - me;
   const Side& mine = mismatch.sides[static_cast<std::size_t>(me)];

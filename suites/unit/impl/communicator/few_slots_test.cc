@@ -50,7 +50,7 @@ class FewSlots : public testing::Test {
             .is_in_place = true,
             .schedule = schedules_.back().get()};
   }
-  /// Of blocks of so many elements, to rank 0.
+  /// Of blocks of counts[b] elements, to rank 0.
   Result<Work> post_gather_v(std::size_t rank, const std::array<Count, 2>& counts) {
     const Problem problem{.collective = Collective::gather_v, .ranks = 2};
     const BlockTable blocks = blocks_of(problem, static_cast<int>(rank), {.counts = counts}, sizeof(float)).value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups: who is in one, under which number, and what becomes of them.
+// Groups: which ranks are in one, under which number, and what becomes of them.
 #include <algorithm>
 #include <array>
 #include <dirent.h>
@@ -118,9 +118,9 @@ TEST_P(Group, AGroupOfAGroupNamesTheRanksOfTheGroup) {
 
 TEST_P(Group, OverlappingGroupsAreUsedAtOnce) {
   on_ranks(GetParam(), 4, [](Communicator& world) {
-    // Every rank is in two of the four pairs of a ring, and each waits for them in another order: around the ring each
-    // waits for one whose peer waits for another. No operation is complete without its peer's taking part again after
-    // it was posted, so whoever waits for one must move the others.
+    // Every rank is in two of the four pairs of a ring, and each waits for them in another order. So around the ring
+    // each waits for a rank that waits for another. No operation is complete without its peer's taking part again after
+    // it was posted, so a wait for one must move the others.
     constexpr int kRounds = 6;
     constexpr Count kCount = 30000;
     const int rank = world.rank();

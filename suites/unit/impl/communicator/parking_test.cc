@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has waited for long sleeps at the world's doorbell until somebody gets on; who has a core of its own does not.
+// A rank that has waited for long sleeps at the world's doorbell until another gets on. A rank with a core of its own
+// does not.
 #include <functional>
 #include <thread>
 

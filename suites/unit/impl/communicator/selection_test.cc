@@ -23,7 +23,7 @@ TEST(Selection, ManyRanksTakeTreesAndRings) {
   EXPECT_EQ(chosen(Collective::all_to_all, 129, 1 << 20), "pairwise");
 }
 
-// The shape that a job of so many ranks gets, between processes: 8 slots whose size shrinks to 256 bytes.
+// The shape that a job of `ranks` ranks gets, between processes: 8 slots that shrink to 256 bytes.
 TEST(Selection, WhatIsChosenCanBeBound) {
   for (const Collective collective : every_collective()) {
     for (const int ranks : {1, 2, 3, 128, 129, 4096, 4097, 100'000}) {

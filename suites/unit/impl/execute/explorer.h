@@ -17,7 +17,7 @@ struct Exploration {
   std::uint64_t states = 0;
   std::uint64_t ends = 0;  ///< states in which every rank has returned from its last call
   std::string violation;   ///< the first one found; empty: none
-  std::string path;        ///< whose turn it was until there; "c": a store of that rank reached the others
+  std::string path;        ///< the ranks that acted until there, in turn; "c": a store of that rank reached the others
 };
 
 class Explorer {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of the memory that ranks share, small enough to try every interleaving. Its machine is walked by the step
-// logic that CPU ranks and GPU kernels use (impl/execute/step.h), one atomic action at a time: the load or store of a
-// flag, of a slot's header or of a counter, or the reading or writing of the data of one operand on one rank. Which
-// rank acts next is the explorer's choice (explorer.h).
+// A model of the memory that ranks share, small enough to try every interleaving. The step logic that CPU ranks and GPU
+// kernels use (impl/execute/step.h) walks its machine, one atomic action at a time. An action is the load or store of a
+// flag, of a slot's header or of a counter. It may also be the reading or writing of the data of one operand on one
+// rank. Which rank acts next is the explorer's choice (explorer.h).
 //
-// The rules are those of CpuMachine and of Engine, said again: when a slot is free and when it is full, in which order
-// data, header and counters are stored, when a generation may be used. A `Fault` breaks one of them.
+// The rules are those of CpuMachine and of Engine, said again. They say when a slot is free and when it is full, in
+// which order data, header and counters are stored, and when a generation may be used. A `Fault` breaks one of them.
 //
 // Stores may be delayed: then a store reaches the others at any later moment, and only a release waits for the stores
 // before it.
 //
-// What is wrong is seen where it happens: every cell of scratch, line and slot carries the number of the operation, or
-// slice, that it was written for, and who reads it compares. A rank's input changes as soon as its call has returned,
-// as a caller may change it, so that who reads it late has wrong data.
+// What is wrong is seen where it happens. Every cell of scratch, line and slot carries the number of the operation, or
+// slice, that it was written for, and each reader compares it. A rank's input changes as soon as its call has returned,
+// as a caller may change it: a late reader has wrong data.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ enum class Fault : std::uint8_t {
   consumes_before_read,     ///< a slot is given back before it is read
   counts_a_slot_too_few,    ///< of those in use: one more seems free
   reuses_without_wait,      ///< a generation is used again without a look at the others' completions
-  credits_all_generations,  ///< who has heard everybody in operation s starts s + K, not s + K/2
+  credits_all_generations,  ///< a rank that has heard everybody in operation s starts s + K, not s + K/2
   tells_before_read,        ///< "complete" is stored before the operation's steps
   never_tells,              ///< that an operation is complete
   publishes_relaxed,        ///< a slot's header is not stored with release
@@ -44,7 +44,7 @@ enum class Fault : std::uint8_t {
 using Word = std::uint32_t;
 using State = std::vector<Word>;
 
-/// A tagged cell: who wrote it for what, and 24 bits of data.
+/// A tagged cell: which rank wrote it for what, and 24 bits of data.
 constexpr Word kDataBits = 24;
 constexpr Word kDataMask = (1U << kDataBits) - 1;
 
@@ -96,7 +96,7 @@ struct World {
 };
 
 /// Element `index` of the input of `rank` for operation `number`: a byte of its own for each rank, so that a sum says
-/// who is in it.
+/// which ranks are in it.
 inline Word input_element(int rank, Word number, int index) {
   return (1 + static_cast<Word>(index) + 16 * number) << (8U * static_cast<unsigned>(rank));
 }
@@ -110,7 +110,7 @@ class ModelMachine {
 
   /// Takes the rank's next action; false where it waits, and the state is as it was. See violation().
   bool act();
-  /// Lets a store of the rank reach the others; false where it may not, or there is none of that index.
+  /// Lets a store of the rank reach the others; false where it may not, or no store has that index.
   bool commit(Word index);
   [[nodiscard]] Word stores() const { return at(World::stores); }
   [[nodiscard]] bool is_done() const { return at(World::operation) > static_cast<Word>(world_.operations()); }

@@ -55,8 +55,9 @@ TEST(ProveSchedule, OnManyRanksFormsTakeTurns) {
     EXPECT_TRUE(proof.is_ok()) << proof.status().message();
     return proof.is_ok() ? proof.value().proofs : 0;
   };
-  // With both kinds of buffers each: one slice out of place, and several slices, or a single element and a factor (of
-  // shared buffers alone) or lengths, out of place or together with one slice in place.
+  // Proved with both kinds of buffers each: one slice out of place; and one part out of place, or in place together
+  // with one slice in place. The part is several slices, or a single element and a factor (of shared buffers alone) or
+  // lengths.
   const std::map<int, int> all_in_turn{{2 + 2, 8}, {2 + 2 + 1, 8}, {2 + 2 + 2, 8}, {2 + 2 + 2 + 1, 8}};
   std::map<int, int> with_factors;
   std::map<int, int> with_lengths;
@@ -205,7 +206,7 @@ TEST(Prove, HoldsForSegmentsOfFewerLinesThanUnits) {
         request.resources = {.slots = 8, .slot_bytes = 128, .scratch_bytes = 64 * ranks};
         const std::int64_t lines = 16;  // all that eight slots hold
         for (const Count count : {16 * lines + 3, 16 * lines, Count{2}}) {
-          if (ranks > 100 && count != 16 * lines + 3) continue;  // a proof of so many takes long
+          if (ranks > 100 && count != 16 * lines + 3) continue;  // a proof of this many ranks takes long
           request.count = count;
           EXPECT_EQ(findings_of(schedule, request), "") << schedule.name << " " << ranks << " " << count;
         }

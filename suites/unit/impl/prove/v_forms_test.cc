@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms that take counts hold for blocks of any lengths, order and gaps, in and out of place; and what is
-// wrong in a v form's plans or between its ranks' blocks is found.
+// The algorithms that take counts hold for blocks of any lengths, order and gaps, in and out of place. What is wrong in
+// a v form's plans or between its ranks' blocks is found.
 #include <algorithm>
 #include <functional>
 #include <numeric>

@@ -240,7 +240,7 @@ TEST(Bind, AShapeThatIsNoneIsRefused) {
             "two_shot has a shape of 0 units per block, 0 in scratch and 0 in a message: at least 1, 0 and 0");
 }
 
-// ---- steps that are none: what they would do is not defined
+// ---- steps with a flaw: what they would do is not defined
 
 std::string refusal_of(const Step& step, Shape shape = {}) {
   const Schedule schedule{.problem = {.collective = Collective::all_reduce, .ranks = 3},

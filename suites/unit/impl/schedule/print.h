@@ -39,7 +39,7 @@ inline std::string on_ranks(const std::string& where, const RankSet& set, int ra
 inline std::string text_of(const UnitSet& set) {
   return set.length == 1 ? fmt::format("[{}]", set.start) : fmt::format("[{},{})", set.start, set.start + set.length);
 }
-/// `[4]+[3]+[2]`: the runs of a set that has several, of one-unit blocks on so many ranks.
+/// `[4]+[3]+[2]`: the runs of a set that has several, of one-unit blocks on `ranks` ranks.
 inline std::string text_of(const UnitSet& set, int ranks) {
   std::vector<std::string> runs;
   for (int j = 0; j < set.repeat; ++j) {

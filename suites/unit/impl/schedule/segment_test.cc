@@ -91,7 +91,7 @@ TEST(Segment, BelowALinePerUnitIsWholeLinesThatFit) {
   EXPECT_EQ(segment_of(two_shot, request_for(100'000, Buffers::private_)), 8 * 16) << "two mirrors in 1024 bytes";
 }
 
-// The shape that a job of so many ranks gets, between processes: 8 slots whose size shrinks to 256 bytes.
+// The shape that a job of `ranks` ranks gets, between processes: 8 slots that shrink to 256 bytes.
 TEST(Segment, FitsEveryAlgorithmOnUpTo4096Ranks) {
   for (const Algorithm* algorithm : all_algorithms()) {
     for (const int ranks : {1, 2, 129, 130, 200, 1100, 4095, 4096}) {
