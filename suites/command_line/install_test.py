@@ -49,6 +49,14 @@ class Moved(unittest.TestCase):
         self.assertIn("suites/perf/coming-from.md", pages)
         self.assertEqual([page for page in sorted(pages) if not (folder / page).is_file()], [])
 
+    def test_links_of_the_pages_lead_somewhere(self):
+        pages = list((self.tree / "share/doc/tutti").rglob("*.md"))
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            for path in re.findall(r"\]\(([^)#]+)", page.read_text()):
+                if not path.startswith("http"):
+                    self.assertTrue((page.parent / path).is_file(), f"{page}: {path}")
+
     def test_no_file_knows_the_build(self):
         for path in (self.tree / "bin").iterdir():
             self.assertNotIn(str(BUILD / "bin").encode(), path.read_bytes(), path)
