@@ -58,8 +58,9 @@ struct Repeat {
     const auto one = harness::parse_case_id(case_id);
     const bool needs_file = one.is_ok() && one.value().counts.pattern == harness::Pattern::file;
     if (needs_file) text += fmt::format(" --counts {}", shell_word(counts));  // an id has a file's hash only
-    if (spec.order_seed || spec.seed != harness::Sweep().seed) text += fmt::format(" --seed {}", spec.seed);
-    if (spec.values != harness::Values::exact) text += fmt::format(" --values {}", to_string(spec.values));
+    if (spec.order_seed() || spec.seed != harness::Sweep().seed) text += fmt::format(" --seed {}", spec.seed);
+    if (spec.conditions.values != harness::Values::exact)
+      text += fmt::format(" --values {}", to_string(spec.conditions.values));
     return text;
   }
 };
@@ -132,13 +133,12 @@ int check(const SweepOptions& options, const CLI::App& command) {
 
   JobsRequest request;
   for (Case& one : conformance.value().cases) request.cells.push_back({std::move(one)});
-  request.spec.mode = harness::SessionSpec::Mode::check;
   request.spec.ranks_as = sweep.ranks_as;
   request.spec.seed = sweep.seed;
-  request.spec.values = parsed.value().values;
+  request.spec.conditions = parsed.value().conditions;
   request.spec.timeout = sweep.timeout;
   const bool draws_order = parsed.value().has_seed && sweep.ranks_as == harness::RanksAs::tasks;
-  if (draws_order) request.spec.order_seed = sweep.seed;
+  request.spec.task = harness::CheckTask{.order_seed = draws_order ? std::optional(sweep.seed) : std::nullopt};
 
   const Repeat repeat{.spec = request.spec,
                       .counts = command.count("--counts") > 0 ? command["--counts"]->as<std::string>() : ""};

@@ -159,17 +159,15 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
   int code = exit_ok;
   for (const int ranks : sweep.ranks) {
     SessionSpec spec;
-    spec.mode = SessionSpec::Mode::faults;
     spec.ranks = ranks;
     spec.ranks_as = sweep.ranks_as;
     spec.seed = sweep.seed;
     spec.timeout = sweep.timeout;
-    spec.faults = options.names;
-    spec.blind = options.blind;
+    spec.task = harness::FaultsTask{.faults = options.names, .blind = options.blind};
     spec.cells = fault_cells(sweep, options.has_dtypes, ranks, left_out);
     std::vector<std::vector<Case>> longest;
     for (const std::vector<Case>& cell : spec.cells) longest.push_back({harness::longest_draw(cell.front())});
-    spec.heap_bytes = harness::heap_bytes_for(longest, spec.cache, harness::memory_for(spec));
+    spec.heap_bytes = harness::heap_bytes_for(longest, spec.conditions.cache, harness::memory_for(spec));
     cells += spec.cells.size();
     TrialMessages messages(spec, tally, unnamed);
     code = run_trials(spec, messages);

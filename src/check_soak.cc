@@ -37,6 +37,8 @@ struct SoakTally {
   std::int64_t wrong_results = 0;
 };
 
+std::int64_t operations_of(const SessionSpec& spec) { return spec.as<harness::SoakTask>()->operations; }
+
 class SoakMessages final : public harness::Listener {
  public:
   SoakMessages(const SessionSpec& spec, const SoakTally& tally, Progress& progress)
@@ -47,10 +49,10 @@ class SoakMessages final : public harness::Listener {
     const auto told = harness::soak_progress_from_json(text);
     if (!told.is_ok()) return;
     so_far = told.value();
-    const double share = static_cast<double>(so_far.posted) / static_cast<double>(spec_.operations);
+    const double share = static_cast<double>(so_far.posted) / static_cast<double>(operations_of(spec_));
     progress_.show(
         fmt::format("[{}/{}] mix of seed {}, P={}: {} of {}, {} wrong", tally_.begun, tally_.mixes, spec_.seed,
-                    spec_.ranks, so_far.posted, harness::counted(spec_.operations, "operation"), so_far.wrong),
+                    spec_.ranks, so_far.posted, harness::counted(operations_of(spec_), "operation"), so_far.wrong),
         (static_cast<double>(tally_.begun - 1) + share) / static_cast<double>(tally_.mixes));
   }
   [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override {
@@ -71,9 +73,9 @@ class SoakMessages final : public harness::Listener {
 /// Tasks take turns where no --seed is given. The command then has --seeds, and this mix is the last that it runs.
 std::string command_of(const SessionSpec& spec) {
   const std::string backend = spec.references.empty() ? "" : " --backends " + spec.references.front();
-  const bool takes_turns = spec.ranks_as == harness::RanksAs::tasks && !spec.order_seed;
+  const bool takes_turns = spec.ranks_as == harness::RanksAs::tasks && !spec.order_seed();
   return fmt::format("tutti check soak{} --ranks {} --ranks-as {} {} {} --operations {}", backend, spec.ranks,
-                     to_string(spec.ranks_as), takes_turns ? "--seeds" : "--seed", spec.seed, spec.operations);
+                     to_string(spec.ranks_as), takes_turns ? "--seeds" : "--seed", spec.seed, operations_of(spec));
 }
 
 int exit_code_of_soak(const harness::Outcome& outcome) {
@@ -87,8 +89,9 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
   for (const auto& [reason, count] : result.not_run) not_run += count;
   const std::string left = left_behind(before, after);
   fmt::print("{}: mix {:016x}, {} verified, {} wrong, {} judged, {} not run\n", command_of(spec),
-             harness::Mix(spec.seed, spec.ranks, spec.operations).hash(), harness::counted(result.verified, "result"),
-             result.wrong, harness::counted(result.barriers, "barrier"), not_run);
+             harness::Mix(spec.seed, spec.ranks, operations_of(spec)).hash(),
+             harness::counted(result.verified, "result"), result.wrong, harness::counted(result.barriers, "barrier"),
+             not_run);
   fmt::print("  up to {} in flight on one rank, waited for in random order\n",
              harness::counted(result.most_in_flight, "operation"));
   fmt::print(
@@ -96,8 +99,8 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
       "in /dev/shm: {}; in the ranks: {:+} descriptors, {:+} mappings of groups\n",
       before.descriptors, after.descriptors, before.children, after.children, before.mappings, after.mappings,
       left.find("/dev/shm") == left.npos ? "nothing" : "something", result.leaked_descriptors, result.leaked_mappings);
-  if (spec.order_seed) {
-    fmt::print("  order drawn from seed {}: {} steps, trace {:016x}\n", *spec.order_seed, result.steps, result.trace);
+  if (spec.order_seed()) {
+    fmt::print("  order drawn from seed {}: {} steps, trace {:016x}\n", *spec.order_seed(), result.steps, result.trace);
   }
   std::fflush(stdout);
   for (const auto& [reason, count] : result.not_run) fmt::print("  not run: {} x {}\n", count, reason);
@@ -120,7 +123,7 @@ int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
   if (!outcome.value().ok) {
     const char* const where = spec.ranks_as == harness::RanksAs::tasks ? "" : " by rank 0";
     fmt::print("{}: broken off after {} of {}, {} verified{}, {} wrong\n", command_of(spec), messages.so_far.posted,
-               harness::counted(spec.operations, "operation"), harness::counted(messages.so_far.verified, "result"),
+               harness::counted(operations_of(spec), "operation"), harness::counted(messages.so_far.verified, "result"),
                where, messages.so_far.wrong);
     tally.verified += messages.so_far.verified;
     tally.wrong_results += messages.so_far.wrong;
@@ -149,10 +152,8 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
   const bool as_processes = sweep.ranks_as == harness::RanksAs::processes;
   TUTTI_RETURN_IF_ERROR(settle_backends(sweep.backends, as_processes));
   SessionSpec common;
-  common.mode = SessionSpec::Mode::soak;
   common.ranks_as = sweep.ranks_as;
   common.timeout = sweep.timeout;
-  common.operations = settings.operations;
   common.heap_bytes = harness::kSoakHeapBytes;
   common.backend_directories = backend_directories();
   std::vector<SessionSpec> soaks;
@@ -171,7 +172,9 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
       common.ranks = count;
       for (int i = 0; i < settings.seeds; ++i) {
         common.seed = sweep.seed + static_cast<std::uint64_t>(i);
-        if (settings.has_seed && common.ranks_as == harness::RanksAs::tasks) common.order_seed = common.seed;
+        const bool draws_order = settings.has_seed && common.ranks_as == harness::RanksAs::tasks;
+        common.task = harness::SoakTask{.operations = settings.operations,
+                                        .order_seed = draws_order ? std::optional(common.seed) : std::nullopt};
         soaks.push_back(common);
       }
     }

@@ -32,7 +32,7 @@ int doctor(bool as_json) {
       probes.unusable.push_back({.name = std::move(name), .why = usable.message()});
     }
   }
-  const harness::Condition condition = harness::read_condition(harness::Tree("/"), std::move(probes));
+  const harness::MachineCondition condition = harness::read_condition(harness::Tree("/"), std::move(probes));
   const std::vector<harness::Symptom> findings = harness::findings_of(condition);
   fmt::print("{}", as_json ? diagnosis_json(condition, findings) : diagnosis_text(condition, findings));
   const bool is_blocked = std::ranges::any_of(

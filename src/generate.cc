@@ -170,31 +170,31 @@ const std::map<std::string, Words>& words_of_options() {
     words.erase(words.begin());
     return words;
   }();
-  static const std::map<std::string, Words> words{
-      {"--dtypes", names_in_list(all_dtypes(), {"all"})},
-      {"--dtype", names_in_list(all_dtypes())},
-      {"--ops", names_in_list(all_ops(), {"all"})},
-      {"--op", names_in_list(all_ops())},
-      {"--algorithms", algorithm_names({"auto", "all"})},
-      {"--algorithm", algorithm_names({"auto"})},
-      {"--backends", backend_names({"all"})},
-      {"--against", backends_to_hold_against},
-      {"--ranks-as", names_in_list(std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks})},
-      {"--placement", names_in_list(std::array{Placement::out, Placement::in})},
-      {"--buffers", names_in_list(std::array{Buffers::private_, Buffers::shared})},
-      {"--counts", {"equal", "ramp", "one-heavy", "zeros", "random"}},
-      {"--counts-unit", {"elements", "bytes"}},
-      {"--pairs", {std::string(kNeighbours), "all"}},
-      {"--cadence", names_in_list(std::array{Cadence::isolated, Cadence::streaming})},
-      {"--sync",
-       names_in_list(std::array{Synchronisation::roundtime, Synchronisation::dissemination, Synchronisation::library})},
-      {"--cache", names_in_list(std::array{CacheState::hot, CacheState::cold, CacheState::rotate})},
-      {"--check", names_in_list(std::array{Checking::every, Checking::sample, Checking::last, Checking::none})},
-      {"--values", names_in_list(std::array{Values::exact, Values::random, Values::special})},
-      {"--bind", names_in_list(std::array{Bind::core, Bind::numa, Bind::none})},
-      {"--faults", names_in_list(all_faults(), {"all"})},
-      {"--blind", {"outputs", "inputs", "guards", "afterwards", "barriers"}},
-  };
+  static const std::map<std::string, Words> words = [&] {
+    std::map<std::string, Words> all{
+        {"--dtypes", names_in_list(all_dtypes(), {"all"})},
+        {"--dtype", names_in_list(all_dtypes())},
+        {"--ops", names_in_list(all_ops(), {"all"})},
+        {"--op", names_in_list(all_ops())},
+        {"--algorithms", algorithm_names({"auto", "all"})},
+        {"--algorithm", algorithm_names({"auto"})},
+        {"--backends", backend_names({"all"})},
+        {"--against", backends_to_hold_against},
+        {"--ranks-as", names_in_list(std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks})},
+        {"--placement", names_in_list(std::array{Placement::out, Placement::in})},
+        {"--buffers", names_in_list(std::array{Buffers::private_, Buffers::shared})},
+        {"--counts", {"equal", "ramp", "one-heavy", "zeros", "random"}},
+        {"--counts-unit", {"elements", "bytes"}},
+        {"--pairs", {std::string(kNeighbours), "all"}},
+        {"--cadence", names_in_list(std::array{Cadence::isolated, Cadence::streaming})},
+        {"--faults", names_in_list(all_faults(), {"all"})},
+        {"--blind", {"outputs", "inputs", "guards", "afterwards", "barriers"}},
+    };
+    for (const harness::Condition& condition : harness::conditions()) {
+      if (condition.names != nullptr) all[std::string(condition.option)] = condition.names();
+    }
+    return all;
+  }();
   return words;
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cases/conditions.h"
 #include "harness/text/streams.h"
 
 namespace tutti::program {
@@ -17,11 +18,13 @@ constexpr std::size_t kFewOptions = 8;  // need no groups
 constexpr std::size_t kUsualWidth = 100;
 constexpr std::size_t kLeastWidth = 40;
 
-/// One group of options, whichever subcommand takes them. One that stands in none of them is in the last.
+/// One group of options, whichever subcommand takes them, in the order in which they are shown. An option that no group
+/// names is in the last.
 struct GroupRow {
   std::string_view title;
   std::string_view names;
 };
+constexpr std::size_t kOfConditions = 1;  // their group
 constexpr std::array kGroups{
     GroupRow{"What to run",
              " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
@@ -35,11 +38,23 @@ constexpr std::array kGroups{
     GroupRow{"Other options", ""},
 };
 
-std::size_t group_of(const CLI::Option& option) {
+/// Where an option stands: its group, and its place there.
+struct HelpPlace {
+  std::size_t group = kGroups.size() - 1;
+  std::size_t at = std::string_view::npos;
+
+  auto operator<=>(const HelpPlace&) const = default;
+};
+/// A condition that no group names is one more way to measure.
+HelpPlace place_of(const CLI::Option& option) {
   const std::string name = fmt::format(" {} ", option.get_name());
-  const auto* const row =
-      std::ranges::find_if(kGroups, [&](const GroupRow& one) { return one.names.find(name) != one.names.npos; });
-  return row == kGroups.end() ? kGroups.size() - 1 : static_cast<std::size_t>(row - kGroups.begin());
+  for (std::size_t group = 0; group < kGroups.size(); ++group) {
+    const std::size_t at = kGroups.at(group).names.find(name);
+    if (at != std::string_view::npos) return {group, at};
+  }
+  HelpPlace place;
+  if (harness::condition_of_option(option.get_name()) != nullptr) place.group = kOfConditions;
+  return place;
 }
 
 std::size_t width_of_terminal() {
@@ -105,7 +120,8 @@ std::vector<OptionGroup> groups_of(const CLI::App& command) {
   for (std::size_t index = 0; index < kGroups.size(); ++index) {
     OptionGroup group{std::string(kGroups.at(index).title), {}};
     std::ranges::copy_if(shown, std::back_inserter(group.options),
-                         [&](const CLI::Option* option) { return group_of(*option) == index; });
+                         [&](const CLI::Option* option) { return place_of(*option).group == index; });
+    std::ranges::stable_sort(group.options, {}, [](const CLI::Option* option) { return place_of(*option).at; });
     if (!group.options.empty()) groups.push_back(std::move(group));
   }
   return groups;

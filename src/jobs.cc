@@ -177,9 +177,11 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     spec.launch = start;
     spec.ranks = cells.front().front().ranks;
     spec.cells = resolved(cells, spec.ranks_as);
-    spec.cells_after = static_cast<int>(all - first - cells.size());
-    spec.heap_bytes =
-        harness::heap_bytes_for(spec.cells, spec.cache, harness::memory_for(spec), harness::most_for_limits(spec));
+    if (auto* const task = std::get_if<harness::MeasureTask>(&spec.task)) {
+      task->cells_after = static_cast<int>(all - first - cells.size());
+    }
+    spec.heap_bytes = harness::heap_bytes_for(spec.cells, spec.conditions.cache, harness::memory_for(spec),
+                                              harness::most_for_limits(spec));
     Messages messages(spec, listener,
                       {.first = first, .of = all, .launch = start++, .launches = static_cast<int>(jobs.size())});
     if (const int code = run_job(spec, messages); code != exit_ok) return code;

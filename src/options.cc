@@ -7,13 +7,11 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/cases/number.h"
 #include "harness/faults/fault.h"
-#include "harness/measure/flush.h"
-#include "harness/measure/rotation.h"
 #include "harness/text/file.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
-#include "src/number.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -35,8 +33,14 @@ struct Option {
   std::string_view value;
   std::string_view fallback;  ///< empty: none
   std::string_view help;
-  Apply apply;
-  bool is_of_check = false;  ///< not of a sweep that measures
+  Apply apply = nullptr;
+  bool is_of_check = false;                       ///< not of a sweep that measures
+  const harness::Condition* condition = nullptr;  ///< which it sets, in place of `apply`
+
+  [[nodiscard]] bool is_flag() const { return condition != nullptr && value.empty(); }
+  Status set(Settings& settings, std::string_view text, const Surroundings& around) const {
+    return condition != nullptr ? condition->read(settings.conditions, text) : apply(settings, text, around);
+  }
 };
 
 /// Of `all`, the choice is left to the code that runs them.
@@ -67,17 +71,6 @@ Status set_ranks(Settings& settings, std::string_view text, const Surroundings&)
   return store(harness::parse_ranks(text), settings.sweep.ranks);
 }
 
-Status set_cache(Settings& settings, std::string_view text, const Surroundings&) {
-  TUTTI_RETURN_IF_ERROR(store(harness::parse_cache_state(text), settings.cache));
-  if (settings.cache == harness::CacheState::rotate && harness::last_level_cache().bytes == 0) {
-    return error(Code::unavailable, "'{}' needs the size of the last-level cache, which this machine does not tell",
-                 text);
-  }
-  if (settings.cache != harness::CacheState::cold || harness::can_flush()) return {};
-  return error(Code::unavailable,
-               "'{}' needs an instruction that flushes a cache line, which this CPU has not: 'hot' is there", text);
-}
-
 constexpr std::string_view kUsualWindowText = "64";
 static_assert(kUsualWindow == 64);
 
@@ -86,7 +79,7 @@ static_assert(kUsualWindow == 64);
     return store(harness::parser(text), settings.member);              \
   }
 
-const std::array kOptions{
+const std::array kSweepOptions{
     Option{"--sizes", "LIST", harness::kDefaultSizes,
            "bytes: start:stop:xfactor, start:stop:+step or a list; K M G T, also as KB or KiB, are binary. A size is "
            "rounded down to whole elements, the same number in every block, but runs at least one; 0 runs none",
@@ -128,64 +121,29 @@ const std::array kOptions{
     Option{"--cadence", "KIND", "isolated",
            "isolated: ranks synchronise before every sample; streaming: a sample is a loop of operations",
            TUTTI_SETS(parse_cadence, sweep.cadence)},
-    Option{"--sync", "METHOD", "roundtime",
-           "how the ranks come together before a sample: roundtime (at an announced instant; where one is late it is "
-           "repeated), dissemination (tutti's barrier), library (that of the system under test)",
-           TUTTI_SETS(parse_synchronisation, sync)},
-    Option{"--cache", "STATE", "hot",
-           "hot: buffers are where the call before left them; cold: flushed from all caches before each call; rotate: "
-           "each call takes the next of several sets of them, together twice the last-level cache",
-           set_cache},
-    Option{"--check", "WHICH", "sample",
-           "results that are verified: every, sample (in each block the last one, one that is drawn, and one more on "
-           "other data), last, none (verdict: unchecked)",
-           TUTTI_SETS(parse_checking, checking)},
-    Option{"--values", "KIND", "exact",
-           "what inputs are made of: exact (every order of reduction gives the same bits); random, floats that are "
-           "rounded, compared within a derived bound; special: NaN, infinities, zeros, subnormals, overflow",
-           TUTTI_SETS(parse_values, values)},
-    Option{"--skew", "TIME", "",
-           "one rank, another one in each call, enters so much later than the others; times are from its entry on",
-           TUTTI_SETS(parse_duration, skew)},
-    Option{"--overlap", "CALLS", "",
-           "measures with nonblocking calls, and how much of each goes on while its ranks compute: without a call "
-           "meanwhile, and with so many that test it",
-           [](Settings& settings, std::string_view text, const Surroundings&) {
-             return store(parse_number(text, "a number of calls while computing", 1, 10'000), settings.overlap_calls);
-           }},
     Option{
         "--budget", "TIME", "",
         "time for the whole sweep: 30s, 4m; cells that cannot be begun in it are skipped (default: at most 3s a cell)",
         TUTTI_SETS(parse_duration, sweep.budget)},
-    Option{
-        "--iterations", "N", "",
-        "so many samples of each row, settled or not, and without --budget as long as that takes (default: until the "
-        "interval is narrow)",
-        [](Settings& settings, std::string_view text, const Surroundings&) {
-          return store(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), settings.iterations);
-        }},
     Option{"--timeout", "TIME", "60s", "deadline of an operation; then the late rank is named",
            TUTTI_SETS(parse_timeout, sweep.timeout)},
     Option{"--launches", "N", "1", "times that everything is started afresh, cells in another seeded order each time",
            TUTTI_SETS(parse_launches, sweep.launches)},
-    Option{"--bind", "KIND", "",
-           "core: rank r to the r-th allowed core; numa: ranks in equal shares to the nodes; none (default: core where "
-           "every rank has one)",
-           TUTTI_SETS(parse_bind, sweep.bind)},
     Option{"--seed", "N", "1", "of inputs and of the order of samples",
            [](Settings& settings, std::string_view text, const Surroundings&) {
              constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-             return store(parse_number<std::uint64_t>(text, "a seed", 0, kMost), settings.sweep.seed);
+             return store(harness::parse_number<std::uint64_t>(text, "a seed", 0, kMost), settings.sweep.seed);
            }},
     Option{"--seeds", "N", "1", "so many mixes, from --seed on",
            [](Settings& settings, std::string_view text, const Surroundings&) {
-             return store(parse_number(text, "a number of mixes", 1, 1'000'000), settings.seeds);
+             return store(harness::parse_number(text, "a number of mixes", 1, 1'000'000), settings.seeds);
            },
            true},
     Option{"--operations", "N", "10000", "how many, on all communicators together",
            [](Settings& settings, std::string_view text, const Surroundings&) {
              constexpr std::int64_t kMost = 100'000'000;  // barriers are kept until they are judged
-             return store(parse_number<std::int64_t>(text, "a number of operations", 1, kMost), settings.operations);
+             return store(harness::parse_number<std::int64_t>(text, "a number of operations", 1, kMost),
+                          settings.operations);
            },
            true},
     Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep", set_case},
@@ -229,6 +187,22 @@ const std::array kOptions{
 };
 #undef TUTTI_SETS
 
+/// Those above, and the conditions.
+const std::vector<Option>& all_options() {
+  static const std::vector<Option> all = [] {
+    std::vector<Option> options(kSweepOptions.begin(), kSweepOptions.end());
+    for (const harness::Condition& condition : harness::conditions()) {
+      options.push_back({.name = condition.option,
+                         .value = condition.value,
+                         .fallback = condition.usual,
+                         .help = condition.help,
+                         .condition = &condition});
+    }
+    return options;
+  }();
+  return all;
+}
+
 /// As `choices` have it; null where they leave it out. Where `choices` is empty, every row of a sweep.
 const OptionChoice* find_choice(const std::vector<OptionChoice>& choices, std::string_view name) {
   const auto found = std::ranges::find(choices, name, &OptionChoice::name);
@@ -248,10 +222,10 @@ Status check_collectives(const std::vector<Collective>& collectives, const std::
   constexpr Verb kHas{"has", "have"};
   constexpr Verb kIs{"is", "are"};
   struct Meaning {
-    const char* option;
+    std::string_view option;
     bool (*is_there)(Collective);
     Verb verb;
-    const char* what;
+    std::string_view what;
   };
   constexpr std::array kMeanings{
       Meaning{"--sizes", has_data, kHas, "no data"},
@@ -263,10 +237,14 @@ Status check_collectives(const std::vector<Collective>& collectives, const std::
       Meaning{"--counts", has_counts, kHas, "blocks of one length"},
       Meaning{"--window", has_window, kHas, "no window"},
       Meaning{"--pairs", has_pairs, kIs, "not played by one pair"},
-      Meaning{"--overlap", has_data, kHas, "no data"},
   };
-  for (const Meaning& meaning : kMeanings) {
-    const auto given = texts.find(meaning.option);
+  std::vector<Meaning> meanings(kMeanings.begin(), kMeanings.end());
+  for (const harness::Condition& condition : harness::conditions()) {
+    if (condition.has_meaning != nullptr)
+      meanings.push_back({condition.option, condition.has_meaning, kHas, condition.lacks});
+  }
+  for (const Meaning& meaning : meanings) {
+    const auto given = texts.find(std::string(meaning.option));
     if (given == texts.end() || given->second.empty()) continue;
     if (std::ranges::any_of(collectives, meaning.is_there)) continue;
     std::vector<std::string_view> names;
@@ -275,42 +253,6 @@ Status check_collectives(const std::vector<Collective>& collectives, const std::
                  names.size() == 1 ? meaning.verb.of_one : meaning.verb.of_many, meaning.what);
   }
   return {};
-}
-
-/// What overlap cannot be measured with. Errors: invalid_argument.
-Status check_overlap(const Settings& settings, const harness::Sweep& sweep) {
-  const auto refused = [](std::string_view with, std::string_view why, std::string_view meant) {
-    return error(Code::invalid_argument, "--overlap has no meaning with {}, {}: did you mean {}?", with, why, meant);
-  };
-  if (settings.overlap_calls == 0) return {};
-  if (sweep.ranks_as == harness::RanksAs::tasks) {
-    return refused("--ranks-as tasks", "whose one thread would compute for all ranks in turn", "--ranks-as processes");
-  }
-  if (sweep.cadence == harness::Cadence::streaming) {
-    return refused("--cadence streaming", "where each operation begins when the last has ended", "--cadence isolated");
-  }
-  if (settings.cache != harness::CacheState::hot) {
-    return refused(fmt::format("--cache {}", to_string(settings.cache)), "which is measured without computing",
-                   "--cache hot");
-  }
-  if (settings.skew.count() == 0) return {};
-  return refused("--skew", "which is measured without computing", "one of the two");
-}
-
-/// What the state of the cache and lateness cannot be measured with. Errors: invalid_argument.
-Status check_state(const Settings& settings, const harness::Sweep& sweep) {
-  if (settings.cache == harness::CacheState::rotate && settings.checking == harness::Checking::every) {
-    return error(
-        Code::invalid_argument,
-        "--cache: 'rotate' has no meaning with --check every, whose fresh data bring a call's buffers into the "
-        "caches: did you mean --check sample?");
-  }
-  const bool is_cold = settings.cache != harness::CacheState::hot;
-  if (sweep.cadence != harness::Cadence::streaming || (!is_cold && settings.skew.count() == 0)) return {};
-  return error(Code::invalid_argument,
-               "{} has no meaning with --cadence streaming, where the operations of a sample follow each other: did "
-               "you mean --cadence isolated?",
-               is_cold ? fmt::format("--cache: '{}'", to_string(settings.cache)) : "--skew:");
 }
 
 /// What a case's id says too. Counts are beside it where they are a file's, which an id names by its hash.
@@ -356,8 +298,8 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
   }
   TUTTI_RETURN_IF_ERROR(check_collectives(sweep.collectives, texts));
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
-  TUTTI_RETURN_IF_ERROR(check_overlap(settings, sweep));
-  return check_state(settings, sweep);
+  return check_clashes(settings.conditions,
+                       {.cadence = sweep.cadence, .ranks_as = sweep.ranks_as, .timeout = sweep.timeout});
 }
 
 }  // namespace
@@ -381,11 +323,15 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
     }
     command.add_option("COLLECTIVE", collectives_, help + ")")->type_name("");
   }
-  for (const Option& option : kOptions) {
+  for (const Option& option : all_options()) {
     const OptionChoice* const choice = find_choice(choices_, option.name);
     if (choice == nullptr && (!choices_.empty() || option.is_of_check)) continue;
     const std::string name(option.name);
     const std::string help(choice != nullptr && !choice->help.empty() ? choice->help : option.help);
+    if (option.is_flag()) {
+      command.add_flag(name, asked_[option.name], help);
+      continue;
+    }
     CLI::Option* added = command.add_option(name, texts_[name], help)->type_name(std::string(option.value));
     const auto has_text = [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); };
     added->check(CLI::Validator(has_text, ""));
@@ -398,11 +344,6 @@ SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices,
                    "shows below each row the error of float reductions, in ulp, and whether all ranks and repetitions "
                    "had the same bits; JSON and CSV always have them");
   command.add_flag("--quiet", is_quiet_, "no table and no progress: errors, the files and the exit code");
-  command.add_flag(
-      "--over-ranks", shows_ranks_,
-      "shows below each row what the fastest rank took, the mean over the ranks and the slowest, medians of "
-      "the samples; JSON and CSV have them then too");
-  command.add_flag("--no-limit", without_limit_, "does not measure the machine's own limit beside each cell");
 }
 
 harness::Console console_for(const Settings& settings) {
@@ -430,13 +371,13 @@ Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const std::v
     const Status status = store(harness::parse_collectives(names->second), settings.sweep.collectives);
     if (!status.is_ok()) return at_line(status, names->first);
   }
-  for (const Option& option : kOptions) {
+  for (const Option& option : all_options()) {
     const std::string key(option.name.substr(2));
     if (std::ranges::find(suite_keys(), key) == suite_keys().end()) continue;
     const auto given = texts.texts.find(key);
     const std::string_view text = given == texts.texts.end() ? option.fallback : std::string_view(given->second);
     if (text.empty()) continue;
-    if (const Status status = option.apply(settings, text, {}); !status.is_ok()) return at_line(status, key);
+    if (const Status status = option.set(settings, text, {}); !status.is_ok()) return at_line(status, key);
   }
   return settings.sweep;
 }
@@ -444,23 +385,25 @@ Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const std::v
 Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const {
   Settings settings;
   settings.requires_a_result = requires_;
-  settings.has_limit = !without_limit_;
   settings.shows_accuracy = shows_accuracy_;
   settings.is_quiet = is_quiet_;
-  settings.shows_ranks = shows_ranks_;
   settings.sweep.collectives = {otherwise_.begin(), otherwise_.end()};
   if (!collectives_.empty()) {
     const std::string collectives = fmt::format("{}", fmt::join(collectives_, ","));
     TUTTI_ASSIGN_OR_RETURN(settings.sweep.collectives, harness::parse_collectives(collectives));
   }
   settings.has_seed = texts_.contains("--seed") && !texts_.at("--seed").empty();
-  for (const Option& option : kOptions) {
+  for (const auto& [option, is_asked] : asked_) {
+    if (is_asked)
+      TUTTI_RETURN_IF_ERROR(harness::condition_of_option(option)->read(settings.conditions, harness::kAsked));
+  }
+  for (const Option& option : all_options()) {
     const auto given = texts_.find(std::string(option.name));
     if (given == texts_.end()) continue;
     const std::string_view text = given->second.empty() ? fallback_of(option, find_choice(choices_, option.name))
                                                         : std::string_view(given->second);
     if (text.empty()) continue;
-    const Status status = option.apply(settings, text, surroundings);
+    const Status status = option.set(settings, text, surroundings);
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
   }
   if (!settings.case_id.empty() && !collectives_.empty()) {
@@ -468,10 +411,6 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
                  fmt::join(collectives_, " "));
   }
   TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
-  if (settings.skew >= settings.sweep.timeout) {
-    return error(Code::invalid_argument, "--skew: must be shorter than --timeout, which is {} ms",
-                 std::chrono::duration_cast<std::chrono::milliseconds>(settings.sweep.timeout).count());
-  }
   TUTTI_RETURN_IF_ERROR(harness::check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
   TUTTI_RETURN_IF_ERROR(harness::check_apart({"--csv", settings.csv}, {"--samples", settings.samples}, ".samples.csv"));
   TUTTI_RETURN_IF_ERROR(

@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "harness/backends/slowed.h"
+#include "harness/cases/conditions.h"
 #include "harness/cases/suite.h"
 #include "harness/cases/sweep.h"
 #include "harness/text/streams.h"
@@ -35,17 +36,9 @@ struct Settings {
   int seeds = 1;
   std::optional<harness::SlowDown> slow_down;
   bool requires_a_result = false;
-  bool has_limit = true;
   bool shows_accuracy = false;
   bool is_quiet = false;
-  bool shows_ranks = false;
-  std::int64_t iterations = 0;  ///< 0: until the interval is narrow
-  harness::Checking checking = harness::Checking::sample;
-  harness::Values values = harness::Values::exact;
-  harness::CacheState cache = harness::CacheState::hot;
-  harness::Synchronisation sync = harness::Synchronisation::roundtime;
-  std::chrono::nanoseconds skew{};
-  int overlap_calls = 0;  ///< 0: overlap is not measured
+  harness::Conditions conditions;
 };
 
 /// What the table's parsers may look at besides the text.
@@ -95,10 +88,9 @@ class SweepOptions {
   std::vector<OptionChoice> choices_;
   std::map<std::string, std::string> texts_;  // by option name; empty where not given
   bool requires_ = false;
-  bool without_limit_ = false;
   bool shows_accuracy_ = false;
   bool is_quiet_ = false;
-  bool shows_ranks_ = false;
+  std::map<std::string_view, bool> asked_;  // flags of conditions, by option name
 };
 
 }  // namespace tutti::program

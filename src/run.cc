@@ -256,7 +256,7 @@ int run(const SweepOptions& options) {
   const harness::Places places = harness::places_here();
   for (const harness::Cell& cell : expansion.value().cells) {
     const int hosts = sweep.ranks_as == harness::RanksAs::tasks ? 1 : cell.ranks;
-    const auto masks = harness::masks_for(sweep.bind, hosts, places);
+    const auto masks = harness::masks_for(settings.conditions.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
   }
   auto reports = Reports::open(settings, expansion.value());
@@ -267,31 +267,22 @@ int run(const SweepOptions& options) {
   std::erase_if(request.cells, [](const std::vector<Case>& cell) { return cell.empty(); });
   request.launches = sweep.launches;
   request.spec.ranks_as = sweep.ranks_as;
-  request.spec.bind = sweep.bind;
   request.spec.seed = sweep.seed;
   request.spec.timeout = sweep.timeout;
-  request.spec.tells_samples = !settings.samples.empty();
-  request.spec.has_limit = settings.has_limit && settings.skew.count() == 0;  // the limit waits for nobody
-  request.spec.checking = settings.checking;
-  request.spec.values = settings.values;
-  request.spec.cache = settings.cache;
-  request.spec.sync = settings.sync;
-  request.spec.skew = settings.skew;
-  request.spec.overlap_calls = settings.overlap_calls;
-  request.spec.iterations = settings.iterations;
-  request.spec.tells_ranks = settings.shows_ranks;
+  request.spec.conditions = settings.conditions;
   request.spec.backend_directories = backend_directories();
-  request.spec.slow_down = settings.slow_down;
+  harness::MeasureTask task{.tells_samples = !settings.samples.empty(), .slow_down = settings.slow_down};
   for (const std::string& system : sweep.backends) {
     const std::string backend(harness::backend_of(system));
     if (backend != harness::kOwnBackend) harness::append_new(request.spec.references, backend);
     if (harness::is_twin(system)) request.spec.twins.push_back(system);
   }
-  if (sweep.budget) request.spec.end_ns = harness::monotonic_ns() + sweep.budget->count();
+  if (sweep.budget) task.end_ns = harness::monotonic_ns() + sweep.budget->count();
+  request.spec.task = task;
 
   reports.value().lay_out(resolved(request.cells, sweep.ranks_as));
 
-  Progress progress(request.spec.end_ns);
+  Progress progress(task.end_ns);
   const int code = run_jobs(
       request, {.on_begin =
                     [&](const std::vector<Case>& cell, std::size_t index, std::size_t of) {

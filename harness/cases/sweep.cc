@@ -48,17 +48,6 @@ Result<std::string> one_of(std::string_view name, const std::vector<std::string>
   return same != names.end() ? Result(*same) : std::move(unknown);
 }
 
-constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
-constexpr std::array kCheckings{Named{Checking::every, "every"}, Named{Checking::sample, "sample"},
-                                Named{Checking::last, "last"}, Named{Checking::none, "none"}};
-constexpr std::array kValues{Named{Values::exact, "exact"}, Named{Values::random, "random"},
-                             Named{Values::special, "special"}};
-constexpr std::array kCacheStates{Named{CacheState::hot, "hot"}, Named{CacheState::cold, "cold"},
-                                  Named{CacheState::rotate, "rotate"}};
-constexpr std::array kSynchronisations{Named{Synchronisation::roundtime, "roundtime"},
-                                       Named{Synchronisation::dissemination, "dissemination"},
-                                       Named{Synchronisation::library, "library"}};
-
 }  // namespace
 
 Result<std::vector<Collective>> parse_collectives(std::string_view text) {
@@ -101,25 +90,6 @@ Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
                          }));
   if (choice.is_all) choice.values = {std::string(kAll)};  // `all` leaves no others to name
   return std::move(choice.values);
-}
-
-std::string_view to_string(Bind bind) { return name_in(kBinds, bind); }
-Result<Bind> parse_bind(std::string_view text) { return parse_kind("binding", text, kBinds); }
-
-std::string_view to_string(Checking checking) { return name_in(kCheckings, checking); }
-Result<Checking> parse_checking(std::string_view text) { return parse_kind("check", text, kCheckings); }
-
-std::string_view to_string(Values values) { return name_in(kValues, values); }
-Result<Values> parse_values(std::string_view text) { return parse_kind("kind of values", text, kValues); }
-
-std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
-Result<CacheState> parse_cache_state(std::string_view text) {
-  return parse_kind("state of the cache", text, kCacheStates);
-}
-
-std::string_view to_string(Synchronisation how) { return name_in(kSynchronisations, how); }
-Result<Synchronisation> parse_synchronisation(std::string_view text) {
-  return parse_kind("synchronisation", text, kSynchronisations);
 }
 
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {

@@ -15,12 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/cases/bind.h"
-#include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
-#include "harness/cases/checking.h"
-#include "harness/cases/synchronisation.h"
-#include "harness/cases/values.h"
+#include "harness/cases/conditions.h"
 
 namespace tutti::harness::cases {
 
@@ -53,7 +49,6 @@ struct Sweep {
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of one cell
   std::optional<std::chrono::nanoseconds> budget = {};          ///< of the whole sweep
-  std::optional<Bind> bind = {};                                ///< empty: core where every rank has one, else none
   int launches = 1;                                             ///< times that the whole sweep is started afresh
 };
 
@@ -88,16 +83,6 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,
                                                               const std::vector<std::string>& known);
 
-[[nodiscard]] std::string_view to_string(Bind bind);
-[[nodiscard]] Result<Bind> parse_bind(std::string_view text);
-[[nodiscard]] std::string_view to_string(Checking checking);
-[[nodiscard]] Result<Checking> parse_checking(std::string_view text);
-[[nodiscard]] std::string_view to_string(Values values);
-[[nodiscard]] Result<Values> parse_values(std::string_view text);
-[[nodiscard]] std::string_view to_string(CacheState cache);
-[[nodiscard]] Result<CacheState> parse_cache_state(std::string_view text);
-[[nodiscard]] std::string_view to_string(Synchronisation how);
-[[nodiscard]] Result<Synchronisation> parse_synchronisation(std::string_view text);
 /// A whole number from 1 to kMaxLaunches.
 [[nodiscard]] Result<int> parse_launches(std::string_view text);
 

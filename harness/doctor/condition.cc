@@ -34,7 +34,7 @@ std::vector<int> common(const std::vector<int>& one, const std::vector<int>& oth
   return both;
 }
 
-void read_cores(Condition& condition, const Tree& tree) {
+void read_cores(MachineCondition& condition, const Tree& tree) {
   condition.cpu_model = cpu_model_of(tree.text("proc/cpuinfo"));
   condition.online = parse_cpu_list(tree.text(fmt::format("{}/online", kCpus)));
   if (condition.online.empty()) condition.online = tree.numbered(kCpus, "cpu");
@@ -61,7 +61,7 @@ void read_cores(Condition& condition, const Tree& tree) {
   }
 }
 
-void read_caches(Condition& condition, const Tree& tree) {
+void read_caches(MachineCondition& condition, const Tree& tree) {
   if (condition.allowed.empty()) return;
   const int core = condition.allowed.front();
   for (const int index : tree.numbered(cpu_file(core, "cache"), "index")) {
@@ -74,7 +74,7 @@ void read_caches(Condition& condition, const Tree& tree) {
   }
 }
 
-void read_speed(Condition& condition, const Tree& tree) {
+void read_speed(MachineCondition& condition, const Tree& tree) {
   const int core = condition.allowed.empty() ? 0 : condition.allowed.front();
   condition.governor = tree.text(cpu_file(core, "cpufreq/scaling_governor"));
   if (const auto no_turbo = tree.number(fmt::format("{}/intel_pstate/no_turbo", kCpus))) {
@@ -85,7 +85,7 @@ void read_speed(Condition& condition, const Tree& tree) {
   condition.clock_source = tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource");
 }
 
-void read_host(Condition& condition, const Tree& tree) {
+void read_host(MachineCondition& condition, const Tree& tree) {
   const std::string flags = fmt::format(" {} ", tree.field("proc/cpuinfo", "flags"));
   condition.is_virtual = flags.find(" hypervisor ") != std::string::npos || tree.exists("sys/hypervisor/type");
   const std::string vendor = tree.text("sys/class/dmi/id/sys_vendor");
@@ -120,7 +120,7 @@ void keep_least(std::optional<T>& least, T value) {
 }
 
 /// Limits of version 2, where one folder holds all; then of version 1. A limit of a parent holds for its children.
-void read_limits(Condition& condition, const Tree& tree) {
+void read_limits(MachineCondition& condition, const Tree& tree) {
   for (const std::string& folder : cgroup_folders(tree, "", "sys/fs/cgroup")) {
     std::istringstream max(tree.text(folder + "/cpu.max"));
     double quota = 0, period = 0;
@@ -136,7 +136,7 @@ void read_limits(Condition& condition, const Tree& tree) {
   for (const CgroupMemory& one : cgroup_memory(tree)) keep_least(condition.memory_limit, one.limit);
 }
 
-void read_memory(Condition& condition, const Tree& tree) {
+void read_memory(MachineCondition& condition, const Tree& tree) {
   condition.memory_bytes = kilobytes(tree.field("proc/meminfo", "MemTotal"));
   condition.available_bytes = kilobytes(tree.field("proc/meminfo", "MemAvailable"));
   const std::string reserved = tree.field("proc/meminfo", "HugePages_Total");
@@ -146,7 +146,7 @@ void read_memory(Condition& condition, const Tree& tree) {
   if (open < close && close != std::string::npos) condition.huge_pages = choice.substr(open + 1, close - open - 1);
 }
 
-void read_references(Condition& condition, const Tree& tree) {
+void read_references(MachineCondition& condition, const Tree& tree) {
   if (const auto scope = tree.number("proc/sys/kernel/yama/ptrace_scope")) {
     condition.ptrace_scope = static_cast<int>(*scope);
   }
@@ -168,8 +168,8 @@ void read_references(Condition& condition, const Tree& tree) {
 
 }  // namespace
 
-Condition read_condition(const Tree& tree, Probes probes) {
-  Condition condition;
+MachineCondition read_condition(const Tree& tree, Probes probes) {
+  MachineCondition condition;
   condition.probes = std::move(probes);
   read_cores(condition, tree);
   read_caches(condition, tree);

@@ -30,7 +30,7 @@ struct Probes {
 };
 [[nodiscard]] Probes probe_system();
 
-struct Condition {
+struct MachineCondition {
   Probes probes;
   // The processor. Empty or 0 where the machine does not tell.
   std::string cpu_model;
@@ -65,6 +65,6 @@ struct Condition {
   std::string kernel;
 };
 
-[[nodiscard]] Condition read_condition(const Tree& tree, Probes probes);
+[[nodiscard]] MachineCondition read_condition(const Tree& tree, Probes probes);
 
 }  // namespace tutti::harness::doctor

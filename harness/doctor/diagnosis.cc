@@ -36,7 +36,7 @@ std::string cpu_list(const std::vector<int>& cores) {
 
 std::string gib(std::int64_t bytes) { return fmt::format("{:.1f} GiB", std::ldexp(static_cast<double>(bytes), -30)); }
 
-std::string processor_text(const Condition& c) {
+std::string processor_text(const MachineCondition& c) {
   std::string text(or_unknown(c.cpu_model));
   if (c.sockets > 0) text += fmt::format("; {}", counted(c.sockets, "socket"));
   if (c.physical_cores > 0) {
@@ -46,7 +46,7 @@ std::string processor_text(const Condition& c) {
   return text;
 }
 
-std::string caches_text(const Condition& c) {
+std::string caches_text(const MachineCondition& c) {
   std::vector<std::string> texts;
   for (const Cache& cache : c.caches) {
     const bool is_own = cache.shared_cpus.find_first_of(",-") == std::string::npos;
@@ -56,14 +56,14 @@ std::string caches_text(const Condition& c) {
   return texts.empty() ? std::string(kUnknown) : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string host_text(const Condition& c) {
+std::string host_text(const MachineCondition& c) {
   std::string text = c.is_virtual ? "virtual machine" : "no hypervisor seen";
   if (!c.hypervisor.empty()) text += fmt::format(" ({})", c.hypervisor);
   if (c.is_container) text += ", in a container";
   return text + fmt::format("; kernel {}", or_unknown(c.kernel));
 }
 
-std::string memory_text(const Condition& c) {
+std::string memory_text(const MachineCondition& c) {
   std::string text = fmt::format("{}, {} available", gib(c.memory_bytes), gib(c.available_bytes));
   if (c.memory_limit) text += fmt::format(", limit of the cgroup {}", gib(*c.memory_limit));
   text += fmt::format("; transparent huge pages {}", or_unknown(c.huge_pages));
@@ -71,13 +71,13 @@ std::string memory_text(const Condition& c) {
   return c.probes.shm_bytes ? text + fmt::format("; /dev/shm {}", gib(*c.probes.shm_bytes)) : text;
 }
 
-std::string speed_text(const Condition& c) {
+std::string speed_text(const MachineCondition& c) {
   const std::string_view turbo = !c.has_turbo ? kUnknown : *c.has_turbo ? "on" : "off";
   return fmt::format("governor {}, turbo {}, clock source {}", or_unknown(c.governor), turbo,
                      or_unknown(c.clock_source));
 }
 
-std::string time_text(const Condition& c) {
+std::string time_text(const MachineCondition& c) {
   return fmt::format("load {:.2f}, {:.1f} % stolen since the start, quota of the cgroup {}", c.load,
                      100 * c.steal_fraction, c.quota_cores ? fmt::format("{:.2f} cores", *c.quota_cores) : "none");
 }
@@ -88,7 +88,7 @@ Json or_null(const std::optional<T>& value) {
 }
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-Json machine_json(const Condition& c) {
+Json machine_json(const MachineCondition& c) {
   Json caches = Json::array();
   for (const Cache& cache : c.caches) {
     caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"shared_cpus", cache.shared_cpus}});
@@ -125,7 +125,7 @@ Json machine_json(const Condition& c) {
 
 }  // namespace
 
-std::string diagnosis_text(const Condition& c, std::span<const Symptom> findings) {
+std::string diagnosis_text(const MachineCondition& c, std::span<const Symptom> findings) {
   constexpr std::size_t kIndent = 14;
   std::string text = "This machine\n\n";
   const auto line = [&](std::string_view name, const std::string& value) {
@@ -158,7 +158,7 @@ std::string diagnosis_text(const Condition& c, std::span<const Symptom> findings
   return text;
 }
 
-std::string diagnosis_json(const Condition& condition, std::span<const Symptom> findings) {
+std::string diagnosis_json(const MachineCondition& condition, std::span<const Symptom> findings) {
   Json list = Json::array();
   for (const Symptom& finding : findings) {
     list.push_back({{"name", finding.name},

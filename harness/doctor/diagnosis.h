@@ -9,8 +9,8 @@
 
 namespace tutti::harness::doctor {
 
-[[nodiscard]] std::string diagnosis_text(const Condition& condition, std::span<const Symptom> findings);
+[[nodiscard]] std::string diagnosis_text(const MachineCondition& condition, std::span<const Symptom> findings);
 /// {"machine": {...}, "findings": [{"name", "severity", "what", "why", "advice"}]}; what is not known is null.
-[[nodiscard]] std::string diagnosis_json(const Condition& condition, std::span<const Symptom> findings);
+[[nodiscard]] std::string diagnosis_json(const MachineCondition& condition, std::span<const Symptom> findings);
 
 }  // namespace tutti::harness::doctor

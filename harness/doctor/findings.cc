@@ -21,7 +21,7 @@ using List = std::vector<Symptom>;
 
 std::string cores_text(std::size_t number) { return fmt::format("{} core{}", number, number == 1 ? "" : "s"); }
 
-void look_at_what_blocks(const Condition& c, List& list) {
+void look_at_what_blocks(const MachineCondition& c, List& list) {
   if (!c.probes.memory_refusal.empty()) {
     list.push_back({"memory", Severity::blocks, "shared memory cannot be had: " + c.probes.memory_refusal,
                     "ranks as processes meet in memory that they share (memfd_create)",
@@ -37,7 +37,7 @@ void look_at_what_blocks(const Condition& c, List& list) {
   }
 }
 
-void look_at_time(const Condition& c, List& list) {
+void look_at_time(const MachineCondition& c, List& list) {
   const std::size_t allowed = c.allowed.size();
   if (c.quota_cores && *c.quota_cores < static_cast<double>(allowed)) {
     list.push_back(
@@ -66,7 +66,7 @@ void look_at_time(const Condition& c, List& list) {
   }
 }
 
-void look_at_speed(const Condition& c, List& list) {
+void look_at_speed(const MachineCondition& c, List& list) {
   if (!c.governor.empty() && c.governor != "performance") {
     list.push_back({"governor", Severity::spoils, "the cores' clocks follow the governor " + c.governor,
                     "the first samples run at a low clock, and how fast it rises depends on what ran before",
@@ -89,7 +89,7 @@ void look_at_speed(const Condition& c, List& list) {
   }
 }
 
-void look_at_places(const Condition& c, List& list) {
+void look_at_places(const MachineCondition& c, List& list) {
   if (c.allowed.size() < c.online.size()) {
     list.push_back(
         {"affinity", Severity::note, fmt::format("{} of {} cores may be used", c.allowed.size(), c.online.size()),
@@ -121,7 +121,7 @@ void look_at_places(const Condition& c, List& list) {
   }
 }
 
-void look_at_memory(const Condition& c, List& list) {
+void look_at_memory(const MachineCondition& c, List& list) {
   const std::int64_t usable = std::min(c.available_bytes, c.memory_limit.value_or(c.available_bytes));
   if (usable > 0 && usable < kLittleMemory) {
     list.push_back({"little_memory", Severity::note,
@@ -142,7 +142,7 @@ void look_at_memory(const Condition& c, List& list) {
   }
 }
 
-void look_at_references(const Condition& c, List& list) {
+void look_at_references(const MachineCondition& c, List& list) {
   if (c.ptrace_scope.value_or(0) > 0 && !c.may_ptrace) {
     list.push_back({"ptrace", Severity::note, fmt::format("kernel.yama.ptrace_scope is {}", *c.ptrace_scope),
                     "MPIs copy large messages once where a process may read another's memory; here they copy twice, "
@@ -178,7 +178,7 @@ std::string_view to_string(Severity severity) {
   return "unknown";
 }
 
-std::vector<Symptom> findings_of(const Condition& condition) {
+std::vector<Symptom> findings_of(const MachineCondition& condition) {
   List list;
   for (const auto look :
        {look_at_what_blocks, look_at_time, look_at_speed, look_at_places, look_at_memory, look_at_references}) {

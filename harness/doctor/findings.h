@@ -26,6 +26,6 @@ struct Symptom {
 };
 
 /// The most severe first.
-[[nodiscard]] std::vector<Symptom> findings_of(const Condition& condition);
+[[nodiscard]] std::vector<Symptom> findings_of(const MachineCondition& condition);
 
 }  // namespace tutti::harness::doctor

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/cases/bind.h"
+#include "harness/cases/conditions.h"
 #include "harness/cases/ranks_as.h"
 #include "impl/types/status.h"
 

@@ -70,14 +70,14 @@ class Calls {
         variant_(variant),
         record_(record),
         start_(options.start),
-        cache_(options.cache),
-        skew_(options.skew) {}
+        cache_(options.conditions.cache),
+        skew_(options.conditions.skew) {}
 
   Status run(const BlockOptions& options) {
     const bool is_further = checks_further(variant_.instance());
-    const bool checks_every = options.checking == Checking::every;
-    const bool checks_some = options.checking == Checking::sample;
-    const bool checks_timed = (checks_some || options.checking == Checking::last) && !is_further;
+    const bool checks_every = options.conditions.checking == Checking::every;
+    const bool checks_some = options.conditions.checking == Checking::sample;
+    const bool checks_timed = (checks_some || options.conditions.checking == Checking::last) && !is_further;
     const bool has_last = checks_every || checks_some;
     poisons_ = checks_timed && !has_peers_lines_;
     salt_ = options.salt;
@@ -308,7 +308,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     result.wrong += record.wrong;
   }
   const bool judges_samples =
-      variant.instance().collective == Collective::barrier && options.checking != Checking::none;
+      variant.instance().collective == Collective::barrier && options.conditions.checking != Checking::none;
   for (std::size_t i = 0; i < calls.kept(); ++i) {
     std::vector<SampleRecord> parts;
     for (const BlockRecord& record : all) parts.push_back(record.samples[i]);

@@ -68,8 +68,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cases/cache_state.h"
-#include "harness/cases/checking.h"
+#include "harness/cases/conditions.h"
 #include "harness/measure/host.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
@@ -84,14 +83,13 @@ struct BlockOptions {
   int samples = kMostSamplesPerBlock;  ///< at most kMostSamplesPerBlock
   int discarded = 2;                   ///< calls before the first sample
   int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
-  /// every: each sample is verified, and the last call; sample: the last sample, the chosen one, and the last call;
-  /// last: the last sample, and there is no last call; none: neither.
-  Checking checking = Checking::sample;
-  int chosen = -1;                     ///< sample, from 0, that is verified as the last one is; -1: none
-  std::chrono::nanoseconds skew{};     ///< above 0: one rank enters each call so much later than the others
-  CacheState cache = CacheState::hot;  ///< cold: before each call, the discarded and the last one too
-  Start start = {};                    ///< of each call
-  std::int64_t warm_up_end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all hosts; 0: no warming up
+  /// checking: every verifies each sample, and the last call; sample the last sample, the chosen one, and the last
+  /// call; last the last sample, and there is no last call; none neither. cache: cold before each call, the discarded
+  /// and the last one too. skew: one rank enters each call so much later than the others.
+  Conditions conditions = {};
+  int chosen = -1;                  ///< sample, from 0, that is verified as the last one is; -1: none
+  Start start = {};                 ///< of each call
+  std::int64_t warm_up_end_ns = 0;  ///< CLOCK_MONOTONIC, the same on all hosts; 0: no warming up
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
 };
 

@@ -60,8 +60,9 @@ struct Series {
 
 /// Where the number of samples is given, they are of several blocks too.
 int most_in_a_block(const CellOptions& options) {
-  if (options.iterations == 0) return kMostSamplesPerBlock;
-  return static_cast<int>(std::clamp<std::int64_t>(options.iterations / kLeastBlocks, 1, kMostSamplesPerBlock));
+  if (options.conditions.iterations == 0) return kMostSamplesPerBlock;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(options.conditions.iterations / kLeastBlocks, 1, kMostSamplesPerBlock));
 }
 
 Series series_for(const Case& one, const CellOptions& options) {
@@ -85,7 +86,7 @@ auto of_each(const Series& series, Value value) {
 }
 
 std::vector<double> times_of(const Series& series, const CellOptions& options) {
-  return of_each(series, [&](const Sample& sample) { return time_of(sample, options.skew); });
+  return of_each(series, [&](const Sample& sample) { return time_of(sample, options.conditions.skew); });
 }
 
 OrderedSummary summary_of(const Series& series, const CellOptions& options) {
@@ -101,8 +102,9 @@ std::int64_t taken(const Series& series) {
 /// Whether there are samples enough, or too many; decided where it is time to look.
 bool is_done(Series& series, const CellOptions& options) {
   const std::int64_t samples = std::ssize(times_of(series, options));
-  if (options.iterations > 0) {
-    return samples >= options.iterations || taken(series) >= kTakenForOne * options.iterations + kMostSamplesPerBlock;
+  if (options.conditions.iterations > 0) {
+    return samples >= options.conditions.iterations ||
+           taken(series) >= kTakenForOne * options.conditions.iterations + kMostSamplesPerBlock;
   }
   if (std::ssize(series.blocks) < kLeastBlocks) return false;
   if (samples >= series.look) {
@@ -161,11 +163,10 @@ std::optional<double> median_if_any(std::vector<double> values) {
 
 /// How the ranks came to the samples.
 void set_arrivals(Row& row, const Series& series, const CellOptions& options) {
-  row.sync = to_string(options.sync);
   row.arrival_skew = median_if_any(of_each(series, &Sample::skew_us));
   row.time_from_last = median_if_any(of_each(series, &Sample::last_arrival_us));
   row.last_rank = most_frequent(of_each(series, &Sample::arrived_last));
-  if (options.sync != Synchronisation::roundtime) return;
+  if (options.conditions.sync != Synchronisation::roundtime) return;
   std::int64_t late = 0;
   for (const Block& block : series.blocks) late += std::ranges::count(block.samples, false, &Sample::is_valid);
   row.invalid_share = static_cast<double>(late) / static_cast<double>(taken(series));
@@ -190,11 +191,11 @@ void set_ranks(Row& row, const Series& series) {
 
 /// That a row has fewer samples than were asked for.
 void mark_fewer(Row& row, const Series& series, const CellOptions& options) {
-  if (row.samples >= options.iterations) return;
+  if (row.samples >= options.conditions.iterations) return;
   add_mark(row, kFewerIterations);
   if (!row.reason.empty()) return;
-  const bool is_late = taken(series) >= kTakenForOne * options.iterations;
-  row.reason = fmt::format("{} of {} iterations: {}", row.samples, options.iterations,
+  const bool is_late = taken(series) >= kTakenForOne * options.conditions.iterations;
+  row.reason = fmt::format("{} of {} iterations: {}", row.samples, options.conditions.iterations,
                            is_late ? "to the others a rank came late" : "there was no time for more");
 }
 
@@ -217,20 +218,19 @@ Row row_for(const Variant& variant, const Series& series, const CellOptions& opt
   row.slowest_rank = most_frequent(of_each(series, &Sample::finished_last));
   row.line_ns = line_of(series);
   row.operations = series.operations;
-  row.cache = to_string(options.cache);
-  if (options.cache == CacheState::rotate) row.buffer_sets = variant.sets();
-  if (options.skew.count() > 0) row.skew = std::chrono::duration<double, std::micro>(options.skew).count();
-  if (options.checking != Checking::none) row.wrong = series.wrong;
+  set_conditions(row, variant.instance().collective, options.conditions);
+  if (options.conditions.cache == CacheState::rotate) row.buffer_sets = variant.sets();
+  if (options.conditions.checking != Checking::none) row.wrong = series.wrong;
   row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
   set_arrivals(row, series, options);
   if (series.wrong > 0) row.reason = series.reason;
-  if (options.checking == Checking::none) {
+  if (options.conditions.checking == Checking::none) {
     row.verdict = Verdict::unchecked;
     row.reason = "--check none";
   } else {
-    row.checked_on = checked_on(variant, options.checking);
+    row.checked_on = checked_on(variant, options.conditions.checking);
   }
-  if (options.tells_ranks) set_ranks(row, series);
+  if (options.conditions.tells_ranks) set_ranks(row, series);
   mark_fewer(row, series, options);
   return row;
 }
@@ -298,13 +298,13 @@ struct Span {
 
 Start start_of(const Variant& variant, const CellOptions& options) {
   Variant* const barrier = options.barrier_of ? options.barrier_of(variant.instance()) : nullptr;
-  return {.how = options.sync, .barrier = barrier};
+  return {.how = options.conditions.sync, .barrier = barrier};
 }
 
 /// Of all samples of a block, the late ones too: how long its next one should be.
 double typical_time(const BlockResult& result, const CellOptions& options) {
   std::vector<double> times;
-  for (const Sample& sample : result.samples) times.push_back(time_of(sample, options.skew));
+  for (const Sample& sample : result.samples) times.push_back(time_of(sample, options.conditions.skew));
   return median_of(std::move(times));
 }
 
@@ -313,18 +313,16 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
     int samples = source.samples(series.samples_per_block);
-    if (options.iterations > 0) {
-      const std::int64_t missing = options.iterations - std::ssize(times_of(series, options));
+    if (options.conditions.iterations > 0) {
+      const std::int64_t missing = options.conditions.iterations - std::ssize(times_of(series, options));
       samples = static_cast<int>(std::clamp<std::int64_t>(missing, 1, samples));
     }
     TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(host, variant,
                                                          {.salt = source.salt + 1,
                                                           .samples = samples,
                                                           .operations = series.operations,
-                                                          .checking = options.checking,
+                                                          .conditions = options.conditions,
                                                           .chosen = is_cold ? 0 : source.below(samples),
-                                                          .skew = options.skew,
-                                                          .cache = options.cache,
                                                           .start = start_of(variant, options),
                                                           .warm_up_end_ns = is_cold ? time.warm_up_end_ns() : 0,
                                                           .end_ns = time.end_ns}));
@@ -377,7 +375,7 @@ int calls_afterwards(const Variant& variant, Checking checking) {
 Result<std::vector<Precision>> measure_precisions(Host& host, std::vector<Variant>& variants, std::size_t systems,
                                                   const CellOptions& options) {
   std::vector<Precision> all(systems);
-  if (options.checking == Checking::none || !options.has_precision) return all;
+  if (options.conditions.checking == Checking::none || !options.has_precision) return all;
   for (std::size_t i = 0; i < systems; ++i) {
     if (!has_precision(variants[i].instance())) continue;
     TUTTI_ASSIGN_OR_RETURN(all[i], measure_precision(host, variants[i]));
@@ -394,7 +392,7 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), source.random);
 
-  const std::int64_t most_ns = options.most_time.count() / (options.overlap_calls > 0 ? 2 : 1);
+  const std::int64_t most_ns = options.most_time.count() / (options.conditions.overlap_calls > 0 ? 2 : 1);
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + most_ns));
   const auto are_done = [&] {
     const auto open = std::ranges::count_if(all, [&](Series& series) { return !is_done(series, options); });
@@ -408,7 +406,7 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
     if (!is_first && now_ns >= end_ns) return {};
     const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
     const std::size_t i = order[block % count];
-    const bool has_enough = options.iterations > 0 && is_done(all[i], options);
+    const bool has_enough = options.conditions.iterations > 0 && is_done(all[i], options);
     if (!has_enough) {
       TUTTI_RETURN_IF_ERROR(
           add_block(host, variants[i], all[i], source, {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, options));
@@ -418,8 +416,7 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
 }
 
 /// What overlap adds to a row.
-void set_overlap(Row& row, const OverlapResult& result, int calls) {
-  if (calls > 0) row.overlap_calls = calls;  // the time is of nonblocking calls, whatever came of the rest
+void set_overlap(Row& row, const OverlapResult& result) {
   if (result.wrong > 0) {
     row.reason = row.wrong.value_or(0) > 0 ? row.reason : "overlapped: " + result.reason;
     row.wrong = row.wrong.value_or(0) + result.wrong;
@@ -439,19 +436,19 @@ void set_overlap(Row& row, const OverlapResult& result, int calls) {
 Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>& variants,
                                                const std::vector<Series>& all, const CellOptions& options) {
   std::vector<OverlapResult> results(variants.size() - (options.has_limit ? 1 : 0));
-  if (options.overlap_calls == 0 || !has_data(variants.front().instance().collective)) return results;
-  const std::chrono::nanoseconds most = options.iterations > 0 ? kMostOverlapTime : options.most_time;
+  if (options.conditions.overlap_calls == 0 || !has_data(variants.front().instance().collective)) return results;
+  const std::chrono::nanoseconds most = options.conditions.iterations > 0 ? kMostOverlapTime : options.most_time;
   const auto each_ns = std::min(most, options.most_time).count() / 2 / std::ssize(results);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::vector<double> times = times_of(all[i], options);
     if (times.empty()) continue;
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + each_ns));
     TUTTI_ASSIGN_OR_RETURN(results[i], measure_overlap(host, variants[i],
-                                                       {.calls = options.overlap_calls,
+                                                       {.calls = options.conditions.overlap_calls,
                                                         .pure_us = median_of(times),
                                                         .salt = (options.seed << 32U) + (std::uint64_t{1} << 30U),
                                                         .end_ns = end_ns,
-                                                        .checking = options.checking,
+                                                        .conditions = options.conditions,
                                                         .start = start_of(variants[i], options)}));
   }
   return results;
@@ -477,12 +474,12 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, source, options));
   TUTTI_RETURN_IF_ERROR(try_again(host, variants, all, source, options));
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    const int calls = calls_afterwards(variants[i], options.checking);
+    const int calls = calls_afterwards(variants[i], options.conditions.checking);
     TUTTI_RETURN_IF_ERROR(check_afterwards(host, variants[i], all[i], source, calls));
   }
   const std::size_t systems = variants.size() - (options.has_limit ? 1 : 0);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Precision> precisions, measure_precisions(host, variants, systems, options));
-  if (options.iterations == 0) count_one_state(all);
+  if (options.conditions.iterations == 0) count_one_state(all);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapResult> overlaps, add_overlap(host, variants, all, options));
   std::vector<Row> rows;
   if (host.index() != 0) return rows;
@@ -490,7 +487,7 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
     if (i < systems) {
       rows.push_back(row_for(variants[i], all[i], options));
       set_precision(rows.back(), precisions[i]);
-      set_overlap(rows.back(), overlaps[i], options.overlap_calls);
+      set_overlap(rows.back(), overlaps[i]);
     }
     TUTTI_RETURN_IF_ERROR(hand_over(variants[i], all[i], options));
   }

@@ -20,8 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/cases/cache_state.h"
-#include "harness/cases/checking.h"
+#include "harness/cases/conditions.h"
 #include "harness/measure/host.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
@@ -37,19 +36,11 @@ struct CellOptions {
   /// is marked.
   std::function<double(const Case& one)> floor_us_of = {};
   double tick_us = 0;  ///< what readings of the clock differ by; the same on all hosts
-  Checking checking = Checking::sample;
-  CacheState cache = CacheState::hot;
+  Conditions conditions = {};
   bool has_precision = true;  ///< sums and products of floats are repeated on random values (precision.h)
-  Synchronisation sync = Synchronisation::roundtime;
   std::function<Variant*(const Case& one)> barrier_of = {};  ///< for library: a barrier on its backend, or null
-  std::chrono::nanoseconds skew{};  ///< above 0: see block.h; in cadence isolated only, and without a limit
-  int overlap_calls = 0;            ///< above 0: overlap is measured too, in half of the time (overlap.h)
   bool has_limit =
       false;  ///< the last variant is the cell's limit (limit.h): it has no row, the others have their share
-  /// Above 0: so many samples of each variant, settled or not and in whatever state the machine is, or as many as there
-  /// is time for.
-  std::int64_t iterations = 0;
-  bool tells_ranks = false;  ///< rows say what the fastest rank, the mean one and the slowest took
   /// Gets all samples of a case, on host 0; may be empty.
   std::function<Status(const Case& one, std::span<const Sample> samples)> on_samples = {};
 };

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
+#include "harness/cases/conditions.h"
 #include "harness/machine/memory.h"
 #include "impl/types/status.h"
 

@@ -128,7 +128,7 @@ class OverlapOnHost {
   const OverlapOptions& options_;
   std::uint64_t salt_;
   Compute compute_;
-  const bool is_checked_ = options_.checking != Checking::none;
+  const bool is_checked_ = options_.conditions.checking != Checking::none;
   const bool poisons_ = is_checked_ && variant_.instance().buffers != Buffers::shared;  ///< as block.h says
   std::uint64_t places_ = 0;                                                            ///< draw of the last ones
   RankTimes times_;

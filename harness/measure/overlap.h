@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cases/checking.h"
+#include "harness/cases/conditions.h"
 #include "harness/measure/computation.h"
 #include "harness/measure/host.h"
 #include "harness/measure/start.h"
@@ -33,12 +33,12 @@ namespace tutti::harness::measure {
 [[nodiscard]] double overlap_percent(double pure, double computing, double overlapped);
 
 struct OverlapOptions {
-  int calls = 1;                         ///< that test the operation, where there are any
-  Compute compute = {};                  ///< what a rank computes; empty: what takes as long as a call
-  double pure_us = 0;                    ///< what a call takes, the same on all hosts
-  std::uint64_t salt = 0;                ///< of the first refill
-  std::int64_t end_ns = 0;               ///< CLOCK_MONOTONIC, the same on all hosts; there is one round in any case
-  Checking checking = Checking::sample;  ///< none: no call is verified
+  int calls = 1;               ///< that test the operation, where there are any
+  Compute compute = {};        ///< what a rank computes; empty: what takes as long as a call
+  double pure_us = 0;          ///< what a call takes, the same on all hosts
+  std::uint64_t salt = 0;      ///< of the first refill
+  std::int64_t end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all hosts; there is one round in any case
+  Conditions conditions = {};  ///< checking: with none, no call is verified
   Start start = {};
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/measure/flush.h"
+#include "harness/machine/flush.h"
 #include "harness/statistics/splitmix.h"
 #include "harness/verify/buffers.h"
 

@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
-#include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
+#include "harness/cases/conditions.h"
 #include "harness/machine/caches.h"
 
 namespace tutti::harness::measure {

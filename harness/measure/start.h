@@ -8,7 +8,7 @@
 //   costs is in the times, and how far apart they were is told with each sample.
 #pragma once
 
-#include "harness/cases/synchronisation.h"
+#include "harness/cases/conditions.h"
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "harness/machine/clock.h"
-#include "harness/measure/flush.h"
+#include "harness/machine/flush.h"
 #include "harness/measure/places.h"
 #include "impl/types/scramble.h"
 
@@ -59,7 +59,7 @@ Operation operation_of(const Cell& cell, std::uint64_t seed) {
 
 Result<Variant> Variant::create(Host& host, const Request& request) {
   Variant variant(host, request.instance, request.seed);
-  variant.set_values(request.values);
+  variant.set_values(request.conditions.values);
   variant.is_asynchronous_ = request.is_asynchronous;
   variant.number_ = request.number;
   TUTTI_RETURN_IF_ERROR(variant.allocate(request));

@@ -63,7 +63,7 @@ class Variant {
     MemorySource memory;
     const Case& instance;
     std::uint64_t seed = 1;
-    Values values = Values::exact;
+    Conditions conditions = {};
     bool misaligns = false;        ///< buffers start by misalignment_of, not all at a cache line
     std::size_t misalignment = 0;  ///< otherwise: bytes by which all of them start after one, or after a page
     bool is_asynchronous = false;  ///< calls that return at once, of references too

@@ -94,6 +94,7 @@ struct SetFromText {
   bool operator()(std::optional<double> Row::*member) const {
     return text.empty() || (set_number((row.*member).emplace(), text) && std::isfinite(*(row.*member)));
   }
+  bool operator()(const Condition* condition) const { return set_field(row, *condition, text); }
   bool operator()(Verdict Row::*member) const {
     const auto verdicts = all_verdicts();
     const auto same = std::ranges::find(verdicts, text, [](Verdict verdict) { return to_string(verdict); });

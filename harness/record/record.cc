@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -12,153 +13,159 @@ namespace {
 
 constexpr double kBytesPerMicrosecond = 1e-3;  // 1e9 bytes/s
 
-const std::array kColumns{
-    Column{"case", "", "the case's id; `--case` takes it", &Row::case_id},
-    Column{"collective", "", "what was called", &Row::collective},
-    Column{"backend", "", "the system under test", &Row::backend},
-    Column{"algorithm", "", "the algorithm that ran; none for a reference, which chooses for itself", &Row::algorithm},
-    Column{"transport", "", "how bytes move between the ranks", &Row::transport},
-    Column{"buffers", "", "private, or shared: memory that every rank of the node can address", &Row::buffers},
-    Column{"ranks", "", "number of ranks, P", &Row::ranks},
-    Column{"dtype", "", "type of an element", &Row::dtype},
-    Column{"op", "", "reduction, or none", &Row::op},
-    Column{"root", "", "root's rank; empty where the collective has none", &Row::root},
-    Column{"placement", "", "out (of place) or in (place)", &Row::placement},
-    Column{"bytes", "bytes", "the larger of one rank's input and output; of a window one message's", &Row::bytes},
-    Column{"count", "elements", "nccl-tests' count: elements of one block, of a v form the largest", &Row::count},
-    Column{"cadence", "", "isolated: the ranks synchronise before every sample; streaming: before a loop of operations",
-           &Row::cadence},
-    Column{"launch", "", "which start of the ranks; ratios are taken only within one", &Row::launch},
-    Column{"launches", "", "how many starts there were", &Row::launches},
-    Column{"samples", "", "timed operations that count", &Row::samples},
-    Column{"time_median", "us", "median of the time from the earliest start to the latest end over all ranks",
-           &Row::time_median},
-    Column{"time_ci_low", "us", "lower end of the median's 95 % interval", &Row::time_ci_low},
-    Column{"time_ci_high", "us", "upper end of the median's 95 % interval", &Row::time_ci_high},
-    Column{"time_min", "us", "fastest sample", &Row::time_min},
-    Column{"time_p95", "us", "95th percentile; from 20 samples", &Row::time_p95},
-    Column{"time_p99", "us", "99th percentile; from 100 samples", &Row::time_p99},
-    Column{"time_max", "us", "slowest sample", &Row::time_max},
-    Column{"algbw", "1e9 bytes/s", "bytes / time_median", &Row::algbw},
-    Column{"busbw", "1e9 bytes/s", "algbw times the collective's factor, as in nccl-tests", &Row::busbw},
-    Column{"limit_fraction", "", "limit_time / time_median: the share of the machine's limit that was reached",
-           &Row::limit_fraction},
-    Column{"verdict", "", "ok, wrong, unchecked, skipped or error", &Row::verdict},
-    Column{"wrong", "elements", "elements that differ from the right result, over all ranks", &Row::wrong},
-    Column{"slowest_rank", "", "the rank that most often ended last", &Row::slowest_rank},
-    Column{"line_ns", "ns", "round trip of a cache line between the ranks while this was measured", &Row::line_ns},
-    Column{
-        "reason", "",
-        "why the verdict is not ok, or why there is no time, no limit or fewer iterations; where wrong, the diagnosis",
-        &Row::reason},
-    Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
-    Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},
-    Column{
-        "checked_on", "",
-        "timed: the timed buffers, after a timed call; further: one more operation after a refill, since a loop in "
-        "place feeds on its own results; every, last: as --check says; empty: nothing was "
-        "checked. Then `3 passes of 15 ranks` where a narrow float cannot sum all ranks exactly (in one of the passes "
-        "each rank contributed to each element); `random values`, `special values` as --values says; `special values "
-        "too` of a check that had an operation on such besides",
-        &Row::checked_on},
-    Column{"counts", "", "how a v form's elements are shared out among its blocks; none for all others", &Row::counts},
-    Column{"time_p90", "us", "90th percentile; from 10 samples", &Row::time_p90},
-    Column{"autocorrelation", "", "of neighbouring samples (lag 1); the interval is widened by what it costs",
-           &Row::autocorrelation},
-    Column{"warm_up", "", "calls discarded before the first sample, until they stopped getting faster", &Row::warm_up},
-    Column{"marks", "",
-           "noisy: the interval is wider than it should be; near floor: the time is below five times that of a sample "
-           "in which nothing is done; limit too low: faster than the limit by more than 5 %, a failure of the limit; "
-           "late starts: more than a quarter of the samples are invalid; fewer iterations: --iterations asked for more "
-           "samples; separated by semicolons; or empty",
-           &Row::marks},
-    Column{"limit_time", "us",
-           "median time of the least data movement that does the same, without synchronisation, in shared memory, in "
-           "this cell",
-           &Row::limit_time},
-    Column{"cache", "",
-           "hot: buffers are where the call before left them; cold: flushed from all caches before each call; rotate: "
-           "each call takes the next of several sets of buffers; empty: nothing was measured",
-           &Row::cache},
-    Column{
-        "skew", "us",
-        "by how much one rank, another one in each call, entered later than the others; times are then from its entry "
-        "on; empty: they entered together",
-        &Row::skew},
-    Column{"error_ulp", "ulp",
-           "largest error of a float sum or product of random values, in units in the last place of the exact result; "
-           "empty: nothing is rounded, or nothing was checked",
-           &Row::error_ulp},
-    Column{"error_ulp_mean", "ulp", "mean of the same, over the elements that were looked at", &Row::error_ulp_mean},
-    Column{"same_on_ranks", "", "yes, no: whether all ranks had the same bits of it; empty where one rank has them",
-           &Row::same_on_ranks},
-    Column{"same_on_repeats", "", "yes, no: whether the operation gave the same bits again on the same data",
-           &Row::same_on_repeats},
-    Column{"sync", "",
-           "how the ranks came together before a sample: roundtime (at an announced instant), dissemination (tutti's "
-           "barrier) or library (that of the system under test); empty: nothing was measured",
-           &Row::sync},
-    Column{"invalid_share", "",
-           "samples that were made again because a rank entered late after the announced instant, of all that were "
-           "made; empty where none was announced",
-           &Row::invalid_share},
-    Column{"arrival_skew", "us", "median time from the earliest to the latest arrival of a rank in a sample",
-           &Row::arrival_skew},
-    Column{"time_from_last", "us", "median of the time from the latest arrival to the latest end",
-           &Row::time_from_last},
-    Column{"last_rank", "", "the rank that most often arrived last", &Row::last_rank},
-    Column{
-        "buffer_sets", "",
-        "with cache rotate: sets of buffers that calls go through in turn, which with what is read between the calls "
-        "have twice the last-level cache",
-        &Row::buffer_sets},
-    Column{
-        "overlap", "%",
-        "with --overlap: how much of the operation goes on while its ranks compute, 100 x (time_pure + time_computing "
-        "- time_overlapped) / the lesser of the first two, within 0 and 100; all calls of the row are then nonblocking",
-        &Row::overlap},
-    Column{"overlap_called", "%", "the same with time_overlapped_called", &Row::overlap_called},
-    Column{"overlap_calls", "", "calls that test the operation while its ranks compute, of time_overlapped_called",
-           &Row::overlap_calls},
-    Column{"time_pure", "us", "median time of the operation, waited for at once", &Row::time_pure},
-    Column{"time_computing", "us", "median time of as much computing without an operation", &Row::time_computing},
-    Column{"time_overlapped", "us", "median time of both together, the operation waited for after the computing",
-           &Row::time_overlapped},
-    Column{"time_overlapped_called", "us",
-           "the same with calls that test the operation, evenly spread over the computing",
-           &Row::time_overlapped_called},
-    Column{"disturbed", "",
-           "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
-           "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
-           "rank with a core was taken off it more than 500 times a second, and at least ten times), quota, heat (a "
-           "core was stopped, or slowed down, for it), clock (changed by more than 5 %); or empty",
-           &Row::disturbed},
-    Column{
-        "machine", "",
-        "fingerprint of the machine: of its processor's name, the number of cores that may be used, and its machine id "
-        "or host name; empty: it does not say",
-        &Row::machine},
-    Column{"host", "", "name of the host that told this row; empty: it has none", &Row::host},
-    Column{"timestamp", "", "when this row was finished: UTC, ISO 8601", &Row::timestamp},
-    Column{"window", "messages",
-           "what one rank of a pair sends in an operation, back to back: algbw is then window x bytes / "
-           "time_median, and a message's share of the time is time_median / window; empty: the "
-           "collective has none",
-           &Row::window},
-    Column{"pair", "",
-           "neighbours: ranks 0 and 1, 2 and 3, ... at once; 0-3: these two, and all others idle; "
-           "empty: the collective is none that one pair can play",
-           &Row::pair},
-    Column{"message_rate", "1/s",
-           "messages of an operation / time_median, over all pairs and in both directions; empty "
-           "without a window",
-           &Row::message_rate},
-    Column{"rank_time_min", "us",
-           "with --over-ranks: median of what the fastest rank of a sample took, from its own entry to its own end",
-           &Row::rank_time_min},
-    Column{"rank_time_mean", "us", "the same of the mean over the ranks", &Row::rank_time_mean},
-    Column{"rank_time_max", "us", "the same of the slowest rank", &Row::rank_time_max},
-};
+Column of_condition(std::string_view name) {
+  const Condition* const condition = condition_of_column(name);
+  return {name, condition->column.unit, condition->column.description, condition};
+}
+
+/// In the order in which they were appended.
+auto all_columns() {
+  return std::array{
+      Column{"case", "", "the case's id; `--case` takes it", &Row::case_id},
+      Column{"collective", "", "what was called", &Row::collective},
+      Column{"backend", "", "the system under test", &Row::backend},
+      Column{"algorithm", "", "the algorithm that ran; none for a reference, which chooses for itself",
+             &Row::algorithm},
+      Column{"transport", "", "how bytes move between the ranks", &Row::transport},
+      Column{"buffers", "", "private, or shared: memory that every rank of the node can address", &Row::buffers},
+      Column{"ranks", "", "number of ranks, P", &Row::ranks},
+      Column{"dtype", "", "type of an element", &Row::dtype},
+      Column{"op", "", "reduction, or none", &Row::op},
+      Column{"root", "", "root's rank; empty where the collective has none", &Row::root},
+      Column{"placement", "", "out (of place) or in (place)", &Row::placement},
+      Column{"bytes", "bytes", "the larger of one rank's input and output; of a window one message's", &Row::bytes},
+      Column{"count", "elements", "nccl-tests' count: elements of one block, of a v form the largest", &Row::count},
+      Column{"cadence", "",
+             "isolated: the ranks synchronise before every sample; streaming: before a loop of operations",
+             &Row::cadence},
+      Column{"launch", "", "which start of the ranks; ratios are taken only within one", &Row::launch},
+      Column{"launches", "", "how many starts there were", &Row::launches},
+      Column{"samples", "", "timed operations that count", &Row::samples},
+      Column{"time_median", "us", "median of the time from the earliest start to the latest end over all ranks",
+             &Row::time_median},
+      Column{"time_ci_low", "us", "lower end of the median's 95 % interval", &Row::time_ci_low},
+      Column{"time_ci_high", "us", "upper end of the median's 95 % interval", &Row::time_ci_high},
+      Column{"time_min", "us", "fastest sample", &Row::time_min},
+      Column{"time_p95", "us", "95th percentile; from 20 samples", &Row::time_p95},
+      Column{"time_p99", "us", "99th percentile; from 100 samples", &Row::time_p99},
+      Column{"time_max", "us", "slowest sample", &Row::time_max},
+      Column{"algbw", "1e9 bytes/s", "bytes / time_median", &Row::algbw},
+      Column{"busbw", "1e9 bytes/s", "algbw times the collective's factor, as in nccl-tests", &Row::busbw},
+      Column{"limit_fraction", "", "limit_time / time_median: the share of the machine's limit that was reached",
+             &Row::limit_fraction},
+      Column{"verdict", "", "ok, wrong, unchecked, skipped or error", &Row::verdict},
+      Column{"wrong", "elements", "elements that differ from the right result, over all ranks", &Row::wrong},
+      Column{"slowest_rank", "", "the rank that most often ended last", &Row::slowest_rank},
+      Column{"line_ns", "ns", "round trip of a cache line between the ranks while this was measured", &Row::line_ns},
+      Column{"reason", "",
+             "why the verdict is not ok, or why there is no time, no limit or fewer iterations; where wrong, the "
+             "diagnosis",
+             &Row::reason},
+      Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
+      Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},
+      Column{
+          "checked_on", "",
+          "timed: the timed buffers, after a timed call; further: one more operation after a refill, since a loop in "
+          "place feeds on its own results; every, last: as --check says; empty: nothing was "
+          "checked. Then `3 passes of 15 ranks` where a narrow float cannot sum all ranks exactly (in one of the "
+          "passes "
+          "each rank contributed to each element); `random values`, `special values` as --values says; `special values "
+          "too` of a check that had an operation on such besides",
+          &Row::checked_on},
+      Column{"counts", "", "how a v form's elements are shared out among its blocks; none for all others",
+             &Row::counts},
+      Column{"time_p90", "us", "90th percentile; from 10 samples", &Row::time_p90},
+      Column{"autocorrelation", "", "of neighbouring samples (lag 1); the interval is widened by what it costs",
+             &Row::autocorrelation},
+      Column{"warm_up", "", "calls discarded before the first sample, until they stopped getting faster",
+             &Row::warm_up},
+      Column{
+          "marks", "",
+          "noisy: the interval is wider than it should be; near floor: the time is below five times that of a sample "
+          "in which nothing is done; limit too low: faster than the limit by more than 5 %, a failure of the limit; "
+          "late starts: more than a quarter of the samples are invalid; fewer iterations: --iterations asked for more "
+          "samples; separated by semicolons; or empty",
+          &Row::marks},
+      Column{"limit_time", "us",
+             "median time of the least data movement that does the same, without synchronisation, in shared memory, in "
+             "this cell",
+             &Row::limit_time},
+      of_condition("cache"),
+      of_condition("skew"),
+      Column{
+          "error_ulp", "ulp",
+          "largest error of a float sum or product of random values, in units in the last place of the exact result; "
+          "empty: nothing is rounded, or nothing was checked",
+          &Row::error_ulp},
+      Column{"error_ulp_mean", "ulp", "mean of the same, over the elements that were looked at", &Row::error_ulp_mean},
+      Column{"same_on_ranks", "", "yes, no: whether all ranks had the same bits of it; empty where one rank has them",
+             &Row::same_on_ranks},
+      Column{"same_on_repeats", "", "yes, no: whether the operation gave the same bits again on the same data",
+             &Row::same_on_repeats},
+      of_condition("sync"),
+      Column{"invalid_share", "",
+             "samples that were made again because a rank entered late after the announced instant, of all that were "
+             "made; empty where none was announced",
+             &Row::invalid_share},
+      Column{"arrival_skew", "us", "median time from the earliest to the latest arrival of a rank in a sample",
+             &Row::arrival_skew},
+      Column{"time_from_last", "us", "median of the time from the latest arrival to the latest end",
+             &Row::time_from_last},
+      Column{"last_rank", "", "the rank that most often arrived last", &Row::last_rank},
+      Column{
+          "buffer_sets", "",
+          "with cache rotate: sets of buffers that calls go through in turn, which with what is read between the calls "
+          "have twice the last-level cache",
+          &Row::buffer_sets},
+      Column{"overlap", "%",
+             "with --overlap: how much of the operation goes on while its ranks compute, 100 x (time_pure + "
+             "time_computing "
+             "- time_overlapped) / the lesser of the first two, within 0 and 100; all calls of the row are then "
+             "nonblocking",
+             &Row::overlap},
+      Column{"overlap_called", "%", "the same with time_overlapped_called", &Row::overlap_called},
+      of_condition("overlap_calls"),
+      Column{"time_pure", "us", "median time of the operation, waited for at once", &Row::time_pure},
+      Column{"time_computing", "us", "median time of as much computing without an operation", &Row::time_computing},
+      Column{"time_overlapped", "us", "median time of both together, the operation waited for after the computing",
+             &Row::time_overlapped},
+      Column{"time_overlapped_called", "us",
+             "the same with calls that test the operation, evenly spread over the computing",
+             &Row::time_overlapped_called},
+      Column{
+          "disturbed", "",
+          "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
+          "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
+          "rank with a core was taken off it more than 500 times a second, and at least ten times), quota, heat (a "
+          "core was stopped, or slowed down, for it), clock (changed by more than 5 %); or empty",
+          &Row::disturbed},
+      Column{"machine", "",
+             "fingerprint of the machine: of its processor's name, the number of cores that may be used, and its "
+             "machine id "
+             "or host name; empty: it does not say",
+             &Row::machine},
+      Column{"host", "", "name of the host that told this row; empty: it has none", &Row::host},
+      Column{"timestamp", "", "when this row was finished: UTC, ISO 8601", &Row::timestamp},
+      Column{"window", "messages",
+             "what one rank of a pair sends in an operation, back to back: algbw is then window x bytes / "
+             "time_median, and a message's share of the time is time_median / window; empty: the "
+             "collective has none",
+             &Row::window},
+      Column{"pair", "",
+             "neighbours: ranks 0 and 1, 2 and 3, ... at once; 0-3: these two, and all others idle; "
+             "empty: the collective is none that one pair can play",
+             &Row::pair},
+      Column{"message_rate", "1/s",
+             "messages of an operation / time_median, over all pairs and in both directions; empty "
+             "without a window",
+             &Row::message_rate},
+      Column{"rank_time_min", "us",
+             "with --over-ranks: median of what the fastest rank of a sample took, from its own entry to its own end",
+             &Row::rank_time_min},
+      Column{"rank_time_mean", "us", "the same of the mean over the ranks", &Row::rank_time_mean},
+      Column{"rank_time_max", "us", "the same of the slowest rank", &Row::rank_time_max},
+  };
+}
 
 /// A field as text, by its type.
 struct FieldText {
@@ -175,7 +182,25 @@ struct FieldText {
     const auto& value = row.*member;
     return value && std::isfinite(*value) ? std::optional(fmt::format("{}", *value)) : std::nullopt;
   }
+  std::optional<std::string> operator()(const Condition* condition) const {
+    const auto field = row.conditions.find(condition->column.name);
+    if (field != row.conditions.end()) return field->second;
+    return condition->column.type == ConditionColumn::Type::text ? std::optional(std::string()) : std::nullopt;
+  }
 };
+
+/// Whether a column's member is of a condition whose field is of this type.
+bool is_condition(const Member& member, ConditionColumn::Type type) {
+  const auto* const condition = std::get_if<const Condition*>(&member);
+  return condition != nullptr && (*condition)->column.type == type;
+}
+
+template <class Number>
+bool is_number(std::string_view text) {
+  Number value{};
+  const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failure == std::errc() && stop == text.data() + text.size();
+}
 
 }  // namespace
 
@@ -201,20 +226,35 @@ std::span<const Verdict> all_verdicts() {
   return kVerdicts;
 }
 
-std::span<const Column> columns() { return kColumns; }
+std::span<const Column> columns() {
+  static const auto all = all_columns();
+  return all;
+}
 
 bool is_appended(const Column& column) { return &column >= &columns()[kFirstColumns]; }
 
 bool Column::is_text() const {
-  return std::holds_alternative<std::string Row::*>(member) || std::holds_alternative<Verdict Row::*>(member);
+  return std::holds_alternative<std::string Row::*>(member) || std::holds_alternative<Verdict Row::*>(member) ||
+         is_condition(member, ConditionColumn::Type::text);
 }
 bool Column::is_integer() const {
   return std::holds_alternative<std::int64_t Row::*>(member) ||
-         std::holds_alternative<std::optional<std::int64_t> Row::*>(member);
+         std::holds_alternative<std::optional<std::int64_t> Row::*>(member) ||
+         is_condition(member, ConditionColumn::Type::integer);
 }
 bool Column::may_be_empty() const {
   return std::holds_alternative<std::optional<std::int64_t> Row::*>(member) ||
-         std::holds_alternative<std::optional<double> Row::*>(member);
+         std::holds_alternative<std::optional<double> Row::*>(member) ||
+         (std::holds_alternative<const Condition*>(member) && !is_text());
+}
+
+bool set_field(Row& row, const Condition& condition, std::string_view text) {
+  if (text.empty()) return true;
+  const ConditionColumn::Type type = condition.column.type;
+  if (type == ConditionColumn::Type::integer && !is_number<std::int64_t>(text)) return false;
+  if (type == ConditionColumn::Type::number && !is_number<double>(text)) return false;
+  row.conditions[std::string(condition.column.name)] = text;
+  return true;
 }
 
 std::optional<std::string> field_text(const Row& row, const Column& column) {
@@ -265,6 +305,14 @@ Row row_of(const Case& one) {
   if (has_window(one.collective)) row.window = one.pairing.window;
   row.pair = pair_name(one);
   return row;
+}
+
+void set_conditions(Row& row, Collective collective, const Conditions& values) {
+  for (const Condition& condition : conditions()) {
+    const bool has_meaning = condition.has_meaning == nullptr || condition.has_meaning(collective);
+    if (condition.column.name.empty() || !has_meaning) continue;
+    set_field(row, condition, field_of(condition, values));
+  }
 }
 
 double bytes_one_way(const Row& row) {

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "harness/cases/case.h"
+#include "harness/cases/conditions.h"
 #include "harness/statistics/statistics.h"
 
 namespace tutti::harness::record {
@@ -66,13 +69,12 @@ struct Row {
   std::int64_t warm_up = 0;
   std::string marks = {};
   std::optional<double> limit_time = {};
-  std::string cache = {};
-  std::optional<double> skew = {};
+  /// By column: what it was measured under, as text. Without a column nothing was measured, or it was as usual.
+  std::map<std::string, std::string, std::less<>> conditions = {};
   std::optional<double> error_ulp = {};
   std::optional<double> error_ulp_mean = {};
   std::string same_on_ranks = {};
   std::string same_on_repeats = {};
-  std::string sync = {};
   std::optional<double> invalid_share = {};
   std::optional<double> arrival_skew = {};
   std::optional<double> time_from_last = {};
@@ -80,7 +82,6 @@ struct Row {
   std::optional<std::int64_t> buffer_sets = {};
   std::optional<double> overlap = {};
   std::optional<double> overlap_called = {};
-  std::optional<std::int64_t> overlap_calls = {};
   std::optional<double> time_pure = {};
   std::optional<double> time_computing = {};
   std::optional<double> time_overlapped = {};
@@ -116,15 +117,19 @@ void add_disturbances(std::string& seen, std::string_view words);
 /// Its backend, with the algorithm where that tells it.
 [[nodiscard]] std::string system_of(const Row& row);
 
+/// Fills the columns of those conditions that have a meaning for the collective.
+void set_conditions(Row& row, Collective collective, const Conditions& values);
+
 /// What one rank of a pair, or of a collective, moves in one direction: `bytes`, with a window of all its messages.
 [[nodiscard]] double bytes_one_way(const Row& row);
 /// The times of `summary` (in microseconds) and the bandwidths that follow from its median and the bytes of `problem`.
 /// Bandwidths stay empty where there are no bytes. With a window, the rate of messages too.
 void set_times(Row& row, const Summary& summary, const Problem& problem);
 
-/// Where a column lives in a row; the alternative is the column's type. An optional may be empty, the others never are.
+/// Where a column lives in a row; the alternative is the column's type. An optional may be empty, and so may a number
+/// among the conditions; the others never are.
 using Member = std::variant<std::string Row::*, std::int64_t Row::*, std::optional<std::int64_t> Row::*,
-                            std::optional<double> Row::*, Verdict Row::*>;
+                            std::optional<double> Row::*, Verdict Row::*, const Condition*>;
 
 struct Column {
   std::string_view name;
@@ -136,6 +141,8 @@ struct Column {
   [[nodiscard]] bool is_integer() const;
   [[nodiscard]] bool may_be_empty() const;
 };
+/// Sets a condition's column; false where `text` is not of its type.
+[[nodiscard]] bool set_field(Row& row, const Condition& condition, std::string_view text);
 [[nodiscard]] std::span<const Column> columns();
 /// The first 31 are in every file that was ever written; those after them were appended one by one.
 inline constexpr std::size_t kFirstColumns = 31;

@@ -38,6 +38,12 @@ struct SetFromJson {
     if (value.is_number()) row.*member = value.get<double>();
     return value.is_number() || value.is_null();
   }
+  bool operator()(const Condition* condition) const {
+    const bool is_text = condition->column.type == ConditionColumn::Type::text;
+    if (value.is_null()) return !is_text;
+    if (value.is_string() != is_text) return false;
+    return set_field(row, *condition, is_text ? value.get<std::string>() : value.dump());
+  }
   bool operator()(Verdict Row::*member) const {
     if (!value.is_string()) return false;
     const auto verdicts = all_verdicts();

@@ -3,39 +3,34 @@
 
 #include <fmt/format.h>
 
-#include "harness/cases/sweep.h"
+#include "harness/cases/conditions.h"
 
 namespace tutti::harness::record {
+namespace {
+
+/// What a row says of a condition where that is not as usual.
+std::string unusual_field(const Row& row, const Condition& condition) {
+  if (condition.told.unusual != nullptr) return condition.told.unusual(row.checked_on);
+  const auto field = row.conditions.find(condition.column.name);
+  const std::string_view usual = condition.column.type == ConditionColumn::Type::text ? condition.usual : "0";
+  if (field == row.conditions.end() || field->second == usual) return {};
+  return field->second;
+}
+
+}  // namespace
 
 std::vector<Unusual> unusual_conditions(const Row& row) {
   std::vector<Unusual> list;
-  const auto add_other_than = [&](std::string_view usual, std::string_view column, const std::string& value) {
-    if (value.empty() || value == usual) return;
-    list.push_back({.column = column, .value = value, .usual = usual, .words = fmt::format("{} {}", column, value)});
-  };
-  add_other_than(to_string(CacheState::hot), "cache", row.cache);
-  add_other_than(to_string(Synchronisation::roundtime), "sync", row.sync);
-  if (row.skew.value_or(0) > 0) {
-    list.push_back({.column = "skew",
-                    .value = fmt::format("{} us", *row.skew),
-                    .usual = "none",
-                    .words = fmt::format("skew {} us (times are from the late rank's entry on)", *row.skew)});
-  }
-  if (row.overlap_calls) {
-    list.push_back({.column = "overlap_calls",
-                    .value = fmt::to_string(*row.overlap_calls),
-                    .usual = "none",
-                    .words = "nonblocking calls"});
-  }
-  // `every timed; random values`: often, what, and the kind of inputs last (see cell.cc).
-  if (row.checked_on.starts_with("every ")) {
-    list.push_back(
-        {.column = "checked_on", .value = "every", .usual = "sample", .words = "other data in every sample"});
-  }
-  for (const Values values : {Values::random, Values::special}) {
-    const std::string name = fmt::format("{} values", to_string(values));
-    if (!row.checked_on.ends_with("; " + name)) continue;
-    list.push_back({.column = "checked_on", .value = name, .usual = "exact values", .words = name});
+  for (const Condition& condition : conditions()) {
+    const std::string field = unusual_field(row, condition);
+    if (field.empty()) continue;
+    const ConditionColumn& column = condition.column;
+    const std::string_view name = column.name.empty() ? condition.told.column : column.name;
+    list.push_back({.column = name,
+                    .value = column.unit.empty() ? field : fmt::format("{} {}", field, column.unit),
+                    .usual = column.usual,
+                    .words = column.words.empty() ? fmt::format("{} {}", name, field)
+                                                  : fmt::format(fmt::runtime(column.words), field)});
   }
   return list;
 }

@@ -135,9 +135,10 @@ std::string messages_line(const Row& row) {
 }
 
 std::string overlap_line(const Row& row) {
-  if (!row.overlap || !row.overlap_called || !row.overlap_calls) return {};
+  const auto calls = row.conditions.find("overlap_calls");
+  if (!row.overlap || !row.overlap_called || calls == row.conditions.end()) return {};
   return fmt::format("#   {}: overlap with computing {:.0f} %, with {} calls meanwhile {:.0f} %\n", system_of(row),
-                     *row.overlap, *row.overlap_calls, *row.overlap_called);
+                     *row.overlap, calls->second, *row.overlap_called);
 }
 
 std::string ranks_line(const Row& row) {

@@ -50,18 +50,19 @@ nlohmann::json description_of(const Backend& backend) {
 
 }  // namespace
 
-Measuring::Measuring(const SessionSpec& spec, const Place& place)
+Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Place& place)
     : spec_(spec),
+      task_(task),
       host_(place.host),
       domain_(place.domain),
       systems_(place.systems),
       send_(place.send),
-      budget_(spec.end_ns) {
-  if (spec_.has_limit) limit_.emplace(domain_, host_.ranks());
+      budget_(task.end_ns) {
+  if (spec_.conditions.measures_limit()) limit_.emplace(domain_, host_.ranks());
 }
 
 Status Measuring::begin() {
-  if (spec_.sync == Synchronisation::library) {
+  if (spec_.conditions.sync == Synchronisation::library) {
     Case like;
     like.transport = domain_.transport();
     like.ranks = spec_.ranks;
@@ -72,7 +73,7 @@ Status Measuring::begin() {
 }
 
 Status Measuring::report_facts() {
-  TUTTI_ASSIGN_OR_RETURN(floors_ns_, barriers_.measure_floors(host_, spec_.sync));
+  TUTTI_ASSIGN_OR_RETURN(floors_ns_, barriers_.measure_floors(host_, spec_.conditions.sync));
   TUTTI_ASSIGN_OR_RETURN(clock_, host_.agree(measure_clock()));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, host_.exchange(BoundTo::here()));
   nlohmann::json facts{{"floors_ns", floors_ns_},          {"clock_tick_ns", clock_.tick_ns},
@@ -90,7 +91,7 @@ Status Measuring::report_facts() {
 }
 
 Status Measuring::begin_cell(std::size_t index, double bytes, Status& refusal) {
-  if (spec_.end_ns == 0) return {};
+  if (task_.end_ns == 0) return {};
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host_.agree(monotonic_ns()));
   budget_.end(now_ns);
   const Cell& cell = spec_.cells[index].front();
@@ -116,9 +117,9 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
 }
 
 std::int64_t Measuring::time_ns(std::size_t index) const {
-  if (spec_.end_ns == 0) return (spec_.iterations > 0 ? kNoEnd : kCellTime).count();
-  const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + spec_.cells_after;
-  return std::max(kLeastCellTime.count(), (spec_.end_ns - monotonic_ns()) / cells);
+  if (task_.end_ns == 0) return (spec_.conditions.iterations > 0 ? kNoEnd : kCellTime).count();
+  const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + task_.cells_after;
+  return std::max(kLeastCellTime.count(), (task_.end_ns - monotonic_ns()) / cells);
 }
 
 Result<std::optional<Variant>> Measuring::limit_beside(const Variant& first, std::size_t index, std::int64_t most_ns) {
@@ -141,16 +142,10 @@ CellOptions Measuring::cell_options(std::size_t index, bool has_limit, std::int6
                       .most_time = std::chrono::nanoseconds(has_limit ? most_ns - most_ns / kTrialShare : most_ns),
                       .floor_us_of = [this](const Case& one) { return floor_us_of(one); },
                       .tick_us = clock_.tick_ns * 1e-3,
-                      .checking = spec_.checking,
-                      .cache = spec_.cache,
-                      .sync = spec_.sync,
+                      .conditions = spec_.conditions,
                       .barrier_of = [this](const Case& one) { return barriers_.find(one.backend); },
-                      .skew = spec_.skew,
-                      .overlap_calls = spec_.overlap_calls,
-                      .has_limit = has_limit,
-                      .iterations = spec_.iterations,
-                      .tells_ranks = spec_.tells_ranks};
-  if (spec_.tells_samples) {
+                      .has_limit = has_limit};
+  if (task_.tells_samples) {
     options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
       return report_samples(one, samples);
     };

@@ -28,7 +28,7 @@ class Measuring {
     Systems& systems;
     const Send& send;
   };
-  Measuring(const SessionSpec& spec, const Place& place);
+  Measuring(const SessionSpec& spec, const MeasureTask& task, const Place& place);
 
   /// Before the first cell: opens what samples start with, and reports the facts. All hosts call it, as all that
   /// follows. Errors: those of the host, of the systems and of `send`.
@@ -58,6 +58,7 @@ class Measuring {
   [[nodiscard]] CellOptions cell_options(std::size_t index, bool has_limit, std::int64_t most_ns);
 
   const SessionSpec& spec_;
+  const MeasureTask& task_;
   Host& host_;
   Domain& domain_;
   Systems& systems_;

@@ -28,7 +28,7 @@ namespace {
 
 int hosts_of(const SessionSpec& spec) { return spec.ranks_as == RanksAs::tasks ? 1 : spec.ranks; }
 
-Status soak(const SessionSpec& spec, const SessionWalk::Place& place) {
+Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Place& place) {
   Host& host = place.host;
   const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
     TUTTI_ASSIGN_OR_RETURN(auto world,
@@ -36,7 +36,7 @@ Status soak(const SessionSpec& spec, const SessionWalk::Place& place) {
     return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
   };
   const auto tell = [&](const SoakProgress& progress) { return place.send("soaked", to_json(progress)); };
-  const SoakSpec mix{.operations = spec.operations,
+  const SoakSpec mix{.operations = task.operations,
                      .seed = spec.seed,
                      .ranks = spec.ranks,
                      .ranks_as = spec.ranks_as,
@@ -68,7 +68,7 @@ HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
     std::iota(options.ranks.begin(), options.ranks.end(), 0);
   }
   options.yields = is_crowded;
-  options.naps = spec.mode == SessionSpec::Mode::check;
+  options.naps = spec.as<CheckTask>() != nullptr;
   if (spec.ranks_as != RanksAs::processes) options.grace = {};
   return options;
 }
@@ -97,17 +97,18 @@ Status run_host(const SharedPlace& shared, int index) {
   const SessionSpec& spec = shared.spec;
   const SessionPlace& place = shared.place;
   const Status bound = bind_this_thread(shared.masks[static_cast<std::size_t>(index)]);
-  if (!bound.is_ok() && spec.bind) {  // where nobody asked for it, the thread stays where it may run
+  if (!bound.is_ok() && spec.conditions.bind) {  // where nobody asked for it, the thread stays where it may run
     place.board.abort_flag().store(1, std::memory_order_release);
     return bound;
   }
   std::optional<Order> order;
-  if (spec.order_seed && spec.ranks_as == RanksAs::tasks) order.emplace(*spec.order_seed, spec.ranks);
+  if (spec.order_seed() && spec.ranks_as == RanksAs::tasks) order.emplace(*spec.order_seed(), spec.ranks);
   HostOptions options = host_options(spec, index, is_crowded(shared.masks));
   options.order = order ? &*order : nullptr;
   Host host(place.board, options);
   const SessionWalk::Place here{.host = host, .domain = shared.domain, .send = place.send, .cores = shared.cores};
-  Status status = spec.mode == SessionSpec::Mode::soak ? soak(spec, here) : SessionWalk(spec, here).run();
+  const auto* const soaked = spec.as<SoakTask>();
+  Status status = soaked != nullptr ? soak(spec, *soaked, here) : SessionWalk(spec, here).run();
   if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);
   return status;
 }
@@ -147,8 +148,8 @@ std::vector<std::string> standings_of(const Domain& domain) {
 }
 
 Status run_session(const SessionSpec& spec, const SessionPlace& place) {
-  if (spec.mode == SessionSpec::Mode::check && spec.ranks_as != RanksAs::tasks) keep_freed_memory();
-  TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(spec.bind, hosts_of(spec), places_here()));
+  if (spec.as<CheckTask>() != nullptr && spec.ranks_as != RanksAs::tasks) keep_freed_memory();
+  TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(spec.conditions.bind, hosts_of(spec), places_here()));
   const int together = cores_together(spec.ranks_as);  // before threads are pinned
   const DomainShape shape = domain_shape(spec);
   const bool is_process = spec.ranks_as == RanksAs::processes;

@@ -14,8 +14,6 @@
 namespace tutti::harness::session {
 namespace {
 
-constexpr std::array<std::string_view, 4> kModes{"measure", "check", "soak", "faults"};  // [Mode]
-
 // What a rank takes before its first cell: 11 MiB were seen of four ranks, 40 MiB with Open MPI.
 constexpr double kOfRank = 4 * (1 << 20);
 constexpr double kOfReference = 12 * (1 << 20);
@@ -41,132 +39,202 @@ std::string bytes_of(std::string_view text) {
   return bytes;
 }
 
-}  // namespace
+using Json = nlohmann::json;
 
-std::string to_json(const SessionSpec& spec) {
-  std::vector<std::string> directories = spec.backend_directories;
-  std::ranges::transform(directories, directories.begin(), characters_of);
-  nlohmann::json cells = nlohmann::json::array();
-  for (const std::vector<Case>& cell : spec.cells) {
-    nlohmann::json ids = nlohmann::json::array();
-    for (const Case& one : cell) ids.push_back(case_id(one));
-    cells.push_back(std::move(ids));
-  }
-  nlohmann::json files = nlohmann::json::object();
-  for (const std::vector<Case>& cell : spec.cells) {
-    for (const Case& one : cell) {
-      if (one.counts.pattern == Pattern::file) files[one.counts.name] = one.counts.numbers;
-    }
-  }
-  return nlohmann::json{
-      {"mode", kModes[static_cast<std::size_t>(spec.mode)]},
-      {"ranks", spec.ranks},
-      {"ranks_as", to_string(spec.ranks_as)},
-      {"cells", std::move(cells)},
-      {"counts", std::move(files)},
-      {"references", spec.references},
-      {"twins", spec.twins},
-      {"backend_directories", directories},
-      {"seed", spec.seed},
-      {"timeout_ns", spec.timeout.count()},
-      {"end_ns", spec.end_ns},
-      {"cells_after", spec.cells_after},
-      {"heap_bytes", spec.heap_bytes},
-      {"bind", spec.bind ? to_string(*spec.bind) : ""},
-      {"operations", spec.operations},
-      {"launch", spec.launch},
-      {"tells_samples", spec.tells_samples},
-      {"iterations", spec.iterations},
-      {"tells_ranks", spec.tells_ranks},
-      {"checking", to_string(spec.checking)},
-      {"values", to_string(spec.values)},
-      {"cache", to_string(spec.cache)},
-      {"sync", to_string(spec.sync)},
-      {"overlap_calls", spec.overlap_calls},
-      {"skew_ns", spec.skew.count()},
-      {"has_limit", spec.has_limit},
-      {"order_seed", spec.order_seed ? nlohmann::json(*spec.order_seed) : nlohmann::json()},
-      {"slow_down_share", spec.slow_down ? spec.slow_down->share : 0},
-      {"slow_down_bytes", spec.slow_down ? spec.slow_down->bytes.value_or(-1) : -1},
-      {"faults", spec.faults},
-      {"blind", spec.blind},
-  }
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+constexpr std::array<std::string_view, 4> kTasks{"measure", "check", "soak", "faults"};  // by the variant's index
+static_assert(std::variant_size_v<decltype(SessionSpec::task)> == kTasks.size());
+
+/// Stops compiling where a field was added: visit_fields has a line for each of these.
+[[maybe_unused]] void count_fields(const SessionSpec& spec, const MeasureTask& measure, const CheckTask& check,
+                                   const SoakTask& soak, const FaultsTask& faults) {
+  [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11] = spec;
+  [[maybe_unused]] const auto& [m1, m2, m3, m4] = measure;
+  [[maybe_unused]] const auto& [c1] = check;
+  [[maybe_unused]] const auto& [o1, o2] = soak;
+  [[maybe_unused]] const auto& [f1, f2] = faults;
 }
 
-namespace {
+Status no_whole_number(std::string_view word) {
+  return error(Code::invalid_argument, "the job's specification: '{}' is no whole number", shown(word));
+}
 
-/// The library makes integers of fractions, whatever their size.
-Status check_whole_numbers(const nlohmann::json& json) {
-  for (const auto& [key, value] : json.items()) {
-    if (!value.is_number_float() || key == "slow_down_share") continue;
-    return error(Code::invalid_argument, "the job's specification: '{}' is no whole number", shown(key));
+// Both ways for each type of a field. `read` throws the library's exceptions, which read_json catches.
+
+template <class Number>
+requires std::is_integral_v<Number> Json written(Number number) { return number; }
+template <class Number>
+requires std::is_integral_v<Number> Status read_value(std::string_view word, const Json& json, Number& number) {
+  // The library makes integers of fractions, whatever their size.
+  if (json.is_number_float()) return no_whole_number(word);
+  json.get_to(number);
+  return {};
+}
+
+Json written(const std::string& text) { return text; }
+Status read_value(std::string_view /*word*/, const Json& json, std::string& text) {
+  json.get_to(text);
+  return {};
+}
+
+/// As characters_of: a path may be among them.
+Json written(const std::vector<std::string>& texts) {
+  std::vector<std::string> lines(texts.size());
+  std::ranges::transform(texts, lines.begin(), characters_of);
+  return lines;
+}
+Status read_value(std::string_view /*word*/, const Json& json, std::vector<std::string>& texts) {
+  json.get_to(texts);
+  std::ranges::transform(texts, texts.begin(), bytes_of);
+  return {};
+}
+
+Json written(std::chrono::nanoseconds duration) { return duration.count(); }
+Status read_value(std::string_view word, const Json& json, std::chrono::nanoseconds& duration) {
+  std::int64_t count = 0;
+  TUTTI_RETURN_IF_ERROR(read_value(word, json, count));
+  duration = std::chrono::nanoseconds(count);
+  return {};
+}
+
+Json written(RanksAs ranks_as) { return to_string(ranks_as); }
+Status read_value(std::string_view /*word*/, const Json& json, RanksAs& ranks_as) {
+  TUTTI_ASSIGN_OR_RETURN(ranks_as, parse_ranks_as(json.get<std::string>()));
+  return {};
+}
+
+Json written(const SlowDown& slow_down) {
+  Json json{{"share", slow_down.share}};
+  if (slow_down.bytes) json["bytes"] = *slow_down.bytes;
+  return json;
+}
+Status read_value(std::string_view word, const Json& json, SlowDown& slow_down) {
+  json.at("share").get_to(slow_down.share);
+  if (!json.contains("bytes")) return {};
+  return read_value(word, json.at("bytes"), slow_down.bytes.emplace());
+}
+
+template <class T>
+Json written(const std::optional<T>& value) {
+  return value ? written(*value) : Json();
+}
+template <class T>
+Status read_value(std::string_view word, const Json& json, std::optional<T>& value) {
+  return json.is_null() ? Status() : read_value(word, json, value.emplace());
+}
+
+/// Those that are not as usual, by their options.
+Json written(const Conditions& values) {
+  Json json = Json::object();
+  for (const Condition& condition : conditions()) {
+    if (const std::string text = condition.text(values); text != condition.usual) json[condition.option] = text;
+  }
+  return json;
+}
+Status read_value(std::string_view /*word*/, const Json& json, Conditions& values) {
+  for (const auto& [option, text] : json.items()) {
+    const Condition* const condition = condition_of_option(option);
+    if (condition == nullptr) {
+      return error(Code::invalid_argument, "the job's specification: there is no condition '{}'", shown(option));
+    }
+    TUTTI_RETURN_IF_ERROR(condition->read(values, text.get<std::string>()));
   }
   return {};
 }
 
-Result<SessionSpec> session_of(const nlohmann::json& json) {
-  TUTTI_RETURN_IF_ERROR(check_whole_numbers(json));
-  SessionSpec spec;
-  TUTTI_ASSIGN_OR_RETURN(spec.ranks_as, parse_ranks_as(json.value("ranks_as", "")));
-  const auto mode = std::ranges::find(kModes, json.value("mode", ""));
-  if (mode != kModes.end()) spec.mode = static_cast<SessionSpec::Mode>(mode - kModes.begin());
-  spec.ranks = json.value("ranks", 1);
-  spec.references = json.value("references", std::vector<std::string>());
-  spec.twins = json.value("twins", std::vector<std::string>());
-  spec.backend_directories = json.value("backend_directories", std::vector<std::string>());
-  std::ranges::transform(spec.backend_directories, spec.backend_directories.begin(), bytes_of);
-  spec.seed = json.value("seed", std::uint64_t{1});
-  spec.timeout = std::chrono::nanoseconds(json.value("timeout_ns", std::int64_t{0}));
-  spec.end_ns = json.value("end_ns", std::int64_t{0});
-  spec.cells_after = json.value("cells_after", 0);
-  spec.heap_bytes = json.value("heap_bytes", std::size_t{0});
-  if (const std::string bind = json.value("bind", ""); !bind.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(spec.bind, parse_bind(bind));
+/// Ids, and the numbers of those counts that a file has, which an id names by their hash.
+Json written(const std::vector<std::vector<Case>>& cells) {
+  Json ids = Json::array(), counts = Json::object();
+  for (const std::vector<Case>& cell : cells) {
+    Json& of_cell = ids.emplace_back(Json::array());
+    for (const Case& one : cell) {
+      of_cell.push_back(case_id(one));
+      if (one.counts.pattern == Pattern::file) counts[one.counts.name] = one.counts.numbers;
+    }
   }
-  spec.operations = json.value("operations", std::int64_t{0});
-  spec.launch = json.value("launch", 1);
-  spec.tells_samples = json.value("tells_samples", false);
-  spec.iterations = json.value("iterations", std::int64_t{0});
-  spec.tells_ranks = json.value("tells_ranks", false);
-  TUTTI_ASSIGN_OR_RETURN(spec.checking, parse_checking(json.value("checking", "sample")));
-  TUTTI_ASSIGN_OR_RETURN(spec.values, parse_values(json.value("values", "exact")));
-  TUTTI_ASSIGN_OR_RETURN(spec.cache, parse_cache_state(json.value("cache", "hot")));
-  TUTTI_ASSIGN_OR_RETURN(spec.sync, parse_synchronisation(json.value("sync", "roundtime")));
-  spec.overlap_calls = json.value("overlap_calls", 0);
-  spec.skew = std::chrono::nanoseconds(json.value("skew_ns", std::int64_t{0}));
-  spec.has_limit = json.value("has_limit", false);
-  if (const auto seed = json.find("order_seed"); seed != json.end() && seed->is_number_unsigned()) {
-    spec.order_seed = seed->get<std::uint64_t>();
-  }
-  if (const double share = json.value("slow_down_share", 0.0); share > 0) {
-    const std::int64_t bytes = json.value("slow_down_bytes", std::int64_t{-1});
-    spec.slow_down = {.share = share, .bytes = bytes < 0 ? std::nullopt : std::optional(bytes)};
-  }
-  spec.faults = json.value("faults", "");
-  spec.blind = json.value("blind", "");
-  std::vector<Counts> files;
-  const nlohmann::json counts = json.value("counts", nlohmann::json::object());
-  for (const auto& [name, numbers] : counts.items()) {
-    TUTTI_RETURN_IF_ERROR(check_whole_numbers(numbers));
-    files.push_back({.pattern = Pattern::file, .name = name, .numbers = numbers.get<std::vector<Count>>()});
-    const auto is_none = [](Count count) { return count < 0 || count > kMostCount; };
-    if (std::ranges::any_of(files.back().numbers, is_none)) {
+  return {{"ids", std::move(ids)}, {"counts", std::move(counts)}};
+}
+
+Status read_counts(const Json& json, std::vector<Counts>& files) {
+  for (const auto& [name, numbers] : json.items()) {
+    Counts& counts = files.emplace_back(Counts{.pattern = Pattern::file, .name = name});
+    for (const auto& [index, number] : numbers.items()) {
+      TUTTI_RETURN_IF_ERROR(read_value(index, number, counts.numbers.emplace_back()));
+      if (counts.numbers.back() >= 0 && counts.numbers.back() <= kMostCount) continue;
       return error(Code::invalid_argument, "the job's specification: counts '{}' are none", shown(name));
     }
   }
-  for (const nlohmann::json& ids : json.value("cells", nlohmann::json::array())) {
-    std::vector<Case>& cell = spec.cells.emplace_back();
-    for (const nlohmann::json& id : ids) {
+  return {};
+}
+
+Status read_value(std::string_view /*word*/, const Json& json, std::vector<std::vector<Case>>& cells) {
+  std::vector<Counts> files;
+  TUTTI_RETURN_IF_ERROR(read_counts(json.value("counts", Json::object()), files));
+  for (const Json& ids : json.at("ids")) {
+    std::vector<Case>& cell = cells.emplace_back();
+    for (const Json& id : ids) {
       TUTTI_ASSIGN_OR_RETURN(Case one, parse_case_id(id.get<std::string>()));
       TUTTI_RETURN_IF_ERROR(complete_counts(one, files));
       cell.push_back(std::move(one));
     }
   }
-  return spec;
+  return {};
+}
+
+template <class Record>
+void write_fields(const Record& record, Json& json) {
+  visit_fields(std::type_identity<Record>(),
+               [&](const char* word, auto member) { json[word] = written(record.*member); });
+}
+
+/// The words that it knows leave `json`.
+template <class Record>
+Status read_fields(Json& json, Record& record) {
+  Status status;
+  visit_fields(std::type_identity<Record>(), [&](const char* word, auto member) {
+    const auto field = json.find(word);
+    if (field == json.end() || !status.is_ok()) return;
+    status = read_value(word, *field, record.*member);
+    json.erase(field);
+  });
+  return status;
+}
+
+/// Makes the alternative that `name` says the variant's value.
+template <std::size_t index = 0>
+Status choose_task(std::string_view name, SessionSpec& spec) {
+  if constexpr (index < kTasks.size()) {
+    if (name != kTasks[index]) return choose_task<index + 1>(name, spec);
+    spec.task.emplace<index>();
+    return {};
+  } else {
+    return error(Code::invalid_argument, "the job's specification: there is no task '{}'", shown(name));
+  }
+}
+
+Result<SessionSpec> session_of(Json json) {
+  SessionSpec spec;
+  TUTTI_RETURN_IF_ERROR(read_fields(json, spec));
+  TUTTI_RETURN_IF_ERROR(choose_task(json.value("task", ""), spec));
+  json.erase("task");
+  TUTTI_RETURN_IF_ERROR(std::visit([&](auto& task) { return read_fields(json, task); }, spec.task));
+  if (json.empty()) return spec;
+  return error(Code::invalid_argument, "the job's specification: nothing is called '{}'", shown(json.begin().key()));
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> SessionSpec::order_seed() const {
+  if (const auto* const check = as<CheckTask>()) return check->order_seed;
+  if (const auto* const soak = as<SoakTask>()) return soak->order_seed;
+  return std::nullopt;
+}
+
+std::string to_json(const SessionSpec& spec) {
+  Json json{{"task", kTasks[spec.task.index()]}};
+  write_fields(spec, json);
+  std::visit([&](const auto& task) { write_fields(task, json); }, spec.task);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Result<SessionSpec> session_from_json(std::string_view text) {
   return read_json(Code::invalid_argument, "the job's specification", text, session_of);
@@ -212,11 +280,12 @@ MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now) {
 }
 
 double most_for_limits(const SessionSpec& spec) {
-  if (!spec.has_limit) return 0;
-  if (spec.end_ns == 0) return std::numeric_limits<double>::max();
+  const auto* const task = spec.as<MeasureTask>();
+  if (task == nullptr || !spec.conditions.measures_limit()) return 0;
+  if (task->end_ns == 0) return std::numeric_limits<double>::max();
   constexpr double kClearedInNs = 1;  // bytes
   constexpr double kShare = 1.0 / 8;
-  return kShare * kClearedInNs * static_cast<double>(std::max<std::int64_t>(0, spec.end_ns - monotonic_ns()));
+  return kShare * kClearedInNs * static_cast<double>(std::max<std::int64_t>(0, task->end_ns - monotonic_ns()));
 }
 
 }  // namespace tutti::harness::session

@@ -7,58 +7,115 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "harness/backends/slowed.h"
-#include "harness/cases/bind.h"
-#include "harness/cases/cache_state.h"
 #include "harness/cases/case.h"
-#include "harness/cases/checking.h"
-#include "harness/cases/synchronisation.h"
-#include "harness/cases/values.h"
+#include "harness/cases/conditions.h"
 #include "harness/machine/memory.h"
 #include "impl/transports/domain.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::session {
 
-struct SessionSpec {
-  enum class Mode : std::uint8_t { measure, check, soak, faults };
-
-  Mode mode = Mode::measure;
-  int ranks = 1;
-  RanksAs ranks_as = RanksAs::processes;
-  std::vector<std::vector<Case>> cells;  ///< the cases of each cell are interleaved
-  std::vector<std::string> references;   ///< backends to load, without the own one
-  std::vector<std::string> twins;        ///< systems that are a backend a second time (case.h)
-  std::vector<std::string> backend_directories;
-  std::uint64_t seed = 1;
-  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
-  std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
-  int cells_after = 0;      ///< cells of jobs after this one, which share the budget
-  std::size_t heap_bytes = 0;
-  std::optional<Bind> bind;                           ///< see masks_for
-  std::int64_t operations = 0;                        ///< of a soak, which has no cells
-  int launch = 1;                                     ///< which start of the ranks this is
-  bool tells_samples = false;                         ///< measuring: every sample is reported
-  std::int64_t iterations = 0;                        ///< measuring: above 0, so many samples of each case
-  bool tells_ranks = false;                           ///< measuring: rows say what ranks took
-  Checking checking = Checking::sample;               ///< measuring: which results are verified
-  Values values = Values::exact;                      ///< measuring and checking: what inputs are made of
-  CacheState cache = CacheState::hot;                 ///< measuring: where the buffers are at the start of a call
-  Synchronisation sync = Synchronisation::roundtime;  ///< measuring: how ranks come together before a sample
-  int overlap_calls = 0;            ///< measuring: above 0, overlap too, with this many calls while computing
-  std::chrono::nanoseconds skew{};  ///< measuring: by how much one rank enters after the others
-  bool has_limit = false;           ///< measuring: the machine's limit is measured in every cell that has one (limit.h)
-  /// Draws the order of the ranks' steps in a check or a soak of tasks; without it they take turns.
-  std::optional<std::uint64_t> order_seed;
+/// Cells are measured.
+struct MeasureTask {
+  bool tells_samples = false;              ///< every sample is reported
+  std::int64_t end_ns = 0;                 ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
+  int cells_after = 0;                     ///< cells of jobs after this one, which share the budget
   std::optional<SlowDown> slow_down = {};  ///< of the own backend
-  std::string blind;                       ///< parts that the verifier on trial does not look at; see sight_without
-  std::string faults;                      ///< put into a case of each cell, one after the other; see parse_faults
+
+  bool operator==(const MeasureTask&) const = default;
+};
+/// Cells are checked.
+struct CheckTask {
+  /// Draws the order in which tasks take their steps; without it they take turns.
+  std::optional<std::uint64_t> order_seed = {};
+
+  bool operator==(const CheckTask&) const = default;
+};
+/// A mix of operations runs; there are no cells.
+struct SoakTask {
+  std::int64_t operations = 0;
+  std::optional<std::uint64_t> order_seed = {};  ///< as CheckTask's
+
+  bool operator==(const SoakTask&) const = default;
+};
+/// Faults are put into a case of each cell, one after the other, and the verifier has to find them.
+struct FaultsTask {
+  std::string faults = {};  ///< see parse_faults
+  std::string blind = {};   ///< parts that the verifier on trial does not look at; see sight_without
+
+  bool operator==(const FaultsTask&) const = default;
 };
 
+struct SessionSpec {
+  std::variant<MeasureTask, CheckTask, SoakTask, FaultsTask> task = {};
+  int ranks = 1;
+  RanksAs ranks_as = RanksAs::processes;
+  std::vector<std::vector<Case>> cells = {};  ///< the cases of each cell are interleaved
+  std::vector<std::string> references = {};   ///< backends to load, without the own one
+  std::vector<std::string> twins = {};        ///< systems that are a backend a second time (case.h)
+  std::vector<std::string> backend_directories = {};
+  std::uint64_t seed = 1;
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+  std::size_t heap_bytes = 0;
+  int launch = 1;  ///< which start of the ranks this is
+  Conditions conditions = {};
+
+  /// Null where the task is another one.
+  template <class Task>
+  [[nodiscard]] const Task* as() const {
+    return std::get_if<Task>(&task);
+  }
+  /// Of a check or a soak of tasks.
+  [[nodiscard]] std::optional<std::uint64_t> order_seed() const;
+
+  bool operator==(const SessionSpec&) const = default;
+};
+
+/// Calls `visit(word, member)` for every field but the task: the words of the text, which nothing else names.
+template <class Visit>
+void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
+  visit("ranks", &SessionSpec::ranks);
+  visit("ranks_as", &SessionSpec::ranks_as);
+  visit("cells", &SessionSpec::cells);
+  visit("references", &SessionSpec::references);
+  visit("twins", &SessionSpec::twins);
+  visit("backend_directories", &SessionSpec::backend_directories);
+  visit("seed", &SessionSpec::seed);
+  visit("timeout_ns", &SessionSpec::timeout);
+  visit("heap_bytes", &SessionSpec::heap_bytes);
+  visit("launch", &SessionSpec::launch);
+  visit("conditions", &SessionSpec::conditions);
+}
+template <class Visit>
+void visit_fields(std::type_identity<MeasureTask>, Visit visit) {
+  visit("tells_samples", &MeasureTask::tells_samples);
+  visit("end_ns", &MeasureTask::end_ns);
+  visit("cells_after", &MeasureTask::cells_after);
+  visit("slow_down", &MeasureTask::slow_down);
+}
+template <class Visit>
+void visit_fields(std::type_identity<CheckTask>, Visit visit) {
+  visit("order_seed", &CheckTask::order_seed);
+}
+template <class Visit>
+void visit_fields(std::type_identity<SoakTask>, Visit visit) {
+  visit("operations", &SoakTask::operations);
+  visit("order_seed", &SoakTask::order_seed);
+}
+template <class Visit>
+void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
+  visit("faults", &FaultsTask::faults);
+  visit("blind", &FaultsTask::blind);
+}
+
 [[nodiscard]] std::string to_json(const SessionSpec& spec);
-/// Errors: invalid_argument; a specification that cannot be read is a bug of the launcher.
+/// A field that is not there is as usual. Errors: invalid_argument, also for a word that no field has; a specification
+/// that cannot be read is a bug of the launcher.
 [[nodiscard]] Result<SessionSpec> session_from_json(std::string_view text);
 
 /// The cases of all cells are numbered one after the other: so the board names them (RankStatus). Of the first case of

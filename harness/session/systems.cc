@@ -25,7 +25,7 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& ho
   options.cores = cores;
   options.timeout = host.timeout();
   options.cache_bytes = last_level_cache_bytes();
-  options.prove_plans |= spec.mode == SessionSpec::Mode::check || spec.mode == SessionSpec::Mode::faults;
+  options.prove_plans |= spec.as<CheckTask>() != nullptr || spec.as<FaultsTask>() != nullptr;
   options.pace = host.order();
   return options;
 }
@@ -33,7 +33,8 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& ho
 Status Systems::open(const CommunicatorOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(domain_, host_.ranks(), options));
   by_name_[own_->name()] = own_.get();
-  if (spec_.slow_down) by_name_[own_->name()] = &slowed_.emplace(*own_, *spec_.slow_down);
+  const auto* const task = spec_.as<MeasureTask>();
+  if (task != nullptr && task->slow_down) by_name_[own_->name()] = &slowed_.emplace(*own_, *task->slow_down);
   for (std::size_t i = 0; i < spec_.references.size(); ++i) {
     TUTTI_ASSIGN_OR_RETURN(auto reference, reference_of(i));
     by_name_[spec_.references[i]] = reference.get();
@@ -87,14 +88,14 @@ MemorySource Systems::memory() {
 }
 
 Variant::Request Systems::request_for(Backend& backend, const Case& one) {
-  const Rotation rotation = rotation_of(one, spec_.cache);
+  const Rotation rotation = rotation_of(one, spec_.conditions.cache);
   return {.backend = backend,
           .memory = memory(),
           .instance = one,
           .seed = spec_.seed,
-          .values = spec_.values,
-          .misaligns = spec_.mode == SessionSpec::Mode::check,
-          .is_asynchronous = spec_.overlap_calls > 0,
+          .conditions = spec_.conditions,
+          .misaligns = spec_.as<CheckTask>() != nullptr,
+          .is_asynchronous = spec_.conditions.overlap_calls > 0,
           .rotation = rotation,
           .filler = filler(rotation)};
 }

@@ -21,9 +21,11 @@ SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
       send_(place.send),
       options_(communicator_options(spec, place.host, place.cores)),
       systems_(spec, place.host, place.domain) {
-  if (spec.mode != SessionSpec::Mode::measure) return;
+  const auto* const task = spec.as<MeasureTask>();
+  if (task == nullptr) return;
   measuring_.emplace(
-      spec, Measuring::Place{.host = place.host, .domain = place.domain, .systems = systems_, .send = place.send});
+      spec, *task,
+      Measuring::Place{.host = place.host, .domain = place.domain, .systems = systems_, .send = place.send});
 }
 
 Status SessionWalk::run() {
@@ -38,7 +40,7 @@ Status SessionWalk::run() {
 }
 
 Status SessionWalk::open() {
-  if (spec_.mode != SessionSpec::Mode::faults) {
+  if (spec_.as<FaultsTask>() == nullptr) {
     TUTTI_RETURN_IF_ERROR(systems_.open(options_));
     return measuring_ ? measuring_->begin() : Status();
   }
@@ -51,7 +53,7 @@ Status SessionWalk::open() {
 }
 
 Status SessionWalk::run_cell(std::size_t index) {
-  if (spec_.mode == SessionSpec::Mode::faults) return try_faults(spec_.cells[index].front());
+  if (const auto* const task = spec_.as<FaultsTask>()) return try_faults(*task, spec_.cells[index].front());
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Row> rows, rows_of(index));
   std::string text;
   for (const Row& row : rows) text += row_to_json(row) + "\n";
@@ -89,8 +91,9 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
 
 Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
   const std::vector<Case>& cell = spec_.cells[index];
-  const MemoryNeed need = memory_need(cell, spec_.cache);
-  const MemoryNeed with_its_limit = spec_.has_limit ? memory_need(with_limit(cell), spec_.cache) : need;
+  const MemoryNeed need = memory_need(cell, spec_.conditions.cache);
+  const MemoryNeed with_its_limit =
+      measuring_ && spec_.conditions.measures_limit() ? memory_need(with_limit(cell), spec_.conditions.cache) : need;
   if (with_its_limit.sum() >= kLeastNeedChecked) {
     MemoryRoom room;
     if (spec_.ranks_as == RanksAs::processes) room.heap_bytes = spec_.heap_bytes;
@@ -123,11 +126,11 @@ Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {
   return rows;
 }
 
-Status SessionWalk::try_faults(const Case& one) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> faults, parse_faults(spec_.faults));
+Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> faults, parse_faults(task.faults));
   Sight sight;
-  if (!spec_.blind.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(sight, sight_without(spec_.blind));
+  if (!task.blind.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(sight, sight_without(task.blind));
   }
   const TrialPlace place{.host = host_, .own = systems_.own(), .injector = *injector_, .sight = sight};
   for (const Fault fault : faults) {

@@ -45,7 +45,7 @@ class SessionWalk {
   Status foresee(std::size_t index, Prospect& prospect);
   Result<Variant> make_ready(const Case& one, std::uint32_t number);
   Result<std::vector<Row>> check(std::vector<Variant>& variants);
-  Status try_faults(const Case& one);
+  Status try_faults(const FaultsTask& task, const Case& one);
   Status report_order(const Order& order);
 
   const SessionSpec& spec_;

@@ -35,7 +35,7 @@
 #include <cstdint>
 #include <span>
 
-#include "harness/cases/values.h"
+#include "harness/cases/conditions.h"
 #include "impl/collective/collective.h"
 #include "impl/reduce/scale.h"
 #include "impl/types/dtype.h"

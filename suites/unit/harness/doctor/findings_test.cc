@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<std::string> names_of(const Condition& condition) {
+std::vector<std::string> names_of(const MachineCondition& condition) {
   std::vector<std::string> names;
   for (const Symptom& finding : findings_of(condition)) {
     names.push_back(fmt::format("{} {}", to_string(finding.severity), finding.name));
@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const Condition& condition) {
 
 class Doctor : public testing::Test {
  protected:
-  Condition read(Probes probes = good_probes()) { return read_condition(root_.tree(), std::move(probes)); }
+  MachineCondition read(Probes probes = good_probes()) { return read_condition(root_.tree(), std::move(probes)); }
   void server(const Cores& cores, std::string_view flags = "fpu sse") {
     write_machine(root_, cores, "Example CPU 9000", flags);
     root_.write("usr/bin/mpirun", "");
@@ -39,7 +39,7 @@ class Doctor : public testing::Test {
 TEST_F(Doctor, FindsNothingOnAQuietServer) {
   server({.sockets = 1, .per_socket = 8});
   root_.write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance");
-  const Condition condition = read();
+  const MachineCondition condition = read();
   EXPECT_EQ(condition.cpu_model, "Example CPU 9000");
   EXPECT_EQ(condition.physical_cores, 8);
   EXPECT_EQ(condition.sockets, 1);
@@ -64,7 +64,7 @@ TEST_F(Doctor, FindsTheQuotaOfAContainer) {
   root_.write("sys/class/dmi/id/sys_vendor", "QEMU");
   Probes probes = good_probes();
   probes.shm_bytes = 64 << 20;
-  const Condition condition = read(probes);
+  const MachineCondition condition = read(probes);
   EXPECT_EQ(condition.quota_cores, 1.5);
   EXPECT_EQ(condition.memory_limit, 512 << 20);
   EXPECT_TRUE(condition.is_container);
@@ -82,7 +82,7 @@ TEST_F(Doctor, ReadsTheLimitsOfTheFirstCgroupVersion) {
   root_.write("sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000");
   root_.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
   root_.write("sys/fs/cgroup/memory/box/memory.limit_in_bytes", "9223372036854771712");
-  const Condition condition = read();
+  const MachineCondition condition = read();
   EXPECT_EQ(condition.quota_cores, 2.0);
   EXPECT_EQ(condition.memory_limit, std::nullopt);
   EXPECT_THAT(names_of(condition), ElementsAre("spoils quota"));
@@ -91,7 +91,7 @@ TEST_F(Doctor, ReadsTheLimitsOfTheFirstCgroupVersion) {
 TEST_F(Doctor, TellsTheNodesAndThreadsOfALargeServer) {
   server({.sockets = 2, .per_socket = 4, .threads = 2});
   root_.write("sys/devices/system/node/node2/cpulist", "");  // memory alone
-  const Condition condition = read();
+  const MachineCondition condition = read();
   EXPECT_EQ(condition.sockets, 2);
   EXPECT_EQ(condition.physical_cores, 8);
   EXPECT_THAT(condition.numa,
@@ -104,7 +104,7 @@ TEST_F(Doctor, TellsTheNodesAndThreadsOfALargeServer) {
 TEST_F(Doctor, LooksAtAllowedCoresOnly) {
   server({.sockets = 2, .per_socket = 4, .threads = 2});
   root_.write("proc/self/status", "Cpus_allowed_list:\t0-3");
-  const Condition condition = read();
+  const MachineCondition condition = read();
   EXPECT_THAT(condition.allowed, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(names_of(condition), ElementsAre("note affinity"));
 }
@@ -123,7 +123,7 @@ TEST_F(Doctor, FindsTheClockOfALaptop) {
 TEST_F(Doctor, CountsWhatTheHypervisorGaveToOthers) {
   server({}, "hypervisor");
   root_.write("proc/stat", "cpu  1000 0 1000 7000 0 0 0 1000 500 0");
-  const Condition condition = read();
+  const MachineCondition condition = read();
   EXPECT_DOUBLE_EQ(condition.steal_fraction, 0.1);
   EXPECT_THAT(names_of(condition), ElementsAre("spoils steal", "note virtual"));
 }
@@ -152,7 +152,7 @@ TEST_F(Doctor, SaysWhatBlocksFirst) {
 }
 
 TEST_F(Doctor, KnowsLittleOfAnEmptyTree) {
-  const Condition condition = read({});
+  const MachineCondition condition = read({});
   EXPECT_THAT(names_of(condition), ElementsAre("blocks cores", "note references"));
   EXPECT_THAT(diagnosis_text(condition, findings_of(condition)), HasSubstr("clock source unknown"));
 }
@@ -162,7 +162,7 @@ TEST_F(Doctor, SaysTheSameInJson) {
   root_.write("dev/nvidia0", "");
   root_.write("dev/nvidiactl", "");
   root_.write("proc/loadavg", "9 9 9 1/1 1");
-  const Condition condition = read();
+  const MachineCondition condition = read();
   const auto json = nlohmann::json::parse(diagnosis_json(condition, findings_of(condition)));
   EXPECT_EQ(json["machine"]["cpu_model"], "Example CPU 9000");
   EXPECT_EQ(json["machine"]["gpus"], nlohmann::json({"nvidia0"}));

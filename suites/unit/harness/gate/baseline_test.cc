@@ -102,28 +102,28 @@ TEST(Baseline, WhatWasMeasuredUnderOtherConditionsIsInvalid) {
   const Case one = all_reduce_of(4096);
   const auto invalid_with = [&](const auto& change) {
     Row row = row_with(one, 100);
-    row.cache = "hot";
-    row.sync = "roundtime";
+    row.conditions["cache"] = "hot";
+    row.conditions["sync"] = "roundtime";
     row.checked_on = "timed";
     change(row);
     return evidence_against({row}, one).invalid;
   };
   EXPECT_EQ(invalid_with([](Row&) {}), "");
-  EXPECT_EQ(invalid_with([](Row& row) { row.cache = row.sync = row.checked_on = ""; }), "") << "it does not say";
-  EXPECT_EQ(invalid_with([](Row& row) { row.cache = "cold"; }),
+  EXPECT_EQ(invalid_with([](Row& row) { row.conditions.clear(), row.checked_on = ""; }), "") << "it does not say";
+  EXPECT_EQ(invalid_with([](Row& row) { row.conditions["cache"] = "cold"; }),
             "the baseline has it with cache 'cold', a gate measures with 'hot'");
-  EXPECT_EQ(invalid_with([](Row& row) { row.sync = "library"; }),
+  EXPECT_EQ(invalid_with([](Row& row) { row.conditions["sync"] = "library"; }),
             "the baseline has it with sync 'library', a gate measures with 'roundtime'");
-  EXPECT_EQ(invalid_with([](Row& row) { row.skew = 50; }),
+  EXPECT_EQ(invalid_with([](Row& row) { row.conditions["skew"] = "50"; }),
             "the baseline has it with skew '50 us', a gate measures with 'none'");
-  EXPECT_EQ(invalid_with([](Row& row) { row.overlap_calls = 16; }),
+  EXPECT_EQ(invalid_with([](Row& row) { row.conditions["overlap_calls"] = "16"; }),
             "the baseline has it with overlap_calls '16', a gate measures with 'none'");
   EXPECT_EQ(invalid_with([](Row& row) { row.checked_on = "timed; random values"; }),
             "the baseline has it with checked_on 'random values', a gate measures with 'exact values'");
   EXPECT_EQ(invalid_with([](Row& row) { row.checked_on = "every timed"; }),
             "the baseline has it with checked_on 'every', a gate measures with 'sample'");
   Row cold = row_with(one, 300, "ring");
-  cold.cache = "cold";
+  cold.conditions["cache"] = "cold";
   Evidence evidence = evidence_for(one);
   EXPECT_EQ(Baseline({cold, row_with(one, 100)}).row_for(one, evidence)->time_median, 100) << "those that can be";
 }

@@ -102,7 +102,8 @@ TEST_P(Block, VerifiesEverySampleOnDataOfItsOwnWhereThatIsChosen) {
   for (const int lazy : {kDiscarded, kDiscarded + kSamples / 2, kDiscarded + kSamples - 1}) {
     const bool is_last = lazy == kDiscarded + kSamples - 1;
     EXPECT_EQ(run(works_but_in(lazy), {.salt = 7, .samples = kSamples}).wrong > 0, is_last) << lazy;
-    const BlockResult result = run(works_but_in(lazy), {.salt = 7, .samples = kSamples, .checking = Checking::every});
+    const BlockResult result =
+        run(works_but_in(lazy), {.salt = 7, .samples = kSamples, .conditions = {.checking = Checking::every}});
     EXPECT_GT(result.wrong, 0) << lazy;
     EXPECT_EQ(result.last_salt, 7U + kSamples + 1);
   }
@@ -155,23 +156,27 @@ TEST_P(Block, InPlaceEveryCallStartsFromFreshData) {
     if (first.empty()) first.assign(now.begin(), now.end());
     EXPECT_TRUE(std::ranges::equal(now, first)) << "before call " << backend.calls();
   });
-  const auto result = run_block(host, variant.value(), {.salt = 7, .samples = kSamples, .checking = Checking::none});
+  const auto result =
+      run_block(host, variant.value(), {.salt = 7, .samples = kSamples, .conditions = {.checking = Checking::none}});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_EQ(backend.calls(), kDiscarded + kSamples);
 }
 
 TEST_P(Block, HasNoLastCallWhereNothingIsVerified) {
   const BlockResult result =
-      run([](int) { return false; }, {.salt = 7, .samples = kSamples, .checking = Checking::none});
+      run([](int) { return false; }, {.salt = 7, .samples = kSamples, .conditions = {.checking = Checking::none}});
   EXPECT_EQ(calls_, kDiscarded + kSamples);
   EXPECT_EQ(result.wrong, 0);
   EXPECT_EQ(result.samples.size(), static_cast<std::size_t>(kSamples));
-  EXPECT_EQ(run([](int) { return true; }, {.salt = 7, .checking = Checking::none, .end_ns = 1}).samples.size(), 1U);
+  EXPECT_EQ(run([](int) { return true; }, {.salt = 7, .conditions = {.checking = Checking::none}, .end_ns = 1})
+                .samples.size(),
+            1U);
 }
 
 TEST_P(Block, LetsAnotherRankComeLateInEachCallAndTimesFromItsArrival) {
   constexpr std::chrono::microseconds kSkew{300};
-  const BlockResult result = run([](int) { return true; }, {.salt = 7, .samples = kSamples, .skew = kSkew});
+  const BlockResult result =
+      run([](int) { return true; }, {.salt = 7, .samples = kSamples, .conditions = {.skew = kSkew}});
   EXPECT_EQ(result.wrong, 0) << result.reason;
   const auto is_late = [&](const Sample& sample) { return sample.skew_us > 0.9 * static_cast<double>(kSkew.count()); };
   EXPECT_GE(std::ranges::count_if(result.samples, is_late), kSamples / 2) << "the others may have been held up too";
@@ -223,7 +228,7 @@ TEST_P(StreamingBlock, VerifiesEveryLoopOrInPlaceOneFurtherOperationEach) {
   const int second = kDiscarded * kOperations + in_a_sample;
   const BlockResult result =
       run([=](int number) { return number < second || number >= second + in_a_sample; },
-          {.salt = 7, .samples = kSamples, .operations = kOperations, .checking = Checking::every});
+          {.salt = 7, .samples = kSamples, .operations = kOperations, .conditions = {.checking = Checking::every}});
   EXPECT_GT(result.wrong, 0);
   EXPECT_EQ(calls_, kDiscarded * kOperations + kSamples * in_a_sample + (is_in_place() ? 1 : kOperations));
 }

@@ -96,7 +96,8 @@ TEST(Cell, ASystemThatCountsCannotTellWhichCallIsVerified) {
 
 Row measure(Works works, Checking checking) {
   LazyBackend backend(std::move(works));
-  return measure({&backend}, {.most_time = std::chrono::milliseconds(50), .checking = checking}).front();
+  return measure({&backend}, {.most_time = std::chrono::milliseconds(50), .conditions = {.checking = checking}})
+      .front();
 }
 
 TEST(Cell, CanVerifyEverySample) {
@@ -139,9 +140,9 @@ TEST(Cell, JudgesEverySampleOfABarrierUnlessNothingIsToBeVerified) {
                                               .memory = [](const Case&, std::size_t) { return plain_memory(); },
                                               .instance = one})
                            .value());
-    const auto rows = measure_cell(
-        host, variants,
-        {.most_time = std::chrono::milliseconds(20), .checking = checking, .skew = std::chrono::microseconds(300)});
+    const auto rows = measure_cell(host, variants,
+                                   {.most_time = std::chrono::milliseconds(20),
+                                    .conditions = {.checking = checking, .skew = std::chrono::microseconds(300)}});
     ASSERT_TRUE(rows.is_ok()) << rows.status().message();
     const Row& row = rows.value().front();
     const bool is_judged = checking != Checking::none;

@@ -111,8 +111,8 @@ TEST(Overlap, ComputesWhileItIsPostedWithAndWithoutCallsBetween) {
                                            .is_asynchronous = true})
                         .value();
   const Compute compute = [&](int index, int parts) { story.push_back(fmt::format("{}/{}", index, parts)); };
-  const auto result =
-      measure_overlap(host, variant, {.calls = 2, .compute = compute, .end_ns = 1, .checking = Checking::none});
+  const auto result = measure_overlap(
+      host, variant, {.calls = 2, .compute = compute, .end_ns = 1, .conditions = {.checking = Checking::none}});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_THAT(story, testing::ElementsAre("post", "test", "test", "test",                         // pure
                                           "0/1",                                                  // computing
@@ -130,8 +130,8 @@ TEST(Overlap, EachTimeIsThatOfItsKind) {
     const int longer = parts > 1 ? 1 : ++alone_or_overlapped == 1 ? 4 : 16;
     std::this_thread::sleep_for(longer * std::chrono::milliseconds(2));
   };
-  const auto result =
-      measure_overlap(host, variant, {.calls = 3, .compute = compute, .end_ns = 1, .checking = Checking::none});
+  const auto result = measure_overlap(
+      host, variant, {.calls = 3, .compute = compute, .end_ns = 1, .conditions = {.checking = Checking::none}});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_GE(result.value().computing_us.at(0), 8e3);
   EXPECT_GE(result.value().overlapped_us.at(0), 32e3);
@@ -154,9 +154,12 @@ TEST(Overlap, RoundsToWhichARankCameLateDoNotCount) {
                                                    .instance = one,
                                                    .is_asynchronous = true})
                                 .value();
-          const auto result = measure_overlap(
-              host, variant,
-              {.calls = 3, .pure_us = 1, .end_ns = 1, .checking = Checking::none, .start = {.how = sync}});
+          const auto result = measure_overlap(host, variant,
+                                              {.calls = 3,
+                                               .pure_us = 1,
+                                               .end_ns = 1,
+                                               .conditions = {.checking = Checking::none},
+                                               .start = {.how = sync}});
           ASSERT_TRUE(result.is_ok()) << result.status().message();
           EXPECT_EQ(result.value().pure_us.size(), sync == Synchronisation::roundtime ? 0U : 1U);
         },
@@ -173,7 +176,8 @@ TEST(Overlap, AWrongResultOfAnOverlappedCallIsTheRowsVerdict) {
   LazyBackend backend([](int number) { return number < kCallsBefore; });
   std::vector<Variant> variants;
   variants.push_back(variant_of(host, backend));
-  const auto rows = measure_cell(host, variants, {.most_time = std::chrono::nanoseconds(0), .overlap_calls = 4});
+  const auto rows =
+      measure_cell(host, variants, {.most_time = std::chrono::nanoseconds(0), .conditions = {.overlap_calls = 4}});
   ASSERT_TRUE(rows.is_ok()) << rows.status().message();
   const Row& row = rows.value().front();
   EXPECT_EQ(row.verdict, Verdict::wrong);
@@ -189,7 +193,7 @@ TEST(Overlap, CatchesASystemThatDoesNotWorkInTheCallThatIsVerified) {
   const OverlapOptions options{.calls = 3, .pure_us = 1, .salt = 5, .end_ns = 1};
   EXPECT_GT(measure_overlap(host, variant, options).value().wrong, 0);
   OverlapOptions unchecked = options;
-  unchecked.checking = Checking::none;
+  unchecked.conditions.checking = Checking::none;
   EXPECT_EQ(measure_overlap(host, variant, unchecked).value().wrong, 0);
 }
 
@@ -209,12 +213,13 @@ TEST(Overlap, IsPartOfTheRowWhereItIsAskedFor) {
     LazyBackend backend([](int) { return true; });
     std::vector<Variant> variants;
     variants.push_back(variant_of(host, backend));
-    const auto rows =
-        measure_cell(host, variants, {.most_time = std::chrono::milliseconds(40), .overlap_calls = calls});
+    const auto rows = measure_cell(
+        host, variants, {.most_time = std::chrono::milliseconds(40), .conditions = {.overlap_calls = calls}});
     ASSERT_TRUE(rows.is_ok()) << rows.status().message();
     const Row& row = rows.value().front();
     EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;
-    EXPECT_EQ(row.overlap_calls.value_or(0), calls);
+    EXPECT_EQ(row.conditions.contains("overlap_calls") ? row.conditions.at("overlap_calls") : "0",
+              std::to_string(calls));
     EXPECT_EQ(row.overlap.has_value(), calls > 0);
     if (calls == 0) continue;
     EXPECT_DOUBLE_EQ(*row.overlap, overlap_percent(*row.time_pure, *row.time_computing, *row.time_overlapped));

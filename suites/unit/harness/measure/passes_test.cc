@@ -108,8 +108,8 @@ TEST(Passes, ARunCatchesAForgottenRankOfFortyHoweverLittleTimeThereIs) {
     std::vector<Variant> variants;
     variants.push_back(place.variant(case_of(Dtype::f8e5m2, Op::sum, "forgetful")));
     variants.push_back(place.variant(case_of(Dtype::f8e5m2, Op::sum, "one_shot")));
-    const auto rows =
-        measure_cell(place.host(), variants, {.most_time = std::chrono::nanoseconds(0), .checking = checking});
+    const auto rows = measure_cell(place.host(), variants,
+                                   {.most_time = std::chrono::nanoseconds(0), .conditions = {.checking = checking}});
     ASSERT_TRUE(rows.is_ok()) << rows.status().message();
     EXPECT_EQ(rows.value()[0].verdict, Verdict::wrong);
     EXPECT_EQ(rows.value()[1].verdict, Verdict::ok) << rows.value()[1].reason;

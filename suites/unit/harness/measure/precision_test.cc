@@ -101,7 +101,8 @@ Row row_of_adder(OrderOf order, float (*rounded)(float) = in_float, Dtype dtype 
       Variant::create(
           host, {.backend = adder, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one})
           .value());
-  auto rows = measure_cell(host, variants, {.most_time = std::chrono::nanoseconds(0), .checking = checking});
+  auto rows =
+      measure_cell(host, variants, {.most_time = std::chrono::nanoseconds(0), .conditions = {.checking = checking}});
   EXPECT_TRUE(rows.is_ok()) << rows.status().message();
   EXPECT_EQ(variants.front().values(), Values::exact) << "as it was";
   return rows.value().front();

@@ -69,7 +69,8 @@ TEST(Start, WhoIsLateSpoilsASampleOnAllHosts) {
       [&](Host& host) {
         Idle idle(host);
         auto result =
-            run_block(host, idle.variant, {.salt = 7, .samples = kCalls, .discarded = 2, .checking = Checking::none});
+            run_block(host, idle.variant,
+                      {.salt = 7, .samples = kCalls, .discarded = 2, .conditions = {.checking = Checking::none}});
         ASSERT_TRUE(result.is_ok()) << result.status().message();
         samples[static_cast<std::size_t>(host.index())] = std::move(result).value().samples;
       },
@@ -94,9 +95,12 @@ TEST(Start, TheLatenessThatWasAskedForIsNone) {
   const BoardMemory memory(kTwoHosts);
   on_hosts(memory.board(), kTwoHosts, [&](Host& host) {
     Idle idle(host);
-    const auto result = run_block(
-        host, idle.variant,
-        {.salt = 7, .samples = 6, .discarded = 0, .checking = Checking::none, .skew = std::chrono::nanoseconds(kLate)});
+    const auto result =
+        run_block(host, idle.variant,
+                  {.salt = 7,
+                   .samples = 6,
+                   .discarded = 0,
+                   .conditions = {.checking = Checking::none, .skew = std::chrono::nanoseconds(kLate)}});
     ASSERT_TRUE(result.is_ok()) << result.status().message();
     for (const Sample& sample : result.value().samples) {
       EXPECT_GE(sample.late_us, 0) << "who is asked to be late enters when it is";
@@ -139,7 +143,7 @@ Row measured_late(Synchronisation sync, int starts, std::vector<Sample>* all) {
         barrier.backend.set_on_call([&] { static_cast<void>(host.pass_barrier()); });
         std::vector<Variant> variants;
         variants.push_back(std::move(idle.variant));
-        CellOptions options{.most_time = kLate, .checking = Checking::none, .sync = sync};
+        CellOptions options{.most_time = kLate, .conditions = {.checking = Checking::none, .sync = sync}};
         options.barrier_of = [&](const Case&) { return &barrier.variant; };
         options.on_samples = [&](const Case&, std::span<const Sample> samples) {
           all->assign(samples.begin(), samples.end());
@@ -159,7 +163,7 @@ Row always_late(Synchronisation sync, std::vector<Sample>* all) { return measure
 TEST(Start, WhereAllSamplesAreLateTheCellEndsAndItsRowSaysSo) {
   std::vector<Sample> all;
   const Row row = always_late(Synchronisation::roundtime, &all);
-  EXPECT_EQ(row.sync, "roundtime");
+  EXPECT_EQ(row.conditions.at("sync"), "roundtime");
   EXPECT_EQ(row.samples, 0);
   EXPECT_EQ(row.time_median, std::nullopt);
   EXPECT_EQ(row.arrival_skew, std::nullopt);
@@ -186,7 +190,7 @@ TEST(Start, AfterABarrierNobodyIsLate) {
   for (const auto sync : {Synchronisation::dissemination, Synchronisation::library}) {
     std::vector<Sample> all;
     const Row row = always_late(sync, &all);
-    EXPECT_EQ(row.sync, to_string(sync));
+    EXPECT_EQ(row.conditions.at("sync"), to_string(sync));
     EXPECT_GT(row.samples, 0);
     EXPECT_TRUE(row.time_median && row.arrival_skew && row.time_from_last && row.last_rank);
     EXPECT_EQ(row.invalid_share, std::nullopt);

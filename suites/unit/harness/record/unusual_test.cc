@@ -17,21 +17,20 @@ std::vector<std::string> words_of(const Row& row) {
 
 TEST(Unusual, IsNothingThatNobodyAskedFor) {
   EXPECT_TRUE(words_of({}).empty()) << "it does not say";
-  EXPECT_TRUE(words_of({.checked_on = "timed", .cache = "hot", .skew = 0, .sync = "roundtime"}).empty());
+  EXPECT_TRUE(words_of({.checked_on = "timed", .conditions = {{"cache", "hot"}, {"skew", "0"}, {"sync", "roundtime"}}})
+                  .empty());
   EXPECT_TRUE(words_of({.checked_on = "every; special values too"}).empty()) << "a check, which times nothing";
   EXPECT_TRUE(words_of({.checked_on = "last timed; 3 passes of 15 ranks"}).empty()) << "after all samples";
 }
 
 TEST(Unusual, IsWhateverChangesWhatATimeMeans) {
   EXPECT_THAT(
-      words_of({.checked_on = "every further; special values",
-                .cache = "rotate",
-                .skew = 12.5,
-                .sync = "dissemination",
-                .overlap_calls = 4}),
+      words_of(
+          {.checked_on = "every further; special values",
+           .conditions = {{"cache", "rotate"}, {"skew", "12.5"}, {"sync", "dissemination"}, {"overlap_calls", "4"}}}),
       ElementsAre("cache rotate", "sync dissemination", "skew 12.5 us (times are from the late rank's entry on)",
                   "nonblocking calls", "other data in every sample", "special values"));
-  EXPECT_EQ(unusual_conditions({.cache = "cold"}).front().usual, "hot");
+  EXPECT_EQ(unusual_conditions({.conditions = {{"cache", "cold"}}}).front().usual, "hot");
 }
 
 }  // namespace

@@ -157,9 +157,9 @@ TEST(Table, WhatTimesMeanOtherThanUsualIsPartOfTheTitle) {
   Table table;
   std::vector<Row> rows = pair_of(8, 1, 2);
   for (Row& row : rows) {
-    row.cache = "cold";
-    row.sync = "roundtime";
-    row.skew = 50;
+    row.conditions["cache"] = "cold";
+    row.conditions["sync"] = "roundtime";
+    row.conditions["skew"] = "50";
   }
   EXPECT_THAT(
       table.cell(rows),
@@ -171,7 +171,7 @@ TEST(Table, WhatTimesMeanOtherThanUsualIsPartOfTheTitle) {
                                  row_for(Collective::all_reduce, 16, "openmpi", "none")};
   EXPECT_THAT(table.cell(skipped), Not(HasSubstr("#"))) << "nothing was measured: no new block";
   EXPECT_THAT(table.cell(pair_of(16, 1, 2)), testing::StartsWith("\n# all_reduce")) << "as usual again";
-  for (Row& row : rows) row.cache = "hot", row.skew.reset();
+  for (Row& row : rows) row.conditions["cache"] = "hot", row.conditions.erase("skew");
   EXPECT_THAT(table.cell(rows), Not(HasSubstr("measured with")));
 }
 
@@ -310,7 +310,7 @@ TEST(Table, OverlapIsSaidWhereItWasMeasured) {
   std::vector<Row> rows = pair_of(4096, 0.5, 2);
   rows[0].overlap = 12.4;
   rows[0].overlap_called = 71.6;
-  rows[0].overlap_calls = 16;
+  rows[0].conditions["overlap_calls"] = "16";
   const std::string text = table.cell(rows);
   EXPECT_THAT(text, HasSubstr("\n#   tutti.one_shot: overlap with computing 12 %, with 16 calls meanwhile 72 %\n"));
   EXPECT_THAT(text, Not(HasSubstr("openmpi: overlap")));

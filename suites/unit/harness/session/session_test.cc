@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session's specification survives its way to the ranks, and a session on ranks of this process says what a launcher
-// expects to hear.
+// A session on ranks of this process says what a launcher expects to hear.
 #include "harness/session/session.h"
 
 #include <sstream>
@@ -29,111 +28,6 @@ const char* const kReduce = "all_reduce/tutti.ring/local/float/sum/P3.threads/no
 const char* const kBroadcast = "broadcast/tutti.direct/local/int32/none/P3.threads/root2/1024B/in/shared/isolated";
 const char* const kBarrier = "barrier/tutti.dissemination/local/none/none/P3.threads/none/0B/none/none/isolated";
 
-TEST(SessionSpec, SurvivesItsText) {
-  SessionSpec spec;
-  spec.mode = SessionSpec::Mode::check;
-  spec.ranks = 3;
-  spec.ranks_as = RanksAs::threads;
-  spec.cells = {{case_of(kReduce), case_of(kBarrier)}, {case_of(kBroadcast)}};
-  spec.references = {"openmpi", "mpich"};
-  spec.backend_directories = {"/a b", "/c"};
-  spec.seed = 0xfedcba9876543210ULL;
-  spec.timeout = std::chrono::milliseconds(1234);
-  spec.end_ns = 987654321012345;
-  spec.cells_after = 5;
-  spec.heap_bytes = std::size_t{5} << 32U;
-  spec.has_limit = spec.tells_samples = true;
-  spec.order_seed = std::uint64_t{1} << 63U;
-  spec.bind = Bind::numa;
-  spec.sync = Synchronisation::library;
-  spec.cache = CacheState::rotate;
-  spec.overlap_calls = 7;
-  spec.slow_down = SlowDown{.share = 0.1, .bytes = 1 << 20};
-
-  const auto read = session_from_json(to_json(spec));
-  ASSERT_TRUE(read.is_ok()) << read.status().message();
-  const SessionSpec& other = read.value();
-  EXPECT_EQ(other.mode, spec.mode);
-  EXPECT_EQ(other.ranks, spec.ranks);
-  EXPECT_EQ(other.ranks_as, spec.ranks_as);
-  EXPECT_EQ(other.cells, spec.cells);
-  EXPECT_EQ(other.references, spec.references);
-  EXPECT_EQ(other.backend_directories, spec.backend_directories);
-  EXPECT_EQ(other.seed, spec.seed);
-  EXPECT_EQ(other.timeout, spec.timeout);
-  EXPECT_EQ(other.end_ns, spec.end_ns);
-  EXPECT_EQ(other.cells_after, spec.cells_after);
-  EXPECT_EQ(other.heap_bytes, spec.heap_bytes);
-  EXPECT_TRUE(other.has_limit && other.tells_samples);
-  EXPECT_EQ(other.order_seed, spec.order_seed);
-  EXPECT_EQ(session_from_json(to_json(SessionSpec())).value().order_seed, std::nullopt) << "ranks take turns";
-  EXPECT_EQ(other.bind, spec.bind);
-  EXPECT_EQ(other.sync, spec.sync);
-  EXPECT_EQ(other.cache, spec.cache);
-  EXPECT_EQ(other.overlap_calls, spec.overlap_calls);
-  EXPECT_EQ(other.slow_down, spec.slow_down);
-  spec.slow_down->bytes.reset();
-  EXPECT_EQ(session_from_json(to_json(spec)).value().slow_down, spec.slow_down) << "of every size";
-  EXPECT_EQ(session_from_json(to_json(SessionSpec())).value().slow_down, std::nullopt);
-  spec.mode = SessionSpec::Mode::measure;
-  EXPECT_EQ(session_from_json(to_json(spec)).value().mode, SessionSpec::Mode::measure);
-}
-
-TEST(SessionSpec, NumbersTheCasesOfAllCells) {
-  const SessionSpec spec{.cells = {{case_of(kReduce), case_of(kBarrier)}, {}, {case_of(kBroadcast)}}};
-  EXPECT_EQ(first_number_of(spec, 0), 0U);
-  EXPECT_EQ(first_number_of(spec, 2), 2U);
-  EXPECT_EQ(case_numbered(spec, 1), &spec.cells[0][1]);
-  EXPECT_EQ(case_numbered(spec, 2), &spec.cells[2][0]);
-  EXPECT_EQ(case_numbered(spec, 3), nullptr);
-}
-
-TEST(SessionSpec, CarriesTheCountsOfFiles) {
-  SessionSpec spec{.ranks = 3, .ranks_as = RanksAs::threads};
-  Case one = case_of("all_gather_v/tutti.ring/local/float/none/P3.threads/none/24B.file-01234567/out/private/isolated");
-  one.counts.numbers = {1, 0, 5};
-  set_bytes(one, 0);
-  Case ramp = case_of("all_gather_v/tutti.ring/local/float/none/P3.threads/none/24B.ramp/out/private/isolated");
-  spec.cells = {{one}, {ramp}};
-  const auto read = session_from_json(to_json(spec));
-  ASSERT_TRUE(read.is_ok()) << read.status().message();
-  EXPECT_EQ(read.value().cells, spec.cells);
-  EXPECT_THAT(read.value().cells[0][0].counts.numbers, ElementsAre(1, 0, 5));
-}
-
-TEST(SessionSpec, CarriesPathsThatAreNoText) {
-  SessionSpec spec;
-  spec.backend_directories = {"/r\xc3\xa9sum\xe9/\xff\x80\xc2", "/\xc2\xbf"};
-  const auto read = session_from_json(to_json(spec));
-  ASSERT_TRUE(read.is_ok()) << read.status().message();
-  EXPECT_EQ(read.value().backend_directories, spec.backend_directories);
-}
-
-TEST(SessionSpec, TextThatIsNoneIsRefused) {
-  EXPECT_EQ(session_from_json("not json").status().code(), Code::invalid_argument);
-  for (const char* text :
-       {R"({"timeout_ns": 1e42})", R"({"ranks": 2.0})", R"({"ranks_as": "tasks", "counts": {"file-1": [1, 2.5]}})"}) {
-    EXPECT_THAT(session_from_json(text).status().message(), HasSubstr("is no whole number")) << text;
-  }
-  EXPECT_EQ(session_from_json("[1]").status().code(), Code::invalid_argument);
-  EXPECT_THAT(session_from_json(R"({"ranks_as": "thraeds"})").status().message(), HasSubstr("thraeds"));
-  EXPECT_THAT(session_from_json(R"({"ranks_as": "threads", "cells": [["all_reduce/x"]]})").status().message(),
-              HasSubstr("all_reduce/x"));
-}
-
-TEST(SessionSpec, AKeyOfAnotherTypeIsRefused) {
-  const auto refused = session_from_json(R"({"ranks_as":"tasks","ranks":"two"})");
-  EXPECT_THAT(refused.status().message(), testing::StartsWith("the job's specification: "));
-}
-
-TEST(SessionSpec, ProcessesHaveAHeapAndOneProcessHasNone) {
-  SessionSpec spec{.ranks = 3, .ranks_as = RanksAs::processes, .heap_bytes = 8192};
-  EXPECT_EQ(domain_shape(spec).ranks, 3);
-  EXPECT_EQ(domain_shape(spec).heap_bytes, 8192U);
-  spec.ranks_as = RanksAs::tasks;
-  EXPECT_EQ(domain_shape(spec).heap_bytes, 0U);
-}
-
 // ---- running
 
 struct Message {
@@ -153,16 +47,19 @@ std::vector<Message> messages_of(SessionSpec spec) {
   return messages;
 }
 
-SessionSpec spec_of(RanksAs ranks_as, SessionSpec::Mode mode) {
-  SessionSpec spec{.mode = mode, .ranks = 3, .ranks_as = ranks_as};
+template <class Task>
+SessionSpec spec_of(RanksAs ranks_as, Task task) {
+  SessionSpec spec{.task = task, .ranks = 3, .ranks_as = ranks_as, .conditions = {.has_limit = false}};
   for (const char* id : {kReduce, kBroadcast, kBarrier}) {
     Case one = case_of(id);
     one.ranks_as = ranks_as;
     spec.cells.push_back({one});
   }
-  spec.end_ns = monotonic_ns();  // the budget is used up: the shortest cells there are
   return spec;
 }
+SessionSpec checks(RanksAs ranks_as) { return spec_of(ranks_as, CheckTask()); }
+/// With a budget that is used up: the shortest cells there are.
+SessionSpec measures(RanksAs ranks_as) { return spec_of(ranks_as, MeasureTask{.end_ns = monotonic_ns()}); }
 
 void expect_ok_rows(const SessionSpec& spec, const std::vector<Message>& messages, std::size_t first) {
   ASSERT_EQ(messages.size(), first + 2 * spec.cells.size());
@@ -176,7 +73,7 @@ void expect_ok_rows(const SessionSpec& spec, const std::vector<Message>& message
     EXPECT_EQ(row.at("case"), case_id(spec.cells[i].front()));
     EXPECT_EQ(row.at("verdict"), "ok") << cell.text;
     EXPECT_EQ(row.at("wrong"), 0);
-    if (spec.mode == SessionSpec::Mode::measure) {
+    if (spec.as<MeasureTask>() != nullptr) {
       EXPECT_GT(row.at("samples"), 0);
       EXPECT_GT(row.at("time_median"), 0.0);
     } else {
@@ -187,14 +84,14 @@ void expect_ok_rows(const SessionSpec& spec, const std::vector<Message>& message
 
 TEST(Session, ChecksOnThreadsAndAsTasks) {
   for (const RanksAs ranks_as : {RanksAs::threads, RanksAs::tasks}) {
-    const SessionSpec spec = spec_of(ranks_as, SessionSpec::Mode::check);
+    const SessionSpec spec = checks(ranks_as);
     expect_ok_rows(spec, messages_of(spec), 0);
   }
 }
 
 TEST(Session, MeasuresOnThreadsAndAsTasksAndTellsTheFactsFirst) {
   for (const RanksAs ranks_as : {RanksAs::threads, RanksAs::tasks}) {
-    const SessionSpec spec = spec_of(ranks_as, SessionSpec::Mode::measure);
+    const SessionSpec spec = measures(ranks_as);
     const std::vector<Message> messages = messages_of(spec);
     ASSERT_FALSE(messages.empty());
     EXPECT_EQ(messages.front().type, "facts");
@@ -207,8 +104,8 @@ TEST(Session, MeasuresOnThreadsAndAsTasksAndTellsTheFactsFirst) {
 }
 
 TEST(Session, SamplesStartAfterTheBarrierOfTheSystemWhereThatIsAskedFor) {
-  SessionSpec spec = spec_of(RanksAs::threads, SessionSpec::Mode::measure);
-  spec.sync = Synchronisation::library;
+  SessionSpec spec = measures(RanksAs::threads);
+  spec.conditions.sync = Synchronisation::library;
   const std::vector<Message> messages = messages_of(spec);
   ASSERT_FALSE(messages.empty());
   const auto floors = nlohmann::json::parse(messages.front().text).at("floors_ns");
@@ -218,7 +115,7 @@ TEST(Session, SamplesStartAfterTheBarrierOfTheSystemWhereThatIsAskedFor) {
 }
 
 TEST(Session, AnAlgorithmThatDoesNotExistIsSkippedWithTheReason) {
-  SessionSpec spec = spec_of(RanksAs::tasks, SessionSpec::Mode::check);
+  SessionSpec spec = checks(RanksAs::tasks);
   spec.cells.resize(1);
   spec.cells[0][0].algorithm = "rnig";
   const std::vector<Message> messages = messages_of(spec);
@@ -230,8 +127,7 @@ TEST(Session, AnAlgorithmThatDoesNotExistIsSkippedWithTheReason) {
 
 TEST(Session, ACaseThatCannotBeBoundIsARowAndTheOthersGoOn) {
   for (const RanksAs ranks_as : {RanksAs::threads, RanksAs::tasks}) {
-    for (const auto mode : {SessionSpec::Mode::check, SessionSpec::Mode::measure}) {
-      SessionSpec spec = spec_of(ranks_as, mode);
+    for (SessionSpec spec : {checks(ranks_as), measures(ranks_as)}) {
       spec.cells[1][0].root = 7;
       Case beside = spec.cells[1][0];
       beside.root = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/flush.h"
+#include "harness/machine/flush.h"
 
 #include "impl/types/status.h"
 
@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-namespace tutti::harness::measure {
+namespace tutti::harness::machine {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
@@ -39,4 +39,4 @@ void flush(std::span<const std::byte> /*bytes*/) { TUTTI_ASSERT(false, "no instr
 
 #endif
 
-}  // namespace tutti::harness::measure
+}  // namespace tutti::harness::machine

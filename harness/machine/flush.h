@@ -8,7 +8,7 @@
 
 #include "harness/floors.h"
 
-namespace tutti::harness::measure {
+namespace tutti::harness::machine {
 
 /// Whether this CPU has an instruction for it that a program may use.
 [[nodiscard]] bool can_flush();
@@ -19,4 +19,4 @@ void flush(std::span<const std::byte> bytes);
 /// Reads every line of `bytes`, which takes other memory's place in the caches.
 void read_all(std::span<const std::byte> bytes);
 
-}  // namespace tutti::harness::measure
+}  // namespace tutti::harness::machine

@@ -6,10 +6,11 @@
 #include <string_view>
 #include <system_error>
 
+#include "harness/floors.h"
 #include "impl/types/names.h"
 #include "impl/types/status.h"
 
-namespace tutti::program {
+namespace tutti::harness::cases {
 
 /// `what`: with its article, such as "a seed". Errors: invalid_argument naming the text, the range and the nearest
 /// right number.
@@ -25,4 +26,4 @@ template <class Number>
                what, least, most, is_number && is_too_large ? most : least);
 }
 
-}  // namespace tutti::program
+}  // namespace tutti::harness::cases

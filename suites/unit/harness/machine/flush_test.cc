@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What flushed memory holds.
-#include "harness/measure/flush.h"
+#include "harness/machine/flush.h"
 
 #include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace tutti::harness::measure {
+namespace tutti::harness::machine {
 namespace {
 
 TEST(Flush, LeavesWhatTheMemoryHolds) {
@@ -20,4 +20,4 @@ TEST(Flush, LeavesWhatTheMemoryHolds) {
 }
 
 }  // namespace
-}  // namespace tutti::harness::measure
+}  // namespace tutti::harness::machine

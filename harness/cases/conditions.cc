@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/conditions.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "harness/cases/kinds.h"
+#include "harness/cases/number.h"
+#include "harness/cases/sweep.h"
+#include "harness/machine/caches.h"
+#include "harness/machine/flush.h"
+
+namespace tutti::harness::cases {
+namespace {
+
+constexpr std::array kCheckings{Named{Checking::every, "every"}, Named{Checking::sample, "sample"},
+                                Named{Checking::last, "last"}, Named{Checking::none, "none"}};
+constexpr std::array kValues{Named{Values::exact, "exact"}, Named{Values::random, "random"},
+                             Named{Values::special, "special"}};
+constexpr std::array kCacheStates{Named{CacheState::hot, "hot"}, Named{CacheState::cold, "cold"},
+                                  Named{CacheState::rotate, "rotate"}};
+constexpr std::array kSynchronisations{Named{Synchronisation::roundtime, "roundtime"},
+                                       Named{Synchronisation::dissemination, "dissemination"},
+                                       Named{Synchronisation::library, "library"}};
+constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
+
+constexpr Conditions kUsual;
+
+/// Stores a parser's value, or passes its Status on.
+template <class Parsed, class Target>
+Status keep(Result<Parsed> parsed, Target& target) {
+  TUTTI_ASSIGN_OR_RETURN(target, std::move(parsed));
+  return {};
+}
+
+/// Empty where it is as usual.
+std::string unusual_text(std::string text, bool is_usual) { return is_usual ? std::string() : std::move(text); }
+
+Status read_cache(Conditions& values, std::string_view text) {
+  TUTTI_RETURN_IF_ERROR(keep(parse_cache_state(text), values.cache));
+  if (values.cache == CacheState::rotate && last_level_cache().bytes == 0) {
+    return error(Code::unavailable, "'{}' needs the size of the last-level cache, which this machine does not tell",
+                 text);
+  }
+  if (values.cache != CacheState::cold || can_flush()) return {};
+  return error(Code::unavailable,
+               "'{}' needs an instruction that flushes a cache line, which this CPU has not: 'hot' is there", text);
+}
+
+/// A duration as parse_duration reads it back.
+std::string duration_text(std::chrono::nanoseconds duration) {
+  const auto [us, ns] = std::div(duration.count(), std::int64_t{1000});
+  return ns == 0 ? fmt::format("{}us", us) : fmt::format("{}.{:03}us", us, ns);
+}
+
+/// What `checked_on` ends with: `timed; random values`.
+std::string unusual_values_in(std::string_view field) {
+  for (const Values values : {Values::random, Values::special}) {
+    const std::string name = fmt::format("{} values", to_string(values));
+    if (field.ends_with("; " + name)) return name;
+  }
+  return {};
+}
+
+constexpr std::array kClashesOfCache{Clash{.own = "rotate",
+                                           .option = "--check",
+                                           .value = "every",
+                                           .why = "whose fresh data bring a call's buffers into the caches",
+                                           .meant = "--check sample"},
+                                     Clash{.option = "--cadence",
+                                           .value = "streaming",
+                                           .why = "where the operations of a sample follow each other",
+                                           .meant = "--cadence isolated"}};
+constexpr std::array kClashesOfSkew{Clash{.option = "--cadence",
+                                          .value = "streaming",
+                                          .why = "where the operations of a sample follow each other",
+                                          .meant = "--cadence isolated"}};
+constexpr std::array kClashesOfOverlap{
+    Clash{.option = "--ranks-as",
+          .value = "tasks",
+          .why = "whose one thread would compute for all ranks in turn",
+          .meant = "--ranks-as processes"},
+    Clash{.option = "--cadence",
+          .value = "streaming",
+          .why = "where each operation begins when the last has ended",
+          .meant = "--cadence isolated"},
+    Clash{.option = "--cache", .why = "which is measured without computing", .meant = "--cache hot"},
+    Clash{.option = "--skew", .why = "which is measured without computing", .meant = "one of the two"}};
+
+const std::array kConditions{
+    Condition{
+        .option = "--cache",
+        .value = "STATE",
+        .usual = "hot",
+        .help = "hot: buffers are where the call before left them; cold: flushed from all caches before each call; "
+                "rotate: each call takes the next of several sets of them, together twice the last-level cache",
+        .example = "cold",
+        .read = read_cache,
+        .text = [](const Conditions& values) { return std::string(to_string(values.cache)); },
+        .column = {.name = "cache",
+                   .description = "hot: buffers are where the call before left them; cold: flushed from all caches "
+                                  "before each call; rotate: each call takes the next of several sets of buffers; "
+                                  "empty: nothing was measured",
+                   .usual = "hot"},
+        .clashes = kClashesOfCache,
+        .names = [] { return names_in(kCacheStates); }},
+    Condition{
+        .option = "--sync",
+        .value = "METHOD",
+        .usual = "roundtime",
+        .help = "how the ranks come together before a sample: roundtime (at an announced instant; where one is late it "
+                "is repeated), dissemination (tutti's barrier), library (that of the system under test)",
+        .example = "library",
+        .read = [](Conditions& values,
+                   std::string_view text) { return keep(parse_synchronisation(text), values.sync); },
+        .text = [](const Conditions& values) { return std::string(to_string(values.sync)); },
+        .column = {.name = "sync",
+                   .description = "how the ranks came together before a sample: roundtime (at an announced instant), "
+                                  "dissemination (tutti's barrier) or library (that of the system under test); empty: "
+                                  "nothing was measured",
+                   .usual = "roundtime"},
+        .names = [] { return names_in(kSynchronisations); }},
+    Condition{
+        .option = "--skew",
+        .value = "TIME",
+        .help = "one rank, another one in each call, enters so much later than the others; times are from its entry on",
+        .example = "50us",
+        .read = [](Conditions& values, std::string_view text) { return keep(parse_duration(text), values.skew); },
+        .text =
+            [](const Conditions& values) {
+              return unusual_text(duration_text(values.skew), values.skew == kUsual.skew);
+            },
+        .column = {.name = "skew",
+                   .type = ConditionColumn::Type::number,
+                   .unit = "us",
+                   .description =
+                       "by how much one rank, another one in each call, entered later than the others; times "
+                       "are then from its entry on; empty: they entered together",
+                   .words = "skew {} us (times are from the late rank's entry on)"},
+        .field =
+            [](const Conditions& values) {
+              return unusual_text(fmt::format("{}", std::chrono::duration<double, std::micro>(values.skew).count()),
+                                  values.skew == kUsual.skew);
+            },
+        .clashes = kClashesOfSkew},
+    Condition{
+        .option = "--overlap",
+        .value = "CALLS",
+        .help = "measures with nonblocking calls, and how much of each goes on while its ranks compute: without a call "
+                "meanwhile, and with so many that test it",
+        .example = "16",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return keep(parse_number(text, "a number of calls while computing", 1, 10'000), values.overlap_calls);
+            },
+        .text =
+            [](const Conditions& values) {
+              return unusual_text(fmt::to_string(values.overlap_calls), values.overlap_calls == kUsual.overlap_calls);
+            },
+        .column = {.name = "overlap_calls",
+                   .type = ConditionColumn::Type::integer,
+                   .description = "calls that test the operation while its ranks compute, of time_overlapped_called",
+                   .words = "nonblocking calls"},
+        .clashes = kClashesOfOverlap,
+        .has_meaning = has_data,
+        .lacks = "no data"},
+    Condition{
+        .option = "--check",
+        .value = "WHICH",
+        .usual = "sample",
+        .help = "results that are verified: every, sample (in each block the last one, one that is drawn, and "
+                "one more on other data), last, none (verdict: unchecked)",
+        .example = "every",
+        .read = [](Conditions& values, std::string_view text) { return keep(parse_checking(text), values.checking); },
+        .text = [](const Conditions& values) { return std::string(to_string(values.checking)); },
+        .column = {.usual = "sample", .words = "other data in every sample"},
+        .told = {.column = "checked_on",
+                 .unusual =
+                     [](std::string_view field) { return std::string(field.starts_with("every ") ? "every" : ""); }},
+        .names = [] { return names_in(kCheckings); }},
+    Condition{.option = "--values",
+              .value = "KIND",
+              .usual = "exact",
+              .help =
+                  "what inputs are made of: exact (every order of reduction gives the same bits); random, floats that "
+                  "are rounded, compared within a derived bound; special: NaN, infinities, zeros, subnormals, overflow",
+              .example = "random",
+              .read = [](Conditions& values, std::string_view text) { return keep(parse_values(text), values.values); },
+              .text = [](const Conditions& values) { return std::string(to_string(values.values)); },
+              .column = {.usual = "exact values", .words = "{}"},
+              .told = {.column = "checked_on", .unusual = unusual_values_in},
+              .names = [] { return names_in(kValues); }},
+    Condition{
+        .option = "--iterations",
+        .value = "N",
+        .help = "so many samples of each row, settled or not, and without --budget as long as that takes (default: "
+                "until the interval is narrow)",
+        .example = "100",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return keep(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), values.iterations);
+            },
+        .text =
+            [](const Conditions& values) {
+              return unusual_text(fmt::to_string(values.iterations), values.iterations == kUsual.iterations);
+            }},
+    Condition{.option = "--bind",
+              .value = "KIND",
+              .help = "core: rank r to the r-th allowed core; numa: ranks in equal shares to the nodes; none (default: "
+                      "core where every rank has one)",
+              .example = "none",
+              .read = [](Conditions& values, std::string_view text) { return keep(parse_bind(text), values.bind); },
+              .text = [](const Conditions& values) { return std::string(values.bind ? to_string(*values.bind) : ""); },
+              .names = [] { return names_in(kBinds); }},
+    Condition{.option = "--over-ranks",
+              .help = "shows below each row what the fastest rank took, the mean over the ranks and the slowest, "
+                      "medians of the samples; JSON and CSV have them then too",
+              .example = kAsked,
+              .read =
+                  [](Conditions& values, std::string_view text) {
+                    values.tells_ranks = text == kAsked;
+                    return Status();
+                  },
+              .text = [](const Conditions& values) { return unusual_text(std::string(kAsked), !values.tells_ranks); }},
+    Condition{.option = "--no-limit",
+              .help = "does not measure the machine's own limit beside each cell",
+              .example = kAsked,
+              .read =
+                  [](Conditions& values, std::string_view text) {
+                    values.has_limit = text != kAsked;
+                    return Status();
+                  },
+              .text = [](const Conditions& values) { return unusual_text(std::string(kAsked), values.has_limit); }},
+};
+
+/// The text of another option, where it is not the usual one.
+std::string text_beside(std::string_view option, const Conditions& values, const Beside& beside) {
+  if (option == "--cadence") return std::string(to_string(beside.cadence));
+  if (option == "--ranks-as") return std::string(to_string(beside.ranks_as));
+  const Condition* const condition = condition_of_option(option);
+  std::string text = condition->text(values);
+  return text == condition->usual ? std::string() : text;
+}
+
+Status check_clashes_of(const Condition& condition, const Conditions& values, const Beside& beside) {
+  const std::string own = condition.text(values);
+  for (const Clash& clash : condition.clashes) {
+    const std::string other = text_beside(clash.option, values, beside);
+    const bool is_own = clash.own.empty() ? own != condition.usual : own == clash.own;
+    const bool is_other = clash.value.empty() ? !other.empty() : other == clash.value;
+    if (!is_own || !is_other) continue;
+    return error(Code::invalid_argument, "{}: '{}' has no meaning with {} {}, {}: did you mean {}?", condition.option,
+                 own, clash.option, other, clash.why, clash.meant);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(Checking checking) { return name_in(kCheckings, checking); }
+std::string_view to_string(Values values) { return name_in(kValues, values); }
+std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
+std::string_view to_string(Synchronisation how) { return name_in(kSynchronisations, how); }
+std::string_view to_string(Bind bind) { return name_in(kBinds, bind); }
+
+Result<Checking> parse_checking(std::string_view text) { return parse_kind("check", text, kCheckings); }
+Result<Values> parse_values(std::string_view text) { return parse_kind("kind of values", text, kValues); }
+Result<CacheState> parse_cache_state(std::string_view text) {
+  return parse_kind("state of the cache", text, kCacheStates);
+}
+Result<Synchronisation> parse_synchronisation(std::string_view text) {
+  return parse_kind("synchronisation", text, kSynchronisations);
+}
+Result<Bind> parse_bind(std::string_view text) { return parse_kind("binding", text, kBinds); }
+
+std::span<const Condition> conditions() { return kConditions; }
+
+const Condition* condition_of_option(std::string_view option) {
+  const auto* const found = std::ranges::find(kConditions, option, &Condition::option);
+  return found == kConditions.end() ? nullptr : found;
+}
+
+const Condition* condition_of_column(std::string_view column) {
+  const auto* const found = std::ranges::find_if(
+      kConditions, [&](const Condition& one) { return !column.empty() && one.column.name == column; });
+  return found == kConditions.end() ? nullptr : found;
+}
+
+std::string field_of(const Condition& condition, const Conditions& values) {
+  return condition.field != nullptr ? condition.field(values) : condition.text(values);
+}
+
+Status check_clashes(const Conditions& values, const Beside& beside) {
+  for (const Condition& condition : kConditions) {
+    TUTTI_RETURN_IF_ERROR(check_clashes_of(condition, values, beside));
+  }
+  if (values.skew < beside.timeout) return {};
+  return error(Code::invalid_argument, "--skew: must be shorter than --timeout, which is {} ms",
+               std::chrono::duration_cast<std::chrono::milliseconds>(beside.timeout).count());
+}
+
+}  // namespace tutti::harness::cases

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conditions of a run: what a user can ask of how cells are measured, beside the cells themselves. Conditions is
+// the one record of them, and every specification of a measurement holds it. The table conditions() has a row for each
+// field: its option, its help, its text both ways, its column and what it cannot stand beside. Options, the text that
+// ranks are sent, columns and refusals follow from the table.
+//
+// A new condition is a field of Conditions, a row of the table, and a line where its column stands (record.cc).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/cases/case.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::cases {
+
+/// Which results are verified.
+enum class Checking : std::uint8_t {
+  every,   ///< of every sample, each on data of its own: what was cached of the buffers is gone each time
+  sample,  ///< in each block of the last timed one and one that is drawn, and of one more call on other data
+  last,    ///< of one call on other data after the last block
+  none,    ///< the verdict is then unchecked
+};
+
+/// What inputs are made of.
+enum class Values : std::uint8_t {
+  exact,    ///< every order of reduction gives the same bits
+  random,   ///< floats that are rounded: results are compared within a bound (harness/verify/rounding.h)
+  special,  ///< NaN, infinities, zeros, subnormals, overflow; every order gives the same bits but those of a NaN
+};
+
+/// Where the buffers are when an operation begins.
+enum class CacheState : std::uint8_t {
+  hot,     ///< where the operation before left them
+  cold,    ///< in memory: every line of them is flushed from all caches before each call
+  rotate,  ///< in memory: each call takes the next of several sets of them (harness/measure/rotation.h)
+};
+
+/// How the ranks come together before a sample.
+enum class Synchronisation : std::uint8_t {
+  roundtime,      ///< all start at an announced instant of the common clock; if one arrives late, it is repeated
+  dissemination,  ///< all leave a barrier of the harness and start at once
+  library,        ///< all leave the barrier of the system under test and start at once
+};
+
+/// Which cores a rank may run on.
+enum class Bind : std::uint8_t {
+  core,  ///< rank r to the r-th allowed core
+  numa,  ///< ranks in equal shares, in their order, to the allowed cores of each NUMA node
+  none,  ///< every rank to all allowed cores
+};
+
+[[nodiscard]] std::string_view to_string(Checking checking);
+[[nodiscard]] std::string_view to_string(Values values);
+[[nodiscard]] std::string_view to_string(CacheState cache);
+[[nodiscard]] std::string_view to_string(Synchronisation how);
+[[nodiscard]] std::string_view to_string(Bind bind);
+/// Errors: invalid_argument naming the text, the nearest right name and all names.
+[[nodiscard]] Result<Checking> parse_checking(std::string_view text);
+[[nodiscard]] Result<Values> parse_values(std::string_view text);
+[[nodiscard]] Result<CacheState> parse_cache_state(std::string_view text);
+[[nodiscard]] Result<Synchronisation> parse_synchronisation(std::string_view text);
+[[nodiscard]] Result<Bind> parse_bind(std::string_view text);
+
+struct Conditions {
+  Checking checking = Checking::sample;
+  Values values = Values::exact;
+  CacheState cache = CacheState::hot;
+  Synchronisation sync = Synchronisation::roundtime;
+  std::chrono::nanoseconds skew{};  ///< by how much one rank, another one in each call, enters after the others
+  int overlap_calls = 0;            ///< above 0: overlap is measured, with so many calls while computing
+  bool has_limit = true;            ///< the machine's limit is measured in every cell that has one
+  std::int64_t iterations = 0;      ///< above 0: so many samples of each row; 0: until the interval is narrow
+  bool tells_ranks = false;         ///< rows say what the fastest rank, the mean one and the slowest took
+  std::optional<Bind> bind = {};    ///< empty: core where every rank has one, else none
+
+  /// A limit waits for no rank: with skew there is none.
+  [[nodiscard]] bool measures_limit() const { return has_limit && skew.count() == 0; }
+  bool operator==(const Conditions&) const = default;
+};
+
+/// What else of a sweep a condition may be at odds with.
+struct Beside {
+  Cadence cadence = Cadence::isolated;
+  RanksAs ranks_as = RanksAs::processes;
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+};
+
+/// Two options that cannot stand beside each other.
+struct Clash {
+  std::string_view own;     ///< the condition's text; empty: any but the usual one
+  std::string_view option;  ///< the other: of a condition, or --cadence, --ranks-as
+  std::string_view value;   ///< its text; empty: any but the usual one
+  std::string_view why;     ///< "which is measured without computing"
+  std::string_view meant;   ///< "--cache hot"
+};
+
+/// The column of a row that says what the condition was. A row in which nothing was measured leaves it empty.
+struct ConditionColumn {
+  enum class Type : std::uint8_t { text, integer, number };
+  std::string_view name = {};  ///< empty: there is none
+  Type type = Type::text;
+  std::string_view unit = {};
+  std::string_view description = {};
+  std::string_view usual = "none";  ///< as messages name it
+  /// Of what is unusual, with {} for the field; empty: the column's name and the field.
+  std::string_view words = {};
+};
+
+/// A condition without a column of its own, which `checked_on` tells among other things.
+struct ToldElsewhere {
+  std::string_view column = {};
+  std::string (*unusual)(std::string_view field) = nullptr;  ///< what the field says of it; empty: as usual
+};
+
+struct Condition {
+  std::string_view option;  ///< `--cache`
+  std::string_view value;   ///< what stands for its value in the help; empty: a flag
+  std::string_view usual;   ///< its text where nobody asks; empty: it has none
+  std::string_view help;
+  std::string_view example;  ///< a text that is not the usual one
+  /// Errors: invalid_argument; unavailable where this machine cannot.
+  Status (*read)(Conditions& conditions, std::string_view text);
+  std::string (*text)(const Conditions& conditions);  ///< `read` takes it, unless it is empty
+  ConditionColumn column = {};
+  ToldElsewhere told = {};
+  /// The field; without it, the text. Empty: the row leaves it out.
+  std::string (*field)(const Conditions& conditions) = nullptr;
+  std::span<const Clash> clashes = {};
+  std::vector<std::string> (*names)() = nullptr;  ///< of its values, where these have names
+  bool (*has_meaning)(Collective) = nullptr;      ///< null: for all
+  std::string_view lacks = {};                    ///< of a collective for which it has none: "no data"
+};
+
+[[nodiscard]] std::span<const Condition> conditions();
+/// Null where there is none.
+[[nodiscard]] const Condition* condition_of_option(std::string_view option);
+[[nodiscard]] const Condition* condition_of_column(std::string_view column);
+/// The field of its column.
+[[nodiscard]] std::string field_of(const Condition& condition, const Conditions& values);
+
+/// What flags have for text.
+inline constexpr std::string_view kAsked = "yes";
+
+/// What cannot stand beside what. Errors: invalid_argument naming both options.
+[[nodiscard]] Status check_clashes(const Conditions& values, const Beside& beside);
+
+}  // namespace tutti::harness::cases
