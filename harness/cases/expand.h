@@ -40,7 +40,7 @@ using PairExists = bool (*)(Dtype, Op);
 /// has.
 [[nodiscard]] Status check_ops(std::span<const Collective> collectives, std::span<const Op> ops);
 /// Errors: invalid_argument where the sweep names a dtype and an op, and a collective that reduces, and the pair does
-/// not exist: the ops that do; where it names an op: those of check_ops.
+/// not exist: the message names the ops that do. Where it names an op: those of check_ops.
 [[nodiscard]] Status check_pairs(const Sweep& sweep, PairExists exists);
 
 /// "band exists for integers only".

@@ -15,8 +15,8 @@
 namespace tutti::harness::cases {
 namespace {
 
-/// Refuses letters beyond ASCII but in lines that are a comment: looking for blanks, 3.3.0 holds some of them for
-/// impossible, and where a value is not well formed it looks within quotes too.
+/// Refuses letters beyond ASCII but in lines that are a comment. Looking for blanks, 3.3.0 holds some of them for
+/// impossible. Where a value is not well formed it looks within quotes too.
 Status check_letters(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   bool is_comment = false;

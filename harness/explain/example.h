@@ -3,8 +3,8 @@
 // torch.distributed's tutorial and documentation have an example, theirs.
 //
 // An algorithm deals in units of whole cache lines. Where it cuts a block into units, each number that is shown stands
-// for a line of equal elements, so that every unit holds something; where it does not, for one element. The blocks of a
-// v form have 2, 0, 3, 1, 2, 0, ... numbers, in order, with a gap of one between them.
+// for a line of equal elements, so that every unit holds something. Elsewhere it stands for one element. The blocks of
+// a v form have 2, 0, 3, 1, 2, 0, ... numbers, in order, with a gap of one between them.
 #pragma once
 
 #include <cstdint>

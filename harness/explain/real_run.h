@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an example for real: ranks as threads, each with a communicator of its own, on buffers that all of them can
-// address, so that the schedule is walked as it stands. What comes out is compared bit by bit with a straight loop over
-// the inputs in rank order, in the oracle's arithmetic.
+// Runs an example for real. Ranks are threads, each with a communicator of its own, on buffers that all of them can
+// address. So the schedule is walked as it stands. What comes out is compared bit by bit with a straight loop over the
+// inputs in rank order, in the oracle's arithmetic.
 #pragma once
 
 #include <chrono>

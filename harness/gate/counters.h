@@ -49,8 +49,8 @@ using ReasonsByCell = std::map<std::string, std::string>;
 /// Of the same algorithm, what this side has more of makes it slower. Another algorithm is told, and times decide: it
 /// has other counters for a reason. Whether they were compared, then.
 bool compare_counters(Evidence& evidence, const Counters& mine, const Counters& other, const SideNames& names);
-/// Where there is no other side that counts: an operation that is warm needs neither allocations nor, where they are
-/// judged, system calls; what it has of them makes this side slower.
+/// For a gate without another side that counts. A warm operation needs neither allocations nor, where they are judged,
+/// system calls; what it has of them makes this side slower.
 void require_no_footprint(Evidence& evidence, const Counters& mine, bool judges_calls);
 
 }  // namespace tutti::harness::gate

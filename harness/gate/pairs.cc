@@ -8,8 +8,8 @@
 namespace tutti::harness::gate {
 namespace {
 
-/// Less than is_same_state grants: two hyperthreads of a core, 62 ns apart, and two cores beside each other, 80 to 120,
-/// give times at 1 MiB that differ up to twofold.
+/// Less than is_same_state grants. Two hyperthreads of a core are 62 ns apart, two cores beside each other 80 to 120
+/// ns: their times at 1 MiB differ up to twofold.
 constexpr double kOneState = 1.25;
 
 void note(std::string& target, std::string text) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the rows of launches to evidence, and the order of the launches in a block. A pair is one launch of each side in
-// one state of the machine: a virtual machine finds its cores elsewhere in every other launch, and all times are
-// then others. Blocks of four launches, of which those that saw two states are dropped, would leave most cells
-// undecided. By pairs, most blocks give one or two.
+// one state of the machine. A virtual machine finds its cores elsewhere in every other launch, and all times are then
+// others. Blocks of four launches, of which those that saw two states are dropped, would leave most cells undecided. By
+// pairs, most blocks give one or two.
 #pragma once
 
 #include <optional>

@@ -12,8 +12,8 @@
 namespace tutti::harness::gate {
 namespace {
 
-/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none that XML has: it is malformed, too
-/// long a form, a surrogate, beyond Unicode, or U+FFFE or U+FFFF.
+/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with no character that XML has. Such text is
+/// malformed, too long a form, a surrogate, beyond Unicode, or U+FFFE or U+FFFF.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned first = byte(0);

@@ -38,7 +38,7 @@ struct GateReport {
 [[nodiscard]] std::string gate_junit(const GateReport& report);
 [[nodiscard]] std::string gate_markdown(const GateReport& report);
 
-/// Text that stands in XML, in an attribute or between tags; what XML cannot hold, control characters and what is no
+/// Text that stands in XML, in an attribute or between tags. What XML cannot hold, control characters and what is no
 /// UTF-8, is a question mark, as in the other forms.
 [[nodiscard]] std::string xml_escaped(std::string_view text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One loop: wait a tick for a connection, a child or a signal; collect findings; end the job once one explains enough,
-// or once every rank said bye and is gone.
+// One loop. It waits a tick for a connection, a child or a signal, and collects findings. It ends the job once one
+// explains enough, or once every rank said bye and is gone.
 #include "harness/launch/launch.h"
 
 #include <cstdlib>

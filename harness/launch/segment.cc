@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before a segment is allocated its size is held against what the machine and the control group have left: beyond that,
+// Before a segment is allocated its size is held against what the machine and the control group have left. Beyond that,
 // allocating would not fail but wake the kernel's out-of-memory killer.
 #include "harness/launch/segment.h"
 

@@ -126,7 +126,7 @@ class Calls {
     variant_.refill_all(salt_);
     unused_ = variant_.sets();
   }
-  /// On the next set of buffers. In place the last result is no input: each set is used once after a refill, and all
+  /// On the next set of buffers. In place the last result is no input: each set is used once after a refill. All sets
   /// are refilled together, so that the one that is used next was written longest ago.
   Status make_call(int operations, bool has_other_data) {
     if (variant_.instance().is_in_place && unused_ == 0) refill_all();

@@ -48,8 +48,8 @@ struct Damage {
 
 /// One of a rank's two buffers.
 enum class Side : std::uint8_t { input, output };
-/// Bytes by which a buffer starts after a cache line: 0, 1 or 3 bytes or elements, drawn from the case's id, the seed
-/// and the rank, so that the id brings it back. In place there is the output only.
+/// Bytes by which a buffer starts after a cache line: 0, 1 or 3 bytes or elements. They are drawn from the case's id,
+/// the seed and the rank, so that the id brings them back. In place there is the output only.
 [[nodiscard]] std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side);
 
 class Order;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several launches of one sweep. The launch is the unit of replication: what differs from one start of the ranks to the
 // next stays as it is within one. Examples are where memory lies and which ranks share a cache. A cell's time is the
-// median of its launches' medians; an interval is that of the launches, which needs at least six; a ratio is the median
+// median of its launches' medians. An interval is that of the launches, which needs at least six. A ratio is the median
 // of the ratios within each launch.
 #pragma once
 

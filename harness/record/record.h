@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result record: one row says what one case gave in one launch. Every report is a rendering of rows, and the one
-// table of columns below is where the CSV header, the keys of a JSON row, the JSON Schema and the docs come from.
+// The result record: one row says what one case gave in one launch. Every report is a rendering of rows. The CSV
+// header, the keys of a JSON row, the JSON Schema and the docs come from the one table of columns below.
 //
 // Readers go by name; columns are only ever appended. An empty field means "not measured". Times are in microseconds,
 // bandwidths in 1e9 bytes/s.

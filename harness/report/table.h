@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table that people read while a sweep runs: a block per piece of work with its heading, one line per cell as the
-// cell finishes. Two backends stand side by side, with the ratio of their times, where there is room; otherwise, and
+// cell finishes. Two backends stand side by side, with the ratio of their times, where there is room. Otherwise, and
 // with more rows in a cell (several algorithms, three backends), they stand below each other. Text only: the caller
 // prints it.
 //

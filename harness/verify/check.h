@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks that stand behind a verdict: is an output, bit for bit or within its bound, what the oracle says; is an
-// input as it was filled; did a barrier hold. A failed check says how much is wrong, the first bad element with
+// The checks that stand behind a verdict. Is an output, bit for bit or within its bound, what the oracle says? Is an
+// input as it was filled? Did a barrier hold? A failed check says how much is wrong, the first bad element with
 // expected and actual, and, where the data tell it, the likely cause.
 //
 // Convention of a refill: salt k fills inputs with fill_input and outputs with fill_poison, both of salt k; the refill

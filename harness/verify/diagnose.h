@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From wrong elements to a likely cause. Each cause is a hypothesis that predicts what the output would hold; the first
+// From wrong elements to a likely cause. Each cause is a hypothesis that predicts what the output would hold. The first
 // one that predicts every sampled wrong element of the first bad block, bit for bit, is named.
 #pragma once
 

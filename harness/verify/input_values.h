@@ -171,8 +171,8 @@ T exactly(float value) {
   }
 }
 
-/// Integers: every value but 0. Floats: non-zero integers within the limits of the stream (0 for a rank that is not
-/// active), and of those with few values times 1, 2, 4 or 8, which all ranks choose alike.
+/// Integers: every value but 0. Floats: non-zero integers within the limits of the stream, 0 for a rank that is not
+/// active. Floats with few values have them times 1, 2, 4 or 8, which all ranks choose alike.
 template <class T, Sharing sharing>
 T summand(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);
@@ -192,7 +192,7 @@ T summand(std::uint32_t index, const Stream& stream) {
 }
 
 /// Integers: odd, so that products never become zero, and not 1. Floats: a power of two other than 1, of either sign,
-/// or -1 for a rank that is not active; and in every element one rank has random mantissa bits as well.
+/// or -1 for a rank that is not active. In every element one rank has random mantissa bits as well.
 template <class T>
 T factor(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);

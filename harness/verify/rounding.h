@@ -41,8 +41,8 @@ struct Reference {
 /// Of the elements [part.first, ...). Requires: operation.is_rounded(), a reduced block.
 void fill_reference(std::span<Reference> references, const Operation& operation, const BlockPart& part);
 
-/// How far results are from the exact ones, in units in the last place of the exact ones: the distance from one number
-/// of the type to the next, at that magnitude.
+/// How far results are from the exact ones, in units in the last place of the exact ones. Such a unit is the distance
+/// from one number of the type to the next, at that magnitude.
 struct Accuracy {
   Count elements = 0;
   double max_ulp = 0;

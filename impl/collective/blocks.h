@@ -2,10 +2,10 @@
 // The v forms' blocks: what a call says of the length and the place of each, checked, and where a rank's blocks lie.
 //
 // A divided buffer is P blocks. Block b has counts[b] elements and begins displacements[b] elements after the buffer's
-// address; blocks may be empty, may lie in any order and may have gaps between them, which are neither read nor
-// written. For gather_v, all_gather_v, scatter_v and reduce_scatter_v all ranks pass the same counts, and a rank that
-// has the divided buffer passes its displacements there; the other buffer of rank r is block r alone. For all_to_all_v
-// both buffers are divided, and every rank has counts and displacements of its own for each.
+// address. Blocks may be empty, may lie in any order and may have gaps between them. Gaps are neither read nor written.
+// For gather_v, all_gather_v, scatter_v and reduce_scatter_v all ranks pass the same counts. A rank that has the
+// divided buffer passes its displacements there; the other buffer of rank r is block r alone. For all_to_all_v both
+// buffers are divided, and every rank has counts and displacements of its own for each.
 #pragma once
 
 #include <cstdint>

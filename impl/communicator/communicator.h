@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public API: a communicator is one rank's seat in a group of ranks; a call on it is an asynchronous operation, and
+// The public API. A communicator is one rank's seat in a group of ranks. A call on it is an asynchronous operation, and
 // a blocking call is that operation waited for. README.md: operations in flight, sends and receives, groups.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communicator of a CPU rank. Posted calls wait in a ring and start in post order, segment by segment; each segment
+// The communicator of a CPU rank. Posted calls wait in a ring and start in post order, segment by segment. Each segment
 // is an operation with a number of its own and the generation number mod K. Several operations are under way at once,
 // each a lane, where they have generations to themselves (impl/execute/README.md); sends and receives beside them.
 #pragma once

@@ -79,7 +79,7 @@ inline bool Engine::generation_is_free(std::uint64_t number) {
 }
 
 /// An operation that waits for everybody starts when the one K/2 before it is complete here. So to have heard everybody
-/// in operation s is to know that s - K/2 is complete everywhere, and s + K/2 has its generation: such operations tell
+/// in operation s is to know that s - K/2 is complete everywhere, and s + K/2 has its generation. Such operations tell
 /// nobody that they are complete, and read nothing.
 bool Engine::may_start(const PlanHeader& header, std::uint64_t number) {
   if (in_flight_ > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where operands really lie: in place, input and output are one memory, which is called the output's and begins where
-// the output does: an input that holds the output begins before it. And which bytes of each memory a plan may touch: of
+// Where operands really lie. In place, input and output are one memory, which is called the output's and begins where
+// the output does. An input that holds the output begins before it. And which bytes of each memory a plan may touch: of
 // the user's buffers only this segment's bytes of each block, never what lies between blocks.
 #pragma once
 

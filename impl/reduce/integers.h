@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of integers: sums and products wrap, min and max are those of the type, quotients are truncated
-// towards zero; and the operations on bits, which are the same for every integer.
+// The arithmetic of integers. Sums and products wrap, min and max are those of the type, quotients are truncated
+// towards zero. The operations on bits are the same for every integer.
 #pragma once
 
 #include "impl/reduce/vector.h"

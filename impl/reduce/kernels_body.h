@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one text of all kernels. A translation unit defines TUTTI_ISA (the namespace, so that the linker never merges two
-// instruction sets), TUTTI_VECTOR_BYTES (the register) and includes this once; `table` at the end is what it exports.
+// The one text of all kernels. A translation unit defines TUTTI_ISA and TUTTI_VECTOR_BYTES, the register, and includes
+// this once; `table` at the end is what it exports. TUTTI_ISA is the namespace, so that the linker never merges two
+// instruction sets.
 //
 // The shape: a *group* of a few vectors is carried in registers through all sources, then written to all destinations.
 // A group has 4 vectors where the number of sources is known to the compiler, else 8 registers of accumulators. What is

@@ -2,7 +2,7 @@
 // The walk over the program, and SIGNAL and WAIT. Each becomes one op that keeps its set of ranks. Where buffers are
 // staged, what a SIGNAL lets peers read is copied to the mirror before it. What it let them write is copied out of the
 // mirror after the WAIT that ends the exposure. A rank waits for a peer once per phase, so what is expected is kept by
-// peer: a plan then takes time in its number of (SIGNAL, peer) pairs, not in its square.
+// peer. A plan then takes time in its number of (SIGNAL, peer) pairs, not in its square.
 #include "impl/schedule/lower.h"
 
 #include <algorithm>

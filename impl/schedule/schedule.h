@@ -3,14 +3,13 @@
 //
 // A rank's program is a list of steps of three kinds. MOVE computes `every destination <- source [op source ...]`,
 // element by element: all sources of an element are read before any destination of it is written. SIGNAL announces a
-// phase to a set of ranks and says which of my memory they may read and write from here until I have waited for a later
+// phase to a set of ranks. It says which of my memory they may read and write from here until I have waited for a later
 // phase of theirs. WAIT waits until ranks have announced a phase. Channels (a FIFO to or from one peer) synchronise by
 // themselves: a MOVE into a channel is complete when its source may be overwritten.
 //
 // Units. A block of the user's buffer is cut into `Shape::units_per_block` units; unit u of the input or output is part
-// u mod units_per_block of block u / units_per_block. Scratch has `Shape::scratch_units` units, each with
-// room for the largest: one of them is as long as its MOVE's other operands, and where a block is one unit a MOVE may
-// have several.
+// u mod units_per_block of block u / units_per_block. Scratch has `Shape::scratch_units` units, each with room for the
+// largest. One of them is as long as its MOVE's other operands. Where a block is one unit a MOVE may have several.
 #pragma once
 
 #include <array>

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds a backend against itself: `tutti run --backends tutti,tutti` over several launches. Nothing differs between the
-two, so the 95 % interval of the ratio should contain 1 in nearly every cell; where it does not, the machine or the
-measurement is not to be believed. Exit code 0 where it does in at least --least of the cells, 1 where not.
-"""
+two, so the 95 % interval of the ratio should contain 1 in nearly every cell. Where it does not, the machine or the
+measurement is not to be believed. Exit code 0 where it does in at least --least of the cells, 1 where not. """
 import argparse
 import pathlib
 import re

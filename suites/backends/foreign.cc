@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for the shim of an MPI that the mpirun at hand does not start: it loads, says what it is, and every rank
-// of it is a world of one. The tests of the command line have it beside Open MPI.
+// A stand-in for the shim of an MPI that the mpirun at hand does not start. It loads and says what it is, and every
+// rank of it is a world of one. The tests of the command line have it beside Open MPI.
 #include <cstdio>
 
 #include "harness/backends/backend.h"

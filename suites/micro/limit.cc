@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the machine's limit one? Beside it, in the same cell, runs a copy test that shares no code with it: every rank
+// Is the machine's limit one? Beside it, in the same cell, runs a copy test that shares no code with it. Every rank
 // copies as many bytes from its own input to its own output with memcpy. The limit of all_to_all moves the same bytes
 // between ranks; its bandwidth should be at least 0.9 of the copy test's. Ranks are threads, each bound to a core.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI has no question for "what carries the messages". Open MPI removes the control variables of components that it
-// does not use, so the ones that are left after MPI_Init name those in use; MPICH says its device in the version text.
+// does not use. So the ones that are left after MPI_Init name those in use. MPICH says its device in the version text.
 #include "harness/backends/mpi/library.h"
 
 #include <cctype>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursive doubling all_gather, along the edges of a hypercube: in round k a rank exchanges all that it has, 2^k
-// blocks, with the rank whose number differs in bit k. Where P is not a power of two, the first 2 E ranks form pairs; E
-// is what P has beyond one. The odd rank of a pair gives its block to the even one before the rounds. It gets the
-// others' blocks after them. Pairs and single ranks are the corners; a subcube's blocks lie side by side.
+// Recursive doubling all_gather, along the edges of a hypercube. In round k a rank exchanges all that it has, 2^k
+// blocks. Its partner is the rank with a number that differs in bit k. Where P is not a power of two, the first 2 E
+// ranks form pairs; E is what P has beyond one. The odd rank of a pair gives its block to the even one before the
+// rounds. It gets the others' blocks after them. Pairs and single ranks are the corners; a subcube's blocks lie side by
+// side.
 //
 // P = 3, corners {0, 1} and {2}:
 //   rank 0: step 0  OUT[0] <- IN[0]                rank 1: step 0  CH(0) <- IN[0]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Circulant all_reduce with radix 4, for any P in 2 ceil(log4 P) rounds: the rounds of circulant.h, down to the sum of
-// one unit and up again to show it to everyone. As many bytes as halving, in half the rounds of up to three messages.
-// Partial results live in the output.
+// Circulant all_reduce with radix 4, for any P in 2 ceil(log4 P) rounds. The rounds of circulant.h go down to the sum
+// of one unit, and up again to show it to everyone. As many bytes as halving, in half the rounds of up to three
+// messages. Partial results live in the output.
 //
 // P = 5, rank 0 (skips 5, 2, 1):
 //   step 0  CH(2) <- IN[2,4), in turn               step 6   CH(4) <- OUT[0], in turn

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Circulant halving all_reduce, for any P in 2 ceil(log2 P) rounds: the rounds of circulant.h with radix 2, down to the
-// sum of one unit and up again to show it to everyone. Partial results live in the output; where P is odd, the one unit
-// that the first round neither sends nor receives is copied there.
+// Circulant halving all_reduce, for any P in 2 ceil(log2 P) rounds. The rounds of circulant.h with radix 2 go down to
+// the sum of one unit, and up again to show it to everyone. Partial results live in the output; where P is odd, the one
+// unit that the first round neither sends nor receives is copied there.
 //
 // P = 5, rank 0 (skips 5, 3, 2, 1):
 //   step 0  OUT[2] <- IN[2]                step 7   CH(4) <- OUT[0], in turn

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursive doubling all_reduce: in round i the 2^k members exchange their whole sums with the member whose number
-// differs in bit i, and add them in the order of ranks. Sending and receiving take turns: slice j of the old sum leaves
-// before slice j of the new one takes its place. Where P is no power of two, the first ranks form pairs that are one
-// member each. The even rank gives its input to the odd one at the beginning and gets the result at the end.
+// Recursive doubling all_reduce. In round i each of the 2^k members exchanges its whole sum with the member that
+// differs in bit i of its number. Both add the sums in the order of ranks. Sending and receiving take turns: slice j of
+// the old sum leaves before slice j of the new one takes its place. Where P is no power of two, the first ranks form
+// pairs that are one member each. The even rank gives its input to the odd one at the beginning and gets the result at
+// the end.
 //
 // P = 5: rank 0                     rank 1                                  rank 2
 //        step 0  CH(1) <- IN[0]     step 0  OUT[0] <- CH(0) op IN[0]        step 0  CH(1) <- IN[0], in turn

@@ -28,8 +28,8 @@ Step step(const Problem& problem, int rank, int index) {
 
 Cost cost(const Problem& problem, int rank) {
   const int ranks = problem.ranks;
-  // A round is send, transfer, receive; ranks that copy their own block in different rounds shift against each other,
-  // so from three ranks on somebody waits in every one of the P rounds.
+  // A round is send, transfer, receive. Ranks that copy their own block in different rounds shift against each other.
+  // So from three ranks on somebody waits in every one of the P rounds.
   const int depth = ranks > 2 ? 3 * ranks : 3 * ranks - 2;
   return {.steps = step_count(problem, rank), .messages = ranks - 1, .units = ranks - 1, .depth = depth};
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bibandwidth over channels, in pairs of neighbouring ranks: both send their messages back to back, up to four ahead of
-// what they have received, so that neither waits for the other's answer to each. The last of an odd number of ranks is
-// idle.
+// bibandwidth over channels, in pairs of neighbouring ranks. Both send their messages back to back, up to four ahead of
+// what they have received. So neither waits for the other's answer to each. The last of an odd number of ranks is idle.
 //
 // P = 3, a window of one message, rank 0:
 //   step 0  CH(1) <- IN[0]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct exscan: rank t goes through unit t of everybody's input in rank order and stores each prefix to the output of
+// Direct exscan: rank t goes through unit t of everybody's input in rank order. It stores each prefix to the output of
 // the rank after, so that all ranks share the work. It keeps the prefixes in scratch of its own, two in turn. In place
 // a rank's output is its input: so the next prefix is made before the one that belongs there is stored.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring reduce_scatter: block b starts at rank b+1 and travels once around, every rank adding its own part as it sends
-// it on, in one MOVE; the last to add is its owner. Neighbours only, and nothing is stored in between.
+// Ring reduce_scatter: block b starts at rank b+1 and travels once around. Every rank adds its own part as it sends it
+// on, in one MOVE; the last to add is its owner. Neighbours only, and nothing is stored in between.
 //
 // P = 4, rank 0 (next 1, previous 3):
 //   step 0  CH(1) <- IN[3]                step 2  CH(1) <- CH(3) op IN[1]

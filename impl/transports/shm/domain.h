@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The domain of ranks in several processes of one node: one memfd that every process maps, at an address of its own.
 // References are offsets into the owner's heap. The memfd is allocated in full when it is created, so that lack of
-// memory is an error with numbers and not a SIGBUS, and it vanishes with its last process.
+// memory is an error with numbers and not a SIGBUS. It vanishes with its last process.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a narrow float cannot sum all ranks exactly: an all_reduce that forgets one rank is caught all the same, in one
-// of the passes, by a check and where it is timed. And how many operations a check has where that is not the reason.
+// Where a narrow float cannot sum all ranks exactly, an all_reduce that forgets one rank is caught all the same. A
+// check catches it in one of the passes, and so does a run where it is timed. And how many operations a check has where
+// that is not the reason.
 #include <numeric>
 #include <optional>
 #include <set>

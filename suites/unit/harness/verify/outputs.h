@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs that tests damage before they are verified: right ones, and those of an all_reduce to which a rank has
-// contributed another number of times than once, by arithmetic of their own.
+// Outputs that tests damage before they are verified. They are right ones, and those of an all_reduce to which a rank
+// has contributed not once but another number of times, by arithmetic of their own.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats of 8 and 16 bits from their definition, in double and with the functions of <cmath>: slow, and unlike both the
-// conversions of impl/types and those of impl/reduce, which are tested against it.
+// Floats of 8 and 16 bits from their definition, in double and with the functions of <cmath>. They are slow, and unlike
+// both the conversions of impl/types and those of impl/reduce, which are tested against them.
 #pragma once
 
 #include <cmath>
