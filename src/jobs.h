@@ -21,7 +21,7 @@ struct JobsRequest {
   int launches = 1;                               ///< of all cells; from two on, each in another seeded order
 };
 
-/// Whom the jobs tell.
+/// What the jobs tell.
 struct JobsListener {
   std::function<void(const std::vector<harness::Case>& cell, std::size_t index, std::size_t of)> on_begin;
   std::function<Status(const std::vector<harness::Row>& rows)> on_cell;

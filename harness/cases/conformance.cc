@@ -24,7 +24,8 @@ constexpr std::int64_t kMostBytesOfBaseDtype = std::int64_t{1} << 20U;
 /// Beyond this number of ranks a quarter of that, 7 slots: a one-shot reduction reads as much as all inputs P times
 /// over.
 constexpr int kMostRanksOfManySlices = 128;
-/// A kernel does not know of the ranks: beyond so many, each dtype and each op has a case, but not each pair of them.
+/// A kernel does not know of the ranks. Beyond this number of ranks, each dtype and each op has a case, but not each
+/// pair of them.
 constexpr int kMostRanksOfAllPairs = 5;
 
 Count many_slices(int ranks) { return ranks > kMostRanksOfManySlices ? kManySlices / 4 : kManySlices; }

@@ -26,7 +26,7 @@ class Words {
   [[nodiscard]] std::string cell_meaning(const Told& told) const;
 
  private:
-  /// Whom a MOVE takes from, and gives to.
+  /// The ranks that a MOVE takes from, and gives to.
   struct Parties {
     std::vector<int> from, to;
   };

@@ -8,9 +8,9 @@
 
 namespace tutti::harness::faults {
 
-/// Runs barriers `calls` of this host's ranks, one for each rank of the job. In it that rank stays away until all hosts have
-/// told each other whether a rank of theirs has left. Whether one of this host's has, in any of them. All hosts call
-/// it.
+/// Runs barriers `calls` of this host's ranks, one for each rank of the job. In it that rank stays away until all hosts
+/// have told each other whether a rank of theirs has left. Returns whether one of this host's has, in any of them. All
+/// hosts call it.
 /// Errors: those of the calls and of the host; timeout.
 [[nodiscard]] Result<bool> leaves_early(Host& host, Prepared& calls);
 

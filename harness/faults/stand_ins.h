@@ -28,7 +28,7 @@ struct StandIn {
 struct Interception {
   std::function<void(StandIn&)> before;      ///< of a call
   std::function<void(StandIn&)> after;       ///< once it is complete
-  std::function<void(StandIn&)> much_later;  ///< at a look so many nanoseconds later
+  std::function<void(StandIn&)> much_later;  ///< at a look delay_ns later or more
   std::int64_t delay_ns = 0;
 };
 

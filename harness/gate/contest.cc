@@ -41,8 +41,8 @@ Evidence& Contest::evidence_of(const Case& one) {
   return evidence_[static_cast<std::size_t>(std::ranges::find(cases_, one) - cases_.begin())];
 }
 
-/// Whether to look at what so many blocks say: at the least number, at twice as many, and so on. Whoever looks after
-/// every block and stops when the interval is narrow by chance is wrong too often.
+/// Whether to look at what `blocks` blocks say: at the least number, at twice as many, and so on. A look after every
+/// block would stop when the interval is narrow by chance, and be wrong too often.
 bool Contest::is_look(int blocks) const {
   for (int look = options_.least_blocks; look <= blocks; look *= 2) {
     if (look == blocks) return true;

@@ -19,9 +19,10 @@ class Forecast {
  public:
   explicit Forecast(BlockPlan plan) : plan_(plan) {}
 
-  /// So many blocks of these cases, as long as those before were; of the first one, as long as its launches may take.
+  /// How long `number` blocks of these cases take, as long as those before; for the first one, as long as its launches
+  /// may take.
   [[nodiscard]] std::chrono::nanoseconds blocks(std::span<const Case> cases, int number) const;
-  /// That a block of these cases took so long.
+  /// That a block of these cases took `took`.
   void add(std::span<const Case> cases, std::chrono::nanoseconds took);
 
  private:

@@ -29,7 +29,7 @@ std::string hostname() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-/// What a process tells the others of itself. Whoever knows the name of the meeting may come to it.
+/// What a process tells the others of itself. Any process that knows the name of the meeting may come to it.
 struct SelfPortrait {
   std::string arguments = {};
   std::string hostname = {};

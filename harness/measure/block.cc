@@ -154,8 +154,8 @@ class Calls {
     if (skew_ <= std::chrono::nanoseconds(0)) return std::nullopt;
     return calls_++ % host_.job_ranks();
   }
-  /// Whether the call just made, so many `more`, a sample and the last call end after `end_ns`, if they take as long as
-  /// the one before. Decided by instants alone, so that all hosts decide alike.
+  /// Whether the call just made, `more` further calls, a sample and the last call end after `end_ns`, if each takes as
+  /// long as the one before. Decided by instants alone, so that all hosts decide alike.
   [[nodiscard]] bool is_time_up(std::int64_t end_ns, int more) const {
     return instant_ns_ > end_ns - (3 + more) * period_ns_;
   }

@@ -347,7 +347,7 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
   return {};
 }
 
-/// Calls that are verified, and no samples, on data of consecutive salts: so many.
+/// `calls` calls that are verified and are no samples, on data of consecutive salts.
 Status check_afterwards(Host& host, Variant& variant, Series& series, Source& source, int calls) {
   for (int call = 0; call < calls; ++call) {
     TUTTI_ASSIGN_OR_RETURN(

@@ -15,7 +15,7 @@ using Compute = std::function<void(int index, int parts)>;
 
 class Computation {
  public:
-  /// As much as takes so long here and now, at least one turn.
+  /// As much computing as takes `time_us` here and now, at least one turn.
   [[nodiscard]] static Computation lasting(double time_us);
 
   [[nodiscard]] std::int64_t turns() const { return turns_; }

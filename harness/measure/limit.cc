@@ -28,7 +28,7 @@ std::vector<Piece> sources_of(const Operation& operation, const Origin& origin) 
 
 bool continues_another(const Movement& movement) { return std::ranges::any_of(movement.sources, &Piece::is_output); }
 
-/// Whose each movement is, where every rank's are as many bytes: those that write to it alone, or read from it alone.
+/// The owner of each movement, where every rank's are as many bytes: the rank that alone is written to, or read from.
 std::optional<std::vector<int>> owners_of(const std::vector<Movement>& all, int ranks) {
   if (std::ranges::any_of(all, continues_another)) return {};  // its bytes would still be written by another rank
   for (const auto side : {&Movement::destinations, &Movement::sources}) {

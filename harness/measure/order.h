@@ -59,7 +59,7 @@ class Order final : public Pace {
 
  private:
   void draw_policy();
-  /// Whose turn it is; empty where nobody can go on.
+  /// The rank that takes the next step, by index; empty where no rank can go on.
   [[nodiscard]] std::optional<std::size_t> choose();
   void take_note(std::size_t index, bool is_done);
   [[nodiscard]] std::uint64_t draw(std::uint64_t below) { return random_() % below; }

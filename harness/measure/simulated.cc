@@ -49,7 +49,7 @@ class Variant::Simulated {
     verify(index);
     seat.is_posted = false;
     ++seat.rounds;
-    // Whose call has returned may write to its buffers, whatever the others are doing.
+    // A rank that has returned from its call may write to its buffers, whatever the others are doing.
     refill(index, seat.rounds + 1);
     return seat.rounds == rounds_;
   }

@@ -103,7 +103,7 @@ class Variant {
   /// Posts on all ranks of the host and polls until all are done. A rank named by `late` posts `late_ns` after the
   /// others.
   Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);
-  /// The same on a host of one rank, which computes after it has posted, in parts between which it tests so often.
+  /// The same on a host of one rank, which computes after it has posted, in parts between which it makes `calls` tests.
   Status run_overlapped(RankTimes& times, const Compute& compute, int calls);
   /// The same for a loop: `times` are those of its first entry and its last leave. The deadline is each operation's.
   Status run_loop(RankTimes& times, const Loop& loop);

@@ -60,7 +60,7 @@ inline constexpr std::int64_t kLeastSamplesInOrder = 12;  ///< for an interval a
 
 struct OrderedSummary : Summary {
   std::optional<double> autocorrelation = {};  ///< lag 1
-  double inflation = 1;  ///< so many times fewer samples say as much, if they know nothing of each other (dependence.h)
+  double inflation = 1;  ///< samples / inflation independent samples would say as much (dependence.h)
   /// An interval of the median that misses it in 1 of 15,000, for the stopping rule; as ci_low and ci_high otherwise.
   std::optional<double> sure_low = {};
   std::optional<double> sure_high = {};

@@ -60,7 +60,7 @@ class Suspect::Columns {
     }
   }
 
-  /// What `rank` contributes to sample `s`, or did so many operations ago.
+  /// What `rank` contributes to sample `s`, or did `back` operations ago.
   [[nodiscard]] T at(std::size_t s, int rank, int back = 0) const {
     return inputs_[static_cast<std::size_t>(back)]
                   [s * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(rank)];

@@ -66,7 +66,7 @@ struct InputSpec {
 [[nodiscard]] bool is_rounded(Values values, Dtype dtype, Op op);
 /// Ranks that contribute to each element of exact values: all, but where their sum would not be exact.
 [[nodiscard]] int contributors_of(Dtype dtype, Op op, int ranks);
-/// In so many refills with consecutive salts every rank contributes to every element at least once.
+/// The number of refills with consecutive salts in which every rank contributes to every element at least once.
 [[nodiscard]] int passes_of(Dtype dtype, Op op, int ranks);
 
 /// Fills `bytes` with elements [first, first + bytes.size() / size_of(dtype)) of the input. Any alignment.

@@ -60,7 +60,7 @@ class Suspect {
     return std::all_of(samples_.begin(), samples_.end(),
                        [&](const WrongElement& sample) { return predict(sample.index) == sample.actual; });
   }
-  /// Whether the samples are so many that one cause which explains them among many is no coincidence.
+  /// Whether there are enough samples: one cause among many that explains them all is then no coincidence.
   [[nodiscard]] bool is_telling() const;
   /// The input block that is reduced to the suspect one.
   [[nodiscard]] int reduced_block() const { return origin().block; }

@@ -87,7 +87,7 @@ struct Problem {
 /// The larger of its buffers holds one block per rank; otherwise one block.
 [[nodiscard]] bool is_divided(Collective collective);
 
-/// Whom `rank` exchanges messages with in a collective of pairs; -1: with nobody. Ranks 0 and 1, 2 and 3, ... are
+/// The rank that `rank` exchanges messages with in a collective of pairs; -1: no rank. Ranks 0 and 1, 2 and 3, ... are
 /// pairs; in message_rate rank i and rank i + P/2. The last of an odd number of ranks has nobody.
 [[nodiscard]] int partner_of(const Problem& problem, int rank);
 /// Messages of one operation, over all pairs and in both directions; 0 of a collective without a window.

@@ -126,7 +126,7 @@ class CpuMachine {
   /// Empty, or why the operation cannot go on (mismatch naming the peer).
   [[nodiscard]] const Status& failure() const { return failure_; }
 
-  /// Whose plan was found to be another; -1 where nobody's was.
+  /// The rank with a plan that was found to be another; -1 where there is no such rank.
   [[nodiscard]] int disagrees_with() const { return disagrees_with_; }
 
   // ---- what step.h asks for

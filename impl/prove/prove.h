@@ -73,7 +73,7 @@ struct PlanSet {
   std::span<const BlockTable> blocks = {};
 };
 
-/// What makes steps of any rank none (flaw_of); `prove` and `derive_cost` begin with it.
+/// The flaws in steps of any rank (flaw_of); `prove` and `derive_cost` begin with it.
 [[nodiscard]] std::vector<Finding> find_flaws(const Schedule& schedule);
 
 /// A set of plans whose proof holds, and what was derived.

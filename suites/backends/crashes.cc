@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that crashes in its own code: Open MPI's, but on rank 1 for its start (TUTTI_LAZY_WORKS is 0), or for a
-// call once so many have worked. The tests of the command line run it to see that the message names it.
+// A backend that crashes in its own code: Open MPI's, but on rank 1. It crashes at its start (TUTTI_LAZY_WORKS is 0),
+// or in a call once TUTTI_LAZY_WORKS calls have worked. The tests of the command line run it to see that the message
+// names it.
 #include <csignal>
 
 #include "suites/backends/honest.h"

@@ -281,7 +281,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   }
   if (!result.is_ok()) {
     if (reports) reports->give_up();
-    // Whose rank was only told to stop leaves the word to the watch, which knows why.
+    // A process with a rank that was only told to stop leaves the word to the watch, which knows why.
     if (result.status().code() == Code::aborted) ::sleep(3);
     job->fail(result.status());
     return job->is_first_to_tell() ? complain(argv[0], result.status()) : exit_code_of(result.status());

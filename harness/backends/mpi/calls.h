@@ -56,7 +56,7 @@ struct Row {
   InPlace in_place;
 };
 
-/// Whom a rank of the group exchanges messages with in a collective of pairs; -1: with nobody.
+/// The rank that a rank of the group exchanges messages with in a collective of pairs; -1: no rank.
 [[nodiscard]] int partner_in(std::string_view collective, const Group& group);
 
 /// Null where MPI has no such call. One buffer for both is a call of its own where MPI has one for it.

@@ -39,7 +39,7 @@ class BoardMemory {
           .timeout = std::chrono::seconds(30)};
 }
 
-/// Runs `body(host)` on so many hosts, one thread each. `on_start`, where there is one, is told the host's index.
+/// Runs `body(host)` on `hosts` hosts, one thread each. `on_start`, where there is one, is told the host's index.
 inline void on_hosts(const Board& board, int hosts, const std::function<void(Host&)>& body,
                      const std::function<void(int)>& on_start = {}) {
   std::vector<std::thread> threads;

@@ -86,7 +86,7 @@ struct Coverage {
   [[nodiscard]] double percent_of_many() const { return 100.0 * held_of_many / cells_of_many; }
 };
 
-/// Cells that end when they have settled, or have so many samples as there is time for.
+/// Cells that end when they have settled, or have `most` samples.
 Coverage simulate(const Kind& kind, double spread_us, std::int64_t most) {
   Coverage coverage;
   Random random(static_cast<std::uint64_t>(most) * 1000 + static_cast<std::uint64_t>(spread_us * 10));

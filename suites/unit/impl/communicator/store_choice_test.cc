@@ -6,7 +6,7 @@
 namespace tutti {
 namespace {
 
-/// Walks one cycle on a machine where a segment costs so much in each way; the ways of the segments after the decision.
+/// Walks one cycle on a machine where a segment costs `costs` in each way; the ways of the segments after the decision.
 struct Cycle {
   int plain = 0;
   int streamed = 0;
