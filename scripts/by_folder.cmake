@@ -8,8 +8,8 @@ set(TUTTI_STANDARD_HEADERS <algorithm> <array> <functional> <memory> <span> <str
 
 option(TUTTI_COMPILE_BY_FOLDER "compile the files of a folder as one: quick from nothing, slow after a change" OFF)
 
-# A folder is large for GCC, which spends a tenth of its time on looking for memory to use again. Where it does not
-# begin below 1 GB, programs compile faster, the largest of them in 1.4 instead of 1.1 GB.
+# A folder is large for GCC, which then spends much time on looking for memory to use again. Where it does not begin
+# below 1 GB, programs compile faster and take a little more memory.
 if(TUTTI_COMPILE_BY_FOLDER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-expand=1000 --param=ggc-min-heapsize=1000000)
 endif()

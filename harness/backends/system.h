@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend as the harness sees it: a system under test that can be asked what it supports, made ready for a case, and
-// run. Own collectives and references stand behind the same interface; only the own ones are truly asynchronous, a
+// run. Own collectives and references stand behind the same interface. Only the own ones are truly asynchronous; a
 // reference runs its blocking call in `post`, as its users do.
 #pragma once
 

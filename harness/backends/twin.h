@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend a second time, as a system of its own with buffers of its own: what differs between the two is the
+// A backend a second time, as a system of its own with buffers of its own. What differs between the two is the
 // measurement, not the work (A/A).
 #pragma once
 

@@ -58,8 +58,8 @@ Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtyp
   return std::max<Count>(fewest, 1);
 }
 
-/// Elements per block with which every form of the algorithm has a full segment and a tail. The segment of a
-/// long call is rounded down, so a call that is a little longer than it may still be one segment: the edge is searched.
+/// Elements per block with which every form of the algorithm has a full segment and a tail. The segment of a long call
+/// is rounded down. So a call that is a little longer than it may still be one segment: the edge is searched.
 Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
   const Count pieces = segments_of(algorithm, problem, dtype, kEndless);
   if (pieces <= 1) return kAwkward + kFew;

@@ -14,7 +14,7 @@
 namespace tutti::harness::cases {
 namespace {
 
-/// A list of what `parse` reads; an item `all` makes it every value of `everything`, in that order, and after them
+/// A list of what `parse` reads. An item `all` makes it every value of `everything`, in that order, and after them
 /// those that are named beside it: `all,pingpong`.
 template <class T>
 Result<Choice<T>> parse_names(std::string_view kind, std::string_view text, const std::vector<T>& everything,

@@ -197,7 +197,7 @@ class Follower {
   }
 
   /// The larger of input and output names the units. Where only the smaller one is touched, it is the rank's block of
-  /// the larger; where neither is, what came in a channel knows, or what lies in scratch.
+  /// the larger. Where neither is, what came in a channel knows, or what lies in scratch.
   std::vector<int> units_of(const Told& told, const std::vector<int>& travelled) {
     const bool is_output = most_units(Space::output) >= most_units(Space::input);
     const Space larger = is_output ? Space::output : Space::input;

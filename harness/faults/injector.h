@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The own backend, broken on purpose. Nothing of it is on the way of a backend that is not: plans are broken when they
-// are bound (CommunicatorOptions::after_bind), arguments when a case is made ready. A broken case has a schedule of its
-// own, so that its plans are never taken for those of the right one.
+// The own backend, broken on purpose. Nothing of it is on the way of a backend that is not broken. Plans are broken
+// when they are bound (CommunicatorOptions::after_bind), arguments when a case is made ready. A broken case has a
+// schedule of its own, so that its plans are never taken for those of the right one.
 //
 // Two faults alone edit the output afterwards, in place of the data path. A late write runs its operation on a buffer
 // of the injector, which is copied to the user's in two parts. A wrong root of reduce and gather copies its result as

@@ -48,8 +48,8 @@ struct TrialPlace {
 /// The longest shared buffers that are drawn for `what`.
 [[nodiscard]] Case longest_draw(const Case& what);
 
-/// `what` says the collective, dtype, op, ranks and kind of ranks; algorithm, count, lengths of blocks, root and, where
-/// the fault allows it, placement and kind of buffers are drawn. The same result on all hosts. Errors: those of
+/// `what` says the collective, dtype, op, ranks and kind of ranks. Algorithm, count, lengths of blocks and root are
+/// drawn, and where the fault allows it, placement and kind of buffers. The same result on all hosts. Errors: those of
 /// operations and of the host; the job is then over.
 [[nodiscard]] Result<TrialResult> try_fault(const TrialPlace& place, const Case& what, Fault fault, std::uint64_t seed);
 

@@ -28,8 +28,8 @@ struct ProgramRun {
 /// Errors: unavailable if it cannot be executed, resource, timeout naming the limit, aborted where interrupted.
 [[nodiscard]] Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
                                              const Interrupts& interrupts);
-/// `command` and `--csv`: its rows, as far as it came, and if it came to its limit `late`, which is no error then: a
-/// build that hangs is something found. Errors: otherwise as run_command.
+/// `command` and `--csv`: its rows, as far as it came. If it came to its limit `late`, that is no error: a build that
+/// hangs is something found. Errors: otherwise as run_command.
 [[nodiscard]] Result<ProgramRun> run_program(std::vector<std::string> command, std::chrono::milliseconds limit,
                                              const Interrupts& interrupts);
 

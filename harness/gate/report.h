@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a gate found, for people and for the pages of a CI server: a table, JUnit XML with one case per cell, and a
-// summary in Markdown.
+// What a gate found, for people and for the pages of a CI server. It is a table, JUnit XML with one case per cell, and
+// a summary in Markdown.
 #pragma once
 
 #include <span>

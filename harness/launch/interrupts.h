@@ -9,7 +9,7 @@
 
 namespace tutti::harness::launch {
 
-/// Catches the signals while at least one object lives. A signal stays noted until the last object is gone, so a
+/// Catches the signals while at least one object lives. A signal stays noted until the last object is gone. So a
 /// program that keeps one for its whole run also learns of a signal that came between two launches. A SIGHUP that was
 /// ignored before (nohup) stays ignored. Not for construction in several threads at once.
 class Interrupts {

@@ -26,7 +26,7 @@ constexpr int kTriesInVain = 8;
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
 constexpr int kRepeatsOfUnsteadyBlock = 3;
-/// Each block's last sample and last call are verified: a system that works in one call of eight is to have no chance,
+/// Each block's last sample and last call are verified. A system that works in one call of eight is to have no chance,
 /// however soon the times have settled.
 constexpr std::ptrdiff_t kLeastBlocks = 8;
 // A streaming sample: long enough that neither the start nor the clock counts, short enough for some hundreds of them.

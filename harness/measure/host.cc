@@ -13,8 +13,8 @@ namespace {
 // A single trip is not much longer than reading the clock, so trips are timed in batches.
 constexpr int kProbeBatches = 9;
 constexpr int kBouncesPerBatch = 25;
-// The announcement must reach every host before the instant: a few transfers of a line where every rank has a core, a
-// turn of the run queue where not.
+// The announcement must reach every host before the instant. That takes a few transfers of a line where every rank has
+// a core, a turn of the run queue where not.
 constexpr std::int64_t kSlackNs = 1500;
 constexpr std::int64_t kSlackPerHostYieldingNs = 3000;
 constexpr std::int64_t kMostSlackTimes = 16;

@@ -93,7 +93,7 @@ class Host {
   /// How late a rank may enter after an announced instant and be in time nevertheless. That is some looks at the clock
   /// or, where ranks outnumber cores, turns of the run queue, for which the operation waits as well.
   [[nodiscard]] std::int64_t in_time_ns() const;
-  /// From here on instants are announced twice as far ahead, up to 16 times as far as at first: for when too many ranks
+  /// From here on instants are announced twice as far ahead, up to 16 times as far as at first. For when too many ranks
   /// hear of them too late. All hosts call it.
   void widen_slack();
 

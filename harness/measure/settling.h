@@ -25,8 +25,8 @@ inline constexpr std::int64_t kMostSamples = 5000;  ///< after these, what has n
 /// The number of samples at which to look for the first time after having looked at `samples` of them (0: not yet).
 [[nodiscard]] std::int64_t next_look(std::int64_t samples);
 
-/// Told how long each batch of calls took, warm-up is over when batches have stopped improving: three in a row that are
-/// not 1 % faster than the fastest before them.
+/// add is told how long each batch of calls took. Warm-up is over when batches have stopped improving: three in a row
+/// that are not 1 % faster than the fastest before them.
 class WarmUp {
  public:
   void add(double batch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as CSV (RFC 4180, lines end with LF): one line per row, flushed at once, so that whatever ends a run leaves
-// every finished row in the file.
+// Rows as CSV (RFC 4180, lines end with LF). There is one line per row, flushed at once, so that whatever ends a run
+// leaves every finished row in the file.
 #pragma once
 
 #include <string>

@@ -13,8 +13,8 @@ namespace tutti::harness::report {
 /// What stands in a record for a value that may be a secret.
 inline constexpr const char* kRedacted = "(redacted)";
 
-/// Of a process's environment, "NAME=value" up to a null: what Open MPI, MPICH, Intel MPI, UCX, libfabric and NCCL
-/// read, but for what a launcher says of its job. A value is redacted where its name says that it is secret; in an
+/// Of a process's environment, "NAME=value" up to a null. It is what Open MPI, MPICH, Intel MPI, UCX, libfabric and
+/// NCCL read, but for what a launcher says of its job. A value is redacted where its name says that it is secret; in an
 /// address `//user:password@` is.
 [[nodiscard]] std::map<std::string, std::string> library_settings(const char* const* environment);
 /// Of this process.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mix of a soak: which operations in which order, and on which groups. A pure function of the seed, so that every
-// rank, whatever it is run as, makes the same calls, and a seed that fails can be run again. There is every collective,
-// every v form, and messages to and from other ranks. Blocks of v forms have lengths by pattern or drawn one by one,
-// some of them 0. They lie side by side or anywhere, with gaps, on each rank elsewhere.
+// The mix of a soak: which operations in which order, and on which groups. The mix is a pure function of the seed. So
+// every rank, whatever it is run as, makes the same calls, and a seed that fails can be run again. There is every
+// collective, every v form, and messages to and from other ranks. Blocks of v forms have lengths by pattern or drawn
+// one by one, some of them 0. They lie side by side or anywhere, with gaps, on each rank elsewhere.
 //
-// A soak is cut into epochs. In each there are the world and three groups that overlap: the ranks of one parity, in
-// reverse (a split); all ranks but one, rotated; and some ranks, shuffled. Between epochs nothing is in flight and the
-// groups are made anew.
+// A soak is cut into epochs. In each there are the world and three groups that overlap. The groups are the ranks of one
+// parity, in reverse (a split); all ranks but one, rotated; and some ranks, shuffled. Between epochs nothing is in
+// flight and the groups are made anew.
 #pragma once
 
 #include <cstdint>

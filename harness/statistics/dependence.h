@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far samples depend on each other, and what that costs. Samples taken one after the other resemble their
-// neighbours where something that lasts touches several of them: a neighbour on the core, a slow page, a change of
-// clock. Then n samples say less than n independent ones would. sign_inflation says how much less; an interval that
-// ignores it is too narrow.
+// neighbours where something that lasts touches several of them. Examples are a neighbour on the core, a slow page, and
+// a change of clock. Then n samples say less than n independent ones would. sign_inflation says how much less; an
+// interval that ignores it is too narrow.
 #pragma once
 
 #include <cstdint>

@@ -43,8 +43,8 @@ struct RankBuffer {
 /// Requires: as many elements as the operation's output has, or any number where there are no output blocks.
 [[nodiscard]] CheckResult verify_output(Oracle& oracle, const RankBuffer& output);
 
-/// Compares what lies between the blocks of a v form's output with what was there before: the poison, or the rank's
-/// input where that is one with the output.
+/// Compares what lies between the blocks of a v form's output with what was there before. That is the poison, or the
+/// rank's input where that is one with the output.
 [[nodiscard]] CheckResult verify_gaps(const Operation& operation, const RankBuffer& output, bool hold_input);
 
 /// Compares the input of `input.rank` with what fill_input wrote; for operations out of place.

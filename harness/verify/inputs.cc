@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything below the key derivation is arithmetic on lanes in loops without branches, which GCC vectorises at -O3:
-// refilling a buffer must not take longer than measuring on it. On x86-64 there is a second copy for AVX2, which
-// multiplies 32-bit integers in one instruction: a check of all collectives spends half its time here without it.
+// Everything below the key derivation is arithmetic on lanes in loops without branches, which GCC vectorises at -O3.
+// Refilling a buffer must not take longer than measuring on it. On x86-64 there is a second copy for AVX2, which
+// multiplies 32-bit integers in one instruction. Without it, half of a check's time would be spent here.
 #include "harness/verify/inputs.h"
 
 #include <algorithm>
@@ -110,8 +110,7 @@ void fill_tiles(std::span<std::byte> bytes, std::uint32_t first, Element element
   }
 }
 
-/// Random bytes, four of one hash, with `element` of each: looked at one by one they would take four times as long as
-/// floats of the same memory.
+/// Random bytes, four of one hash, with `element` of each. One hash for each byte would take four times as long.
 template <class Element>
 void fill_bytes(std::span<std::byte> bytes, std::uint32_t first, const HashKeys& keys, Element element) {
   constexpr std::uint32_t kWord = sizeof(std::uint32_t);

@@ -3,8 +3,8 @@
 // chunks from the inputs' definition; it shares no arithmetic with the collectives that it judges. Which inputs make up
 // which output is read from impl/collective.
 //
-// Of random values that are rounded it gives what rank order and its own roundings come to; what is allowed is within
-// a bound of the exact result (rounding.h).
+// Of random values that are rounded it gives what rank order and its own roundings come to. What is allowed is within a
+// bound of the exact result (rounding.h).
 //
 // avg: the exact sum, divided by P in float (double: in double) and rounded once to the dtype; integers: the wrapped
 // sum, divided and truncated towards zero.
@@ -78,7 +78,7 @@ struct BlockPart {
 /// Cost: P inputs where the op reduces, else one.
 void fill_expected(std::span<std::byte> bytes, const Operation& operation, const BlockPart& part);
 
-/// fill_expected for many ranks of one process: a block reduced for all of them is the same, and is computed once while
+/// fill_expected for many ranks of one process. A block reduced for all of them is the same, and is computed once while
 /// it is at most 4 MiB. One per thread.
 class Oracle {
  public:

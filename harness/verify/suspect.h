@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wrong elements of one output block, and what else could have been there: one hypothesis per function, each a
-// sentence where it predicts every sample, or empty.
+// The wrong elements of one output block, and what else could have been there. There is one hypothesis per function,
+// each a sentence where it predicts every sample, or empty.
 #pragma once
 
 #include <algorithm>

@@ -26,8 +26,8 @@ struct Round {
   [[nodiscard]] int peers() const { return (wide + narrow - 1) / narrow - 1; }
   /// How many units go to peer j in [1, peers].
   [[nodiscard]] int length(int j) const { return std::min(narrow, wide - j * narrow); }
-  /// MOVEs and transfers: all ranks send to their peers and then receive from as many, the first of which a rank that
-  /// has but one peer must wait for.
+  /// MOVEs and transfers. All ranks send to their peers and then receive from as many. A rank that has but one peer
+  /// must wait for the first of these.
   [[nodiscard]] int depth() const { return peers() == 1 ? 3 : 2 * peers(); }
 };
 

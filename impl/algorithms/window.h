@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window of messages in one direction, which bandwidth and message_rate have in common: the lower rank of each pair
+// A window of messages in one direction, which bandwidth and message_rate have in common. The lower rank of each pair
 // sends, the other one acknowledges when it has them all. Block m of the input is message m.
 #pragma once
 

@@ -152,7 +152,7 @@ class Communicator {
   virtual Status run(const Call& call) = 0;
 
   /// Post a send of buffer[count] to rank `peer`, a receive of buffer[count] from it. The sends from one rank to
-  /// another are matched with the receives there in the order in which each were posted; count and dtype are the same
+  /// another are matched with the receives there in the order in which each were posted. Count and dtype are the same
   /// at both ends. A rank may send to itself. Complete is a send when its buffer may be written, maybe before the
   /// receive is posted. Several posted before any is waited for are what others call a group of sends and receives.
   /// Errors: invalid_argument (a value out of range).

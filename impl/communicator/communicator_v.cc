@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public calls of the v forms, and of operands that are lists of blocks: a list is a divided buffer that begins at
+// The public calls of the v forms, and of operands that are lists of blocks. A list is a divided buffer that begins at
 // the lowest of its blocks' addresses.
 #include <algorithm>
 #include <cstdint>

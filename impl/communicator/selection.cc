@@ -30,7 +30,7 @@ constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
 constexpr std::array kTable{
     Row{Collective::broadcast, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
-    // From the cost formula: the rows of reduce, and those of more than 128 ranks, where a rank that waits for all
+    // From the cost formula: the rows of reduce, and those of more than 128 ranks. There a rank that waits for all
     // others costs more than a tree's rounds.
     Row{Collective::reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},

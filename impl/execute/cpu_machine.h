@@ -108,7 +108,7 @@ class CpuMachine {
   /// How often a step that must wait looks again before it gives up: 0 where the caller has something else to do.
   void set_patience(int polls) { patience_ = polls; }
 
-  /// Whether the word that stopped the last walk has changed enough for another one: what a spinning wait looks at, in
+  /// Whether the word that stopped the last walk has changed enough for another one. A spinning wait looks at it in
   /// place of the whole way to that word.
   [[nodiscard]] bool may_go_on() const {
     return awaited_ == nullptr || awaited_->load(std::memory_order_acquire) >= awaited_value_;

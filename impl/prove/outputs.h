@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a proof of values: what the outputs hold against what the collective means, and, where that differs, in
-// words: which contribution is missing or one too many.
+// The end of a proof of values: what the outputs hold against what the collective means. Where that differs, it says in
+// words which contribution is missing or one too many.
 #pragma once
 
 #include "impl/prove/contents.h"

@@ -23,7 +23,7 @@ struct Form {
   int slots_per_need = 1;  ///< of each channel, for each one that the schedule needs
 };
 
-/// Slices of a unit in the forms that have several. On many ranks two do: a third one meets what the second one met,
+/// Slices of a unit in the forms that have several. On many ranks two do. A third one meets what the second one met,
 /// and the plans of four would be most of the time that a proof takes.
 int several_slices(int ranks) {
   constexpr int kManyRanks = 33;

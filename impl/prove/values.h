@@ -2,10 +2,10 @@
 // Symbolic values: what a run of bytes holds, as one small value whatever its length.
 //
 // A byte at offset y that holds the contribution of rank r's input byte x is worth R_r * g^(x - y) in Z_p, p = 2^61 -
-// 1, R_r and g random; a reduction adds. Along a copied run x - y is constant, so a run is worth one number, and moving
-// it from offset a to offset b multiplies by g^(a - b). Two different multisets of contributions are worth the same
-// with probability of about 2^-61. Beside it travel a hash of the sequence of ranks (does the op's order hold?) and a
-// hash of the tree of operations, blind to the order of two operands (are the bits the same on every rank?).
+// 1, R_r and g random; a reduction adds. Along a copied run x - y is constant, so a run is worth one number. Moving it
+// from offset a to offset b multiplies by g^(a - b). Two different multisets of contributions are worth the same with
+// probability of about 2^-61. Beside it travel a hash of the sequence of ranks (does the op's order hold?) and a hash
+// of the tree of operations, blind to the order of two operands (are the bits the same on every rank?).
 //
 // ExactLane has the same operations on the multisets themselves: slow, used to explain what the hashes found wrong.
 #pragma once

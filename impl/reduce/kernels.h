@@ -11,8 +11,8 @@
 namespace tutti {
 
 /// For every element i of `bytes`: destination_j[i] <- source_0[i] op source_1[i] op ... for every j.
-/// Reduced left to right; floats of 8 and 16 bits accumulate in float and round to nearest even once, on the store;
-/// integers wrap; NaN propagates through min and max. `is_final` divides by `ranks` where the op is avg (floats: the
+/// Reduced left to right. Floats of 8 and 16 bits accumulate in float and round to nearest even once, on the store.
+/// Integers wrap. NaN propagates through min and max. `is_final` divides by `ranks` where the op is avg (floats: the
 /// accumulated sum divided by P; integers: truncated towards zero). README.md of impl/collective has every rule.
 /// Shapes: each array holds `bytes` bytes, any alignment; a destination is disjoint from a source or equal to it.
 struct KernelArguments {

@@ -84,10 +84,10 @@ template <class Value>
 #endif
 }
 
-/// Whether a rule is worth instances for the usual numbers of sources and destinations, and for few bytes: what
-/// training and most programs reduce; dividing waits for the divider anyway. Each instance is code to compile, in three
-/// instruction sets, and all of them for every rule would take two thirds more time. Without them, a rule is nearly as
-/// fast from 4 KiB on, and loses some nanoseconds of a call on 8 B.
+/// Whether a rule is worth instances for the usual numbers of sources and destinations, and for few bytes. Those are
+/// what training and most programs reduce; dividing waits for the divider anyway. Each instance is code to compile, in
+/// three instruction sets, and all of them for every rule would take two thirds more time. Without them, a rule is
+/// nearly as fast from 4 KiB on, and loses some nanoseconds of a call on 8 B.
 template <class T, Op op, bool is_final>
 constexpr bool is_frequent() {
   if (is_final) return false;

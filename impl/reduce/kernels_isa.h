@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside impl/reduce: one table of kernels per instruction set. Each is filled by its own translation unit, compiled
-// with that instruction set's flags from the one text in kernels_body.h; a build without those flags leaves the pointer
+// with that instruction set's flags from the one text in kernels_body.h. A build without those flags leaves the pointer
 // null.
 #pragma once
 

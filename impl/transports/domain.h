@@ -20,7 +20,7 @@ namespace tutti {
 
 inline constexpr std::size_t kCacheLine = 64;
 
-/// Where a rank's buffers are: offsets from its heap base. Atomic so that each is one store: a compiler that joins them
+/// Where a rank's buffers are: offsets from its heap base. Atomic so that each is one store. A compiler that joins them
 /// loads both addresses at once, just after they were stored apart, which the store buffer cannot forward.
 struct References {
   std::atomic<std::uint64_t> input;
@@ -78,8 +78,8 @@ struct DomainShape {
 };
 /// Default shape for `ranks` ranks. Slots shrink as the P^2 channels grow. All channels stay within `channel_budget`
 /// bytes and all pair channels within a quarter of it; a slot has at least 256 bytes. Scratch shrinks on more than 64
-/// ranks, so that that of all ranks in one generation stays within 16 MiB, which caches hold (a rank has at least 4
-/// KiB).
+/// ranks, so that all ranks' scratch in one generation stays within 16 MiB, which caches hold. A rank has at least 4
+/// KiB.
 [[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes,
                                         std::size_t channel_budget = std::size_t{64} << 20U);
 

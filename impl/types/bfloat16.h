@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bfloat16: the upper half of an IEEE float. GCC 12 has no __bf16, so it is 16 bits and two conversions; all arithmetic
+// bfloat16: the upper half of an IEEE float. GCC 12 has no __bf16, so it is 16 bits and two conversions. All arithmetic
 // is done in float and rounded to nearest even once, on the store.
 #pragma once
 

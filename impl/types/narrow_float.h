@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats of 8 and 16 bits: half, f8e4m3 and f8e5m2 (bfloat16.h has the other one). A sign, an exponent and mantissa
-// bits with subnormals, as bits and two conversions; all arithmetic is done in float and rounded to nearest even once,
+// bits with subnormals, as bits and two conversions. All arithmetic is done in float and rounded to nearest even once,
 // on the store.
 //
 //   name     exponent  mantissa  largest  infinity  what is too large for it becomes

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An independent measurement of MPI's collectives, with nothing of tutti in it: what tutti says of a reference is held
 // against it (agrees_with_yardstick.py). Ranks meet in a barrier, each times the one call that follows, and the slowest
-// rank's time is the sample. Buffers begin on a page, as tutti's and OSU's do: where malloc puts them, Open MPI takes
-// two to four times as long for 16 and 64 KiB. A broadcast, which is in place, has fresh data each time. Prints
-// "collective bytes median_us line_ns" per line. The last, a cache line's way from rank 0 to rank 1 and back, tells the
-// states of a machine apart. Takes sizes in bytes.
+// rank's time is the sample. Buffers begin on a page, as tutti's and OSU's do. Where malloc puts them, Open MPI takes
+// much longer for 16 and 64 KiB. A broadcast, which is in place, has fresh data each time. Prints "collective bytes
+// median_us line_ns" per line. The last, a cache line's way from rank 0 to rank 1 and back, tells the states of a
+// machine apart. Takes sizes in bytes.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

@@ -162,8 +162,8 @@ int wait_for_windows(Prepared& p, int windows) {
 
 constexpr int kAcknowledgement = 1;  // its tag; it has no bytes
 
-// A library may still owe the sender a control message when the receiver's MPI_Waitall returns (Open MPI's rendezvous
-// over shared memory does), and sends it in a later call only. A rank that then left MPI would keep its partner waiting
+// A library may still owe the sender a control message when the receiver's MPI_Waitall returns, and sends it in a later
+// call only. Open MPI's rendezvous over shared memory does. A rank that then left MPI would keep its partner waiting
 // for ever. So a receiver stays in MPI until its partner has completed its sends.
 
 /// The lower rank of a pair sends a window, the other one acknowledges when it has arrived.

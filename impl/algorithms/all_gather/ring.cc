@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring all_gather: in every round a rank sends its successor the block that it received last, at first its own, and
+// Ring all_gather. In every round a rank sends its successor the block that it received last, at first its own. It
 // receives the next one from its predecessor. The two take turns, so that one slot is enough for any lengths.
 //
 // P = 4, rank 0 (next 1, previous 3):

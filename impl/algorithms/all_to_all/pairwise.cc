@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairwise all_to_all: in round i = 0..P-1 rank r exchanges one block with rank (i - r) mod P, and copies its own block
+// Pairwise all_to_all. In round i = 0..P-1 rank r exchanges one block with rank (i - r) mod P. It copies its own block
 // in the round in which that is itself. The pairing is its own inverse, so block q leaves for rank q in the same round
 // in which rank q's block takes its place. The two take turns: slice k leaves before slice k arrives, so that one slot
 // is enough and the exchange is safe in place, for every P.

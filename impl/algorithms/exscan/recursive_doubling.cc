@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursive doubling exscan: each rank gives its input to the next one, and all but rank 0 then scan what they got by
-// the rounds of doubling.h, in their outputs.
+// Recursive doubling exscan. Each rank gives its input to the next one. All but rank 0 then scan what they got by the
+// rounds of doubling.h, in their outputs.
 //
 // P = 4: rank 0                    rank 1                               rank 3
 //        step 0  CH(1) <- IN[0]    step 0  CH(2) <- IN[0], in turn      step 0  OUT[0] <- CH(2)

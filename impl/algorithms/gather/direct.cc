@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct gather: the root reads everybody's input, beginning with its successor, and lets each rank go as soon as its
+// Direct gather. The root reads everybody's input, beginning with its successor. It lets each rank go as soon as its
 // input is read: hence a phase per peer.
 //
 // P = 3, root 0:   rank 0                              rank 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Circulant reduce_scatter with radix 4, for any P in ceil(log4 P) rounds of up to three messages: the rounds of
 // circulant.h, downwards. The partial results of the blocks from the rank's own on live in scratch, so that the input
-// stays as it is; those of the last round in the output.
+// stays as it is. Those of the last round live in the output.
 //
 // P = 5, rank 0 (skips 5, 2, 1):
 //   step 0  CH(2) <- IN[2,4), in turn                 step 3  SCR[0] <- CH(1) op SCR[0]
