@@ -2,7 +2,7 @@
 // Children: the processes of one launch. They are the ranks themselves, or one mpirun and the ranks that descend from
 // it.
 //
-// Every process of the launch can be found: it is in the session of a process that this launcher started, or it has the
+// Every process of the launch can be found. It is in the session of a process that this launcher started, or it has the
 // launcher's control name in its environment. While mpirun runs, this process adopts orphans. So ranks can be waited
 // for even when mpirun died before them.
 #pragma once

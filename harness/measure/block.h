@@ -28,7 +28,7 @@
 // place the last result would be the next input: there every call is preceded by a refill, outside the timed part.
 //
 // Cadence `streaming`. A sample is a loop of operations, and what was said of a call holds of a loop: places are
-// poisoned before it. In place, and for barrier, no sample is verified: a loop in place feeds on its own results, and
+// poisoned before it. In place, and for barrier, no sample is verified. A loop in place feeds on its own results, and
 // whether a barrier held is seen on one barrier. There the last call is a single operation and never a sample
 // (checks_further).
 //
@@ -46,7 +46,7 @@
 // `--skew`. One rank, another one in each call, enters later than the others by BlockOptions::skew. A sample is then
 // the time from its entry on: what of the operation is left to do when the last rank comes.
 //
-// `--sync roundtime`. A sample to which a rank came late (start.h) does not count: it is kept and marked, and the cell
+// `--sync roundtime`. A sample to which a rank came late (start.h) does not count. It is kept and marked, and the cell
 // goes on until it has enough of the others. Tolerance says what late is: a rank entered after the announced instant by
 // more than Host::in_time_ns. It must also be more than 1 % of the block's median time from the last arrival on, for a
 // median is to be right to that. Where more than a quarter of a block was late, instants are announced further ahead

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CellWatch notes what disturbed a cell while it was measured, as seen from outside: on the cores of all ranks, and on
-// each host's own thread.
+// CellWatch notes what disturbed a cell while it was measured, as seen from outside. It looks at the cores of all
+// ranks, and at each host's own thread.
 #pragma once
 
 #include <string>

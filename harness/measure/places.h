@@ -3,8 +3,8 @@
 // one's result where it was then shows in any call that is verified.
 //
 // Poisoning all of a long output would take the place of others in the caches. So a long output has kMostPlaces places,
-// one in each of as many equal parts, and always other lines. A system that leaves out a share of an output is found
-// out by each verified call, as good as certainly for all but the smallest share.
+// one in each of as many equal parts, and always other lines. Each verified call finds out a system that leaves out a
+// share of an output, as good as certainly for all but the smallest share.
 //
 // An output that only its own rank writes has its lines where they were, afterwards. An output that peers write has
 // not: each of its lines is taken back from one of them (block.h).

@@ -3,8 +3,8 @@
 //
 // Nothing is assumed of the distribution. The interval of the median is made of order statistics (Hoefler & Belli,
 // SC'15): the samples at ranks k and n+1-k hold the true median between them with at least 95 % probability. A number
-// that the samples cannot support is empty, never a guess: no interval below 6 samples, no p90 below 10, no p95 below
-// 20, no p99 below 100.
+// that the samples cannot support is empty, never a guess. There is no interval below 6 samples, no p90 below 10, no
+// p95 below 20, no p99 below 100.
 //
 // There are two kinds of samples. summarise takes samples that know nothing of each other, such as the medians of
 // launches: for them the textbook's interval is exact. summarise_in_order takes times measured one after the other.
@@ -75,7 +75,7 @@ inline constexpr double kSureQuantile = 4;                      ///< of sure_low
 /// percentiles are those of the readings with noise added. The noise is the sum of two numbers from [-tick/2, tick/2],
 /// and stays within the least and the most that was read (after Machado & Santos Silva 2005, JASA 100:1226). Without
 /// it, an interval between equal readings would have no width. It is drawn anew for other readings, and the same for
-/// the same ones. One such number is too few: what lies between two readings is then a straight line, which misses the
+/// the same ones. One such number is too few. What lies between two readings is then a straight line, which misses the
 /// median by up to 1.5 % of a tick.
 [[nodiscard]] OrderedSummary summarise_in_order(std::span<const double> samples, double tick = 0);
 

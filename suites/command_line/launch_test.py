@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How jobs start and what they leave: references that cannot be started, crashes in a reference's own code, limits of
-the system, somebody's mpirun, and what happens when the starter of the ranks is killed."""
+the system, and somebody's mpirun. Also what happens when the starter of the ranks is killed."""
 import os
 import pathlib
 import re

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks in the order that a seed draws. Every algorithm is right in many of them. The same seed takes the same steps. A
-// fault that shows only where a rank is late, or ahead, is found, where taking turns does not find it.
+// Tasks run in the order that a seed draws. Every algorithm is right in many orders. The same seed takes the same
+// steps. A fault that shows only where a rank is late, or ahead, is found, where taking turns does not find it.
 #include "harness/measure/order.h"
 
 #include <functional>
