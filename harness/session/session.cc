@@ -31,8 +31,9 @@ int hosts_of(const SessionSpec& spec) { return spec.ranks_as == RanksAs::tasks ?
 Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Place& place) {
   Host& host = place.host;
   const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
-    TUTTI_ASSIGN_OR_RETURN(auto world,
-                           Communicator::create(place.domain, rank, communicator_options(spec, host, place.cores)));
+    TUTTI_ASSIGN_OR_RETURN(
+        auto world,
+        create_with_hooks(place.domain, rank, communicator_options(spec, host, place.cores), {.pace = host.order()}));
     return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
   };
   const auto tell = [&](const SoakProgress& progress) { return place.send("soaked", to_json(progress)); };

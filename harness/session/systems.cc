@@ -30,8 +30,9 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& ho
   return options;
 }
 
-Status Systems::open(const CommunicatorOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(domain_, host_.ranks(), options));
+Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
+  const Hooks hooks{.pace = host_.order(), .after_bind = std::move(after_bind)};
+  TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(domain_, host_.ranks(), options, hooks));
   by_name_[own_->name()] = own_.get();
   const auto* const task = spec_.as<MeasureTask>();
   if (task != nullptr && task->slow_down) by_name_[own_->name()] = &slowed_.emplace(*own_, *task->slow_down);
@@ -58,7 +59,7 @@ Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t inde
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   own_ = nullptr;
   TUTTI_ASSIGN_OR_RETURN(own_domain_, local::open_domain(domain_shape(spec_)));
-  TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(*own_domain_, host_.ranks(), options));
+  TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(*own_domain_, host_.ranks(), options, {.pace = host_.order()}));
   by_name_[own_->name()] = own_.get();
   add_twins();
   return {};

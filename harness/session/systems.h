@@ -33,8 +33,8 @@ class Systems {
   Systems(const Systems&) = delete;
   Systems& operator=(const Systems&) = delete;
 
-  /// Opens them all. All hosts call it. Errors: those of the backends.
-  Status open(const CommunicatorOptions& options);
+  /// Opens them all; the own one's calls go through `after_bind`. All hosts call it. Errors: those of the backends.
+  Status open(const CommunicatorOptions& options, AfterBind after_bind = {});
   /// The own one again, with ranks and memory that nothing has used. Errors: those of the backend.
   Status open_own_afresh(const CommunicatorOptions& options);
   /// Ends the references. Errors: theirs.

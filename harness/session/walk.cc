@@ -45,9 +45,7 @@ Status SessionWalk::open() {
     return measuring_ ? measuring_->begin() : Status();
   }
   const auto breaker = std::make_shared<PlanBreaker>();
-  CommunicatorOptions breakable = options_;
-  breakable.after_bind = PlanBreaker::hook(breaker);
-  TUTTI_RETURN_IF_ERROR(systems_.open(breakable));
+  TUTTI_RETURN_IF_ERROR(systems_.open(options_, PlanBreaker::hook(breaker)));
   injector_ = std::make_unique<Injector>(systems_.own(), host_.ranks(), breaker);
   return {};
 }

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,13 +26,6 @@ using Clock = std::chrono::steady_clock;
 /// a thread.
 enum class Waiting : std::uint8_t { spin, yield };
 
-class Pace;
-struct Call;
-struct BoundEntry;
-/// Gets every call that `rank` has bound and proved, before it is kept, and may change what then runs: how a harness
-/// breaks collectives on purpose (harness/faults). Binding is not on the way of a repeated call.
-using AfterBind = std::function<void(int rank, const Call& call, BoundEntry& bound)>;
-
 struct CommunicatorOptions {
   Waiting waiting = Waiting::spin;
   int cores = 1;  ///< that the ranks may use together; `auto` chooses by it, so it is the same on all ranks
@@ -46,9 +38,6 @@ struct CommunicatorOptions {
 #else
   bool prove_plans = true;
 #endif
-  /// Of a rank that yields and is only ever tested, never waited for: a simulation's. It outlives the communicator.
-  Pace* pace = nullptr;
-  AfterBind after_bind = {};
 };
 
 /// One collective call. The same on all ranks but for the addresses.

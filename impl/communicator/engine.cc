@@ -39,10 +39,16 @@ Problem problem_of(const Call& call, int ranks) {
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(Domain& domain, int rank, CommunicatorOptions options) {
+  return create_with_hooks(domain, rank, options, {});
+}
+
+Result<std::unique_ptr<Communicator>> create_with_hooks(Domain& domain, int rank, const CommunicatorOptions& options,
+                                                        Hooks hooks) {
   if (rank < 0 || rank >= domain.shape().ranks) {
     return error(Code::invalid_argument, "rank {} is out of range: 0 to {}", rank, domain.shape().ranks - 1);
   }
-  return std::unique_ptr<Communicator>(new Engine(domain, rank, options, std::make_shared<Company>()));
+  const Engine::Common common{.options = options, .hooks = std::move(hooks), .company = std::make_shared<Company>()};
+  return std::unique_ptr<Communicator>(new Engine(domain, rank, common));
 }
 
 const Algorithm& Engine::choose(const Call& call) const {
@@ -110,7 +116,7 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
   entry.kernel = kernel_for(call.dtype, call.op);
   if (call.op != Op::none) entry.small_kernel = small_kernel_for(call.dtype, call.op);
   if (call.op == Op::premul_sum) entry.scale = scale_for(call.dtype);
-  if (options_.after_bind) options_.after_bind(rank_, call, entry);
+  if (hooks_.after_bind) hooks_.after_bind(rank_, call, entry);
   entry.note = note_of(call, entry);
   return cache_.insert(key, std::move(entry));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "impl/communicator/communicator.h"
+#include "impl/communicator/hooks.h"
 #include "impl/communicator/plan_cache.h"
 #include "impl/execute/cpu_machine.h"
 #include "impl/execute/pace.h"
@@ -21,9 +22,15 @@ using Company = std::vector<Engine*>;
 
 class Engine final : public Communicator {
  public:
-  Engine(Domain& domain, int rank, CommunicatorOptions options, std::shared_ptr<Company> company);
+  /// What all communicators of a rank have in common.
+  struct Common {
+    CommunicatorOptions options;
+    Hooks hooks;
+    std::shared_ptr<Company> company;
+  };
+  Engine(Domain& domain, int rank, const Common& common);
   /// Of a group, whose domain is its own.
-  Engine(std::unique_ptr<Domain> domain, int rank, CommunicatorOptions options, std::shared_ptr<Company> company);
+  Engine(std::unique_ptr<Domain> domain, int rank, const Common& common);
   ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -153,7 +160,7 @@ class Engine final : public Communicator {
   void ring();
   /// Tells the waiting ranks, and the pace, that this rank has gone on.
   void tell_moved();
-  [[nodiscard]] bool is_held_back() { return options_.pace != nullptr && options_.pace->holds_back(); }
+  [[nodiscard]] bool is_held_back() { return hooks_.pace != nullptr && hooks_.pace->holds_back(); }
   /// Sleeps until somebody rings, for a tick at most; not where there is something to do.
   void park();
   [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count);
@@ -196,6 +203,7 @@ class Engine final : public Communicator {
   int ranks_;
   std::uint64_t generations_;
   CommunicatorOptions options_;
+  Hooks hooks_;
   std::shared_ptr<Company> company_;
   CpuMachine machine_;
   Transfers transfers_;

@@ -14,13 +14,14 @@ void tell_costs(CompletionLine& line, std::uint64_t plan, const StoreCosts& cost
 
 }  // namespace
 
-Engine::Engine(Domain& domain, int rank, CommunicatorOptions options, std::shared_ptr<Company> company)
+Engine::Engine(Domain& domain, int rank, const Common& common)
     : domain_(domain),
       rank_(rank),
       ranks_(domain.shape().ranks),
       generations_(static_cast<std::uint64_t>(domain.shape().generations)),
-      options_(options),
-      company_(std::move(company)),
+      options_(common.options),
+      hooks_(common.hooks),
+      company_(common.company),
       machine_(domain, rank),
       transfers_(domain, rank),
       journal_(*domain.seat(rank).journal),
@@ -33,8 +34,7 @@ Engine::Engine(Domain& domain, int rank, CommunicatorOptions options, std::share
   company_->push_back(this);
 }
 
-Engine::Engine(std::unique_ptr<Domain> domain, int rank, CommunicatorOptions options, std::shared_ptr<Company> company)
-    : Engine(*domain, rank, options, std::move(company)) {
+Engine::Engine(std::unique_ptr<Domain> domain, int rank, const Common& common) : Engine(*domain, rank, common) {
   own_domain_ = std::move(domain);
 }
 
@@ -131,7 +131,7 @@ void Engine::prepare_machine(const Operation& operation) {
 }
 
 bool Engine::walk_at_pace(Operation& operation) {
-  Paced paced(machine_, *options_.pace);
+  Paced paced(machine_, *hooks_.pace);
   return advance(operation.lane, operation.plan, paced);
 }
 
@@ -139,7 +139,7 @@ bool Engine::walk(Operation& operation) {
   if (prepared_ != &operation) prepare_machine(operation);
   const Lane before = operation.lane;
   const bool is_complete =
-      options_.pace == nullptr ? advance(operation.lane, operation.plan, machine_) : walk_at_pace(operation);
+      hooks_.pace == nullptr ? advance(operation.lane, operation.plan, machine_) : walk_at_pace(operation);
   if (is_complete || operation.lane.at != before.at || operation.lane.cursor != before.cursor) ++moves_;
   if (is_complete) finish(operation);
   return is_complete;

@@ -96,7 +96,7 @@ void Engine::ring() {
 
 void Engine::tell_moved() {
   ring();
-  if (options_.pace != nullptr) options_.pace->went_on();
+  if (hooks_.pace != nullptr) hooks_.pace->went_on();
 }
 
 void Engine::park() {

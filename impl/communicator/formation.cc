@@ -138,7 +138,9 @@ Status Formation::conclude() {
   const auto rank = static_cast<int>(std::ranges::find(members_, parent_.rank()) - members_.begin());
   const DomainShape shape = group_shape(parent_.domain_.shape(), static_cast<int>(members_.size()));
   auto domain = std::make_unique<GroupDomain>(parent_.domain_.world(), std::move(world_ranks), shape, memory_);
-  group_ = std::make_unique<Engine>(std::move(domain), rank, parent_.options_, parent_.company_);
+  group_ = std::make_unique<Engine>(
+      std::move(domain), rank,
+      Engine::Common{.options = parent_.options_, .hooks = parent_.hooks_, .company = parent_.company_});
   return {};
 }
 

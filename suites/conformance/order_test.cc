@@ -39,9 +39,9 @@ Result<Row> check(const Setting& setting, Host& host, Order* order) {
   TUTTI_ASSIGN_OR_RETURN(const auto domain, local::open_domain(local::shape_for(ranks)));
   TUTTI_ASSIGN_OR_RETURN(
       auto backend,
-      OwnBackend::create(
-          *domain, host.ranks(),
-          {.waiting = Waiting::yield, .timeout = std::chrono::seconds(30), .prove_plans = false, .pace = order}));
+      OwnBackend::create(*domain, host.ranks(),
+                         {.waiting = Waiting::yield, .timeout = std::chrono::seconds(30), .prove_plans = false},
+                         {.pace = order}));
   if (setting.broken) backend->set_substitute([&](const Case&) { return setting.broken; });
   TUTTI_ASSIGN_OR_RETURN(
       Variant variant,

@@ -53,10 +53,10 @@ class PreparedCalls final : public Prepared {
 }  // namespace
 
 Result<std::unique_ptr<OwnBackend>> OwnBackend::create(Domain& domain, const std::vector<int>& ranks,
-                                                       const CommunicatorOptions& options) {
+                                                       const CommunicatorOptions& options, const Hooks& hooks) {
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (const int rank : ranks) {
-    TUTTI_ASSIGN_OR_RETURN(auto communicator, Communicator::create(domain, rank, options));
+    TUTTI_ASSIGN_OR_RETURN(auto communicator, create_with_hooks(domain, rank, options, hooks));
     communicators.push_back(std::move(communicator));
   }
   return over(domain, std::move(communicators));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/backends/system.h"
-#include "impl/communicator/communicator.h"
+#include "impl/communicator/hooks.h"
 
 namespace tutti::harness::backends {
 
@@ -17,7 +17,8 @@ class OwnBackend final : public Backend {
  public:
   /// One communicator for each of `ranks`. The domain must outlive the backend.
   [[nodiscard]] static Result<std::unique_ptr<OwnBackend>> create(Domain& domain, const std::vector<int>& ranks,
-                                                                  const CommunicatorOptions& options);
+                                                                  const CommunicatorOptions& options,
+                                                                  const Hooks& hooks = {});
   /// On communicators that are there: one for each rank of the host, of `domain` or of groups of it.
   [[nodiscard]] static std::unique_ptr<OwnBackend> over(Domain& domain,
                                                         std::vector<std::unique_ptr<Communicator>> communicators);

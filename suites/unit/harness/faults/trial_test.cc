@@ -42,9 +42,9 @@ std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> fau
   std::vector<TrialResult> results;
   const auto run = [&](Host& host) -> Status {
     const auto breaker = std::make_shared<PlanBreaker>();
-    const CommunicatorOptions options{
-        .waiting = Waiting::yield, .prove_plans = false, .after_bind = PlanBreaker::hook(breaker)};
-    TUTTI_ASSIGN_OR_RETURN(const auto own, OwnBackend::create(*domain.value(), host.ranks(), options));
+    const CommunicatorOptions options{.waiting = Waiting::yield, .prove_plans = false};
+    TUTTI_ASSIGN_OR_RETURN(const auto own, OwnBackend::create(*domain.value(), host.ranks(), options,
+                                                              {.after_bind = PlanBreaker::hook(breaker)}));
     Injector injector(*own, host.ranks(), breaker);
     for (const Fault fault : faults) {
       TUTTI_ASSIGN_OR_RETURN(
