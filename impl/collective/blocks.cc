@@ -136,15 +136,6 @@ Status check_same_both_ways(const BlockTable& table) {
 
 }  // namespace
 
-bool divides_input(Collective collective) {
-  const Collective base = base_of(collective);
-  return base == Collective::scatter || base == Collective::reduce_scatter || base == Collective::all_to_all;
-}
-bool divides_output(Collective collective) {
-  const Collective base = base_of(collective);
-  return base == Collective::gather || base == Collective::all_gather || base == Collective::all_to_all;
-}
-
 Result<BlockTable> blocks_of(const Problem& problem, int rank, const Division& division, std::size_t element_bytes) {
   const bool is_output = divides_output(problem.collective);
   const Side side{.name = is_output ? "output" : "input", .division = division, .element_bytes = element_bytes};
@@ -172,7 +163,7 @@ Result<BlockTable> blocks_of(const Problem& problem, const Division& send, const
 }
 
 Status check_blocks(const Problem& problem, int rank, const BlockTable& table, bool is_in_place) {
-  const bool shares = base_of(problem.collective) != Collective::all_to_all;
+  const bool shares = !divides_both(problem.collective);
   if (table.shared.size() != static_cast<std::size_t>(shares ? problem.ranks : 0)) {
     return error(Code::invalid_argument, "{} lengths that all ranks know, on {} ranks: {}", table.shared.size(),
                  problem.ranks, shares ? "one for each block" : "none of all_to_all_v");

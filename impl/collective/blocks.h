@@ -34,10 +34,6 @@ struct BlockTable {
   bool operator==(const BlockTable&) const = default;
 };
 
-/// Whether the input (output) is divided into P blocks, where a rank has it.
-[[nodiscard]] bool divides_input(Collective collective);
-[[nodiscard]] bool divides_output(Collective collective);
-
 /// How a user divides a buffer, in elements. Without displacements each block follows the one before it.
 struct Division {
   std::span<const Count> counts = {};

@@ -8,129 +8,21 @@
 #include <vector>
 
 #include "impl/collective/aliases.h"
+#include "impl/collective/meaning.h"
 #include "impl/types/names.h"
 
 namespace tutti {
 namespace {
 
-struct Meaning {
-  Collective id;
-  std::string_view name;
-  bool is_reducing;
-  bool is_rooted;
-  bool is_divided;
-  bool is_in_all = true;
-  Collective base = id;
-  std::string_view aliases = {};
-};
+using meaning::Blocks, meaning::Bus, meaning::Giver, meaning::InPlace, meaning::Pairs, meaning::Which, meaning::Who;
+using meaning::kRows, meaning::Row, meaning::Rule;
 
-constexpr std::array kMeanings{
-    Meaning{.id = Collective::broadcast,
-            .name = "broadcast",
-            .is_reducing = false,
-            .is_rooted = true,
-            .is_divided = false,
-            .aliases = "bcast"},
-    Meaning{.id = Collective::reduce, .name = "reduce", .is_reducing = true, .is_rooted = true, .is_divided = false},
-    Meaning{.id = Collective::all_reduce,
-            .name = "all_reduce",
-            .is_reducing = true,
-            .is_rooted = false,
-            .is_divided = false},
-    Meaning{.id = Collective::gather, .name = "gather", .is_reducing = false, .is_rooted = true, .is_divided = true},
-    Meaning{.id = Collective::all_gather,
-            .name = "all_gather",
-            .is_reducing = false,
-            .is_rooted = false,
-            .is_divided = true},
-    Meaning{.id = Collective::scatter, .name = "scatter", .is_reducing = false, .is_rooted = true, .is_divided = true},
-    Meaning{.id = Collective::reduce_scatter,
-            .name = "reduce_scatter",
-            .is_reducing = true,
-            .is_rooted = false,
-            .is_divided = true,
-            .aliases = "reduce_scatter_block"},
-    Meaning{.id = Collective::all_to_all,
-            .name = "all_to_all",
-            .is_reducing = false,
-            .is_rooted = false,
-            .is_divided = true},
-    Meaning{
-        .id = Collective::barrier, .name = "barrier", .is_reducing = false, .is_rooted = false, .is_divided = false},
-    Meaning{
-        .id = Collective::sendrecv, .name = "sendrecv", .is_reducing = false, .is_rooted = false, .is_divided = false},
-    Meaning{.id = Collective::pingpong,
-            .name = "pingpong",
-            .is_reducing = false,
-            .is_rooted = false,
-            .is_divided = false,
-            .is_in_all = false},
-    Meaning{.id = Collective::bandwidth,
-            .name = "bandwidth",
-            .is_reducing = false,
-            .is_rooted = false,
-            .is_divided = false,
-            .is_in_all = false},
-    Meaning{.id = Collective::bibandwidth,
-            .name = "bibandwidth",
-            .is_reducing = false,
-            .is_rooted = false,
-            .is_divided = false,
-            .is_in_all = false},
-    Meaning{.id = Collective::message_rate,
-            .name = "message_rate",
-            .is_reducing = false,
-            .is_rooted = false,
-            .is_divided = false,
-            .is_in_all = false},
-    Meaning{.id = Collective::gather_v,
-            .name = "gather_v",
-            .is_reducing = false,
-            .is_rooted = true,
-            .is_divided = true,
-            .is_in_all = false,
-            .base = Collective::gather},
-    Meaning{.id = Collective::all_gather_v,
-            .name = "all_gather_v",
-            .is_reducing = false,
-            .is_rooted = false,
-            .is_divided = true,
-            .is_in_all = false,
-            .base = Collective::all_gather},
-    Meaning{.id = Collective::scatter_v,
-            .name = "scatter_v",
-            .is_reducing = false,
-            .is_rooted = true,
-            .is_divided = true,
-            .is_in_all = false,
-            .base = Collective::scatter},
-    Meaning{.id = Collective::reduce_scatter_v,
-            .name = "reduce_scatter_v",
-            .is_reducing = true,
-            .is_rooted = false,
-            .is_divided = true,
-            .is_in_all = false,
-            .base = Collective::reduce_scatter},
-    Meaning{.id = Collective::all_to_all_v,
-            .name = "all_to_all_v",
-            .is_reducing = false,
-            .is_rooted = false,
-            .is_divided = true,
-            .is_in_all = false,
-            .base = Collective::all_to_all},
-    Meaning{.id = Collective::scan,
-            .name = "scan",
-            .is_reducing = true,
-            .is_rooted = false,
-            .is_divided = false,
-            .is_in_all = false},
-    Meaning{.id = Collective::exscan,
-            .name = "exscan",
-            .is_reducing = true,
-            .is_rooted = false,
-            .is_divided = false,
-            .is_in_all = false},
-};
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::id) &&
+                  static_cast<std::size_t>(kRows.back().id) + 1 == kRows.size(),
+              "a row lies at the number of its collective");
+
+const Row& row_of(Collective collective) { return kRows.at(static_cast<std::size_t>(collective)); }
+const Rule& rule_of(Collective collective) { return row_of(base_of(collective)).rule; }
 
 /// The rank of a pair that begins is the lower one.
 bool begins(const Problem& problem, int rank) { return partner_of(problem, rank) > rank; }
@@ -138,62 +30,96 @@ bool answers(const Problem& problem, int rank) {
   const int partner = partner_of(problem, rank);
   return partner >= 0 && partner < rank;
 }
-/// In pingpong the last of an odd number of ranks plays alone: it copies.
 bool plays_alone(const Problem& problem, int rank) {
-  return partner_of(problem, rank) < 0 && !problem.pairing.is_one_pair();
+  return rule_of(problem.collective).is_played_alone && partner_of(problem, rank) < 0 && !problem.pairing.is_one_pair();
 }
 
 int pairs_of(const Problem& problem) { return problem.pairing.is_one_pair() ? 1 : problem.ranks / 2; }
 
-const Meaning& meaning(Collective collective) { return kMeanings.at(static_cast<std::size_t>(collective)); }
+bool is_among(Who who, const Problem& problem, int rank) {
+  switch (who) {
+    case Who::nobody:
+      return false;
+    case Who::everyone:
+      return true;
+    case Who::root:
+      return rank == problem.root;
+    case Who::all_but_first:
+      return rank > 0;
+    case Who::players:
+      return partner_of(problem, rank) >= 0 || plays_alone(problem, rank);
+    case Who::beginners:
+      return begins(problem, rank) || plays_alone(problem, rank);
+    case Who::answerers:
+      return answers(problem, rank);
+  }
+  return false;
+}
+
+int blocks_in(const meaning::Buffer& buffer, const Problem& problem, int rank) {
+  if (!is_among(buffer.who, problem, rank)) return 0;
+  switch (buffer.blocks) {
+    case Blocks::one:
+      return 1;
+    case Blocks::ranks:
+      return problem.ranks;
+    case Blocks::window:
+      return problem.pairing.window;
+  }
+  return 0;
+}
 
 }  // namespace
 
 std::span<const Collective> every_collective() {
   static constexpr auto kEvery = [] {
-    std::array<Collective, kMeanings.size()> every{};
-    for (std::size_t i = 0; i < every.size(); ++i) every[i] = kMeanings[i].id;
+    std::array<Collective, kRows.size()> every{};
+    for (std::size_t i = 0; i < every.size(); ++i) every[i] = kRows[i].id;
     return every;
   }();
   return kEvery;
 }
 
 std::span<const Collective> all_collectives() {
-  static constexpr auto kIsInAll = [](const Meaning& row) { return row.is_in_all; };
-  static_assert(std::ranges::is_partitioned(kMeanings, kIsInAll));
-  static constexpr auto kCount = static_cast<std::size_t>(std::ranges::count_if(kMeanings, kIsInAll));
+  static_assert(std::ranges::is_partitioned(kRows, &Row::is_in_all));
+  static constexpr auto kCount = static_cast<std::size_t>(std::ranges::count_if(kRows, &Row::is_in_all));
   return every_collective().first(kCount);
 }
 
-Collective base_of(Collective collective) { return meaning(collective).base; }
+Collective base_of(Collective collective) { return row_of(collective).base; }
 bool has_counts(Collective collective) { return base_of(collective) != collective; }
 
-std::string_view to_string(Collective collective) { return meaning(collective).name; }
-std::string_view aliases_of(Collective collective) { return meaning(collective).aliases; }
+std::string_view to_string(Collective collective) { return row_of(collective).name; }
+std::string_view aliases_of(Collective collective) { return row_of(collective).aliases; }
 
 Result<Collective> parse_collective(std::string_view name) {
   std::vector<std::string> names;
-  for (const Meaning& row : kMeanings) {
+  for (const Row& row : kRows) {
     if (is_same_name(name, row.name) || is_alias(name, row.aliases)) return row.id;
     names.emplace_back(row.name);
   }
   return unknown_name("collective", name, names);
 }
 
-bool is_reducing(Collective collective) { return meaning(collective).is_reducing; }
-bool is_prefix(Collective collective) { return collective == Collective::scan || collective == Collective::exscan; }
+bool is_reducing(Collective collective) {
+  return rule_of(collective).from.giver == Giver::all || is_prefix(collective);
+}
+bool is_prefix(Collective collective) {
+  const Giver giver = rule_of(collective).from.giver;
+  return giver == Giver::up_to_own || giver == Giver::before;
+}
 bool takes_op(Collective collective, Op op) { return op != Op::avg || !is_prefix(collective); }
-bool is_rooted(Collective collective) { return meaning(collective).is_rooted; }
-bool has_data(Collective collective) { return collective != Collective::barrier; }
-bool has_window(Collective collective) {
-  return collective == Collective::bandwidth || collective == Collective::bibandwidth ||
-         collective == Collective::message_rate;
+bool is_rooted(Collective collective) {
+  const Rule& rule = rule_of(collective);
+  return rule.input.who == Who::root || rule.output.who == Who::root;
 }
-bool has_pairs(Collective collective) {
-  return collective == Collective::pingpong || collective == Collective::bandwidth ||
-         collective == Collective::bibandwidth;
-}
-bool is_divided(Collective collective) { return meaning(collective).is_divided; }
+bool has_data(Collective collective) { return rule_of(collective).from.giver != Giver::nobody; }
+bool has_window(Collective collective) { return rule_of(collective).input.blocks == Blocks::window; }
+bool has_pairs(Collective collective) { return rule_of(collective).pairs == Pairs::neighbours; }
+bool divides_input(Collective collective) { return rule_of(collective).input.blocks == Blocks::ranks; }
+bool divides_output(Collective collective) { return rule_of(collective).output.blocks == Blocks::ranks; }
+bool divides_both(Collective collective) { return divides_input(collective) && divides_output(collective); }
+bool is_divided(Collective collective) { return divides_input(collective) || divides_output(collective); }
 
 int partner_of(const Problem& problem, int rank) {
   const Pairing& pairing = problem.pairing;
@@ -201,7 +127,7 @@ int partner_of(const Problem& problem, int rank) {
     if (rank == pairing.first) return pairing.second;
     return rank == pairing.second ? pairing.first : -1;
   }
-  if (problem.collective == Collective::message_rate) {
+  if (rule_of(problem.collective).pairs == Pairs::halves) {
     const int pairs = problem.ranks / 2;
     if (rank < pairs) return rank + pairs;
     return rank < 2 * pairs ? rank - pairs : -1;
@@ -212,136 +138,55 @@ int partner_of(const Problem& problem, int rank) {
 
 int messages_of(const Problem& problem) {
   if (!has_window(problem.collective)) return 0;
-  return problem.pairing.window * pairs_of(problem) * (problem.collective == Collective::bibandwidth ? 2 : 1);
+  const bool is_both_ways = rule_of(problem.collective).input.who == Who::players;
+  return problem.pairing.window * pairs_of(problem) * (is_both_ways ? 2 : 1);
 }
 
 int input_blocks(const Problem& problem, int rank) {
-  switch (problem.collective) {
-    case Collective::reduce:
-    case Collective::all_reduce:
-    case Collective::gather:
-    case Collective::gather_v:
-    case Collective::all_gather:
-    case Collective::sendrecv:
-    case Collective::all_gather_v:
-    case Collective::scan:
-    case Collective::exscan:
-      return 1;
-    case Collective::pingpong:
-      return begins(problem, rank) || plays_alone(problem, rank) ? 1 : 0;
-    case Collective::bandwidth:
-    case Collective::message_rate:
-      return begins(problem, rank) ? problem.pairing.window : 0;
-    case Collective::bibandwidth:
-      return partner_of(problem, rank) >= 0 ? problem.pairing.window : 0;
-    case Collective::broadcast:
-      return rank == problem.root ? 1 : 0;
-    case Collective::scatter:
-    case Collective::scatter_v:
-      return rank == problem.root ? problem.ranks : 0;
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_v:
-    case Collective::all_to_all:
-    case Collective::all_to_all_v:
-      return problem.ranks;
-    case Collective::barrier:
-      return 0;
-  }
-  return 0;
+  return blocks_in(rule_of(problem.collective).input, problem, rank);
 }
 
 int output_blocks(const Problem& problem, int rank) {
-  switch (problem.collective) {
-    case Collective::broadcast:
-    case Collective::all_reduce:
-    case Collective::scatter:
-    case Collective::scatter_v:
-    case Collective::reduce_scatter:
-    case Collective::sendrecv:
-    case Collective::reduce_scatter_v:
-    case Collective::scan:
-      return 1;
-    case Collective::exscan:
-      return rank > 0 ? 1 : 0;
-    case Collective::pingpong:
-      return partner_of(problem, rank) >= 0 || plays_alone(problem, rank) ? 1 : 0;
-    case Collective::bandwidth:
-    case Collective::message_rate:
-      return answers(problem, rank) ? problem.pairing.window : 0;
-    case Collective::bibandwidth:
-      return partner_of(problem, rank) >= 0 ? problem.pairing.window : 0;
-    case Collective::reduce:
-      return rank == problem.root ? 1 : 0;
-    case Collective::gather:
-    case Collective::gather_v:
-      return rank == problem.root ? problem.ranks : 0;
-    case Collective::all_gather:
-    case Collective::all_gather_v:
-    case Collective::all_to_all:
-    case Collective::all_to_all_v:
-      return problem.ranks;
-    case Collective::barrier:
-      return 0;
-  }
-  return 0;
+  return blocks_in(rule_of(problem.collective).output, problem, rank);
 }
 
 Origin origin_of(const Problem& problem, int rank, int block) {
-  switch (problem.collective) {
-    case Collective::reduce:
-    case Collective::all_reduce:
-      return {.first = 0, .last = problem.ranks - 1, .block = block};
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_v:
-      return {.first = 0, .last = problem.ranks - 1, .block = rank};
-    case Collective::broadcast:
-      return from_one(problem.root, block);
-    case Collective::gather:
-    case Collective::gather_v:
-    case Collective::all_gather:
-    case Collective::all_gather_v:
-      return from_one(block, 0);
-    case Collective::scatter:
-    case Collective::scatter_v:
-      return from_one(problem.root, rank);
-    case Collective::all_to_all:
-    case Collective::all_to_all_v:
-      return from_one(block, rank);
-    case Collective::sendrecv:
-      return from_one((rank + problem.ranks - 1) % problem.ranks, block);
-    case Collective::pingpong:
-      return from_one(answers(problem, rank) ? partner_of(problem, rank) : rank, block);
-    case Collective::bandwidth:
-    case Collective::bibandwidth:
-    case Collective::message_rate:
-      return from_one(partner_of(problem, rank), block);
-    case Collective::scan:
-      return {.first = 0, .last = rank, .block = block};
-    case Collective::exscan:
-      return {.first = 0, .last = rank - 1, .block = block};
-    case Collective::barrier:
+  const meaning::Source& from = rule_of(problem.collective).from;
+  const int which = from.block == Which::same ? block : from.block == Which::own ? rank : 0;
+  switch (from.giver) {
+    case Giver::all:
+      return {.first = 0, .last = problem.ranks - 1, .block = which};
+    case Giver::up_to_own:
+      return {.first = 0, .last = rank, .block = which};
+    case Giver::before:
+      return {.first = 0, .last = rank - 1, .block = which};
+    case Giver::root:
+      return from_one(problem.root, which);
+    case Giver::numbered:
+      return from_one(block, which);
+    case Giver::previous:
+      return from_one((rank + problem.ranks - 1) % problem.ranks, which);
+    case Giver::partner:
+      return from_one(partner_of(problem, rank), which);
+    case Giver::beginner:
+      return from_one(answers(problem, rank) ? partner_of(problem, rank) : rank, which);
+    case Giver::nobody:
       break;
   }
   TUTTI_ASSERT(false, "{} has no output", to_string(problem.collective));
 }
 
 int in_place_block(const Problem& problem, int rank) {
-  switch (problem.collective) {
-    case Collective::gather:
-    case Collective::gather_v:
-      return rank == problem.root ? rank : 0;
-    case Collective::all_gather:
-    case Collective::all_gather_v:
-      return rank;
-    case Collective::scatter:
-    case Collective::scatter_v:
-      return rank == problem.root ? -rank : 0;
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_v:
-      return -rank;
-    default:
+  switch (rule_of(problem.collective).in_place) {
+    case InPlace::block_of_output:
+      return output_blocks(problem, rank) > 0 ? rank : 0;
+    case InPlace::block_of_input:
+      return input_blocks(problem, rank) > 0 ? -rank : 0;
+    case InPlace::one_buffer:
+    case InPlace::one_where_both:
       return 0;
   }
+  return 0;
 }
 
 bool lies_in_place(const Problem& problem, int rank, const void* input, const void* output, std::int64_t block_bytes) {
@@ -350,7 +195,7 @@ bool lies_in_place(const Problem& problem, int rank, const void* input, const vo
 }
 
 bool has_placement_at_root_only(Collective collective) {
-  return is_rooted(collective) && collective != Collective::broadcast;
+  return is_rooted(collective) && rule_of(collective).in_place != InPlace::one_buffer;
 }
 
 std::int64_t buffer_bytes(const Problem& problem, Count count, std::size_t element_bytes) {
@@ -371,34 +216,19 @@ Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t el
 
 double bus_factor(const Problem& problem) {
   const double ranks = problem.ranks;
-  switch (problem.collective) {
-    case Collective::all_reduce:
-      return 2.0 * (ranks - 1) / ranks;
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::sendrecv:
-    case Collective::scan:
-    case Collective::exscan:
-    case Collective::bandwidth:
-      return 1.0;
-    case Collective::pingpong:
-    case Collective::bibandwidth:
-      return 2.0;
-    case Collective::message_rate:
-      return pairs_of(problem);
-    case Collective::gather:
-    case Collective::gather_v:
-    case Collective::all_gather:
-    case Collective::all_gather_v:
-    case Collective::scatter:
-    case Collective::scatter_v:
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_v:
-    case Collective::all_to_all:
-    case Collective::all_to_all_v:
-      return (ranks - 1) / ranks;
-    case Collective::barrier:
+  switch (rule_of(problem.collective).bus) {
+    case Bus::none:
       return 0.0;
+    case Bus::one:
+      return 1.0;
+    case Bus::two:
+      return 2.0;
+    case Bus::others:
+      return (ranks - 1) / ranks;
+    case Bus::twice_others:
+      return 2.0 * (ranks - 1) / ranks;
+    case Bus::pairs:
+      return pairs_of(problem);
   }
   return 0.0;
 }

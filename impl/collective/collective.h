@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each collective means, stated once: how many blocks a rank gives and gets, which inputs make up which output
-// block, where in place the input lies, and the bandwidth factor. The oracle, the prover, the bandwidth columns and the
-// docs all read it here; README.md beside this file states every rule of arithmetic and every edge.
+// What each collective means, stated once, in the table of meaning.h: how many blocks a rank gives and gets, which inputs
+// make up which output block, where in place the input lies, and the bandwidth factor. The oracle, the prover, the
+// bandwidth columns and the docs all read it here; README.md beside this file states every rule of arithmetic and every
+// edge.
 #pragma once
 
 #include <cstdint>
@@ -86,6 +87,11 @@ struct Problem {
 [[nodiscard]] bool has_pairs(Collective collective);   ///< may be played by one pair alone
 /// The larger of its buffers holds one block per rank; otherwise one block.
 [[nodiscard]] bool is_divided(Collective collective);
+/// Whether the input (output) is divided into P blocks, where a rank has it.
+[[nodiscard]] bool divides_input(Collective collective);
+[[nodiscard]] bool divides_output(Collective collective);
+/// Both are: in a v form every rank then has counts of its own, a matrix over all ranks. Else all share one list.
+[[nodiscard]] bool divides_both(Collective collective);
 
 /// The rank that `rank` exchanges messages with in a collective of pairs; -1: no rank. Ranks 0 and 1, 2 and 3, ... are
 /// pairs; in message_rate rank i and rank i + P/2. The last of an odd number of ranks has nobody.
@@ -126,9 +132,8 @@ struct Origin {
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element where bytes are.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);
 
-/// busbw = algbw * bus_factor. It is 2(P-1)/P for all_reduce, and 1 for broadcast, reduce, sendrecv, scan, exscan and
-/// bandwidth. It is 2 for pingpong, whose bytes cross twice, and for bibandwidth, which has as many in both directions.
-/// message_rate has P/2, the number of its pairs, barrier has 0, and all others have (P-1)/P.
+/// busbw = algbw * bus_factor; README.md has the factors side by side. Of pairs it counts what crosses: pingpong's bytes
+/// twice, bibandwidth's in both directions, message_rate's once for every pair.
 /// Source: nccl-tests, doc/PERFORMANCE.md; it has no pairs, scan and exscan.
 [[nodiscard]] double bus_factor(const Problem& problem);
 

@@ -133,7 +133,7 @@ Result<BlockTable> uneven_blocks(const Problem& problem, int rank) {
     for (std::size_t i = counts.size(); i-- > 0; next += counts[i] + 3) displacements[i] = next;
     return displacements;
   };
-  const bool has_own = base_of(problem.collective) == Collective::all_to_all;
+  const bool has_own = divides_both(problem.collective);
   std::vector<Count> counts;
   for (int block = 0; block < problem.ranks; ++block) counts.push_back(uneven_count(has_own ? rank + block : block));
   const std::vector<Count> displacements = place(counts);
