@@ -8,9 +8,9 @@
 
 namespace tutti {
 namespace {
-constexpr KernelTable kTable = TUTTI_ISA::table("avx2");
+constexpr KernelTable kAvx2Table = TUTTI_ISA::table("avx2");
 }
-const KernelTable* const k_kernels_avx2 = &kTable;
+const KernelTable* const k_kernels_avx2 = &kAvx2Table;
 }  // namespace tutti
 #else
 #include "impl/reduce/kernels_isa.h"

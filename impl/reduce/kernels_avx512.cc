@@ -8,9 +8,9 @@
 
 namespace tutti {
 namespace {
-constexpr KernelTable kTable = TUTTI_ISA::table("avx512");
+constexpr KernelTable kAvx512Table = TUTTI_ISA::table("avx512");
 }
-const KernelTable* const k_kernels_avx512 = &kTable;
+const KernelTable* const k_kernels_avx512 = &kAvx512Table;
 }  // namespace tutti
 #else
 #include "impl/reduce/kernels_isa.h"

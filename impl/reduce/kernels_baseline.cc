@@ -6,7 +6,7 @@
 
 namespace tutti {
 namespace {
-constexpr KernelTable kTable = TUTTI_ISA::table("baseline");
+constexpr KernelTable kBaselineTable = TUTTI_ISA::table("baseline");
 }
-const KernelTable* const k_kernels_baseline = &kTable;
+const KernelTable* const k_kernels_baseline = &kBaselineTable;
 }  // namespace tutti
