@@ -33,9 +33,9 @@ def floors_of(tree, root):
         return {}, [f"{root}/floors.h is missing"]
     floors, wrong, last = {}, [], 0
     for line in file.read_text().splitlines():
-        if not line.startswith("// floor "):
+        if not re.match(r"//\s*floor \d", line):
             continue
-        match = re.fullmatch(r"// floor (\d+): (\w+(?:, \w+)*)", line)
+        match = re.fullmatch(r"//\s+floor (\d+): (\w+(?:, \w+)*)", line)
         if not match or int(match[1]) != last + 1:
             wrong.append(f"{root}/floors.h: '{line}' is not '// floor {last + 1}: a folder, another'")
             continue
