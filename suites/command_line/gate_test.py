@@ -20,8 +20,7 @@ import support
 
 OK, WRONG, USAGE, ENVIRONMENT, SLOWER, CRASH, UNDECIDED = 0, 1, 2, 3, 4, 5, 6
 INTERRUPTED = 130
-SMALL =
-"""
+SMALL = """
 [[sweep]]
 collectives = "all_reduce"
 sizes = ["64", "1M"]

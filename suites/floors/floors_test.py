@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-ROOTS = ["impl"]  # those that have a floors.h
+ROOTS = ["impl", "harness"]  # each has a floors.h
 ARROW = ["impl", "harness", "suites", "src"]  # each includes itself and those before it
 ENDINGS = {".h", ".cc", ".cuh", ".cu"}
 READS_ENVIRONMENT = "impl/bootstrap"
