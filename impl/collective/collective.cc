@@ -22,7 +22,14 @@ static_assert(std::ranges::is_sorted(kRows, {}, &Row::id) &&
               "a row lies at the number of its collective");
 
 const Row& row_of(Collective collective) { return kRows.at(static_cast<std::size_t>(collective)); }
-const Rule& rule_of(Collective collective) { return row_of(base_of(collective)).rule; }
+
+/// Every collective's own, or its base's: calls with other addresses than the last one ask for it.
+constexpr auto kRules = [] {
+  std::array<Rule, kRows.size()> rules{};
+  for (std::size_t i = 0; i < rules.size(); ++i) rules[i] = kRows[static_cast<std::size_t>(kRows[i].base)].rule;
+  return rules;
+}();
+const Rule& rule_of(Collective collective) { return kRules.at(static_cast<std::size_t>(collective)); }
 
 /// The rank of a pair that begins is the lower one.
 bool begins(const Problem& problem, int rank) { return partner_of(problem, rank) > rank; }
@@ -36,7 +43,7 @@ bool plays_alone(const Problem& problem, int rank) {
 
 int pairs_of(const Problem& problem) { return problem.pairing.is_one_pair() ? 1 : problem.ranks / 2; }
 
-bool is_among(Who who, const Problem& problem, int rank) {
+bool is_one_of(Who who, const Problem& problem, int rank) {
   switch (who) {
     case Who::nobody:
       return false;
@@ -56,17 +63,20 @@ bool is_among(Who who, const Problem& problem, int rank) {
   return false;
 }
 
+[[gnu::noinline]] int if_one_of(Who who, int number, const Problem& problem, int rank) {
+  return is_one_of(who, problem, rank) ? number : 0;
+}
+/// `number` where the rank is one of them, else 0. What most collectives have, everyone, is on the way of calls whose
+/// addresses are new: the rest is out of line and called last, so that no register is saved for it.
+int if_among(Who who, int number, const Problem& problem, int rank) {
+  return who == Who::everyone ? number : if_one_of(who, number, problem, rank);
+}
+
 int blocks_in(const meaning::Buffer& buffer, const Problem& problem, int rank) {
-  if (!is_among(buffer.who, problem, rank)) return 0;
-  switch (buffer.blocks) {
-    case Blocks::one:
-      return 1;
-    case Blocks::ranks:
-      return problem.ranks;
-    case Blocks::window:
-      return problem.pairing.window;
-  }
-  return 0;
+  int blocks = 1;
+  if (buffer.blocks == Blocks::ranks) blocks = problem.ranks;
+  if (buffer.blocks == Blocks::window) blocks = problem.pairing.window;
+  return if_among(buffer.who, blocks, problem, rank);
 }
 
 }  // namespace
@@ -177,11 +187,12 @@ Origin origin_of(const Problem& problem, int rank, int block) {
 }
 
 int in_place_block(const Problem& problem, int rank) {
-  switch (rule_of(problem.collective).in_place) {
+  const Rule& rule = rule_of(problem.collective);
+  switch (rule.in_place) {
     case InPlace::block_of_output:
-      return output_blocks(problem, rank) > 0 ? rank : 0;
+      return if_among(rule.output.who, rank, problem, rank);
     case InPlace::block_of_input:
-      return input_blocks(problem, rank) > 0 ? -rank : 0;
+      return if_among(rule.input.who, -rank, problem, rank);
     case InPlace::one_buffer:
     case InPlace::one_where_both:
       return 0;
