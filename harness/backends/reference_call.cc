@@ -27,7 +27,7 @@ void ReferenceCall::Arrays::add(const Place& place) {
 
 void ReferenceCall::add_blocks(const Operation& what, int rank) {
   const Collective form = what.problem.collective;
-  const bool divides_both = divides_input(form) && divides_output(form);
+  const bool divides_both = tutti::divides_both(form);
   const int whose = is_rooted(form) ? what.problem.root : rank;
   for (int block = 0; block < what.problem.ranks; ++block) {
     if (divides_input(form)) send_.add(what.input_place(whose, block));

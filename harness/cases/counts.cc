@@ -128,14 +128,14 @@ Result<Counts> in_elements(Counts counts, CountsUnit unit, Dtype dtype) {
 bool fits(const Counts& counts, const Problem& problem) {
   if (counts.pattern != Pattern::file) return true;
   const auto ranks = static_cast<std::size_t>(problem.ranks);
-  const bool may_be_matrix = problem.collective == Collective::all_to_all_v;
+  const bool may_be_matrix = has_counts(problem.collective) && divides_both(problem.collective);
   return counts.numbers.size() == ranks || (may_be_matrix && counts.numbers.size() == ranks * ranks);
 }
 
 Counts lengths_off_by(const Problem& problem, const CellBlocks& blocks, Count by) {
   Counts counts{.pattern = Pattern::file, .name = "file"};
   const auto add = [&](Count length) { counts.numbers.push_back(std::max<Count>(0, length + by)); };
-  const bool is_matrix = base_of(problem.collective) == Collective::all_to_all;
+  const bool is_matrix = divides_both(problem.collective);
   for (int rank = 0; rank < problem.ranks; ++rank) {
     if (!is_matrix) add(blocks.own_count(rank));
     for (int block = 0; is_matrix && block < problem.ranks; ++block) add(blocks.input(rank, block).count);

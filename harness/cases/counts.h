@@ -97,7 +97,7 @@ class CellBlocks {
   [[nodiscard]] BlockTable table(int rank, std::size_t element_bytes) const;
 
  private:
-  [[nodiscard]] bool has_own_lengths() const { return base_of(problem_.collective) == Collective::all_to_all; }
+  [[nodiscard]] bool has_own_lengths() const { return divides_both(problem_.collective); }
   [[nodiscard]] std::size_t at(int row, int column) const {
     return static_cast<std::size_t>(row) * static_cast<std::size_t>(problem_.ranks) + static_cast<std::size_t>(column);
   }

@@ -62,7 +62,7 @@ Status check_algorithms(const Sweep& sweep) {
 
 /// `gather_v on 3 ranks needs 3`
 std::string needs_of(const Problem& problem) {
-  const bool takes_matrix = problem.collective == Collective::all_to_all_v;
+  const bool takes_matrix = has_counts(problem.collective) && divides_both(problem.collective);
   const std::string matrix = takes_matrix ? fmt::format(" or {}", problem.ranks * problem.ranks) : std::string();
   return fmt::format("{} on {} ranks needs {}{}", to_string(problem.collective), problem.ranks, problem.ranks, matrix);
 }

@@ -116,7 +116,7 @@ Status check_exact(const Example& example) {
 }  // namespace
 
 int Example::length_of(int rank, int block) const {
-  const int number = base_of(problem.collective) == Collective::all_to_all ? (rank + block) % problem.ranks : block;
+  const int number = divides_both(problem.collective) ? (rank + block) % problem.ranks : block;
   return lengths[static_cast<std::size_t>(number)];
 }
 

@@ -183,7 +183,7 @@ std::string legend(const Example& example) {
   if (!example.lengths.empty()) {
     text += fmt::format(" `{}` is a block without numbers, `{}` a gap between blocks: nobody reads or writes there.",
                         kEmpty, kGap);
-    text += base_of(example.problem.collective) == Collective::all_to_all
+    text += divides_both(example.problem.collective)
                 ? fmt::format(" Rank i gives rank j as many numbers as number (i + j) mod {} of {} says.",
                               example.problem.ranks, fmt::join(example.lengths, ", "))
                 : fmt::format(" The blocks have {} numbers.", fmt::join(example.lengths, ", "));

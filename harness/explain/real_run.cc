@@ -123,7 +123,7 @@ BlockTable blocks_of(const Example& example, int rank) {
           .push_back({.offset = place.first * element, .bytes = place.count * element});
     }
   }
-  if (base_of(example.problem.collective) == Collective::all_to_all) return table;
+  if (divides_both(example.problem.collective)) return table;
   for (const int length : example.lengths) table.shared.push_back(length * element);
   return table;
 }

@@ -126,7 +126,7 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
       return is_rooted(collective) ? "" : "it has no root";
     case Fault::one_rank_differs:
       if (has_one_result(collective)) return {};
-      if (!is_rooted(collective) || base_of(collective) == Collective::scatter) return "every rank has its own result";
+      if (!is_rooted(collective) || divides_input(collective)) return "every rank has its own result";
       return "only the root has a result";
     case Fault::narrow_type:
       return combines(cell.problem()) ? "" : "nothing is reduced";
@@ -138,7 +138,7 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
 bool fits_in_place(Fault fault, Collective collective) {
   if (!has_data(collective)) return false;
   const Collective base = base_of(collective);
-  const bool has_longer_input = base == Collective::scatter || base == Collective::reduce_scatter;
+  const bool has_longer_input = divides_input(collective) && !divides_output(collective);
   switch (fault) {
     case Fault::flipped_bit:
     case Fault::dropped_message:

@@ -26,7 +26,6 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& ho
   options.timeout = host.timeout();
   options.cache_bytes = last_level_cache_bytes();
   options.prove_plans |= spec.as<CheckTask>() != nullptr || spec.as<FaultsTask>() != nullptr;
-  options.pace = host.order();
   return options;
 }
 

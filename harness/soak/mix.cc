@@ -115,7 +115,7 @@ std::shared_ptr<const CellBlocks> Mix::blocks_at(std::int64_t index, const SoakO
   const bool may_be_many = problem.ranks <= kMostOwnPlaces;
   Counts counts{.pattern = static_cast<Pattern>(draw(index, pattern, kPatterns)), .name = {}, .numbers = {}};
   if (counts.pattern == Pattern::file) {
-    const bool is_matrix = may_be_many && problem.collective == Collective::all_to_all_v;
+    const bool is_matrix = may_be_many && has_counts(problem.collective) && divides_both(problem.collective);
     const auto longest = static_cast<std::uint64_t>(std::min<Count>(one.what.count, most / problem.ranks)) + 1;
     for (std::uint64_t i = 0; i < (is_matrix ? ranks * ranks : ranks); ++i) {
       const std::uint64_t from = i / ranks, to = i % ranks;

@@ -103,7 +103,7 @@ std::vector<Row> measure_on(Host& host, Domain& domain, const Question& question
   one.backend = lanes.name();
   one.algorithm = kNone;
   variants.push_back(Variant::create(host, {.backend = lanes, .memory = plain, .instance = one}).value());
-  return measure_cell(host, variants, {.skew = question.late}).value();
+  return measure_cell(host, variants, {.conditions = {.skew = question.late}}).value();
 }
 
 std::vector<Row> measure(const Question& question, std::int64_t bytes) {

@@ -11,24 +11,12 @@
 #include "harness/machine/clock.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/session/some_cases.h"
 
 namespace tutti::harness::session {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-
-Case case_of(std::string_view id) {
-  auto one = parse_case_id(id);
-  EXPECT_TRUE(one.is_ok()) << one.status().message();
-  return std::move(one).value();
-}
-
-const char* const kReduce = "all_reduce/tutti.ring/local/float/sum/P3.threads/none/64B/out/private/isolated";
-const char* const kBroadcast = "broadcast/tutti.direct/local/int32/none/P3.threads/root2/1024B/in/shared/isolated";
-const char* const kBarrier = "barrier/tutti.dissemination/local/none/none/P3.threads/none/0B/none/none/isolated";
-
-// ---- running
 
 struct Message {
   std::string type;
