@@ -295,11 +295,13 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
     sweep.collectives = {one.collective};
     sweep.cadence = one.cadence;
     sweep.ranks_as = one.ranks_as;
+    sweep.dtypes.values = {one.dtype};
   }
   TUTTI_RETURN_IF_ERROR(check_collectives(sweep.collectives, texts));
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
-  return check_clashes(settings.conditions,
-                       {.cadence = sweep.cadence, .ranks_as = sweep.ranks_as, .timeout = sweep.timeout});
+  return check_conditions(
+      settings.conditions,
+      {.cadence = sweep.cadence, .ranks_as = sweep.ranks_as, .timeout = sweep.timeout, .dtypes = sweep.dtypes.values});
 }
 
 }  // namespace

@@ -65,6 +65,12 @@ std::string unusual_values_in(std::string_view field) {
   return {};
 }
 
+Status check_skew(const Conditions& values, const Beside& beside) {
+  if (values.skew < beside.timeout) return {};
+  return error(Code::invalid_argument, "must be shorter than --timeout, which is {} ms",
+               std::chrono::duration_cast<std::chrono::milliseconds>(beside.timeout).count());
+}
+
 constexpr std::array kClashesOfCache{Clash{.own = "rotate",
                                            .option = "--check",
                                            .value = "every",
@@ -145,7 +151,8 @@ const std::array kConditions{
               return unusual_text(fmt::format("{}", std::chrono::duration<double, std::micro>(values.skew).count()),
                                   values.skew == kUsual.skew);
             },
-        .clashes = kClashesOfSkew},
+        .clashes = kClashesOfSkew,
+        .check = check_skew},
     Condition{
         .option = "--overlap",
         .value = "CALLS",
@@ -293,13 +300,13 @@ std::string field_of(const Condition& condition, const Conditions& values) {
   return condition.field != nullptr ? condition.field(values) : condition.text(values);
 }
 
-Status check_clashes(const Conditions& values, const Beside& beside) {
+Status check_conditions(const Conditions& values, const Beside& beside) {
   for (const Condition& condition : kConditions) {
     TUTTI_RETURN_IF_ERROR(check_clashes_of(condition, values, beside));
+    const Status fits = condition.check != nullptr ? condition.check(values, beside) : Status();
+    if (!fits.is_ok()) return error(fits.code(), "{}: {}", condition.option, fits.message());
   }
-  if (values.skew < beside.timeout) return {};
-  return error(Code::invalid_argument, "--skew: must be shorter than --timeout, which is {} ms",
-               std::chrono::duration_cast<std::chrono::milliseconds>(beside.timeout).count());
+  return {};
 }
 
 }  // namespace tutti::harness::cases

@@ -90,6 +90,7 @@ struct Beside {
   Cadence cadence = Cadence::isolated;
   RanksAs ranks_as = RanksAs::processes;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+  std::vector<Dtype> dtypes = {};  ///< of cells that have data
 };
 
 /// Two options that cannot stand beside each other.
@@ -133,6 +134,8 @@ struct Condition {
   /// The field; without it, the text. Empty: the row leaves it out.
   std::string (*field)(const Conditions& conditions) = nullptr;
   std::span<const Clash> clashes = {};
+  /// What else its value has to fit; null: nothing. Errors: invalid_argument, without the option.
+  Status (*check)(const Conditions& values, const Beside& beside) = nullptr;
   std::vector<std::string> (*names)() = nullptr;  ///< of its values, where these have names
   bool (*has_meaning)(Collective) = nullptr;      ///< null: for all
   std::string_view lacks = {};                    ///< of a collective for which it has none: "no data"
@@ -148,7 +151,7 @@ struct Condition {
 /// What flags have for text.
 inline constexpr std::string_view kAsked = "yes";
 
-/// What cannot stand beside what. Errors: invalid_argument naming both options.
-[[nodiscard]] Status check_clashes(const Conditions& values, const Beside& beside);
+/// What cannot stand beside what. Errors: invalid_argument naming the option, and the other one.
+[[nodiscard]] Status check_conditions(const Conditions& values, const Beside& beside);
 
 }  // namespace tutti::harness::cases

@@ -262,11 +262,16 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     if (status.is_ok()) reports.emplace(std::move(opened).value());
   }
   CaseNames names;
+  // A row that this process cannot print is what it tells, not what another one says of it.
+  std::mutex mutex;
+  Status unprinted;
   job->watch({.case_name = [&](std::uint32_t number) { return names.of(number); },
               .standings = [&] { return harness::standings_of(*domain); },
               .on_lost =
-                  [&](const Status& why) {
+                  [&](const Status& lost) {
                     const bool tells = job->is_first_to_tell();
+                    const std::lock_guard lock(mutex);
+                    const Status& why = unprinted.is_ok() ? lost : unprinted;
                     ::_exit(tells ? complain(argv[0], why)  // ranks that wait for the lost one cannot be joined
                                   : exit_code_of(why));
                   }});
@@ -276,7 +281,10 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   Result<WalkResult> result = status;
   if (status.is_ok()) {
     result = Ranks(program, settings, split, *job, *domain, names).run([&](const Report& report) {
-      return reports->add(report);
+      const Status added = reports->add(report);
+      const std::lock_guard lock(mutex);
+      unprinted = added;
+      return added;
     });
   }
   if (!result.is_ok()) {
