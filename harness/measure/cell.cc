@@ -2,256 +2,28 @@
 #include "harness/measure/cell.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <numeric>
 #include <random>
 
-#include "harness/cases/sweep.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/block.h"
 #include "harness/measure/check.h"
 #include "harness/measure/overlap.h"
 #include "harness/measure/precision.h"
-#include "harness/measure/settling.h"
+#include "harness/measure/rows.h"
+#include "harness/measure/series.h"
 #include "harness/statistics/statistics.h"
 
 namespace tutti::harness::measure {
 namespace {
 
-constexpr std::int64_t kMostTaken = 4 * kMostSamples;  ///< those that do not count too, all of which are kept
-constexpr std::int64_t kTakenForOne = 4;               ///< the same with --iterations, for each of them
-constexpr std::chrono::seconds kMostOverlapTime(3);    ///< with --iterations, which are not those of the overlap
+constexpr std::chrono::seconds kMostOverlapTime(3);  ///< with --iterations, which are not those of the overlap
 constexpr int kTriesInVain = 8;
 constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
 constexpr int kLeastSamplesPerBlock = 2;
 constexpr int kRepeatsOfUnsteadyBlock = 3;
-/// Each block's last sample and last call are verified. A system that works in one call of eight is to have no chance,
-/// however soon the times have settled.
-constexpr std::ptrdiff_t kLeastBlocks = 8;
-// A streaming sample: long enough that neither the start nor the clock counts, short enough for some hundreds of them.
-constexpr int kFirstLoop = 10;    ///< operations, before it is known how long one takes
-constexpr int kShortestLoop = 4;  ///< fewer are no stream
-constexpr int kLongestLoop = 2000;
-constexpr double kLoopUs = 200;
 constexpr std::int64_t kMostWarmUpNs = 1'000'000'000;
 constexpr std::int64_t kWarmUpShare = 8;  ///< a variant warms up for at most 1 / kWarmUpShare of its share
-constexpr double kNearFloorTimes = 5;
-constexpr double kMostFraction = 1.05;  ///< of the limit; a system that is faster refutes the limit
-
-struct Block {
-  std::vector<Sample> samples;
-  std::optional<double> line_ns;
-  bool counts = true;  ///< false: its samples are kept and are no part of the row
-};
-
-/// All blocks of one variant.
-struct Series {
-  std::vector<Block> blocks;
-  std::int64_t wrong = 0;
-  std::string reason;
-  int samples_per_block = kMostSamplesPerBlock;
-  int operations = 1;                         ///< in a sample
-  bool is_tuned = true;                       ///< false: the first block of a stream tells how long its loops should be
-  std::optional<std::int64_t> warm_up_calls;  ///< empty: not warmed up yet
-  std::int64_t look = next_look(0);           ///< the number of samples at which is_settled is decided anew
-  bool is_settled = false;
-};
-
-/// Where the number of samples is given, they are of several blocks too.
-int most_in_a_block(const CellOptions& options) {
-  if (options.conditions.iterations == 0) return kMostSamplesPerBlock;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(options.conditions.iterations / kLeastBlocks, 1, kMostSamplesPerBlock));
-}
-
-Series series_for(const Case& one, const CellOptions& options) {
-  Series series;
-  series.samples_per_block = most_in_a_block(options);
-  series.is_tuned = one.cadence != Cadence::streaming;
-  series.operations = series.is_tuned ? 1 : kFirstLoop;
-  return series;
-}
-
-/// What `value` is of each sample that counts, in their order.
-template <class Value>
-auto of_each(const Series& series, Value value) {
-  std::vector<std::decay_t<decltype(std::invoke(value, std::declval<const Sample&>()))>> values;
-  for (const Block& block : series.blocks) {
-    for (const Sample& sample : block.samples) {
-      if (block.counts && sample.is_valid) values.push_back(std::invoke(value, sample));
-    }
-  }
-  return values;
-}
-
-std::vector<double> times_of(const Series& series, const CellOptions& options) {
-  return of_each(series, [&](const Sample& sample) { return time_of(sample, options.conditions.skew); });
-}
-
-OrderedSummary summary_of(const Series& series, const CellOptions& options) {
-  return summarise_in_order(times_of(series, options), options.tick_us / series.operations);
-}
-
-std::int64_t taken(const Series& series) {
-  std::int64_t number = 0;
-  for (const Block& block : series.blocks) number += std::ssize(block.samples);
-  return number;
-}
-
-/// Whether there are samples enough, or too many; decided where it is time to look.
-bool is_done(Series& series, const CellOptions& options) {
-  const std::int64_t samples = std::ssize(times_of(series, options));
-  if (options.conditions.iterations > 0) {
-    return samples >= options.conditions.iterations ||
-           taken(series) >= kTakenForOne * options.conditions.iterations + kMostSamplesPerBlock;
-  }
-  if (std::ssize(series.blocks) < kLeastBlocks) return false;
-  if (samples >= series.look) {
-    series.is_settled = is_settled(summary_of(series, options));
-    series.look = next_look(samples);
-  }
-  return series.is_settled || samples >= kMostSamples || taken(series) >= kMostTaken;
-}
-
-/// Line round trips of all blocks of all variants; the state in which most of the cell was measured is around the
-/// median.
-std::optional<double> prevailing_line(const std::vector<Series>& all) {
-  std::vector<double> lines;
-  for (const Series& series : all) {
-    for (const Block& block : series.blocks) {
-      if (block.counts && block.line_ns) lines.push_back(*block.line_ns);
-    }
-  }
-  return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
-}
-
-/// Only the blocks of the prevailing state count, unless a variant has no sample there: its own line_ns then says so.
-void count_one_state(std::vector<Series>& all) {
-  const std::optional<double> line = prevailing_line(all);
-  if (!line) return;
-  const auto is_there = [&](const Block& block) {
-    return block.counts && is_same_state(*block.line_ns, *line) &&
-           std::ranges::any_of(block.samples, &Sample::is_valid);
-  };
-  for (Series& series : all) {
-    if (std::ranges::none_of(series.blocks, is_there)) continue;
-    for (Block& block : series.blocks) block.counts = is_there(block);
-  }
-}
-
-std::optional<double> line_of(const Series& series) {
-  std::vector<double> lines;
-  for (const Block& block : series.blocks) {
-    if (block.counts && block.line_ns) lines.push_back(*block.line_ns);
-  }
-  return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
-}
-
-/// The rank that is there most often.
-std::optional<std::int64_t> most_frequent(const std::vector<int>& ranks) {
-  std::map<int, int> times;
-  for (const int rank : ranks) ++times[rank];
-  const auto most =
-      std::max_element(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == times.end() ? std::nullopt : std::optional<std::int64_t>(most->first);
-}
-
-std::optional<double> median_if_any(std::vector<double> values) {
-  return values.empty() ? std::nullopt : std::optional(median_of(std::move(values)));
-}
-
-/// How the ranks came to the samples.
-void set_arrivals(Row& row, const Series& series, const CellOptions& options) {
-  row.arrival_skew = median_if_any(of_each(series, &Sample::skew_us));
-  row.time_from_last = median_if_any(of_each(series, &Sample::last_arrival_us));
-  row.last_rank = most_frequent(of_each(series, &Sample::arrived_last));
-  if (options.conditions.sync != Synchronisation::roundtime) return;
-  std::int64_t late = 0;
-  for (const Block& block : series.blocks) late += std::ranges::count(block.samples, false, &Sample::is_valid);
-  row.invalid_share = static_cast<double>(late) / static_cast<double>(taken(series));
-  if (*row.invalid_share > kMostLateSamples) add_mark(row, kLateStarts);
-  if (row.samples > 0) return;
-  row.reason = fmt::format("no time: to each of {} samples a rank came late", taken(series));
-}
-
-/// What the ranks of a sample took: the fastest, all in the mean, and the slowest.
-void set_ranks(Row& row, const Series& series) {
-  const auto each_rank = of_each(series, &Sample::rank_us);
-  std::vector<double> least, mean, most;
-  for (const std::vector<double>& ranks : each_rank) {
-    least.push_back(std::ranges::min(ranks));
-    mean.push_back(std::accumulate(ranks.begin(), ranks.end(), 0.0) / static_cast<double>(ranks.size()));
-    most.push_back(std::ranges::max(ranks));
-  }
-  row.rank_time_min = median_if_any(std::move(least));
-  row.rank_time_mean = median_if_any(std::move(mean));
-  row.rank_time_max = median_if_any(std::move(most));
-}
-
-/// That a row has fewer samples than were asked for.
-void mark_fewer(Row& row, const Series& series, const CellOptions& options) {
-  if (row.samples >= options.conditions.iterations) return;
-  add_mark(row, kFewerIterations);
-  if (!row.reason.empty()) return;
-  const bool is_late = taken(series) >= kTakenForOne * options.conditions.iterations;
-  row.reason = fmt::format("{} of {} iterations: {}", row.samples, options.conditions.iterations,
-                           is_late ? "to the others a rank came late" : "there was no time for more");
-}
-
-/// What was verified, and how often where that was chosen.
-std::string checked_on(const Variant& variant, Checking checking) {
-  const std::string often = checking == Checking::sample ? "" : fmt::format("{} ", to_string(checking));
-  return often + (checks_further(variant.instance()) ? "further" : "timed") + inputs_text(variant);
-}
-
-Row row_for(const Variant& variant, const Series& series, const CellOptions& options) {
-  Row row = row_of(variant.instance());
-  const OrderedSummary summary = summary_of(series, options);
-  set_times(row, summary, variant.instance().problem());
-  row.autocorrelation = summary.autocorrelation;
-  row.warm_up = series.warm_up_calls.value_or(0);
-  if (!is_settled(summary)) add_mark(row, kNoisy);
-  const double floor_us = options.floor_us_of ? options.floor_us_of(variant.instance()) : 0;
-  const bool is_near = summary.median && *summary.median * series.operations < kNearFloorTimes * floor_us;
-  if (is_near) add_mark(row, kNearFloor);
-  row.slowest_rank = most_frequent(of_each(series, &Sample::finished_last));
-  row.line_ns = line_of(series);
-  row.operations = series.operations;
-  set_conditions(row, variant.instance().collective, options.conditions);
-  if (options.conditions.cache == CacheState::rotate) row.buffer_sets = variant.sets();
-  if (options.conditions.checking != Checking::none) row.wrong = series.wrong;
-  row.verdict = series.wrong == 0 ? Verdict::ok : Verdict::wrong;
-  set_arrivals(row, series, options);
-  if (series.wrong > 0) row.reason = series.reason;
-  if (options.conditions.checking == Checking::none) {
-    row.verdict = Verdict::unchecked;
-    row.reason = "--check none";
-  } else {
-    row.checked_on = checked_on(variant, options.conditions.checking);
-  }
-  if (options.conditions.tells_ranks) set_ranks(row, series);
-  mark_fewer(row, series, options);
-  return row;
-}
-
-/// How near the rows came to the limit. A limit whose results were wrong does not count.
-void set_limit(std::vector<Row>& rows, const Series& limit, const CellOptions& options) {
-  if (limit.wrong > 0) {
-    for (Row& row : rows) {
-      if (row.reason.empty()) row.reason = fmt::format("no limit: its own result was wrong: {}", limit.reason);
-    }
-    return;
-  }
-  const std::optional<double> time = summary_of(limit, options).median;
-  if (!time || *time <= 0) return;
-  for (Row& row : rows) {
-    if (!row.time_median || *row.time_median <= 0) continue;
-    row.limit_time = time;
-    row.limit_fraction = *time / *row.time_median;
-    if (*row.limit_fraction > kMostFraction) add_mark(row, kLimitTooLow);
-  }
-}
 
 Status hand_over(const Variant& variant, const Series& series, const CellOptions& options) {
   if (!options.on_samples) return {};
@@ -276,16 +48,6 @@ struct Source {
   /// At least 0.
   int below(int bound) { return static_cast<int>(random() % static_cast<std::uint64_t>(bound)); }
 };
-
-/// How long each loop of a stream should be, from the first one; whether that is another length. Without time for
-/// another block it stays.
-bool tune(Series& series, double each_us, bool has_time) {
-  if (series.is_tuned) return false;
-  series.is_tuned = true;
-  const int before = series.operations;
-  if (has_time) series.operations = std::clamp(static_cast<int>(kLoopUs / each_us), kShortestLoop, kLongestLoop);
-  return series.operations != before;
-}
 
 struct Span {
   std::int64_t begin_ns = 0;
@@ -332,8 +94,8 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
     series.wrong += result.wrong;
     const bool has_time = result.last_instant_ns < time.end_ns;
     const double each = std::max(typical_time(result, options), 1e-3);
-    Block& block =
-        series.blocks.emplace_back(Block{.samples = std::move(result.samples), .line_ns = result.line_after_ns});
+    Series::Block& block = series.blocks.emplace_back(
+        Series::Block{.samples = std::move(result.samples), .line_ns = result.line_after_ns});
     const bool is_last = !has_time || repeat == kRepeatsOfUnsteadyBlock;
     block.counts = result.is_steady() || is_last;
     if (!block.counts) continue;
@@ -415,23 +177,6 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
   }
 }
 
-/// What overlap adds to a row.
-void set_overlap(Row& row, const OverlapResult& result) {
-  if (result.wrong > 0) {
-    row.reason = row.wrong.value_or(0) > 0 ? row.reason : "overlapped: " + result.reason;
-    row.wrong = row.wrong.value_or(0) + result.wrong;
-    row.verdict = Verdict::wrong;
-  }
-  if (result.pure_us.empty()) return;
-  row.time_pure = median_of(result.pure_us);
-  row.time_computing = median_of(result.computing_us);
-  row.time_overlapped = median_of(result.overlapped_us);
-  row.time_overlapped_called = median_of(result.called_us);
-  if (*row.time_pure <= 0 || *row.time_computing <= 0) return;
-  row.overlap = overlap_percent(*row.time_pure, *row.time_computing, *row.time_overlapped);
-  row.overlap_called = overlap_percent(*row.time_pure, *row.time_computing, *row.time_overlapped_called);
-}
-
 /// Of each of the systems, in equal shares of the time; empty where overlap is not asked for, or nothing is moved.
 Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>& variants,
                                                const std::vector<Series>& all, const CellOptions& options) {
@@ -485,9 +230,9 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   if (host.index() != 0) return rows;
   for (std::size_t i = 0; i < variants.size(); ++i) {
     if (i < systems) {
-      rows.push_back(row_for(variants[i], all[i], options));
-      set_precision(rows.back(), precisions[i]);
-      set_overlap(rows.back(), overlaps[i]);
+      const Measured measured{
+          .variant = variants[i], .series = all[i], .precision = precisions[i], .overlap = overlaps[i]};
+      rows.push_back(measured_row(measured, options));
     }
     TUTTI_RETURN_IF_ERROR(hand_over(variants[i], all[i], options));
   }

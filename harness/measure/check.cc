@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
-#include "harness/cases/sweep.h"
 #include "harness/measure/order.h"
+#include "harness/measure/rows.h"
 #include "harness/verify/check.h"
 
 namespace tutti::harness::measure {
@@ -100,13 +100,6 @@ Rounds rounds_of(const Variant& variant) {
   const std::uint64_t form = (one.is_in_place ? 2U : 0U) + (one.buffers == Buffers::shared ? 1U : 0U);
   const bool is_once = one.bytes > kLongCaseBytes && form != 0;
   return {.first_salt = form * kSaltsOfAForm + 1, .number = std::max(is_once ? 1 : kRounds, passes_of(variant))};
-}
-
-std::string inputs_text(const Variant& variant) {
-  const Case& one = variant.instance();
-  if (variant.values() != Values::exact) return fmt::format("; {} values", to_string(variant.values()));
-  if (passes_of(variant) == 1) return {};
-  return fmt::format("; {} passes of {} ranks", passes_of(variant), contributors_of(one.dtype, one.op, one.ranks));
 }
 
 void add_operation(Damage& damage, const Damage& found) {
@@ -204,13 +197,7 @@ Result<Row> check_case(Host& host, Variant& variant) {
   };
   TUTTI_ASSIGN_OR_RETURN(const Damage mine, check());
   TUTTI_ASSIGN_OR_RETURN(const Damage damage, damage_of_all(host, one, mine));
-  Row row = row_of(one);
-  row.verdict = damage.wrong == 0 ? Verdict::ok : Verdict::wrong;
-  row.wrong = damage.wrong;
-  row.reason = damage.text;
-  const bool is_both = has_data(one.collective) && has_special_operation(variant);
-  row.checked_on = "every" + inputs_text(variant) + (is_both ? "; special values too" : "");
-  return row;
+  return checked_row(variant, damage, has_data(one.collective) && has_special_operation(variant));
 }
 
 }  // namespace tutti::harness::measure

@@ -38,9 +38,6 @@ struct Rounds {
   int number = 0;
 };
 [[nodiscard]] Rounds rounds_of(const Variant& variant);
-/// What a row says after what it was checked on: "; 3 passes of 15 ranks", "; random values", or nothing where all is
-/// as usual.
-[[nodiscard]] std::string inputs_text(const Variant& variant);
 
 /// How one operation on the data of `salt` is looked at.
 struct Look {

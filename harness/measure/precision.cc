@@ -83,19 +83,4 @@ Result<Precision> measure_precision(Host& host, Variant& variant) {
   return precision;
 }
 
-void set_precision(Row& row, const Precision& precision) {
-  if (!precision.accuracy) return;
-  const auto text = [](bool is_same) { return is_same ? "yes" : "no"; };
-  if (precision.accuracy->elements > 0) {
-    row.error_ulp = precision.accuracy->max_ulp;
-    row.error_ulp_mean = precision.accuracy->mean_ulp();
-  }
-  row.same_on_repeats = text(precision.is_same_on_repeats);
-  if (precision.is_same_on_ranks) row.same_on_ranks = text(*precision.is_same_on_ranks);
-  if (precision.damage.wrong == 0) return;
-  if (row.verdict != Verdict::wrong) row.reason = precision.damage.text + ", on random values";
-  row.verdict = Verdict::wrong;
-  row.wrong = row.wrong.value_or(0) + precision.damage.wrong;
-}
-
 }  // namespace tutti::harness::measure

@@ -17,7 +17,6 @@
 
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
-#include "harness/record/record.h"
 
 namespace tutti::harness::measure {
 
@@ -38,7 +37,5 @@ struct Precision {
 /// values as it was. Of groups side by side it is that of host 0's group, with the damage of all.
 /// Errors: those of the variant's operations and of the host.
 [[nodiscard]] Result<Precision> measure_precision(Host& host, Variant& variant);
-/// Puts it into the row, which is then `wrong` where a result was.
-void set_precision(Row& row, const Precision& precision);
 
 }  // namespace tutti::harness::measure

@@ -20,12 +20,4 @@ Result<Refusal> first_refusal(Host& host, const Refusal& mine) {
   return first == all.end() ? Refusal() : *first;
 }
 
-Row refused_row(const Case& one, const Refusal& refusal) {
-  Row row = row_of(one);
-  const bool is_missing = refusal.code == Code::unavailable || refusal.code == Code::resource;
-  row.verdict = is_missing ? Verdict::skipped : refusal.code == Code::refuted ? Verdict::wrong : Verdict::error;
-  row.reason = refusal.reason.data();
-  return row;
-}
-
 }  // namespace tutti::harness::measure

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "harness/measure/host.h"
-#include "harness/record/record.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::measure {
@@ -20,9 +19,5 @@ struct Refusal {
 
 /// That of the first host that has one; the same on all hosts. All hosts call it. Errors: those of the host.
 [[nodiscard]] Result<Refusal> first_refusal(Host& host, const Refusal& mine);
-
-/// Of a case that was run on no host: `skipped` where something is missing here, `wrong` where its plan is refuted,
-/// else `error`.
-[[nodiscard]] Row refused_row(const Case& one, const Refusal& refusal);
 
 }  // namespace tutti::harness::measure

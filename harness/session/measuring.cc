@@ -8,6 +8,7 @@
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/cell_watch.h"
+#include "harness/measure/rows.h"
 #include "harness/record/samples.h"
 #include "harness/text/json_reader.h"
 
@@ -112,7 +113,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   CellWatch watch(host_, cores_of_ranks_);
   TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(host_, variants, options));
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
-  for (Row& row : rows) row.disturbed = disturbed;
+  set_disturbed(rows, disturbed);
   return rows;
 }
 

@@ -11,6 +11,7 @@
 #include "harness/measure/memory.h"
 #include "harness/measure/order.h"
 #include "harness/measure/refusal.h"
+#include "harness/measure/rows.h"
 #include "harness/record/row_json.h"
 
 namespace tutti::harness::session {

@@ -8,9 +8,9 @@
 #include <ranges>
 #include <unistd.h>
 
-#include "harness/measure/check.h"
 #include "harness/measure/memory.h"
 #include "harness/measure/precision.h"
+#include "harness/measure/rows.h"
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
 #include "harness/verify/inputs.h"
@@ -176,14 +176,13 @@ class Walk {
   Result<Measurement> measure(const Case& one, const Size& size, Report& report) {
     TUTTI_ASSIGN_OR_RETURN(Variant variant, make(one));
     const bool has_records = !settings_.csv.empty() || !settings_.json.empty();
-    TUTTI_ASSIGN_OR_RETURN(const StreamResult result,
-                           harness::measure_stream(place_.host, variant,
-                                                   {.operations = settings_.iterations * settings_.aggregated,
-                                                    .blocking = blocking_of(settings_),
-                                                    .times_each = settings_.times_each || has_records,
-                                                    .tells_hosts = tells_processes(),
-                                                    .checks = settings_.checks,
-                                                    .salt = salt_}));
+    const harness::StreamOptions options{.operations = settings_.iterations * settings_.aggregated,
+                                         .blocking = blocking_of(settings_),
+                                         .times_each = settings_.times_each || has_records,
+                                         .tells_hosts = tells_processes(),
+                                         .checks = settings_.checks,
+                                         .salt = salt_};
+    TUTTI_ASSIGN_OR_RETURN(const StreamResult result, harness::measure_stream(place_.host, variant, options));
     salt_ = result.last_salt + 1;
     result_.most_buffer_bytes =
         std::max(result_.most_buffer_bytes, variant.buffer_bytes_here() * place_.host.job_ranks());
@@ -199,7 +198,7 @@ class Walk {
     result_.failed_checks += result.failed_checks;
     result_.bus_sum += measured.bandwidths.bus;
     ++result_.placements;
-    harness::Row row = record_of(variant, result);
+    harness::Row row = harness::streamed_row(variant, result, options);
     if (has_records && settings_.checks > 0) TUTTI_RETURN_IF_ERROR(add_precision(variant, measured, row));
     if (row.wrong.value_or(0) > 0) report.diagnoses.push_back(fmt::format("{}: {}", row.case_id, row.reason));
     report.records.push_back(std::move(row));
@@ -221,18 +220,6 @@ class Walk {
       }
       measured.each_us_of_processes.push_back(std::move(longest));
     }
-  }
-
-  [[nodiscard]] harness::Row record_of(const Variant& variant, const StreamResult& result) const {
-    const Case& one = variant.instance();
-    harness::Row row = harness::row_of(one);
-    harness::set_times(row, harness::summarise(result.each_us), one.problem());
-    if (settings_.checks == 0) return row;
-    row.wrong = result.wrong;
-    row.verdict = result.wrong == 0 ? harness::Verdict::ok : harness::Verdict::wrong;
-    row.reason = result.reason;
-    row.checked_on = (one.is_in_place ? "further" : "timed") + harness::inputs_text(variant);
-    return row;
   }
 
   /// How exact and how reproducible a sum is; what is beyond its bound counts as wrong in the table too.

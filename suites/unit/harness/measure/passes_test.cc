@@ -12,6 +12,7 @@
 #include "harness/backends/tutti/backend.h"
 #include "harness/measure/cell.h"
 #include "harness/measure/check.h"
+#include "harness/measure/rows.h"
 #include "harness/measure/stream.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"

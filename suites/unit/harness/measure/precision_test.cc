@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/measure/cell.h"
+#include "harness/measure/rows.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/plain_backend.h"
 

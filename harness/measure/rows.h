@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows: how what was measured of a case, or found by a check, becomes a row (harness/record/record.h). All rows of a
+// session are made here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/measure/cell.h"
+#include "harness/measure/overlap.h"
+#include "harness/measure/precision.h"
+#include "harness/measure/refusal.h"
+#include "harness/measure/series.h"
+#include "harness/measure/stream.h"
+#include "harness/measure/variant.h"
+#include "harness/record/record.h"
+
+namespace tutti::harness::measure {
+
+/// What a cell has of one of its systems.
+struct Measured {
+  const Variant& variant;
+  const Series& series;
+  const Precision& precision;
+  const OverlapResult& overlap;
+};
+[[nodiscard]] Row measured_row(const Measured& measured, const CellOptions& options);
+/// How near the rows of a cell came to its limit. A limit whose results were wrong does not count.
+void set_limit(std::vector<Row>& rows, const Series& limit, const CellOptions& options);
+/// What disturbed the cell of these rows, as CellWatch tells it.
+void set_disturbed(std::vector<Row>& rows, const std::string& words);
+
+/// Of a case that was measured as nccl-tests does.
+[[nodiscard]] Row streamed_row(const Variant& variant, const StreamResult& result, const StreamOptions& options);
+/// Puts it into the row, which is then `wrong` where a result was.
+void set_precision(Row& row, const Precision& precision);
+
+/// Of a case that was checked only (ok or wrong, with the diagnosis); `has_special`: on special values too.
+[[nodiscard]] Row checked_row(const Variant& variant, const Damage& damage, bool has_special);
+/// Of a case that was run on no host: `skipped` where something is missing here, `wrong` where its plan is refuted,
+/// else `error`.
+[[nodiscard]] Row refused_row(const Case& one, const Refusal& refusal);
+
+/// What a row says after what it was checked on: "; 3 passes of 15 ranks", "; random values", or nothing where all is
+/// as usual.
+[[nodiscard]] std::string inputs_text(const Variant& variant);
+
+}  // namespace tutti::harness::measure

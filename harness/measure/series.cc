@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/series.h"
+
+#include <algorithm>
+
+namespace tutti::harness::measure {
+namespace {
+
+constexpr std::int64_t kMostTaken = 4 * kMostSamples;  ///< those that do not count too, all of which are kept
+/// Each block's last sample and last call are verified: a system that works in one call of eight is to have no chance,
+/// however soon the times have settled.
+constexpr std::ptrdiff_t kLeastBlocks = 8;
+// A streaming sample: long enough that neither the start nor the clock counts, short enough for some hundreds of them.
+constexpr int kFirstLoop = 10;    ///< operations, before it is known how long one takes
+constexpr int kShortestLoop = 4;  ///< fewer are no stream
+constexpr int kLongestLoop = 2000;
+constexpr double kLoopUs = 200;
+
+/// The state in which most of the blocks were measured is around the median of their line round trips.
+std::optional<double> prevailing_line(std::span<const Series> all) {
+  std::vector<double> lines;
+  for (const Series& series : all) {
+    for (const Series::Block& block : series.blocks) {
+      if (block.counts && block.line_ns) lines.push_back(*block.line_ns);
+    }
+  }
+  return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
+}
+
+}  // namespace
+
+Series series_for(const Case& one, const CellOptions& options) {
+  Series series;
+  series.samples_per_block = most_in_a_block(options);
+  series.is_tuned = one.cadence != Cadence::streaming;
+  series.operations = series.is_tuned ? 1 : kFirstLoop;
+  return series;
+}
+
+int most_in_a_block(const CellOptions& options) {
+  if (options.conditions.iterations == 0) return kMostSamplesPerBlock;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(options.conditions.iterations / kLeastBlocks, 1, kMostSamplesPerBlock));
+}
+
+bool tune(Series& series, double each_us, bool has_time) {
+  if (series.is_tuned) return false;
+  series.is_tuned = true;
+  const int before = series.operations;
+  if (has_time) series.operations = std::clamp(static_cast<int>(kLoopUs / each_us), kShortestLoop, kLongestLoop);
+  return series.operations != before;
+}
+
+std::vector<double> times_of(const Series& series, const CellOptions& options) {
+  return of_each(series, [&](const Sample& sample) { return time_of(sample, options.conditions.skew); });
+}
+
+OrderedSummary summary_of(const Series& series, const CellOptions& options) {
+  return summarise_in_order(times_of(series, options), options.tick_us / series.operations);
+}
+
+std::int64_t taken(const Series& series) {
+  std::int64_t number = 0;
+  for (const Series::Block& block : series.blocks) number += std::ssize(block.samples);
+  return number;
+}
+
+bool is_done(Series& series, const CellOptions& options) {
+  const std::int64_t samples = std::ssize(times_of(series, options));
+  if (options.conditions.iterations > 0) {
+    return samples >= options.conditions.iterations ||
+           taken(series) >= kTakenForOne * options.conditions.iterations + kMostSamplesPerBlock;
+  }
+  if (std::ssize(series.blocks) < kLeastBlocks) return false;
+  if (samples >= series.look) {
+    series.is_settled = is_settled(summary_of(series, options));
+    series.look = next_look(samples);
+  }
+  return series.is_settled || samples >= kMostSamples || taken(series) >= kMostTaken;
+}
+
+std::optional<double> line_of(const Series& series) { return prevailing_line({&series, 1}); }
+
+void count_one_state(std::vector<Series>& all) {
+  const std::optional<double> line = prevailing_line(all);
+  if (!line) return;
+  const auto is_there = [&](const Series::Block& block) {
+    return block.counts && is_same_state(*block.line_ns, *line) &&
+           std::ranges::any_of(block.samples, &Sample::is_valid);
+  };
+  for (Series& series : all) {
+    if (std::ranges::none_of(series.blocks, is_there)) continue;
+    for (Series::Block& block : series.blocks) block.counts = is_there(block);
+  }
+}
+
+}  // namespace tutti::harness::measure
