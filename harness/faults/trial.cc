@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <random>
 
 #include "harness/faults/early_leave.h"
@@ -162,16 +161,14 @@ class Trial {
   /// Whether all hosts are ready, and the fault is in the case on one of them; where some are not, the text says why.
   Result<bool> agree(const Status& mine, bool is_injected) {
     struct Readiness {
-      std::array<char, 512> refusal{};
-      bool is_refused = false;
+      Reason refusal;
       bool is_injected = false;
     };
-    Readiness readiness{.is_refused = !mine.is_ok(), .is_injected = is_injected};
-    std::strncpy(readiness.refusal.data(), std::string(mine.message()).c_str(), readiness.refusal.size() - 1);
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<Readiness> all, host().exchange(readiness));
-    const auto refused = std::ranges::find(all, true, &Readiness::is_refused);
-    if (refused != all.end()) result_.text = refused->refusal.data();
-    return refused == all.end() && std::ranges::any_of(all, &Readiness::is_injected);
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Readiness> all,
+                           host().exchange(Readiness{.refusal = Reason::of(mine), .is_injected = is_injected}));
+    const Reason& refusal = first_reason(all, &Readiness::refusal);
+    if (refusal.is_any()) result_.text = refusal.text();
+    return !refusal.is_any() && std::ranges::any_of(all, &Readiness::is_injected);
   }
 
   const TrialPlace& place_;

@@ -3,7 +3,6 @@
 
 #include "harness/cases/lists.h"
 #include "harness/measure/cell.h"
-#include "harness/measure/refusal.h"
 
 namespace tutti::harness::measure {
 namespace {
@@ -25,11 +24,11 @@ Status Barriers::open(Host& host, const Case& like, const Systems& systems, cons
     one.algorithm = backend_of(name) == kOwnBackend ? kAuto : kNone;
     one.algorithm = backend->algorithm_of(one);
     Result<Variant> barrier = make_barrier(host, *backend, one, memory);
-    TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host, Refusal::of(barrier.status())));
-    if (refusal.code == Code::ok) {
-      by_backend_.emplace(name, std::move(barrier).value());
+    TUTTI_ASSIGN_OR_RETURN(const Reason why_none, host.first_reason(barrier.status()));
+    if (why_none.is_any()) {
+      why_none_[name] = why_none.text();
     } else {
-      why_none_[name] = refusal.reason.data();
+      by_backend_.emplace(name, std::move(barrier).value());
     }
   }
   return {};

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <span>
 
 #include "harness/measure/check.h"
@@ -14,7 +13,6 @@
 namespace tutti::harness::measure {
 namespace {
 
-constexpr std::size_t kReasonBytes = 512;
 constexpr int kCallsPerBatch = 4;  // of warming up
 constexpr unsigned kCallBits = 16;
 
@@ -33,8 +31,7 @@ struct SampleRecord {
 struct BlockRecord {
   std::array<SampleRecord, kMostSamplesPerBlock + 1> samples{};  ///< and the last call
   std::int64_t wrong = 0;
-  bool is_of_last = false;  ///< the reason: on fresh buffers, where no damage is what an earlier call has left
-  std::array<char, kReasonBytes> reason{};
+  Reason reason;
 };
 
 SampleRecord record_of(const Host& host, const RankTimes& times) {
@@ -102,8 +99,8 @@ class Calls {
     TUTTI_RETURN_IF_ERROR(call(is_further ? 1 : options.operations));
     keep(samples_);
     Damage last = variant_.verify();
-    record_.is_of_last = last.wrong > 0;
     if (last.wrong == 0) return {};
+    is_of_last_ = true;
     last.wrong += damage_.wrong;
     damage_ = std::move(last);
     return {};
@@ -114,8 +111,9 @@ class Calls {
   /// With it, where there is one.
   [[nodiscard]] std::size_t kept() const { return all_times_.size(); }
   [[nodiscard]] std::uint64_t last_salt() const { return salt_; }
-  /// What was found on this host.
-  [[nodiscard]] const Damage& damage() const { return damage_; }
+  /// Elements that were found to be wrong on this host, and why.
+  [[nodiscard]] std::int64_t wrong() const { return damage_.wrong; }
+  [[nodiscard]] Reason reason() const { return Reason::of(damage_.wrong, damage_.text, is_of_last_); }
   [[nodiscard]] int discarded() const { return discarded_; }
   /// Of one sample or the last call, on the ranks of this host.
   [[nodiscard]] const RankTimes& times_of(std::size_t index) const { return all_times_[index]; }
@@ -223,6 +221,7 @@ class Calls {
   int discarded_ = 0;
   std::uint64_t salt_ = 0;  ///< of the last refill
   Damage damage_;
+  bool is_of_last_ = false;  ///< the damage: on fresh buffers, where none is what an earlier call has left
   WarmUp warm_up_;
   int warming_calls_ = 0;
   std::int64_t warming_since_ns_ = 0;  ///< the first call of the batch began
@@ -297,16 +296,11 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   result.last_salt = calls.last_salt();
   TUTTI_ASSIGN_OR_RETURN(result.line_after_ns, host.probe_line());
 
-  mine.wrong = calls.damage().wrong;
-  std::strncpy(mine.reason.data(), calls.damage().text.c_str(), kReasonBytes - 1);
+  mine.wrong = calls.wrong();
+  mine.reason = calls.reason();
   TUTTI_ASSIGN_OR_RETURN(const std::vector<BlockRecord> all, host.exchange(mine));
-  bool is_of_last = false;
-  for (const BlockRecord& record : all) {
-    const bool tells_more = record.is_of_last && !is_of_last;
-    if (record.wrong > 0 && (result.wrong == 0 || tells_more)) result.reason = record.reason.data();
-    is_of_last |= record.is_of_last;
-    result.wrong += record.wrong;
-  }
+  result.reason = first_reason(all, &BlockRecord::reason).text();
+  for (const BlockRecord& record : all) result.wrong += record.wrong;
   const bool judges_samples =
       variant.instance().collective == Collective::barrier && options.conditions.checking != Checking::none;
   for (std::size_t i = 0; i < calls.kept(); ++i) {

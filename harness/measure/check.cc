@@ -2,8 +2,6 @@
 #include "harness/measure/check.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "harness/measure/order.h"
 #include "harness/measure/rows.h"
@@ -34,8 +32,7 @@ struct Record {
   std::int64_t wrong = 0;
   int wrong_outputs = 0;
   int wrong_rank = -1;
-  bool tells_cause = false;
-  std::array<char, 1024> text{};
+  Reason reason;
 };
 
 /// Whether a check has one more operation, on special values.
@@ -165,19 +162,15 @@ Result<Damage> check_in_order(Host& host, Variant& variant, Order& order) {
 }
 
 Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine) {
-  Record record{.wrong = mine.wrong,
-                .wrong_outputs = mine.wrong_outputs,
-                .wrong_rank = mine.wrong_rank,
-                .tells_cause = mine.tells_cause};
-  std::strncpy(record.text.data(), mine.text.c_str(), record.text.size() - 1);
+  const Record record{.wrong = mine.wrong,
+                      .wrong_outputs = mine.wrong_outputs,
+                      .wrong_rank = mine.wrong_rank,
+                      .reason = Reason::of(mine.wrong, mine.text, mine.tells_cause)};
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, host.exchange(record));
-  Damage damage;
+  const Reason& first = first_reason(all, &Record::reason);
+  Damage damage{.text = first.text(), .tells_cause = first.weight == Reason::Weight::cause};
   for (const Record& each : all) {
     if (each.wrong == 0) continue;
-    if (damage.wrong == 0 || (each.tells_cause && !damage.tells_cause)) {
-      damage.text = each.text.data();
-      damage.tells_cause = each.tells_cause;
-    }
     damage.wrong += each.wrong;
     damage.wrong_outputs += each.wrong_outputs;
     if (damage.wrong_rank < 0) damage.wrong_rank = each.wrong_rank;

@@ -80,6 +80,14 @@ Status Host::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
   return {};
 }
 
+Result<Reason> Host::first_reason(const Status& mine) {
+  struct Maybe {
+    Reason reason;
+  };
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Maybe> all, exchange(Maybe{Reason::of(mine)}));
+  return measure::first_reason(all, &Maybe::reason);
+}
+
 Result<std::int64_t> Host::start_together() {
   if (options_.hosts == 1) {
     TUTTI_RETURN_IF_ERROR(start_after([] { return Status(); }));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/launch/board.h"
+#include "harness/measure/reason.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::measure {
@@ -79,6 +80,9 @@ class Host {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<Box> all, exchange(Box{mine}));
     return all.front().value;
   }
+
+  /// The first host's that has one, on every host: its code and its text; none where all are ok.
+  [[nodiscard]] Result<Reason> first_reason(const Status& mine);
 
   /// Waits for all hosts, agrees on an instant a little ahead and returns at it. The instant is on the common clock, in
   /// nanoseconds; a host may be late, which its own start time then says.

@@ -256,8 +256,8 @@ Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, con
                                                    .rotation = like.rotation,
                                                    .filler = like.filler,
                                                    .number = like.number});
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Code> codes, host.exchange(variant.status().code()));
-  if (std::ranges::any_of(codes, [](Code code) { return code != Code::ok; })) return std::optional<Variant>();
+  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, host.first_reason(variant.status()));
+  if (why_none.is_any()) return std::optional<Variant>();
   TUTTI_RETURN_IF_ERROR(backend.connect(host));
 
   std::array<double, 2> best_us{};

@@ -190,11 +190,11 @@ Row checked_row(const Variant& variant, const Damage& damage, bool has_special) 
   return row;
 }
 
-Row refused_row(const Case& one, const Refusal& refusal) {
+Row refused_row(const Case& one, const Reason& refusal) {
   Row row = row_of(one);
   const bool is_missing = refusal.code == Code::unavailable || refusal.code == Code::resource;
   row.verdict = is_missing ? Verdict::skipped : refusal.code == Code::refuted ? Verdict::wrong : Verdict::error;
-  row.reason = refusal.reason.data();
+  row.reason = refusal.text();
   return row;
 }
 

@@ -9,7 +9,7 @@
 #include "harness/measure/cell.h"
 #include "harness/measure/overlap.h"
 #include "harness/measure/precision.h"
-#include "harness/measure/refusal.h"
+#include "harness/measure/reason.h"
 #include "harness/measure/series.h"
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
@@ -39,7 +39,7 @@ void set_precision(Row& row, const Precision& precision);
 [[nodiscard]] Row checked_row(const Variant& variant, const Damage& damage, bool has_special);
 /// Of a case that was run on no host: `skipped` where something is missing here, `wrong` where its plan is refuted,
 /// else `error`.
-[[nodiscard]] Row refused_row(const Case& one, const Refusal& refusal);
+[[nodiscard]] Row refused_row(const Case& one, const Reason& refusal);
 
 /// What a row says after what it was checked on: "; 3 passes of 15 ranks", "; random values", or nothing where all is
 /// as usual.

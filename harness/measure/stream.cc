@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 
 #include "harness/measure/check.h"
@@ -18,7 +17,7 @@ static_assert(kTimesPerExchange * sizeof(double) <= Host::kMostBytes);
 /// What one host found in one round.
 struct Finding {
   std::int64_t wrong = 0;
-  std::array<char, 1024> reason{};
+  Reason reason;
 };
 
 /// One host's part of the times.
@@ -157,14 +156,12 @@ class Stream {
         TUTTI_RETURN_IF_ERROR(untimed());
       }
       const Damage damage = variant_.verify();
-      Finding mine{.wrong = damage.wrong};
-      std::strncpy(mine.reason.data(), damage.text.c_str(), mine.reason.size() - 1);
+      const Finding mine{.wrong = damage.wrong, .reason = Reason::of(damage.wrong, damage.text)};
       TUTTI_ASSIGN_OR_RETURN(const std::vector<Finding> all, host_.exchange(mine));
+      result_.reason = first_reason(all, &Finding::reason).text();
       for (const Finding& one : all) {
-        if (one.wrong == 0) continue;
-        if (result_.wrong == 0) result_.reason = one.reason.data();
         result_.wrong += one.wrong;
-        ++result_.failed_checks;
+        result_.failed_checks += one.wrong > 0 ? 1 : 0;
       }
     }
     return {};

@@ -10,7 +10,6 @@
 #include "harness/measure/limit.h"
 #include "harness/measure/memory.h"
 #include "harness/measure/order.h"
-#include "harness/measure/refusal.h"
 #include "harness/measure/rows.h"
 #include "harness/record/row_json.h"
 
@@ -72,11 +71,11 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
     one.algorithm = systems_.named(one.backend).algorithm_of(one);
     Result<Variant> variant = prospect.refusal.is_ok() ? make_ready(one, number) : Result<Variant>(prospect.refusal);
     ++number;
-    TUTTI_ASSIGN_OR_RETURN(const Refusal refusal, first_refusal(host_, Refusal::of(variant.status())));
-    if (refusal.code == Code::ok) {
-      variants.push_back(std::move(variant).value());
-    } else {
+    TUTTI_ASSIGN_OR_RETURN(const Reason refusal, host_.first_reason(variant.status()));
+    if (refusal.is_any()) {
       refused.push_back(refused_row(one, refusal));
+    } else {
+      variants.push_back(std::move(variant).value());
     }
   }
   std::vector<Row> rows;

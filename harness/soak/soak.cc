@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <random>
 #include <thread>
 #include <tuple>
@@ -32,10 +31,10 @@ struct Report {
   std::int64_t most_in_flight = 0;
   std::int64_t descriptors = 0;
   std::int64_t mappings = 0;
-  std::array<char, 1024> first_wrong{};
+  Reason first_wrong;
 
   void note(std::int64_t more, const std::string& text) {
-    if (wrong == 0) std::strncpy(first_wrong.data(), text.c_str(), first_wrong.size() - 1);
+    if (wrong == 0) first_wrong = Reason::of(more, text);
     wrong += more;
   }
 };
@@ -323,8 +322,8 @@ Result<SoakResult> conclude(Host& host, const Report& mine, const Reasons& not_r
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Report> all, host.exchange(mine));
   SoakResult result;
   TUTTI_ASSIGN_OR_RETURN(result.not_run, add_up(host, not_run));
+  result.first_wrong = first_reason(all, &Report::first_wrong).text();
   for (const Report& report : all) {
-    if (report.wrong > 0 && result.wrong == 0) result.first_wrong = report.first_wrong.data();
     result.verified += report.verified;
     result.wrong += report.wrong;
     result.barriers += report.barriers;
@@ -402,7 +401,7 @@ Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
     for (const auto& seat : seats) {
       mine.verified += seat->report.verified;
       mine.most_in_flight = std::max(mine.most_in_flight, seat->report.most_in_flight);
-      if (seat->report.wrong > 0) mine.note(seat->report.wrong, seat->report.first_wrong.data());
+      if (seat->report.wrong > 0) mine.note(seat->report.wrong, seat->report.first_wrong.text());
       for (const auto& [reason, count] : seat->not_run) not_run[reason] += count;
     }
   }

@@ -129,10 +129,9 @@ class Walk {
          .memory = [this](const Case& which, std::size_t rank) { return backend_->allocator(which, rank); },
          .instance = one,
          .misalignment = static_cast<std::size_t>(settings_.unaligned) * size_of(one.dtype)});
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<Code> codes, place_.host.exchange(variant.status().code()));
-    const auto bad = std::find_if(codes.begin(), codes.end(), [](Code code) { return code != Code::ok; });
-    if (!variant.is_ok() || bad == codes.end()) return variant;
-    return error(*bad, "rank {} cannot run {}", bad - codes.begin(), case_id(one));
+    TUTTI_ASSIGN_OR_RETURN(const harness::Reason why_not, place_.host.first_reason(variant.status()));
+    if (!variant.is_ok() || !why_not.is_any()) return variant;
+    return error(why_not.code, "another rank cannot run {}: {}", case_id(one), why_not.text());
   }
 
   /// All sizes, after the untimed operations of every doubling.

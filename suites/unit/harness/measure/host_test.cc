@@ -66,6 +66,43 @@ TEST(Host, AllAgreeOnWhatHostZeroSays) {
   });
 }
 
+TEST(Host, AllTakeTheReasonOfTheFirstHostThatHasOne) {
+  const BoardMemory memory(kHosts);
+  on_hosts(memory.board(), kHosts, [](Host& host) {
+    const auto none = host.first_reason({});
+    ASSERT_TRUE(none.is_ok()) << none.status().message();
+    EXPECT_FALSE(none.value().is_any());
+    EXPECT_EQ(none.value().code, Code::ok);
+    EXPECT_EQ(none.value().text(), "");
+    const auto mine = host.index() == 0   ? Status()
+                      : host.index() == 1 ? error(Code::resource, "no memory")
+                                          : error(Code::unavailable, "no backend");
+    const auto first = host.first_reason(mine);
+    ASSERT_TRUE(first.is_ok()) << first.status().message();
+    EXPECT_TRUE(first.value().is_any());
+    EXPECT_EQ(first.value().code, Code::resource);
+    EXPECT_EQ(first.value().text(), "no memory");
+  });
+}
+
+TEST(Host, AReasonThatTellsTheCauseGoesBeforeThoseOfEarlierHosts) {
+  struct Told {
+    Reason why;
+  };
+  const Told nothing, late{Reason::of(3, "late")}, lost{Reason::of(1, "lost", true)}, cut{Reason::of(2, "cut", true)};
+  const auto first = [](const std::vector<Told>& all) { return first_reason(all, &Told::why).text(); };
+  EXPECT_EQ(first({nothing, late, lost, cut}), "lost");
+  EXPECT_EQ(first({nothing, {Reason::of(1, "odd")}, late}), "odd");
+  EXPECT_EQ(first({nothing, {Reason::of(0, "nothing is wrong", true)}}), "");
+}
+
+TEST(Host, ALongReasonIsCut) {
+  const std::string text = Reason::of(1, std::string(5000, 'x')).text();
+  EXPECT_EQ(text, std::string(text.size(), 'x'));
+  EXPECT_GE(text.size(), 900U);
+  EXPECT_LT(text.size(), 5000U);
+}
+
 TEST(Host, AllStartAtOneInstantAndNobodyBeforeIt) {
   const BoardMemory memory(kHosts);
   on_hosts(memory.board(), kHosts, [](Host& host) {
