@@ -21,23 +21,20 @@ class EarlyLeave {
   Result<bool> run() {
     host_.announce(Activity::operation);
     TUTTI_RETURN_IF_ERROR(post(false));
-    const std::int64_t end_ns = monotonic_ns() + kLookNs;
-    for (bool is_over = false; !is_over; host_.relax()) {
-      is_over = monotonic_ns() >= end_ns;
-      TUTTI_RETURN_IF_ERROR(look(false));
-    }
+    TUTTI_RETURN_IF_ERROR(host_.look_for(kLookNs, [this] { return look(false); }));
     const bool is_early = std::ranges::find(has_left_, true) != has_left_.end();
     TUTTI_RETURN_IF_ERROR(host_.exchange(char{}).status());
     host_.announce(Activity::operation);
     TUTTI_RETURN_IF_ERROR(post(true));
     const std::int64_t deadline_ns = monotonic_ns() + host_.timeout().count();
-    for (int turn = 1; std::ranges::find(has_left_, false) != has_left_.end(); ++turn) {
+    const auto wait = [this]() -> Result<Turn> {
       TUTTI_RETURN_IF_ERROR(look(true));
-      host_.relax();
-      if (turn % kTurnsBetweenChecks != 0) continue;
-      TUTTI_RETURN_IF_ERROR(host_.check_abort());
-      if (monotonic_ns() >= deadline_ns) return error(Code::timeout, "a barrier on trial does not end");
-    }
+      return std::ranges::find(has_left_, false) == has_left_.end() ? Turn::done : Turn::idle;
+    };
+    TUTTI_RETURN_IF_ERROR(host_.poll(wait, [deadline_ns] {
+      if (monotonic_ns() < deadline_ns) return Status();
+      return error(Code::timeout, "a barrier on trial does not end");
+    }));
     TUTTI_RETURN_IF_ERROR(calls_.settle());
     host_.settle();
     return is_early;

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/launch/spawn.h"
+#include "harness/launch/waits.h"
 #include "harness/record/csv_reader.h"
 #include "harness/text/file.h"
 #include "impl/bootstrap/descriptor.h"
@@ -20,7 +20,6 @@
 namespace tutti::harness::gate {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{5};  ///< for a program that was asked to end
 
 Result<Descriptor> memory_file(const char* name) {
@@ -51,8 +50,7 @@ class Child {
   /// Asks it to end, as a person would.
   void end() {
     ::kill(pid_, SIGTERM);
-    const auto until = Clock::now() + kPatience;
-    while (!has_ended() && Clock::now() < until) ::usleep(5000);
+    nap_until(kPatience, [this] { return has_ended(); });
   }
   [[nodiscard]] int exit_code() const { return WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 128 + WTERMSIG(*status_); }
 
@@ -76,7 +74,7 @@ std::string ProgramRun::last_words() const {
 
 Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
                                const Interrupts& interrupts) {
-  constexpr int kTickMs = 10;
+  constexpr std::chrono::milliseconds kNap(10);  ///< what is measured meanwhile is left alone
   TUTTI_ASSIGN_OR_RETURN(const Descriptor output, memory_file("tutti-gate-output"));
   TUTTI_ASSIGN_OR_RETURN(const Descriptor errors, memory_file("tutti-gate-errors"));
   TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn({.command = command,
@@ -85,11 +83,9 @@ Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chr
                                                  .errors = errors.get(),
                                                  .death_signal = SIGTERM}));
   Child child(pid);
-  const auto until = Clock::now() + limit;
-  while (!child.has_ended()) {
-    pollfd signal{interrupts.descriptor(), POLLIN, 0};
-    ::poll(&signal, 1, kTickMs);
-    if (interrupts.signal() == 0 && Clock::now() < until) continue;
+  nap_until(
+      limit, [&] { return child.has_ended() || interrupts.signal() != 0; }, kNap);
+  if (!child.has_ended()) {
     child.end();
     if (interrupts.signal() != 0) return error(Code::aborted, "interrupted");
     return error(Code::timeout, "'{}' did not end within {} s", fmt::join(command, " "), limit.count() / 1000);

@@ -6,23 +6,21 @@
 #include <csignal>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 #include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
+#include "harness/launch/waits.h"
 #include "harness/machine/allowed_cores.h"
 
 namespace tutti::harness::launch {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 // mpirun with our settings ends within milliseconds; it is given a while to tidy up, since its ranks are dead already.
 constexpr auto kMpirunPatience = 700ms;
 constexpr auto kEndPatience = 1000ms;
-constexpr auto kPause = 2ms;
 constexpr const char* kControl = "TUTTI_CONTROL";
 
 // Open MPI's backing files and session files take about 4 MiB per rank.
@@ -107,17 +105,18 @@ void Children::end_mpirun() {
   if (mpirun.wait_status) return;
   ::kill(mpirun.pid, SIGTERM);
   ::kill(mpirun.pid, SIGCONT);
-  const auto deadline = Clock::now() + kMpirunPatience;
-  for (reap(); !mpirun.wait_status && Clock::now() < deadline; reap()) std::this_thread::sleep_for(kPause);
-  if (!mpirun.wait_status) ::kill(-mpirun.pid, SIGKILL);
+  const bool has_ended = nap_until(kMpirunPatience, [&] {
+    reap();
+    return mpirun.wait_status.has_value();
+  });
+  if (!has_ended) ::kill(-mpirun.pid, SIGKILL);
 }
 
 void Children::end() {
   if (!children_.empty()) {
     kill_ranks();
     if (is_mpirun_) end_mpirun();
-    const auto deadline = Clock::now() + kEndPatience;
-    for (;;) {
+    nap_until(kEndPatience, [this] {
       reap();
       const std::vector<pid_t> left = members();
       for (const pid_t pid : left) {
@@ -126,9 +125,8 @@ void Children::end() {
             std::any_of(children_.begin(), children_.end(), [&](const Child& c) { return c.pid == pid; });
         if (!is_child) ::waitpid(pid, nullptr, WNOHANG);  // an orphan that we adopted; otherwise no child of ours
       }
-      if ((left.empty() && have_all_exited()) || Clock::now() > deadline) break;
-      std::this_thread::sleep_for(kPause);
-    }
+      return left.empty() && have_all_exited();
+    });
     children_.clear();
   }
   if (is_mpirun_) adopt_orphans(false);

@@ -11,9 +11,10 @@
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
-#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
+
+#include "harness/launch/waits.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -36,9 +37,7 @@ std::optional<int> first_number(std::initializer_list<const char*> names) {
 
 // The launcher sends nothing after the welcome: whatever wakes this thread means that it is gone.
 void* die_with_launcher(void* socket) {
-  pollfd readable = {static_cast<int>(reinterpret_cast<std::intptr_t>(socket)), POLLIN | POLLRDHUP, 0};
-  while (::poll(&readable, 1, -1) < 0 && errno == EINTR) {
-  }
+  wait_readable(static_cast<int>(reinterpret_cast<std::intptr_t>(socket)), kForever);
   ::_exit(1);
 }
 
@@ -122,10 +121,8 @@ Status RankLink::finish() { return send_any("bye", ""); }
 
 Status RankLink::fail(const Status& why) {
   TUTTI_RETURN_IF_ERROR(send_any("error", fmt::format("{} {}", static_cast<int>(why.code()), why.message())));
-  constexpr int kPatienceMs = 1000;  // usually the launcher ends us within a tenth of that
-  pollfd readable = {socket_.get(), POLLIN | POLLRDHUP, 0};
-  while (::poll(&readable, 1, kPatienceMs) < 0 && errno == EINTR) {
-  }
+  constexpr std::chrono::milliseconds kPatience(1000);  // usually the launcher ends us within a tenth of that
+  wait_readable(socket_.get(), kPatience);
   return Status();
 }
 

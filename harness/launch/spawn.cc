@@ -7,12 +7,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <poll.h>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/launch/waits.h"
 #include "impl/bootstrap/descriptor.h"
 
 extern char** environ;
@@ -71,12 +71,10 @@ struct ChildStart {
 
 // The pipe closes by itself when the program starts; it says why when it does not.
 int wait_for_start(int report) {
-  pollfd readable = {report, POLLIN, 0};
   int failure = 0;
-  constexpr int kPatienceMs = 1000;  // of a child that somebody stopped just here; the launcher notices that later
-  while (::poll(&readable, 1, kPatienceMs) < 0 && errno == EINTR) {
-  }
-  if (readable.revents == 0 || ::read(report, &failure, sizeof(failure)) != sizeof(failure)) return 0;
+  // Of a child that somebody stopped just here; the launcher notices that later.
+  constexpr std::chrono::milliseconds kPatience(1000);
+  if (!wait_readable(report, kPatience) || ::read(report, &failure, sizeof(failure)) != sizeof(failure)) return 0;
   return failure;
 }
 

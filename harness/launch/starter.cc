@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
-#include <poll.h>
 #include <sched.h>
 #include <string>
 #include <string_view>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "harness/launch/processes.h"
+#include "harness/launch/waits.h"
 
 extern char** environ;
 
@@ -90,9 +89,7 @@ void end_with_starter() {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the main thread
   std::thread([starter = std::move(starter)] {
-    pollfd ended = {starter.descriptor(), POLLIN, 0};
-    while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
-    }
+    wait_readable(starter.descriptor(), kForever);
     ::kill(::getpid(), SIGTERM);
   }).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -48,13 +48,11 @@ template <class Predicate>
 Status Host::wait_until(Predicate is_done, const char* what, int whom) {
   if (is_done()) return {};
   const std::int64_t deadline = monotonic_ns() + options_.timeout.count();
-  for (int turn = 1;; ++turn) {
-    relax(turn);
-    if (is_done()) return {};
-    if (turn % kTurnsBetweenChecks != 0) continue;
-    TUTTI_RETURN_IF_ERROR(check_abort());
-    if (monotonic_ns() >= deadline) return error(Code::timeout, "rank {} did not come to {}", whom, what);
-  }
+  return poll([&]() -> Result<Turn> { return is_done() ? Turn::done : Turn::idle; },
+              [&] {
+                if (monotonic_ns() < deadline) return Status();
+                return error(Code::timeout, "rank {} did not come to {}", whom, what);
+              });
 }
 
 // Two halves of a page alternate. A host that writes the record of exchange n has completed n-1, so every host has read

@@ -17,13 +17,14 @@
 #include <vector>
 
 #include "harness/launch/board.h"
+#include "harness/machine/clock.h"
 #include "harness/measure/reason.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::measure {
 
-/// How often a wait that spins looks around for a deadline or an abort.
-inline constexpr int kTurnsBetweenChecks = 256;
+/// What a turn of a waiting loop came to: nothing, something but not all that it waits for, or all of it.
+enum class Turn : std::uint8_t { idle, busy, done };
 
 class Order;
 
@@ -110,15 +111,24 @@ class Host {
   void settle();
   void set_case(std::uint32_t index) { case_index_ = index; }
 
-  /// A turn of a waiting loop, by its number.
-  void relax(int turn = 0) const;
-  /// For the slow part of a waiting loop. Errors: aborted when the job was given up.
+  /// The one way in which ranks wait. Takes turns until `look`, which returns a Result<Turn>, is done, and relaxes
+  /// after an idle one. Now and then it calls `look_around`, which returns a Status: deadlines are looked at there.
+  /// Errors: those of `look` and `look_around`; aborted when the job was given up.
+  template <class Look, class LookAround>
+  Status poll(Look look, LookAround look_around) const;
+  /// Calls `look` again and again for `time_ns`, as a rank that waits. The last look is after that, however late this
+  /// thread gets on. Errors: those of `look`, which returns a Status; aborted when the job was given up.
+  template <class Look>
+  Status look_for(std::int64_t time_ns, Look look) const;
+  /// Errors: aborted when the job was given up.
   [[nodiscard]] Status check_abort() const;
 
  private:
   /// Nanoseconds of one round trip, over a batch. By the first and the last host.
   [[nodiscard]] Result<double> bounce(int last);
   Status exchange_bytes(const void* mine, void* all, std::size_t bytes);
+  /// A turn of a waiting loop, by its number.
+  void relax(int turn) const;
   /// Polls `is_done` until it holds, with the deadline.
   template <class Predicate>
   Status wait_until(Predicate is_done, const char* what, int whom);
@@ -136,5 +146,30 @@ class Host {
   std::uint64_t bounces_ = 0;
   std::uint32_t case_index_ = 0;
 };
+
+// Inline, since what is timed waits in it.
+template <class Look, class LookAround>
+[[gnu::always_inline]] inline Status Host::poll(Look look, LookAround look_around) const {
+  constexpr int kTurnsBetweenChecks = 256;
+  for (int turn = 1;; ++turn) {
+    TUTTI_ASSIGN_OR_RETURN(const Turn came_to, look());
+    if (came_to == Turn::done) return {};
+    if (came_to == Turn::idle) relax(turn);
+    if (turn % kTurnsBetweenChecks != 0) continue;
+    TUTTI_RETURN_IF_ERROR(check_abort());
+    TUTTI_RETURN_IF_ERROR(look_around());
+  }
+}
+
+template <class Look>
+Status Host::look_for(std::int64_t time_ns, Look look) const {
+  const std::int64_t end_ns = monotonic_ns() + time_ns;
+  const auto once = [&]() -> Result<Turn> {
+    const bool is_over = monotonic_ns() >= end_ns;
+    TUTTI_RETURN_IF_ERROR(look());
+    return is_over ? Turn::done : Turn::idle;
+  };
+  return poll(once, [] { return Status(); });
+}
 
 }  // namespace tutti::harness::measure

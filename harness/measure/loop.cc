@@ -36,26 +36,22 @@ class Variant::LoopOnHost {
       TUTTI_RETURN_IF_ERROR(variant_.prepared_->post(i));
     }
     deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
-    for (int turn = 1; left_ > 0; ++turn) {
-      TUTTI_ASSIGN_OR_RETURN(const bool has_moved, progress());
-      if (!has_moved) host_.relax();
-      if (turn % kTurnsBetweenChecks == 0) TUTTI_RETURN_IF_ERROR(look_around());
-    }
+    TUTTI_RETURN_IF_ERROR(host_.poll([this] { return progress(); }, [this] { return look_around(); }));
     return variant_.prepared_->settle();
   }
 
  private:
-  /// Tests every rank once; whether an operation ended.
-  Result<bool> progress() {
-    bool has_moved = false;
+  /// Tests every rank once; busy where an operation ended.
+  Result<Turn> progress() {
+    Turn turn = Turn::idle;
     for (std::size_t i = 0; i < ended_.size(); ++i) {
       if (times_.leave_ns[i] != 0) continue;
       TUTTI_ASSIGN_OR_RETURN(const bool is_done, variant_.prepared_->test(i));
       if (!is_done) continue;
-      has_moved = true;
+      turn = Turn::busy;
       TUTTI_RETURN_IF_ERROR(end(i));
     }
-    return has_moved;
+    return left_ == 0 ? Turn::done : turn;
   }
 
   /// An operation of a rank has ended: the next one, if there is one.
@@ -74,7 +70,6 @@ class Variant::LoopOnHost {
 
   /// The slow part of waiting: the deadline begins anew whenever an operation has ended.
   Status look_around() {
-    TUTTI_RETURN_IF_ERROR(host_.check_abort());
     const std::int64_t now = monotonic_ns();
     if (ended_ != ended_before_) {
       ended_before_ = ended_;

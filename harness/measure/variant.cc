@@ -229,8 +229,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
       TUTTI_RETURN_IF_ERROR(post(i));
     }
   }
-  const std::int64_t deadline = deadline_after(begin);
-  for (int turn = 1; pending > 0; ++turn) {
+  const auto look = [&]() -> Result<Turn> {
     for (std::size_t i = 0; i < count; ++i) {
       if (times.leave_ns[i] != 0) continue;
       if (times.enter_ns[i] == 0) {
@@ -243,12 +242,11 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
       times.leave_ns[i] = monotonic_ns();
       --pending;
     }
-    if (pending == 0) break;
-    if (unposted == 0) host_->relax(turn);
-    if (turn % kTurnsBetweenChecks != 0) continue;
-    TUTTI_RETURN_IF_ERROR(host_->check_abort());
-    if (monotonic_ns() >= deadline) return overdue(times);
-  }
+    if (pending == 0) return Turn::done;
+    return unposted == 0 ? Turn::idle : Turn::busy;
+  };
+  const std::int64_t deadline = deadline_after(begin);
+  TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return monotonic_ns() < deadline ? Status() : overdue(times); }));
   return prepared_->settle();
 }
 
@@ -263,14 +261,13 @@ Status Variant::run_overlapped(RankTimes& times, const Compute& compute, int cal
   }
   times.leave_ns.assign(1, 0);
   const std::int64_t deadline = deadline_after(monotonic_ns());
-  for (int turn = 1; !is_done; ++turn) {
-    TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
-    if (is_done) break;
-    host_->relax();
-    if (turn % kTurnsBetweenChecks != 0) continue;
-    TUTTI_RETURN_IF_ERROR(host_->check_abort());
-    if (monotonic_ns() >= deadline) return overdue(times);
-  }
+  const auto look = [&]() -> Result<Turn> {
+    if (!is_done) {
+      TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
+    }
+    return is_done ? Turn::done : Turn::idle;
+  };
+  TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return monotonic_ns() < deadline ? Status() : overdue(times); }));
   times.leave_ns.front() = monotonic_ns();
   return prepared_->settle();
 }
@@ -312,12 +309,10 @@ void Variant::flush_buffers() const {
 }
 
 Status Variant::linger(std::int64_t time_ns) {
-  const std::int64_t end = monotonic_ns() + time_ns;
-  for (bool is_over = false; !is_over; host_->relax()) {
-    is_over = monotonic_ns() >= end;  // the last look is after that, however late this thread gets on
+  return host_->look_for(time_ns, [this] {
     for (std::size_t i = 0; i < memory_.size(); ++i) TUTTI_RETURN_IF_ERROR(prepared_->test(i).status());
-  }
-  return {};
+    return Status();
+  });
 }
 
 void Variant::restore_guards() {

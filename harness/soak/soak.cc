@@ -17,7 +17,6 @@
 namespace tutti::harness::soak {
 namespace {
 
-constexpr int kTurnsBetweenChecks = 256;
 constexpr unsigned kPauses = 200;       // one turn in kPauses is a pause
 constexpr unsigned kBlockingWaits = 8;  // of the turns that look at a handle, one in kBlockingWaits waits for it
 constexpr std::int64_t kMostPauseUs = 2000;
@@ -209,28 +208,26 @@ Status Seat::check(std::chrono::nanoseconds timeout) const {
 }
 
 /// Calls `turn` for every seat until it says true, in turn or in the host's order.
-template <class Turn>
-Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, Turn turn) {
+template <class TakeTurn>
+Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, TakeTurn turn) {
   if (host.order() != nullptr) {
     return host.order()->drive({.step = [&](std::size_t index) { return turn(*seats[index]); },
                                 .position = [&](std::size_t index) { return seats[index]->position(); },
                                 .look_around = [&] { return host.check_abort(); }});
   }
   std::vector<bool> is_done(seats.size());
-  std::size_t pending = seats.size();
-  for (int turns = 1; pending > 0; ++turns) {
+  const auto look = [&]() -> Result<Turn> {
     for (std::size_t i = 0; i < seats.size(); ++i) {
       if (is_done[i]) continue;
       TUTTI_ASSIGN_OR_RETURN(is_done[i], turn(*seats[i]));
-      if (is_done[i]) --pending;
     }
-    host.relax();
-    if (turns % kTurnsBetweenChecks != 0) continue;
-    TUTTI_RETURN_IF_ERROR(host.check_abort());
-    // A little before the launcher, which knows the rank but not the operation.
+    return std::ranges::find(is_done, false) == is_done.end() ? Turn::done : Turn::idle;
+  };
+  // A little before the launcher, which knows the rank but not the operation.
+  return host.poll(look, [&] {
     for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->check(host.timeout() * 9 / 10));
-  }
-  return {};
+    return Status();
+  });
 }
 
 /// Tells how far host 0 is.

@@ -216,6 +216,46 @@ TEST(Host, WhoDoesNotComeIsNamedAtTheDeadline) {
   EXPECT_EQ(missing(0, barrier).message(), "rank 2 did not come to a barrier");
 }
 
+TEST(Host, PollsUntilAllIsThereAndLooksAroundNowAndThen) {
+  const BoardMemory memory(1);
+  Host host(memory.board(), host_options(0, 1));
+  int looks = 0, looks_around = 0;
+  const auto wait = [&](int turns, const Status& around) {
+    looks = looks_around = 0;
+    return host.poll([&]() -> Result<Turn> { return ++looks == turns ? Turn::done : Turn(looks % 2); },
+                     [&] {
+                       ++looks_around;
+                       return around;
+                     });
+  };
+  EXPECT_TRUE(wait(1, {}).is_ok());
+  EXPECT_EQ(looks, 1);
+  EXPECT_EQ(looks_around, 0);
+  EXPECT_TRUE(wait(10'000, {}).is_ok());
+  EXPECT_EQ(looks, 10'000);
+  EXPECT_GT(looks_around, 1);
+  EXPECT_LT(looks_around, looks / 10);
+  EXPECT_EQ(wait(10'000, error(Code::timeout, "late")).message(), "late");
+  EXPECT_EQ(looks_around, 1);
+  EXPECT_LT(looks, 10'000);
+  const auto fails = [] { return Result<Turn>(error(Code::io, "broken")); };
+  EXPECT_EQ(host.poll(fails, [] { return Status(); }).message(), "broken");
+}
+
+TEST(Host, LooksOnceMoreWhenTheTimeIsOver) {
+  const BoardMemory memory(1);
+  Host host(memory.board(), host_options(0, 1));
+  const std::int64_t end_ns = monotonic_ns() + 1'000'000;
+  std::int64_t last_ns = 0;
+  const auto look = [&] {
+    last_ns = monotonic_ns();
+    return Status();
+  };
+  EXPECT_TRUE(host.look_for(1'000'000, look).is_ok());
+  EXPECT_GE(last_ns, end_ns);
+  EXPECT_EQ(host.look_for(1'000'000, [] { return error(Code::io, "broken"); }).message(), "broken");
+}
+
 TEST(Host, AJobThatWasGivenUpEndsEveryWait) {
   const auto given_up = [](const std::function<Status(Host&)>& wait) {
     const BoardMemory memory(kHosts);
