@@ -243,6 +243,12 @@ const std::array kConditions{
               .text = [](const Conditions& values) { return unusual_text(std::string(kAsked), values.has_limit); }},
 };
 
+/// Stops compiling where a field was added: each has a row.
+[[maybe_unused]] void count_fields(const Conditions& values) {
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 10);
+}
+
 /// The text of another option, where it is not the usual one.
 std::string text_beside(std::string_view option, const Conditions& values, const Beside& beside) {
   if (option == "--cadence") return std::string(to_string(beside.cadence));
