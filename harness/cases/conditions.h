@@ -4,7 +4,7 @@
 // field: its option, its help, its text both ways, its column and what it cannot stand beside. Options, the text that
 // ranks are sent, columns and refusals follow from the table.
 //
-// A new condition is a field of Conditions, a row of the table, and a line where its column stands (record.cc).
+// A new condition is a field of Conditions, a row of the table, and the code that obeys it.
 #pragma once
 
 #include <chrono>

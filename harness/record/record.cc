@@ -18,9 +18,10 @@ Column of_condition(std::string_view name) {
   return {name, condition->column.unit, condition->column.description, condition};
 }
 
-/// In the order in which they were appended.
-auto all_columns() {
-  return std::array{
+/// In the order in which they were appended. A condition that is not named here has its column at the end; it is named
+/// before another column is appended.
+std::vector<Column> all_columns() {
+  std::vector<Column> all{
       Column{"case", "", "the case's id; `--case` takes it", &Row::case_id},
       Column{"collective", "", "what was called", &Row::collective},
       Column{"backend", "", "the system under test", &Row::backend},
@@ -165,6 +166,11 @@ auto all_columns() {
       Column{"rank_time_mean", "us", "the same of the mean over the ranks", &Row::rank_time_mean},
       Column{"rank_time_max", "us", "the same of the slowest rank", &Row::rank_time_max},
   };
+  for (const Condition& condition : conditions()) {
+    const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();
+    if (!condition.column.name.empty() && !is_there) all.push_back(of_condition(condition.column.name));
+  }
+  return all;
 }
 
 /// A field as text, by its type.
@@ -227,7 +233,7 @@ std::span<const Verdict> all_verdicts() {
 }
 
 std::span<const Column> columns() {
-  static const auto all = all_columns();
+  static const std::vector<Column> all = all_columns();
   return all;
 }
 
@@ -311,7 +317,8 @@ void set_conditions(Row& row, Collective collective, const Conditions& values) {
   for (const Condition& condition : conditions()) {
     const bool has_meaning = condition.has_meaning == nullptr || condition.has_meaning(collective);
     if (condition.column.name.empty() || !has_meaning) continue;
-    set_field(row, condition, field_of(condition, values));
+    std::string field = field_of(condition, values);
+    if (!field.empty()) row.conditions[std::string(condition.column.name)] = std::move(field);
   }
 }
 
