@@ -28,6 +28,7 @@ constexpr std::array kSynchronisations{Named{Synchronisation::roundtime, "roundt
 constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
 
 constexpr Conditions kUsual;
+constexpr int kMostMisalign = 63;  ///< the last byte of a cache line
 
 /// Stores a parser's value, or passes its Status on.
 template <class Parsed, class Target>
@@ -69,6 +70,17 @@ Status check_skew(const Conditions& values, const Beside& beside) {
   if (values.skew < beside.timeout) return {};
   return error(Code::invalid_argument, "must be shorter than --timeout, which is {} ms",
                std::chrono::duration_cast<std::chrono::milliseconds>(beside.timeout).count());
+}
+
+Status check_misalign(const Conditions& values, const Beside& beside) {
+  for (const Dtype dtype : beside.dtypes) {
+    const auto element = static_cast<int>(size_of(dtype));
+    if (values.misalign % element == 0) continue;
+    return error(Code::invalid_argument, "{} is no multiple of the {} bytes of {}: did you mean {}?", values.misalign,
+                 element, to_string(dtype),
+                 std::min((values.misalign / element + 1) * element, kMostMisalign + 1 - element));
+  }
+  return {};
 }
 
 constexpr std::array kClashesOfCache{Clash{.own = "rotate",
@@ -201,6 +213,26 @@ const std::array kConditions{
               .told = {.column = "checked_on", .unusual = unusual_values_in},
               .names = [] { return names_in(kValues); }},
     Condition{
+        .option = "--misalign",
+        .value = "BYTES",
+        .usual = "0",
+        .help = "every buffer begins this many bytes after a cache line: 0 to 63, a multiple of the element's size",
+        .example = "8",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return keep(parse_number(text, "a number of bytes", 0, kMostMisalign), values.misalign);
+            },
+        .text = [](const Conditions& values) { return fmt::to_string(values.misalign); },
+        .column = {.name = "misalign",
+                   .type = ConditionColumn::Type::integer,
+                   .unit = "bytes",
+                   .description = "by how much every buffer began after a cache line; empty: nothing was measured",
+                   .usual = "0",
+                   .words = "buffers {} bytes after a cache line"},
+        .check = check_misalign,
+        .has_meaning = has_data,
+        .lacks = "no data"},
+    Condition{
         .option = "--iterations",
         .value = "N",
         .help = "so many samples of each row, settled or not, and without --budget as long as that takes (default: "
@@ -245,8 +277,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 10);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 11);
 }
 
 /// The text of another option, where it is not the usual one.

@@ -128,7 +128,8 @@ Status Variant::allocate(const Request& request) {
     const int rank = host_->ranks()[i];
     const auto create = [&](Side side, Count elements) {
       constexpr std::size_t kLine = 64, kPage = 4096;
-      const std::size_t shift = request.misaligns ? misalignment_of(case_, seed_, rank, side) : request.misalignment;
+      const std::size_t asked = request.misalignment + static_cast<std::size_t>(request.conditions.misalign);
+      const std::size_t shift = request.misaligns ? misalignment_of(case_, seed_, rank, side) : asked;
       return GuardedBuffer::create({.bytes = static_cast<std::size_t>(elements) * size_of(case_.dtype),
                                     .alignment = shift < kLine ? kLine : kPage,
                                     .misalignment = shift,

@@ -617,6 +617,23 @@ class Options(Sweep):
         fastest = min(float(s["last_arrival_us"]) for s in of_row)
         self.assertTrue(math.isclose(fastest, float(row["time_min"]), rel_tol=1e-4, abs_tol=1e-3), row)
 
+    def test_buffers_begin_where_they_are_asked_to(self):
+        for backend in ("tutti", "openmpi"):
+            with support.Run("run", "all_reduce", "barrier", "--backends", backend, "--ranks", "2", "--sizes", "64",
+                             "--misalign", "12", "--budget", "1s", *FILES) as one:
+                result = one.wait(60)
+                _, rows = one.rows()
+            self.assertEqual([(row["collective"], row["misalign"], row["verdict"]) for row in rows],
+                             [("all_reduce", "12", "ok"), ("barrier", "", "ok")], result)
+            self.assertIn("# measured with buffers 12 bytes after a cache line", result.out)
+        for words, why in ((["--misalign", "64"], "'64' is not a number of bytes: a whole number from 0 to 63"),
+                           (["--misalign", "6"], "--misalign: 6 is no multiple of the 4 bytes of float: did you mean 8?"),
+                           (["--misalign", "62"], "did you mean 60?"),
+                           (["--misalign", "4", "--dtypes", "half,double"], "the 8 bytes of double: did you mean 8?")):
+            refused = support.run("run", "all_reduce", *words)
+            self.assertEqual(refused.code, 2, refused)
+            self.assertIn(why, refused.err)
+
     def test_every_sample_is_written_and_makes_up_the_rows(self):
         with support.Run("run", "all_reduce", "barrier", "--backends", "tutti", "--ranks", "3", "--sizes", "8,64K",
                          "--budget", "1s", "--launches", "2", "--samples", "{folder}/samples.csv", *FILES) as one:

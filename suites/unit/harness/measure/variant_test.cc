@@ -19,7 +19,8 @@ constexpr int kVariantRanks = 2;
 constexpr std::size_t kCacheLineBytes = 64;
 
 /// Bytes after a cache line at which each buffer starts: input and output of rank 0, then of rank 1.
-std::vector<std::size_t> starts_of(const Case& one, bool misaligns, std::uint64_t seed = 1) {
+std::vector<std::size_t> starts_of(const Case& one, bool misaligns, std::uint64_t seed = 1,
+                                   const Conditions& conditions = {}) {
   LazyBackend backend([](int) { return true; });
   const BoardMemory memory(kVariantRanks);
   Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kVariantRanks, .ranks = {0, 1}});
@@ -27,6 +28,7 @@ std::vector<std::size_t> starts_of(const Case& one, bool misaligns, std::uint64_
                                         .memory = [](const Case&, std::size_t) { return plain_memory(); },
                                         .instance = one,
                                         .seed = seed,
+                                        .conditions = conditions,
                                         .misaligns = misaligns});
   EXPECT_TRUE(variant.is_ok()) << variant.status().message();
   variant.value().refill(1);
@@ -53,6 +55,12 @@ Case case_with(Count count) {
 
 TEST(Variant, StartsEveryBufferAtACacheLineWhereItIsTimed) {
   for (const Count count : {1, 2, 3, 100}) EXPECT_THAT(starts_of(case_with(count), false), ElementsAre(0, 0, 0, 0));
+}
+
+TEST(Variant, StartsEveryBufferWhereThatIsAskedFor) {
+  for (const Count count : {1, 2, 3, 100}) {
+    EXPECT_THAT(starts_of(case_with(count), false, 1, {.misalign = 20}), ElementsAre(20, 20, 20, 20));
+  }
 }
 
 TEST(Variant, StartsBuffersZeroOneOrThreeBytesOrElementsLaterWhereItIsChecked) {
