@@ -134,7 +134,7 @@ const std::array kSweepOptions{
              constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
              return store(harness::parse_number<std::uint64_t>(text, "a seed", 0, kMost), settings.sweep.seed);
            }},
-    Option{"--seeds", "N", "1", "so many mixes, from --seed on",
+    Option{"--seeds", "N", "1", "this many mixes, from --seed on",
            [](Settings& settings, std::string_view text, const Surroundings&) {
              return store(harness::parse_number(text, "a number of mixes", 1, 1'000'000), settings.seeds);
            },

@@ -144,7 +144,8 @@ const std::array kConditions{
     Condition{
         .option = "--skew",
         .value = "TIME",
-        .help = "one rank, another one in each call, enters so much later than the others; times are from its entry on",
+        .help =
+            "one rank, another one in each call, enters this much later than the others; times are from its entry on",
         .example = "50us",
         .read = [](Conditions& values, std::string_view text) { return keep(parse_duration(text), values.skew); },
         .text =
@@ -169,7 +170,7 @@ const std::array kConditions{
         .option = "--overlap",
         .value = "CALLS",
         .help = "measures with nonblocking calls, and how much of each goes on while its ranks compute: without a call "
-                "meanwhile, and with so many that test it",
+                "meanwhile, and with this many calls that test it",
         .example = "16",
         .read =
             [](Conditions& values, std::string_view text) {
@@ -235,7 +236,7 @@ const std::array kConditions{
     Condition{
         .option = "--iterations",
         .value = "N",
-        .help = "so many samples of each row, settled or not, and without --budget as long as that takes (default: "
+        .help = "this many samples of each row, settled or not, and without --budget as long as that takes (default: "
                 "until the interval is narrow)",
         .example = "100",
         .read =

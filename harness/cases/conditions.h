@@ -74,10 +74,10 @@ struct Conditions {
   CacheState cache = CacheState::hot;
   Synchronisation sync = Synchronisation::roundtime;
   std::chrono::nanoseconds skew{};  ///< by how much one rank, another one in each call, enters after the others
-  int overlap_calls = 0;            ///< above 0: overlap is measured, with so many calls while computing
+  int overlap_calls = 0;            ///< above 0: overlap is measured, with this many calls while computing
   int misalign = 0;                 ///< bytes by which every buffer begins after a cache line
   bool has_limit = true;            ///< the machine's limit is measured in every cell that has one
-  std::int64_t iterations = 0;      ///< above 0: so many samples of each row; 0: until the interval is narrow
+  std::int64_t iterations = 0;      ///< above 0: this many samples of each row; 0: until the interval is narrow
   bool tells_ranks = false;         ///< rows say what the fastest rank, the mean one and the slowest took
   std::optional<Bind> bind = {};    ///< empty: core where every rank has one, else none
 

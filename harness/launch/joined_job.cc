@@ -173,7 +173,7 @@ void JoinedJob::watch_until_stopped() {
     if ((set.front().revents & POLLIN) != 0) return;
     Status why;
     if ((set[1].revents & POLLIN) != 0) {
-      why = error(Code::aborted, "whoever started the ranks (pid {}) ended without a word: killed, or crashed",
+      why = error(Code::aborted, "the starter of the ranks (pid {}) ended without a word: killed, or crashed",
                   starter_.pid());
     }
     if (why.is_ok()) why = listen_to_all();

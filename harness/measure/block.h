@@ -85,7 +85,7 @@ struct BlockOptions {
   int operations = 1;                  ///< in a sample; more than 1 in cadence streaming only
   /// checking: every verifies each sample, and the last call; sample the last sample, the chosen one, and the last
   /// call; last the last sample, and there is no last call; none neither. cache: cold before each call, the discarded
-  /// and the last one too. skew: one rank enters each call so much later than the others.
+  /// and the last one too. skew: one rank enters each call that much later than the others.
   Conditions conditions = {};
   int chosen = -1;                  ///< sample, from 0, that is verified as the last one is; -1: none
   Start start = {};                 ///< of each call

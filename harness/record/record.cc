@@ -154,7 +154,7 @@ std::vector<Column> all_columns() {
              &Row::window},
       Column{"pair", "",
              "neighbours: ranks 0 and 1, 2 and 3, ... at once; 0-3: these two, and all others idle; "
-             "empty: the collective is none that one pair can play",
+             "empty: the collective is not for one pair",
              &Row::pair},
       Column{"message_rate", "1/s",
              "messages of an operation / time_median, over all pairs and in both directions; empty "

@@ -160,7 +160,8 @@ Status read_counts(const Json& json, std::vector<Counts>& files) {
     for (const auto& [index, number] : numbers.items()) {
       TUTTI_RETURN_IF_ERROR(read_value(index, number, counts.numbers.emplace_back()));
       if (counts.numbers.back() >= 0 && counts.numbers.back() <= kMostCount) continue;
-      return error(Code::invalid_argument, "the job's specification: counts '{}' are none", shown(name));
+      return error(Code::invalid_argument, "the job's specification: a count of '{}' is not between 0 and {}",
+                   shown(name), kMostCount);
     }
   }
   return {};
