@@ -11,7 +11,8 @@
 //   floor 8: report, doctor
 //
 // Each folder is a namespace. A name is found without its folder where only one folder has it; a folder's own name goes
-// first. Every header of the harness includes this one, itself or through another.
+// first. Every header of the harness includes this one, itself or through
+// another; those that a backend's shared object is made of do not.
 #pragma once
 
 namespace tutti::harness {

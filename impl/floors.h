@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folders of impl, from the ground up. A file includes its own folder and the floors below, never what is above it or
-// beside it. suites/floors/floors_test.py reads these lines.
+// The folders of impl, from the ground up. A file includes its own folder and the floors below, never what is above it
+// or beside it. suites/floors/floors_test.py reads these lines.
 //
 // floor 1: types
 // floor 2: collective, reduce

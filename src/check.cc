@@ -59,8 +59,12 @@ struct Repeat {
     const bool needs_file = one.is_ok() && one.value().counts.pattern == harness::Pattern::file;
     if (needs_file) text += fmt::format(" --counts {}", shell_word(counts));  // an id has a file's hash only
     if (spec.order_seed() || spec.seed != harness::Sweep().seed) text += fmt::format(" --seed {}", spec.seed);
-    if (spec.conditions.values != harness::Values::exact)
-      text += fmt::format(" --values {}", to_string(spec.conditions.values));
+    for (const harness::Condition& condition : harness::conditions()) {
+      const std::string value = condition.text(spec.conditions);
+      if (value == condition.usual) continue;
+      text += condition.value.empty() ? fmt::format(" {}", condition.option)
+                                      : fmt::format(" {} {}", condition.option, value);
+    }
     return text;
   }
 };

@@ -29,9 +29,10 @@ constexpr std::array kGroups{
     GroupRow{"What to run",
              " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
              " --counts-unit --values --case --against --baseline --suite --faults --operations --seeds "},
-    GroupRow{"How to measure",
-             " --cadence --sync --cache --skew --overlap --budget --iterations --launches --blocks --cell-time"
-             " --no-limit --seed "},
+    GroupRow{
+        "How to measure",
+        " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"
+        " --no-limit --seed "},
     GroupRow{"How to verify", " --check --blind --accuracy "},
     GroupRow{"Where and how ranks run", " --ranks --ranks-as --bind --timeout "},
     GroupRow{"Output", " --csv --json --samples --junit --summary --require --quiet --over-ranks "},

@@ -73,14 +73,14 @@ Status check_skew(const Conditions& values, const Beside& beside) {
 }
 
 Status check_misalign(const Conditions& values, const Beside& beside) {
-  for (const Dtype dtype : beside.dtypes) {
-    const auto element = static_cast<int>(size_of(dtype));
-    if (values.misalign % element == 0) continue;
-    return error(Code::invalid_argument, "{} is no multiple of the {} bytes of {}: did you mean {}?", values.misalign,
-                 element, to_string(dtype),
-                 std::min((values.misalign / element + 1) * element, kMostMisalign + 1 - element));
-  }
-  return {};
+  if (beside.dtypes.empty()) return {};
+  // Sizes are powers of two: what fits the largest fits all.
+  const Dtype largest = std::ranges::max(beside.dtypes, {}, size_of);
+  const auto element = static_cast<int>(size_of(largest));
+  if (values.misalign % element == 0) return {};
+  const int nearest = (values.misalign + element / 2) / element * element;
+  return error(Code::invalid_argument, "{} is no multiple of the {} bytes of {}: did you mean {}?", values.misalign,
+               element, to_string(largest), std::clamp(nearest, element, kMostMisalign + 1 - element));
 }
 
 constexpr std::array kClashesOfCache{Clash{.own = "rotate",
@@ -228,7 +228,7 @@ const std::array kConditions{
                    .type = ConditionColumn::Type::integer,
                    .unit = "bytes",
                    .description = "by how much every buffer began after a cache line; empty: nothing was measured",
-                   .usual = "0",
+                   .usual = "0 bytes",
                    .words = "buffers {} bytes after a cache line"},
         .check = check_misalign,
         .has_meaning = has_data,

@@ -17,7 +17,7 @@ namespace tutti::harness::launch {
 struct alignas(64) RankStatus {
   std::atomic<std::int64_t> pending_since_ns;  ///< CLOCK_MONOTONIC of the announcement; 0: nothing pending
   std::atomic<std::uint64_t> operation;        ///< operations announced so far: the rank furthest behind has the least
-  std::atomic<std::uint32_t> case_index;       ///< number of the case in its job (session.h)
+  std::atomic<std::uint32_t> case_index;       ///< number of the case in its job
   std::atomic<std::uint32_t> activity;         ///< an Activity
 };
 enum class Activity : std::uint32_t { idle, operation, exchange };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections: the launcher's ends of all control connections (impl/communicator/control.h). It accepts them, hands
+// Connections: the launcher's ends of all control connections (impl/bootstrap/control.h). It accepts them, hands
 // each rank its descriptors after its hello, and cuts what comes into frames. It never blocks: what all ranks are given
 // is small, and a payload of any size goes as a descriptor.
 #pragma once

@@ -14,7 +14,7 @@
 namespace tutti::harness::measure {
 namespace {
 
-constexpr std::int64_t kLine = 64;  ///< bytes; two ranks never write to one line
+constexpr std::int64_t kLine = 64;  ///< bytes; ranks share no line of a buffer that begins at one
 constexpr int kTrialSamples = 5;
 
 std::vector<Piece> sources_of(const Operation& operation, const Origin& origin) {

@@ -69,7 +69,7 @@ class Variant {
     bool is_asynchronous = false;  ///< calls that return at once, of references too
     Rotation rotation = {};
     std::span<const std::byte> filler = {};    ///< of the rotation; it outlives the variant
-    std::optional<std::uint32_t> number = {};  ///< of the case in its job (session.h); empty: the one that the host has
+    std::optional<std::uint32_t> number = {};  ///< of the case in its job; empty: the one that the host has
   };
   /// Errors: those of memory and of the backend.
   [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring: what a session of mode `measure` does beside walking through its cells (session_walk.h). It reports the
+// Measuring: what a session with a MeasureTask does beside walking through its cells (walk.h). It reports the
 // facts that its numbers rest on, shares out the time, adds the machine's limit to each cell, and reports every sample.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "harness/cases/sweep.h"
 #include "harness/machine/clock.h"
@@ -44,7 +45,13 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 4> kTasks{"measure", "check", "soak", "faults"};  // by the variant's index
 static_assert(std::variant_size_v<decltype(SessionSpec::task)> == kTasks.size());
 
-/// Stops compiling where a field was added: visit_fields has a line for each of these.
+template <class Record>
+consteval int visited() {
+  int fields = 0;
+  visit_fields(std::type_identity<Record>(), [&](const char*, auto) { ++fields; });
+  return fields;
+}
+/// Stops compiling where a field was added, or left out of visit_fields: both have as many.
 [[maybe_unused]] void count_fields(const SessionSpec& spec, const MeasureTask& measure, const CheckTask& check,
                                    const SoakTask& soak, const FaultsTask& faults) {
   [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11] = spec;
@@ -52,6 +59,8 @@ static_assert(std::variant_size_v<decltype(SessionSpec::task)> == kTasks.size())
   [[maybe_unused]] const auto& [c1] = check;
   [[maybe_unused]] const auto& [o1, o2] = soak;
   [[maybe_unused]] const auto& [f1, f2] = faults;
+  static_assert(visited<SessionSpec>() == 11 && visited<MeasureTask>() == 4 && visited<CheckTask>() == 1);
+  static_assert(visited<SoakTask>() == 2 && visited<FaultsTask>() == 2);
 }
 
 Status no_whole_number(std::string_view word) {
@@ -62,11 +71,19 @@ Status no_whole_number(std::string_view word) {
 
 template <class Number>
 requires std::is_integral_v<Number> Json written(Number number) { return number; }
+Status read_value(std::string_view /*word*/, const Json& json, bool& value) {
+  json.get_to(value);
+  return {};
+}
+/// The library makes integers of fractions and of truth values, and wraps what is too large.
 template <class Number>
 requires std::is_integral_v<Number> Status read_value(std::string_view word, const Json& json, Number& number) {
-  // The library makes integers of fractions, whatever their size.
-  if (json.is_number_float()) return no_whole_number(word);
-  json.get_to(number);
+  if (!json.is_number()) json.get_to(number);  // its error names the type
+  if (!json.is_number_integer()) return no_whole_number(word);
+  const bool fits = json.is_number_unsigned() ? std::in_range<Number>(json.get<std::uint64_t>())
+                                              : std::in_range<Number>(json.get<std::int64_t>());
+  if (!fits) return error(Code::invalid_argument, "the job's specification: '{}' is out of range", shown(word));
+  number = json.get<Number>();
   return {};
 }
 

@@ -78,7 +78,7 @@ struct SessionSpec {
 
 /// Calls `visit(word, member)` for every field but the task: the words of the text, which nothing else names.
 template <class Visit>
-void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
+constexpr void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
   visit("ranks", &SessionSpec::ranks);
   visit("ranks_as", &SessionSpec::ranks_as);
   visit("cells", &SessionSpec::cells);
@@ -92,23 +92,23 @@ void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
   visit("conditions", &SessionSpec::conditions);
 }
 template <class Visit>
-void visit_fields(std::type_identity<MeasureTask>, Visit visit) {
+constexpr void visit_fields(std::type_identity<MeasureTask>, Visit visit) {
   visit("tells_samples", &MeasureTask::tells_samples);
   visit("end_ns", &MeasureTask::end_ns);
   visit("cells_after", &MeasureTask::cells_after);
   visit("slow_down", &MeasureTask::slow_down);
 }
 template <class Visit>
-void visit_fields(std::type_identity<CheckTask>, Visit visit) {
+constexpr void visit_fields(std::type_identity<CheckTask>, Visit visit) {
   visit("order_seed", &CheckTask::order_seed);
 }
 template <class Visit>
-void visit_fields(std::type_identity<SoakTask>, Visit visit) {
+constexpr void visit_fields(std::type_identity<SoakTask>, Visit visit) {
   visit("operations", &SoakTask::operations);
   visit("order_seed", &SoakTask::order_seed);
 }
 template <class Visit>
-void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
+constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
   visit("faults", &FaultsTask::faults);
   visit("blind", &FaultsTask::blind);
 }

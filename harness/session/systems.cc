@@ -95,7 +95,7 @@ Variant::Request Systems::request_for(Backend& backend, const Case& one) {
           .seed = spec_.seed,
           .conditions = spec_.conditions,
           .misaligns = spec_.as<CheckTask>() != nullptr,
-          .is_asynchronous = spec_.conditions.overlap_calls > 0,
+          .is_asynchronous = spec_.conditions.overlap_calls > 0 && has_data(one.collective),
           .rotation = rotation,
           .filler = filler(rotation)};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each collective means, stated once, in the table of meaning.h: how many blocks a rank gives and gets, which inputs
-// make up which output block, where in place the input lies, and the bandwidth factor. The oracle, the prover, the
-// bandwidth columns and the docs all read it here; README.md beside this file states every rule of arithmetic and every
-// edge.
+// What each collective means, stated once, in the table of meaning.h: how many blocks a rank gives and gets, which
+// inputs make up which output block, where in place the input lies, and the bandwidth factor. The oracle, the prover,
+// the bandwidth columns and the docs all read it here; README.md beside this file states every rule of arithmetic and
+// every edge.
 #pragma once
 
 #include <cstdint>
@@ -132,9 +132,9 @@ struct Origin {
 /// The block count whose `buffer_bytes` is nearest to, and not above, `bytes`; at least one element where bytes are.
 [[nodiscard]] Count count_for_bytes(const Problem& problem, std::int64_t bytes, std::size_t element_bytes);
 
-/// busbw = algbw * bus_factor; README.md has the factors side by side. Of pairs it counts what crosses: pingpong's bytes
-/// twice, bibandwidth's in both directions, message_rate's once for every pair.
-/// Source: nccl-tests, doc/PERFORMANCE.md; it has no pairs, scan and exscan.
+/// busbw = algbw * bus_factor; README.md has the factors side by side. Of pairs it counts what crosses: pingpong's
+/// bytes twice, bibandwidth's in both directions, message_rate's once for every pair. Source: nccl-tests,
+/// doc/PERFORMANCE.md; it has no pairs, scan and exscan.
 [[nodiscard]] double bus_factor(const Problem& problem);
 
 }  // namespace tutti

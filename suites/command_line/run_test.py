@@ -579,6 +579,7 @@ class Options(Sweep):
             for row in rows:
                 if row["collective"] == "barrier" or not row["time_median"]:
                     self.assertEqual(row["overlap"], "", row)
+                    self.assertEqual(row["overlap_calls"], "" if row["collective"] == "barrier" else "8", row)
                     continue
                 if not row["overlap"]:  # a rank came late to each round
                     continue
@@ -629,7 +630,9 @@ class Options(Sweep):
         for words, why in ((["--misalign", "64"], "'64' is not a number of bytes: a whole number from 0 to 63"),
                            (["--misalign", "6"], "--misalign: 6 is no multiple of the 4 bytes of float: did you mean 8?"),
                            (["--misalign", "62"], "did you mean 60?"),
-                           (["--misalign", "4", "--dtypes", "half,double"], "the 8 bytes of double: did you mean 8?")):
+                           (["--misalign", "4", "--dtypes", "half,double"], "the 8 bytes of double: did you mean 8?"),
+                           (["--misalign", "2", "--dtypes", "float,double"], "of double: did you mean 8?"),
+                           (["--misalign", "9", "--dtypes", "double"], "of double: did you mean 8?")):
             refused = support.run("run", "all_reduce", *words)
             self.assertEqual(refused.code, 2, refused)
             self.assertIn(why, refused.err)

@@ -72,7 +72,7 @@ def without_template(head):
     return head.strip()
 
 
-TYPE = re.compile(r"(?:class|struct|union|enum(?:\s+class|\s+struct)?)\s+(?:\[\[.*?\]\]\s*|alignas\s*\([^)]*\)\s*)*"
+TYPE = re.compile(r"(?:class|struct|union|enum(?:\s+class|\s+struct)?)\s+(?:\[\[.*?\]\]\s*|alignas\s*\([^)]*\)\s*|[A-Z][A-Z0-9_]+\s+)*"
                   r"(\w+)\s*(?:final\s*)?(?::(?!:).*)?", re.S)
 ALIAS = re.compile(r"using\s+(\w+)\s*(?:\[\[.*?\]\]\s*)?=.*", re.S)
 CONSTANT = re.compile(r"(?:(?:inline|static|constexpr|const)\s+)+[^=(]*?\b(k[A-Z]\w*)(?:\[\w*\])?\s*(?:[=(].*|$)", re.S)
@@ -138,8 +138,12 @@ def check_includes(tree, root):
         return wrong
     for path in sources(tree, root):
         own, name = folder_of(tree, path), path.relative_to(tree)
-        for included in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', without_comments(path.read_text()), re.M):
+        form = r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]'
+        for included in re.findall(form, without_comments(path.read_text()), re.M):
             parts = included.split("/")
+            if included.startswith("."):
+                wrong.append(f"{name} includes {included}: a path begins at the root of the tree")
+                continue
             if parts[0] not in ARROW:
                 continue
             if parts[0] != root:
@@ -154,6 +158,17 @@ def check_includes(tree, root):
             elif floors[other] >= floors[own]:
                 where = "above" if floors[other] > floors[own] else "beside it"
                 wrong.append(f"{name} on floor {floors[own]} includes {included} {where} on floor {floors[other]}")
+    return wrong
+
+
+def check_namespaces(tree):
+    """A folder of the harness declares names in its own namespace alone, those of upper floors too."""
+    wrong = []
+    for path in sources(tree, "harness"):
+        own = folder_of(tree, path)
+        for space in re.findall(r"^[ \t]*namespace[ \t]+(tutti::harness[\w:]*)", without_comments(path.read_text()), re.M):
+            if own is not None and not f"{space}::".startswith(f"tutti::harness::{own}::"):
+                wrong.append(f"{path.relative_to(tree)} declares names in {space}")
     return wrong
 
 
@@ -217,12 +232,15 @@ class ThisTree(unittest.TestCase):
         for root in ROOTS:
             self.assertEqual(check_includes(TREE, root), [])
 
+    def test_each_folder_of_the_harness_is_a_namespace(self):
+        self.assertEqual(check_namespaces(TREE), [])
+
     def test_one_folder_of_impl_reads_the_environment(self):
         self.assertEqual(check_environment(TREE), [])
         self.assertIn("getenv", "".join(path.read_text() for path in sources(TREE, READS_ENVIRONMENT)))
 
     def test_no_type_is_defined_twice(self):
-        self.assertEqual(check_types(TREE, ["impl", "harness", "src"]), [])
+        self.assertEqual(check_types(TREE, ["impl", "harness", "src", "suites"]), [])
         found = {name for path in sources(TREE, "impl") for _, _, name in names_in(path.read_text())}
         self.assertLessEqual({"Status", "Result", "Count", "Collective", "Communicator", "DomainShape"}, found)
 
@@ -270,6 +288,20 @@ class MadeUpTrees(unittest.TestCase):
         tree = self.tree({"impl/right/deep/b.cc": ' # include "impl/left/a.h"\n'})
         self.assertEqual(check_includes(tree, "impl"),
                          ["impl/right/deep/b.cc on floor 2 includes impl/left/a.h beside it on floor 2"])
+
+    def test_an_include_in_angles_and_one_that_begins_at_the_file(self):
+        tree = self.tree({"impl/types/b.cc": '#include <impl/roof/b.h>\n', "impl/types/c.cc": '#include "../roof/b.h"\n'})
+        self.assertEqual(check_includes(tree, "impl"),
+                         ["impl/types/b.cc on floor 1 includes impl/roof/b.h above on floor 3",
+                          "impl/types/c.cc includes ../roof/b.h: a path begins at the root of the tree"])
+
+    def test_names_of_another_folder(self):
+        base = "harness/base/a.h"
+        for space in ["tutti::harness", "tutti::harness::roof", "tutti::harness::basement"]:
+            tree = self.tree({base: within(space, "struct Spec;")})
+            self.assertEqual(check_namespaces(tree), [f"{base} declares names in {space}"])
+        tree = self.tree({base: within("tutti::harness::base", ""), "harness/floors.h": within("tutti::harness", "")})
+        self.assertEqual(check_namespaces(tree), [])
 
     def test_an_include_in_a_comment_is_none(self):
         tree = self.tree({"impl/types/b.cc": '// #include "impl/roof/b.h"\n/*\n#include "impl/roof/b.h"\n*/\n'})
@@ -321,7 +353,7 @@ class MadeUpTrees(unittest.TestCase):
     def test_a_type_that_is_defined_twice(self):
         head = "template <class A, class B = C<A>>\nclass [[nodiscard]] Twice final : public Base"
         one = within("t", head + " {\n  int x{};\n};")
-        for other in ["struct Twice {};", "using Twice = int;", "enum class Twice : int { a, b };",
+        for other in ["struct Twice {};", "struct EXPORTED Twice {};", "using Twice = int;", "enum class Twice : int { a, b };",
                       within("", "int f() { return 1; }") + "union Twice {};"]:
             tree = self.tree({"impl/left/b.h": one, "impl/right/b.h": within("t", other)})
             wrong = ["t::Twice is defined in impl/left/b.h and in impl/right/b.h"]

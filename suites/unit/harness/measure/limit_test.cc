@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "harness/machine/clock.h"
-#include "harness/session/session.h"
 #include "impl/transports/local/domain.h"
 #include "suites/unit/harness/measure/board_memory.h"
 

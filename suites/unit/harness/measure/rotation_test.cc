@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "harness/measure/block.h"
-#include "harness/session/session.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
