@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/cases/kinds.h"
 #include "harness/cases/number.h"
 #include "harness/faults/fault.h"
 #include "harness/text/file.h"
@@ -17,14 +18,8 @@
 namespace tutti::program {
 namespace {
 
+using harness::store;
 using harness::Sweep;
-
-/// Stores a parser's value, or passes its Status on.
-template <class T, class Target>
-Status store(Result<T> parsed, Target& target) {
-  TUTTI_ASSIGN_OR_RETURN(target, std::move(parsed));
-  return {};
-}
 
 using Apply = Status (*)(Settings&, std::string_view, const Surroundings&);
 

@@ -30,18 +30,11 @@ constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}
 constexpr Conditions kUsual;
 constexpr int kMostMisalign = 63;  ///< the last byte of a cache line
 
-/// Stores a parser's value, or passes its Status on.
-template <class Parsed, class Target>
-Status keep(Result<Parsed> parsed, Target& target) {
-  TUTTI_ASSIGN_OR_RETURN(target, std::move(parsed));
-  return {};
-}
-
 /// Empty where it is as usual.
 std::string unusual_text(std::string text, bool is_usual) { return is_usual ? std::string() : std::move(text); }
 
 Status read_cache(Conditions& values, std::string_view text) {
-  TUTTI_RETURN_IF_ERROR(keep(parse_cache_state(text), values.cache));
+  TUTTI_RETURN_IF_ERROR(store(parse_cache_state(text), values.cache));
   if (values.cache == CacheState::rotate && last_level_cache().bytes == 0) {
     return error(Code::unavailable, "'{}' needs the size of the last-level cache, which this machine does not tell",
                  text);
@@ -133,7 +126,7 @@ const std::array kConditions{
                 "is repeated), dissemination (tutti's barrier), library (that of the system under test)",
         .example = "library",
         .read = [](Conditions& values,
-                   std::string_view text) { return keep(parse_synchronisation(text), values.sync); },
+                   std::string_view text) { return store(parse_synchronisation(text), values.sync); },
         .text = [](const Conditions& values) { return std::string(to_string(values.sync)); },
         .column = {.name = "sync",
                    .description = "how the ranks came together before a sample: roundtime (at an announced instant), "
@@ -147,7 +140,7 @@ const std::array kConditions{
         .help =
             "one rank, another one in each call, enters this much later than the others; times are from its entry on",
         .example = "50us",
-        .read = [](Conditions& values, std::string_view text) { return keep(parse_duration(text), values.skew); },
+        .read = [](Conditions& values, std::string_view text) { return store(parse_duration(text), values.skew); },
         .text =
             [](const Conditions& values) {
               return unusual_text(duration_text(values.skew), values.skew == kUsual.skew);
@@ -174,7 +167,7 @@ const std::array kConditions{
         .example = "16",
         .read =
             [](Conditions& values, std::string_view text) {
-              return keep(parse_number(text, "a number of calls while computing", 1, 10'000), values.overlap_calls);
+              return store(parse_number(text, "a number of calls while computing", 1, 10'000), values.overlap_calls);
             },
         .text =
             [](const Conditions& values) {
@@ -194,25 +187,25 @@ const std::array kConditions{
         .help = "results that are verified: every, sample (in each block the last one, one that is drawn, and "
                 "one more on other data), last, none (verdict: unchecked)",
         .example = "every",
-        .read = [](Conditions& values, std::string_view text) { return keep(parse_checking(text), values.checking); },
+        .read = [](Conditions& values, std::string_view text) { return store(parse_checking(text), values.checking); },
         .text = [](const Conditions& values) { return std::string(to_string(values.checking)); },
         .column = {.usual = "sample", .words = "other data in every sample"},
         .told = {.column = "checked_on",
                  .unusual =
                      [](std::string_view field) { return std::string(field.starts_with("every ") ? "every" : ""); }},
         .names = [] { return names_in(kCheckings); }},
-    Condition{.option = "--values",
-              .value = "KIND",
-              .usual = "exact",
-              .help =
-                  "what inputs are made of: exact (every order of reduction gives the same bits); random, floats that "
-                  "are rounded, compared within a derived bound; special: NaN, infinities, zeros, subnormals, overflow",
-              .example = "random",
-              .read = [](Conditions& values, std::string_view text) { return keep(parse_values(text), values.values); },
-              .text = [](const Conditions& values) { return std::string(to_string(values.values)); },
-              .column = {.usual = "exact values", .words = "{}"},
-              .told = {.column = "checked_on", .unusual = unusual_values_in},
-              .names = [] { return names_in(kValues); }},
+    Condition{
+        .option = "--values",
+        .value = "KIND",
+        .usual = "exact",
+        .help = "what inputs are made of: exact (every order of reduction gives the same bits); random, floats that "
+                "are rounded, compared within a derived bound; special: NaN, infinities, zeros, subnormals, overflow",
+        .example = "random",
+        .read = [](Conditions& values, std::string_view text) { return store(parse_values(text), values.values); },
+        .text = [](const Conditions& values) { return std::string(to_string(values.values)); },
+        .column = {.usual = "exact values", .words = "{}"},
+        .told = {.column = "checked_on", .unusual = unusual_values_in},
+        .names = [] { return names_in(kValues); }},
     Condition{
         .option = "--misalign",
         .value = "BYTES",
@@ -221,7 +214,7 @@ const std::array kConditions{
         .example = "8",
         .read =
             [](Conditions& values, std::string_view text) {
-              return keep(parse_number(text, "a number of bytes", 0, kMostMisalign), values.misalign);
+              return store(parse_number(text, "a number of bytes", 0, kMostMisalign), values.misalign);
             },
         .text = [](const Conditions& values) { return fmt::to_string(values.misalign); },
         .column = {.name = "misalign",
@@ -241,7 +234,7 @@ const std::array kConditions{
         .example = "100",
         .read =
             [](Conditions& values, std::string_view text) {
-              return keep(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), values.iterations);
+              return store(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), values.iterations);
             },
         .text =
             [](const Conditions& values) {
@@ -252,7 +245,7 @@ const std::array kConditions{
               .help = "core: rank r to the r-th allowed core; numa: ranks in equal shares to the nodes; none (default: "
                       "core where every rank has one)",
               .example = "none",
-              .read = [](Conditions& values, std::string_view text) { return keep(parse_bind(text), values.bind); },
+              .read = [](Conditions& values, std::string_view text) { return store(parse_bind(text), values.bind); },
               .text = [](const Conditions& values) { return std::string(values.bind ? to_string(*values.bind) : ""); },
               .names = [] { return names_in(kBinds); }},
     Condition{.option = "--over-ranks",

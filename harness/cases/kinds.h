@@ -6,12 +6,21 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/floors.h"
 #include "impl/types/names.h"
+#include "impl/types/status.h"
 
 namespace tutti::harness::cases {
+
+/// Stores a parser's value, or passes its Status on.
+template <class Parsed, class Target>
+Status store(Result<Parsed> parsed, Target& target) {
+  TUTTI_ASSIGN_OR_RETURN(target, std::move(parsed));
+  return {};
+}
 
 template <class Kind>
 struct Named {

@@ -2,10 +2,9 @@
 #include "harness/record/csv_reader.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "harness/text/file.h"
+#include "harness/text/number.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::record {
@@ -68,16 +67,6 @@ class Reader {
   int line_ = 1;
 };
 
-template <class Number>
-bool set_number(Number& target, std::string_view text) {
-  const char* end = text.data() + text.size();
-  Number value{};
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc() || stop != end) return false;
-  target = value;
-  return true;
-}
-
 /// Stores a field, by the column's type; false if the text is no value of that type.
 struct SetFromText {
   Row& row;
@@ -87,12 +76,18 @@ struct SetFromText {
     row.*member = text;
     return true;
   }
-  bool operator()(std::int64_t Row::*member) const { return set_number(row.*member, text); }
+  bool operator()(std::int64_t Row::*member) const {
+    const auto number = number_in<std::int64_t>(text);
+    if (number) row.*member = *number;
+    return number.has_value();
+  }
   bool operator()(std::optional<std::int64_t> Row::*member) const {
-    return text.empty() || set_number((row.*member).emplace(), text);
+    row.*member = number_in<std::int64_t>(text);
+    return (row.*member).has_value() || text.empty();
   }
   bool operator()(std::optional<double> Row::*member) const {
-    return text.empty() || (set_number((row.*member).emplace(), text) && std::isfinite(*(row.*member)));
+    row.*member = number_in<double>(text);
+    return (row.*member).has_value() || text.empty();
   }
   bool operator()(const Condition* condition) const { return set_field(row, *condition, text); }
   bool operator()(Verdict Row::*member) const {

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "harness/text/number.h"
 
 namespace tutti::harness::record {
 namespace {
@@ -201,13 +202,6 @@ bool is_condition(const Member& member, ConditionColumn::Type type) {
   return condition != nullptr && (*condition)->column.type == type;
 }
 
-template <class Number>
-bool is_number(std::string_view text) {
-  Number value{};
-  const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc() && stop == text.data() + text.size();
-}
-
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
@@ -257,8 +251,8 @@ bool Column::may_be_empty() const {
 bool set_field(Row& row, const Condition& condition, std::string_view text) {
   if (text.empty()) return true;
   const ConditionColumn::Type type = condition.column.type;
-  if (type == ConditionColumn::Type::integer && !is_number<std::int64_t>(text)) return false;
-  if (type == ConditionColumn::Type::number && !is_number<double>(text)) return false;
+  if (type == ConditionColumn::Type::integer && !number_in<std::int64_t>(text)) return false;
+  if (type == ConditionColumn::Type::number && !number_in<double>(text)) return false;
   row.conditions[std::string(condition.column.name)] = text;
   return true;
 }

@@ -38,6 +38,8 @@ TEST(CsvReader, NamesTheLineAndTheColumn) {
   EXPECT_EQ(message("case,ranks\nx,\n"), "line 2: column 'ranks' cannot be ''");
   EXPECT_EQ(message("case,verdict\nx,good\n"), "line 2: column 'verdict' cannot be 'good'");
   EXPECT_EQ(message("case,line_ns\nx,nan\n"), "line 2: column 'line_ns' cannot be 'nan'");
+  EXPECT_EQ(message("case,skew\nx,inf\n"), "line 2: column 'skew' cannot be 'inf'");
+  EXPECT_EQ(message("case,overlap_calls\nx,1.5\n"), "line 2: column 'overlap_calls' cannot be '1.5'");
   EXPECT_EQ(message("case,ranks\n\"x\ny\",2\nz\n"), "line 4 has 1 fields, the first line names 2 columns");
   EXPECT_EQ(message("case,ranks\nx,2"), "line 2 is not complete");
   EXPECT_EQ(message("case,ranks\n\"x,2\n"), "line 2: a quote is not closed");
