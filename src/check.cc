@@ -18,6 +18,7 @@
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
+#include "src/references.h"
 
 namespace tutti::program {
 namespace {

@@ -19,6 +19,7 @@
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
+#include "src/references.h"
 
 namespace tutti::program {
 namespace {
@@ -111,12 +112,13 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
 }
 
 int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
-  harness::Job job = job_of(spec);
   ++tally.begun;
   SoakMessages messages(spec, tally, progress);
-  job.needs_mpirun = !spec.references.empty();
+  const Result<Starter> starter =
+      spec.references.empty() ? Result<Starter>(Starter()) : starter_of(spec.references.front());
+  if (!starter.is_ok()) return complain(starter.status());
   const Traces before = Traces::now();
-  const auto outcome = harness::launch_job(job, messages);
+  const auto outcome = harness::launch_job(job_of(spec, starter.value()), messages);
   progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
   int code = exit_ok;

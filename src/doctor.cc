@@ -9,6 +9,7 @@
 #include "harness/backends/loader.h"
 #include "harness/doctor/diagnosis.h"
 #include "src/program.h"
+#include "src/references.h"
 
 namespace tutti::program {
 namespace {
@@ -25,7 +26,7 @@ int doctor(bool as_json) {
   harness::Probes probes = harness::probe_system();
   probes.programs_path = programs_path();
   for (std::string& name : harness::list_backends(backend_directories())) {
-    const Status usable = has_mpirun() ? path_of_backend(name, true).status() : Status();  // without, that is said
+    const Status usable = path_of_backend(name, true).status();
     if (usable.is_ok()) {
       probes.backends.push_back(std::move(name));
     } else {

@@ -15,6 +15,7 @@
 #include "harness/text/file.h"
 #include "src/options.h"
 #include "src/program.h"
+#include "src/references.h"
 
 namespace tutti::program {
 namespace {
@@ -104,9 +105,8 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
   std::vector<std::string> backends = known_backends();
   std::erase(backends, std::string(harness::kOwnBackend));
   if (std::ranges::find(backends, request.against) == backends.end()) {
-    const bool is_reference =
-        std::ranges::find(all_references(), request.against) != all_references().end() || is_planned(request.against);
-    if (is_reference) return missing_backend(request.against);
+    if (std::ranges::find(all_references(), request.against) != all_references().end())
+      return missing_backend(request.against);
     return error(Code::invalid_argument, "--against: '{}' is no folder, and no backend{}", request.against,
                  harness::backend_meant(request.against, backends));
   }

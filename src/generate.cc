@@ -15,6 +15,7 @@
 #include "impl/types/names.h"
 #include "src/help.h"
 #include "src/program.h"
+#include "src/references.h"
 #include "tutti_version.h"
 
 namespace tutti::program {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -37,6 +38,7 @@ class Messages final : public harness::Listener {
     std::size_t of = 0;
     int launch = 1;    ///< this start of the ranks, from 1
     int launches = 1;  ///< of the whole run
+    std::string_view starter = Starter::kSpawn;
   };
   Messages(const SessionSpec& spec, const JobsListener& listener, Place place)
       : spec_(spec), listener_(listener), place_(place) {}
@@ -77,6 +79,7 @@ class Messages final : public harness::Listener {
     for (Row& row : rows) {
       row.launch = place_.launch;
       row.launches = place_.launches;
+      row.starter = place_.starter;
       stamp_.put_into(row);
     }
     if (rows.empty()) return;
@@ -93,23 +96,14 @@ class Messages final : public harness::Listener {
   Status failure_;
 };
 
-bool has_reference(const std::vector<std::vector<Case>>& cells) {
-  return std::any_of(cells.begin(), cells.end(), [](const std::vector<Case>& cell) {
-    return std::any_of(cell.begin(), cell.end(),
-                       [](const Case& one) { return harness::backend_of(one.backend) != harness::kOwnBackend; });
-  });
-}
-
-int run_job(const SessionSpec& spec, Messages& messages) {
-  harness::Job job = job_of(spec);
-  job.needs_mpirun = spec.ranks_as == RanksAs::processes && has_reference(spec.cells);
-  const auto outcome = harness::launch_job(job, messages);
+int run_job(const SessionSpec& spec, const Starter& starter, Messages& messages) {
+  const auto outcome = harness::launch_job(job_of(spec, starter), messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
   harness::to_stderr("\n");
   complain(outcome.value().failure);
-  // An interrupted mpirun says much about ranks that it ended because we asked it to.
+  // An interrupted start command says much about ranks that it ended because we asked it to.
   if (!outcome.value().log_tail.empty() && code != exit_interrupted)
     harness::to_stderr(fmt::format("last lines of the job's log:\n{}\n", outcome.value().log_tail));
   return code;
@@ -117,21 +111,65 @@ int run_job(const SessionSpec& spec, Messages& messages) {
 
 using Cells = std::vector<std::vector<Case>>;
 
-/// What each start of the ranks runs: per launch, the cells of each number of ranks.
-std::vector<Cells> jobs_of(const JobsRequest& request) {
-  std::vector<Cells> jobs;
-  for (int launch = 0; launch < request.launches; ++launch) {
-    const std::size_t before = jobs.size();
-    for (const std::vector<Case>& cell : request.cells) {
-      const bool is_next = jobs.size() == before || jobs.back().front().front().ranks != cell.front().ranks;
-      if (is_next) jobs.emplace_back();
-      jobs.back().push_back(cell);
+/// One start of the ranks.
+struct Start {
+  std::size_t starter = 0;  ///< index
+  Cells cells;              ///< of one number of ranks
+};
+
+/// Who starts the ranks of a backend; with threads and tasks, where references are skipped, always the own spawn.
+Result<Starter> starter_here(std::string_view system, RanksAs ranks_as) {
+  return ranks_as == RanksAs::processes ? starter_of(harness::backend_of(system)) : Starter();
+}
+
+bool is_own(const Case& one) { return harness::backend_of(one.backend) == harness::kOwnBackend; }
+
+/// The cases that a starter's ranks run: all own ones, and those of its references.
+Cells share_of(const Starter& starter, const Cells& cells, RanksAs ranks_as) {
+  Cells share;
+  for (const std::vector<Case>& cell : cells) {
+    std::vector<Case> cases;
+    for (const Case& one : cell) {
+      const auto its = starter_here(one.backend, ranks_as);
+      if (is_own(one) || (its.is_ok() && its.value().name == starter.name)) cases.push_back(one);
     }
-    if (request.launches == 1) continue;
-    std::mt19937_64 random(request.spec.seed + static_cast<std::uint64_t>(launch));
-    for (std::size_t i = before; i < jobs.size(); ++i) std::ranges::shuffle(jobs[i], random);
+    if (!cases.empty()) share.push_back(std::move(cases));
   }
-  return jobs;
+  return share;
+}
+
+/// Each launch starts the ranks of each number of ranks with each starter.
+std::vector<Start> starts_of(const JobsRequest& request, std::span<const Starter> starters) {
+  std::vector<Cells> by_ranks;
+  for (const std::vector<Case>& cell : request.cells) {
+    const bool is_next = by_ranks.empty() || by_ranks.back().front().front().ranks != cell.front().ranks;
+    if (is_next) by_ranks.emplace_back();
+    by_ranks.back().push_back(cell);
+  }
+  std::vector<Start> starts;
+  for (int launch = 0; launch < request.launches; ++launch) {
+    std::mt19937_64 random(request.spec.seed + static_cast<std::uint64_t>(launch));
+    for (Cells cells : by_ranks) {
+      if (request.launches > 1) std::ranges::shuffle(cells, random);
+      for (std::size_t i = 0; i < starters.size(); ++i) {
+        Cells share = share_of(starters[i], cells, request.spec.ranks_as);
+        if (!share.empty()) starts.push_back({.starter = i, .cells = std::move(share)});
+      }
+    }
+  }
+  return starts;
+}
+
+/// Those of the session that a start's cells have.
+std::vector<std::string> references_in(const Cells& cells, const std::vector<std::string>& all) {
+  std::vector<std::string> found;
+  for (const std::string& name : all) {
+    const bool is_there = std::ranges::any_of(cells, [&](const std::vector<Case>& cell) {
+      return std::ranges::any_of(cell, [&](const Case& one) { return harness::backend_of(one.backend) == name; });
+    });
+    if (is_there) found.push_back(name);
+  }
+  return found;
 }
 
 }  // namespace
@@ -156,10 +194,30 @@ int exit_code_of(const Outcome& outcome) {
   return exit_crash;
 }
 
-harness::Job job_of(const SessionSpec& spec) {
+Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cells, RanksAs ranks_as) {
+  std::vector<Starter> starters;
+  for (const std::vector<Case>& cell : cells) {
+    for (const Case& one : cell) {
+      if (is_own(one)) continue;
+      TUTTI_ASSIGN_OR_RETURN(Starter starter, starter_here(one.backend, ranks_as));
+      const auto same = std::ranges::find(starters, starter.name, &Starter::name);
+      if (same == starters.end()) {
+        starters.push_back(std::move(starter));
+      } else {
+        same->has_directory |= starter.has_directory;
+      }
+    }
+  }
+  if (starters.empty()) starters.emplace_back();
+  return starters;
+}
+
+harness::Job job_of(const SessionSpec& spec, const Starter& starter) {
   harness::Job job;
   job.ranks = spec.ranks;
   job.ranks_as = spec.ranks_as;
+  job.start = starter.command;
+  job.has_directory = starter.has_directory;
   job.arguments = {"rank"};
   job.payload = to_json(spec);
   job.domain_bytes = spec.ranks_as == RanksAs::processes ? domain_bytes(domain_shape(spec)) : 0;
@@ -168,26 +226,41 @@ harness::Job job_of(const SessionSpec& spec) {
 }
 
 int run_jobs(const JobsRequest& request, const JobsListener& listener) {
-  const std::vector<Cells> jobs = jobs_of(request);
+  const auto starters = starters_of(request.cells, request.spec.ranks_as);
+  if (!starters.is_ok()) return complain(starters.status());
+  const std::vector<Start> starts = starts_of(request, starters.value());
   std::size_t all = 0, first = 0;
-  for (const Cells& cells : jobs) all += cells.size();
-  int start = 1;
-  for (const Cells& cells : jobs) {
+  for (const Start& start : starts) all += start.cells.size();
+  std::set<std::size_t> failed;  // starters
+  int code = exit_ok;
+  int number = 0;
+  for (const auto& [index, cells] : starts) {
+    ++number;
+    if (failed.contains(index)) continue;
+    const Starter& starter = starters.value()[index];
     SessionSpec spec = request.spec;
-    spec.launch = start;
+    spec.launch = number;
     spec.ranks = cells.front().front().ranks;
     spec.cells = resolved(cells, spec.ranks_as);
+    spec.references = references_in(cells, request.spec.references);
     if (auto* const task = std::get_if<harness::MeasureTask>(&spec.task)) {
       task->cells_after = static_cast<int>(all - first - cells.size());
     }
     spec.heap_bytes = harness::heap_bytes_for(spec.cells, spec.conditions.cache, harness::memory_for(spec),
                                               harness::most_for_limits(spec));
     Messages messages(spec, listener,
-                      {.first = first, .of = all, .launch = start++, .launches = static_cast<int>(jobs.size())});
-    if (const int code = run_job(spec, messages); code != exit_ok) return code;
+                      {.first = first,
+                       .of = all,
+                       .launch = number,
+                       .launches = static_cast<int>(starts.size()),
+                       .starter = starter.name});
+    const int ended = run_job(spec, starter, messages);
+    if (ended == exit_interrupted) return ended;
+    if (ended != exit_ok) failed.insert(index);
+    if (code == exit_ok) code = ended;
     first += cells.size();
   }
-  return exit_ok;
+  return code;
 }
 
 }  // namespace tutti::program

@@ -12,6 +12,7 @@
 #include "harness/launch/job.h"
 #include "harness/record/record.h"
 #include "harness/session/session.h"
+#include "src/references.h"
 
 namespace tutti::program {
 
@@ -29,8 +30,12 @@ struct JobsListener {
   std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
 };
 
-/// The job of a session, under the own spawn unless its caller says that it needs mpirun.
-[[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec);
+/// The job of a session; all its references have this starter.
+[[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec, const Starter& starter = {});
+/// Who starts the ranks of these cells, in the order in which they are measured: the own spawn where no reference needs
+/// another one. Each runs all own cases and those of its references. Errors: those of starter_of.
+[[nodiscard]] Result<std::vector<Starter>> starters_of(std::span<const std::vector<harness::Case>> cells,
+                                                       harness::RanksAs ranks_as);
 [[nodiscard]] int exit_code_of(const harness::Outcome& outcome);
 
 /// The cells with the algorithm that `auto` chooses in its place; what then stands in a cell twice runs once.
@@ -39,8 +44,9 @@ struct JobsListener {
 
 /// Rows carry the number of the start of the ranks that they come from, and where and when that was. `auto` in the
 /// cells is resolved before anything is started. So `--case` takes every id that is printed. The exit code: 0, or that
-/// of the first job that failed; its reason has then been printed to stderr. A failing on_cell does not stop a job; its
-/// code is returned when nothing else failed.
+/// of the first job that failed; its reason has then been printed to stderr. After a failure the jobs of the same
+/// starter are left out, those of others run. A failing on_cell does not stop a job; its code is returned when nothing
+/// else failed.
 [[nodiscard]] int run_jobs(const JobsRequest& request, const JobsListener& listener);
 
 }  // namespace tutti::program

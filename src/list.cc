@@ -16,6 +16,7 @@
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 #include "src/program.h"
+#include "src/references.h"
 
 namespace tutti::program {
 namespace {

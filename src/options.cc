@@ -14,6 +14,7 @@
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "src/program.h"
+#include "src/references.h"
 
 namespace tutti::program {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti probe`: a child that loads one reference. By itself it prints what the library says of itself, without
-// starting it; as one of two ranks under mpirun it joins the library's world.
+// starting it; as one of two ranks it joins the library's world.
 #include "src/probe.h"
 
 #include <cstdlib>
@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,8 @@
 #include "harness/launch/launch.h"
 #include "harness/launch/rank_link.h"
 #include "harness/launch/spawn.h"
+#include "harness/launch/start_command.h"
+#include "harness/session/meeting.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -46,61 +49,80 @@ Result<std::string> said_by(const std::vector<std::string>& command, const std::
   return Status(Code::unavailable, words);
 }
 
-/// "Open MPI 4.1.4", as the library says; empty where it says nothing that can be read.
-std::string library_name(const std::string& description) {
-  const nlohmann::json said = nlohmann::json::parse(description, nullptr, false);
-  if (!said.is_object()) return {};
-  const nlohmann::json name = said.value("library", nlohmann::json());
-  const nlohmann::json version = said.value("version", nlohmann::json());
-  if (!name.is_string() || !version.is_string()) return {};
-  return fmt::format("{} {}", name.get<std::string>(), version.get<std::string>());
-}
-
 /// Two ranks, which may say nothing but a hello and a bye.
-Status start_two(const std::string& name, const std::string& mpirun) {
+Status start_two(const std::string& name, const Starter& starter) {
   struct Nobody final : harness::Listener {
     void on_message(int, std::string_view, std::string_view) override {}
     [[nodiscard]] std::string case_name(std::uint32_t) const override { return "the start of the library"; }
   } nobody;
-  harness::Job job{.ranks = 2,
-                   .needs_mpirun = true,
-                   .arguments = {"probe", name},
-                   .timeout = kPatience,
-                   .connect_timeout = kPatience};
+  const harness::Job job{.ranks = 2,
+                         .start = starter.command,
+                         .has_directory = starter.has_directory,
+                         .arguments = {"probe", name},
+                         .timeout = kPatience,
+                         .connect_timeout = kPatience};
   const auto outcome = harness::launch_job(job, nobody);
   const Status why = outcome.is_ok() ? outcome.value().failure : outcome.status();
   if (why.is_ok()) return {};
   std::string text = why.message();
   const std::string prefix = fmt::format("backend {}: ", name);  // and before it which of the ranks said it first
   if (const std::size_t at = text.find(prefix); at != std::string::npos) text.erase(0, at + prefix.size());
-  return error(Code::unavailable, "backend {} cannot be started by the mpirun in PATH ({}): {}", name, mpirun,
-               text.substr(0, text.find('\n')));
+  return error(Code::unavailable, "two ranks of backend {} cannot be started by {}: {}", name,
+               starter.command ? starter.command->words.front() : "tutti", text.substr(0, text.find('\n')));
 }
 
-Status ask(const std::string& name, const harness::Interrupts& interrupts) {
+/// What a child printed of its library.
+Result<Starter> starter_in(const std::string& name, const std::string& said) {
+  const nlohmann::json all = nlohmann::json::parse(said, nullptr, false);
+  if (!all.is_object()) return error(Code::unavailable, "backend {} cannot say what it is: '{}'", name, said);
+  Starter starter{.has_directory = all.value("needs_directory", false)};
+  if (!all.contains("start")) return starter;
+  const auto command = harness::parse_start_command(all["start"].dump());
+  if (!command.is_ok()) return error(Code::unavailable, "backend {}: {}", name, command.status().message());
+  starter.name = name;
+  starter.command = command.value();
+  return starter;
+}
+
+Result<Starter> ask(const std::string& name, const harness::Interrupts& interrupts) {
   const std::string self = harness::resolve_program(kSelf);
-  TUTTI_ASSIGN_OR_RETURN(const std::string description,
+  TUTTI_ASSIGN_OR_RETURN(const std::string said,
                          said_by({self, "probe", name}, fmt::format("backend {}", name), interrupts));
-  TUTTI_ASSIGN_OR_RETURN(std::string mpirun, said_by({"mpirun", "--version"}, "mpirun --version", interrupts));
-  mpirun = mpirun.substr(0, mpirun.find('\n'));
-  const std::string library = library_name(description);
-  const std::size_t space = library.rfind(' ');
-  const bool is_its_own =  // "mpirun (Open MPI) 4.1.4"
-      space != std::string::npos &&
-      mpirun == fmt::format("mpirun ({}) {}", library.substr(0, space), library.substr(space + 1));
+  TUTTI_ASSIGN_OR_RETURN(Starter starter, starter_in(name, said));
   TUTTI_ASSIGN_OR_RETURN(const std::string path, harness::find_backend(name, backend_directories()));
   std::error_code ignored;  // somebody else's is tried, whatever it says of itself
   const bool lies_beside = std::filesystem::equivalent(std::filesystem::path(path).parent_path(),
                                                        std::filesystem::path(self).parent_path(), ignored);
-  return is_its_own && lies_beside ? Status() : start_two(name, mpirun);
+  const std::string program = starter.command ? starter.command->words.front() : "";
+  if (program.starts_with('/') && ::access(program.c_str(), X_OK) != 0) {
+    return error(Code::unavailable, "backend {} is started by {}, which is not there", name, program);
+  }
+  if (!lies_beside) TUTTI_RETURN_IF_ERROR(start_two(name, starter));
+  return starter;
 }
 
 Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
   link.announce(harness::Activity::operation, 0);
-  TUTTI_RETURN_IF_ERROR(library.open({.ranks = link.ranks(), .rank = link.rank(), .handle = nullptr}));
+  harness::Host host(link.board(), {.host = link.rank(),
+                                    .hosts = link.ranks(),
+                                    .job_ranks = link.ranks(),
+                                    .ranks = {link.rank()},
+                                    .yields = true,
+                                    .timeout = kPatience});
+  harness::Meeting meeting(host, link.directory());
+  TUTTI_RETURN_IF_ERROR(library.open({.ranks = link.ranks(), .rank = link.rank(), .handle = nullptr}, meeting.join()));
   TUTTI_RETURN_IF_ERROR(library.close());
   link.settle();
   return {};
+}
+
+Result<nlohmann::json> said_of(const harness::LoadedBackend& library) {
+  nlohmann::json said{{"needs_directory", library.needs_directory()}};
+  TUTTI_ASSIGN_OR_RETURN(const std::string description, library.describe());
+  said["description"] = nlohmann::json::parse(description, nullptr, false);
+  TUTTI_ASSIGN_OR_RETURN(const std::string command, library.start_command());
+  if (!command.empty()) said["start"] = nlohmann::json::parse(command, nullptr, false);
+  return said;
 }
 
 int probe(const std::string& name) {
@@ -109,9 +131,9 @@ int probe(const std::string& name) {
   if (!is_rank) {
     const auto library = harness::LoadedBackend::load(name, directories);
     if (!library.is_ok()) return complain(library.status());
-    const auto description = library.value().describe();
-    if (!description.is_ok()) return complain(description.status());
-    fmt::print("{}\n", description.value());
+    const auto said = said_of(library.value());
+    if (!said.is_ok()) return complain(said.status());
+    fmt::print("{}\n", said.value().dump());
     return exit_ok;
   }
   auto link = harness::RankLink::connect();
@@ -125,11 +147,11 @@ int probe(const std::string& name) {
 
 }  // namespace
 
-Status try_to_start(const std::string& name) {
-  static std::map<std::string, Status> answers;
+Result<Starter> try_to_start(const std::string& name) {
+  static std::map<std::string, Result<Starter>> answers;
   if (const auto known = answers.find(name); known != answers.end()) return known->second;
   const harness::Interrupts interrupts;
-  const Status answer = ask(name, interrupts);
+  const Result<Starter> answer = ask(name, interrupts);
   if (interrupts.signal() != 0) {
     complain(error(Code::aborted, "{}", harness::interruption_text(interrupts.signal())));
     std::exit(exit_interrupted);

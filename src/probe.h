@@ -6,13 +6,14 @@
 #include <string>
 
 #include "impl/types/status.h"
+#include "src/references.h"
 
 namespace tutti::program {
 
-/// Whether the mpirun in PATH starts ranks of the reference `name`. A child says which library it is. Where mpirun says
-/// the same of itself, that is enough; otherwise it starts two ranks of it, which must find each other. Asked once per
-/// process and reference; takes 0.1 s, with ranks 1 s or so, at most a minute. Ends the program where it is
-/// interrupted. Errors: unavailable with the reason, whatever it is.
-[[nodiscard]] Status try_to_start(const std::string& name);
+/// Who starts ranks of the reference `name`, as a child says. One that lies beside the program was built with it; of
+/// any other two ranks are started, which must find each other. Asked once per process and reference; takes 0.1 s, with
+/// ranks 1 s or so, at most a minute. Ends the program where it is interrupted. Errors: unavailable with the reason,
+/// whatever it is.
+[[nodiscard]] Result<Starter> try_to_start(const std::string& name);
 
 }  // namespace tutti::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the subcommands share: exit codes, how an error is told, where backends are. Each subcommand registers itself on
+// What the subcommands share: exit codes, how an error is told. Each subcommand registers itself on
 // the program's command line and leaves the function that runs it.
 #pragma once
 
@@ -29,31 +29,6 @@ enum Exit : int {
 
 /// Prints `tutti: <message>` to stderr; returns the exit code.
 int complain(const Status& status);
-
-/// The directories in which backends are looked for: $TUTTI_BACKENDS, then beside the program.
-[[nodiscard]] std::vector<std::string> backend_directories();
-/// `tutti` and the references found.
-[[nodiscard]] std::vector<std::string> known_backends();
-/// `tutti` and those references found that can run here, with ranks as processes or not; of each other one a line
-/// `# ...` on stderr says why not, where that is wanted.
-[[nodiscard]] std::vector<std::string> usable_backends(bool as_processes, bool says_why = true);
-/// Fills `systems` with all that can run here where nobody named any. Errors: those of path_of_backend, of one named.
-[[nodiscard]] Status settle_backends(std::vector<std::string>& systems, bool as_processes, bool says_why = true);
-[[nodiscard]] bool has_mpirun();  ///< in PATH
-/// The shared object of a reference that was found and can run here. With ranks as processes it is tried whether the
-/// mpirun in PATH starts it (probe.h); with others it is skipped, and not tried. Errors: unavailable; invalid_argument
-/// where no reference has that name.
-[[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);
-/// References that this build has a backend for, found or not.
-[[nodiscard]] const std::vector<std::string>& all_references();
-/// A reference that this build has no backend for yet; somebody may have built one by that name.
-[[nodiscard]] bool is_planned(std::string_view name);
-/// The names in `text`, the value of --backends. Errors: invalid_argument naming the nearest right one; unavailable
-/// where it is a reference that is not found, or one that this build has not yet.
-[[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,
-                                                              const std::vector<std::string>& known);
-/// unavailable: what is missing of the reference `name`, and where it was looked for; or that it is planned.
-[[nodiscard]] Status missing_backend(std::string_view name);
 
 /// Cores that this process may use, at most 8: the default of --ranks.
 [[nodiscard]] int default_ranks();

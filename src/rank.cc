@@ -18,6 +18,7 @@ int run_rank() {
     status = harness::run_session(spec.value(), {.board = connection.board(),
                                                  .rank = connection.rank(),
                                                  .domain_fd = connection.domain_fd(),
+                                                 .directory = connection.directory(),
                                                  .send = [&](std::string_view type, std::string_view text) {
                                                    return connection.send(type, text);
                                                  }});

@@ -32,6 +32,7 @@
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
+#include "src/references.h"
 
 namespace tutti::program {
 namespace {
@@ -84,9 +85,9 @@ class Reports {
     return reports;
   }
 
-  /// Called before the first row: the names of the algorithms that will run.
-  void lay_out(std::span<const std::vector<Case>> cells) {
-    harness::TableLayout layout{.width = console_.columns()};
+  /// Called before the first row: the names of the algorithms that will run, and by how many starters.
+  void lay_out(std::span<const std::vector<Case>> cells, std::size_t starters) {
+    harness::TableLayout layout{.width = console_.columns(), .names_starter = starters > 1};
     for (const std::vector<Case>& cell : cells) {
       for (const Case& one : cell) layout.longest_algorithm = std::max(layout.longest_algorithm, one.algorithm.size());
     }
@@ -280,7 +281,9 @@ int run(const SweepOptions& options) {
   if (sweep.budget) task.end_ns = harness::monotonic_ns() + sweep.budget->count();
   request.spec.task = task;
 
-  reports.value().lay_out(resolved(request.cells, sweep.ranks_as));
+  const auto starters = starters_of(request.cells, sweep.ranks_as);
+  if (!starters.is_ok()) return complain(starters.status());
+  reports.value().lay_out(resolved(request.cells, sweep.ranks_as), starters.value().size());
 
   Progress progress(task.end_ns);
   const int code = run_jobs(

@@ -4,10 +4,13 @@
  * libtutti_backend_<name>.so that exports one function, `tutti_backend`. It is C, and includes nothing of tutti, so
  * that it can be compiled with any compiler and against any MPI; harness/backends/mpi is an example of all of it.
  *
- * How it is called: one rank per process, always from one thread. open once; then any number of split and free_group,
- * and of prepare, run (or post and test or wait), release, where several calls may be prepared and posted at once;
- * close once. describe and supports may be called at any time after the object was loaded, supports also before open.
- * All ranks of a group run and post the same collectives on it, in the same order; they complete them in any.
+ * How it is called: always from one thread. open once; then any number of split and free_group, and of prepare, run (or
+ * post and test or wait), release, where several calls may be prepared and posted at once; close once. describe,
+ * start_command and supports may be called at any time after the object was loaded, also before open. All ranks of a
+ * group run and post the same collectives on it, in the same order; they complete them in any.
+ *
+ * A process has one rank, unless the backend says TUTTI_STARTER_NONE: it may then have several, which one thread calls
+ * for; `local` says for which.
  *
  * How it fails: a function that returns int returns 0 for success. Otherwise it wrote a sentence into its message that
  * names the value and what is allowed. It never prints, exits or throws. After a failed open, only describe and
@@ -25,7 +28,20 @@ extern "C" {
 
 /* Changes whenever anything in this file changes its layout or its meaning. An object with another number is refused.
  */
-#define TUTTI_BACKEND_ABI 4
+#define TUTTI_BACKEND_ABI 5
+
+/* How the processes of a backend's ranks are started: TuttiBackend.starter. */
+enum {
+  TUTTI_STARTER_SPAWN = 0,  /* a process for each rank, however it was started: tutti spawns it */
+  TUTTI_STARTER_MPIRUN = 1, /* a process for each rank, which only the command of start_command can start */
+  TUTTI_STARTER_NONE = 2    /* ranks need no process of their own: several may be in one */
+};
+
+/* What open must find in its TuttiBackendJoin, so that the ranks can meet: TuttiBackend.needs, joined by |. */
+enum { TUTTI_NEEDS_EXCHANGE = 1, TUTTI_NEEDS_DIRECTORY = 2 };
+
+/* Where the buffers of a call lie: TuttiBackendCall.memory. */
+enum { TUTTI_MEMORY_HOST = 0, TUTTI_MEMORY_CUDA = 1 };
 
 /* Where a function writes text: `size` bytes at `text`, terminated by 0, cut off where it does not fit. */
 typedef struct TuttiBackendMessage {
@@ -39,6 +55,20 @@ typedef struct TuttiBackendGroup {
   int32_t rank;
   void* handle; /* null: the world */
 } TuttiBackendGroup;
+
+/* With what the ranks of this process join the others. What the backend does not need may be null. */
+typedef struct TuttiBackendJoin {
+  int32_t local_ranks;    /* ranks of this process, numbered from that of the world on; 1 unless TUTTI_STARTER_NONE */
+  const int32_t* devices; /* [local_ranks] of the GPUs that the ranks have; null: none */
+  int32_t host;           /* number of the host that this process runs on */
+  int32_t rank_on_host;   /* the place of its first rank among the ranks of that host */
+  /* Every process's `bytes` bytes, one after the other by the processes' first rank, into `all`. Collective. bytes: at
+   * most TUTTI_EXCHANGE_BYTES. Returns 0 for success; after a failure the job is given up. */
+  int (*exchange)(void* context, const void* mine, void* all, size_t bytes);
+  void* context;
+  const char* directory; /* of this job alone, the same for all ranks of the host, empty at first; removed after it */
+} TuttiBackendJoin;
+#define TUTTI_EXCHANGE_BYTES 1024
 
 /* One call, the same on all ranks of its group but for the addresses, and of a v form for what follows them. Names are
  * those of `tutti list`. "send" and "recv" are calls between two ranks; those from one rank to another are matched in
@@ -75,6 +105,10 @@ typedef struct TuttiBackendCall {
    * others return at once; 0 and 0: every pair. */
   int32_t first_of_pair;
   int32_t second_of_pair;
+
+  int32_t memory; /* TUTTI_MEMORY_...: where `send` and `recv` lie */
+  void* stream;   /* of memory of a device: post enqueues on it and returns; run posts and synchronises. Else null */
+  int32_t local;  /* which of this process's ranks calls; 0 where there is one */
 } TuttiBackendCall;
 
 typedef struct TuttiBackend {
@@ -84,10 +118,22 @@ typedef struct TuttiBackend {
   /* The name in rows, ids and `--backends`: that of the file. */
   const char* name;
 
+  int32_t starter; /* TUTTI_STARTER_... */
+  int32_t needs;   /* TUTTI_NEEDS_..., joined */
+
+  /* Writes a JSON object that says how ranks are started; null unless TUTTI_STARTER_MPIRUN.
+   *   "command":     [strings], to which the program of a rank and its arguments are appended
+   *   "environment": {name: value} put over that of the command; may be left out
+   * In the strings {ranks} stands for the number of ranks, {directory} for the directory of the job, and {crowded} for
+   * 1 where ranks outnumber cores, else 0. A rank finds TUTTI_CONTROL as the command does, and its number in PMI_RANK,
+   * PMIX_RANK or OMPI_COMM_WORLD_RANK. The command stays in the foreground. Its exit code is not 0 where a rank's was
+   * not. It ends its ranks upon SIGTERM. Returns non-zero where the text did not fit. */
+  int (*start_command)(TuttiBackendMessage* text);
+
   /* Joins the world of the library, initialising it unless the process has done so already. The library's number of
    * ranks and own rank must be those of `world`: otherwise an error that names both numbers (a library that the
    * launcher did not start makes every rank a world of one, and would be measured as such). Collective. */
-  int (*open)(const TuttiBackendGroup* world, TuttiBackendMessage* message);
+  int (*open)(const TuttiBackendGroup* world, const TuttiBackendJoin* join, TuttiBackendMessage* message);
 
   /* Writes a JSON object with the strings `library`, `version`, `transport` and `single_copy` (how one rank reads
    * another's memory: "cma", "none", ...); "" where it is not known. Before open, transport and single_copy are "".
@@ -129,6 +175,23 @@ typedef struct TuttiBackend {
   /* Leaves the world; finalises the library if open has initialised it. All handles are released and all groups freed.
    * Collective. */
   int (*close)(TuttiBackendMessage* message);
+
+  /* All that follows may be null, where the library has no such thing. */
+
+  /* Calls that are posted in between are one group to the library: it may start them together. */
+  int (*begin_group)(TuttiBackendMessage* message);
+  int (*end_group)(TuttiBackendMessage* message);
+
+  /* Makes memory known to the library before calls use it, as `kind` of buffer (0: private, 1: shared by all ranks of
+   * the host, or a symmetric window). Collective where kind is 1. */
+  int (*register_buffer)(int32_t local, void* memory, uint64_t bytes, int32_t kind, void** handle,
+                         TuttiBackendMessage* message);
+  int (*forget_buffer)(int32_t local, void* handle, TuttiBackendMessage* message);
+
+  /* Whether the library found an error of its own accord, after a call had returned. */
+  int (*poll_error)(int32_t local, TuttiBackendMessage* message);
+  /* Ends whatever is posted, which is then as failed. Nothing but close is called after it. */
+  int (*abort)(int32_t local, TuttiBackendMessage* message);
 } TuttiBackend;
 
 /* The one exported symbol. The table is constant and lives as long as the object. */

@@ -32,7 +32,7 @@ class Text {
   }
 
  private:
-  std::array<char, 2048> text_;
+  std::array<char, 4096> text_;
   TuttiBackendMessage message_;
 };
 
@@ -131,9 +131,17 @@ Result<std::string> LoadedBackend::describe() const {
   return error(Code::unavailable, "backend {} cannot describe itself in {} bytes", name(), text.message()->size);
 }
 
-Status LoadedBackend::open(const TuttiBackendGroup& world) const {
+Result<std::string> LoadedBackend::start_command() const {
+  if (api_->starter != TUTTI_STARTER_MPIRUN) return std::string();
   Text text;
-  if (api_->open(&world, text.message()) == 0) return {};
+  if (api_->start_command != nullptr && api_->start_command(text.message()) == 0) return text.text();
+  return error(Code::unavailable, "backend {} is started by an mpirun, but does not say which in {} bytes", name(),
+               text.message()->size);
+}
+
+Status LoadedBackend::open(const TuttiBackendGroup& world, const TuttiBackendJoin& join) const {
+  Text text;
+  if (api_->open(&world, &join, text.message()) == 0) return {};
   return error(Code::unavailable, "backend {}: {}", name(), text.text());
 }
 

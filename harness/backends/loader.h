@@ -42,8 +42,13 @@ class LoadedBackend {
   /// The text of a JSON object. Errors: unavailable.
   [[nodiscard]] Result<std::string> describe() const;
 
+  /// The text of a JSON object: how ranks of it are started (backend.h); empty where nothing but tutti is needed.
+  /// Errors: unavailable.
+  [[nodiscard]] Result<std::string> start_command() const;
+  [[nodiscard]] bool needs_directory() const { return (api_->needs & TUTTI_NEEDS_DIRECTORY) != 0; }
+
   /// Errors: unavailable, naming both numbers where the library's world is not the launcher's.
-  Status open(const TuttiBackendGroup& world) const;
+  Status open(const TuttiBackendGroup& world, const TuttiBackendJoin& join) const;
   /// `parent`: the handle of a group, null for the world. Errors: io.
   [[nodiscard]] Result<TuttiBackendGroup> split(void* parent, int colour, int key) const;
   /// Errors: io.

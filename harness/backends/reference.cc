@@ -56,8 +56,8 @@ std::unique_ptr<ReferenceBackend> ReferenceBackend::skipped(std::string name) {
   return std::unique_ptr<ReferenceBackend>(new ReferenceBackend(std::move(name)));
 }
 
-Status ReferenceBackend::open(int ranks, int rank) {
-  TUTTI_RETURN_IF_ERROR(library_->open({.ranks = ranks, .rank = rank}));
+Status ReferenceBackend::open(int ranks, int rank, const TuttiBackendJoin& join) {
+  TUTTI_RETURN_IF_ERROR(library_->open({.ranks = ranks, .rank = rank}, join));
   is_open_ = true;
   rank_ = rank;
   ranks_ = ranks;

@@ -23,7 +23,7 @@ class ReferenceBackend final : public Backend {
   [[nodiscard]] static std::unique_ptr<ReferenceBackend> skipped(std::string name);
 
   /// Joins the library's world. Requires: create.
-  Status open(int ranks, int rank);
+  Status open(int ranks, int rank, const TuttiBackendJoin& join);
   Status close();
   /// All its ranks, for asynchronous calls. Requires: open.
   [[nodiscard]] std::unique_ptr<Group> world(GroupMemory memory) const;

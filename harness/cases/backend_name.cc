@@ -6,14 +6,16 @@
 #include <fmt/ranges.h>
 
 #include "impl/types/names.h"
+#include "tutti_backend_rows.h"
 
 namespace tutti::harness::cases {
 
 std::string backend_meant(std::string_view name, std::span<const std::string> names) {
-  constexpr std::string_view kShort = "ompi";
-  constexpr std::string_view kLong = "openmpi";
-  const bool is_short = is_same_name(name, kShort) && std::ranges::find(names, kLong) != names.end();
-  return suggestion(is_short ? kLong : name, names);
+  for (const auto& row : kTuttiBackendRows) {
+    const bool is_alias = *row.alias != '\0' && is_same_name(name, row.alias);
+    if (is_alias && std::ranges::find(names, row.name) != names.end()) return suggestion(row.name, names);
+  }
+  return suggestion(name, names);
 }
 
 Status unknown_backend(std::string_view name, std::span<const std::string> names) {

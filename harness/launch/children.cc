@@ -18,28 +18,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// mpirun with our settings ends within milliseconds; it is given a while to tidy up, since its ranks are dead already.
-constexpr auto kMpirunPatience = 700ms;
+// A start command ends within milliseconds; it is given a while to tidy up, since its ranks are dead already.
+constexpr auto kCommandPatience = 700ms;
 constexpr auto kEndPatience = 1000ms;
 constexpr const char* kControl = "TUTTI_CONTROL";
 
-// Open MPI's backing files and session files take about 4 MiB per rank.
-std::size_t directory_bytes(int ranks) { return (static_cast<std::size_t>(ranks) * 5 + 8) << 20; }
-
 }  // namespace
 
-Status Children::start(const Job& job, const std::string& control_name, int log) {
+Status Children::start(const Job& job, const std::string& control_name, const std::string& directory, int log) {
   control_name_ = control_name;
-  is_mpirun_ = job.needs_mpirun;
+  has_command_ = job.start.has_value();
   SpawnRequest request;
   request.output = log;
   request.environment = {fmt::format("{}={}", kControl, control_name), "TUTTI_RANK"};
-  if (is_mpirun_) {
-    TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(directory_bytes(job.ranks)));
+  if (has_command_) {
+    const bool is_crowded = job.ranks > static_cast<int>(allowed_cores().size());
+    StartCommand start = filled(*job.start, {.ranks = job.ranks, .directory = directory, .is_crowded = is_crowded});
     adopt_orphans(true);
-    request.command = mpirun_command(job, directory_.path(), static_cast<int>(allowed_cores().size()));
-    request.environment.push_back("TMPDIR=" + directory_.path());
-    request.death_signal = SIGTERM;  // upon which mpirun kills its ranks, stopped ones included
+    request.command = std::move(start.words);
+    request.command.push_back(resolve_program(job.program));
+    request.command.insert(request.command.end(), job.arguments.begin(), job.arguments.end());
+    request.environment.insert(request.environment.end(), start.environment.begin(), start.environment.end());
+    request.environment.push_back("TMPDIR=" + directory);
+    request.death_signal = SIGTERM;  // upon which it kills its ranks, stopped ones included
     TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn(request));
     children_.push_back({.pid = pid, .rank = -1, .wait_status = {}});
     return Status();
@@ -100,22 +101,22 @@ void Children::kill_ranks() {
   }
 }
 
-void Children::end_mpirun() {
-  Child& mpirun = children_.front();
-  if (mpirun.wait_status) return;
-  ::kill(mpirun.pid, SIGTERM);
-  ::kill(mpirun.pid, SIGCONT);
-  const bool has_ended = nap_until(kMpirunPatience, [&] {
+void Children::end_command() {
+  Child& command = children_.front();
+  if (command.wait_status) return;
+  ::kill(command.pid, SIGTERM);
+  ::kill(command.pid, SIGCONT);
+  const bool has_ended = nap_until(kCommandPatience, [&] {
     reap();
-    return mpirun.wait_status.has_value();
+    return command.wait_status.has_value();
   });
-  if (!has_ended) ::kill(-mpirun.pid, SIGKILL);
+  if (!has_ended) ::kill(-command.pid, SIGKILL);
 }
 
 void Children::end() {
   if (!children_.empty()) {
     kill_ranks();
-    if (is_mpirun_) end_mpirun();
+    if (has_command_) end_command();
     nap_until(kEndPatience, [this] {
       reap();
       const std::vector<pid_t> left = members();
@@ -129,9 +130,8 @@ void Children::end() {
     });
     children_.clear();
   }
-  if (is_mpirun_) adopt_orphans(false);
-  is_mpirun_ = false;
-  directory_.remove();
+  if (has_command_) adopt_orphans(false);
+  has_command_ = false;
 }
 
 }  // namespace tutti::harness::launch

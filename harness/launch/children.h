@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children: the processes of one launch. They are the ranks themselves, or one mpirun and the ranks that descend from
-// it.
+// Children: the processes of one launch. They are the ranks themselves, or one start command (an mpirun) and the ranks
+// that descend from it.
 //
 // Every process of the launch can be found. It is in the session of a process that this launcher started, or it has the
-// launcher's control name in its environment. While mpirun runs, this process adopts orphans. So ranks can be waited
-// for even when mpirun died before them.
+// launcher's control name in its environment. While a start command runs, this process adopts orphans. So ranks can be
+// waited for even when the command died before them.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,12 @@
 #include <vector>
 
 #include "harness/launch/job.h"
-#include "harness/launch/private_directory.h"
 
 namespace tutti::harness::launch {
 
 struct Child {
   pid_t pid = 0;
-  int rank = -1;  ///< -1: mpirun
+  int rank = -1;  ///< -1: the start command
   std::optional<int> wait_status;
 };
 
@@ -30,38 +29,39 @@ class Children {
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  /// Starts what `job` needs; `log` gets their output. Errors: see spawn; what was started before is ended.
-  Status start(const Job& job, const std::string& control_name, int log);
+  /// Starts what `job` needs; `log` gets their output. A start command's files go to `directory`, which outlives them.
+  /// Errors: see spawn; what was started before is ended.
+  Status start(const Job& job, const std::string& control_name, const std::string& directory, int log);
   /// Waits, without blocking, for those that have ended.
   void reap();
   [[nodiscard]] bool have_all_exited() const;
   [[nodiscard]] const std::vector<Child>& all() const { return children_; }
-  /// Live processes of the launch, mpirun among them. Reads all of /proc: not for every tick.
+  /// Live processes of the launch, the start command among them. Reads all of /proc: not for every tick.
   [[nodiscard]] std::vector<pid_t> members() const;
 
-  /// Kills and reaps whatever is left and removes mpirun's files. Takes at most about 2 s, mostly a few ms.
+  /// Kills and reaps whatever is left. Takes at most about 2 s, mostly a few ms.
   void end();
 
  private:
   void kill_ranks();
-  void end_mpirun();
+  void end_command();
   void adopt_orphans(bool is_on);
 
   std::vector<Child> children_;
   std::string control_name_;
-  PrivateDirectory directory_;
   bool was_adopting_ = false;
-  bool is_mpirun_ = false;
+  bool has_command_ = false;
 };
 
-/// What mpirun's last words say about the first rank that ended badly, if they do.
-struct MpirunVerdict {
+/// What the last words of a start command say about the first rank that ended badly, if they do.
+struct CommandVerdict {
   int rank = -1;
+  pid_t pid = 0;  ///< of the rank, where that is said in its place
   Ending how = Ending::exited;
   int number = 0;  ///< signal or exit code
 };
-[[nodiscard]] std::optional<MpirunVerdict> parse_mpirun_verdict(const std::string& log);
-/// The ranks in the order in which mpirun saw them end, well or badly.
-[[nodiscard]] std::vector<int> parse_mpirun_ends(const std::string& log);
+[[nodiscard]] std::optional<CommandVerdict> parse_command_verdict(const std::string& log);
+/// The ranks in the order in which the command saw them end, well or badly; none where it does not say.
+[[nodiscard]] std::vector<int> parse_command_ends(const std::string& log);
 
 }  // namespace tutti::harness::launch

@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/cases/ranks_as.h"
+#include "harness/launch/start_command.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
@@ -20,21 +22,22 @@ namespace tutti::harness::launch {
 struct Job {
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which says hello as rank 0
-  bool needs_mpirun = false;              ///< ranks_as must be processes
-  std::string mpirun = "mpirun";          ///< of Open MPI; a path, or a name looked for in PATH
+  /// Starts the ranks, which must be processes, in place of the own spawn.
+  std::optional<StartCommand> start = {};
+  bool has_directory = false;  ///< the ranks get a directory of the job's own; with a start command always
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
   std::string payload;                                                   ///< given to every rank
   std::size_t domain_bytes = 0;                                          ///< shared memory besides the board; 0: none
   std::chrono::milliseconds timeout = std::chrono::seconds(60);          ///< of one announced operation
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(60);  ///< from the start to the last hello
-  std::filesystem::path log;  ///< appended: output of ranks and mpirun; empty: kept in memory only
+  std::filesystem::path log;  ///< appended: output of ranks and of what started them; empty: kept in memory only
 };
 
 enum class Ending : std::uint8_t {
   finished,         ///< every rank said bye and exited with 0
-  exited,           ///< a rank (or mpirun) ended before its time: `number` is its exit code
-  killed,           ///< a rank (or mpirun) was killed by signal `number`
+  exited,           ///< a rank (or its start command) ended before its time: `number` is its exit code
+  killed,           ///< a rank (or its start command) was killed by signal `number`
   stopped,          ///< a rank was stopped (state T) for longer than the timeout
   hung,             ///< an announced operation lasted longer than the timeout
   said_error,       ///< a rank reported an error; `failure` has the code that it gave

@@ -20,9 +20,14 @@ using Clock = std::chrono::steady_clock;
 // Looking at the board takes its cache lines from the ranks, so it is done seldom while they measure.
 constexpr auto kTick = 100ms;
 constexpr auto kConnectTick = 20ms;
-constexpr auto kEndTick = 5ms;      // while something is about to be decided
-constexpr auto kSettle = 100ms;     // from the first finding to the verdict
-constexpr auto kMpirunSettle = 1s;  // mpirun says within some 10 ms, on a busy machine later, how its rank ended
+constexpr auto kEndTick = 5ms;       // while something is about to be decided
+constexpr auto kSettle = 100ms;      // from the first finding to the verdict
+constexpr auto kCommandSettle = 1s;  // mpirun says within some 10 ms, on a busy machine later, how a rank ended
+
+/// Open MPI's backing files and session files take about 4 MiB per rank.
+std::size_t directory_bytes(const Job& job) {
+  return ((job.start ? static_cast<std::size_t>(job.ranks) * 5 : 0) + 8) << 20U;
+}
 
 std::string control_name() {
   std::random_device random;
@@ -42,12 +47,15 @@ Status RunningJob::start() {
     TUTTI_ASSIGN_OR_RETURN(domain_, make_segment("tutti-domain", job_.domain_bytes));
     descriptors.push_back(domain_.get());
   }
+  if (job_.start || job_.has_directory) {
+    TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(directory_bytes(job_)));
+  }
   const int expected = static_cast<int>(members_.size());
   const std::string name = control_name();
-  Frame welcome = {"welcome", fmt::format("{} {} {}", job_.ranks, expected, job_.domain_bytes)};
+  Frame welcome = {"welcome", fmt::format("{} {} {} {}", job_.ranks, expected, job_.domain_bytes, directory_.path())};
   TUTTI_RETURN_IF_ERROR(connections_.listen(name, expected, std::move(welcome), std::move(descriptors)));
   started_ = std::chrono::steady_clock::now();
-  return children_.start(job_, name, log_.descriptor());
+  return children_.start(job_, name, directory_.path(), log_.descriptor());
 }
 
 Outcome RunningJob::run() {
@@ -120,14 +128,14 @@ void RunningJob::on_exhausted(const std::string& what) {
 
 void RunningJob::add(Finding finding) {
   if (is_over_ || (finding_ && !outweighs(finding, *finding_))) return;
-  if (!finding_) decide_by_ = Clock::now() + (job_.needs_mpirun && !finding.is_certain ? kMpirunSettle : kSettle);
+  if (!finding_) decide_by_ = Clock::now() + (job_.start && !finding.is_certain ? kCommandSettle : kSettle);
   finding_ = std::move(finding);
 }
 
 bool RunningJob::is_decided() const {
   if (!finding_) return false;
-  const bool has_mpirun_spoken = job_.needs_mpirun && children_.have_all_exited();
-  return is_final(*finding_) || has_mpirun_spoken || Clock::now() >= decide_by_;
+  const bool has_command_spoken = job_.start && children_.have_all_exited();
+  return is_final(*finding_) || has_command_spoken || Clock::now() >= decide_by_;
 }
 
 bool RunningJob::all_said_hello() const {
@@ -150,6 +158,7 @@ Outcome RunningJob::conclude() {
     board_->abort_flag().store(1, std::memory_order_release);
   }
   children_.end();
+  directory_.remove();
   connections_.service(*this);  // what the dead had sent: finished rows are kept
   if (!outcome.ok) outcome.log_tail = log_.tail();
   return outcome;
@@ -159,8 +168,8 @@ namespace {
 
 Status check(const Job& job) {
   if (job.ranks < 1) return error(Code::invalid_argument, "{} ranks; at least 1", job.ranks);
-  if (job.needs_mpirun && job.ranks_as != RanksAs::processes) {
-    return error(Code::invalid_argument, "mpirun starts ranks as processes only");
+  if (job.start && job.ranks_as != RanksAs::processes) {
+    return error(Code::invalid_argument, "'{}' starts ranks as processes only", job.start->words.front());
   }
   if (job.timeout <= 0ms) return error(Code::invalid_argument, "a timeout of {} ms; at least 1", job.timeout.count());
   return Status();

@@ -97,7 +97,7 @@ Needs needs_of(const Job& job) {
   const std::uint64_t own = address_bytes_here() + 16 * kMiB + job.domain_bytes;
   needs.address_bytes = {.base = own, .per_rank = 4096};  // the board
   if (job.ranks_as == RanksAs::threads) needs.address_bytes.per_rank += stack_bytes();
-  if (job.needs_mpirun) {
+  if (job.start) {
     needs.descriptors = {.base = std::max<std::uint64_t>(40, launcher), .per_rank = 5};
     needs.new_tasks = {.base = 10, .per_rank = 4};
     needs.address_bytes.base += 256 * kMiB;  // the library, its threads' stacks and its own shared memory

@@ -12,8 +12,10 @@
 #include <fcntl.h>
 #include <optional>
 #include <pthread.h>
+#include <span>
 #include <unistd.h>
 
+#include "harness/launch/start_command.h"
 #include "harness/launch/waits.h"
 
 namespace tutti::harness::launch {
@@ -28,7 +30,7 @@ std::optional<int> number_in_environment(const char* name) {
   return number;
 }
 
-std::optional<int> first_number(std::initializer_list<const char*> names) {
+std::optional<int> first_number(std::span<const char* const> names) {
   for (const char* name : names) {
     if (const auto number = number_in_environment(name)) return number;
   }
@@ -48,7 +50,8 @@ Result<RankLink> RankLink::connect() {
   if (name == nullptr) {
     return error(Code::unavailable, "TUTTI_CONTROL is not set: this program is started by the launcher, not by hand");
   }
-  const auto rank = first_number({"TUTTI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"});
+  auto rank = number_in_environment("TUTTI_RANK");
+  if (!rank) rank = first_number(kRankVariables);
   if (!rank) return error(Code::unavailable, "no rank in the environment: neither TUTTI_RANK nor what mpirun sets");
   RankLink link;
   link.rank_ = *rank;
@@ -64,14 +67,16 @@ Status RankLink::receive_welcome() {
   std::vector<Descriptor> given;
   TUTTI_ASSIGN_OR_RETURN(const Frame welcome, receive_frame(socket_.get(), reader, given));
   int processes = 0;
-  const bool is_read = welcome.type == "welcome" &&
-                       std::sscanf(welcome.text.c_str(), "%d %d %zu", &ranks_, &processes, &domain_bytes_) == 3;
+  int length = 0;  // of what stands before the directory
+  const bool is_read = welcome.type == "welcome" && std::sscanf(welcome.text.c_str(), "%d %d %zu %n", &ranks_,
+                                                                &processes, &domain_bytes_, &length) == 3;
   const std::size_t expected = domain_bytes_ > 0 ? 3 : 2;
   if (!is_read || given.size() != expected) {
     return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, welcome.text,
                  given.size());
   }
-  const auto world = first_number({"TUTTI_RANK"}) ? std::nullopt : first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+  directory_ = welcome.text.substr(static_cast<std::size_t>(length));
+  const auto world = number_in_environment("TUTTI_RANK") ? std::nullopt : first_number(kRanksVariables);
   if (world && *world != processes) {
     return error(Code::mismatch, "mpirun started {} ranks, the launcher expects {}", *world, processes);
   }

@@ -21,8 +21,8 @@ namespace tutti::harness::launch {
 class RankLink {
  public:
   /// Connects to the launcher named in the environment (TUTTI_CONTROL) as the rank named there (TUTTI_RANK, or what
-  /// mpirun says). Errors: unavailable (not started by a launcher, or it is gone), mismatch (mpirun's number of ranks
-  /// is not the launcher's), io.
+  /// a start command says). Errors: unavailable (not started by a launcher, or it is gone), mismatch (mpirun's number
+  /// of ranks is not the launcher's), io.
   [[nodiscard]] static Result<RankLink> connect();
 
   [[nodiscard]] int rank() const { return rank_; }
@@ -31,6 +31,7 @@ class RankLink {
   [[nodiscard]] Board board() const { return Board(board_memory_.data(), ranks_); }
   [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has no domain
   [[nodiscard]] std::size_t domain_bytes() const { return domain_bytes_; }
+  [[nodiscard]] const std::string& directory() const { return directory_; }  ///< empty if the job has none
 
   /// Any thread may send. Errors: io, invalid_argument (too long, or a reserved type).
   Status send(std::string_view type, std::string_view text);
@@ -56,6 +57,7 @@ class RankLink {
   Descriptor socket_;
   Descriptor domain_;
   std::size_t domain_bytes_ = 0;
+  std::string directory_;
   Mapping board_memory_;
   std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();
 };

@@ -17,6 +17,7 @@
 #include "harness/launch/interrupts.h"
 #include "harness/launch/job.h"
 #include "harness/launch/launch_log.h"
+#include "harness/launch/private_directory.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/watch.h"
 
@@ -52,7 +53,8 @@ class RunningJob : private Connections::Events {
   void wait();
   void weigh();
   void weigh_children();
-  void weigh_mpirun(const Child& mpirun);
+  void weigh_command(const Child& command);
+  [[nodiscard]] int rank_of(pid_t pid) const;  ///< -1: of none
   void weigh_deadlines();
   void weigh_board();
   /// The board's views of all ranks.
@@ -89,6 +91,7 @@ class RunningJob : private Connections::Events {
   std::optional<TimePoint> last_bye_;
   TimePoint next_state_look_;
   std::map<pid_t, TimePoint> stopped_since_;
+  PrivateDirectory directory_;
   Children children_;  // last: they end before anything that they use
 };
 

@@ -109,44 +109,6 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   return pid;
 }
 
-std::vector<std::string> mpirun_command(const Job& job, const std::string& directory, int cores) {
-  std::vector<std::string> command = {job.mpirun,
-                                      "--allow-run-as-root",
-                                      "--oversubscribe",
-                                      "--bind-to",
-                                      "none",
-                                      "--stdin",
-                                      "none",
-                                      "-np",
-                                      std::to_string(job.ranks),
-                                      "-x",
-                                      "TUTTI_CONTROL"};
-  const auto set = [&](const char* name, const std::string& value) {
-    command.insert(command.end(), {"--mca", name, value});
-  };
-  // One host, whatever batch system we are in: no ssh is needed, and no foreign node is used.
-  set("plm", "isolated");
-  set("ras", "^slurm,gridengine,tm,lsf,loadleveler");
-  // The path that Open MPI itself takes on one host, named so that no network driver is probed, or complains.
-  set("pml", "ob1");
-  set("btl", "self,vader");
-  // Its first choice here; to ask the others it makes a file in /dev/shm, which a rank killed just then leaves behind.
-  set("shmem", "mmap");
-  set("btl_vader_backing_directory", directory);
-  set("osc_sm_backing_directory", directory);
-  set("osc_rdma_backing_directory", directory);
-  set("orte_tmpdir_base", directory);
-  set("mpi_yield_when_idle", job.ranks > cores ? "1" : "0");
-  // Our ranks die at once when asked to; the default is to sleep for a second before making sure.
-  set("odls_base_sigkill_timeout", "0");
-  // One line in the log for each rank that ends, in order: mpirun's last words now and then leave out which rank was
-  // first.
-  set("odls_base_verbose", "5");
-  command.push_back(resolve_program(job.program));
-  command.insert(command.end(), job.arguments.begin(), job.arguments.end());
-  return command;
-}
-
 std::string resolve_program(const std::string& program) {
   if (!program.starts_with("/proc/self/")) return program;
   std::error_code failure;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a process (spawn), and the command line of mpirun (mpirun_command).
+// Starting a process.
 #pragma once
 
 #include <string>
 #include <sys/types.h>
 #include <vector>
 
-#include "harness/launch/job.h"
+#include "harness/floors.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
@@ -23,10 +23,7 @@ struct SpawnRequest {
 /// Errors: unavailable if the program cannot be executed, resource if there can be no further process.
 [[nodiscard]] Result<pid_t> spawn(const SpawnRequest& request);
 
-/// The command for `job`. All its files go to `directory`; `cores` are those that the ranks may use together.
-[[nodiscard]] std::vector<std::string> mpirun_command(const Job& job, const std::string& directory, int cores);
-
-/// The program of `job` with a path that also holds in another process.
+/// A program with a path that also holds in another process.
 [[nodiscard]] std::string resolve_program(const std::string& program);
 
 }  // namespace tutti::harness::launch

@@ -43,40 +43,48 @@ void RunningJob::weigh_children() {
   for (const Child& child : children_.all()) {
     if (!child.wait_status) continue;
     if (child.rank < 0) {
-      weigh_mpirun(child);
+      weigh_command(child);
     } else if (*child.wait_status != 0 || !member(child.rank).has_said_bye) {
       add(with_place(from_wait_status(child.rank, name_of(child.rank, child.pid), *child.wait_status)));
     }
   }
 }
 
-void RunningJob::weigh_mpirun(const Child& mpirun) {
-  const int status = *mpirun.wait_status;
+int RunningJob::rank_of(pid_t pid) const {
+  const auto at = std::ranges::find(members_, pid, &Member::pid);
+  return at == members_.end() ? -1 : static_cast<int>(at - members_.begin());
+}
+
+void RunningJob::weigh_command(const Child& command) {
+  const int status = *command.wait_status;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && all_said_bye()) return;
   const std::string log = log_.text();
-  MpirunVerdict verdict = parse_mpirun_verdict(log).value_or(MpirunVerdict());
+  CommandVerdict verdict = parse_command_verdict(log).value_or(CommandVerdict());
+  if (verdict.rank < 0 && verdict.pid > 0) verdict.rank = rank_of(verdict.pid);
   // On its way down after a rank's death mpirun may break a pipe to that rank. mpirun 4.1.4 may also run into a null
   // pointer after a rank was killed while it starts. Then what it said of the rank counts.
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const bool died_of_a_rank =
       (signal == SIGPIPE || signal == SIGSEGV) && verdict.how == Ending::killed && verdict.rank >= 0;
-  if (WIFSIGNALED(status) && !died_of_a_rank) return add(from_wait_status(-1, name_of(-1, mpirun.pid), status));
-  if (verdict.rank < 0) {
+  if (WIFSIGNALED(status) && !died_of_a_rank) return add(from_wait_status(-1, name_of(-1, command.pid), status));
+  if (verdict.rank < 0 && verdict.pid == 0) {
     constexpr int kSignalBase = 128;  // like a shell, mpirun exits with 137 for a rank that was killed by signal 9
     const int code = WEXITSTATUS(status);
     verdict.how = code > kSignalBase ? Ending::killed : Ending::exited;
     verdict.number = code > kSignalBase ? code - kSignalBase : code;
-    const std::vector<int> ends = parse_mpirun_ends(log);
+    const std::vector<int> ends = parse_command_ends(log);
     const auto is_early = [&](int rank) { return is_member(rank) && !member(rank).has_said_bye; };
     const auto first = std::find_if(ends.begin(), ends.end(), is_early);
     if (first != ends.end()) verdict.rank = *first;
   }
-  // Where a connection only ended, mpirun knows better which rank was first: it ends the others itself.
-  if (finding_ && !finding_->is_certain) finding_.reset();
-  const std::string who = name_of(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : mpirun.pid);
-  add(with_place(verdict.how == Ending::killed && verdict.rank >= 0
-                     ? killed_by(verdict.rank, who, verdict.number)
-                     : exited_with(verdict.rank, who, WEXITSTATUS(status))));
+  // Where a connection only ended, the command knows better which rank was first: it ends the others itself.
+  if (finding_ && !finding_->is_certain) {
+    if (verdict.rank < 0) verdict.rank = finding_->rank;
+    finding_.reset();
+  }
+  const std::string who = name_of(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : command.pid);
+  add(with_place(verdict.how == Ending::killed && verdict.rank >= 0 ? killed_by(verdict.rank, who, verdict.number)
+                                                                    : exited_with(verdict.rank, who, verdict.number)));
 }
 
 // With several ranks in the process that ended, nobody knows which of them it was.
@@ -150,13 +158,17 @@ void RunningJob::weigh_states() {
   for (const Child& child : children_.all()) {
     if (!child.wait_status) weigh_state(child.rank, child.pid);
   }
-  if (!job_.needs_mpirun) return;
+  if (!job_.start) return;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].has_said_hello) weigh_state(static_cast<int>(i), members_[i].pid);
   }
   if (all_said_hello()) return;
   for (const pid_t pid : children_.members()) {  // before its hello a rank is known by its environment only
-    if (const auto rank = environment_of(pid, "OMPI_COMM_WORLD_RANK")) weigh_state(std::atoi(rank->c_str()), pid);
+    for (const char* const name : kRankVariables) {
+      const auto rank = environment_of(pid, name);
+      if (rank) weigh_state(std::atoi(rank->c_str()), pid);
+      if (rank) break;
+    }
   }
 }
 

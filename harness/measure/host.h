@@ -72,6 +72,8 @@ class Host {
     TUTTI_RETURN_IF_ERROR(exchange_bytes(&mine, all.data(), sizeof(Record)));
     return all;
   }
+  /// The same of `bytes` bytes, at most kMostBytes: `all` has room for every host's.
+  Status exchange_bytes(const void* mine, void* all, std::size_t bytes);
   /// Host 0's value, on every host.
   template <class Value>
   [[nodiscard]] Result<Value> agree(const Value& mine) {
@@ -126,7 +128,6 @@ class Host {
  private:
   /// Nanoseconds of one round trip, over a batch. By the first and the last host.
   [[nodiscard]] Result<double> bounce(int last);
-  Status exchange_bytes(const void* mine, void* all, std::size_t bytes);
   /// A turn of a waiting loop, by its number.
   void relax(int turn) const;
   /// Polls `is_done` until it holds, with the deadline.

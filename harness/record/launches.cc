@@ -102,13 +102,27 @@ std::string cell_of_case(std::string_view case_id) {
 
 void Launches::add(std::span<const Row> rows) {
   for (const Row& row : rows) {
-    std::vector<Row>& launches = rows_[row.case_id];
-    if (launches.empty()) cases_[cell_of_case(row.case_id)].push_back(row.case_id);
+    std::vector<Row>& launches = rows_[key_of(row)];
+    if (launches.empty()) cases_[cell_of_case(row.case_id)][row.starter].push_back(key_of(row));
+    if (std::ranges::find(starters_, row.starter) == starters_.end()) starters_.push_back(row.starter);
     launches.push_back(row);
   }
 }
 
-const std::vector<Row>& Launches::launches_of(const std::string& case_id) const { return rows_.at(case_id); }
+std::vector<Launches::Cases> Launches::cases_by_starter() const {
+  std::vector<Cases> list;
+  for (const std::string& cell : order_) {
+    const auto of_cell = cases_.find(cell);
+    if (of_cell == cases_.end()) continue;
+    for (const std::string& starter : starters_) {
+      const auto cases = of_cell->second.find(starter);
+      if (cases != of_cell->second.end()) list.push_back(cases->second);
+    }
+  }
+  return list;
+}
+
+const std::vector<Row>& Launches::launches_of(const Row& row) const { return rows_.at(key_of(row)); }
 
 Row Launches::joined(const std::vector<Row>& launches) const {
   Row row = *std::ranges::max_element(launches, {}, weight);
@@ -155,19 +169,17 @@ Row Launches::joined(const std::vector<Row>& launches) const {
 
 std::vector<std::vector<Row>> Launches::cells() const {
   std::vector<std::vector<Row>> list;
-  for (const std::string& cell : order_) {
-    const auto cases = cases_.find(cell);
-    if (cases == cases_.end()) continue;
+  for (const Cases& cases : cases_by_starter()) {
     std::vector<Row>& rows = list.emplace_back();
-    for (const std::string& one : cases->second) rows.push_back(joined(launches_of(one)));
+    for (const Key& one : cases) rows.push_back(joined(rows_.at(one)));
   }
   return list;
 }
 
 Summary Launches::ratios(const Row& ours, const Row& theirs) const {
   std::vector<double> ratios;
-  for (const Row& mine : launches_of(ours.case_id)) {
-    for (const Row& other : launches_of(theirs.case_id)) {
+  for (const Row& mine : launches_of(ours)) {
+    for (const Row& other : launches_of(theirs)) {
       if (mine.launch != other.launch || !is_usable(mine) || !is_usable(other)) continue;
       ratios.push_back(*mine.time_median / *other.time_median);
     }
@@ -193,26 +205,26 @@ std::string Launches::spread() const {
   std::string text;
   std::size_t most = 0, rows = 0;
   Twins twins;
-  for (const std::string& cell : order_) {
-    const auto cases = cases_.find(cell);
-    if (cases == cases_.end()) continue;
+  for (const Cases& cases : cases_by_starter()) {
     std::vector<std::string> parts;
     std::vector<std::string> comparisons;
-    for (const std::string& one : cases->second) {
-      const std::vector<Row>& launches = launches_of(one);
+    for (const Key& one : cases) {
+      const std::vector<Row>& launches = rows_.at(one);
       most = std::max(most, launches.size());
       rows += launches.size();
       parts.push_back(spread_of_case(launches));
-      for (const std::string& other : cases->second) {
+      for (const Key& other : cases) {
         const Row& mine = launches.front();
-        const Row& theirs = launches_of(other).front();
+        const Row& theirs = rows_.at(other).front();
         if (!are_compared(mine, theirs)) continue;
         const Summary ratio = ratios(mine, theirs);
         comparisons.push_back(fmt::format("; {} / {} {}", system_of(mine), system_of(theirs), text_of(ratio)));
         if (is_twin_of(theirs, mine)) twins.add(ratio);
       }
     }
-    text += fmt::format("#   {}: {}{}\n", cell, fmt::join(parts, ", "), fmt::join(comparisons, ""));
+    const std::string under = starters_.size() > 1 ? fmt::format(" ({})", cases.front().starter) : "";
+    text += fmt::format("#   {}{}: {}{}\n", cell_of_case(cases.front().case_id), under, fmt::join(parts, ", "),
+                        fmt::join(comparisons, ""));
   }
   if (text.empty()) return text;
   const bool has_intervals = static_cast<std::int64_t>(most) >= kLeastSamplesForInterval;

@@ -2,7 +2,7 @@
 // Several launches of one sweep. The launch is the unit of replication: what differs from one start of the ranks to the
 // next stays as it is within one. Examples are where memory lies and which ranks share a cache. A cell's time is the
 // median of its launches' medians. An interval is that of the launches, which needs at least six. A ratio is the median
-// of the ratios within each launch.
+// of the ratios within each launch. Launches of another starter are another population: they are never joined.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ class Launches {
   /// The rows of one cell of one launch.
   void add(std::span<const Row> rows);
 
-  /// One row per case, cell by cell, as far as there are rows.
+  /// One row per case and starter, cell by cell and in it starter by starter, as far as there are rows.
   [[nodiscard]] std::vector<std::vector<Row>> cells() const;
   /// Of the times of two cases of one cell: the median over the launches that have both right.
   [[nodiscard]] std::optional<double> ratio(const Row& ours, const Row& theirs) const;
@@ -37,14 +37,26 @@ class Launches {
   [[nodiscard]] std::string spread() const;
 
  private:
+  /// A case in the launches of one starter: they are no launches of the case under another one.
+  struct Key {
+    std::string case_id;
+    std::string starter;
+    auto operator<=>(const Key&) const = default;
+  };
+  [[nodiscard]] static Key key_of(const Row& row) { return {row.case_id, row.starter}; }
+  /// Of one cell under one starter, in the order of their first row.
+  using Cases = std::vector<Key>;
+  [[nodiscard]] std::vector<Cases> cases_by_starter() const;  ///< as `cells`
+
   [[nodiscard]] Summary ratios(const Row& ours, const Row& theirs) const;
-  [[nodiscard]] const std::vector<Row>& launches_of(const std::string& case_id) const;
+  [[nodiscard]] const std::vector<Row>& launches_of(const Row& row) const;
   [[nodiscard]] std::string spread_of_case(const std::vector<Row>& launches) const;
   [[nodiscard]] Row joined(const std::vector<Row>& launches) const;
 
   std::vector<std::string> order_;
-  std::map<std::string, std::vector<std::string>> cases_;  // by cell, in the order of their first row
-  std::map<std::string, std::vector<Row>> rows_;           // by case
+  std::vector<std::string> starters_;                          ///< in the order of their first row
+  std::map<std::string, std::map<std::string, Cases>> cases_;  ///< by cell and starter
+  std::map<Key, std::vector<Row>> rows_;
 };
 
 }  // namespace tutti::harness::record

@@ -166,6 +166,12 @@ std::vector<Column> all_columns() {
              &Row::rank_time_min},
       Column{"rank_time_mean", "us", "the same of the mean over the ranks", &Row::rank_time_mean},
       Column{"rank_time_max", "us", "the same of the slowest rank", &Row::rank_time_max},
+      of_condition("misalign"),
+      Column{
+          "starter", "",
+          "what started the ranks: spawn (tutti itself), or the reference whose mpirun it was; ratios are taken only "
+          "within one's launches; empty: somebody else did",
+          &Row::starter},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();
@@ -259,6 +265,10 @@ bool set_field(Row& row, const Condition& condition, std::string_view text) {
 
 std::optional<std::string> field_text(const Row& row, const Column& column) {
   return std::visit(FieldText{row}, column.member);
+}
+
+bool have_one_starter(const Row& row, const Row& other) {
+  return row.starter == other.starter || row.starter.empty() || other.starter.empty();
 }
 
 bool has_mark(const Row& row, std::string_view mark) { return row.marks.find(mark) != std::string::npos; }

@@ -96,6 +96,7 @@ struct Row {
   std::optional<double> rank_time_min = {};
   std::optional<double> rank_time_mean = {};
   std::optional<double> rank_time_max = {};
+  std::string starter = {};
 
   bool operator==(const Row&) const = default;
 };
@@ -111,6 +112,11 @@ inline constexpr std::string_view kFewerIterations = "fewer iterations";
 void add_mark(Row& row, std::string_view mark);
 /// The same for what `disturbed` holds, of which there may be several in `words`.
 void add_disturbances(std::string& seen, std::string_view words);
+
+/// What started the ranks where no MPI did: a value of `starter`.
+inline constexpr std::string_view kOwnSpawn = "spawn";
+/// Whether both were measured in launches of one starter, or it is not known of one of them.
+[[nodiscard]] bool have_one_starter(const Row& row, const Row& other);
 
 /// The fields that the case alone decides; the rest is not measured and `unchecked`.
 [[nodiscard]] Row row_of(const Case& one);

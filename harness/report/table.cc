@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/record/launches.h"
 #include "harness/record/unusual.h"
 #include "harness/text/counted.h"
 #include "impl/types/status.h"
@@ -307,8 +308,9 @@ std::string Table::reasons(std::span<const Row> rows) {
 }
 
 void Table::count(std::span<const Row> rows) {
-  ++cells_;
-  const Row* reference = reference_of(rows);
+  // A cell that several starters ran is one.
+  const auto [first, is_new] = starters_.emplace(cell_of_case(rows[0].case_id), rows[0].starter);
+  cells_ += is_new || first->second == rows[0].starter ? 1 : 0;
   for (const Row& row : rows) {
     ++verdicts_[row.verdict];
     noisy_ += has_mark(row, kNoisy) ? 1 : 0;
@@ -327,14 +329,26 @@ void Table::count(std::span<const Row> rows) {
       same != skipped_.end() ? static_cast<void>(++same->second) : skipped_.push_back({why, 1});
     }
     const bool is_empty_call = row.bytes == 0 && row.collective != to_string(Collective::barrier);
-    if (reference == nullptr || !is_own(row) || is_empty_call) continue;
-    const auto value = ratio_(row, *reference);
-    if (!value) continue;
-    Ratios& sum = ratios_[reference->backend];
-    ++sum.cells;
-    sum.slower += *value > 1 ? 1 : 0;
-    sum.log_sum += std::log(*value);
+    if (!is_own(row) || is_empty_call) continue;
+    for (const Row& reference : rows) {
+      const auto value = is_own(reference) ? std::nullopt : ratio_(row, reference);
+      if (!value) continue;
+      ratios_[reference.backend].add(*value);
+      double& worst = worst_[row.case_id];
+      worst = std::max(worst, *value);
+    }
   }
+}
+
+void Table::Ratios::add(double ratio) {
+  ++cells;
+  slower += ratio > 1 ? 1 : 0;
+  log_sum += std::log(ratio);
+}
+
+std::string Table::Ratios::line(std::string_view of_whom) const {
+  return fmt::format("# ratio, time of {} / time of {}: geometric mean {:.2f} over {}, of which {} above 1\n",
+                     kOwnBackend, of_whom, std::exp(log_sum / static_cast<double>(cells)), cells, slower);
 }
 
 std::string Table::cell(std::span<const Row> rows) {
@@ -345,7 +359,9 @@ std::string Table::cell(std::span<const Row> rows) {
   const Arrangement arrangement = arrangement_of(rows, layout_);
   const Shown& shown = arrangement.shown;
   const bool is_in_one_line = arrangement.is_side_by_side;
-  std::string heading = fitted(fmt::format("# {}\n{}", title_of(rows[0]), conditions_)) +
+  const std::string starter =
+      layout_.names_starter && !rows[0].starter.empty() ? fmt::format(", started by {}", rows[0].starter) : "";
+  std::string heading = fitted(fmt::format("# {}{}\n{}", title_of(rows[0]), starter, conditions_)) +
                         (is_in_one_line ? heading_side_by_side(rows, shown) : heading_stacked(shown));
   if (heading != heading_) {
     text = (heading_.empty() ? "" : "\n") + heading;
@@ -396,10 +412,11 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
     verdicts += fmt::format("{}{} {}", verdicts.empty() ? "" : ", ", rows_with(verdict), to_string(verdict));
   }
   std::string text = fmt::format("# {} in {}: {}\n", counted(rows, "row"), counted(cells_, "cell"), verdicts);
-  for (const auto& [reference, sum] : ratios_) {
-    text += fmt::format("# ratio, time of {} / time of {}: geometric mean {:.2f} over {}, of which {} above 1\n",
-                        kOwnBackend, reference, std::exp(sum.log_sum / static_cast<double>(sum.cells)), sum.cells,
-                        sum.slower);
+  for (const auto& [reference, sum] : ratios_) text += sum.line(reference);
+  if (ratios_.size() > 1) {
+    Ratios to_best;
+    for (const auto& [_, ratio] : worst_) to_best.add(ratio);
+    text += to_best.line("the best of them in each cell");
   }
   if (noisy_ > 0) {
     text += fmt::format("# {} after ci: noisy, {} whose interval is not within 1 % (2 % below 50 us)\n", kNoisySign,

@@ -14,7 +14,7 @@
 //   time is near the floor
 // - algbw, busbw [1e9 bytes/s]
 // - limit: the share of the machine's limit that was reached, with ! where somebody was faster
-// - ratio: our time / their time, where there is one reference
+// - ratio: our time / their time, where the launch has one reference
 // - `-` stands for "not measured"
 #pragma once
 
@@ -41,6 +41,7 @@ using RatioOf = std::function<std::optional<double>(const Row& ours, const Row& 
 /// The room that a table has.
 struct TableLayout {
   std::optional<std::size_t> width = {};  ///< in columns of text; empty: as wide as it is
+  bool names_starter = false;             ///< blocks are of several starters
   std::size_t longest_algorithm = 0;      ///< of the names that will come; 0: unknown, and a long one moves its line
 };
 
@@ -60,7 +61,8 @@ class Table {
   /// Whatever is not ok says why on a line of its own, each reason once per block.
   [[nodiscard]] std::string cell(std::span<const Row> rows);
 
-  /// What was verified, how the ratios came out, and what was left out. A call without a byte (fewer bytes asked for
+  /// What was verified, how the ratios came out, to each reference and to the best one of each cell, and what was left
+  /// out. A call without a byte (fewer bytes asked for
   /// than an element has) shows its ratio, but the mean is of those that do what the collective is for.
   [[nodiscard]] std::string footer(std::span<const LeftOut> left_out) const;
 
@@ -75,6 +77,9 @@ class Table {
     std::int64_t cells = 0;
     std::int64_t slower = 0;
     double log_sum = 0;
+
+    void add(double ratio);
+    [[nodiscard]] std::string line(std::string_view of_whom) const;
   };
 
   [[nodiscard]] std::string reasons(std::span<const Row> rows);
@@ -83,9 +88,10 @@ class Table {
   RatioOf ratio_;
   TableLayout layout_;
   bool shows_accuracy_;
-  std::string heading_;         ///< of the block that is open
-  std::string conditions_;      ///< of it, a line; see unusual.h
-  std::set<std::string> told_;  ///< reasons given in it
+  std::string heading_;                          ///< of the block that is open
+  std::string conditions_;                       ///< of it, a line; see unusual.h
+  std::set<std::string> told_;                   ///< reasons given in it
+  std::map<std::string, std::string> starters_;  ///< by cell: the first that ran it
   std::int64_t cells_ = 0;
   std::int64_t noisy_ = 0;  ///< rows with that mark
   std::int64_t near_floor_ = 0;
@@ -96,7 +102,9 @@ class Table {
   std::int64_t disturbed_ = 0;
   std::string disturbances_;  ///< of all rows together
   std::map<Verdict, std::int64_t> verdicts_;
-  std::map<std::string, Ratios> ratios_;                       ///< by reference
+  std::map<std::string, Ratios> ratios_;  ///< by reference
+  /// By cell and own algorithm: the largest ratio, which is that to the best reference.
+  std::map<std::string, double> worst_;
   std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< reason, rows
 };
 

@@ -47,11 +47,7 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
     TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.host = host, .world = own_world, .on_progress = tell}));
   } else {
     TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
-    TUTTI_ASSIGN_OR_RETURN(const auto reference,
-                           ReferenceBackend::create(spec.references.front(), spec.backend_directories));
-    host.announce(Activity::operation);
-    TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index()));
-    host.settle();
+    TUTTI_ASSIGN_OR_RETURN(const auto reference, open_reference(spec, 0, host, place.directory));
     const auto world = [&](int) {
       return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
     };
@@ -107,7 +103,8 @@ Status run_host(const SharedPlace& shared, int index) {
   HostOptions options = host_options(spec, index, is_crowded(shared.masks));
   options.order = order ? &*order : nullptr;
   Host host(place.board, options);
-  const SessionWalk::Place here{.host = host, .domain = shared.domain, .send = place.send, .cores = shared.cores};
+  const SessionWalk::Place here{
+      .host = host, .domain = shared.domain, .send = place.send, .cores = shared.cores, .directory = place.directory};
   const auto* const soaked = spec.as<SoakTask>();
   Status status = soaked != nullptr ? soak(spec, *soaked, here) : SessionWalk(spec, here).run();
   if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);

@@ -34,9 +34,10 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 
 struct SessionPlace {
   Board board;
-  int rank = 0;        ///< processes: whose process this is
-  int domain_fd = -1;  ///< processes: the memory of the domain
-  Send send;           ///< called from host 0's thread only
+  int rank = 0;           ///< processes: whose process this is
+  int domain_fd = -1;     ///< processes: the memory of the domain
+  std::string directory;  ///< of the job; empty: it has none
+  Send send;              ///< called from host 0's thread only
 };
 /// Runs the session on the ranks of this process; with threads and tasks these are all ranks.
 [[nodiscard]] Status run_session(const SessionSpec& spec, const SessionPlace& place);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness/measure/order.h"
+#include "harness/session/meeting.h"
 #include "impl/transports/local/domain.h"
 
 namespace tutti::harness::session {
@@ -44,15 +45,19 @@ Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
   return {};
 }
 
-Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t index) {
-  const std::string& name = spec_.references[index];
-  if (spec_.ranks_as != RanksAs::processes) return ReferenceBackend::skipped(name);
-  host_.set_case(number_of_reference(spec_, index));
-  host_.announce(Activity::operation);  // the library's own code runs from here on
-  TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(name, spec_.backend_directories));
-  TUTTI_RETURN_IF_ERROR(reference->open(host_.job_ranks(), host_.index()));
-  host_.settle();
+Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, std::size_t index, Host& host,
+                                                         const std::string& directory) {
+  host.set_case(number_of_reference(spec, index));
+  host.announce(Activity::operation);  // the library's own code runs from here on
+  TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(spec.references[index], spec.backend_directories));
+  TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index(), Meeting(host, directory).join()));
+  host.settle();
   return reference;
+}
+
+Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t index) {
+  if (spec_.ranks_as != RanksAs::processes) return ReferenceBackend::skipped(spec_.references[index]);
+  return open_reference(spec_, index, host_, directory_);
 }
 
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {

@@ -26,10 +26,21 @@ namespace tutti::harness::session {
 /// How the own collectives run in a session; `cores`: see cores_together.
 [[nodiscard]] CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores);
 
+/// The reference `index` of the session, which this process's rank joins. The board says meanwhile that its library's
+/// own code runs. `directory`: of the job. All hosts call it. Errors: those of the backend.
+[[nodiscard]] Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, std::size_t index,
+                                                                       Host& host, const std::string& directory);
+
 class Systems {
  public:
-  /// All of them outlive the systems.
-  Systems(const SessionSpec& spec, Host& host, Domain& domain) : spec_(spec), host_(host), domain_(domain) {}
+  /// What the systems of a host are opened with; it outlives them.
+  struct Place {
+    Host& host;
+    Domain& domain;
+    const std::string& directory;  ///< of the job; empty: it has none
+  };
+  Systems(const SessionSpec& spec, const Place& place)
+      : spec_(spec), host_(place.host), domain_(place.domain), directory_(place.directory) {}
   Systems(const Systems&) = delete;
   Systems& operator=(const Systems&) = delete;
 
@@ -61,6 +72,7 @@ class Systems {
   const SessionSpec& spec_;
   Host& host_;
   Domain& domain_;
+  const std::string& directory_;
   std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
   std::unique_ptr<OwnBackend> own_;
   std::optional<SlowedBackend> slowed_;

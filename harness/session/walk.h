@@ -22,6 +22,7 @@ class SessionWalk {
     Domain& domain;
     const Send& send;
     int cores;
+    const std::string& directory;  ///< of the job; empty: it has none
   };
   SessionWalk(const SessionSpec& spec, const Place& place);
 

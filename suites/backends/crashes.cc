@@ -11,10 +11,10 @@ namespace {
 const TuttiBackend* const honest = load_backend(TUTTI_BIN "/libtutti_backend_openmpi.so");
 bool is_second_rank = false;
 
-int open_or_crash(const TuttiBackendGroup* world, TuttiBackendMessage* message) {
+int open_or_crash(const TuttiBackendGroup* world, const TuttiBackendJoin* join, TuttiBackendMessage* message) {
   is_second_rank = world->rank == 1;
   if (TUTTI_LAZY_WORKS == 0 && is_second_rank) std::raise(SIGSEGV);
-  return honest->open(world, message);
+  return honest->open(world, join, message);
 }
 
 int run_or_crash(void* handle, TuttiBackendMessage* message) {

@@ -22,7 +22,7 @@ struct Prepared {
 /// How many groups there are besides the world.
 int groups = 0;
 
-int fixture_open(const TuttiBackendGroup* world, TuttiBackendMessage* message) {
+int fixture_open(const TuttiBackendGroup* world, const TuttiBackendJoin* /*join*/, TuttiBackendMessage* message) {
   if (world->ranks == 1) return 0;
   std::snprintf(message->text, message->size, "there is 1 rank here, not %d", world->ranks);
   return 1;

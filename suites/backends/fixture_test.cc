@@ -28,7 +28,7 @@ TEST(LoadedBackend, IsFoundByListAndByName) {
 
 TEST(LoadedBackend, RunsWhatWasPrepared) {
   const LoadedBackend backend = LoadedBackend::load("fixture", kDirectories).value();
-  EXPECT_TRUE(backend.open({.ranks = 1, .rank = 0}).is_ok());
+  EXPECT_TRUE(backend.open({.ranks = 1, .rank = 0}, {}).is_ok());
   const std::vector<float> from{1, 2, 3};
   std::vector<float> to(3);
   TuttiBackendCall call{.collective = "broadcast",
@@ -133,7 +133,7 @@ TEST_F(ReferenceGroups, MakeGroupsOfColoursAndOfLists) {
 
 TEST(LoadedBackend, TurnsItsMessagesIntoStatuses) {
   const LoadedBackend backend = LoadedBackend::load("fixture", kDirectories).value();
-  const Status open = backend.open({.ranks = 4, .rank = 0});
+  const Status open = backend.open({.ranks = 4, .rank = 0}, {});
   EXPECT_EQ(open.code(), Code::unavailable);
   EXPECT_EQ(open.message(), "backend fixture: there is 1 rank here, not 4");
   TuttiBackendCall call{};

@@ -7,7 +7,7 @@
 
 namespace {
 
-int foreign_open(const TuttiBackendGroup* world, TuttiBackendMessage* message) {
+int foreign_open(const TuttiBackendGroup* world, const TuttiBackendJoin* /*join*/, TuttiBackendMessage* message) {
   std::snprintf(message->text, message->size, "Foreign MPI sees rank 0 of 1, the launcher started rank %d of %d",
                 world->rank, world->ranks);
   return 1;

@@ -267,7 +267,7 @@ int run_probe(const std::vector<std::string>& arguments) {
   const int started = variable("OMPI_COMM_WORLD_SIZE", variable("PMI_SIZE", 1));
   const int rank = variable("OMPI_COMM_WORLD_RANK", variable("PMI_RANK", 0));
   const int ranks = arguments.size() > 3 ? std::stoi(arguments[3]) : started;
-  if (const Status status = backend.value().open({.ranks = ranks, .rank = rank}); !status.is_ok()) {
+  if (const Status status = backend.value().open({.ranks = ranks, .rank = rank}, {.local_ranks = 1}); !status.is_ok()) {
     fmt::print("{}\n", status.message());
     const Status closed = backend.value().close();
     return closed.is_ok() ? 3 : 1;

@@ -91,6 +91,8 @@ std::string word_after(const std::string& text, const std::string& label) {
   return text.substr(start, end == std::string::npos ? end : end - start);
 }
 
+}  // namespace
+
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -100,12 +102,11 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-}  // namespace
-
 Library library_identity() {
   const std::string text = version_text();
   if (text.starts_with("Open MPI")) return {"Open MPI", word_after(text, "Open MPI v"), "", ""};
   if (text.find("MPICH Version:") != std::string::npos) return {"MPICH", word_after(text, "MPICH Version:"), "", ""};
+  if (text.starts_with("Intel(R) MPI")) return {"Intel MPI", word_after(text, "Intel(R) MPI Library"), "", ""};
   return {text.substr(0, text.find('\n')), "", "", ""};
 }
 

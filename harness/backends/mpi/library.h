@@ -7,7 +7,7 @@
 namespace tutti::backend_mpi {
 
 struct Library {
-  std::string name;         ///< "Open MPI", "MPICH"
+  std::string name;         ///< "Open MPI", "MPICH", "Intel MPI"
   std::string version;      ///< "4.1.4"
   std::string transport;    ///< what moves messages here: "ob1:self,vader", "ch4:ofi"; empty: not known
   std::string single_copy;  ///< how a rank reads another's memory: "cma", "none"; empty: not known
@@ -17,6 +17,9 @@ struct Library {
 [[nodiscard]] Library library_identity();
 /// And transport and single copy, as initialised; after MPI_Init.
 [[nodiscard]] Library library_in_use();
+
+/// As it stands in a JSON string.
+[[nodiscard]] std::string escaped(const std::string& text);
 
 /// A JSON object with all four.
 [[nodiscard]] std::string to_json(const Library& library);

@@ -2,7 +2,7 @@
 // The MPI backend: one source for every MPI, compiled once per library (scripts/build-backend). A prepared call holds
 // the arguments of one MPI function; running it is that function and nothing else. It knows tutti by backend.h alone.
 //
-// Compiled with TUTTI_BACKEND_NAME, the name under which this MPI is known.
+// Compiled with TUTTI_BACKEND_NAME, the name under which this MPI is known, and TUTTI_MPIRUN, the path of its mpirun.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -12,6 +12,7 @@
 #include "harness/backends/backend.h"
 #include "harness/backends/mpi/calls.h"
 #include "harness/backends/mpi/library.h"
+#include "harness/backends/mpi/start.h"
 #include "harness/backends/mpi/translate.h"
 
 namespace {
@@ -62,7 +63,7 @@ int join_world(TuttiBackendMessage* message) {
   return 0;
 }
 
-int backend_open(const TuttiBackendGroup* world, TuttiBackendMessage* message) {
+int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* /*join*/, TuttiBackendMessage* message) {
   if (const int failed = join_world(message); failed != 0) return failed;
   const auto [communicator, rank, ranks] = g_world;
   if (ranks == world->ranks && rank == world->rank) return 0;
@@ -73,12 +74,20 @@ int backend_open(const TuttiBackendGroup* world, TuttiBackendMessage* message) {
                            " of " + std::to_string(world->ranks) + hint);
 }
 
+/// Returns 1 where the text does not fit.
+int write(TuttiBackendMessage* to, const std::string& text) {
+  std::snprintf(to->text, to->size, "%s", text.c_str());
+  return text.size() < to->size ? 0 : 1;
+}
+
+int backend_start_command(TuttiBackendMessage* text) {
+  return write(text, tutti::backend_mpi::start_command(TUTTI_MPIRUN));
+}
+
 int backend_describe(TuttiBackendMessage* text) {
   const bool is_open = g_world.communicator != MPI_COMM_NULL;
-  const std::string json = tutti::backend_mpi::to_json(is_open ? tutti::backend_mpi::library_in_use()
-                                                               : tutti::backend_mpi::library_identity());
-  std::snprintf(text->text, text->size, "%s", json.c_str());
-  return json.size() < text->size ? 0 : 1;
+  return write(text, tutti::backend_mpi::to_json(is_open ? tutti::backend_mpi::library_in_use()
+                                                         : tutti::backend_mpi::library_identity()));
 }
 
 int backend_split(void* parent, int32_t colour, int32_t key, TuttiBackendGroup* made, TuttiBackendMessage* message) {
@@ -147,6 +156,9 @@ int backend_close(TuttiBackendMessage* message) {
 extern "C" __attribute__((visibility("default"))) const TuttiBackend* tutti_backend(void) {
   static const TuttiBackend backend{.abi = TUTTI_BACKEND_ABI,
                                     .name = TUTTI_BACKEND_NAME,
+                                    .starter = TUTTI_STARTER_MPIRUN,
+                                    .needs = 0,
+                                    .start_command = backend_start_command,
                                     .open = backend_open,
                                     .describe = backend_describe,
                                     .split = backend_split,
@@ -158,6 +170,12 @@ extern "C" __attribute__((visibility("default"))) const TuttiBackend* tutti_back
                                     .test = backend_test,
                                     .wait = backend_wait,
                                     .release = backend_release,
-                                    .close = backend_close};
+                                    .close = backend_close,
+                                    .begin_group = nullptr,
+                                    .end_group = nullptr,
+                                    .register_buffer = nullptr,
+                                    .forget_buffer = nullptr,
+                                    .poll_error = nullptr,
+                                    .abort = nullptr};
   return &backend;
 }

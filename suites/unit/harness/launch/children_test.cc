@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "harness/launch/finding.h"
-#include "harness/launch/spawn.h"
+#include "harness/launch/start_command.h"
 
 namespace tutti::harness::launch {
 namespace {
 
-TEST(MpirunLog, SignalIsFoundWithItsRank) {
-  const auto verdict = parse_mpirun_verdict(
+TEST(CommandLog, SignalIsFoundWithItsRank) {
+  const auto verdict = parse_command_verdict(
       "Primary job  terminated normally, but 1 process returned\n"
       "mpirun noticed that process rank 12 with PID 0 on node vm exited on signal 9 (Killed).\n");
   ASSERT_TRUE(verdict.has_value());
@@ -20,43 +20,69 @@ TEST(MpirunLog, SignalIsFoundWithItsRank) {
   EXPECT_EQ(verdict->number, 9);
 }
 
-TEST(MpirunLog, ExitCodeIsFoundWithItsRank) {
-  const auto verdict = parse_mpirun_verdict("\n  Process name: [[10250,1],7]\n  Exit code:    3\n-----\n");
+TEST(CommandLog, ExitCodeIsFoundWithItsRank) {
+  const auto verdict = parse_command_verdict("\n  Process name: [[10250,1],7]\n  Exit code:    3\n-----\n");
   ASSERT_TRUE(verdict.has_value());
   EXPECT_EQ(verdict->rank, 7);
   EXPECT_EQ(verdict->how, Ending::exited);
   EXPECT_EQ(verdict->number, 3);
 }
 
-TEST(MpirunLog, OtherTextIsNoVerdict) {
-  EXPECT_FALSE(parse_mpirun_verdict("").has_value());
-  EXPECT_FALSE(parse_mpirun_verdict("There are not enough slots").has_value());
+TEST(CommandLog, OtherTextIsNoVerdict) {
+  EXPECT_FALSE(parse_command_verdict("").has_value());
+  EXPECT_FALSE(parse_command_verdict("There are not enough slots").has_value());
 }
 
-TEST(MpirunLog, RanksAreListedAsTheyEnd) {
+TEST(CommandLog, RanksAreListedAsTheyEnd) {
   const std::string line = "[vm:1] [[4653,0],0] odls:wait_local_proc child process [[4653,1],";
-  EXPECT_THAT(parse_mpirun_ends(line + "11] pid 7 terminated\nother\n" + line + "0] pid 8 terminated\n"),
+  EXPECT_THAT(parse_command_ends(line + "11] pid 7 terminated\nother\n" + line + "0] pid 8 terminated\n"),
               testing::ElementsAre(11, 0));
 }
 
-TEST(MpirunCommand, RanksYieldOnlyWhereTheyOutnumberCores) {
-  Job job;
-  job.ranks = 4;
-  job.program = "/bin/rank";
-  job.arguments = {"mode", "x"};
-  const auto command = mpirun_command(job, "/dev/shm/d", 4);
-  EXPECT_EQ(command.front(), "mpirun");
-  EXPECT_EQ(std::vector<std::string>(command.end() - 3, command.end()),
-            (std::vector<std::string>{"/bin/rank", "mode", "x"}));
-  const auto value_of = [](const std::vector<std::string>& all, const std::string& name) {
-    const auto at = std::find(all.begin(), all.end(), name);
-    return at == all.end() ? std::string("missing") : *(at + 1);
-  };
-  EXPECT_EQ(value_of(command, "-np"), "4");
-  EXPECT_EQ(value_of(command, "mpi_yield_when_idle"), "0");
-  EXPECT_EQ(value_of(command, "btl_vader_backing_directory"), "/dev/shm/d");
-  EXPECT_EQ(value_of(command, "shmem"), "mmap");
-  EXPECT_EQ(value_of(mpirun_command(job, "/dev/shm/d", 3), "mpi_yield_when_idle"), "1");
+TEST(CommandLog, HydraTellsTheProcessThatEnded) {
+  const std::string words =
+      "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 4734 RUNNING AT vm\n=   EXIT CODE: 9\n";
+  const auto exited = parse_command_verdict(words);
+  ASSERT_TRUE(exited.has_value());
+  EXPECT_EQ(exited->pid, 4734);
+  EXPECT_EQ(exited->rank, -1);
+  EXPECT_EQ(exited->how, Ending::exited);
+  EXPECT_EQ(exited->number, 9);
+  const auto killed =
+      parse_command_verdict(words + "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n");
+  ASSERT_TRUE(killed.has_value());
+  EXPECT_EQ(killed->how, Ending::killed);
+  EXPECT_EQ(killed->number, 9);
+}
+
+TEST(CommandLog, IntelsHydraTellsTheRankToo) {
+  const auto verdict = parse_command_verdict(
+      "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   RANK 3 PID 77 RUNNING AT vm\n"
+      "=   KILLED BY SIGNAL: 11 (Segmentation fault)\n");
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->rank, 3);
+  EXPECT_EQ(verdict->how, Ending::killed);
+  EXPECT_EQ(verdict->number, 11);
+}
+
+TEST(StartCommand, ValuesStandInItsPlaces) {
+  const auto command = parse_start_command(
+      R"({"command": ["/bin/run", "-n", "{ranks}", "--in={directory}/x"], "environment": {"YIELD": "{crowded}"}})");
+  ASSERT_TRUE(command.is_ok()) << command.status().message();
+  const StartCommand there = filled(command.value(), {.ranks = 12, .directory = "/d", .is_crowded = true});
+  EXPECT_EQ(there.words, (std::vector<std::string>{"/bin/run", "-n", "12", "--in=/d/x"}));
+  EXPECT_EQ(there.environment, std::vector<std::string>{"YIELD=1"});
+  EXPECT_EQ(filled(command.value(), {.ranks = 1}).environment, std::vector<std::string>{"YIELD=0"});
+}
+
+TEST(StartCommand, WhatIsNoneIsNamed) {
+  for (const auto& [text, what] : {std::pair{"", "a JSON object"}, std::pair{R"({"command": []})", "\"command\""},
+                                   std::pair{R"({"command": [7]})", "strings in \"command\""},
+                                   std::pair{R"({"command": ["x"], "environment": {"A": 1}})", "\"environment\""}}) {
+    const auto command = parse_start_command(text);
+    ASSERT_FALSE(command.is_ok()) << text;
+    EXPECT_THAT(command.status().message(), testing::HasSubstr(what));
+  }
 }
 
 TEST(Finding, KillExplainsComplaintsAndLostConnectionsButNotAnEarlierKill) {

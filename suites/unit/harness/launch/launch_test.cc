@@ -77,18 +77,31 @@ std::map<pid_t, int> rank_processes() {
   return found;
 }
 
+/// The start command of Open MPI, as a child of tutti says; empty where there is none.
+const std::optional<StartCommand>& start_command() {
+  static const std::optional<StartCommand> command = []() -> std::optional<StartCommand> {
+    std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(TUTTI_PROGRAM " probe openmpi 2>/dev/null", "r"), ::pclose);
+    std::string said;
+    for (int c = 0; (c = std::fgetc(pipe.get())) != EOF;) said += static_cast<char>(c);
+    const auto all = nlohmann::json::parse(said, nullptr, false);
+    if (!all.is_object()) return std::nullopt;
+    const auto parsed = parse_start_command(all.at("start").dump());
+    return parsed.is_ok() ? std::optional(parsed.value()) : std::nullopt;
+  }();
+  return command;
+}
+
 class Launching : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     own_tag();
-    const bool has_mpirun = std::system("mpirun --version 2>/dev/null | grep -q 'Open MPI'") == 0;
-    if (GetParam() && !has_mpirun) GTEST_SKIP() << "no mpirun of Open MPI in PATH";
+    if (GetParam() && !start_command()) GTEST_SKIP() << "no reference is started by an mpirun here";
   }
 
   Job job(int ranks, std::vector<std::string> arguments) const {
     Job made;
     made.ranks = ranks;
-    made.needs_mpirun = GetParam();
+    if (GetParam()) made.start = start_command();
     made.program = TUTTI_TEST_RANK;
     made.arguments = std::move(arguments);
     made.timeout = 30s;
@@ -268,7 +281,7 @@ TEST_P(Launching, GrandchildrenAreEndedToo) {
 
 TEST_P(Launching, MissingProgramIsAnError) {
   Job todo = job(2, {});
-  (GetParam() ? todo.mpirun : todo.program) = "/nonexistent/program";
+  (GetParam() ? todo.start->words.front() : todo.program) = "/nonexistent/program";
   const Result<Outcome> result = launch_job(todo, recorder_);
   ASSERT_FALSE(result.is_ok());
   EXPECT_EQ(result.status().code(), Code::unavailable);

@@ -68,7 +68,7 @@ TEST(Limits, PromiseNoRankWhereNoneFits) {
 
 TEST(Limits, OfMpirunAreMoreForEachRankThanOfOurOwnProcesses) {
   const Job own{.ranks = 64};
-  const Job theirs{.ranks = 64, .needs_mpirun = true};
+  const Job theirs{.ranks = 64, .start = StartCommand{}};
   const Job threads{.ranks = 64, .ranks_as = RanksAs::threads};
   EXPECT_GT(needs_of(theirs).descriptors.per_rank, needs_of(own).descriptors.per_rank);
   EXPECT_GT(needs_of(theirs).tasks.per_rank, needs_of(own).tasks.per_rank);

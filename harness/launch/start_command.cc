@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/start_command.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace tutti::harness::launch {
+namespace {
+
+using nlohmann::json;
+
+std::string with_values(std::string text, const StartValues& values) {
+  const std::pair<std::string_view, std::string> places[] = {{"{ranks}", fmt::to_string(values.ranks)},
+                                                             {"{directory}", values.directory},
+                                                             {"{crowded}", values.is_crowded ? "1" : "0"}};
+  for (const auto& [place, value] : places) {
+    for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + value.size())) {
+      text.replace(at, place.size(), value);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<StartCommand> parse_start_command(std::string_view text) {
+  const json all = json::parse(text, nullptr, false);
+  const auto wrong = [&](const char* what) {
+    return error(Code::invalid_argument, "a start command needs {}, not '{}'", what, text);
+  };
+  if (!all.is_object()) return wrong("a JSON object");
+  const json words = all.value("command", json());
+  const json environment = all.value("environment", json::object());
+  if (!words.is_array() || words.empty()) return wrong("\"command\", a list of at least one string");
+  if (!environment.is_object()) return wrong("\"environment\", an object of strings");
+  StartCommand command;
+  for (const json& word : words) {
+    if (!word.is_string()) return wrong("strings in \"command\"");
+    command.words.push_back(word.get<std::string>());
+  }
+  for (const auto& [name, value] : environment.items()) {
+    if (!value.is_string()) return wrong("strings in \"environment\"");
+    command.environment.push_back(name + "=" + value.get<std::string>());
+  }
+  return command;
+}
+
+StartCommand filled(const StartCommand& command, const StartValues& values) {
+  StartCommand result = command;
+  for (std::string& word : result.words) word = with_values(std::move(word), values);
+  for (std::string& entry : result.environment) entry = with_values(std::move(entry), values);
+  return result;
+}
+
+}  // namespace tutti::harness::launch

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The references of this machine: which shared objects there are, which of them can run, and who starts their ranks.
+// None is ever loaded into this process: a child says what it is (probe.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/launch/start_command.h"
+#include "impl/types/status.h"
+
+namespace tutti::program {
+
+/// Starts the ranks of a job, tutti's with them. References of different starters never share a job: two MPIs do not
+/// fit into one process, and one's mpirun starts no other's ranks.
+struct Starter {
+  std::string name = std::string(kSpawn);             ///< as rows have it: `spawn`, or whose start command it is
+  std::optional<harness::StartCommand> command = {};  ///< empty: the own spawn
+  bool has_directory = false;                         ///< its ranks meet in a directory of the job's own
+
+  static constexpr std::string_view kSpawn = "spawn";
+};
+
+/// The directories in which backends are looked for: $TUTTI_BACKENDS, then beside the program.
+[[nodiscard]] std::vector<std::string> backend_directories();
+/// `tutti` and the references found.
+[[nodiscard]] std::vector<std::string> known_backends();
+/// References that this build has a backend for, or may have in another configuration.
+[[nodiscard]] const std::vector<std::string>& all_references();
+
+/// Fills `systems` with tutti and all references that can run here, where nobody named any. Of each that cannot, a line
+/// `# without NAME: ...` on stderr says why not, where that is wanted. Errors: those of path_of_backend, of one named.
+[[nodiscard]] Status settle_backends(std::vector<std::string>& systems, bool as_processes, bool says_why = true);
+/// The shared object of a reference that was found and can run here. With ranks as processes it is tried whether ranks
+/// of it can be started (probe.h); with others it is skipped, and not tried. Errors: unavailable; invalid_argument
+/// where no reference has that name.
+[[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);
+/// Who starts the ranks of a backend, of tutti the own spawn. Asks a child the first time. Errors: unavailable.
+[[nodiscard]] Result<Starter> starter_of(std::string_view backend);
+
+/// The names in `text`, the value of --backends. Errors: invalid_argument naming the nearest right one; unavailable
+/// where it is a reference that is not found.
+[[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,
+                                                              const std::vector<std::string>& known);
+/// unavailable: what is missing of the reference `name`, and where it was looked for.
+[[nodiscard]] Status missing_backend(std::string_view name);
+
+}  // namespace tutti::program
