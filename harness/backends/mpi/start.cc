@@ -61,10 +61,21 @@ Start hydra(std::string mpirun) {
   return start;
 }
 
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Its mpirun is a script that takes the next program from PATH, where another MPI's may come first.
 Start intel_mpi(std::string mpirun) {
   Start start;
-  start.words = {std::move(mpirun), "-bootstrap", "fork", "-n", "{ranks}"};
+  const std::string folder = mpirun.substr(0, mpirun.rfind('/'));
   start.environment = {{"I_MPI_FABRICS", "shm"}, {"I_MPI_PIN", "0"}, {"I_MPI_THREAD_YIELD", "{crowded}"}};
+  start.environment.emplace_back("PATH", folder + ":" + variable("PATH"));
+  if (variable("I_MPI_ROOT").empty()) {
+    start.environment.emplace_back("I_MPI_ROOT", folder.substr(0, folder.rfind('/')));
+  }
+  start.words = {std::move(mpirun), "-bootstrap", "fork", "-n", "{ranks}"};
   return start;
 }
 
@@ -74,9 +85,8 @@ bool can_execute(const std::string& path) { return ::access(path.c_str(), X_OK) 
 std::string where_it_is(const std::string& path) {
   if (can_execute(path)) return path;
   const std::string name = path.substr(path.rfind('/') + 1);
-  const char* const variable = std::getenv("PATH");
   for (const std::string& one : {name, name.substr(0, name.find('.'))}) {
-    std::istringstream folders(variable == nullptr ? "" : variable);
+    std::istringstream folders(variable("PATH"));
     for (std::string folder; std::getline(folders, folder, ':');) {
       if (can_execute(folder + "/" + one)) return folder + "/" + one;
     }
