@@ -38,7 +38,7 @@ class Messages final : public harness::Listener {
     std::size_t of = 0;
     int launch = 1;    ///< this start of the ranks, from 1
     int launches = 1;  ///< of the whole run
-    std::string_view starter = Starter::kSpawn;
+    std::string_view starter = harness::kOwnSpawn;
   };
   Messages(const SessionSpec& spec, const JobsListener& listener, Place place)
       : spec_(spec), listener_(listener), place_(place) {}

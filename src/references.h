@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/launch/start_command.h"
+#include "harness/record/record.h"
 #include "impl/types/status.h"
 
 namespace tutti::program {
@@ -16,11 +17,9 @@ namespace tutti::program {
 /// Starts the ranks of a job, tutti's with them. References of different starters never share a job: two MPIs do not
 /// fit into one process, and one's mpirun starts no other's ranks.
 struct Starter {
-  std::string name = std::string(kSpawn);             ///< as rows have it: `spawn`, or whose start command it is
-  std::optional<harness::StartCommand> command = {};  ///< empty: the own spawn
-  bool has_directory = false;                         ///< its ranks meet in a directory of the job's own
-
-  static constexpr std::string_view kSpawn = "spawn";
+  std::string name = std::string(harness::kOwnSpawn);  ///< as rows have it: `spawn`, or whose start command it is
+  std::optional<harness::StartCommand> command = {};   ///< empty: the own spawn
+  bool has_directory = false;                          ///< its ranks meet in a directory of the job's own
 };
 
 /// The directories in which backends are looked for: $TUTTI_BACKENDS, then beside the program.

@@ -166,7 +166,12 @@ std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) cons
   std::string unlike;  // why a row of it cannot be compared, the first reason
   for (const Row& row : rows_) {
     if (row.backend != kOwnBackend || !is_of_case(one, row.case_id)) continue;
-    if (const std::string why = why_not_comparable(row, here_); !why.empty()) {
+    std::string why = why_not_comparable(row, here_);
+    if (why.empty() && !row.starter.empty() && row.starter != kOwnSpawn) {
+      why = fmt::format("the baseline measured it in launches of {}: record it with --backends {}", row.starter,
+                        kOwnBackend);
+    }
+    if (!why.empty()) {
       if (unlike.empty()) unlike = why;
       continue;
     }

@@ -267,10 +267,6 @@ std::optional<std::string> field_text(const Row& row, const Column& column) {
   return std::visit(FieldText{row}, column.member);
 }
 
-bool have_one_starter(const Row& row, const Row& other) {
-  return row.starter == other.starter || row.starter.empty() || other.starter.empty();
-}
-
 bool has_mark(const Row& row, std::string_view mark) { return row.marks.find(mark) != std::string::npos; }
 
 void add_mark(Row& row, std::string_view mark) {

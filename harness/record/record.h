@@ -115,9 +115,6 @@ void add_disturbances(std::string& seen, std::string_view words);
 
 /// What started the ranks where no MPI did: a value of `starter`.
 inline constexpr std::string_view kOwnSpawn = "spawn";
-/// Whether both were measured in launches of one starter, or it is not known of one of them.
-[[nodiscard]] bool have_one_starter(const Row& row, const Row& other);
-
 /// The fields that the case alone decides; the rest is not measured and `unchecked`.
 [[nodiscard]] Row row_of(const Case& one);
 /// Its backend, with the algorithm where that tells it.
