@@ -2,6 +2,7 @@
 #include "harness/record/csv_reader.h"
 
 #include <algorithm>
+#include <csv.h>
 
 #include "harness/text/file.h"
 #include "harness/text/number.h"
@@ -16,55 +17,71 @@ struct Record {
 };
 
 /// Takes a text apart as RFC 4180 has it: quoted fields may hold separators, line ends, and quotes written twice.
+/// libcsv finds the fields in each line that it is given, and the lines are counted here.
 class Reader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit Reader(std::string_view text) : rest_(text) {
+    csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL);
+    csv_set_term_func(&parser_, [](unsigned char c) -> int { return c == '\n'; });
+    // What an editor ends a line with is no part of a field. Blanks are.
+    csv_set_space_func(&parser_, [](unsigned char c) -> int { return c == '\r'; });
+  }
+  ~Reader() { csv_free(&parser_); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
-  [[nodiscard]] bool is_at_end() const { return place_ == text_.size(); }
+  [[nodiscard]] bool is_at_end() const { return rest_.empty(); }
 
   Result<Record> next() {
-    Record record{.line = line_};
-    for (;;) {
-      TUTTI_ASSIGN_OR_RETURN(std::string one, field());
-      record.fields.push_back(std::move(one));
-      if (is_at_end()) return error(Code::invalid_argument, "line {} is not complete", record.line);
-      if (take() == '\n') return record;
+    record_ = {.line = line_ + 1};
+    field_line_ = line_ + 1;
+    is_complete_ = false;
+    while (!is_complete_) {
+      if (is_at_end()) return it_ends_early();
+      const std::string_view line = rest_.substr(0, std::min(rest_.find('\n'), rest_.size() - 1) + 1);
+      rest_.remove_prefix(line.size());
+      ++line_;
+      const std::size_t taken = csv_parse(&parser_, line.data(), line.size(), add_field, end_record, this);
+      if (taken != line.size()) return refused_at(line.substr(taken));
     }
+    return std::move(record_);
   }
 
  private:
-  /// Up to the separator or line end, which is next then.
-  Result<std::string> field() {
-    std::string field;
-    if (is_at_end() || text_[place_] != '"') {
-      while (!is_at_end() && text_[place_] != ',' && text_[place_] != '\n') field += take();
-      if (field.ends_with('\r')) field.pop_back();  // an editor's line end
-      return field;
-    }
-    const int begin = line_;
-    take();
-    for (;;) {
-      if (is_at_end()) return error(Code::invalid_argument, "line {}: a quote is not closed", begin);
-      const char c = take();
-      const bool is_quote_again = c == '"' && !is_at_end() && text_[place_] == '"';
-      if (c == '"' && !is_quote_again) break;
-      field += is_quote_again ? take() : c;
-    }
-    if (!is_at_end() && text_[place_] == '\r') take();
-    if (is_at_end() || text_[place_] == ',' || text_[place_] == '\n') return field;
-    return error(Code::invalid_argument, "line {}: '{}' follows a closing quote", line_,
-                 shown(text_.substr(place_, 1)));
+  static void add_field(void* text, std::size_t size, void* reader) {
+    auto& self = *static_cast<Reader*>(reader);
+    self.record_.fields.emplace_back(static_cast<const char*>(text), size);
+    self.field_line_ = self.line_;
+  }
+  static void end_record(int /*terminator*/, void* reader) {
+    auto& self = *static_cast<Reader*>(reader);
+    if (self.record_.fields.empty()) self.record_.fields.emplace_back();  // an empty line has one field, which is empty
+    self.is_complete_ = true;
   }
 
-  char take() {
-    const char c = text_[place_++];
-    if (c == '\n') ++line_;
-    return c;
+  Status it_ends_early() {
+    const bool is_in_quotes = csv_fini(&parser_, nullptr, nullptr, nullptr) != 0;
+    if (is_in_quotes) return error(Code::invalid_argument, "line {}: a quote is not closed", field_line_);
+    return error(Code::invalid_argument, "line {} is not complete", record_.line);
   }
 
-  std::string_view text_;
-  std::size_t place_ = 0;
-  int line_ = 1;
+  /// Why libcsv did not take `rest` of a line.
+  [[nodiscard]] Status refused_at(std::string_view rest) {
+    const int reason = csv_error(&parser_);
+    if (reason != CSV_EPARSE) return error(Code::resource, "line {}: {}", line_, csv_strerror(reason));
+    const std::string next = shown(rest.substr(0, 1));
+    if (parser_.quoted != 0) return error(Code::invalid_argument, "line {}: '{}' follows a closing quote", line_, next);
+    const std::string field(reinterpret_cast<const char*>(parser_.entry_buf), parser_.entry_pos);
+    return error(Code::invalid_argument, "line {}: '{}' follows '{}': a field that holds quotes must begin with one",
+                 line_, next, shown(field));
+  }
+
+  std::string_view rest_;
+  csv_parser parser_ = {};
+  Record record_;             ///< the one that is being read
+  int line_ = 0;              ///< that libcsv was given last
+  int field_line_ = 0;        ///< in which the field begins that is being read
+  bool is_complete_ = false;  ///< the record
 };
 
 /// Stores a field, by the column's type; false if the text is no value of that type.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows from a CSV that `run --csv` wrote, this version's or another's. Columns are found by name. A column that is not
-// there leaves its field as it is, and one that is not known is passed over.
+// there leaves its field as it is, and one that is not known is passed over. A text is taken apart as RFC 4180 has it;
+// blanks belong to a field, carriage returns around it do not, and no line is passed over.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@
 namespace tutti::harness::record {
 
 /// Errors: invalid_argument naming the line, the column and what is wrong about it; or that there is no column `case`.
-/// A last line that is not complete is one of them.
+/// A last line that is not complete is one of them. resource: no memory for a field.
 [[nodiscard]] Result<std::vector<Row>> rows_from_csv(std::string_view text);
 
 /// What its first line names. Errors: invalid_argument, that the line is not complete.

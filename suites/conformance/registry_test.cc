@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <ostream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/cases/conformance.h"
+#include "harness/record/csv_reader.h"
 #include "harness/session/session.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/communicator/communicator.h"
@@ -323,23 +322,12 @@ TEST(Registry, TheProgramChecksEveryDtypeAndOpOfEveryAlgorithm) {
       fmt::format("{} check --ranks 3 --ranks-as tasks --csv {} > /dev/null", TUTTI_PROGRAM, csv);
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   Names found;
-  std::ifstream file(csv);
-  std::vector<std::string> header;
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> fields;
-    std::istringstream text(line);
-    for (std::string field; std::getline(text, field, ',');) fields.push_back(field);
-    if (header.empty()) {
-      header = fields;
-      continue;
-    }
-    const auto value = [&](std::string_view name) {
-      const auto column = std::ranges::find(header, name) - header.begin();
-      return fields.at(static_cast<std::size_t>(column));
-    };
-    found.insert(fmt::format("{}/{} {} {}", value("collective"), value("algorithm"), value("dtype"), value("op")));
-  }
+  const auto rows = read_csv(csv);
   std::filesystem::remove(csv);
+  ASSERT_TRUE(rows.is_ok()) << rows.status().message();
+  for (const Row& row : rows.value()) {
+    found.insert(fmt::format("{}/{} {} {}", row.collective, row.algorithm, row.dtype, row.op));
+  }
   for (const Algorithm* algorithm : all_algorithms()) {
     const std::vector<Op> ops = ops_of(algorithm->collective);
     for (const Dtype dtype : all_dtypes()) {

@@ -10,6 +10,7 @@
 namespace tutti::harness::record {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(CsvReader, GivesBackWhatTheWriterWrote) {
@@ -44,6 +45,53 @@ TEST(CsvReader, NamesTheLineAndTheColumn) {
   EXPECT_EQ(message("case,ranks\nx,2"), "line 2 is not complete");
   EXPECT_EQ(message("case,ranks\n\"x,2\n"), "line 2: a quote is not closed");
   EXPECT_EQ(message("case,ranks\n\"x\"y,2\n"), "line 2: 'y' follows a closing quote");
+}
+
+TEST(CsvReader, CountsTheLinesWithinQuotes) {
+  const std::string text = "ranks,\"of\na later version\",case\n2,\"\n,\n\",\"a\r\nb\"\n";
+  const auto rows = rows_from_csv(text);
+  ASSERT_TRUE(rows.is_ok()) << rows.status().message();
+  ASSERT_EQ(rows.value().size(), 1U);
+  EXPECT_EQ(rows.value()[0].case_id, "a\r\nb");
+  EXPECT_THAT(column_names_of_csv(text).value(), ElementsAre("ranks", "of\na later version", "case"));
+  const auto message = [&](const char* more) { return rows_from_csv(text + more).status().message(); };
+  EXPECT_EQ(message("two,,x\n"), "line 7: column 'ranks' cannot be 'two'");
+  EXPECT_EQ(message("2,\"\n\n\",\"x\"y\n"), "line 9: 'y' follows a closing quote");
+  EXPECT_EQ(message("2,\"\n\n\",\"x\n"), "line 9: a quote is not closed");
+  EXPECT_EQ(message("2,\"\n\n\",x"), "line 7 is not complete");
+}
+
+TEST(CsvReader, TakesFieldsAsTheyStand) {
+  const auto ids = [](std::string_view text) {
+    const auto rows = rows_from_csv(text);
+    EXPECT_TRUE(rows.is_ok()) << rows.status().message();
+    std::vector<std::string> result;
+    for (const Row& row : rows.is_ok() ? rows.value() : std::vector<Row>()) result.push_back(row.case_id);
+    return result;
+  };
+  EXPECT_THAT(ids("case\n x\t\n\" y \"\n"), ElementsAre(" x\t", " y ")) << "blanks belong to a field";
+  EXPECT_THAT(ids("case,reason\r\na,\r\n\"b\r\n\",\"\"\r\n"), ElementsAre("a", "b\r\n")) << "line ends of an editor";
+  EXPECT_THAT(ids("case\na\rb\n"), ElementsAre("a\rb")) << "no line end";
+  EXPECT_THAT(ids("case\n\"\"\"\"\n\"a\"\"\"\"b\"\n"), ElementsAre("\"", "a\"\"b"));
+  EXPECT_THAT(ids("case\n\n\r\n"), ElementsAre("", "")) << "no line is passed over";
+  EXPECT_THAT(ids(std::string_view("case\na\0b\n\"\0\"\n", 13)),
+              ElementsAre(std::string("a\0b", 3), std::string(1, '\0')));
+  const std::string lengthy(100'000, 'x');
+  EXPECT_THAT(ids("case\n\"" + lengthy + "\"\n" + lengthy + "\n"), ElementsAre(lengthy, lengthy));
+}
+
+TEST(CsvReader, RefusesWhatIsHalfQuoted) {
+  const auto message = [](std::string_view text) { return rows_from_csv(text).status().message(); };
+  EXPECT_EQ(message("case,ranks\n\"x\" ,2\n"), "line 2: ' ' follows a closing quote");
+  EXPECT_EQ(message(std::string_view("case\n\"x\"\0\n", 10)), "line 2: '\\x00' follows a closing quote");
+  EXPECT_EQ(message("case\n\"x\"\r\"y\n"), "line 2: '\"' follows a closing quote");
+  EXPECT_EQ(message("case,ranks\nab\"c\",2\n"),
+            "line 2: '\"' follows 'ab': a field that holds quotes must begin with one");
+  EXPECT_EQ(message("case\nx\n\"y\""), "line 3 is not complete");
+  EXPECT_EQ(message("case\nx\n\r"), "line 3 is not complete");
+  EXPECT_EQ(message("case\nx\n\"y\"\""), "line 3: a quote is not closed");
+  EXPECT_EQ(column_names_of_csv("").status().message(), "line 1 is not complete");
+  EXPECT_THAT(column_names_of_csv("a,b\n\"").value(), ElementsAre("a", "b")) << "the rest is not looked at";
 }
 
 TEST(CsvReader, NamesTheFile) {
