@@ -118,8 +118,6 @@ Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
 
 Result<nlohmann::json> said_of(const harness::LoadedBackend& library) {
   nlohmann::json said{{"needs_directory", library.needs_directory()}};
-  TUTTI_ASSIGN_OR_RETURN(const std::string description, library.describe());
-  said["description"] = nlohmann::json::parse(description, nullptr, false);
   TUTTI_ASSIGN_OR_RETURN(const std::string command, library.start_command());
   if (!command.empty()) said["start"] = nlohmann::json::parse(command, nullptr, false);
   return said;

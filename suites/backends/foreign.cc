@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for the shim of an MPI that the mpirun at hand does not start. It loads and says what it is, and every
-// rank of it is a world of one. The tests of the command line have it beside Open MPI.
+// A stand-in for the shim of an MPI whose ranks do not find each other. It loads and says what it is, and every rank of
+// it is a world of one. The tests of the command line have it beside Open MPI.
 #include <cstdio>
 
 #include "harness/backends/backend.h"
@@ -19,6 +19,13 @@ int foreign_describe(TuttiBackendMessage* text) {
   return 0;
 }
 
+#ifdef TUTTI_FOREIGN_MPIRUN
+int foreign_start_command(TuttiBackendMessage* text) {
+  std::snprintf(text->text, text->size, R"({"command": [")" TUTTI_FOREIGN_MPIRUN R"("]})");
+  return 0;
+}
+#endif
+
 /// In a process that never opened it, nothing but describe may be called: as a library would, it crashes.
 int foreign_supports(const TuttiBackendCall* /*call*/, TuttiBackendMessage* /*reason*/) { __builtin_trap(); }
 
@@ -30,6 +37,10 @@ extern "C" const TuttiBackend* tutti_backend(void) {
   static TuttiBackend backend{};
   backend.abi = TUTTI_BACKEND_ABI;
   backend.name = TUTTI_FOREIGN_NAME;
+#ifdef TUTTI_FOREIGN_MPIRUN
+  backend.starter = TUTTI_STARTER_MPIRUN;
+  backend.start_command = foreign_start_command;
+#endif
   backend.open = foreign_open;
   backend.describe = foreign_describe;
   backend.supports = foreign_supports;

@@ -4,11 +4,13 @@ on stdout, and no waiting."""
 import shutil
 import subprocess
 import tempfile
+import os
 import pathlib
 import unittest
 
 import support
 
+LAZY = os.environ["TUTTI_LAZY_BACKENDS"]
 USAGE, ENVIRONMENT = 2, 3
 MOST_LINES = 5
 MOST_SECONDS = 2
@@ -325,11 +327,9 @@ class Backends(BadInput):
         self.refused("run", "--backends", "tutti,opnempi", names=["'opnempi'", "'openmpi'"], program=self.alone)
 
     def test_a_backend_that_is_not_part_of_the_build_yet(self):
-        for name in ["mpich", "nccl", "gloo"]:
-            self.refused("run", "--backends", f"tutti,{name}", code=ENVIRONMENT,
-                         names=["--backends", f"'{name}' is not part of this build yet"], program=self.alone)
-        self.refused("gate", "--against", "mpich", code=ENVIRONMENT, names=["'mpich' is not part of this build yet"],
-                     program=self.alone)
+        names = ["backend 'nccl' is not there", "it is not part of tutti yet"]
+        self.refused("run", "--backends", "tutti,nccl", code=ENVIRONMENT, names=["--backends", *names], program=self.alone)
+        self.refused("gate", "--against", "nccl", code=ENVIRONMENT, names=names, program=self.alone)
 
     def test_a_backend_that_is_not_built(self):
         names = ["'openmpi'", "libtutti_backend_openmpi.so", self.folder.name, "TUTTI_BACKENDS"]
@@ -347,9 +347,15 @@ class Backends(BadInput):
         self.assertIn("1 row in 1 cell: 1 ok", result.out, result)
 
     @support.needs_openmpi
+    def test_its_mpirun_is_not_taken_from_the_path(self):
+        result = support.run("run", "barrier", "--ranks", "2", "--backends", "openmpi", "--budget", "300ms",
+                             environment={"PATH": "/nowhere"})
+        self.assertEqual(result.code, 0, result)
+
     def test_no_mpirun(self):
-        self.refused("run", "barrier", "--ranks", "2", "--backends", "openmpi", code=ENVIRONMENT, names=["mpirun"],
-                     environment={"PATH": "/nowhere"})
+        """A backend whose start command is not there, in a folder of its own."""
+        self.refused("run", "barrier", "--ranks", "2", "--backends", "homeless", code=ENVIRONMENT,
+                     names=["homeless", "/nowhere/mpirun"], environment={"TUTTI_BACKENDS": LAZY})
 
     def test_a_backend_that_cannot_be_loaded(self):
         pathlib.Path(self.folder.name, "libtutti_backend_openmpi.so").write_text("this is no shared object")

@@ -25,7 +25,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual(machine["cores_allowed"], sorted(os.sched_getaffinity(0)))
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         self.assertEqual(machine["memory_bytes"], pages)
-        self.assertEqual(machine["backends"], ["openmpi"] if support.HAS_OPENMPI else [])
+        self.assertEqual(machine["backends"], support.REFERENCES)
         text = support.run("doctor").out
         for finding in everything["findings"]:
             self.assertEqual(list(finding), ["name", "severity", "what", "why", "advice"])

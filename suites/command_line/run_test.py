@@ -25,6 +25,7 @@ PAIRS = ["pingpong", "bandwidth", "bibandwidth", "message_rate"]
 V_FORMS = ["gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v", "all_to_all_v"]
 BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, **dict.fromkeys(["broadcast", "reduce", "sendrecv"], lambda p: 1),
               **dict.fromkeys(["gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"], lambda p: (p - 1) / p)}
+KNOWN_REFERENCES = ["openmpi", "mpich", "nccl"]
 FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
 
 
@@ -41,7 +42,8 @@ class Sweep(unittest.TestCase):
     """A helper: one small run and its rows, which must agree between CSV and JSON."""
 
     def sweep(self, *arguments, code=0, limit=60):
-        with support.Run("run", *arguments, *FILES) as one:
+        named = [] if {"--backends", "--case"} & set(arguments) else ["--backends", ",".join(support.SYSTEMS)]
+        with support.Run("run", *arguments, *named, *FILES) as one:
             result = one.wait(limit)
             self.assertEqual(result.code, code, result)
             self.assertEqual(one.left_behind(), [])
@@ -509,7 +511,7 @@ class Options(Sweep):
             self.assertTrue(row["case"].endswith("/streaming"), row)
             self.assertGreaterEqual(int(row["operations"]), 4, row)
             self.assertEqual(row["checked_on"], "timed" if row["placement"] == "out" else "further", row)
-        self.assertEqual(len({row["backend"] for row in rows}), 2 if support.HAS_OPENMPI else 1)
+        self.assertEqual(len({row["backend"] for row in rows}), len(support.SYSTEMS))
         _, again = self.sweep("--case", rows[0]["case"], "--budget", "300ms")
         self.assertEqual([row["case"] for row in again], [rows[0]["case"]])
 
@@ -537,7 +539,7 @@ class Options(Sweep):
         for sync in ("roundtime", "dissemination", "library"):
             for ranks_as, ranks in (("processes", "3"), ("threads", "2"), ("tasks", "3")):
                 with support.Run("run", "all_reduce", "barrier", "--ranks", ranks, "--ranks-as", ranks_as, "--sizes", "8",
-                                 "--sync", sync, "--budget", "300ms", "--samples", "{folder}/samples.csv", *FILES) as one:
+                                 "--sync", sync, "--backends", ",".join(support.SYSTEMS), "--budget", "300ms", "--samples", "{folder}/samples.csv", *FILES) as one:
                     result = one.wait(60)
                     _, rows = one.rows()
                     _, samples = support.read_csv(one.path / "samples.csv")
@@ -739,7 +741,7 @@ class Others(unittest.TestCase):
         self.assertEqual(sorted((item["collective"], item["name"]) for item in everything["algorithms"]), files)
         self.assertEqual(everything["collectives"], COLLECTIVES + PAIRS + V_FORMS + PREFIXES)
         self.assertEqual({item["name"]: item["available"] for item in everything["backends"]},
-                         {"tutti": True, "openmpi": support.HAS_OPENMPI})
+                         {"tutti": True} | {name: name in support.REFERENCES for name in KNOWN_REFERENCES})
         text = support.run("list").out
         for item in everything["algorithms"]:
             self.assertRegex(text, rf"(?m)^\s+{item['collective']}\s+{item['name']}\s+\S")

@@ -23,9 +23,20 @@ import jsonschema
 PROGRAM = pathlib.Path(os.environ["TUTTI_PROGRAM"]).resolve()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((SOURCE / "harness/report/schema.json").read_text())
-HAS_OPENMPI = (PROGRAM.parent / "libtutti_backend_openmpi.so").exists() and shutil.which("mpirun") is not None
-needs_openmpi = unittest.skipUnless(HAS_OPENMPI, "the openmpi backend is not built, or there is no mpirun")
+HAS_OPENMPI = (PROGRAM.parent / "libtutti_backend_openmpi.so").exists()
+# What most tests compare: an MPI is enough there, and all of them would take long.
+SYSTEMS = ["tutti", "openmpi"] if HAS_OPENMPI else ["tutti"]
+# All references that were built.
+REFERENCES = sorted(path.name[len("libtutti_backend_"):-len(".so")] for path in PROGRAM.parent.glob("libtutti_backend_*.so"))
 
+
+def needs(reference):
+    return unittest.skipUnless(reference in REFERENCES, f"the backend {reference} is not built")
+
+
+needs_openmpi = unittest.skipUnless(HAS_OPENMPI, "the openmpi backend is not built")
+
+RANK_VARIABLES = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "TUTTI_RANK"]  # of what mpirun starts, and of the own spawn
 MARK = "TUTTI_TEST_MARK"
 LEFT_OVER = re.compile(r"^(tutti|vader|ompi|osc|sm_|shm_|open_mpi)")  # names that tutti or an MPI may leave in /dev/shm
 
@@ -234,9 +245,9 @@ class Run:
                 if command_of(pid)[1:] != ["rank"]:
                     continue  # mpirun, or not yet what it will be
                 environment = environment_of(pid)
-                rank = environment.get("OMPI_COMM_WORLD_RANK", environment.get("TUTTI_RANK"))
-                if rank is not None:
-                    found[int(rank)] = pid
+                ranks = [environment[name] for name in RANK_VARIABLES if name in environment]
+                if ranks:
+                    found[int(ranks[0])] = pid
         return found
 
     def wait_for_ranks(self, number, limit=30):
@@ -296,6 +307,12 @@ def read_csv(path):
         if len(line) != len(header):
             raise AssertionError(f"{len(line)} fields under {len(header)} names: {line}")
     return header, [dict(zip(header, line)) for line in lines]
+
+
+def ratios_in(text):
+    """Of a table's footer: with whom tutti was compared, and the geometric mean of the ratios of times."""
+    found = re.findall(r"(?m)^# ratio, time of tutti / time of (.*): geometric mean (\S+) over", text)
+    return [(whom, float(mean)) for whom, mean in found]
 
 
 def read_json(path):
