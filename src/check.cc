@@ -206,6 +206,7 @@ void add_check(CLI::App& program, Action& action) {
       std::vector<OptionChoice>{
           {"--ranks", "1,2,3,5,8", "numbers of ranks; 1:128 is every number between"},
           "--ranks-as",
+          "--transports",
           {"--algorithms", "all", "algorithms by name, or all"},
           {"--dtypes", "all",
            "element types; the first is that of the counts and placements, of long blocks on many ranks one of a byte"},

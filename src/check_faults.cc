@@ -17,6 +17,7 @@
 #include "src/check.h"
 #include "src/jobs.h"
 #include "src/program.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -30,8 +31,14 @@ constexpr int kWindow = 3;  ///< messages of a collective that has one
 
 using Outcomes = std::map<TrialOutcome, int>;
 
+struct FaultPlace {
+  int ranks = 0;
+  std::string transport = {};
+};
+
 /// One case for each collective, class of dtypes (or dtype, where they are named) and op; the rest is drawn.
-std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has_dtypes, int ranks, int& left_out) {
+std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has_dtypes, const FaultPlace& place,
+                                           int& left_out) {
   std::vector<Dtype> dtypes = sweep.dtypes.values;
   std::mt19937_64 random(sweep.seed);
   if (!has_dtypes) {
@@ -47,7 +54,7 @@ std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has
   for (const Collective collective : sweep.collectives) {
     for (const Dtype dtype : has_data(collective) ? dtypes : std::vector{Dtype::f32}) {
       for (const Op op : is_reducing(collective) ? sweep.ops.values : std::vector{Op::none}) {
-        const bool has_pair = !has_window(collective) || ranks > 1;
+        const bool has_pair = !has_window(collective) || place.ranks > 1;
         if (!has_pair) continue;  // a window on one rank moves nothing
         if (!op_exists(op, dtype) || !takes_op(collective, op)) {
           ++left_out;
@@ -58,9 +65,9 @@ std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has
         if (has_window(collective)) one.pairing.window = kWindow;
         one.dtype = dtype;
         one.op = op;
-        one.ranks = ranks;
+        one.ranks = place.ranks;
         one.ranks_as = sweep.ranks_as;
-        one.transport = sweep.ranks_as == harness::RanksAs::processes ? "shm" : "local";
+        one.transport = place.transport;
         one.algorithm = "auto";
         cells.push_back({std::move(one)});
       }
@@ -157,14 +164,21 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
   int left_out = 0;
   const std::int64_t begin = harness::monotonic_ns();
   int code = exit_ok;
+  std::vector<FaultPlace> places;
   for (const int ranks : sweep.ranks) {
+    for (const std::string& transport : transports_of(sweep)) {
+      places.push_back({.ranks = ranks, .transport = transport});
+    }
+  }
+  for (const FaultPlace& place : places) {
     SessionSpec spec;
-    spec.ranks = ranks;
+    spec.ranks = place.ranks;
+    set_transport(place.transport, spec);
     spec.ranks_as = sweep.ranks_as;
     spec.seed = sweep.seed;
     spec.timeout = sweep.timeout;
     spec.task = harness::FaultsTask{.faults = options.names, .blind = options.blind};
-    spec.cells = fault_cells(sweep, options.has_dtypes, ranks, left_out);
+    spec.cells = fault_cells(sweep, options.has_dtypes, place, left_out);
     std::vector<std::vector<Case>> longest;
     for (const std::vector<Case>& cell : spec.cells) longest.push_back({harness::longest_draw(cell.front())});
     spec.heap_bytes = harness::heap_bytes_for(longest, spec.conditions.cache, harness::memory_for(spec));

@@ -20,6 +20,7 @@
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -75,8 +76,11 @@ class SoakMessages final : public harness::Listener {
 std::string command_of(const SessionSpec& spec) {
   const std::string backend = spec.references.empty() ? "" : " --backends " + spec.references.front();
   const bool takes_turns = spec.ranks_as == harness::RanksAs::tasks && !spec.order_seed();
-  return fmt::format("tutti check soak{} --ranks {} --ranks-as {} {} {} --operations {}", backend, spec.ranks,
-                     to_string(spec.ranks_as), takes_turns ? "--seeds" : "--seed", spec.seed, operations_of(spec));
+  const bool is_usual = spec.transport == harness::usual_transport(spec.ranks_as);
+  const std::string transport = is_usual ? "" : " --transports " + spec.transport;
+  return fmt::format("tutti check soak{} --ranks {} --ranks-as {}{} {} {} --operations {}", backend, spec.ranks,
+                     to_string(spec.ranks_as), transport, takes_turns ? "--seeds" : "--seed", spec.seed,
+                     operations_of(spec));
 }
 
 int exit_code_of_soak(const harness::Outcome& outcome) {
@@ -158,6 +162,10 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
   common.timeout = sweep.timeout;
   common.heap_bytes = harness::kSoakHeapBytes;
   common.backend_directories = backend_directories();
+  std::vector<std::pair<int, std::string>> places;
+  for (const int count : sweep.ranks) {
+    for (const std::string& transport : transports_of(sweep)) places.emplace_back(count, transport);
+  }
   std::vector<SessionSpec> soaks;
   for (const std::string& backend : sweep.backends) {
     if (harness::is_twin(backend)) {
@@ -170,8 +178,9 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
                    to_string(sweep.ranks_as));
     }
     common.references = is_own ? std::vector<std::string>() : std::vector{backend};
-    for (const int count : sweep.ranks) {
+    for (const auto& [count, transport] : places) {
       common.ranks = count;
+      set_transport(transport, common);
       for (int i = 0; i < settings.seeds; ++i) {
         common.seed = sweep.seed + static_cast<std::uint64_t>(i);
         const bool draws_order = settings.has_seed && common.ranks_as == harness::RanksAs::tasks;
@@ -215,6 +224,7 @@ void add_soak(CLI::App& check, Action& action) {
           {"--backends", harness::kOwnBackend},
           {"--ranks", "4", "numbers of ranks; 1:8 is every number between"},
           "--ranks-as",
+          "--transports",
           {"--seed", "1",
            "of the mix: the same seed gives the same operations; where it is given with --ranks-as "
            "tasks, also of the order of the ranks' steps"},

@@ -12,6 +12,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/faults/fault.h"
 #include "impl/algorithms/algorithm.h"
+#include "impl/transports/transport.h"
 #include "impl/types/names.h"
 #include "src/help.h"
 #include "src/program.h"
@@ -132,6 +133,8 @@ std::string man_page(const CLI::App& program) {
   for (const ExitRow& row : kExits) text += fmt::format(".TP\n{}\n{}\n", static_cast<int>(row.code), roff(row.when));
   text += ".SH ENVIRONMENT\n.TP\nTUTTI_BACKENDS\n";
   text += roff("Folders, with a colon between them, in which backends are looked for before the program's own.") + "\n";
+  text += ".TP\nTUTTI_TRANSPORTS\n";
+  text += roff("The same for transports that are shared objects.") + "\n";
   text += ".TP\nCOLUMNS\n" + roff("How wide --help and tables are; without it as wide as the terminal.") + "\n";
   return text + ".SH SEE ALSO\nmpirun(1), " + roff("share/doc/tutti/README.md below the prefix of the installation") +
          "\n";
@@ -163,6 +166,12 @@ Words backend_names(Words more) {
   return words;
 }
 
+Words built_in_names() {
+  Words words;
+  for (const Transport* const transport : built_in_transports()) words.emplace_back(transport->name);
+  return words;
+}
+
 /// What may stand after an option, of those that take names; the values of others nobody can guess.
 const std::map<std::string, Words>& words_of_options() {
   using namespace harness;
@@ -182,6 +191,7 @@ const std::map<std::string, Words>& words_of_options() {
         {"--backends", backend_names({"all"})},
         {"--against", backends_to_hold_against},
         {"--ranks-as", names_in_list(std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks})},
+        {"--transports", built_in_names()},
         {"--placement", names_in_list(std::array{Placement::out, Placement::in})},
         {"--buffers", names_in_list(std::array{Buffers::private_, Buffers::shared})},
         {"--counts", {"equal", "ramp", "one-heavy", "zeros", "random"}},

@@ -34,7 +34,7 @@ constexpr std::array kGroups{
         " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"
         " --no-limit --seed "},
     GroupRow{"How to verify", " --check --blind --accuracy "},
-    GroupRow{"Where and how ranks run", " --ranks --ranks-as --bind --timeout "},
+    GroupRow{"Where and how ranks run", " --ranks --ranks-as --transports --bind --timeout "},
     GroupRow{"Output", " --csv --json --samples --junit --summary --require --quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };

@@ -19,6 +19,7 @@
 #include "harness/text/streams.h"
 #include "impl/communicator/communicator.h"
 #include "src/program.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -114,7 +115,7 @@ using Cells = std::vector<std::vector<Case>>;
 /// One start of the ranks.
 struct Start {
   std::size_t starter = 0;  ///< index
-  Cells cells;              ///< of one number of ranks
+  Cells cells;              ///< of one number of ranks and transport
 };
 
 /// Who starts the ranks of a backend; with threads and tasks, where references are skipped, always the own spawn.
@@ -138,18 +139,21 @@ Cells share_of(const Starter& starter, const Cells& cells, RanksAs ranks_as) {
   return share;
 }
 
-/// Each launch starts the ranks of each number of ranks with each starter.
+/// Each launch starts each number of ranks on each transport with each starter.
 std::vector<Start> starts_of(const JobsRequest& request, std::span<const Starter> starters) {
-  std::vector<Cells> by_ranks;
+  std::vector<Cells> by_place;
   for (const std::vector<Case>& cell : request.cells) {
-    const bool is_next = by_ranks.empty() || by_ranks.back().front().front().ranks != cell.front().ranks;
-    if (is_next) by_ranks.emplace_back();
-    by_ranks.back().push_back(cell);
+    const auto place_of = [](const std::vector<Case>& cases) {
+      return std::pair(cases.front().ranks, std::string_view(cases.front().transport));
+    };
+    const bool is_next = by_place.empty() || place_of(by_place.back().front()) != place_of(cell);
+    if (is_next) by_place.emplace_back();
+    by_place.back().push_back(cell);
   }
   std::vector<Start> starts;
   for (int launch = 0; launch < request.launches; ++launch) {
     std::mt19937_64 random(request.spec.seed + static_cast<std::uint64_t>(launch));
-    for (Cells cells : by_ranks) {
+    for (Cells cells : by_place) {
       if (request.launches > 1) std::ranges::shuffle(cells, random);
       for (std::size_t i = 0; i < starters.size(); ++i) {
         Cells share = share_of(starters[i], cells, request.spec.ranks_as);
@@ -220,7 +224,7 @@ harness::Job job_of(const SessionSpec& spec, const Starter& starter) {
   job.has_directory = starter.has_directory;
   job.arguments = {"rank"};
   job.payload = to_json(spec);
-  job.domain_bytes = spec.ranks_as == RanksAs::processes ? domain_bytes(domain_shape(spec)) : 0;
+  job.domain_bytes = shared_bytes(spec);
   job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
   return job;
 }
@@ -241,6 +245,7 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     SessionSpec spec = request.spec;
     spec.launch = number;
     spec.ranks = cells.front().front().ranks;
+    set_transport(cells.front().front().transport, spec);
     spec.cells = resolved(cells, spec.ranks_as);
     spec.references = references_in(cells, request.spec.references);
     if (auto* const task = std::get_if<harness::MeasureTask>(&spec.task)) {

@@ -17,6 +17,7 @@
 #include "impl/types/op.h"
 #include "src/program.h"
 #include "src/references.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -84,8 +85,7 @@ json everything() {
   }
   return {{"collectives", names_of(every_collective())},
           {"algorithms", std::move(algorithms)},
-          {"transports", json::array({{{"name", "local"}, {"note", "ranks of one process: threads, tasks"}},
-                                      {{"name", "shm"}, {"note", "processes of one node"}}})},
+          {"transports", list_of_transports()},
           {"backends", backends()},
           {"dtypes", names_of(all_dtypes())},
           {"ops", names_of(all_ops())},
@@ -126,15 +126,14 @@ int list(bool as_json) {
     fmt::print("  {:<14} {:<18} {}\n", algorithm["collective"].get<std::string>(), algorithm["name"].get<std::string>(),
                algorithm["summary"].get<std::string>());
   }
+  const auto print_available = [](const json& one) {
+    fmt::print("  {:<11} {}{}\n", one["name"].get<std::string>(),
+               one["available"].get<bool>() ? "" : "not available: ", one["note"].get<std::string>());
+  };
   fmt::print("transports:\n");
-  for (const json& transport : all["transports"]) {
-    fmt::print("  {:<11} {}\n", transport["name"].get<std::string>(), transport["note"].get<std::string>());
-  }
+  for (const json& transport : all["transports"]) print_available(transport);
   fmt::print("backends:\n");
-  for (const json& backend : all["backends"]) {
-    fmt::print("  {:<11} {}{}\n", backend["name"].get<std::string>(),
-               backend["available"].get<bool>() ? "" : "not available: ", backend["note"].get<std::string>());
-  }
+  for (const json& backend : all["backends"]) print_available(backend);
   fmt::print("faults of `tutti check --faults`:\n");
   for (const json& fault : all["faults"]) {
     fmt::print("  {:<20} {}\n", fault["name"].get<std::string>(), fault["summary"].get<std::string>());
@@ -176,7 +175,8 @@ void add_list(CLI::App& program, Action& action) {
       "Example: tutti list --json\n"
       "Backends are looked for in the folders that TUTTI_BACKENDS names, with colons between, then beside the "
       "program;\n"
-      "`scripts/build-backend` makes one of another MPI.");
+      "`scripts/build-backend` makes one of another MPI. Transports that are shared objects are looked for likewise:\n"
+      "in TUTTI_TRANSPORTS, then beside the program.");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "machine-readable");
   auto cells = std::make_shared<std::string>();

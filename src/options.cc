@@ -9,12 +9,14 @@
 
 #include "harness/cases/kinds.h"
 #include "harness/cases/number.h"
+#include "harness/cases/transports.h"
 #include "harness/faults/fault.h"
 #include "harness/text/file.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "src/program.h"
 #include "src/references.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -50,11 +52,8 @@ Status set_case(Settings& settings, std::string_view text, const Surroundings& a
   settings.case_id = text;
   TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::parse_case_id(text));
   TUTTI_RETURN_IF_ERROR(set_backends(settings, one.backend, around));
-  const std::string_view transport = one.ranks_as == harness::RanksAs::processes ? "shm" : "local";
-  if (one.transport != transport) {
-    return error(Code::invalid_argument, "case id '{}': transport '{}' with {}: did you mean '{}'?", text,
-                 one.transport, to_string(one.ranks_as), transport);
-  }
+  const Status transport = harness::transport_for(one.transport, one.ranks_as, transport_directories()).status();
+  if (!transport.is_ok()) return error(transport.code(), "case id '{}': {}", text, transport.message());
   if (harness::backend_of(one.backend) == harness::kOwnBackend)
     return find_algorithm(one.collective, one.algorithm).status();
   if (one.algorithm == harness::kNone) return {};
@@ -94,6 +93,10 @@ const std::array kSweepOptions{
         set_backends},
     Option{"--algorithms", "LIST", "auto", "own algorithms by name, auto (the table's choice), or all",
            TUTTI_SETS(parse_algorithms, sweep.algorithms)},
+    Option{"--transports", "LIST", "",
+           "how bytes move between ranks: names of `tutti list`, which looks for shared objects in the folders that "
+           "TUTTI_TRANSPORTS names and beside the program (default: the best for --ranks-as)",
+           TUTTI_SETS(parse_transports, sweep.transports)},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",
            TUTTI_SETS(parse_placements, sweep.placements)},
     Option{"--buffers", "LIST", "private", "private, or shared: memory that every rank of the node can address",
@@ -294,6 +297,9 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
     sweep.dtypes.values = {one.dtype};
   }
   TUTTI_RETURN_IF_ERROR(check_collectives(sweep.collectives, texts));
+  if (const Status there = check_transports(sweep); !there.is_ok()) {
+    return error(there.code(), "--transports: {}", there.message());
+  }
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
   return check_conditions(
       settings.conditions,
@@ -353,7 +359,7 @@ harness::Console console_for(const Settings& settings) {
 const std::vector<std::string>& suite_keys() {
   static const std::vector<std::string> keys{"collectives", "sizes",    "dtypes",     "ops",       "roots",
                                              "ranks",       "ranks-as", "algorithms", "placement", "buffers",
-                                             "counts",      "cadence",  "window",     "pairs"};
+                                             "counts",      "cadence",  "window",     "pairs",     "transports"};
   return keys;
 }
 
@@ -377,6 +383,7 @@ Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const std::v
     if (text.empty()) continue;
     if (const Status status = option.set(settings, text, {}); !status.is_ok()) return at_line(status, key);
   }
+  if (const Status status = check_transports(settings.sweep); !status.is_ok()) return at_line(status, "transports");
   return settings.sweep;
 }
 

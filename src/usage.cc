@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "impl/reduce/kernels.h"
+#include "impl/transports/transport.h"
 #include "impl/types/names.h"
 #include "tutti_version.h"
 
@@ -131,9 +132,11 @@ Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int 
 }
 
 std::string version_text() {
-  return fmt::format("tutti {} (commit {}), built with GCC {}.{}.{} {}; kernels {}; transports local shm",
-                     TUTTI_VERSION, TUTTI_COMMIT, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__, TUTTI_BUILD_TYPE,
-                     kernel_isa());
+  std::string transports;
+  for (const Transport* const transport : built_in_transports()) transports += fmt::format(" {}", transport->name);
+  return fmt::format("tutti {} (commit {}), built with GCC {}.{}.{} {}; kernels {}; transports{}", TUTTI_VERSION,
+                     TUTTI_COMMIT, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__, TUTTI_BUILD_TYPE, kernel_isa(),
+                     transports);
 }
 
 }  // namespace tutti::program

@@ -98,7 +98,8 @@ class IdReader {
     }
     case_.backend = text.substr(0, dot);
     case_.algorithm = text.substr(dot + 1);
-    if (!is_name(parts_[Part::transport])) return wrong(Part::transport, "a name, such as 'shm'");
+    if (!is_name(parts_[Part::transport]))
+      return wrong(Part::transport, fmt::format("a name, such as '{}'", usual_transport(RanksAs::processes)));
     case_.transport = parts_[Part::transport];
     return {};
   }

@@ -53,6 +53,9 @@ enum class Placement : std::uint8_t { out, in };
 /// and the ranks synchronise before the loop only.
 enum class Cadence : std::uint8_t { isolated, streaming };
 
+/// The best transport for these ranks: that of a cell where nobody chose another one.
+[[nodiscard]] const std::string& usual_transport(RanksAs ranks_as);
+
 [[nodiscard]] std::string_view to_string(RanksAs ranks_as);
 [[nodiscard]] std::string_view to_string(Placement placement);
 [[nodiscard]] std::string_view to_string(Cadence cadence);
@@ -65,7 +68,7 @@ enum class Cadence : std::uint8_t { isolated, streaming };
 /// Fields that do not apply to the collective hold their defaults (op: none), so that equal work is an equal cell.
 struct Cell {
   Collective collective = Collective::barrier;
-  std::string transport = "shm";
+  std::string transport = usual_transport(RanksAs::processes);
   Dtype dtype = Dtype::f32;
   Op op = Op::none;
   int ranks = 1;

@@ -7,7 +7,7 @@
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/schedule/segment.h"
-#include "impl/transports/local/domain.h"
+#include "impl/transports/transport.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::cases {
@@ -32,9 +32,9 @@ Count many_slices(int ranks) { return ranks > kMostRanksOfManySlices ? kManySlic
 
 constexpr Count kEndless = 1 << 24;  ///< elements of a block: what can be cut into segments is
 
-/// How a call of `count` elements is cut, on the transport with the largest slots, which is the local one.
+/// How a call of `count` elements is cut, on the transport with the largest slots, which is that of one process.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count, Buffers buffers) {
-  const DomainShape shape = local::shape_for(problem.ranks);
+  const DomainShape shape = best_transport(RanksIn::one_process).shape(problem.ranks, 0);
   const auto segment = choose_segment(schedule_of(algorithm, problem),
                                       {.count = count,
                                        .dtype = dtype,
@@ -113,6 +113,8 @@ class Builder {
       add(one);
     }
   }
+  /// Of the cases that are added from here on.
+  void set_transport(const std::string& transport) { transport_ = transport; }
   [[nodiscard]] Conformance take() { return {.cases = std::move(cases_), .left_out = std::move(left_out_)}; }
 
  private:
@@ -145,7 +147,7 @@ class Builder {
   [[nodiscard]] Case base(const Algorithm& algorithm, const Problem& problem, Count count, Dtype dtype) const {
     Case one;
     one.collective = problem.collective;
-    one.transport = sweep_.ranks_as == RanksAs::processes ? "shm" : "local";
+    one.transport = transport_;
     one.dtype = has_data(problem.collective) ? dtype : Dtype::f32;
     one.op = is_reducing(problem.collective) ? base_op_of(problem.collective) : Op::none;
     one.ranks = problem.ranks;
@@ -261,6 +263,7 @@ class Builder {
   }
 
   const Sweep& sweep_;
+  std::string transport_;
   std::vector<Counts> counts_;
   Dtype base_dtype_{};
   Dtype byte_dtype_{};  ///< the base dtype where none of one byte is asked for
@@ -279,7 +282,7 @@ Result<Conformance> conformance_cases(const Sweep& sweep) {
   const bool is_all = wanted.erase("all") > 0;
   std::set<std::string> used;
   std::vector<std::string> names;
-  for (const int ranks : sweep.ranks) {
+  const auto add_all = [&](int ranks) {
     for (const Collective collective : sweep.collectives) {
       for (const Algorithm* algorithm : algorithms_of(collective)) {
         append_new(names, std::string(algorithm->name));
@@ -287,6 +290,12 @@ Result<Conformance> conformance_cases(const Sweep& sweep) {
         if (is_wanted) used.emplace(algorithm->name);
         if (is_all || is_wanted) builder.add_algorithm(collective, *algorithm, ranks);
       }
+    }
+  };
+  for (const int ranks : sweep.ranks) {
+    for (const std::string& transport : transports_of(sweep)) {
+      builder.set_transport(transport);
+      add_all(ranks);
     }
   }
   for (const std::string& name : wanted) {

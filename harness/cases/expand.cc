@@ -106,15 +106,16 @@ class Expander {
 
   Expansion run() {
     for (const int ranks : sweep_.ranks) {
-      for (const Collective collective : sweep_.collectives) {
-        cell_ = Cell{};
-        cell_.collective = collective;
-        cell_.ranks = ranks;
-        cell_.ranks_as = sweep_.ranks_as;
-        cell_.cadence = sweep_.cadence;
-        const std::string_view best = sweep_.ranks_as == RanksAs::processes ? "shm" : "local";
-        cell_.transport = sweep_.transport.empty() ? best : std::string_view(sweep_.transport);
-        expand_work();
+      for (const std::string& transport : transports_of(sweep_)) {
+        for (const Collective collective : sweep_.collectives) {
+          cell_ = Cell{};
+          cell_.collective = collective;
+          cell_.transport = transport;
+          cell_.ranks = ranks;
+          cell_.ranks_as = sweep_.ranks_as;
+          cell_.cadence = sweep_.cadence;
+          expand_work();
+        }
       }
     }
     return std::move(expansion_);

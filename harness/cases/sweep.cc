@@ -92,6 +92,17 @@ Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
   return std::move(choice.values);
 }
 
+Result<std::vector<std::string>> parse_transports(std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("transports", text));
+  std::vector<std::string> names;
+  for (const std::string_view name : items) append_new(names, std::string(name));
+  return names;
+}
+
+std::vector<std::string> transports_of(const Sweep& sweep) {
+  return sweep.transports.empty() ? std::vector{usual_transport(sweep.ranks_as)} : sweep.transports;
+}
+
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("backends", text));
   std::vector<std::string> systems;

@@ -38,7 +38,7 @@ struct Sweep {
   RanksAs ranks_as = RanksAs::processes;
   std::vector<std::string> backends = {};                 ///< empty: all found
   std::vector<std::string> algorithms = {"auto"};         ///< `auto`, `all` or names
-  std::string transport = {};                             ///< of every cell; empty: the best there is
+  std::vector<std::string> transports = {};               ///< empty: the best there is; see transports_of
   std::optional<std::vector<Placement>> placements = {};  ///< empty: the default of each collective
   std::vector<Buffers> buffers = {Buffers::private_};
   std::vector<Counts> counts = {Counts()};        ///< of the v forms
@@ -51,6 +51,9 @@ struct Sweep {
   std::optional<std::chrono::nanoseconds> budget = {};          ///< of the whole sweep
   int launches = 1;                                             ///< times that the whole sweep is started afresh
 };
+
+/// Those of its cells.
+[[nodiscard]] std::vector<std::string> transports_of(const Sweep& sweep);
 
 inline constexpr std::string_view kDefaultSizes = "8:64M:x4";
 inline constexpr std::size_t kMaxSizes = 4096;
@@ -78,6 +81,8 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<Choice<Pairing>> parse_pairs(std::string_view text);
 /// `auto`, `all`, or names of algorithms of any collective.
 [[nodiscard]] Result<std::vector<std::string>> parse_algorithms(std::string_view text);
+/// Names; which there are the code that runs them knows.
+[[nodiscard]] Result<std::vector<std::string>> parse_transports(std::string_view text);
 /// Names among `known`, or `all`. One that is named twice is there with its twin (case.h): `tutti,tutti` are `tutti`
 /// and `tutti:2`.
 [[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,

@@ -9,7 +9,7 @@
 
 #include "harness/verify/accumulation.h"
 #include "impl/communicator/communicator.h"
-#include "impl/transports/local/domain.h"
+#include "impl/transports/transport.h"
 
 namespace tutti::harness::explain {
 namespace {
@@ -130,7 +130,8 @@ BlockTable blocks_of(const Example& example, int rank) {
 
 /// Runs `body` on every rank, as threads. Errors: the first that explains more than "another rank failed".
 Status on_threads(int ranks, bool proves, const std::function<Status(Communicator&)>& body) {
-  TUTTI_ASSIGN_OR_RETURN(const auto domain, local::open_domain(local::shape_for(ranks)));
+  const Transport& transport = best_transport(RanksIn::one_process);
+  TUTTI_ASSIGN_OR_RETURN(const auto domain, transport.open(transport.shape(ranks, 0), -1));
   std::mutex mutex;
   Status first;
   std::vector<std::thread> threads;

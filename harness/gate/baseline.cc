@@ -96,7 +96,7 @@ std::string otherwise_alike(const std::vector<Row>& rows, const Case& one) {
   for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks}) {
     Case variant = one;
     variant.ranks_as = ranks_as;
-    variant.transport = ranks_as == RanksAs::processes ? "shm" : "local";
+    variant.transport = usual_transport(ranks_as);
     if (has(variant)) return fmt::format("ranks as {}, not {}", to_string(ranks_as), to_string(one.ranks_as));
   }
   for (const Cadence cadence : {Cadence::isolated, Cadence::streaming}) {

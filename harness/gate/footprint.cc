@@ -18,7 +18,7 @@
 #include "harness/launch/board.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/variant.h"
-#include "impl/transports/local/domain.h"
+#include "impl/transports/transport.h"
 
 namespace tutti::harness::gate {
 namespace {
@@ -135,10 +135,11 @@ class Tasks {
  public:
   static Result<std::unique_ptr<Tasks>> create(Case one) {
     one.ranks_as = RanksAs::tasks;
-    one.transport = "local";
+    const Transport& transport = best_transport(RanksIn::one_process);
+    one.transport = transport.name;
     TUTTI_ASSIGN_OR_RETURN(Pages pages, Pages::create(Board::bytes(one.ranks)));
     auto tasks = std::unique_ptr<Tasks>(new Tasks(std::move(pages), one));
-    TUTTI_ASSIGN_OR_RETURN(tasks->domain_, local::open_domain(local::shape_for(one.ranks)));
+    TUTTI_ASSIGN_OR_RETURN(tasks->domain_, transport.open(transport.shape(one.ranks, 0), -1));
     const CommunicatorOptions options{.waiting = Waiting::yield, .prove_plans = false};
     TUTTI_ASSIGN_OR_RETURN(tasks->backend_, OwnBackend::create(*tasks->domain_, tasks->host_.ranks(), options));
     OwnBackend& backend = *tasks->backend_;

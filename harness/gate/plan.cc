@@ -21,6 +21,7 @@ std::vector<std::string> arguments_of(const Case& one) {
   };
   add("--ranks", fmt::to_string(one.ranks));
   add("--ranks-as", to_string(one.ranks_as));
+  if (one.transport != usual_transport(one.ranks_as)) add("--transports", one.transport);
   add("--cadence", to_string(one.cadence));
   add("--algorithms", one.algorithm);
   if (!has_data(one.collective)) return words;

@@ -13,8 +13,6 @@
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/text/json_reader.h"
-#include "impl/transports/local/domain.h"
-#include "impl/transports/shm/domain.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -59,11 +57,15 @@ Result<SelfPortrait> portrait_from_json(std::string_view text) {
 
 }  // namespace
 
-DomainShape JoinedJob::shape() const { return is_alone() ? local::shape_for(ranks()) : default_shape(ranks(), 0); }
+RanksIn JoinedJob::ranks_in() const { return is_alone() ? RanksIn::one_process : RanksIn::own_processes; }
 
-// A process alone needs the board only; its domain is in its own memory.
+const Transport& JoinedJob::transport() const { return best_transport(ranks_in()); }
+
+DomainShape JoinedJob::shape() const { return transport().shape(ranks(), 0); }
+
+// Behind the domain, where that is in memory that is made for it.
 std::size_t JoinedJob::board_offset() const {
-  return is_alone() ? 0 : (domain_bytes(shape()) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return (transport().shared_bytes(shape(), ranks_in()) + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 // Behind the board.
@@ -84,9 +86,7 @@ bool JoinedJob::is_first_to_tell() const {
 
 Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.data()) + board_offset(), ranks()); }
 
-Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
-  return is_alone() ? local::open_domain(shape()) : shm::open_domain(shape(), memory_.get());
-}
+Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const { return transport().open(shape(), memory_.get()); }
 
 Status JoinedJob::introduce(const std::vector<Introduction>& all) {
   // As the others hear it: what is no UTF-8 is replaced there.

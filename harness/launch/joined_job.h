@@ -23,6 +23,7 @@
 #include "harness/machine/memory.h"
 #include "impl/bootstrap/meeting.h"
 #include "impl/transports/domain.h"
+#include "impl/transports/transport.h"
 
 namespace tutti::harness::launch {
 
@@ -54,7 +55,7 @@ class JoinedJob {
   [[nodiscard]] int ranks_here() const { return request_.ranks_here; }
   [[nodiscard]] int first_rank() const { return process() * request_.ranks_here; }  ///< of this process
   [[nodiscard]] Board board() const;
-  /// The domain of all ranks as this process sees it: `local` for a process alone, else `shm`.
+  /// The domain of all ranks as this process sees it, of the best transport for them.
   [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain() const;
 
   /// All cores that the processes may use, rising; and whether each may use all of them.
@@ -84,6 +85,8 @@ class JoinedJob {
  private:
   explicit JoinedJob(const JoinRequest& request) : request_(request) {}
   [[nodiscard]] bool is_alone() const { return request_.world.processes == 1; }
+  [[nodiscard]] RanksIn ranks_in() const;
+  [[nodiscard]] const Transport& transport() const;
   [[nodiscard]] DomainShape shape() const;
   [[nodiscard]] std::size_t board_offset() const;
   [[nodiscard]] std::size_t told_offset() const;

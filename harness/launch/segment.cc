@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "harness/machine/memory.h"
-#include "impl/transports/shm/domain.h"
+#include "impl/transports/shared_memory.h"
 
 namespace tutti::harness::launch {
 
@@ -25,7 +25,7 @@ Status check_room(const std::string& name, std::size_t bytes) {
 
 Result<Descriptor> make_segment(const std::string& name, std::size_t bytes) {
   TUTTI_RETURN_IF_ERROR(check_room(name, bytes));
-  TUTTI_ASSIGN_OR_RETURN(const int memory, shm::create_memory(name, bytes));
+  TUTTI_ASSIGN_OR_RETURN(const int memory, create_memory(name, bytes));
   return Descriptor(memory);
 }
 

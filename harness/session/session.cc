@@ -16,8 +16,6 @@
 #include "harness/session/walk.h"
 #include "harness/soak/soak.h"
 #include "impl/communicator/diagnosis.h"
-#include "impl/transports/local/domain.h"
-#include "impl/transports/shm/domain.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -131,8 +129,8 @@ Status run_on_threads(const SharedPlace& shared, int hosts) {
 }  // namespace
 
 std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd) {
-  if (domain_fd < 0 || spec.ranks_as != RanksAs::processes) return {};
-  const auto domain = shm::open_domain(domain_shape(spec), domain_fd);
+  if (domain_fd < 0) return {};
+  const auto domain = transport_of(spec).open(domain_shape(spec), domain_fd);
   if (!domain.is_ok()) return {};
   return standings_of(*domain.value());
 }
@@ -149,13 +147,11 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   if (spec.as<CheckTask>() != nullptr && spec.ranks_as != RanksAs::tasks) keep_freed_memory();
   TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(spec.conditions.bind, hosts_of(spec), places_here()));
   const int together = cores_together(spec.ranks_as);  // before threads are pinned
-  const DomainShape shape = domain_shape(spec);
-  const bool is_process = spec.ranks_as == RanksAs::processes;
-  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain,
-                         is_process ? shm::open_domain(shape, place.domain_fd) : local::open_domain(shape));
+  TUTTI_ASSIGN_OR_RETURN(const Transport* const transport, find_transport_of(spec));
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain, transport->open(domain_shape(spec), place.domain_fd));
   const SharedPlace shared{.spec = spec, .place = place, .masks = masks, .domain = *domain, .cores = together};
   if (spec.ranks_as == RanksAs::threads) return run_on_threads(shared, spec.ranks);
-  return run_host(shared, is_process ? place.rank : 0);
+  return run_host(shared, spec.ranks_as == RanksAs::processes ? place.rank : 0);
 }
 
 }  // namespace tutti::harness::session

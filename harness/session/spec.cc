@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "harness/cases/sweep.h"
+#include "harness/cases/transports.h"
 #include "harness/machine/clock.h"
 #include "harness/text/json_reader.h"
-#include "impl/transports/local/domain.h"
 
 namespace tutti::harness::session {
 namespace {
@@ -54,12 +54,12 @@ consteval int visited() {
 /// Stops compiling where a field was added, or left out of visit_fields: both have as many.
 [[maybe_unused]] void count_fields(const SessionSpec& spec, const MeasureTask& measure, const CheckTask& check,
                                    const SoakTask& soak, const FaultsTask& faults) {
-  [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11] = spec;
+  [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13] = spec;
   [[maybe_unused]] const auto& [m1, m2, m3, m4] = measure;
   [[maybe_unused]] const auto& [c1] = check;
   [[maybe_unused]] const auto& [o1, o2] = soak;
   [[maybe_unused]] const auto& [f1, f2] = faults;
-  static_assert(visited<SessionSpec>() == 11 && visited<MeasureTask>() == 4 && visited<CheckTask>() == 1);
+  static_assert(visited<SessionSpec>() == 13 && visited<MeasureTask>() == 4 && visited<CheckTask>() == 1);
   static_assert(visited<SoakTask>() == 2 && visited<FaultsTask>() == 2);
 }
 
@@ -283,16 +283,26 @@ std::string name_of_number(const SessionSpec& spec, std::uint32_t number) {
   return "the start of the job";
 }
 
-DomainShape domain_shape(const SessionSpec& spec) {
-  if (spec.ranks_as != RanksAs::processes) return local::shape_for(spec.ranks);
-  return default_shape(spec.ranks, spec.heap_bytes);
+Result<const Transport*> find_transport_of(const SessionSpec& spec) {
+  if (spec.transport.empty()) return &best_transport(ranks_in(spec.ranks_as));
+  return transport_for(spec.transport, spec.ranks_as, spec.transport_directories);
+}
+
+const Transport& transport_of(const SessionSpec& spec) {
+  const auto found = find_transport_of(spec);
+  TUTTI_ASSERT(found.is_ok(), "{}", found.status().message());
+  return *found.value();
+}
+
+DomainShape domain_shape(const SessionSpec& spec) { return transport_of(spec).shape(spec.ranks, spec.heap_bytes); }
+
+std::size_t shared_bytes(const SessionSpec& spec) {
+  return transport_of(spec).shared_bytes(domain_shape(spec), ranks_in(spec.ranks_as));
 }
 
 MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now) {
   const auto references = static_cast<double>(spec.references.size());
-  const bool has_processes = spec.ranks_as == RanksAs::processes;
-  double takes = spec.ranks * (kOfRank + references * kOfReference);
-  if (has_processes) takes += static_cast<double>(domain_bytes(domain_shape(spec)));
+  const double takes = spec.ranks * (kOfRank + references * kOfReference) + static_cast<double>(shared_bytes(spec));
   now.bytes = std::max<std::int64_t>(0, now.bytes - static_cast<std::int64_t>(takes));
   return now;
 }

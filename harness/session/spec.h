@@ -15,7 +15,7 @@
 #include "harness/cases/case.h"
 #include "harness/cases/conditions.h"
 #include "harness/machine/memory.h"
-#include "impl/transports/domain.h"
+#include "impl/transports/transport.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::session {
@@ -59,6 +59,8 @@ struct SessionSpec {
   std::vector<std::string> references = {};   ///< backends to load, without the own one
   std::vector<std::string> twins = {};        ///< systems that are a backend a second time (case.h)
   std::vector<std::string> backend_directories = {};
+  std::string transport = {};  ///< of the domain and of all cells; empty: the usual one of these ranks
+  std::vector<std::string> transport_directories = {};
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   std::size_t heap_bytes = 0;
@@ -85,6 +87,8 @@ constexpr void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
   visit("references", &SessionSpec::references);
   visit("twins", &SessionSpec::twins);
   visit("backend_directories", &SessionSpec::backend_directories);
+  visit("transport", &SessionSpec::transport);
+  visit("transport_directories", &SessionSpec::transport_directories);
   visit("seed", &SessionSpec::seed);
   visit("timeout_ns", &SessionSpec::timeout);
   visit("heap_bytes", &SessionSpec::heap_bytes);
@@ -129,9 +133,15 @@ constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
 /// What the board's number stands for: the id of a case, or which reference starts or ends.
 [[nodiscard]] std::string name_of_number(const SessionSpec& spec, std::uint32_t number);
 
-/// The domain of a job: the same in the launcher, which makes its memory, and in the ranks. Processes share memory by
-/// `shm`, ranks of one process by `local`.
+/// The transport of its ranks. Errors: those of transport_for.
+[[nodiscard]] Result<const Transport*> find_transport_of(const SessionSpec& spec);
+/// Requires: it is found, as whoever chose it has seen.
+[[nodiscard]] const Transport& transport_of(const SessionSpec& spec);
+/// The domain of a job: the same in the launcher, which makes its memory, and in the ranks. Requires: that of
+/// transport_of.
 [[nodiscard]] DomainShape domain_shape(const SessionSpec& spec);
+/// Bytes of the memory that the launcher makes for it; 0: none.
+[[nodiscard]] std::size_t shared_bytes(const SessionSpec& spec);
 
 /// What the ranks of a session will find, once they are started: less what they take themselves.
 [[nodiscard]] MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now = memory_left());

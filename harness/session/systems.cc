@@ -6,7 +6,6 @@
 
 #include "harness/measure/order.h"
 #include "harness/session/meeting.h"
-#include "impl/transports/local/domain.h"
 
 namespace tutti::harness::session {
 namespace {
@@ -62,7 +61,7 @@ Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t inde
 
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   own_ = nullptr;
-  TUTTI_ASSIGN_OR_RETURN(own_domain_, local::open_domain(domain_shape(spec_)));
+  TUTTI_ASSIGN_OR_RETURN(own_domain_, transport_of(spec_).open(domain_shape(spec_), -1));
   TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(*own_domain_, host_.ranks(), options, {.pace = host_.order()}));
   by_name_[own_->name()] = own_.get();
   add_twins();

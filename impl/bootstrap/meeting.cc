@@ -16,7 +16,7 @@
 
 #include <fmt/ranges.h>
 
-#include "impl/transports/shm/domain.h"
+#include "impl/transports/shared_memory.h"
 
 namespace tutti {
 namespace {
@@ -167,7 +167,7 @@ class Host {
   Status welcome() {
     listener_.close();  // the name is free for the next job
     TUTTI_ASSIGN_OR_RETURN(const std::size_t bytes, request_.memory_bytes(meeting_.all));
-    TUTTI_ASSIGN_OR_RETURN(const int memory, shm::create_memory("tutti-job", bytes));
+    TUTTI_ASSIGN_OR_RETURN(const int memory, create_memory("tutti-job", bytes));
     meeting_.memory = Descriptor(memory);
     const Frame frame{"welcome", encode(meeting_.all)};
     for (std::size_t i = 1; i < processes(); ++i) {

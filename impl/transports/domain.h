@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A domain is the memory that a set of ranks shares: their flag lines, scratch, channels and heaps, as seen from this
-// address space. `local` makes one for ranks in one process (threads, tasks); `shm` maps one that processes share.
+// address space. A transport opens it (transport.h).
 //
 // Per rank and generation there is one cache line. It holds the flag (operation number << 16 | phase), the hash of the
 // plan's key and 48 bytes more. Those hold either small scratch or references to the user's buffers, whichever the plan
@@ -83,6 +83,7 @@ struct DomainShape {
 [[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes,
                                         std::size_t channel_budget = std::size_t{64} << 20U);
 
+class Link;
 struct Journal;
 
 /// One rank's memory as seen from here.
@@ -128,7 +129,7 @@ class Domain {
   Domain& operator=(const Domain&) = delete;
 
   [[nodiscard]] const DomainShape& shape() const { return shape_; }
-  [[nodiscard]] const char* transport() const { return transport_; }  ///< "local" or "shm"
+  [[nodiscard]] const char* transport() const { return transport_; }  ///< its name
   [[nodiscard]] Seat seat(int rank) const;
   [[nodiscard]] ChannelMemory channel(int from, int to) const;
   /// The channel of sends from one rank to another: pair_slots slots of pair_slot_bytes.
@@ -140,6 +141,9 @@ class Domain {
   /// The domain that this one is a group of; itself where it is no group.
   [[nodiscard]] virtual Domain& world() { return *this; }
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
+  /// How what I write reaches that rank (link.h), which cannot read it here; null where it shares this memory. The same
+  /// for as long as the domain is.
+  [[nodiscard]] virtual Link* link(int /*rank*/) { return nullptr; }
   /// For messages: "rank 3", "rank 1 of the group (rank 3 of the world)".
   [[nodiscard]] virtual std::string name_of(int rank) const;
 

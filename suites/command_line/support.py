@@ -201,7 +201,7 @@ class Run:
         self._err = open(self.path / "stderr", "w+")
         self.memory_files = set()
         self.begin = time.monotonic()
-        inherited = {name: value for name, value in os.environ.items() if name not in ("TUTTI_BACKENDS", "COLUMNS")}
+        inherited = {name: value for name, value in os.environ.items() if name not in ("TUTTI_BACKENDS", "TUTTI_TRANSPORTS", "COLUMNS")}
         everything = {**inherited, MARK: self.mark, "TMPDIR": str(self.path / "tmp"), **(environment or {})}
         command = [str(program), *(str(word).replace("{folder}", str(self.path)) for word in arguments)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,

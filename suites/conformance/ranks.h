@@ -18,6 +18,7 @@
 
 #include "impl/communicator/communicator.h"
 #include "impl/transports/local/domain.h"
+#include "impl/transports/shared_memory.h"
 #include "impl/transports/shm/domain.h"
 
 namespace tutti {
@@ -63,7 +64,7 @@ inline void on_threads(int ranks, const Body& body) {
 
 inline void on_processes(int ranks, const Body& body) {
   const DomainShape shape = default_shape(ranks, std::size_t{64} << 10U);
-  const Result<int> memory = shm::create_memory("tutti-test", domain_bytes(shape));
+  const Result<int> memory = create_memory("tutti-test", domain_bytes(shape));
   ASSERT_TRUE(memory.is_ok()) << memory.status().message();
   std::vector<pid_t> children;
   std::fflush(nullptr);  // or every child prints what waits in the buffers again

@@ -12,6 +12,8 @@ ROOTS = ["impl", "harness"]  # each has a floors.h
 ARROW = ["impl", "harness", "suites", "src"]  # each includes itself and those before it
 ENDINGS = {".h", ".cc", ".cuh", ".cu"}
 READS_ENVIRONMENT = "impl/bootstrap"
+BACKENDS = ["openmpi", "mpich", "gloo"]
+MAY_NAME_BACKENDS = ["src/program.cc", "harness/cases/backend_name.cc"]  # the table, and what has still to go
 
 
 # What the files say
@@ -221,6 +223,27 @@ def check_hidden_names(tree, root):
     return wrong
 
 
+def transports_in(tree):
+    """Their names: a folder each, with the row that says it."""
+    return sorted(path.name for path in (tree / "impl/transports").iterdir() if path.is_dir())
+
+
+def check_names(tree, names, may_say=()):
+    """A transport or a backend is named in its folder and one table. Elsewhere no literal of the program is its name, none
+    has it in quotes, and nobody includes its headers. `may_say` are files that still do."""
+    wrong = []
+    quoted = re.compile(r"\"(?:[^\"\n]*')?(" + "|".join(names) + r")(?:'[^\"\n]*)?\"")
+    header = re.compile(r'#[ \t]*include[ \t]*[<"](impl/transports/(?:' + "|".join(names) + r')/[^>"]+)')
+    for path in (path for root in ["harness", "src"] for path in sources(tree, root)):
+        name = path.relative_to(tree).as_posix()
+        if name in may_say:
+            continue
+        text = without_comments(path.read_text())
+        wrong += [f"{name} includes {found}: a transport is opened by its row" for found in header.findall(text)]
+        wrong += [f"{name} says '{found}', as only its folder and its table may" for found in quoted.findall(text)]
+    return wrong
+
+
 class ThisTree(unittest.TestCase):
     """The rules hold here, and what they read is what is there."""
     def test_every_folder_is_on_one_floor(self):
@@ -247,6 +270,15 @@ class ThisTree(unittest.TestCase):
     def test_no_hidden_name_is_in_two_files_of_a_folder(self):
         for root in ["impl", "harness", "src"]:
             self.assertEqual(check_hidden_names(TREE, root), [])
+
+    def test_nobody_else_names_a_transport(self):
+        self.assertEqual(transports_in(TREE), ["local", "shm"])
+        self.assertEqual(check_names(TREE, transports_in(TREE)), [])
+
+    def test_nobody_else_names_a_backend(self):
+        self.assertEqual(check_names(TREE, BACKENDS, MAY_NAME_BACKENDS), [])
+        for file in MAY_NAME_BACKENDS:
+            self.assertTrue((TREE / file).is_file(), file)
 
 
 FLOORS = "// floor 1: types\n// floor 2: left, right\n// floor 3: roof\n#pragma once\n"
@@ -370,6 +402,22 @@ class MadeUpTrees(unittest.TestCase):
                       within("t", "template <>\nstruct Once<int> {};")]:
             tree = self.tree({"impl/left/b.h": one, "impl/right/b.h": other})
             self.assertEqual(check_types(tree, ["impl"]), [], other)
+
+    def test_a_name_of_a_transport_in_another_place(self):
+        row = 'constexpr const char* kName = "tcp";\n'
+        tree = self.tree({"impl/transports/tcp/a.cc": row, "impl/transports/link.h": "",
+                          "harness/roof/a.cc": '// "tcp"\nauto a = "tcpdump", b = "over tcp";\n'})
+        self.assertEqual(transports_in(tree), ["tcp"])
+        self.assertEqual(check_names(tree, ["tcp", "shm"]), [])
+        wrong = "src/a.cc says 'tcp', as only its folder and its table may"
+        for text in ['one.transport = is_far ? "tcp" : best;', 'print("did you mean \'tcp\'?");']:
+            (tree / "src").mkdir(exist_ok=True)
+            (tree / "src/a.cc").write_text(text)
+            self.assertEqual(check_names(tree, ["tcp", "shm"]), [wrong])
+            self.assertEqual(check_names(tree, ["tcp", "shm"], ["src/a.cc"]), [])
+        (tree / "src/a.cc").write_text('#include "impl/transports/tcp/domain.h"\n#include "impl/transports/link.h"\n')
+        self.assertEqual(check_names(tree, ["tcp", "shm"]),
+                         ["src/a.cc includes impl/transports/tcp/domain.h: a transport is opened by its row"])
 
     def test_a_hidden_name_that_is_in_two_files_of_a_folder(self):
         for what, name in {"struct Row {\n  int a;\n};": "Row", "constexpr int kMost = 3;": "kMost",

@@ -89,6 +89,7 @@ constexpr std::array kOptions{
     Option{"buffers", there_and_back<std::vector<Buffers>, parse_buffer_kinds>},
     Option{"algorithms", there_and_back<std::vector<std::string>, parse_algorithms>},
     Option{"backends", there_and_back<std::vector<std::string>, backends>},
+    Option{"transports", there_and_back<std::vector<std::string>, parse_transports>},
     Option{"counts", patterns},
     Option{"window", there_and_back<std::vector<int>, parse_windows>},
     Option{"pairs", there_and_back<Choice<Pairing>, parse_pairs>},

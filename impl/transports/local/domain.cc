@@ -10,8 +10,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "impl/transports/build.h"
+
 namespace tutti::local {
 namespace {
+
+constexpr const char* kName = "local";
 
 /// Reserved, not committed. Errors: resource with the numbers.
 Result<std::byte*> reserve(std::size_t bytes) {
@@ -36,7 +40,7 @@ class LocalGroupMemory final : public GroupMemory, public std::enable_shared_fro
 class LocalDomain final : public Domain {
  public:
   LocalDomain(const DomainShape& shape, std::byte* base)
-      : Domain(shape, "local", base), buffers_(static_cast<std::size_t>(shape.ranks)) {}
+      : Domain(shape, kName, base), buffers_(static_cast<std::size_t>(shape.ranks)) {}
   ~LocalDomain() override { munmap(base(), domain_bytes(shape())); }
 
   Result<void*> alloc_shared(int rank, std::size_t bytes) override {
@@ -84,6 +88,21 @@ Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape) {
   const Result<std::byte*> base = reserve(bytes);
   if (!base.is_ok()) return error(Code::resource, "{} ranks: {}", shape.ranks, base.status().message());
   return std::unique_ptr<Domain>(new LocalDomain(without_heap, base.value()));
+}
+
+const Transport& transport() {
+  static constexpr Transport kRow{
+      .number = kTransportNumber,
+      .built_for = kTransportBuild,
+      .name = kName,
+      .note = "ranks of one process: threads, tasks",
+      .serves = bit_of(RanksIn::one_process),
+      .addresses_peers = true,
+      .shape = [](int ranks, std::size_t) { return shape_for(ranks); },
+      .shared_bytes = [](const DomainShape&, RanksIn) { return std::size_t{0}; },
+      .open = [](const DomainShape& shape, int) { return open_domain(shape); },
+  };
+  return kRow;
 }
 
 }  // namespace tutti::local

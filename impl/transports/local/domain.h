@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "impl/transports/domain.h"
+#include "impl/transports/transport.h"
 
 namespace tutti::local {
 
@@ -14,5 +15,8 @@ namespace tutti::local {
 
 /// Errors: resource with the bytes that could not be reserved.
 [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape);
+
+/// Its row in the table of transports.
+[[nodiscard]] const Transport& transport();
 
 }  // namespace tutti::local

@@ -2,20 +2,22 @@
 #include "impl/transports/shm/domain.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <limits>
 #include <map>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
+#include "impl/transports/build.h"
+#include "impl/transports/shared_memory.h"
+
 namespace tutti::shm {
 namespace {
+
+constexpr const char* kName = "shm";
 
 /// First fit over one rank's heap; only the owner allocates from it.
 class Heap {
@@ -72,19 +74,6 @@ class Heap {
   std::map<std::size_t, std::size_t> used_;
 };
 
-/// Memory that can be had without swapping; no limit where the system does not say.
-std::size_t available_bytes() {
-  std::size_t kilobytes = 0;
-  std::FILE* const file = std::fopen("/proc/meminfo", "re");
-  if (file == nullptr) return std::numeric_limits<std::size_t>::max();
-  std::array<char, 128> line{};
-  while (kilobytes == 0 && std::fgets(line.data(), line.size(), file) != nullptr) {
-    if (std::sscanf(line.data(), "MemAvailable: %zu kB", &kilobytes) != 1) kilobytes = 0;
-  }
-  std::fclose(file);
-  return kilobytes > 0 ? kilobytes * 1024 : std::numeric_limits<std::size_t>::max();
-}
-
 Result<std::byte*> map(int fd, std::size_t bytes) {
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED)
@@ -118,7 +107,7 @@ class ShmGroupMemory final : public GroupMemory {
 class ShmDomain final : public Domain {
  public:
   ShmDomain(const DomainShape& shape, std::byte* base)
-      : Domain(shape, "shm", base), heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)) {}
+      : Domain(shape, kName, base), heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)) {}
   ~ShmDomain() override { munmap(base(), domain_bytes(shape())); }
 
   Result<void*> alloc_shared(int rank, std::size_t bytes) override {
@@ -176,28 +165,19 @@ Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd) {
   return std::unique_ptr<Domain>(new ShmDomain(shape, base));
 }
 
-Result<int> create_memory(const std::string& name, std::size_t bytes) {
-  // The system would allocate page by page and kill somebody when there are no more.
-  if (const std::size_t available = available_bytes(); bytes > available) {
-    return error(Code::resource, "cannot allocate {} bytes of shared memory '{}': {} are available", bytes, name,
-                 available);
-  }
-  const int fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) return error(Code::resource, "cannot create shared memory '{}': {}", name, std::strerror(errno));
-  int failure = 0;
-  do {
-    failure = bytes == 0 ? 0 : posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  } while (failure == EINTR);
-  Status status;
-  if (failure != 0) {
-    status = error(Code::resource, "cannot allocate {} bytes of shared memory '{}': {}", bytes, name,
-                   std::strerror(failure));
-  } else if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    status = error(Code::io, "cannot seal shared memory '{}': {}", name, std::strerror(errno));
-  }
-  if (status.is_ok()) return fd;
-  close(fd);
-  return status;
+const Transport& transport() {
+  static constexpr Transport kRow{
+      .number = kTransportNumber,
+      .built_for = kTransportBuild,
+      .name = kName,
+      .note = "processes of one node",
+      .serves = bit_of(RanksIn::own_processes),
+      .addresses_peers = true,
+      .shape = [](int ranks, std::size_t heap_bytes) { return default_shape(ranks, heap_bytes); },
+      .shared_bytes = [](const DomainShape& shape, RanksIn) { return domain_bytes(shape); },
+      .open = open_domain,
+  };
+  return kRow;
 }
 
 }  // namespace tutti::shm

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The domain of ranks in several processes of one node: one memfd that every process maps, at an address of its own.
-// References are offsets into the owner's heap. The memfd is allocated in full when it is created, so that lack of
-// memory is an error with numbers and not a SIGBUS. It vanishes with its last process.
+// References are offsets into the owner's heap. The memfd is one of shared_memory.h.
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "impl/transports/domain.h"
+#include "impl/transports/transport.h"
 
 namespace tutti::shm {
 
@@ -15,8 +14,7 @@ namespace tutti::shm {
 /// Errors: invalid_argument when the file is smaller than the shape needs; resource when it cannot be mapped.
 [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd);
 
-/// A memfd of `bytes` zeroed bytes, allocated in full, whose size cannot change; closed on exec. The caller owns it.
-/// Errors: resource with the bytes asked for and the system's reason.
-[[nodiscard]] Result<int> create_memory(const std::string& name, std::size_t bytes);
+/// Its row in the table of transports.
+[[nodiscard]] const Transport& transport();
 
 }  // namespace tutti::shm

@@ -372,6 +372,12 @@ TEST(GatePlan, CasesThatDifferInBytesShareALaunch) {
                           "--buffers", "private", "--sizes", "8,4096"));
   EXPECT_THAT(run_arguments(groups[1]), ElementsAre("run", "barrier", "--ranks", "2", "--ranks-as", "processes",
                                                     "--cadence", "isolated", "--algorithms", "auto"));
+  Case elsewhere = barrier;
+  elsewhere.transport = "tcp";
+  EXPECT_THAT(run_arguments({.cases = {elsewhere}}),
+              ElementsAre("run", "barrier", "--ranks", "2", "--ranks-as", "processes", "--transports", "tcp",
+                          "--cadence", "isolated", "--algorithms", "auto"));
+  EXPECT_EQ(groups_of(std::vector{barrier, elsewhere}).size(), 2U);
   EXPECT_TRUE(is_of_case(cases[0], row_with(cases[0], 1, "one_shot").case_id)) << "auto is any of them";
   EXPECT_FALSE(is_of_case(cases[3], row_with(cases[3], 1, "one_shot").case_id));
   EXPECT_TRUE(is_of_case(cases[3], row_with(cases[3], 1, "ring").case_id));

@@ -13,6 +13,7 @@
 
 #include "impl/transports/journal.h"
 #include "impl/transports/local/domain.h"
+#include "impl/transports/shared_memory.h"
 #include "impl/transports/shm/domain.h"
 
 namespace tutti {
@@ -71,7 +72,7 @@ void expect_apart(const Domain& domain, std::size_t heaps) {
 
 class Memory {
  public:
-  explicit Memory(const DomainShape& shape) : fd_(shm::create_memory("tutti-test", domain_bytes(shape)).value()) {}
+  explicit Memory(const DomainShape& shape) : fd_(create_memory("tutti-test", domain_bytes(shape)).value()) {}
   ~Memory() { close(fd_); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "impl/transports/shared_memory.h"
 #include "impl/transports/shm/domain.h"
 
 namespace tutti {
@@ -16,7 +17,7 @@ namespace {
 class Heap : public testing::Test {
  protected:
   Heap() {
-    const int fd = shm::create_memory("tutti-test", domain_bytes(kShape)).value();
+    const int fd = create_memory("tutti-test", domain_bytes(kShape)).value();
     domain_ = shm::open_domain(kShape, fd).value();
     close(fd);
   }

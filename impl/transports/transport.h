@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transport says in one row what it is called, which ranks it serves, what it can address and how its domains are
+// opened. The row stands in the transport's folder, and transport.cc has the one table of them. A transport may also be
+// a shared object, libtutti_transport_NAME.so, with a row of its own (loader.h). Nobody else spells its name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "impl/transports/domain.h"
+#include "impl/types/status.h"
+
+namespace tutti {
+
+/// Where the ranks of a job are.
+enum class RanksIn : std::uint8_t {
+  one_process,    ///< all of them: threads, tasks
+  own_processes,  ///< a process each
+};
+[[nodiscard]] constexpr unsigned bit_of(RanksIn where) { return 1U << static_cast<unsigned>(where); }
+
+struct Transport {
+  // These two come first in every version: they are read of a shared object that may be built for another one.
+  std::uint64_t number;   ///< kTransportNumber (build.h)
+  const char* built_for;  ///< kTransportBuild: the same in words
+
+  const char* name;
+  const char* note;      ///< for `tutti list`
+  unsigned serves;       ///< bit_of of each kind of ranks
+  bool addresses_peers;  ///< a rank can read and write what peers expose, so that every plan runs
+  /// What suits that many ranks. `heap_bytes` are what each wants for alloc_shared.
+  DomainShape (*shape)(int ranks, std::size_t heap_bytes);
+  /// Bytes of the memory that whoever starts the ranks makes for all of them; 0 where a domain makes its own.
+  std::size_t (*shared_bytes)(const DomainShape& shape, RanksIn where);
+  /// `memory` is the descriptor of that memory, zeroed, which stays the caller's; -1 where there is none.
+  /// Errors: resource, io, invalid_argument.
+  Result<std::unique_ptr<Domain>> (*open)(const DomainShape& shape, int memory);
+
+  [[nodiscard]] bool serves_ranks(RanksIn where) const { return (serves & bit_of(where)) != 0; }
+};
+
+/// The one table: those of this build, the best for its ranks first.
+[[nodiscard]] std::span<const Transport* const> built_in_transports();
+/// The first of the table that serves these ranks.
+[[nodiscard]] const Transport& best_transport(RanksIn where);
+
+}  // namespace tutti

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/transports.h"
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "harness/backends/loader.h"
+#include "harness/cases/transports.h"
+#include "impl/transports/loader.h"
+
+namespace tutti::program {
+
+using harness::RanksAs;
+
+const std::vector<std::string>& transport_directories() {
+  static const std::vector<std::string> directories = [] {
+    const char* const variable = std::getenv("TUTTI_TRANSPORTS");
+    std::error_code failure;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+    return harness::backend_directories(variable == nullptr ? "" : variable, program.parent_path().string());
+  }();
+  return directories;
+}
+
+Status check_transports(const harness::Sweep& sweep) {
+  for (const std::string& name : sweep.transports) {
+    TUTTI_RETURN_IF_ERROR(harness::transport_for(name, sweep.ranks_as, transport_directories()).status());
+  }
+  return {};
+}
+
+void set_transport(const std::string& name, harness::SessionSpec& spec) {
+  spec.transport = name;
+  spec.transport_directories = transport_directories();
+}
+
+nlohmann::json list_of_transports() {
+  using nlohmann::json;
+  json list = json::array();
+  for (const ListedTransport& one : list_transports(transport_directories())) {
+    if (!one.row.is_ok()) {
+      list.push_back({{"name", one.name}, {"note", one.row.status().message()}, {"available", false}});
+      continue;
+    }
+    const Transport& row = *one.row.value();
+    json serves = json::array();
+    for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks}) {
+      if (row.serves_ranks(harness::ranks_in(ranks_as))) serves.push_back(to_string(ranks_as));
+    }
+    const std::string from = one.path.empty() ? "" : fmt::format("; {}", one.path);
+    list.push_back({{"name", one.name},
+                    {"note", row.note + from},
+                    {"available", true},
+                    {"serves", std::move(serves)},
+                    {"addresses_peers", row.addresses_peers}});
+  }
+  return list;
+}
+
+}  // namespace tutti::program

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transports of `tutti list` and --transports: those of this build and shared objects.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/cases/ranks_as.h"
+#include "harness/cases/sweep.h"
+#include "harness/session/spec.h"
+#include "impl/types/status.h"
+
+namespace tutti::program {
+
+/// Where shared objects of transports are looked for: the folders of $TUTTI_TRANSPORTS, then beside the program.
+[[nodiscard]] const std::vector<std::string>& transport_directories();
+/// Whether they are there and serve the sweep's ranks. Errors: those of transport_for.
+[[nodiscard]] Status check_transports(const harness::Sweep& sweep);
+/// Its ranks use that one.
+void set_transport(const std::string& name, harness::SessionSpec& spec);
+/// For `tutti list`: name, note, whether it is available, which ranks it serves, whether they address each other's
+/// memory.
+[[nodiscard]] nlohmann::json list_of_transports();
+
+}  // namespace tutti::program
