@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-#include "harness/floors.h"
+#include "harness/verify/memory.h"
 
 namespace tutti::harness::measure {
 
@@ -24,9 +24,10 @@ inline constexpr std::size_t kMostPlaces = 64;
 [[nodiscard]] std::size_t places_in(std::size_t bytes);
 
 struct Poisoning {
-  std::uint64_t draw = 0;  ///< chooses the places
-  std::uint64_t salt = 0;  ///< of the poison
-  bool flushes = false;    ///< the lines are then in no cache (flush.h)
+  std::uint64_t draw = 0;        ///< chooses the places
+  std::uint64_t salt = 0;        ///< of the poison
+  bool flushes = false;          ///< the lines are then in no cache (flush.h)
+  Memory& kind = host_memory();  ///< of the output
 };
 void poison_places(std::span<std::byte> output, const Poisoning& how);
 

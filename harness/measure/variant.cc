@@ -183,13 +183,13 @@ void Variant::refill(std::uint64_t salt) {
 }
 
 void Variant::refill_rank(std::size_t index) {
-  if (!is_covered(index)) fill_poison(memory_[index].output.payload(), salt_);
-  fill_input(input_of(index), spec_of(index));
+  if (!is_covered(index)) kind_of(index).fill_poison(memory_[index].output.payload(), salt_);
+  kind_of(index).fill_input(input_of(index), spec_of(index));
 }
 
 void Variant::poison_outputs() {
   for (const Memory& memory : memory_) {
-    if (memory.input) fill_poison(memory.output.payload(), salt_);
+    if (memory.input) memory.output.kind().fill_poison(memory.output.payload(), salt_);
   }
 }
 
@@ -199,8 +199,10 @@ void Variant::poison_places(std::uint64_t draw) {
     if (!memory_[i].input) continue;
     const std::span<std::byte> output = memory_[i].output.payload();
     const auto rank = static_cast<std::uint64_t>(host_->ranks()[i]);
-    harness::poison_places(output,
-                           {.draw = scramble(scramble(seed_) + draw) + rank, .salt = salt_, .flushes = flushes});
+    harness::poison_places(output, {.draw = scramble(scramble(seed_) + draw) + rank,
+                                    .salt = salt_,
+                                    .flushes = flushes,
+                                    .kind = kind_of(i)});
   }
 }
 
@@ -287,8 +289,10 @@ Status Variant::overdue(const RankTimes& times) const {
 std::vector<std::uint64_t> Variant::fingerprints() const {
   std::vector<std::uint64_t> all;
   for (const Memory& memory : memory_) {
-    all.push_back(fingerprint_of(memory.output.memory(), 0));
-    if (memory.input) all.back() = fingerprint_of(memory.input->memory(), all.back());
+    all.push_back(fingerprint_of(memory.output.kind().view(memory.output.memory()).bytes(), 0));
+    if (memory.input) {
+      all.back() = fingerprint_of(memory.input->kind().view(memory.input->memory()).bytes(), all.back());
+    }
   }
   return all;
 }
@@ -297,15 +301,15 @@ std::vector<std::uint64_t> Variant::result_fingerprints() const {
   std::vector<std::uint64_t> all;
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const bool has_result = output_blocks(case_.problem(), host_->ranks()[i]) > 0;
-    all.push_back(has_result ? fingerprint_of(output_of(i), 0) : 0);
+    all.push_back(has_result ? fingerprint_of(kind_of(i).view(output_of(i)).bytes(), 0) : 0);
   }
   return all;
 }
 
 void Variant::flush_buffers() const {
   for (const Memory& memory : memory_) {
-    flush(memory.output.payload());
-    if (memory.input) flush(memory.input->payload());
+    memory.output.kind().flush(memory.output.payload());
+    if (memory.input) memory.input->kind().flush(memory.input->payload());
   }
 }
 
@@ -327,10 +331,13 @@ CheckResult Variant::verify_input(const Operation& operation, std::size_t index)
   const std::span<std::byte> input = input_of(index);
   const std::span<std::byte> output = output_of(index);
   const int rank = host_->ranks()[index];
-  if (!case_.is_in_place || output.empty()) return verify_input_unchanged(operation, {.rank = rank, .bytes = input});
+  if (!case_.is_in_place || output.empty()) {
+    return kind_of(index).verify_input_unchanged(operation, {.rank = rank, .bytes = input});
+  }
   if (input.size() <= output.size()) return {};  // the output covers it
   const std::size_t begin = static_cast<std::size_t>(output.data() - input.data());
-  std::vector<std::byte> rest(input.begin(), input.end());
+  std::vector<std::byte> rest(input.size());
+  kind_of(index).read(rest, input.data());
   fill_input(std::span(rest).subspan(begin, output.size()), spec_of(index),
              static_cast<Count>(begin / size_of(case_.dtype)));
   return verify_input_unchanged(operation, {.rank = rank, .bytes = rest});
@@ -340,7 +347,8 @@ Damage Variant::verify_rounding(std::size_t index, Count most, Accuracy& accurac
   Operation operation = shape_;
   operation.salt = salt_;
   const int rank = host_->ranks()[index];
-  const CheckResult result = verify_rounded(operation, {.rank = rank, .bytes = output_of(index)}, &accuracy, most);
+  const HostView output = kind_of(index).view(output_of(index));
+  const CheckResult result = verify_rounded(operation, {.rank = rank, .bytes = output.bytes()}, &accuracy, most);
   if (result.is_ok()) return {};
   return {.wrong = result.wrong,
           .text = fmt::format("rank {}: output: {}", rank, result.text()),
@@ -367,14 +375,15 @@ Damage Variant::verify_ranks(std::size_t first, std::size_t end, const Sight& si
     const int rank = host_->ranks()[i];
     const Memory& memory = memory_[i];
     if (sight.outputs && has_data(case_.collective)) {
-      const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = output_of(i)});
+      const CheckResult output = kind_of(i).verify_output(oracle, {.rank = rank, .bytes = output_of(i)});
       if (!output.is_ok()) {
         if (damage.wrong_outputs++ == 0) damage.wrong_rank = rank;
         note(output.wrong, fmt::format("rank {}: output: {}", rank, output.text()), output.tells_cause);
       }
     }
     if (sight.outputs && operation.blocks != nullptr && output_blocks(operation.problem, rank) > 0) {
-      const CheckResult gaps = verify_gaps(operation, {.rank = rank, .bytes = output_of(i)}, is_covered(i));
+      const HostView whole = kind_of(i).view(output_of(i));
+      const CheckResult gaps = verify_gaps(operation, {.rank = rank, .bytes = whole.bytes()}, is_covered(i));
       if (!gaps.is_ok()) note(gaps.wrong, fmt::format("rank {}: output: {}", rank, gaps.text()), gaps.tells_cause);
     }
     if (sight.inputs && has_data(case_.collective)) {

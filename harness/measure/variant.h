@@ -149,6 +149,8 @@ class Variant {
   [[nodiscard]] std::int64_t deadline_after(std::int64_t begin_ns) const;
   [[nodiscard]] std::span<std::byte> input_of(std::size_t index) const;
   [[nodiscard]] std::span<std::byte> output_of(std::size_t index) const;
+  /// Of the buffers of a rank.
+  [[nodiscard]] verify::Memory& kind_of(std::size_t index) const { return memory_[index].output.kind(); }
   /// Whether the input is all of the memory: in place, where it is no smaller than the output.
   [[nodiscard]] bool is_covered(std::size_t index) const;
   [[nodiscard]] InputSpec spec_of(std::size_t index) const;

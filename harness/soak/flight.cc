@@ -39,8 +39,8 @@ Status Flight::post_collective() {
     TUTTI_ASSIGN_OR_RETURN(input_, buffer_of(inputs, what.salt / 2));
     in_ = input_->payload();
   }
-  fill_poison(output_->payload(), what.salt);
-  fill_input(in_, input_of(what, rank));
+  output_->kind().fill_poison(output_->payload(), what.salt);
+  output_->kind().fill_input(in_, input_of(what, rank));
   TUTTI_ASSIGN_OR_RETURN(auto posted, group_.post({.what = what,
                                                    .input = in_.data(),
                                                    .output = out_.data(),
@@ -63,8 +63,8 @@ Status Flight::post_exchange() {
   TUTTI_ASSIGN_OR_RETURN(output_, buffer_of(static_cast<std::size_t>(received) * element, what.salt));
   in_ = input_->payload();
   out_ = output_->payload();
-  fill_poison(out_, what.salt);
-  fill_input(in_, input_of(what, rank));
+  output_->kind().fill_poison(out_, what.salt);
+  input_->kind().fill_input(in_, input_of(what, rank));
   TUTTI_ASSIGN_OR_RETURN(
       auto send, group_.post_send({.buffer = in_.data(), .count = sent, .dtype = what.dtype, .peer = sends_to()}));
   pending_.push_back(std::move(send));
@@ -105,11 +105,12 @@ std::string Flight::verify_collective() const {
   if (!has_data(what.problem.collective)) return {};
   const int rank = group_.rank();
   Oracle oracle(what);
-  const CheckResult output = verify_output(oracle, {.rank = rank, .bytes = out_});
+  const CheckResult output = output_->kind().verify_output(oracle, {.rank = rank, .bytes = out_});
   if (!output.is_ok()) return fmt::format("output: {}", output.text());
   if (what.blocks != nullptr && output_blocks(what.problem, rank) > 0) {
     const bool held_input = operation_.is_in_place && in_.size() == output_->payload().size();
-    const CheckResult gaps = verify_gaps(what, {.rank = rank, .bytes = out_}, held_input);
+    const HostView whole = output_->kind().view(out_);
+    const CheckResult gaps = verify_gaps(what, {.rank = rank, .bytes = whole.bytes()}, held_input);
     if (!gaps.is_ok()) return fmt::format("output: {}", gaps.text());
   }
   return verify_input();
@@ -119,7 +120,8 @@ std::string Flight::verify_collective() const {
 std::string Flight::verify_input() const {
   const Operation& what = operation_.what;
   const int rank = group_.rank();
-  std::vector<std::byte> rest(in_.begin(), in_.end());
+  std::vector<std::byte> rest(in_.size());
+  output_->kind().read(rest, in_.data());
   if (operation_.is_in_place && !out_.empty()) {
     if (in_.size() <= out_.size()) return {};
     const auto begin = static_cast<std::size_t>(out_.data() - in_.data());
@@ -132,7 +134,9 @@ std::string Flight::verify_input() const {
 
 std::string Flight::verify_exchange() const {
   const Operation& what = operation_.what;
-  const auto compare = [&](const char* name, std::span<const std::byte> bytes, int source) -> std::string {
+  const auto compare = [&](const char* name, std::span<const std::byte> there, int source) -> std::string {
+    const HostView here = output_->kind().view(there);
+    const std::span<const std::byte> bytes = here.bytes();
     std::vector<std::byte> expected(bytes.size());
     fill_input(expected, input_of(what, source));
     const auto wrong = std::ranges::mismatch(bytes, expected).in1;

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <utility>
 
 namespace tutti::harness::verify {
 namespace {
-
-constexpr std::size_t kPageBytes = 4096;
 
 /// Depends on the position, so that a copy of one part of the guard onto another shows. Never 0 and never 0xff.
 constexpr std::size_t kGuardPeriod = 191;
@@ -41,14 +38,7 @@ void for_each_guard_part(std::size_t from, std::size_t to, F&& f) {
 
 }  // namespace
 
-Allocator plain_memory() {
-  return {.allocate = [](std::size_t bytes) -> Result<void*> {
-            const std::size_t whole_pages = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-            if (void* pointer = std::aligned_alloc(kPageBytes, std::max(whole_pages, kPageBytes))) return pointer;
-            return error(Code::resource, "no memory for a buffer of {} bytes", bytes);
-          },
-          .release = [](void* pointer) { std::free(pointer); }};
-}
+Allocator plain_memory() { return host_memory().allocator(); }
 
 std::string GuardDamage::text(std::size_t payload_bytes) const {
   const bool is_before = offset < 0;
@@ -101,23 +91,27 @@ GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
 std::optional<GuardDamage> GuardedBuffer::check_guards() const {
   const auto start = static_cast<std::size_t>(payload_.data() - memory_.data());
   std::optional<GuardDamage> damage;
-  const auto compare = [&](std::size_t at, std::span<const std::byte> pattern) {
-    if (damage || std::memcmp(memory_.data() + at, pattern.data(), pattern.size()) == 0) return;
-    const auto bad = std::ranges::mismatch(memory_.subspan(at, pattern.size()), pattern).in1;
-    const auto offset = static_cast<std::size_t>(bad - memory_.begin());
-    damage = {.offset = static_cast<std::ptrdiff_t>(offset) - static_cast<std::ptrdiff_t>(start),
-              .expected = guard_byte(offset),
-              .actual = *bad};
+  const auto check = [&](std::size_t from, std::size_t to) {
+    const HostView zone = kind().view(memory_.subspan(from, to - from));
+    for_each_guard_part(from, to, [&](std::size_t at, std::span<const std::byte> pattern) {
+      const std::span part = zone.bytes().subspan(at - from, pattern.size());
+      if (damage || std::memcmp(part.data(), pattern.data(), pattern.size()) == 0) return;
+      const auto bad = std::ranges::mismatch(part, pattern).in1;
+      const std::size_t offset = at + static_cast<std::size_t>(bad - part.begin());
+      damage = {.offset = static_cast<std::ptrdiff_t>(offset) - static_cast<std::ptrdiff_t>(start),
+                .expected = guard_byte(offset),
+                .actual = *bad};
+    });
   };
-  for_each_guard_part(0, start, compare);
-  for_each_guard_part(start + payload_.size(), memory_.size(), compare);
+  check(0, start);
+  check(start + payload_.size(), memory_.size());
   return damage;
 }
 
 void GuardedBuffer::restore_guards() {
   const auto start = static_cast<std::size_t>(payload_.data() - memory_.data());
   const auto write = [&](std::size_t at, std::span<const std::byte> pattern) {
-    std::memcpy(memory_.data() + at, pattern.data(), pattern.size());
+    kind().write(memory_.data() + at, pattern);
   };
   for_each_guard_part(0, start, write);
   for_each_guard_part(start + payload_.size(), memory_.size(), write);

@@ -4,27 +4,21 @@
 //   | front guard (at least one page) | payload | back guard (at least one page) |
 //
 // The guards hold a pattern of their position, written at creation and compared on demand. The memory is plain, or
-// comes from the caller's allocator (the shared heap).
+// comes from the caller's allocator: the shared heap, or another kind of memory (memory.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "harness/floors.h"
+#include "harness/verify/memory.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::verify {
 
-/// Where the memory of a buffer comes from.
-struct Allocator {
-  std::function<Result<void*>(std::size_t bytes)> allocate;
-  std::function<void(void*)> release;
-};
-/// Page-aligned private memory. Errors: resource with the number of bytes.
+/// Page-aligned private memory of the host. Errors: resource with the number of bytes.
 [[nodiscard]] Allocator plain_memory();
 
 struct GuardedBufferOptions {
@@ -55,6 +49,8 @@ class GuardedBuffer {
   GuardedBuffer(const GuardedBuffer&) = delete;
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
 
+  /// What `payload` and `memory` are addresses of.
+  [[nodiscard]] Memory& kind() const { return *allocator_.kind; }
   /// Never null, also where it is empty.
   [[nodiscard]] std::span<std::byte> payload() const { return payload_; }
   /// Payload and guards.

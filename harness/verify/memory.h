@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kinds of memory that buffers lie in. What the harness does with a buffer goes through its Memory: it is made, filled,
+// poisoned, copied and compared there. An address of another kind than the host's is for its Memory and for the system
+// under test: the host's instructions cannot follow it.
+//
+// A kind has to allocate and to copy. All else is made of that here, through the host. A device that fills and compares
+// by itself takes these functions over. Each is called for a whole buffer, never for an element.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "harness/floors.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::verify {
+
+struct CheckResult;
+struct InputSpec;
+struct Operation;
+struct RankBuffer;
+class Memory;
+class Oracle;
+
+/// The numbers are those of TUTTI_MEMORY_... (harness/backends/backend.h).
+enum class MemoryKind : std::uint8_t { host = 0, cuda = 1 };
+
+/// Memory of the host, page-aligned and private. Lives as long as the process.
+[[nodiscard]] Memory& host_memory();
+
+/// Where the memory of a buffer comes from, and what kind it is of.
+struct Allocator {
+  std::function<Result<void*>(std::size_t bytes)> allocate;
+  std::function<void(void*)> release;
+  Memory* kind = &host_memory();  ///< outlives what is allocated
+};
+
+/// What a buffer holds, as the host can read it: the buffer itself, or a copy of that moment. Movable.
+class HostView {
+ public:
+  explicit HostView(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit HostView(std::vector<std::byte> copy) : copy_(std::move(copy)), bytes_(copy_) {}
+  HostView(HostView&&) = default;
+  HostView& operator=(HostView&&) = default;
+  HostView(const HostView&) = delete;
+  HostView& operator=(const HostView&) = delete;
+  ~HostView() = default;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> copy_;
+  std::span<const std::byte> bytes_;
+};
+
+/// Spans named `there` are of this kind of memory, all others of the host.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  [[nodiscard]] virtual MemoryKind kind() const = 0;
+
+  /// Page-aligned. Errors: resource with the number of bytes.
+  [[nodiscard]] virtual Result<void*> allocate(std::size_t bytes) = 0;
+  virtual void release(void* pointer) = 0;
+  /// `allocate` and `release`, for the options of a buffer.
+  [[nodiscard]] Allocator allocator();
+
+  /// Copies, done on return. `there` has as many bytes as `here`.
+  virtual void write(std::byte* there, std::span<const std::byte> here) = 0;
+  virtual void read(std::span<std::byte> here, const std::byte* there) const = 0;
+  /// The view is valid until the buffer is written or given back.
+  [[nodiscard]] virtual HostView view(std::span<const std::byte> there) const;
+
+  /// As fill_input (inputs.h), from the input's first element on.
+  virtual void fill_input(std::span<std::byte> there, const InputSpec& spec);
+  /// As fill_poison (buffers.h), each part for itself.
+  virtual void fill_poison(std::span<const std::span<std::byte>> parts, std::uint64_t salt);
+  void fill_poison(std::span<std::byte> there, std::uint64_t salt) { fill_poison(std::span(&there, 1), salt); }
+  /// `there` is then in no cache of the host. Requires: can_flush (harness/machine/flush.h).
+  virtual void flush(std::span<const std::byte> there) const = 0;
+
+  /// As the functions of check.h; the bytes of the rank's buffer are of this kind of memory.
+  [[nodiscard]] virtual CheckResult verify_output(Oracle& oracle, const RankBuffer& there) const;
+  [[nodiscard]] virtual CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& there) const;
+};
+
+}  // namespace tutti::harness::verify
