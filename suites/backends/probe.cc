@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a test of the MPI shim, started by mpirun. It loads the backend as tutti does, runs and posts every call
-// that it supports, on the world and on groups, and verifies the results. Prints what is wrong and exits 1; rank 0
-// prints the library's description.
-//   mpi_probe DIRECTORY BACKEND [RANKS]     RANKS: what the launcher is said to have started; default: what mpirun says
+// One rank of a test of a reference's backend, started by mpirun, or by probe_ranks.py as mpirun would. It loads the
+// backend as tutti does, runs and posts every call that it supports, on the world and on groups, and verifies the
+// results. Prints what is wrong and exits 1; rank 0 prints the library's description. PROBE_DIRECTORY: where the ranks
+// meet, if they need one.
+//   backend_probe DIRECTORY BACKEND [RANKS]   RANKS: what the launcher is said to have started; default: what mpirun says
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -61,6 +62,18 @@ Count shift_of(const Operation& operation, int rank) {
          operation.input_place(rank, std::max(0, -block)).first;
 }
 
+/// Of a v form each rank has blocks of its own: unless all of them fit, no rank may call.
+Status supported_by_all(const Probe& probe, const TuttiBackendCall& call, const Operation& operation,
+                        bool is_in_place) {
+  for (int each = 0; each < probe.ranks; ++each) {
+    ReferenceCall made(operation, each, is_in_place);
+    made.call.group = call.group;
+    made.call.asynchronous = call.asynchronous;
+    TUTTI_RETURN_IF_ERROR(probe.backend.supports(made.call));
+  }
+  return {};
+}
+
 /// Runs the operation three times with new data on the same prepared call.
 void run_case(const Probe& probe, Operation operation, bool is_in_place) {
   const std::string name =
@@ -88,7 +101,7 @@ void run_case(const Probe& probe, Operation operation, bool is_in_place) {
   call.asynchronous = probe.is_asynchronous ? 1 : 0;
   call.send = input_part.data();
   call.recv = output_part.data();
-  if (const Status supported = probe.backend.supports(call); !supported.is_ok()) {
+  if (const Status supported = supported_by_all(probe, call, operation, is_in_place); !supported.is_ok()) {
     if (probe.rank == 0 && operation.count == 1 && !probe.is_asynchronous)
       fmt::print("skipped: {}: {}\n", name, supported.message());
     return;
@@ -227,7 +240,7 @@ void run_groups(const Probe& world) {
   if (last.value().ranks > 0) run_group(world, last, 1, 0);
 }
 
-/// Blocks of different lengths, empty ones, and gaps where MPI has displacements.
+/// Blocks of different lengths, empty ones, and gaps where the library has displacements.
 void run_v_forms(const Probe& probe, const Extent& extent) {
   for (const Count elements : extent.counts) {
     for (const char* pattern : {"ramp", "zeros", "random"}) {
@@ -267,7 +280,14 @@ int run_probe(const std::vector<std::string>& arguments) {
   const int started = variable("OMPI_COMM_WORLD_SIZE", variable("PMI_SIZE", 1));
   const int rank = variable("OMPI_COMM_WORLD_RANK", variable("PMI_RANK", 0));
   const int ranks = arguments.size() > 3 ? std::stoi(arguments[3]) : started;
-  if (const Status status = backend.value().open({.ranks = ranks, .rank = rank}, {.local_ranks = 1}); !status.is_ok()) {
+  const TuttiBackendJoin join{.local_ranks = 1,
+                              .devices = nullptr,
+                              .host = 0,
+                              .rank_on_host = rank,
+                              .exchange = nullptr,
+                              .context = nullptr,
+                              .directory = std::getenv("PROBE_DIRECTORY")};
+  if (const Status status = backend.value().open({.ranks = ranks, .rank = rank}, join); !status.is_ok()) {
     fmt::print("{}\n", status.message());
     const Status closed = backend.value().close();
     return closed.is_ok() ? 3 : 1;
