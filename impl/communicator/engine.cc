@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "impl/execute/reach.h"
 #include "impl/prove/prove.h"
 
 namespace tutti {
@@ -111,6 +112,10 @@ Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& ke
                             .blocks = call.blocks};
   TUTTI_ASSIGN_OR_RETURN(entry.call, bind(entry.schedule, request));
   entry.segments = entry.call.segments();
+  if (machine_.has_links()) {
+    TUTTI_RETURN_IF_ERROR(check_reach(entry.call.plan(0).view(), domain_));
+    TUTTI_RETURN_IF_ERROR(check_reach(entry.call.plan(entry.segments - 1).view(), domain_));
+  }
   const bool proves = options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks;
   if (proves) TUTTI_RETURN_IF_ERROR(prove_call(call, entry.schedule, request));
   entry.kernel = kernel_for(call.dtype, call.op);

@@ -107,6 +107,7 @@ class Engine final : public Communicator {
   /// The bound call where there is one already. `key` becomes the whole key where the call is of a v form.
   [[nodiscard]] BoundEntry* find(const Call& call, PlanCache::Key& key);
   Status check_call(const Call& call) const;
+  Status check_groups() const;
   Status prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const;
   Status check_buffers(const Call& call) const;
   Status check_addresses(const Call& call, const BoundEntry& entry);
@@ -131,9 +132,13 @@ class Engine final : public Communicator {
   /// Walks and starts what it can, looking `patience` times at what a step waits for where there is but one thing to
   /// do.
   void progress(int patience);
+  /// Moves what goes over links, where there are any. A link that carries nothing any more ends the communicator.
+  void progress_links();
   /// progress, and that of all other communicators of the rank.
   void progress_all();
-  [[nodiscard]] int patience() const { return options_.waiting == Waiting::spin ? kPatience : 0; }
+  [[nodiscard]] int patience() const {
+    return options_.waiting == Waiting::spin && !machine_.has_links() ? kPatience : 0;
+  }
   [[nodiscard]] Operation& operation(std::uint64_t number) { return operations_[number & (generations_ - 1)]; }
   [[nodiscard]] const Operation& operation(std::uint64_t number) const {
     return operations_[number & (generations_ - 1)];
@@ -209,6 +214,7 @@ class Engine final : public Communicator {
   Transfers transfers_;
   PlanCache cache_;
   std::vector<CompletionLine*> lines_;  // [rank]
+  CompletionLine behind_link_{};        // that of ranks behind a link, who never have to be waited for (check_reach)
   Journal& journal_;
   const BoundEntry* noted_ = nullptr;  // the journal's last call
   std::vector<Pending> ring_;          // a power of two

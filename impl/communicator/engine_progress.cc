@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How calls are posted, started and walked.
 #include <algorithm>
+#include <limits>
+#include <sched.h>
 
 #include "impl/communicator/engine.h"
 
@@ -30,7 +32,10 @@ Engine::Engine(Domain& domain, int rank, const Common& common)
       operations_(generations_),
       free_until_(generations_) {
   TUTTI_ASSERT(generations_ >= 2, "{} generations: at least 2", generations_);
-  for (int peer = 0; peer < ranks_; ++peer) lines_.push_back(domain.seat(peer).completion);
+  behind_link_.operation.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_relaxed);
+  for (int peer = 0; peer < ranks_; ++peer) {
+    lines_.push_back(machine_.is_behind_link(peer) ? &behind_link_ : domain.seat(peer).completion);
+  }
   company_->push_back(this);
 }
 
@@ -40,6 +45,12 @@ Engine::Engine(std::unique_ptr<Domain> domain, int rank, const Common& common) :
 
 Engine::~Engine() {
   std::erase(*company_, this);
+  // What was told is owed to the others: they may wait for it.
+  for (const auto end = Clock::now() + options_.timeout; failed_.is_ok() && !machine_.links_are_drained();) {
+    progress_links();
+    if (Clock::now() > end) break;
+    sched_yield();
+  }
   if (is_busy()) (void)fail(error(Code::aborted, "{} has left", domain_.name_of(rank_)));
   journal_.finished.store(completed_, std::memory_order_release);
   journal_.has_left.store(1, std::memory_order_release);
@@ -127,7 +138,8 @@ void Engine::prepare_machine(const Operation& operation) {
   machine_.set_streams_staging(operation.streams_staging);
   prepared_ = &operation;
   // A rank that may have sleepers to wake takes the long way.
-  last_.is_ready = last_.is_short && operation.ticket + 1 == next_ && options_.waiting == Waiting::spin;
+  last_.is_ready =
+      last_.is_short && operation.ticket + 1 == next_ && options_.waiting == Waiting::spin && !machine_.has_links();
 }
 
 bool Engine::walk_at_pace(Operation& operation) {
@@ -191,6 +203,8 @@ void Engine::finish_chosen(const Operation& operation, StoreChoice& stores) {
 
 void Engine::progress(int patience) {
   const std::uint64_t moves_before = moves_;
+  if (machine_.has_links()) [[unlikely]]
+    progress_links();
   if (!transfers_.is_idle()) {
     if (!is_held_back() && transfers_.progress()) ++moves_;
     patience = 0;
@@ -204,7 +218,16 @@ void Engine::progress(int patience) {
     machine_.set_patience(in_flight_ <= 1 ? patience : 0);
     walk(operation(completed_ + in_flight_));
   }
+  if (machine_.has_links()) [[unlikely]]
+    progress_links();
   if (options_.waiting == Waiting::yield && moves_ != moves_before) tell_moved();
+}
+
+void Engine::progress_links() {
+  if (machine_.progress_links()) ++moves_;
+  if (!failed_.is_ok()) return;
+  const Status lost = machine_.failure_of_links();
+  if (!lost.is_ok()) (void)fail(lost);
 }
 
 void Engine::progress_all() {
@@ -273,7 +296,7 @@ Status Engine::run(const Call& call) {
   TUTTI_RETURN_IF_ERROR(accept(call));
   enqueue();
   progress(patience());
-  if (first_ == next_) return failed_;
+  if (first_ == next_ && !machine_.has_links()) return failed_;
   return wait({.number = next_ - 1}, options_.timeout);
 }
 
@@ -299,6 +322,10 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
   const char* const what = request.direction == Direction::send ? "send to" : "receive from";
   if (request.peer < 0 || request.peer >= ranks_) {
     return error(Code::invalid_argument, "{} rank {}, which is out of range: 0 to {}", what, request.peer, ranks_ - 1);
+  }
+  if (machine_.is_behind_link(request.peer)) {
+    return error(Code::unavailable, "{} {}: it shares no memory with {}, and no link carries sends yet", what,
+                 domain_.name_of(request.peer), domain_.name_of(rank_));
   }
   std::int64_t bytes = 0;
   if (count < 0 || __builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(request.dtype)), &bytes)) {

@@ -35,12 +35,13 @@ bool Engine::is_complete(const Ticket& ticket) const {
 }
 
 bool Engine::is_nothing_new() const {
-  return in_flight_ == 1 && starting_ == next_ && prepared_ == &operation(completed_ + 1) && transfers_.is_idle() &&
-         company_->size() == 1 && !machine_.may_go_on();
+  return !machine_.has_links() && in_flight_ == 1 && starting_ == next_ && prepared_ == &operation(completed_ + 1) &&
+         transfers_.is_idle() && company_->size() == 1 && !machine_.may_go_on();
 }
 
 bool Engine::is_over(const Ticket& ticket) {
   if (!is_complete(ticket)) return false;
+  if (machine_.has_links() && !machine_.links_are_drained()) return false;  // peers wait, and nobody else moves it
   if (is_told_) withdraw_standing();
   return true;
 }
@@ -115,6 +116,11 @@ Status Engine::check(const Ticket& ticket, Clock::time_point deadline) {
   TUTTI_RETURN_IF_ERROR(failed_);
   if (const std::uint64_t word = domain_.abort_line().word.load(std::memory_order_acquire); word != 0) {
     return fail(error(Code::aborted, "{} failed", domain_.name_of(static_cast<int>(word - 1))));
+  }
+  if (is_complete(ticket)) {
+    if (Clock::now() < deadline) return {};
+    return fail(error(Code::timeout, "{} is done, but what it told ranks that share no memory with it has not left",
+                      domain_.name_of(rank_)));
   }
   // A rank that only tests reads the clock now and then.
   if (deadline == Clock::time_point::max() && ++tests_ % kTestsBetweenLooks != 0) return {};

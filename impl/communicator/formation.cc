@@ -144,7 +144,14 @@ Status Formation::conclude() {
   return {};
 }
 
+Status Engine::check_groups() const {
+  if (!machine_.has_links()) return {};
+  return error(Code::unavailable, "no group: {} shares no memory with some ranks, and groups have no links yet",
+               domain_.name_of(rank_));
+}
+
 Result<std::unique_ptr<GroupFormation>> Engine::post_split(int colour, int key) {
+  TUTTI_RETURN_IF_ERROR(check_groups());
   auto formation = std::make_unique<Formation>(*this, Formation::Wish{.colour = colour, .key = key});
   TUTTI_RETURN_IF_ERROR(formation->begin());
   return std::unique_ptr<GroupFormation>(std::move(formation));
@@ -159,6 +166,7 @@ Result<std::unique_ptr<GroupFormation>> Engine::post_new_group(std::span<const i
       return error(Code::invalid_argument, "a group with rank {} twice", ranks[i]);
     }
   }
+  TUTTI_RETURN_IF_ERROR(check_groups());
   const auto at = std::ranges::find(ranks, rank_);
   const bool is_member = at != ranks.end();
   auto formation =

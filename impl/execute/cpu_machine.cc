@@ -18,7 +18,10 @@ CpuMachine::CpuMachine(Domain& domain, int rank)
     seats_.push_back(domain.seat(peer));
     senders_.push_back({.memory = domain.channel(rank, peer)});
     receivers_.push_back({.memory = domain.channel(peer, rank)});
+    links_.push_back(peer == rank ? nullptr : domain.link(peer));
+    has_links_ |= links_.back() != nullptr;
   }
+  if (!has_links_) links_.clear();
   const Seat& mine = seats_[static_cast<std::size_t>(rank)];
   my_lines_ = mine.lines;
   my_scratch_ = mine.scratch;
@@ -149,6 +152,7 @@ inline bool CpuMachine::is_resolved(const PlanOp& op) const {
 
 bool CpuMachine::resolve_exchange(const PlanView& plan) {
   exchange_.ops = nullptr;
+  if (has_links_) return false;  // it tells nobody
   const PlanOp* const ops = plan.ops();
   const PlanOperand* const operands = plan.operands();
   const PlanOperand& shown = operands[ops[0].first_operand];
@@ -244,12 +248,54 @@ void CpuMachine::close_channels(const PlanOp& op, const PlanOperand* operand) {
       header.hash = static_cast<std::uint32_t>(hash_);
       header.message.store(end.slices + 1, std::memory_order_release);
       pass(end);
+      if (has_links_) [[unlikely]]
+        publish_over_link(op, *operand);
     } else {
       ChannelEnd& end = receivers_[peer];
       end.memory.consumed->store(end.slices + 1, std::memory_order_release);
       pass(end);
+      if (has_links_) [[unlikely]]
+        release_over_link(operand->ranks.first);
     }
   }
+}
+
+void CpuMachine::announce_over_links(RankSet to) {
+  int rank = to.first;
+  for (int i = 0; i < to.n; ++i, rank = to.after(rank, ranks_)) {
+    Link* const link = links_[static_cast<std::size_t>(rank)];
+    if (link != nullptr) link->announce(static_cast<int>(line_offset_ / sizeof(FlagLine)));
+  }
+}
+
+/// After the end has passed on. The last piece of a slice ends where the slice does.
+void CpuMachine::publish_over_link(const PlanOp& op, const PlanOperand& operand) {
+  const auto peer = static_cast<std::size_t>(operand.ranks.first);
+  if (links_[peer] == nullptr) return;
+  const bool is_inline = op.rest_bytes <= static_cast<std::int64_t>(SlotHeader::kInline);
+  links_[peer]->publish(senders_[peer].slices, is_inline ? 0 : static_cast<std::size_t>(operand.offset + op.bytes));
+}
+
+void CpuMachine::release_over_link(int peer) {
+  const auto index = static_cast<std::size_t>(peer);
+  if (links_[index] != nullptr) links_[index]->release(receivers_[index].slices);
+}
+
+bool CpuMachine::progress_links() {
+  bool has_moved = false;
+  for (Link* const link : links_) has_moved |= link != nullptr && link->progress();
+  return has_moved;
+}
+
+bool CpuMachine::links_are_drained() const {
+  return std::ranges::all_of(links_, [](const Link* link) { return link == nullptr || link->is_drained(); });
+}
+
+Status CpuMachine::failure_of_links() const {
+  for (const Link* const link : links_) {
+    if (link != nullptr) TUTTI_RETURN_IF_ERROR(link->failure());
+  }
+  return {};
 }
 
 void CpuMachine::fail_on_length(int peer, std::uint64_t sent, std::int64_t expected) {

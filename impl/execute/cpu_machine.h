@@ -13,6 +13,7 @@
 #include "impl/reduce/kernels.h"
 #include "impl/reduce/scale.h"
 #include "impl/transports/domain.h"
+#include "impl/transports/link.h"
 
 namespace tutti {
 
@@ -129,13 +130,27 @@ class CpuMachine {
   /// The rank with a plan that was found to be another; -1 where there is no such rank.
   [[nodiscard]] int disagrees_with() const { return disagrees_with_; }
 
+  // ---- ranks that share no memory with this one (link.h)
+
+  /// Whether there are any: known when the machine is made. Nothing of a step looks further where there are none.
+  [[nodiscard]] bool has_links() const { return has_links_; }
+  [[nodiscard]] bool is_behind_link(int rank) const {
+    return has_links_ && links_[static_cast<std::size_t>(rank)] != nullptr;
+  }
+  /// Sends and takes what links can without waiting; true where something moved.
+  bool progress_links();
+  /// Whether all that links were told has left this rank's hands.
+  [[nodiscard]] bool links_are_drained() const;
+  /// The first that a link says; empty where all carry.
+  [[nodiscard]] Status failure_of_links() const;
+
   // ---- what step.h asks for
 
   [[nodiscard]] bool heard(int rank, std::uint16_t phase) {
     return heard({.rank = rank, .lines = seats_[static_cast<std::size_t>(rank)].lines}, flag_base_ | phase);
   }
 
-  void announce(const PlanOp& op) {
+  void announce(const PlanOp& op, const PlanOperand* operand) {
     FlagLine& line = *my_line_;
     if ((op.marks & mark_exposes) != 0) {
       const auto reference = [&](Space space) {
@@ -147,6 +162,8 @@ class CpuMachine {
     }
     if ((op.marks & mark_identifies) != 0) line.hash = hash_;
     announce_on(line, op.phase);
+    if (has_links_) [[unlikely]]
+      announce_over_links(operand->ranks);
   }
 
   [[nodiscard]] bool channels_ready(const PlanOp& op, const PlanOperand* operand);
@@ -200,6 +217,9 @@ class CpuMachine {
     fail_on_mismatch(from.rank);
     return false;
   }
+  [[gnu::noinline, gnu::cold]] void announce_over_links(RankSet to);
+  [[gnu::noinline, gnu::cold]] void publish_over_link(const PlanOp& op, const PlanOperand& operand);
+  [[gnu::noinline, gnu::cold]] void release_over_link(int peer);
   /// Of an exchange what lasts from one operation on a plan and its buffers to the next.
   struct Exchange {
     /// In a rank's line of generation 0, or in a buffer of mine.
@@ -326,6 +346,8 @@ class CpuMachine {
   std::vector<Seat> seats_;
   std::vector<ChannelEnd> senders_;    // [peer]
   std::vector<ChannelEnd> receivers_;  // [peer]
+  bool has_links_ = false;
+  std::vector<Link*> links_;  // [rank], null where it shares this memory; empty without links
   FlagLine* my_lines_;
   std::byte* my_scratch_;
   std::uintptr_t heap_address_;

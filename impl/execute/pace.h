@@ -29,7 +29,7 @@ class Paced {
   [[nodiscard]] bool channels_ready(const PlanOp& op, const PlanOperand* operand) {
     return machine_.channels_ready(op, operand) && !pace_.holds_back();
   }
-  void announce(const PlanOp& op) { machine_.announce(op); }
+  void announce(const PlanOp& op, const PlanOperand* operand) { machine_.announce(op, operand); }
   void move(const PlanOp& op, const PlanOperand* operand) { machine_.move(op, operand); }
   void close_channels(const PlanOp& op, const PlanOperand* operand) { machine_.close_channels(op, operand); }
 

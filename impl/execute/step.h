@@ -5,12 +5,12 @@
 //
 // A Machine provides
 //   bool heard(int rank, uint16_t phase)          whether `rank` has announced `phase` of this operation (acquire)
-//   void announce(const PlanOp&)                  publishes references where marked, then the phase (release)
+//   void announce(const PlanOp&, const PlanOperand*)   publishes references where marked, then the phase (release)
 //   bool channels_ready(const PlanOp&, const PlanOperand*)   every source slot is full and every destination slot free
 //   void move(const PlanOp&, const PlanOperand*)             computes the piece
 //   void close_channels(const PlanOp&, const PlanOperand*)   publishes destination slots, releases source slots
-// where the operands are the step's own: destinations, then sources. It may have an `exchange` of its own, which does
-// what the one below does.
+// where the operands are the step's own: destinations, then sources; of announce the ranks that are to hear. It may
+// have an `exchange` of its own, which does what the one below does.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ TUTTI_HOST_DEVICE inline bool exchange(Lane& lane, const PlanView& plan, Machine
   const PlanOperand* const operands = plan.operands();
   const int ranks = plan.header().ranks;
   machine.move(op[0], operands + op[0].first_operand);
-  machine.announce(op[1]);
+  machine.announce(op[1], operands + op[1].first_operand);
   const RankSet set = operands[op[2].first_operand].ranks;
   int rank = set.first;
   for (int i = 0; i < set.n; ++i) {
@@ -70,7 +70,7 @@ TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machin
       machine.move(op, own);
       if ((op.marks & mark_closes) != 0) machine.close_channels(op, own);
     } else if (op.verb == Verb::signal) {
-      machine.announce(op);
+      machine.announce(op, operands + op.first_operand);
     } else {
       const RankSet set = operands[op.first_operand].ranks;
       int rank = set.at(here.cursor, ranks);

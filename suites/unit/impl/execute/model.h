@@ -127,7 +127,7 @@ class ModelMachine {
     is_waiting_ = load(world_.flag(rank, generation())) < (number() << 16U | phase);
     return !is_waiting_;
   }
-  void announce(const PlanOp& op) {
+  void announce(const PlanOp& op, const PlanOperand* /*operand*/) {
     if ((op.marks & mark_exposes) != 0 && takes()) store(world_.references(rank_, generation()), number());
     if (!takes()) return;
     check_generation();

@@ -21,7 +21,7 @@ struct DeviceMachine {
     __threadfence_system();
     return is_heard;
   }
-  __device__ void announce(const tutti::PlanOp& op) const {
+  __device__ void announce(const tutti::PlanOp& op, const tutti::PlanOperand*) const {
     __threadfence_system();
     *static_cast<volatile std::uint64_t*>(phases + rank) = operation << 16U | op.phase;
   }
