@@ -356,7 +356,7 @@ TEST(Links, WhatTouchesMemoryBehindALinkIsRefused) {
   World world(kRanks);
   const Schedule two_shot = schedule_named(Collective::all_reduce, "two_shot", kRanks);
   Sums sums(kRanks, 500, 1);
-  const Status refused = world.on(1).run(sums.call(1, two_shot));
+  const Status refused = world.on(1).post(sums.call(1, two_shot)).status();
   EXPECT_EQ(refused.code(), Code::unavailable);
   EXPECT_THAT(refused.message(), HasSubstr("rank 1 shares no memory with rank "));
   EXPECT_THAT(refused.message(), HasSubstr("scratch"));
