@@ -125,6 +125,11 @@ Result<LoadedBackend> LoadedBackend::load(std::string_view name, std::span<const
   return LoadedBackend(api, path);
 }
 
+LoadedBackend LoadedBackend::of(const TuttiBackend& table) {
+  TUTTI_ASSERT(table.abi == TUTTI_BACKEND_ABI, "backend {} has ABI {}", table.name, table.abi);
+  return {&table, ""};
+}
+
 Result<std::string> LoadedBackend::describe() const {
   Text text;
   if (api_->describe(text.message()) == 0) return text.text();
@@ -189,6 +194,41 @@ Status LoadedBackend::wait(Handle handle) const {
 
 Status LoadedBackend::close() const {
   return checked(name(), [&](auto* message) { return api_->close(message); });
+}
+
+Status LoadedBackend::begin_group() const {
+  return api_->begin_group == nullptr ? Status() : checked(name(), api_->begin_group);
+}
+
+Status LoadedBackend::end_group() const {
+  return api_->end_group == nullptr ? Status() : checked(name(), api_->end_group);
+}
+
+Result<LoadedBackend::Handle> LoadedBackend::register_buffer(int local, std::span<const std::byte> memory,
+                                                             Buffers kind) const {
+  Handle registered = nullptr;
+  if (api_->register_buffer == nullptr) return registered;
+  auto* const address = const_cast<std::byte*>(memory.data());
+  const std::int32_t number = kind == Buffers::shared ? 1 : 0;
+  TUTTI_RETURN_IF_ERROR(checked(name(), [&](auto* message) {
+    return api_->register_buffer(local, address, memory.size(), number, &registered, message);
+  }));
+  return registered;
+}
+
+Status LoadedBackend::forget_buffer(int local, Handle registered) const {
+  if (api_->forget_buffer == nullptr) return {};
+  return checked(name(), [&](auto* message) { return api_->forget_buffer(local, registered, message); });
+}
+
+Status LoadedBackend::poll_error(int local) const {
+  if (api_->poll_error == nullptr) return {};
+  return checked(name(), [&](auto* message) { return api_->poll_error(local, message); });
+}
+
+Status LoadedBackend::abort(int local) const {
+  if (api_->abort == nullptr) return {};
+  return checked(name(), [&](auto* message) { return api_->abort(local, message); });
 }
 
 }  // namespace tutti::harness::backends

@@ -3,13 +3,14 @@
 // $TUTTI_BACKENDS, then beside the program. backend.h is the interface; here its messages become Statuses.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/backends/backend.h"
-#include "harness/floors.h"
+#include "harness/cases/case.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::backends {
@@ -36,6 +37,9 @@ class LoadedBackend {
   /// so two MPIs are never loaded by one. Errors: those of find_backend; unavailable where it cannot be loaded (the
   /// system's reason) or has another ABI number (both numbers).
   [[nodiscard]] static Result<LoadedBackend> load(std::string_view name, std::span<const std::string> directories);
+
+  /// One whose table is a part of this program and outlives it. Requires: TUTTI_BACKEND_ABI.
+  [[nodiscard]] static LoadedBackend of(const TuttiBackend& table);
 
   [[nodiscard]] std::string_view name() const { return api_->name; }
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -65,6 +69,18 @@ class LoadedBackend {
   void release(Handle handle) const { api_->release(handle); }
   /// Errors: io.
   Status close() const;
+
+  /// What a backend need not have; where it has not, nothing happens. `local`: a rank of this process.
+  /// Errors: io.
+  Status begin_group() const;
+  Status end_group() const;
+  [[nodiscard]] bool can_register() const { return api_->register_buffer != nullptr; }
+  /// The handle is null where the backend cannot. Errors: io.
+  [[nodiscard]] Result<Handle> register_buffer(int local, std::span<const std::byte> memory, Buffers kind) const;
+  Status forget_buffer(int local, Handle registered) const;
+  /// Errors: io with what the library found of its own accord.
+  [[nodiscard]] Status poll_error(int local) const;
+  Status abort(int local) const;
 
  private:
   LoadedBackend(const TuttiBackend* api, std::string path) : api_(api), path_(std::move(path)) {}

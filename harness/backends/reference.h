@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reference library behind the harness's interface: a loaded shared object (loader.h), one rank per process.
+// A reference library behind the harness's interface: a loaded shared object (loader.h). Its process has one rank, or
+// several where the library allows that.
 #pragma once
 
 #include <memory>
@@ -19,10 +20,16 @@ class ReferenceBackend final : public Backend {
   [[nodiscard]] static Result<std::unique_ptr<ReferenceBackend>> create(const std::string& name,
                                                                         std::span<const std::string> directories);
 
+  /// On a library that is there.
+  [[nodiscard]] static std::unique_ptr<ReferenceBackend> over(LoadedBackend library);
+
   /// Stands for a reference whose ranks are not processes: nothing is loaded, and every case is skipped.
   [[nodiscard]] static std::unique_ptr<ReferenceBackend> skipped(std::string name);
 
-  /// Joins the library's world. Requires: create.
+  /// A world that was not closed has failed: what the library still does for it ends.
+  ~ReferenceBackend() override;
+
+  /// Joins the library's world; `rank`: the first one of this process. Requires: create.
   Status open(int ranks, int rank, const TuttiBackendJoin& join);
   Status close();
   /// All its ranks, for asynchronous calls. Requires: open.
@@ -38,6 +45,13 @@ class ReferenceBackend final : public Backend {
                                                                        std::span<const RankBuffers> buffers) override;
 
  private:
+  class BlockingCall;
+  class NonblockingCalls;
+  class CallOfRank;
+  /// Requires: one of this process's ranks.
+  [[nodiscard]] Result<std::unique_ptr<CallOfRank>> prepare_one(const Case& one, const RankBuffers& buffers,
+                                                                bool is_asynchronous) const;
+
   explicit ReferenceBackend(LoadedBackend library) : library_(std::move(library)), name_(library_->name()) {}
   explicit ReferenceBackend(std::string name) : name_(std::move(name)) {}
 
@@ -45,6 +59,7 @@ class ReferenceBackend final : public Backend {
   std::string name_;
   bool is_open_ = false;
   int rank_ = 0;
+  int local_ranks_ = 1;
   int ranks_ = 1;
 };
 

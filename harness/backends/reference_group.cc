@@ -69,8 +69,11 @@ Result<std::unique_ptr<Pending>> ReferenceGroup::post(const GroupCall& call) {
 }
 
 Result<std::unique_ptr<Pending>> ReferenceGroup::start(TuttiBackendCall call) {
+  const Memory& memory = *memory_(Buffers::private_).kind;
   call.group = group_.handle;
   call.asynchronous = 1;
+  call.memory = static_cast<std::int32_t>(memory.kind());
+  call.stream = memory.stream();
   TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_.prepare(call));
   TUTTI_RETURN_IF_ERROR(library_.post(handle));
   return std::unique_ptr<Pending>(new PendingHandle(library_, handle));

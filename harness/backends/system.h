@@ -19,6 +19,9 @@ namespace tutti::harness::backends {
 struct RankBuffers {
   const void* input = nullptr;
   void* output = nullptr;
+  MemoryKind memory = MemoryKind::host;  ///< where both lie
+  void* stream = nullptr;                ///< that the rank's calls are posted on; null: they have none
+  int local = 0;                         ///< the rank's place among the host's
 };
 
 /// Memory for the buffers of rank `index` of this host: the same kind for every backend of a cell.
@@ -28,6 +31,9 @@ using MemorySource = std::function<Allocator(const Case& one, std::size_t index)
 class Prepared {
  public:
   virtual ~Prepared() = default;
+  /// Around the posts of one operation for several ranks of the host, which a library may start together.
+  virtual Status begin_posts() { return {}; }
+  virtual Status end_posts() { return {}; }
   virtual Status post(std::size_t index) = 0;
   /// Makes progress; true when the operation posted last is complete.
   virtual Result<bool> test(std::size_t index) = 0;

@@ -31,10 +31,12 @@ class Variant::LoopOnHost {
     times_.enter_ns.assign(count, 0);
     times_.leave_ns.assign(count, 0);
     if (loop_.leaves_ns != nullptr) loop_.leaves_ns->assign(count, {});
+    if (count > 1) TUTTI_RETURN_IF_ERROR(variant_.prepared_->begin_posts());
     for (std::size_t i = 0; i < count; ++i) {
       times_.enter_ns[i] = monotonic_ns();
       TUTTI_RETURN_IF_ERROR(variant_.prepared_->post(i));
     }
+    if (count > 1) TUTTI_RETURN_IF_ERROR(variant_.prepared_->end_posts());
     deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
     TUTTI_RETURN_IF_ERROR(host_.poll([this] { return progress(); }, [this] { return look_around(); }));
     return variant_.prepared_->settle();

@@ -110,7 +110,11 @@ void Variant::refill_all(std::uint64_t salt) {
 Status Variant::prepare(Backend& backend) {
   std::vector<RankBuffers> buffers;
   for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
-    buffers.push_back({.input = input_of(i).data(), .output = output_of(i).data()});
+    buffers.push_back({.input = input_of(i).data(),
+                       .output = output_of(i).data(),
+                       .memory = kind_of(i).kind(),
+                       .stream = kind_of(i).stream(),
+                       .local = static_cast<int>(i)});
   }
   TUTTI_ASSIGN_OR_RETURN(
       prepared_, is_asynchronous_ ? backend.prepare_asynchronous(case_, buffers) : backend.prepare(case_, buffers));
@@ -199,10 +203,9 @@ void Variant::poison_places(std::uint64_t draw) {
     if (!memory_[i].input) continue;
     const std::span<std::byte> output = memory_[i].output.payload();
     const auto rank = static_cast<std::uint64_t>(host_->ranks()[i]);
-    harness::poison_places(output, {.draw = scramble(scramble(seed_) + draw) + rank,
-                                    .salt = salt_,
-                                    .flushes = flushes,
-                                    .kind = kind_of(i)});
+    harness::poison_places(
+        output,
+        {.draw = scramble(scramble(seed_) + draw) + rank, .salt = salt_, .flushes = flushes, .kind = kind_of(i)});
   }
 }
 
@@ -225,6 +228,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     return prepared_->post(index);
   };
   const std::int64_t begin = monotonic_ns();
+  if (count > 1) TUTTI_RETURN_IF_ERROR(prepared_->begin_posts());
   for (std::size_t i = 0; i < count; ++i) {
     if (late == host_->ranks()[i]) {
       ++unposted;
@@ -232,6 +236,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
       TUTTI_RETURN_IF_ERROR(post(i));
     }
   }
+  if (count > 1) TUTTI_RETURN_IF_ERROR(prepared_->end_posts());
   const auto look = [&]() -> Result<Turn> {
     for (std::size_t i = 0; i < count; ++i) {
       if (times.leave_ns[i] != 0) continue;

@@ -62,6 +62,8 @@ class Memory {
  public:
   virtual ~Memory() = default;
   [[nodiscard]] virtual MemoryKind kind() const = 0;
+  /// What calls on this memory are posted on, as the system under test knows it; null where calls have no stream.
+  [[nodiscard]] virtual void* stream() const { return nullptr; }
 
   /// Page-aligned. Errors: resource with the number of bytes.
   [[nodiscard]] virtual Result<void*> allocate(std::size_t bytes) = 0;

@@ -111,6 +111,9 @@ Result<std::unique_ptr<Prepared>> OwnBackend::prepare(const Case& one, std::span
   TUTTI_ASSIGN_OR_RETURN(const Schedule* schedule, schedule_for(one));
   std::vector<PreparedCalls::Seat> seats;
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
+    if (buffers[i].memory != MemoryKind::host) {
+      return error(Code::unavailable, "{} runs on buffers in the memory of the host, and on no other", name_);
+    }
     const int rank = communicators_[i]->rank();
     PreparedCalls::Seat seat{.communicator = communicators_[i].get(),
                              .call = call_for(one, buffers[i], schedule),
