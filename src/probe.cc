@@ -107,6 +107,7 @@ Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
                                     .hosts = link.ranks(),
                                     .job_ranks = link.ranks(),
                                     .ranks = {link.rank()},
+                                    .at = link.place(),
                                     .yields = true,
                                     .timeout = kPatience});
   harness::Meeting meeting(host, link.directory());

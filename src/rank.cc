@@ -17,6 +17,7 @@ int run_rank() {
   if (status.is_ok()) {
     status = harness::run_session(spec.value(), {.board = connection.board(),
                                                  .rank = connection.rank(),
+                                                 .at = connection.place(),
                                                  .domain_fd = connection.domain_fd(),
                                                  .directory = connection.directory(),
                                                  .send = [&](std::string_view type, std::string_view text) {

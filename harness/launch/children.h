@@ -13,34 +13,24 @@
 #include <vector>
 
 #include "harness/launch/job.h"
+#include "harness/launch/rank_starter.h"
 
 namespace tutti::harness::launch {
 
-struct Child {
-  pid_t pid = 0;
-  int rank = -1;  ///< -1: the start command
-  std::optional<int> wait_status;
-};
-
-class Children {
+class Children : public RankStarter {
  public:
   Children() = default;
-  ~Children() { end(); }
+  ~Children() override { Children::end(); }
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  /// Starts what `job` needs; `log` gets their output. A start command's files go to `directory`, which outlives them.
-  /// Errors: see spawn; what was started before is ended.
-  Status start(const Job& job, const std::string& control_name, const std::string& directory, int log);
-  /// Waits, without blocking, for those that have ended.
-  void reap();
-  [[nodiscard]] bool have_all_exited() const;
-  [[nodiscard]] const std::vector<Child>& all() const { return children_; }
-  /// Live processes of the launch, the start command among them. Reads all of /proc: not for every tick.
-  [[nodiscard]] std::vector<pid_t> members() const;
-
-  /// Kills and reaps whatever is left. Takes at most about 2 s, mostly a few ms.
-  void end();
+  Status start(const Job& job, const std::string& control_name, const std::string& directory, int log) override;
+  [[nodiscard]] RankPlace place_of(int rank) const override { return {.machine = 0, .local = rank}; }
+  void reap() override;
+  [[nodiscard]] bool have_all_exited() const override;
+  [[nodiscard]] const std::vector<Child>& all() const override { return children_; }
+  [[nodiscard]] std::vector<pid_t> members() const override;
+  void end() override;
 
  private:
   void kill_ranks();

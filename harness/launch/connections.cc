@@ -11,7 +11,7 @@
 
 namespace tutti::harness::launch {
 
-Status Connections::listen(const std::string& name, int expected, Frame welcome, std::vector<int> descriptors) {
+Status Connections::listen(const std::string& name, int expected, Welcome welcome, std::vector<int> descriptors) {
   constexpr int kStrangers = 16;  // room for strangers, which will be turned away
   TUTTI_ASSIGN_OR_RETURN(listener_, listen_at(name, expected + kStrangers));
   is_taken_.assign(static_cast<std::size_t>(expected), false);
@@ -100,7 +100,7 @@ Status Connections::greet(Peer& peer, const Frame& hello, Events& events) {
   peer.rank = rank;
   events.on_hello(rank, peer.pid);
   // If the rank is gone already, the end of its stream says so.
-  [[maybe_unused]] const Status sent = send_frame(peer.socket.get(), welcome_, descriptors_);
+  [[maybe_unused]] const Status sent = send_frame(peer.socket.get(), welcome_(rank), descriptors_);
   return Status();
 }
 

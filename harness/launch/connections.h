@@ -4,6 +4,7 @@
 // is small, and a payload of any size goes as a descriptor.
 #pragma once
 
+#include <functional>
 #include <poll.h>
 #include <string>
 #include <sys/types.h>
@@ -27,9 +28,10 @@ class Connections {
     virtual void on_exhausted(const std::string& what) = 0;  ///< a rank came, and no descriptor was left for it
   };
 
-  /// `expected` ranks will say hello; each gets the frame `welcome` with `descriptors`, which must outlive this.
+  using Welcome = std::function<Frame(int rank)>;
+  /// `expected` ranks will say hello; each gets its `welcome` with `descriptors`, which must outlive this.
   /// Errors: io.
-  Status listen(const std::string& name, int expected, Frame welcome, std::vector<int> descriptors);
+  Status listen(const std::string& name, int expected, Welcome welcome, std::vector<int> descriptors);
   /// Appends what to wait for.
   void add_to(std::vector<pollfd>& set) const;
   /// Accepts and reads all there is at this moment.
@@ -50,7 +52,7 @@ class Connections {
   Descriptor listener_;
   std::vector<Peer> peers_;
   std::vector<bool> is_taken_;  ///< ranks that said hello
-  Frame welcome_;
+  Welcome welcome_;
   std::vector<int> descriptors_;
 };
 

@@ -19,12 +19,15 @@
 
 namespace tutti::harness::launch {
 
+class RankStarter;
+
 struct Job {
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which says hello as rank 0
   /// Starts the ranks, which must be processes, in place of the own spawn.
   std::optional<StartCommand> start = {};
-  bool has_directory = false;  ///< the ranks get a directory of the job's own; with a start command always
+  RankStarter* starter = nullptr;  ///< null: Children, on this machine
+  bool has_directory = false;      ///< the ranks get a directory of the job's own; with a start command always
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
   std::string payload;                                                   ///< given to every rank

@@ -52,8 +52,12 @@ Status RunningJob::start() {
   }
   const int expected = static_cast<int>(members_.size());
   const std::string name = control_name();
-  Frame welcome = {"welcome", fmt::format("{} {} {} {}", job_.ranks, expected, job_.domain_bytes, directory_.path())};
-  TUTTI_RETURN_IF_ERROR(connections_.listen(name, expected, std::move(welcome), std::move(descriptors)));
+  const auto welcome = [this, expected](int rank) {
+    const RankPlace place = children_.place_of(rank);
+    return Frame{"welcome", fmt::format("{} {} {} {} {} {}", job_.ranks, expected, job_.domain_bytes, place.machine,
+                                        place.local, directory_.path())};
+  };
+  TUTTI_RETURN_IF_ERROR(connections_.listen(name, expected, welcome, std::move(descriptors)));
   started_ = std::chrono::steady_clock::now();
   return children_.start(job_, name, directory_.path(), log_.descriptor());
 }

@@ -68,8 +68,9 @@ Status RankLink::receive_welcome() {
   TUTTI_ASSIGN_OR_RETURN(const Frame welcome, receive_frame(socket_.get(), reader, given));
   int processes = 0;
   int length = 0;  // of what stands before the directory
-  const bool is_read = welcome.type == "welcome" && std::sscanf(welcome.text.c_str(), "%d %d %zu %n", &ranks_,
-                                                                &processes, &domain_bytes_, &length) == 3;
+  const bool is_read =
+      welcome.type == "welcome" && std::sscanf(welcome.text.c_str(), "%d %d %zu %d %d %n", &ranks_, &processes,
+                                               &domain_bytes_, &place_.machine, &place_.local, &length) == 5;
   const std::size_t expected = domain_bytes_ > 0 ? 3 : 2;
   if (!is_read || given.size() != expected) {
     return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, welcome.text,

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "harness/launch/board.h"
+#include "harness/launch/rank_place.h"
 #include "harness/launch/segment.h"
 #include "impl/bootstrap/control.h"
 
@@ -27,6 +28,7 @@ class RankLink {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] const RankPlace& place() const { return place_; }
   [[nodiscard]] const std::string& payload() const { return payload_; }
   [[nodiscard]] Board board() const { return Board(board_memory_.data(), ranks_); }
   [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has no domain
@@ -53,6 +55,7 @@ class RankLink {
 
   int rank_ = 0;
   int ranks_ = 1;
+  RankPlace place_;
   std::string payload_;
   Descriptor socket_;
   Descriptor domain_;

@@ -32,6 +32,10 @@ class RunningJob : private Connections::Events {
         listener_(listener),
         members_(static_cast<std::size_t>(job.ranks_as == RanksAs::processes ? job.ranks : 1)) {}
 
+  ~RunningJob() override { children_.end(); }
+  RunningJob(const RunningJob&) = delete;
+  RunningJob& operator=(const RunningJob&) = delete;
+
   /// Makes the segments and the socket and starts the processes. Errors: as `launch`.
   Status start();
   /// The loop, to the end of the job.
@@ -92,7 +96,9 @@ class RunningJob : private Connections::Events {
   TimePoint next_state_look_;
   std::map<pid_t, TimePoint> stopped_since_;
   PrivateDirectory directory_;
-  Children children_;  // last: they end before anything that they use
+  Children own_children_;
+  // Ended before anything that they use.
+  RankStarter& children_ = job_.starter != nullptr ? *job_.starter : static_cast<RankStarter&>(own_children_);
 };
 
 }  // namespace tutti::harness::launch

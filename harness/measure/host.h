@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/launch/board.h"
+#include "harness/launch/rank_place.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/reason.h"
 #include "impl/types/status.h"
@@ -35,6 +36,7 @@ struct HostOptions {
   std::vector<int> ranks;  ///< of this host
   /// Of several groups that run side by side: the one that `ranks` are numbers in.
   int group = 0;
+  RankPlace at = {};             ///< of the first of `ranks`, in the machines of the job
   std::vector<int> places = {};  ///< of `ranks` on the board; empty: their numbers
   bool yields = false;           ///< ranks outnumber cores: waits yield at once instead of spinning
   bool naps = false;             ///< and sleep after a while: nothing is timed, and others may need the core
@@ -57,6 +59,7 @@ class Host {
   [[nodiscard]] int count() const { return options_.hosts; }
   [[nodiscard]] int job_ranks() const { return options_.job_ranks; }
   [[nodiscard]] const std::vector<int>& ranks() const { return options_.ranks; }
+  [[nodiscard]] const RankPlace& at() const { return options_.at; }
   [[nodiscard]] int group() const { return options_.group; }
   [[nodiscard]] Order* order() const { return options_.order; }
   [[nodiscard]] bool yields() const { return options_.yields; }

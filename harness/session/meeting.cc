@@ -19,8 +19,8 @@ int exchange(void* context, const void* mine, void* all, std::size_t bytes) {
 TuttiBackendJoin Meeting::join() {
   return {.local_ranks = 1,
           .devices = nullptr,
-          .host = 0,
-          .rank_on_host = host_.index(),
+          .host = host_.at().machine,
+          .rank_on_host = host_.at().local,
           .exchange = exchange,
           .context = &host_,
           .directory = directory_.empty() ? nullptr : directory_.c_str()};

@@ -99,6 +99,8 @@ Status run_host(const SharedPlace& shared, int index) {
   std::optional<Order> order;
   if (spec.order_seed() && spec.ranks_as == RanksAs::tasks) order.emplace(*spec.order_seed(), spec.ranks);
   HostOptions options = host_options(spec, index, is_crowded(shared.masks));
+  options.at = place.at;
+  if (spec.ranks_as == RanksAs::threads) options.at.local += index;
   options.order = order ? &*order : nullptr;
   Host host(place.board, options);
   const SessionWalk::Place here{

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/launch/board.h"
+#include "harness/launch/rank_place.h"
 #include "harness/session/spec.h"
 #include "impl/transports/domain.h"
 #include "impl/types/status.h"
@@ -35,6 +36,7 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 struct SessionPlace {
   Board board;
   int rank = 0;           ///< processes: whose process this is
+  RankPlace at = {};      ///< of that rank, or of the first one of this process
   int domain_fd = -1;     ///< processes: the memory of the domain
   std::string directory;  ///< of the job; empty: it has none
   Send send;              ///< called from host 0's thread only

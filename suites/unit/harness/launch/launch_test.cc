@@ -349,6 +349,40 @@ TEST_P(Launching, ThreadsHaveOneProcessThatServesAllRanks) {
 }
 
 class UnderMpirun : public Launching {};
+/// Pretends that its processes run on two machines, two on each.
+class TwoMachines final : public Children {
+ public:
+  [[nodiscard]] RankPlace place_of(int rank) const override { return {.machine = rank / 2, .local = rank % 2}; }
+};
+
+TEST_P(Launching, EachRankIsToldItsMachineAndItsPlaceThere) {
+  const auto rows = [](const char* first, const char* second, const char* third, const char* fourth) {
+    return std::map<int, std::vector<std::string>>{{0, {first}}, {1, {second}}, {2, {third}}, {3, {fourth}}};
+  };
+  for (const bool are_two : {false, true}) {
+    TwoMachines machines;
+    Job todo = job(4, {"place"});
+    if (are_two) todo.starter = &machines;
+    Recorder recorder;
+    const auto outcome = launch_job(todo, recorder);
+    ASSERT_TRUE(outcome.is_ok()) << outcome.status().message();
+    EXPECT_TRUE(outcome.value().ok) << outcome.value().failure.message();
+    EXPECT_EQ(recorder.rows, are_two ? rows("0/0", "0/1", "1/0", "1/1") : rows("0/0", "0/1", "0/2", "0/3"));
+  }
+}
+
+TEST_P(Launching, AnotherStarterEndsItsRanksToo) {
+  TwoMachines machines;
+  Job todo = job(4, {"exit", "2"});
+  todo.starter = &machines;
+  Recorder recorder;
+  const auto outcome = launch_job(todo, recorder);
+  ASSERT_TRUE(outcome.is_ok()) << outcome.status().message();
+  EXPECT_EQ(outcome.value().how, Ending::exited);
+  EXPECT_EQ(outcome.value().failed_rank, 2);
+  EXPECT_TRUE(machines.all().empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Only, UnderMpirun, testing::Values(true));
 
 TEST_P(UnderMpirun, DeathOfMpirunIsReportedAndLeavesNothing) {

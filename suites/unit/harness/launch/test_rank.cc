@@ -113,6 +113,11 @@ int run(std::string_view mode, int victim) {
   if (!link.is_ok()) return bad(link.status());
   const char* directory = std::getenv("TMPDIR");
   if (directory != nullptr && !link.value().send("directory", directory).is_ok()) return 1;
+  if (mode == "place") {
+    const RankPlace& place = link.value().place();
+    const std::string text = std::to_string(place.machine) + "/" + std::to_string(place.local);
+    return link.value().send("row", text).is_ok() && link.value().finish().is_ok() ? 0 : 1;
+  }
   if (mode == "exchange") return exchange(link.value());
   if (mode == "mpi" || mode == "mpi-for-ever") return barriers(link.value(), mode == "mpi-for-ever");
   if (mode == "complain" && !is_victim) {  // waits for the victim only for a while

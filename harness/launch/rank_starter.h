@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// RankStarter: what starts the ranks of a job, tells on which machine each of them runs, and ends them. Children is the
+// one that there is: processes of this machine.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "harness/launch/rank_place.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::launch {
+
+struct Job;
+
+struct Child {
+  pid_t pid = 0;
+  int rank = -1;  ///< -1: the start command
+  std::optional<int> wait_status;
+};
+
+class RankStarter {
+ public:
+  virtual ~RankStarter() = default;
+
+  /// Starts what `job` needs; `log` gets their output. A start command's files go to `directory`, which outlives them.
+  /// Errors: see spawn; what was started before is ended.
+  virtual Status start(const Job& job, const std::string& control_name, const std::string& directory, int log) = 0;
+  /// Of any rank of the job, before it has started too. Each rank is told its own.
+  [[nodiscard]] virtual RankPlace place_of(int rank) const = 0;
+
+  /// Waits, without blocking, for those that have ended.
+  virtual void reap() = 0;
+  [[nodiscard]] virtual bool have_all_exited() const = 0;
+  [[nodiscard]] virtual const std::vector<Child>& all() const = 0;
+  /// Live processes of the launch, the start command among them. Reads all of /proc: not for every tick.
+  [[nodiscard]] virtual std::vector<pid_t> members() const = 0;
+
+  /// Kills and reaps whatever is left; nothing where nothing is. Takes at most about 2 s, mostly a few ms.
+  virtual void end() = 0;
+};
+
+}  // namespace tutti::harness::launch
