@@ -40,10 +40,11 @@ SampleRecord record_of(const Host& host, const RankTimes& times) {
   };
   const auto [first_enter, last_enter] = first_last(times.enter_ns);
   const auto [first_leave, last_leave] = first_last(times.leave_ns);
-  return {.first_enter = *first_enter,
-          .last_enter = *last_enter,
-          .first_leave = *first_leave,
-          .last_leave = *last_leave,
+  const HostClock& clock = host.clock();
+  return {.first_enter = clock.common(*first_enter),
+          .last_enter = clock.common(*last_enter),
+          .first_leave = clock.common(*first_leave),
+          .last_leave = clock.common(*last_leave),
           .last_rank = host.ranks()[static_cast<std::size_t>(last_leave - times.leave_ns.begin())],
           .late_rank = host.ranks()[static_cast<std::size_t>(last_enter - times.enter_ns.begin())]};
 }
@@ -197,7 +198,7 @@ class Calls {
     if (host_.count() == 1) return most;
     for (std::size_t i = 0; i < times_.enter_ns.size(); ++i) {
       if (late_rank_ == host_.ranks()[i]) continue;  // as it was asked to be
-      most = std::max(most, times_.enter_ns[i] - instant_ns_);
+      most = std::max(most, host_.clock().common(times_.enter_ns[i]) - instant_ns_);
     }
     return most;
   }

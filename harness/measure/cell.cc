@@ -155,7 +155,7 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
   std::shuffle(order.begin(), order.end(), source.random);
 
   const std::int64_t most_ns = options.most_time.count() / (options.conditions.overlap_calls > 0 ? 2 : 1);
-  TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + most_ns));
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(host.common_now_ns() + most_ns));
   const auto are_done = [&] {
     const auto open = std::ranges::count_if(all, [&](Series& series) { return !is_done(series, options); });
     return open == 0;
@@ -164,7 +164,7 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
     const bool is_first = block < count;
     const bool is_round_over = block % (2 * count) == 0;
     if (!is_first && is_round_over && are_done()) return {};
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host.agree(monotonic_ns()));
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host.agree(host.common_now_ns()));
     if (!is_first && now_ns >= end_ns) return {};
     const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
     const std::size_t i = order[block % count];
@@ -187,7 +187,7 @@ Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>&
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::vector<double> times = times_of(all[i], options);
     if (times.empty()) continue;
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(monotonic_ns() + each_ns));
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(host.common_now_ns() + each_ns));
     TUTTI_ASSIGN_OR_RETURN(results[i], measure_overlap(host, variants[i],
                                                        {.calls = options.conditions.overlap_calls,
                                                         .pure_us = median_of(times),
@@ -251,8 +251,12 @@ Result<double> measure_floor(Host& host, const Start& how) {
     Times mine;
     for (std::size_t i = 0; i < mine.enter.size(); ++i) {
       TUTTI_RETURN_IF_ERROR(start(host, how));
-      mine.enter[i] = monotonic_ns();
-      mine.leave[i] = monotonic_ns();
+      mine.enter[i] = host.now_ns();
+      mine.leave[i] = host.now_ns();
+    }
+    for (std::size_t i = 0; i < mine.enter.size(); ++i) {
+      mine.enter[i] = host.clock().common(mine.enter[i]);
+      mine.leave[i] = host.clock().common(mine.leave[i]);
     }
     TUTTI_ASSIGN_OR_RETURN(const std::vector<Times> all, host.exchange(mine));
     for (std::size_t i = 0; i < mine.enter.size(); ++i) {

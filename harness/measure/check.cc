@@ -133,8 +133,8 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sig
     host.settle();
     TUTTI_ASSIGN_OR_RETURN(
         const std::vector<BarrierTimes> all,
-        host.exchange(BarrierTimes{.first_leave_ns = *std::min_element(times.leave_ns.begin(), times.leave_ns.end()),
-                                   .last_enter_ns = *std::max_element(times.enter_ns.begin(), times.enter_ns.end())}));
+        host.exchange(BarrierTimes{.first_leave_ns = host.clock().common(std::ranges::min(times.leave_ns)),
+                                   .last_enter_ns = host.clock().common(std::ranges::max(times.enter_ns))}));
     BarrierTimes of_all = all.front();
     for (const BarrierTimes& each : all) {
       of_all.first_leave_ns = std::min(of_all.first_leave_ns, each.first_leave_ns);

@@ -100,13 +100,14 @@ Result<std::int64_t> Host::start_together() {
                                        "the start of a sample", host));
     }
     const std::int64_t slack = options_.yields ? options_.hosts * kSlackPerHostYieldingNs : kSlackNs;
-    announcement.instants_ns[number % 2].store(monotonic_ns() + slack * slack_times_, std::memory_order_relaxed);
+    announcement.instants_ns[number % 2].store(common_now_ns() + slack * slack_times_, std::memory_order_relaxed);
     announcement.word.store(number, std::memory_order_release);
   } else {
     board_.sync(options_.host).word.store(number, std::memory_order_release);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant, last_start());
-  while (monotonic_ns() < instant) {
+  const std::int64_t here = clock().here(instant);
+  while (now_ns() < here) {
     if (options_.yields) sched_yield();
   }
   if (options_.on_start) options_.on_start();
@@ -117,7 +118,7 @@ Status Host::start_after(const std::function<Status()>& barrier) {
   const std::uint64_t number = ++starts_;
   if (options_.host == 0) {
     SyncLine& announcement = board_.sync(0);
-    announcement.instants_ns[number % 2].store(monotonic_ns(), std::memory_order_relaxed);
+    announcement.instants_ns[number % 2].store(common_now_ns(), std::memory_order_relaxed);
     announcement.word.store(number, std::memory_order_release);
   }
   return barrier();

@@ -19,6 +19,7 @@
 #include "harness/launch/board.h"
 #include "harness/launch/rank_place.h"
 #include "harness/machine/clock.h"
+#include "harness/measure/host_clock.h"
 #include "harness/measure/reason.h"
 #include "impl/types/status.h"
 
@@ -38,8 +39,9 @@ struct HostOptions {
   int group = 0;
   RankPlace at = {};             ///< of the first of `ranks`, in the machines of the job
   std::vector<int> places = {};  ///< of `ranks` on the board; empty: their numbers
-  bool yields = false;           ///< ranks outnumber cores: waits yield at once instead of spinning
-  bool naps = false;             ///< and sleep after a while: nothing is timed, and others may need the core
+  HostClock clock = {};
+  bool yields = false;  ///< ranks outnumber cores: waits yield at once instead of spinning
+  bool naps = false;    ///< and sleep after a while: nothing is timed, and others may need the core
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
   /// Beyond it, before an operation is given up here: the launcher, which watches the same deadline, sees the memory
   /// that processes share and knows more. It sees nothing of ranks in one process.
@@ -61,6 +63,11 @@ class Host {
   [[nodiscard]] const std::vector<int>& ranks() const { return options_.ranks; }
   [[nodiscard]] const RankPlace& at() const { return options_.at; }
   [[nodiscard]] int group() const { return options_.group; }
+  /// Of all readings of this host.
+  [[nodiscard]] const HostClock& clock() const { return options_.clock; }
+  [[nodiscard]] std::int64_t now_ns() const { return options_.clock.now(); }
+  /// Now, on the common clock.
+  [[nodiscard]] std::int64_t common_now_ns() const { return options_.clock.common(now_ns()); }
   [[nodiscard]] Order* order() const { return options_.order; }
   [[nodiscard]] bool yields() const { return options_.yields; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const { return options_.timeout; }

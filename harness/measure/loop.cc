@@ -33,7 +33,7 @@ class Variant::LoopOnHost {
     if (loop_.leaves_ns != nullptr) loop_.leaves_ns->assign(count, {});
     if (count > 1) TUTTI_RETURN_IF_ERROR(variant_.prepared_->begin_posts());
     for (std::size_t i = 0; i < count; ++i) {
-      times_.enter_ns[i] = monotonic_ns();
+      times_.enter_ns[i] = host_.now_ns();
       TUTTI_RETURN_IF_ERROR(variant_.prepared_->post(i));
     }
     if (count > 1) TUTTI_RETURN_IF_ERROR(variant_.prepared_->end_posts());
@@ -59,9 +59,9 @@ class Variant::LoopOnHost {
   /// An operation of a rank has ended: the next one, if there is one.
   Status end(std::size_t index) {
     const int number = ++ended_[index];
-    if (loop_.leaves_ns != nullptr) (*loop_.leaves_ns)[index].push_back(monotonic_ns());
+    if (loop_.leaves_ns != nullptr) (*loop_.leaves_ns)[index].push_back(host_.now_ns());
     if (number == loop_.operations) {
-      times_.leave_ns[index] = monotonic_ns();
+      times_.leave_ns[index] = host_.now_ns();
       --left_;
       return {};
     }
@@ -72,7 +72,7 @@ class Variant::LoopOnHost {
 
   /// The slow part of waiting: the deadline begins anew whenever an operation has ended.
   Status look_around() {
-    const std::int64_t now = monotonic_ns();
+    const std::int64_t now = host_.now_ns();
     if (ended_ != ended_before_) {
       ended_before_ = ended_;
       deadline_ns_ = variant_.deadline_after(now);

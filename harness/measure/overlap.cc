@@ -65,9 +65,10 @@ class OverlapOnHost {
         if (variant_.instance().is_in_place) variant_.refill(salt_);
         if (poisons_) variant_.poison_places(++places_);
         TUTTI_RETURN_IF_ERROR(make_call(kind));
-        const std::int64_t enter_ns = times_.enter_ns.front();
-        mine[rounds][kind] = {
-            .enter_ns = enter_ns, .leave_ns = times_.leave_ns.front(), .late_ns = enter_ns - instant_ns_};
+        const std::int64_t enter_ns = host_.clock().common(times_.enter_ns.front());
+        mine[rounds][kind] = {.enter_ns = enter_ns,
+                              .leave_ns = host_.clock().common(times_.leave_ns.front()),
+                              .late_ns = enter_ns - instant_ns_};
       }
       ++rounds;
     } while (rounds < kRoundsTogether && instant_ns_ < options_.end_ns);
@@ -82,9 +83,9 @@ class OverlapOnHost {
         TUTTI_RETURN_IF_ERROR(variant_.run(times_));
         break;
       case 1:
-        times_.enter_ns.assign(1, monotonic_ns());
+        times_.enter_ns.assign(1, host_.now_ns());
         compute_(0, 1);
-        times_.leave_ns.assign(1, monotonic_ns());
+        times_.leave_ns.assign(1, host_.now_ns());
         break;
       default:
         TUTTI_RETURN_IF_ERROR(variant_.run_overlapped(times_, compute_, kind == 2 ? 0 : options_.calls));

@@ -224,10 +224,10 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
   std::size_t pending = count;
   std::size_t unposted = 0;
   const auto post = [&](std::size_t index) {
-    times.enter_ns[index] = monotonic_ns();
+    times.enter_ns[index] = host_->now_ns();
     return prepared_->post(index);
   };
-  const std::int64_t begin = monotonic_ns();
+  const std::int64_t begin = host_->now_ns();
   if (count > 1) TUTTI_RETURN_IF_ERROR(prepared_->begin_posts());
   for (std::size_t i = 0; i < count; ++i) {
     if (late == host_->ranks()[i]) {
@@ -241,25 +241,25 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     for (std::size_t i = 0; i < count; ++i) {
       if (times.leave_ns[i] != 0) continue;
       if (times.enter_ns[i] == 0) {
-        if (monotonic_ns() < begin + late_ns) continue;
+        if (host_->now_ns() < begin + late_ns) continue;
         --unposted;
         TUTTI_RETURN_IF_ERROR(post(i));
       }
       TUTTI_ASSIGN_OR_RETURN(const bool is_done, prepared_->test(i));
       if (!is_done) continue;
-      times.leave_ns[i] = monotonic_ns();
+      times.leave_ns[i] = host_->now_ns();
       --pending;
     }
     if (pending == 0) return Turn::done;
     return unposted == 0 ? Turn::idle : Turn::busy;
   };
   const std::int64_t deadline = deadline_after(begin);
-  TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return monotonic_ns() < deadline ? Status() : overdue(times); }));
+  TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return host_->now_ns() < deadline ? Status() : overdue(times); }));
   return prepared_->settle();
 }
 
 Status Variant::run_overlapped(RankTimes& times, const Compute& compute, int calls) {
-  times.enter_ns.assign(1, monotonic_ns());
+  times.enter_ns.assign(1, host_->now_ns());
   TUTTI_RETURN_IF_ERROR(prepared_->post(0));
   bool is_done = false;
   for (int part = 0; part <= calls; ++part) {
@@ -268,15 +268,15 @@ Status Variant::run_overlapped(RankTimes& times, const Compute& compute, int cal
     TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
   }
   times.leave_ns.assign(1, 0);
-  const std::int64_t deadline = deadline_after(monotonic_ns());
+  const std::int64_t deadline = deadline_after(host_->now_ns());
   const auto look = [&]() -> Result<Turn> {
     if (!is_done) {
       TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
     }
     return is_done ? Turn::done : Turn::idle;
   };
-  TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return monotonic_ns() < deadline ? Status() : overdue(times); }));
-  times.leave_ns.front() = monotonic_ns();
+  TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return host_->now_ns() < deadline ? Status() : overdue(times); }));
+  times.leave_ns.front() = host_->now_ns();
   return prepared_->settle();
 }
 

@@ -22,7 +22,7 @@
 
 namespace tutti::harness::measure {
 
-/// When each rank of the host entered and left an operation, on the common clock.
+/// When each rank of the host entered and left an operation, on the host's clock.
 struct RankTimes {
   std::vector<std::int64_t> enter_ns;
   std::vector<std::int64_t> leave_ns;

@@ -93,7 +93,7 @@ Status Measuring::report_facts() {
 
 Status Measuring::begin_cell(std::size_t index, double bytes, Status& refusal) {
   if (task_.end_ns == 0) return {};
-  TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host_.agree(monotonic_ns()));
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host_.agree(host_.common_now_ns()));
   budget_.end(now_ns);
   const Cell& cell = spec_.cells[index].front();
   const bool is_first = index == 0 && spec_.launch == 1;  // a budget that the start has used up gives one cell
@@ -120,11 +120,11 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
 std::int64_t Measuring::time_ns(std::size_t index) const {
   if (task_.end_ns == 0) return (spec_.conditions.iterations > 0 ? kNoEnd : kCellTime).count();
   const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + task_.cells_after;
-  return std::max(kLeastCellTime.count(), (task_.end_ns - monotonic_ns()) / cells);
+  return std::max(kLeastCellTime.count(), (task_.end_ns - host_.common_now_ns()) / cells);
 }
 
 Result<std::optional<Variant>> Measuring::limit_beside(const Variant& first, std::size_t index, std::int64_t most_ns) {
-  TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(monotonic_ns()));
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(host_.common_now_ns()));
   Variant::Request like = systems_.request_for(*limit_, first.instance());
   like.number = first.number();  // it is no case of the job
   like.seed += index;

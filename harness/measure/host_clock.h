@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock of a host. Its instants are told to other hosts, and compared with theirs, on the common clock, which is
+// that of host 0. Hosts of one machine read the same clock: for them both are one.
+//
+// A reading is nothing but a reading. It is converted where it is exchanged, after what is timed: so an offset may be
+// found later than the readings that it is for.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "harness/machine/clock.h"
+
+namespace tutti::harness::measure {
+
+struct HostClock {
+  std::int64_t lead_ns = 0;    ///< added to each reading: how a test's host has another clock
+  std::int64_t offset_ns = 0;  ///< the reading less the common instant, when `since_ns` is read
+  double drift = 0;            ///< by which the offset grows with each nanosecond from then on
+  std::int64_t since_ns = 0;
+
+  [[nodiscard]] std::int64_t now() const { return monotonic_ns() + lead_ns; }
+  /// The common instant of a reading; the reading at a common instant.
+  [[nodiscard]] std::int64_t common(std::int64_t reading) const {
+    return reading - offset_ns - std::llround(drift * static_cast<double>(reading - since_ns));
+  }
+  [[nodiscard]] std::int64_t here(std::int64_t instant) const {
+    const std::int64_t without_drift = instant + offset_ns;
+    return without_drift + std::llround(drift / (1 - drift) * static_cast<double>(without_drift - since_ns));
+  }
+};
+
+}  // namespace tutti::harness::measure

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts whose clocks differ: what they tell each other is on the common clock.
+#include "harness/measure/host_clock.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/measure/block.h"
+#include "harness/measure/check.h"
+#include "harness/measure/host.h"
+#include "harness/verify/check.h"
+#include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/measure/plain_backend.h"
+
+namespace tutti::harness::measure {
+namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kFarNs = kSecondNs / 2;  // no wait of these tests takes as long
+
+/// Two hosts, the second of which has a clock that is a second off; it knows that, or does not.
+void on_two_clocks(bool knows, const std::function<void(Host&)>& body) {
+  const BoardMemory memory(2);
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 2; ++index) {
+    threads.emplace_back([&, index] {
+      HostOptions options = host_options(index, 2);
+      if (index == 1) options.clock = {.lead_ns = kSecondNs, .offset_ns = knows ? kSecondNs : 0};
+      Host host(memory.board(), std::move(options));
+      body(host);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// Barriers of the ranks of a board: what a library's own one does.
+class BarrierBackend final : public PlainBackend {
+ public:
+  BarrierBackend() : PlainBackend("barrier") {}
+  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
+                                                          std::span<const RankBuffers> /*buffers*/) override {
+    return std::unique_ptr<Prepared>(new Waits(*this, one.ranks));
+  }
+
+ private:
+  class Waits final : public Prepared {
+   public:
+    Waits(BarrierBackend& backend, int ranks) : backend_(backend), ranks_(ranks) {}
+    Status post(std::size_t /*index*/) override {
+      all_ = (backend_.arrived_.fetch_add(1) / ranks_ + 1) * ranks_;
+      return {};
+    }
+    Result<bool> test(std::size_t /*index*/) override { return backend_.arrived_.load() >= all_; }
+
+   private:
+    BarrierBackend& backend_;
+    int ranks_;
+    int all_ = 0;
+  };
+  std::atomic<int> arrived_ = 0;
+};
+
+Case barrier_of_two() {
+  Case one;
+  one.collective = Collective::barrier;
+  one.ranks = 2;
+  one.ranks_as = RanksAs::threads;
+  return one;
+}
+
+[[nodiscard]] Variant made_on(Host& host, Backend& backend) {
+  auto variant = Variant::create(host, {.backend = backend,
+                                        .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                        .instance = barrier_of_two()});
+  EXPECT_TRUE(variant.is_ok()) << variant.status().message();
+  return std::move(variant).value();
+}
+
+TEST(HostClock, IsTheCommonOneWhereNothingElseIsSaid) {
+  const HostClock clock;
+  const std::int64_t before = monotonic_ns();
+  const std::int64_t now = clock.now();
+  EXPECT_GE(now, before);
+  EXPECT_LE(now, monotonic_ns());
+  EXPECT_EQ(clock.common(now), now);
+  EXPECT_EQ(clock.here(now), now);
+}
+
+TEST(HostClock, ConvertsThereAndBackWithOffsetAndDrift) {
+  const HostClock clock{.offset_ns = -5000, .drift = 1e-4, .since_ns = 1000 * kSecondNs};
+  EXPECT_EQ(clock.common(1000 * kSecondNs), 1000 * kSecondNs + 5000);
+  EXPECT_EQ(clock.common(1001 * kSecondNs), 1001 * kSecondNs + 5000 - 100'000);
+  for (std::int64_t reading = 990 * kSecondNs; reading < 1010 * kSecondNs; reading += 999'999'937) {
+    EXPECT_LE(std::abs(clock.here(clock.common(reading)) - reading), 1);
+  }
+}
+
+TEST(HostClock, AnAnnouncedInstantIsReachedByEachOnItsOwnClock) {
+  for (const bool knows : {true, false}) {
+    std::atomic<int> early = 0;
+    on_two_clocks(knows, [&](Host& host) {
+      for (int round = 0; round < 20; ++round) {
+        const auto instant = host.start_together();
+        const std::int64_t here = monotonic_ns();  // that of host 0
+        ASSERT_TRUE(instant.is_ok()) << instant.status().message();
+        ASSERT_EQ(host.agree(instant.value()).value(), instant.value());
+        if (here < instant.value()) ++early;
+        if (knows) {
+          EXPECT_LT(here - instant.value(), kFarNs);
+        }
+      }
+    });
+    if (knows) {
+      EXPECT_EQ(early, 0);
+    }
+  }
+}
+
+TEST(HostClock, SamplesAreOfOneClock) {
+  for (const bool knows : {true, false}) {
+    BarrierBackend backend;
+    on_two_clocks(knows, [&](Host& host) {
+      Variant variant = made_on(host, backend);
+      const auto block = run_block(host, variant, {.salt = 1, .samples = 5});
+      ASSERT_TRUE(block.is_ok()) << block.status().message();
+      for (const Sample& sample : block.value().samples) {
+        EXPECT_EQ(sample.global_us * 1e3 < kFarNs, knows);
+        EXPECT_EQ(sample.skew_us * 1e3 < kFarNs, knows);
+        EXPECT_EQ(sample.late_us.value_or(0) * 1e3 < kFarNs, knows);
+      }
+      EXPECT_EQ(block.value().wrong == 0, knows) << block.value().reason;
+    });
+  }
+}
+
+TEST(HostClock, ABarrierIsJudgedOnOneClock) {
+  for (const bool knows : {true, false}) {
+    BarrierBackend backend;
+    std::mutex mutex;
+    std::string text;
+    on_two_clocks(knows, [&](Host& host) {
+      Variant variant = made_on(host, backend);
+      const auto damage = check_barrier_rule(host, variant);
+      ASSERT_TRUE(damage.is_ok()) << damage.status().message();
+      const std::lock_guard lock(mutex);
+      text += damage.value().text;
+    });
+    EXPECT_EQ(text.empty(), knows) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::harness::measure
