@@ -151,16 +151,13 @@ void look_at_references(const MachineCondition& c, List& list) {
   }
   for (const UnusableBackend& one : c.probes.unusable) {
     list.push_back({"backend", Severity::note, fmt::format("the reference {} cannot be used", one.name), one.why,
-                    "put the mpirun of its MPI first into PATH, or remove its shared object"});
+                    "build it again with scripts/build-backend, or remove its shared object"});
   }
   if (c.probes.backends.empty() && c.probes.unusable.empty()) {
     list.push_back({"references", Severity::note, "no reference was found beside tutti",
                     "without one there are times, and no ratios",
-                    c.mpirun.empty() ? "scripts/setup installs Open MPI; then build again"
+                    c.mpirun.empty() ? "scripts/setup installs some; then build again"
                                      : "scripts/build-backend builds the one of the MPI that is here"});
-  } else if (c.mpirun.empty()) {
-    list.push_back({"mpirun", Severity::note, "there is no mpirun in PATH",
-                    "references run under the mpirun of their MPI", "install it, or put it into PATH"});
   }
 }
 

@@ -44,8 +44,10 @@ const Row* reference_of(std::span<const Row> rows) {
   return &*std::ranges::find_if(rows, is_reference);
 }
 
+/// Two decimals; three where two would leave a single digit, or none.
 std::string ratio_text(const std::optional<double>& value) {
-  return value ? fmt::format("{:.2f}", *value) : std::string(kMissing);
+  if (!value) return std::string(kMissing);
+  return *value < 0.095 ? fmt::format("{:.3f}", *value) : fmt::format("{:.2f}", *value);
 }
 
 bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && rows[0].backend != rows[1].backend; }
@@ -347,8 +349,8 @@ void Table::Ratios::add(double ratio) {
 }
 
 std::string Table::Ratios::line(std::string_view of_whom) const {
-  return fmt::format("# ratio, time of {} / time of {}: geometric mean {:.2f} over {}, of which {} above 1\n",
-                     kOwnBackend, of_whom, std::exp(log_sum / static_cast<double>(cells)), cells, slower);
+  return fmt::format("# ratio, time of {} / time of {}: geometric mean {} over {}, of which {} above 1\n",
+                     kOwnBackend, of_whom, ratio_text(std::exp(log_sum / static_cast<double>(cells))), cells, slower);
 }
 
 std::string Table::cell(std::span<const Row> rows) {

@@ -48,6 +48,11 @@ TEST_F(MpiShim, AcceptsWhatMpiHas) {
   EXPECT_EQ(refusal(call_), "");
 }
 
+TEST_F(MpiShim, RefusesBuffersOfADevice) {
+  call_.memory = TUTTI_MEMORY_CUDA;
+  EXPECT_THAT(refusal(call_), HasSubstr("host memory only"));
+}
+
 TEST_F(MpiShim, RefusesAvg) {
   call_.op = "avg";
   EXPECT_EQ(refusal(call_), "MPI has no avg");

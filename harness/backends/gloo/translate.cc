@@ -132,6 +132,7 @@ std::string translate_blocks(const TuttiBackendCall& call, const int64_t* counts
 }  // namespace
 
 std::string translate(const TuttiBackendCall& call, Arguments& arguments) {
+  if (call.memory != TUTTI_MEMORY_HOST) return "Gloo is called with buffers in host memory only";
   const std::string_view collective = call.collective;
   if (std::ranges::find(kMissing, collective) != std::end(kMissing)) return "Gloo has no " + std::string(collective);
   if (collective == "gather_v") return "Gloo is packaged without the header of its gatherv";

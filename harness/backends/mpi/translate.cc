@@ -189,6 +189,7 @@ std::string translate_blocks(const TuttiBackendCall& call, int of_each, Prepared
 }  // namespace
 
 std::string translate(const TuttiBackendCall& call, Prepared& prepared) {
+  if (call.memory != TUTTI_MEMORY_HOST) return "this MPI is called with buffers in host memory only";
   if (std::string reason = translate_function(call, prepared); !reason.empty()) return reason;
   if (std::string_view(call.collective) == "barrier") return {};
   if (std::string reason = translate_type(call, prepared); !reason.empty()) return reason;

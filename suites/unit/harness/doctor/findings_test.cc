@@ -133,11 +133,11 @@ TEST_F(Doctor, TellsWhatReferencesLack) {
   root_.write("proc/sys/kernel/yama/ptrace_scope", "1");
   Probes probes = good_probes();
   probes.programs_path = {"relative", "", "/opt/none"};
-  EXPECT_THAT(names_of(read(probes)), ElementsAre("note ptrace", "note mpirun"));
+  EXPECT_THAT(names_of(read(probes)), ElementsAre("note ptrace"));
   probes.backends = {};
   EXPECT_THAT(names_of(read(probes)), ElementsAre("note ptrace", "note references"));
   probes.unusable = {{.name = "mpich", .why = "no mpirun starts it"}};
-  EXPECT_THAT(names_of(read(probes)), ElementsAre("note ptrace", "note backend", "note mpirun")) << "found";
+  EXPECT_THAT(names_of(read(probes)), ElementsAre("note ptrace", "note backend")) << "found";
   root_.write("proc/self/status", "CapEff:\t0000000000080000\nCpus_allowed_list:\t0-1");
   EXPECT_THAT(names_of(read(good_probes())), IsEmpty());
 }
