@@ -40,7 +40,7 @@ void Host::relax(int turn) const {
 }
 
 Status Host::check_abort() const {
-  if (board_.abort_flag().load(std::memory_order_acquire) == 0) return {};
+  if (!options_.exchange->is_aborted(board_)) return {};
   return error(Code::aborted, "the job was given up");
 }
 
@@ -48,11 +48,16 @@ template <class Predicate>
 Status Host::wait_until(Predicate is_done, const char* what, int whom) {
   if (is_done()) return {};
   const std::int64_t deadline = monotonic_ns() + options_.timeout.count();
-  return poll([&]() -> Result<Turn> { return is_done() ? Turn::done : Turn::idle; },
-              [&] {
-                if (monotonic_ns() < deadline) return Status();
-                return error(Code::timeout, "rank {} did not come to {}", whom, what);
-              });
+  const bool needs_look = options_.exchange->needs_look();
+  return poll(
+      [&]() -> Result<Turn> {
+        if (needs_look) options_.exchange->look(board_);
+        return is_done() ? Turn::done : Turn::idle;
+      },
+      [&] {
+        if (monotonic_ns() < deadline) return Status();
+        return error(Code::timeout, "rank {} did not come to {}", whom, what);
+      });
 }
 
 // Two halves of a page alternate. A host that writes the record of exchange n has completed n-1, so every host has read
@@ -68,6 +73,7 @@ Status Host::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
   HostPage& page = board_.page(options_.host);
   std::memcpy(page.payload + half, mine, bytes);
   page.sequence.store(number, std::memory_order_release);
+  tell(Exchange::Part::page);
   for (int host = 0; host < options_.hosts; ++host) {
     const HostPage& other = board_.page(host);
     TUTTI_RETURN_IF_ERROR(
@@ -102,8 +108,10 @@ Result<std::int64_t> Host::start_together() {
     const std::int64_t slack = options_.yields ? options_.hosts * kSlackPerHostYieldingNs : kSlackNs;
     announcement.instants_ns[number % 2].store(common_now_ns() + slack * slack_times_, std::memory_order_relaxed);
     announcement.word.store(number, std::memory_order_release);
+    tell(Exchange::Part::sync);
   } else {
     board_.sync(options_.host).word.store(number, std::memory_order_release);
+    tell(Exchange::Part::sync);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant, last_start());
   const std::int64_t here = clock().here(instant);
@@ -120,6 +128,7 @@ Status Host::start_after(const std::function<Status()>& barrier) {
     SyncLine& announcement = board_.sync(0);
     announcement.instants_ns[number % 2].store(common_now_ns(), std::memory_order_relaxed);
     announcement.word.store(number, std::memory_order_release);
+    tell(Exchange::Part::sync);
   }
   return barrier();
 }
@@ -136,6 +145,7 @@ Result<std::int64_t> Host::last_start() {
 Status Host::pass_barrier() {
   for (int distance = 1; distance < options_.hosts; distance *= 2) {
     board_.sync(options_.host).round.store(++rounds_, std::memory_order_release);
+    tell(Exchange::Part::sync);
     const int before = (options_.host - distance + options_.hosts) % options_.hosts;
     const SyncLine& line = board_.sync(before);
     TUTTI_RETURN_IF_ERROR(
@@ -157,12 +167,14 @@ Result<double> Host::bounce(int last) {
     if (i == 1) begin = monotonic_ns();  // the first one only brings both hosts here
     if (options_.host == 0) {
       ping.store(number, std::memory_order_release);
+      tell(Exchange::Part::probe);
       TUTTI_RETURN_IF_ERROR(
           wait_until([&] { return pong.load(std::memory_order_acquire) >= number; }, "the line probe", last));
     } else {
       TUTTI_RETURN_IF_ERROR(
           wait_until([&] { return ping.load(std::memory_order_acquire) >= number; }, "the line probe", 0));
       pong.store(number, std::memory_order_release);
+      tell(Exchange::Part::probe);
     }
   }
   return static_cast<double>(monotonic_ns() - begin) / kBouncesPerBatch;

@@ -2,8 +2,9 @@
 // A host is the thread that runs one or more ranks: one rank as process or thread, all ranks as tasks. Measuring and
 // checking are written against class Host. A host never blocks inside a rank: it polls.
 //
-// The hosts of a job agree through the board (harness/launch/board.h), memory that they share. They
-// exchange small records, start together at an announced instant, and probe how long a cache line takes between them.
+// The hosts of a job agree through the board (harness/launch/board.h), memory that they share, or boards that mirror
+// each other (exchange.h). They exchange small records, start together at an announced instant, and probe how long a
+// cache line takes between them.
 #pragma once
 
 #include <array>
@@ -19,6 +20,7 @@
 #include "harness/launch/board.h"
 #include "harness/launch/rank_place.h"
 #include "harness/machine/clock.h"
+#include "harness/measure/exchange.h"
 #include "harness/measure/host_clock.h"
 #include "harness/measure/reason.h"
 #include "impl/types/status.h"
@@ -40,8 +42,9 @@ struct HostOptions {
   RankPlace at = {};             ///< of the first of `ranks`, in the machines of the job
   std::vector<int> places = {};  ///< of `ranks` on the board; empty: their numbers
   HostClock clock = {};
-  bool yields = false;  ///< ranks outnumber cores: waits yield at once instead of spinning
-  bool naps = false;    ///< and sleep after a while: nothing is timed, and others may need the core
+  Exchange* exchange = &shared_board();  ///< with the other hosts; it outlives the host
+  bool yields = false;                   ///< ranks outnumber cores: waits yield at once instead of spinning
+  bool naps = false;                     ///< and sleep after a while: nothing is timed, and others may need the core
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
   /// Beyond it, before an operation is given up here: the launcher, which watches the same deadline, sees the memory
   /// that processes share and knows more. It sees nothing of ranks in one process.
@@ -138,6 +141,8 @@ class Host {
  private:
   /// Nanoseconds of one round trip, over a batch. By the first and the last host.
   [[nodiscard]] Result<double> bounce(int last);
+  /// What this host has just written on its board is for the others.
+  void tell(Exchange::Part part) const { options_.exchange->tell(board_, options_.host, part); }
   /// A turn of a waiting loop, by its number.
   void relax(int turn) const;
   /// Polls `is_done` until it holds, with the deadline.
