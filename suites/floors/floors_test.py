@@ -411,7 +411,12 @@ class MadeUpTrees(unittest.TestCase):
             (tree / "src").mkdir(exist_ok=True)
             (tree / "src/a.cc").write_text(text)
             self.assertEqual(check_names(tree, ["tcp", "shm"]), [wrong])
-            self.assertEqual(check_names(tree, ["tcp", "shm"], ["src/a.cc"]), [])
+        (tree / "src/a.cc").write_text("")
+        for folder, found in [("harness/backends/mpi", 0), ("harness/backends/tutti", 1), ("harness/backends", 1)]:
+            (tree / folder).mkdir(parents=True, exist_ok=True)
+            (tree / folder / "a.cc").write_text('auto a = "tcp";')
+            self.assertEqual(len(check_names(tree, ["tcp", "shm"])), found, folder)
+            (tree / folder / "a.cc").unlink()
         (tree / "src/a.cc").write_text('#include "impl/transports/tcp/domain.h"\n#include "impl/transports/link.h"\n')
         self.assertEqual(check_names(tree, ["tcp", "shm"]),
                          ["src/a.cc includes impl/transports/tcp/domain.h: a transport is opened by its row"])
