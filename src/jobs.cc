@@ -240,7 +240,10 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
   int number = 0;
   for (const auto& [index, cells] : starts) {
     ++number;
-    if (failed.contains(index)) continue;
+    if (failed.contains(index)) {
+      all -= cells.size();
+      continue;
+    }
     const Starter& starter = starters.value()[index];
     SessionSpec spec = request.spec;
     spec.launch = number;
@@ -248,6 +251,10 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     set_transport(cells.front().front().transport, spec);
     spec.cells = resolved(cells, spec.ranks_as);
     spec.references = references_in(cells, request.spec.references);
+    std::erase_if(spec.twins, [&](const std::string& twin) {
+      const std::string_view backend = harness::backend_of(twin);
+      return backend != harness::kOwnBackend && std::ranges::find(spec.references, backend) == spec.references.end();
+    });
     if (auto* const task = std::get_if<harness::MeasureTask>(&spec.task)) {
       task->cells_after = static_cast<int>(all - first - cells.size());
     }

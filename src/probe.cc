@@ -3,6 +3,7 @@
 // starting it; as one of two ranks it joins the library's world.
 #include "src/probe.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -39,7 +40,7 @@ Result<std::string> said_by(const std::vector<std::string>& command, const std::
   if (!run.is_ok()) return error(Code::unavailable, "{}: {}", who, run.status().message());
   const int code = run.value().exit_code;
   if (code == 0) return run.value().output;
-  if (code > kSignalBase) {
+  if (code > kSignalBase && code < kSignalBase + NSIG) {
     return error(Code::unavailable, "{} crashes as soon as it is loaded: signal {} ({})", who, code - kSignalBase,
                  ::strsignal(code - kSignalBase));
   }
@@ -79,6 +80,8 @@ Result<Starter> starter_in(const std::string& name, const std::string& said) {
   if (!all.contains("start")) return starter;
   const auto command = harness::parse_start_command(all["start"].dump());
   if (!command.is_ok()) return error(Code::unavailable, "backend {}: {}", name, command.status().message());
+  if (name == harness::kOwnSpawn)
+    return error(Code::unavailable, "backend {}: the name is that of tutti's own spawn", name);
   starter.name = name;
   starter.command = command.value();
   return starter;
@@ -91,13 +94,14 @@ Result<Starter> ask(const std::string& name, const harness::Interrupts& interrup
   TUTTI_ASSIGN_OR_RETURN(Starter starter, starter_in(name, said));
   TUTTI_ASSIGN_OR_RETURN(const std::string path, harness::find_backend(name, backend_directories()));
   std::error_code ignored;  // somebody else's is tried, whatever it says of itself
-  const bool lies_beside = std::filesystem::equivalent(std::filesystem::path(path).parent_path(),
+  const bool is_of_this_build =
+      is_built_in(name) && std::filesystem::equivalent(std::filesystem::path(path).parent_path(),
                                                        std::filesystem::path(self).parent_path(), ignored);
   const std::string program = starter.command ? starter.command->words.front() : "";
   if (program.starts_with('/') && ::access(program.c_str(), X_OK) != 0) {
     return error(Code::unavailable, "backend {} is started by {}, which is not there", name, program);
   }
-  if (!lies_beside) TUTTI_RETURN_IF_ERROR(start_two(name, starter));
+  if (!is_of_this_build) TUTTI_RETURN_IF_ERROR(start_two(name, starter));
   return starter;
 }
 

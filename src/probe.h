@@ -10,10 +10,10 @@
 
 namespace tutti::program {
 
-/// Who starts ranks of the reference `name`, as a child says. One that lies beside the program was built with it; of
-/// any other two ranks are started, which must find each other. Asked once per process and reference; takes 0.1 s, with
-/// ranks 1 s or so, at most a minute. Ends the program where it is interrupted. Errors: unavailable with the reason,
-/// whatever it is.
+/// Who starts ranks of the reference `name`, as a child says. One that this build has made needs no trial. Of any other
+/// two ranks are started, which must find each other. Asked once per process and reference; takes 0.1 s, with ranks 1 s
+/// or so, at most a minute. Ends the program where it is interrupted. Errors: unavailable with the reason, whatever it
+/// is.
 [[nodiscard]] Result<Starter> try_to_start(const std::string& name);
 
 }  // namespace tutti::program

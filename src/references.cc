@@ -55,6 +55,11 @@ const std::vector<std::string>& all_references() {
   return names;
 }
 
+bool is_built_in(std::string_view name) {
+  return std::ranges::any_of(kTuttiBackendRows,
+                             [&](const auto& row) { return row.name == name && *row.missing == '\0'; });
+}
+
 Result<std::string> path_of_backend(const std::string& name, bool as_processes) {
   const auto directories = backend_directories();
   TUTTI_ASSIGN_OR_RETURN(std::string path, harness::find_backend(name, directories));
@@ -69,8 +74,9 @@ Result<Starter> starter_of(std::string_view backend) {
 
 Status settle_backends(std::vector<std::string>& systems, bool as_processes, bool says_why) {
   const bool are_named = !systems.empty();
+  if (!are_named) systems = known_backends();
   std::vector<std::string> usable;
-  for (std::string& system : are_named ? systems : systems = known_backends()) {
+  for (std::string& system : systems) {
     const Status status = try_backend(system, as_processes);
     if (are_named) TUTTI_RETURN_IF_ERROR(status);
     if (!status.is_ok() && says_why) harness::to_stderr(fmt::format("# without {}: {}\n", system, status.message()));
@@ -97,7 +103,9 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
 Status missing_backend(std::string_view name) {
   std::string why;
   for (const auto& row : kTuttiBackendRows) {
-    if (row.name == name && *row.missing != '\0') why = fmt::format("\nthis build has none: {}", row.missing);
+    if (row.name != name) continue;
+    if (row.is_planned) return error(Code::unavailable, "backend '{}' is not there: {}", name, row.missing);
+    if (*row.missing != '\0') why = fmt::format(" (this build has none: {})", row.missing);
   }
   return error(Code::unavailable,
                "backend '{0}' is not there: no libtutti_backend_{0}.so in {1}{2}\n"

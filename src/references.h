@@ -28,6 +28,8 @@ struct Starter {
 [[nodiscard]] std::vector<std::string> known_backends();
 /// References that this build has a backend for, or may have in another configuration.
 [[nodiscard]] const std::vector<std::string>& all_references();
+/// Whether this build has made the backend of that name.
+[[nodiscard]] bool is_built_in(std::string_view name);
 
 /// Fills `systems` with tutti and all references that can run here, where nobody named any. Of each that cannot, a line
 /// `# without NAME: ...` on stderr says why not, where that is wanted. Errors: those of path_of_backend, of one named.

@@ -32,7 +32,7 @@ class Text {
   }
 
  private:
-  std::array<char, 4096> text_;
+  std::array<char, 16384> text_;
   TuttiBackendMessage message_;
 };
 
@@ -117,6 +117,10 @@ Result<LoadedBackend> LoadedBackend::load(std::string_view name, std::span<const
     return error(Code::unavailable,
                  "backend {} has ABI {}, this program needs {}: build it again (scripts/build-backend), {}", name,
                  api->abi, TUTTI_BACKEND_ABI, path);
+  }
+  if (api->starter < TUTTI_STARTER_SPAWN || api->starter > TUTTI_STARTER_NONE) {
+    return error(Code::unavailable, "backend {} has starter {}; there are {} to {}, {}", name, api->starter,
+                 static_cast<int>(TUTTI_STARTER_SPAWN), static_cast<int>(TUTTI_STARTER_NONE), path);
   }
   if (api->name != name) {
     return error(Code::unavailable, "{} says that it is backend '{}': name the file {}", path, api->name,

@@ -45,11 +45,14 @@ std::optional<CommandVerdict> parse_exit_code(const std::string& log) {
 // "=   RANK 1 PID 4734 RUNNING AT host
 //  =   KILLED BY SIGNAL: 9 (Killed)"
 // The first of several is that of the rank which ended first.
-std::optional<CommandVerdict> parse_termination(const std::string& log) {
-  const std::size_t start = log.find("BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES");
+std::optional<CommandVerdict> parse_termination(const std::string& all) {
+  constexpr std::string_view kBegin = "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES";
+  const std::size_t start = all.find(kBegin);
   if (start == std::string::npos) return std::nullopt;
+  const std::size_t next = all.find(kBegin, start + kBegin.size());
+  const std::string log = all.substr(start, next == std::string::npos ? next : next - start);
   const auto number_after = [&](const char* words, int& number) {
-    const std::size_t at = log.find(words, start);
+    const std::size_t at = log.find(words);
     return at != std::string::npos &&
            std::sscanf(log.c_str() + at + std::string_view(words).size(), "%d", &number) == 1;
   };
@@ -60,7 +63,9 @@ std::optional<CommandVerdict> parse_termination(const std::string& log) {
     verdict.how = Ending::killed;
     return verdict;
   }
-  if (!number_after("EXIT CODE: ", verdict.number)) return std::nullopt;
+  if (!number_after("EXIT CODE: ", verdict.number) && !number_after("EXIT STATUS: ", verdict.number)) {
+    return std::nullopt;
+  }
   return verdict;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StartCommand: how a program of somebody else's, such as an MPI's mpirun, starts the ranks of a job. The launcher
-// knows no MPI: the backend that needs the command tells it (start_command of harness/backends/backend.h).
+// StartCommand: how a program of somebody else's, such as an MPI's mpirun, starts the ranks of a job. The backend that
+// needs the command tells it (start_command of harness/backends/backend.h).
 #pragma once
 
 #include <string>

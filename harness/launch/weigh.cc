@@ -79,12 +79,14 @@ void RunningJob::weigh_command(const Child& command) {
   }
   // Where a connection only ended, the command knows better which rank was first: it ends the others itself.
   if (finding_ && !finding_->is_certain) {
-    if (verdict.rank < 0) verdict.rank = finding_->rank;
+    if (verdict.rank < 0 && verdict.pid == 0) verdict.rank = finding_->rank;
     finding_.reset();
   }
-  const std::string who = name_of(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : command.pid);
-  add(with_place(verdict.how == Ending::killed && verdict.rank >= 0 ? killed_by(verdict.rank, who, verdict.number)
-                                                                    : exited_with(verdict.rank, who, verdict.number)));
+  std::string who = name_of(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : command.pid);
+  const bool is_of_a_rank = verdict.rank >= 0 || verdict.pid > 0;
+  if (verdict.rank < 0 && is_of_a_rank) who = fmt::format("a rank that had not said which (pid {})", verdict.pid);
+  add(with_place(verdict.how == Ending::killed && is_of_a_rank ? killed_by(verdict.rank, who, verdict.number)
+                                                               : exited_with(verdict.rank, who, verdict.number)));
 }
 
 // With several ranks in the process that ended, nobody knows which of them it was.

@@ -333,7 +333,8 @@ void Table::count(std::span<const Row> rows) {
     const bool is_empty_call = row.bytes == 0 && row.collective != to_string(Collective::barrier);
     if (!is_own(row) || is_empty_call) continue;
     for (const Row& reference : rows) {
-      const auto value = is_own(reference) ? std::nullopt : ratio_(row, reference);
+      const bool is_compared = !is_own(reference) && !is_twin(reference.backend);
+      const auto value = is_compared ? ratio_(row, reference) : std::nullopt;
       if (!value) continue;
       ratios_[reference.backend].add(*value);
       double& worst = worst_[row.case_id];
@@ -349,8 +350,8 @@ void Table::Ratios::add(double ratio) {
 }
 
 std::string Table::Ratios::line(std::string_view of_whom) const {
-  return fmt::format("# ratio, time of {} / time of {}: geometric mean {} over {}, of which {} above 1\n",
-                     kOwnBackend, of_whom, ratio_text(std::exp(log_sum / static_cast<double>(cells))), cells, slower);
+  return fmt::format("# ratio, time of {} / time of {}: geometric mean {} over {}, of which {} above 1\n", kOwnBackend,
+                     of_whom, ratio_text(std::exp(log_sum / static_cast<double>(cells))), cells, slower);
 }
 
 std::string Table::cell(std::span<const Row> rows) {

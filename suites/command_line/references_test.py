@@ -122,6 +122,33 @@ class Broken(unittest.TestCase):
             self.assertEqual(one.left_behind(), [])
 
 
+@needs_two
+class Twins(unittest.TestCase):
+    def test_one_beside_another_starter(self):
+        """A twin is of its own starter's launches, and no reference to tutti."""
+        references = [support.REFERENCES[0], *support.REFERENCES]
+        with support.Run("run", "barrier", "--backends", ",".join(["tutti", "tutti", *references]), "--ranks", "2", "--budget",
+                         "2s", *FILES) as one:
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            starters = {(row["backend"], row["starter"]) for row in one.rows()[1]}
+        own = {(name, starter_of(reference)) for name in ["tutti", "tutti:2"] for reference in support.REFERENCES}
+        twin = (references[0] + ":2", starter_of(references[0]))
+        self.assertEqual(starters, own | {(name, starter_of(name)) for name in support.REFERENCES} | {twin})
+        self.assertEqual({whom for whom, _ in support.ratios_in(result.out)},
+                         {*support.REFERENCES, "the best of them in each cell"})
+
+
+class Soak(unittest.TestCase):
+    def test_a_mix_of_each_is_right(self):
+        for reference in support.REFERENCES:
+            with self.subTest(reference):
+                result = support.run("check", "soak", "--backends", reference, "--ranks", "2", "--operations", "300",
+                                     limit=support.patience(60))
+                self.assertEqual(result.code, 0, result)
+                self.assertRegex(result.out, r"(?m)^# soak: 1 mix, 1 ok, 0 wrong,")
+
+
 class Integers(unittest.TestCase):
     """Some versions saturate sums of 8 bits, or compare unsigned integers as signed: that is refused by name."""
 
@@ -144,9 +171,8 @@ class Killed(unittest.TestCase):
             with self.subTest(reference), \
                     support.Run("run", "all_reduce", "--backends", f"tutti,{reference}", "--ranks", "2", "--sizes", "8:64K:+64",
                                 "--budget", "100s", *FILES) as one:
-                ranks = one.wait_for_ranks(2)
-                rank = ranks[1]
-                time.sleep(1)  # it is in the midst of a cell
+                rank = one.wait_for_ranks(2)[1]
+                one.wait_for_rows(1)
                 os.kill(rank, signal.SIGKILL)
                 result = one.wait(support.patience(20))
                 self.assertEqual(result.code, 5, result)

@@ -65,6 +65,16 @@ TEST(CommandLog, IntelsHydraTellsTheRankToo) {
   EXPECT_EQ(verdict->number, 11);
 }
 
+TEST(CommandLog, TheFirstOfSeveralEndsIsTheOneThatCounts) {
+  const std::string begin = "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n";
+  const auto verdict = parse_command_verdict(begin + "=   RANK 0 PID 70 RUNNING AT vm\n=   EXIT STATUS: 3\n" + begin +
+                                             "=   RANK 1 PID 71 RUNNING AT vm\n=   KILLED BY SIGNAL: 9 (Killed)\n");
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->rank, 0);
+  EXPECT_EQ(verdict->how, Ending::exited);
+  EXPECT_EQ(verdict->number, 3);
+}
+
 TEST(StartCommand, ValuesStandInItsPlaces) {
   const auto command = parse_start_command(
       R"({"command": ["/bin/run", "-n", "{ranks}", "--in={directory}/x"], "environment": {"YIELD": "{crowded}"}})");
