@@ -124,6 +124,8 @@ typedef struct TuttiBackend {
   /* Writes a JSON object that says how ranks are started; null unless TUTTI_STARTER_MPIRUN.
    *   "command":     [strings], to which the program of a rank and its arguments are appended
    *   "environment": {name: value} put over that of the command; may be left out
+   *   "leaves":      [strings], how paths begin of files that ranks may leave behind which are killed while they start;
+   *                  may be left out. After a job that failed, new ones are removed that no process has mapped
    * In the strings {ranks} stands for the number of ranks, {directory} for the directory of the job, and {crowded} for
    * 1 where ranks outnumber cores, else 0. A rank finds TUTTI_CONTROL as the command does, and its number in PMI_RANK,
    * PMIX_RANK or OMPI_COMM_WORLD_RANK. The command stays in the foreground. Its exit code is not 0 where a rank's was

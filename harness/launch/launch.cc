@@ -47,6 +47,7 @@ Status RunningJob::start() {
     TUTTI_ASSIGN_OR_RETURN(domain_, make_segment("tutti-domain", job_.domain_bytes));
     descriptors.push_back(domain_.get());
   }
+  if (job_.start) leftovers_ = Leftovers(job_.start->leaves);
   if (job_.start || job_.has_directory) {
     TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(directory_bytes(job_)));
   }
@@ -163,6 +164,7 @@ Outcome RunningJob::conclude() {
   }
   children_.end();
   directory_.remove();
+  if (finding_) leftovers_.remove();
   connections_.service(*this);  // what the dead had sent: finished rows are kept
   if (!outcome.ok) outcome.log_tail = log_.tail();
   return outcome;

@@ -17,6 +17,7 @@
 #include "harness/launch/interrupts.h"
 #include "harness/launch/job.h"
 #include "harness/launch/launch_log.h"
+#include "harness/launch/leftovers.h"
 #include "harness/launch/private_directory.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/watch.h"
@@ -96,6 +97,7 @@ class RunningJob : private Connections::Events {
   TimePoint next_state_look_;
   std::map<pid_t, TimePoint> stopped_since_;
   PrivateDirectory directory_;
+  Leftovers leftovers_;
   Children own_children_;
   // Ended before anything that they use.
   RankStarter& children_ = job_.starter != nullptr ? *job_.starter : static_cast<RankStarter&>(own_children_);

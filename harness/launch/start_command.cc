@@ -33,12 +33,17 @@ Result<StartCommand> parse_start_command(std::string_view text) {
   if (!all.is_object()) return wrong("a JSON object");
   const json words = all.value("command", json());
   const json environment = all.value("environment", json::object());
+  const json leaves = all.value("leaves", json::array());
   if (!words.is_array() || words.empty()) return wrong("\"command\", a list of at least one string");
   if (!environment.is_object()) return wrong("\"environment\", an object of strings");
   StartCommand command;
   for (const json& word : words) {
     if (!word.is_string()) return wrong("strings in \"command\"");
     command.words.push_back(word.get<std::string>());
+  }
+  for (const json& path : leaves) {
+    if (!path.is_string() || !path.get<std::string>().starts_with('/')) return wrong("absolute paths in \"leaves\"");
+    command.leaves.push_back(path.get<std::string>());
   }
   for (const auto& [name, value] : environment.items()) {
     if (!value.is_string()) return wrong("strings in \"environment\"");

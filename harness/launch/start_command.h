@@ -15,6 +15,7 @@ namespace tutti::harness::launch {
 struct StartCommand {
   std::vector<std::string> words;        ///< the program first; a path, or a name looked for in PATH
   std::vector<std::string> environment;  ///< "NAME=value", put over this process's own
+  std::vector<std::string> leaves = {};  ///< how paths begin of files that killed ranks may leave behind
 
   bool operator==(const StartCommand&) const = default;
 };

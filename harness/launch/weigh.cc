@@ -60,7 +60,10 @@ void RunningJob::weigh_command(const Child& command) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && all_said_bye()) return;
   const std::string log = log_.text();
   CommandVerdict verdict = parse_command_verdict(log).value_or(CommandVerdict());
+  // Of several that ended Hydra names the first in its own order. The first connection to end says which was first.
   if (verdict.rank < 0 && verdict.pid > 0) verdict.rank = rank_of(verdict.pid);
+  const bool has_seen_first = finding_ && !finding_->is_certain && finding_->rank >= 0;
+  if (verdict.pid > 0 && verdict.rank >= 0 && has_seen_first) verdict.rank = finding_->rank;
   // On its way down after a rank's death mpirun may break a pipe to that rank. mpirun 4.1.4 may also run into a null
   // pointer after a rank was killed while it starts. Then what it said of the rank counts.
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

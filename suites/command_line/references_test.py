@@ -179,6 +179,22 @@ class Killed(unittest.TestCase):
                 self.assertRegex(result.err, rf"tutti: rank \d \(pid {rank}\) was killed by signal 9")
                 self.assertEqual(one.left_behind(), [])
 
+    def test_one_that_dies_while_it_starts_leaves_nothing(self):
+        for reference in support.REFERENCES:
+            for number, delay in enumerate([0, 0, 0.005, 0.01, 0.02]):
+                before = support.shared_memory()
+                with self.subTest(reference, delay=delay), \
+                        support.Run("run", "all_reduce", "--backends", f"tutti,{reference}", "--ranks", "2", "--sizes",
+                                    "8:64K:+64", "--budget", "100s", *FILES) as one:
+                    rank = one.wait_for_ranks(2)[1 - number % 2]
+                    time.sleep(delay)
+                    os.kill(rank, signal.SIGKILL)
+                    result = one.wait(support.patience(20))
+                    self.assertEqual(result.code, 5, result)
+                    self.assertRegex(result.err, r"tutti: .*rank.* was killed by signal 9")
+                    self.assertEqual(one.left_behind(), [])
+                    self.assertEqual(support.abandoned_shared_memory(before), set())
+
 
 if __name__ == "__main__":
     unittest.main()

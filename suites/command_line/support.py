@@ -38,7 +38,7 @@ needs_openmpi = unittest.skipUnless(HAS_OPENMPI, "the openmpi backend is not bui
 
 RANK_VARIABLES = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "TUTTI_RANK"]  # of what mpirun starts, and of the own spawn
 MARK = "TUTTI_TEST_MARK"
-LEFT_OVER = re.compile(r"^(tutti|vader|ompi|osc|sm_|shm_|open_mpi)")  # names that tutti or an MPI may leave in /dev/shm
+LEFT_OVER = re.compile(r"^(tutti|vader|ompi|osc|sm_|shm_|open_mpi|mpich|Intel_MPI)")  # names that tutti or an MPI may leave in /dev/shm
 
 
 def patience(seconds):

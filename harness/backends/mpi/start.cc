@@ -15,6 +15,7 @@ namespace {
 struct Start {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<std::string> leaves;
 };
 
 Start open_mpi(std::string mpirun) {
@@ -58,6 +59,7 @@ Start open_mpi(std::string mpirun) {
 Start hydra(std::string mpirun) {
   Start start;
   start.words = {std::move(mpirun), "-launcher", "fork", "-rmk", "user", "-bind-to", "none", "-n", "{ranks}"};
+  start.leaves = {"/dev/shm/mpich_shar_tmp", "/tmp/mpich_shar_tmp"};
   return start;
 }
 
@@ -76,6 +78,7 @@ Start intel_mpi(std::string mpirun) {
     start.environment.emplace_back("I_MPI_ROOT", folder.substr(0, folder.rfind('/')));
   }
   start.words = {std::move(mpirun), "-bootstrap", "fork", "-n", "{ranks}"};
+  start.leaves = {"/dev/shm/Intel_MPI_"};
   return start;
 }
 
@@ -121,7 +124,13 @@ std::string start_command(const std::string& mpirun) {
     text.append(separator).append(quoted(name)).append(": ").append(quoted(value));
     separator = ", ";
   }
-  return text + "}}";
+  text += "}, \"leaves\": [";
+  separator = "";
+  for (const std::string& path : start.leaves) {
+    text.append(separator).append(quoted(path));
+    separator = ", ";
+  }
+  return text + "]}";
 }
 
 }  // namespace tutti::backend_mpi
