@@ -35,7 +35,8 @@ json backends() {
   }
   for (const std::string& name : all_references()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    list.push_back({{"name", name}, {"available", false}, {"note", missing_backend(name).message()}});
+    const std::string why = missing_backend(name).message();  // and on further lines what to do
+    list.push_back({{"name", name}, {"available", false}, {"note", why.substr(0, why.find('\n'))}});
   }
   return list;
 }

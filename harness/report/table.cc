@@ -333,10 +333,11 @@ void Table::count(std::span<const Row> rows) {
     const bool is_empty_call = row.bytes == 0 && row.collective != to_string(Collective::barrier);
     if (!is_own(row) || is_empty_call) continue;
     for (const Row& reference : rows) {
-      const bool is_compared = !is_own(reference) && !is_twin(reference.backend);
-      const auto value = is_compared ? ratio_(row, reference) : std::nullopt;
+      const auto value = is_own(reference) ? std::nullopt : ratio_(row, reference);
       if (!value) continue;
       ratios_[reference.backend].add(*value);
+      if (is_twin(reference.backend)) continue;  // nobody that could be the best
+      references_.insert(reference.backend);
       double& worst = worst_[row.case_id];
       worst = std::max(worst, *value);
     }
@@ -416,7 +417,7 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
   }
   std::string text = fmt::format("# {} in {}: {}\n", counted(rows, "row"), counted(cells_, "cell"), verdicts);
   for (const auto& [reference, sum] : ratios_) text += sum.line(reference);
-  if (ratios_.size() > 1) {
+  if (references_.size() > 1) {
     Ratios to_best;
     for (const auto& [_, ratio] : worst_) to_best.add(ratio);
     text += to_best.line("the best of them in each cell");

@@ -103,6 +103,7 @@ class Table {
   std::string disturbances_;  ///< of all rows together
   std::map<Verdict, std::int64_t> verdicts_;
   std::map<std::string, Ratios> ratios_;  ///< by reference
+  std::set<std::string> references_;      ///< of these ratios, without twins
   /// By cell and own algorithm: the largest ratio, which is that to the best reference.
   std::map<std::string, double> worst_;
   std::vector<std::pair<std::string, std::int64_t>> skipped_;  ///< reason, rows

@@ -136,7 +136,7 @@ class Twins(unittest.TestCase):
         twin = (references[0] + ":2", starter_of(references[0]))
         self.assertEqual(starters, own | {(name, starter_of(name)) for name in support.REFERENCES} | {twin})
         self.assertEqual({whom for whom, _ in support.ratios_in(result.out)},
-                         {*support.REFERENCES, "the best of them in each cell"})
+                         {*support.REFERENCES, "tutti:2", references[0] + ":2", "the best of them in each cell"})
 
 
 class Soak(unittest.TestCase):
