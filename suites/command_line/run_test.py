@@ -64,7 +64,7 @@ class Interleaved(unittest.TestCase):
     def setUpClass(cls):
         before = support.shared_memory()
         cls.run_ = support.Run("run", "all", "--backends", "tutti,openmpi", "--ranks", "2", "--sizes", "8:64K:x8",
-                               "--budget", "10s", *FILES)  # 6 s are too few samples for an interval, beside other tests
+                               "--budget", "16s", *FILES)  # less gives too few samples for an interval, beside other tests
         cls.addClassCleanup(cls.run_.__exit__)
         cls.result = cls.run_.wait(90)
         cls.left = cls.run_.left_behind() + sorted(support.abandoned_shared_memory(before))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend of Gloo, over TCP on the loopback. A prepared call holds the arguments of one function of Gloo; running
 // it is that function and nothing else. It knows tutti by backend.h alone.
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <gloo/config.h>
@@ -50,6 +51,7 @@ int guarded(TuttiBackendMessage* message, const char* what, Body body) {
 }
 
 int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* join, TuttiBackendMessage* message) {
+  std::signal(SIGPIPE, SIG_IGN);  // a peer that died is an error of the call; Gloo writes to its socket as if it lived
   if (join->directory == nullptr) return fail(message, "Gloo's ranks meet in a directory, and there is none");
   return guarded(message, "connecting Gloo's ranks", [&] {
     const auto network = std::make_shared<tutti::backend_gloo::Network>(join->directory);
