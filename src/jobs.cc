@@ -2,6 +2,7 @@
 #include "src/jobs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 #include <set>
 #include <span>
@@ -118,22 +119,20 @@ struct Start {
   Cells cells;              ///< of one number of ranks and transport
 };
 
-/// Who starts the ranks of a backend; with threads and tasks, where references are skipped, always the own spawn.
-Result<Starter> starter_here(std::string_view system, RanksAs ranks_as) {
-  return ranks_as == RanksAs::processes ? starter_of(harness::backend_of(system)) : Starter();
-}
-
 bool is_own(const Case& one) { return harness::backend_of(one.backend) == harness::kOwnBackend; }
 
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 /// The cases that a starter's ranks run: all own ones, and those of its references.
-Cells share_of(const Starter& starter, const Cells& cells, RanksAs ranks_as) {
+Cells share_of(const Starter& starter, const Cells& cells) {
   Cells share;
   for (const std::vector<Case>& cell : cells) {
     std::vector<Case> cases;
-    for (const Case& one : cell) {
-      const auto its = starter_here(one.backend, ranks_as);
-      if (is_own(one) || (its.is_ok() && its.value().name == starter.name)) cases.push_back(one);
-    }
+    std::ranges::copy_if(cell, std::back_inserter(cases), [&](const Case& one) {
+      return is_own(one) || has(starter.references, harness::backend_of(one.backend));
+    });
     if (!cases.empty()) share.push_back(std::move(cases));
   }
   return share;
@@ -156,24 +155,12 @@ std::vector<Start> starts_of(const JobsRequest& request, std::span<const Starter
     for (Cells cells : by_place) {
       if (request.launches > 1) std::ranges::shuffle(cells, random);
       for (std::size_t i = 0; i < starters.size(); ++i) {
-        Cells share = share_of(starters[i], cells, request.spec.ranks_as);
+        Cells share = share_of(starters[i], cells);
         if (!share.empty()) starts.push_back({.starter = i, .cells = std::move(share)});
       }
     }
   }
   return starts;
-}
-
-/// Those of the session that a start's cells have.
-std::vector<std::string> references_in(const Cells& cells, const std::vector<std::string>& all) {
-  std::vector<std::string> found;
-  for (const std::string& name : all) {
-    const bool is_there = std::ranges::any_of(cells, [&](const std::vector<Case>& cell) {
-      return std::ranges::any_of(cell, [&](const Case& one) { return harness::backend_of(one.backend) == name; });
-    });
-    if (is_there) found.push_back(name);
-  }
-  return found;
 }
 
 }  // namespace
@@ -199,18 +186,22 @@ int exit_code_of(const Outcome& outcome) {
 }
 
 Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cells, RanksAs ranks_as) {
-  std::vector<Starter> starters;
+  std::vector<std::string> references;
   for (const std::vector<Case>& cell : cells) {
     for (const Case& one : cell) {
-      if (is_own(one)) continue;
-      TUTTI_ASSIGN_OR_RETURN(Starter starter, starter_here(one.backend, ranks_as));
-      const auto same = std::ranges::find(starters, starter.name, &Starter::name);
-      if (same == starters.end()) {
-        starters.push_back(std::move(starter));
-      } else {
-        same->has_directory |= starter.has_directory;
-      }
+      if (!is_own(one)) harness::append_new(references, std::string(harness::backend_of(one.backend)));
     }
+  }
+  std::vector<Starter> starters;
+  for (std::string& reference : references) {
+    Starter starter;  // with threads and tasks, where references are skipped, the own spawn
+    if (ranks_as == RanksAs::processes) {
+      TUTTI_ASSIGN_OR_RETURN(starter, starter_of(reference));
+    }
+    auto same = std::ranges::find(starters, starter.name, &Starter::name);
+    if (same == starters.end()) same = starters.insert(same, starter);
+    same->has_directory |= starter.has_directory;
+    same->references.push_back(std::move(reference));
   }
   if (starters.empty()) starters.emplace_back();
   return starters;
@@ -250,10 +241,10 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     spec.ranks = cells.front().front().ranks;
     set_transport(cells.front().front().transport, spec);
     spec.cells = resolved(cells, spec.ranks_as);
-    spec.references = references_in(cells, request.spec.references);
+    spec.references = starter.references;
     std::erase_if(spec.twins, [&](const std::string& twin) {
       const std::string_view backend = harness::backend_of(twin);
-      return backend != harness::kOwnBackend && std::ranges::find(spec.references, backend) == spec.references.end();
+      return backend != harness::kOwnBackend && !has(spec.references, backend);
     });
     if (auto* const task = std::get_if<harness::MeasureTask>(&spec.task)) {
       task->cells_after = static_cast<int>(all - first - cells.size());

@@ -274,8 +274,6 @@ int run(const SweepOptions& options) {
   request.spec.backend_directories = backend_directories();
   harness::MeasureTask task{.tells_samples = !settings.samples.empty(), .slow_down = settings.slow_down};
   for (const std::string& system : sweep.backends) {
-    const std::string backend(harness::backend_of(system));
-    if (backend != harness::kOwnBackend) harness::append_new(request.spec.references, backend);
     if (harness::is_twin(system)) request.spec.twins.push_back(system);
   }
   if (sweep.budget) task.end_ns = harness::monotonic_ns() + sweep.budget->count();
