@@ -28,6 +28,18 @@ Result<Descriptor> memory_file(const char* name) {
   return file;
 }
 
+/// Writes the text, and goes back to its begin.
+Status fill(const Descriptor& file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return error(Code::resource, "cannot fill a file in memory: {}", std::strerror(errno));
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return {};
+}
+
 std::string path_of(const Descriptor& file) { return fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()); }
 
 /// A child that is waited for, and gone when this is.
@@ -73,12 +85,15 @@ std::string ProgramRun::last_words() const {
 }
 
 Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
-                               const Interrupts& interrupts) {
+                               const Interrupts& interrupts, std::string_view input) {
   constexpr std::chrono::milliseconds kNap(10);  ///< what is measured meanwhile is left alone
   TUTTI_ASSIGN_OR_RETURN(const Descriptor output, memory_file("tutti-gate-output"));
   TUTTI_ASSIGN_OR_RETURN(const Descriptor errors, memory_file("tutti-gate-errors"));
+  TUTTI_ASSIGN_OR_RETURN(const Descriptor said, memory_file("tutti-gate-input"));
+  TUTTI_RETURN_IF_ERROR(fill(said, input));
   TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn({.command = command,
                                                  .environment = {},
+                                                 .input = said.get(),
                                                  .output = output.get(),
                                                  .errors = errors.get(),
                                                  .death_signal = SIGTERM}));

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/launch/interrupts.h"
@@ -24,10 +25,10 @@ struct ProgramRun {
   [[nodiscard]] std::string last_words() const;
 };
 
-/// It is ended at `limit`, and where this process is interrupted. No rows.
+/// It is ended at `limit`, and where this process is interrupted. It reads `input` on stdin. No rows.
 /// Errors: unavailable if it cannot be executed, resource, timeout naming the limit, aborted where interrupted.
 [[nodiscard]] Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
-                                             const Interrupts& interrupts);
+                                             const Interrupts& interrupts, std::string_view input = {});
 /// `command` and `--csv`: its rows, as far as it came. If it came to its limit `late`, that is no error: a build that
 /// hangs is something found. Errors: otherwise as run_command.
 [[nodiscard]] Result<ProgramRun> run_program(std::vector<std::string> command, std::chrono::milliseconds limit,

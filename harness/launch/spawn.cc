@@ -85,7 +85,7 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   std::vector<std::string> environment = merged_environment(request.environment);
   const std::vector<char*> command_pointers = pointers_to(command);
   const std::vector<char*> environment_pointers = pointers_to(environment);
-  const Descriptor input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return error(Code::resource, "cannot make a pipe: {}", std::strerror(errno));
   const Descriptor report(ends[0]);
@@ -95,7 +95,7 @@ Result<pid_t> spawn(const SpawnRequest& request) {
                             ::getpid(),
                             request.output,
                             request.errors < 0 ? request.output : request.errors,
-                            input.get(),
+                            request.input < 0 ? nothing.get() : request.input,
                             report_end.get(),
                             request.death_signal};
   const pid_t pid = ::fork();

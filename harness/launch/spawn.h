@@ -14,12 +14,13 @@ namespace tutti::harness::launch {
 struct SpawnRequest {
   std::vector<std::string> command;      ///< the program is looked for in PATH
   std::vector<std::string> environment;  ///< "NAME=value", put over this process's own; "NAME" removes it
-  int output = -1;                       ///< descriptor for stdout
+  int input = -1;                        ///< descriptor for stdin; -1: /dev/null
+  int output = -1;                       ///< for stdout
   int errors = -1;                       ///< for stderr; -1: that for stdout
   int death_signal = 0;                  ///< what it gets when the calling thread ends
 };
 
-/// Starts the leader of a session of its own (no terminal signal reaches it) with /dev/null for input.
+/// Starts the leader of a session of its own (no terminal signal reaches it).
 /// Errors: unavailable if the program cannot be executed, resource if there can be no further process.
 [[nodiscard]] Result<pid_t> spawn(const SpawnRequest& request);
 
