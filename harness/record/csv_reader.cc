@@ -115,6 +115,13 @@ struct SetFromText {
   }
 };
 
+/// That there is a field for each column.
+Status check_length(const Record& record, std::size_t columns) {
+  if (record.fields.size() == columns) return {};
+  return error(Code::invalid_argument, "line {} has {} fields, the first line names {} columns", record.line,
+               record.fields.size(), columns);
+}
+
 const Column* column_of(std::string_view name) {
   const auto all = columns();
   const auto same = std::ranges::find(all, name, &Column::name);
@@ -136,10 +143,7 @@ Result<std::vector<Row>> rows_from_csv(std::string_view text) {
   std::vector<Row> rows;
   while (!reader.is_at_end()) {
     TUTTI_ASSIGN_OR_RETURN(const Record record, reader.next());
-    if (record.fields.size() != order.size()) {
-      return error(Code::invalid_argument, "line {} has {} fields, the first line names {} columns", record.line,
-                   record.fields.size(), order.size());
-    }
+    TUTTI_RETURN_IF_ERROR(check_length(record, order.size()));
     Row& row = rows.emplace_back();
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (order[i] == nullptr || std::visit(SetFromText{row, record.fields[i]}, order[i]->member)) continue;
@@ -154,6 +158,17 @@ Result<std::vector<std::string>> column_names_of_csv(std::string_view text) {
   Reader reader(text);
   TUTTI_ASSIGN_OR_RETURN(Record header, reader.next());
   return std::move(header.fields);
+}
+
+Result<std::vector<std::vector<std::string>>> fields_of_csv(std::string_view text) {
+  std::vector<std::vector<std::string>> lines;
+  Reader reader(text);
+  while (!reader.is_at_end()) {
+    TUTTI_ASSIGN_OR_RETURN(Record record, reader.next());
+    if (!lines.empty()) TUTTI_RETURN_IF_ERROR(check_length(record, lines.front().size()));
+    lines.push_back(std::move(record.fields));
+  }
+  return lines;
 }
 
 Result<std::vector<Row>> read_csv(const std::string& path) {

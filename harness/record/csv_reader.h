@@ -20,6 +20,10 @@ namespace tutti::harness::record {
 /// What its first line names. Errors: invalid_argument, that the line is not complete.
 [[nodiscard]] Result<std::vector<std::string>> column_names_of_csv(std::string_view text);
 
+/// The fields of each line, the first of which names the columns. Errors: invalid_argument naming the line, where a line
+/// has another number of fields, too; resource.
+[[nodiscard]] Result<std::vector<std::vector<std::string>>> fields_of_csv(std::string_view text);
+
 /// Errors: invalid_argument naming the path and the reason, or what rows_from_csv says.
 [[nodiscard]] Result<std::vector<Row>> read_csv(const std::string& path);
 

@@ -66,12 +66,6 @@ bool is_twin_of(const Row& row, const Row& other) {
   return is_twin(row.backend) && backend_of(row.backend) == other.backend && row.algorithm == other.algorithm;
 }
 
-/// Ours are compared with references, and every backend with its twin.
-bool are_compared(const Row& row, const Row& other) {
-  const bool is_reference = backend_of(other.backend) != kOwnBackend;
-  return is_twin_of(other, row) || (row.backend == kOwnBackend && is_reference && !is_twin(other.backend));
-}
-
 /// In how many cells a backend and its twin come out alike.
 class Twins {
  public:
@@ -98,6 +92,11 @@ std::string cell_of_case(std::string_view case_id) {
   const std::size_t first = std::min(case_id.find('/'), case_id.size());
   const std::size_t second = std::min(case_id.find('/', first + 1), case_id.size());
   return std::string(case_id.substr(0, first)) + std::string(case_id.substr(second));
+}
+
+bool are_compared(const Row& row, const Row& other) {
+  const bool is_reference = backend_of(other.backend) != kOwnBackend;
+  return is_twin_of(other, row) || (row.backend == kOwnBackend && is_reference && !is_twin(other.backend));
 }
 
 void Launches::add(std::span<const Row> rows) {

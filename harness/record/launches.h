@@ -20,6 +20,9 @@ namespace tutti::harness::record {
 /// What the cases of one cell have in common: the id without its second part, backend and algorithm.
 [[nodiscard]] std::string cell_of_case(std::string_view case_id);
 
+/// Whether a ratio of the two is told: ours are compared with references, and every backend with its twin.
+[[nodiscard]] bool are_compared(const Row& row, const Row& other);
+
 class Launches {
  public:
   /// `cells`: what cell_of_case says of each, in the order in which they are to be told.
@@ -30,7 +33,9 @@ class Launches {
 
   /// One row per case and starter, cell by cell and in it starter by starter, as far as there are rows.
   [[nodiscard]] std::vector<std::vector<Row>> cells() const;
-  /// Of the times of two cases of one cell: the median over the launches that have both right.
+  /// Of the times of two cases of one cell under one starter, in each launch that has both right.
+  [[nodiscard]] Summary ratios(const Row& ours, const Row& theirs) const;
+  /// Their median.
   [[nodiscard]] std::optional<double> ratio(const Row& ours, const Row& theirs) const;
   /// How far the launches lie apart, how sure each is of itself, and how sure the ratios are: a line for each cell.
   /// With a twin beside its backend (case.h) also in how many cells the interval of their ratio contains 1.
@@ -48,7 +53,6 @@ class Launches {
   using Cases = std::vector<Key>;
   [[nodiscard]] std::vector<Cases> cases_by_starter() const;  ///< as `cells`
 
-  [[nodiscard]] Summary ratios(const Row& ours, const Row& theirs) const;
   [[nodiscard]] const std::vector<Row>& launches_of(const Row& row) const;
   [[nodiscard]] std::string spread_of_case(const std::vector<Row>& launches) const;
   [[nodiscard]] Row joined(const std::vector<Row>& launches) const;

@@ -38,6 +38,17 @@ struct Sample {
 /// One line per sample, each with its end; `rank_us` is one field, its numbers separated by spaces.
 [[nodiscard]] std::string samples_lines(std::string_view case_id, std::int64_t launch, std::span<const Sample> samples);
 
+/// The samples of a case in one launch.
+struct SampledCase {
+  std::string case_id = {};
+  std::int64_t launch = 1;
+  std::vector<Sample> samples = {};
+};
+/// In the order in which they stand there. Errors: invalid_argument naming the line and the column.
+[[nodiscard]] Result<std::vector<SampledCase>> samples_from_csv(std::string_view text);
+/// Whether a CSV's first line is that of samples.
+[[nodiscard]] bool are_samples(std::string_view text);
+
 class SamplesFile {
  public:
   /// Creates or replaces the file, or takes stdout where it is `-`, and writes the header: called before anything is

@@ -43,6 +43,32 @@ TEST(Samples, TheFileHasTheHeaderAtOnceAndThenTheLines) {
   std::filesystem::remove(path);
 }
 
+TEST(Samples, AreReadAgainByCase) {
+  const std::string text = samples_header() + "\n" + samples_lines("a/b", 3, kThree) + samples_lines("c", 1, kThree);
+  EXPECT_TRUE(are_samples(text));
+  const auto cases = samples_from_csv(text);
+  ASSERT_TRUE(cases.is_ok()) << cases.status().message();
+  ASSERT_EQ(cases.value().size(), 2U);
+  EXPECT_EQ(cases.value()[0].case_id, "a/b");
+  EXPECT_EQ(cases.value()[0].launch, 3);
+  const std::vector<Sample>& samples = cases.value()[0].samples;
+  ASSERT_EQ(samples.size(), 3U);
+  EXPECT_EQ(samples[0].global_us, 1.5);
+  EXPECT_EQ(samples[0].skew_us, 0.25);
+  EXPECT_EQ(samples[0].arrived_last, 1);
+  EXPECT_FALSE(samples[1].is_valid);
+  EXPECT_TRUE(samples[1].is_of_state);
+  EXPECT_FALSE(samples[2].is_of_state);
+}
+
+TEST(Samples, ADamagedFileSaysWhere) {
+  const auto said = [](const std::string& lines) {
+    return samples_from_csv(samples_header() + "\n" + lines).status().message();
+  };
+  EXPECT_EQ(said("a/b,3,0,1,x,1,0,1,0,1 2,,0,\n"), "sample 1: column 'global_us' cannot be 'x'");
+  EXPECT_EQ(said("a/b,3\n"), "line 2 has 2 fields, the first line names 13 columns");
+}
+
 TEST(Samples, APathThatCannotBeWrittenIsTheUsersMistake) {
   const auto file = SamplesFile::open("/nowhere/at/all");
   EXPECT_EQ(file.status().code(), Code::invalid_argument);
