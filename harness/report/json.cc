@@ -55,15 +55,15 @@ Status JsonFile::finish() {
 Status JsonFile::end() const {
   if (!is_on_stdout()) return {};
   Console console;
-  console.print(document());
+  console.print(text());
   return console.failure();
 }
 
 bool JsonFile::is_on_stdout() const { return path_ == kStdoutPath; }
 
-Status JsonFile::put() const { return is_on_stdout() ? Status() : replace_file(path_, document()); }
+Status JsonFile::put() const { return path_.empty() || is_on_stdout() ? Status() : replace_file(path_, text()); }
 
-std::string JsonFile::document() const {
+std::string JsonFile::text() const {
   Json left_out = Json::array();
   for (const LeftOut& item : info_.left_out) left_out.push_back({{"cells", item.cells}, {"reason", item.reason}});
   const Json machine = Json::parse(info_.machine_json, nullptr, false);

@@ -35,7 +35,7 @@ struct RunInfo {
 class JsonFile {
  public:
   /// Creates or replaces the file, with no rows: called before anything is measured. `-` is stdout, which gets nothing
-  /// before end().
+  /// before end(). With an empty path the document is only kept: text().
   /// Errors: invalid_argument naming the path and the reason.
   [[nodiscard]] static Result<JsonFile> open(std::string path, RunInfo info);
 
@@ -52,12 +52,13 @@ class JsonFile {
   Status finish();
   /// Prints the document where it goes to stdout, finished or not: called once, at the end. Errors: as write.
   [[nodiscard]] Status end() const;
+  /// The document.
+  [[nodiscard]] std::string text() const;
 
  private:
   JsonFile(std::string path, RunInfo info) : path_(std::move(path)), info_(std::move(info)) {}
   [[nodiscard]] bool is_on_stdout() const;
   [[nodiscard]] Status put() const;
-  [[nodiscard]] std::string document() const;
 
   std::string path_;
   RunInfo info_;
