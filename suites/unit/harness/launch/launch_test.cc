@@ -444,8 +444,10 @@ TEST_P(Launching, RanksDoNotOutliveTheLauncher) {
   while (!rank_processes().empty()) std::this_thread::sleep_for(5ms);  // the test's time limit is the judge
   if (!GetParam()) return;
   EXPECT_THAT(directory, HasSubstr("/tutti-"));
-  run(job(1, {"exit", "0"}));
-  EXPECT_FALSE(std::filesystem::exists(directory)) << directory;
+  // mpirun may outlive its ranks by a moment, and keeps its directory so long.
+  do {
+    run(job(1, {"exit", "0"}));
+  } while (std::filesystem::exists(directory));
 }
 
 TEST(Launch, RefusesWhatCannotBe) {
