@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axes, legends and the markers of states, the same in every picture."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import Callable, Iterable
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+import style
+from pictures_data import NEAR_FLOOR, NOISY, Series, size_of, states_of
+
+TIME_LABEL = "time (us)"
+BANDWIDTH_LABEL = "bus bandwidth (GB/s)"
+# Where a point without a value is drawn, as a share of the height.
+EDGE = 0.025
+NICE_RATIOS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+LEGEND_COLUMNS = 4
+LEGEND_ROW = 0.2
+
+
+def state_style(states: list[str], has_time: bool) -> dict:
+    """Marker, size and fill of a point; the fill is `full` or `none`."""
+    if "wrong" in states:
+        return {"marker": "x", "size": 8, "fill": "full", "width": 2.2}
+    if any(state in states for state in ("skipped", "unchecked", "error", "missing")):
+        return {"marker": "|", "size": 9, "fill": "full", "width": 1.8}
+    fill = "none" if NOISY in states else "full"
+    return {"marker": "v" if NEAR_FLOOR in states else "o", "size": 5.5 if has_time else 4, "fill": fill, "width": 1.2}
+
+
+def draw_point(axes: Axes, x: float, y: float | None, curve: str, states: list[str]) -> Line2D:
+    """Draws a point by its state; without a y, and for what was not checked, on the lower edge."""
+    look = state_style(states, y is not None)
+    colour = style.colour_of(curve)
+    on_edge = y is None or look["marker"] == "|"
+    transform = axes.get_xaxis_transform() if on_edge else axes.transData
+    (line,) = axes.plot(
+        [x], [EDGE if on_edge else y], linestyle="none", marker=look["marker"], markersize=look["size"],
+        markeredgewidth=look["width"], markeredgecolor=colour, transform=transform, clip_on=False, zorder=4,
+        markerfacecolor="none" if look["fill"] == "none" else colour)
+    line.set_gid(f"{'+'.join(states) or 'ok'}")
+    return line
+
+
+def state_handles(series: Series, value: str) -> list[tuple[Line2D, str]]:
+    """The legend's entries for the states that occur."""
+    found: dict[str, list[str]] = {}
+    for cell in series.cells:
+        for system in cell["systems"]:
+            states = states_of(system)
+            look = state_style(states, True)
+            known = [state for state in states if state in (NOISY, NEAR_FLOOR)] or ["ok"]
+            name = ", ".join(known) if (system.get("verdict") == "ok") else states[0]
+            found.setdefault(name, states)
+            if system.get("verdict") == "ok" and system.get(value) is None:
+                found.setdefault("on the lower edge: not measured", states)
+            del look
+    handles = []
+    for name in sorted(found, key=lambda name: (name != "ok", name)):
+        look = state_style(found[name], True)
+        handles.append((Line2D(
+            [], [], linestyle="none", marker=look["marker"], markersize=look["size"], color=style.INK,
+            markeredgewidth=look["width"], markerfacecolor="none" if look["fill"] == "none" else style.INK), name))
+    return handles if len(handles) > 1 or "ok" not in found else []
+
+
+def curve_handle(curve: str) -> tuple[Line2D, str]:
+    """The legend's entry of a curve."""
+    return Line2D([], [], color=style.colour_of(curve), linestyle=style.line_style_of(curve), linewidth=2), curve
+
+
+def legend_rows(count: int) -> int:
+    """The rows that a legend of so many entries takes."""
+    return math.ceil(count / LEGEND_COLUMNS)
+
+
+def draw_legend(figure: Figure, handles: list[tuple[object, str]]) -> None:
+    """Draws the legend along the lower edge of the figure."""
+    if not handles:
+        return
+    names = [legend_name(name) for _, name in handles]
+    figure.legend([handle for handle, _ in handles], names, loc="lower center", ncol=min(len(handles), LEGEND_COLUMNS),
+                  borderaxespad=0.2, handlelength=2.2, columnspacing=1.4)
+
+
+def legend_name(name: str) -> str:
+    """A name that the legend shows: it would skip one that begins with an underscore."""
+    line = style.short(name, 34)
+    return f" {line}" if line.startswith("_") else line
+
+
+def draw_title(figure: Figure, title: str, letters: int = 96) -> None:
+    """Draws the title in lines of at most so many letters."""
+    lines = textwrap.wrap(style.short(title, 3 * letters), letters) or [""]
+    inches = figure.get_size_inches()[1]
+    figure.text(0.012, 1 - 0.08 / inches, "\n".join(lines[:2]), ha="left", va="top", fontsize=9.5)
+
+
+def margins(figure: Figure, entries: int, title_lines: int = 2, left: float = 0.72, right: float = 0.22,
+            bottom: float = 0.5) -> dict[str, float]:
+    """The figure's margins, all given in inches, as the shares that matplotlib takes."""
+    width, height = figure.get_size_inches()
+    low = bottom + (LEGEND_ROW * legend_rows(entries) + 0.08 if entries else 0)
+    return {"left": left / width, "right": 1 - right / width, "bottom": low / height,
+            "top": 1 - (0.16 + 0.16 * title_lines) / height}
+
+
+def x_places(series: Series) -> Callable[[dict, str], float]:
+    """Where a cell's point lies; without sizes the curves stand beside each other."""
+    if not series.has_sizes:
+        return lambda cell, curve: float(series.curves.index(curve))
+    smallest = min(size_of(cell) for cell in series.cells if size_of(cell))
+    return lambda cell, curve: float(size_of(cell) or smallest / 4)
+
+
+def set_size_axis(axes: Axes, series: Series, label: bool = True) -> None:
+    """Makes x an axis of sizes with ticks at powers of two, or one of curves."""
+    if not series.has_sizes:
+        axes.set_xlim(-0.6, len(series.curves) - 0.4)
+        set_ticks(axes.xaxis, list(range(len(series.curves))), [style.short(curve, 20) for curve in series.curves])
+        return
+    sizes = [size_of(cell) for cell in series.cells]
+    place = x_places(series)
+    ticks = style.power_ticks(sizes)
+    names = [style.bytes_text(tick) for tick in ticks]
+    axes.set_xscale("log", base=2)
+    low = min(place(cell, "") for cell in series.cells)
+    axes.set_xlim(low / 1.5, max(sizes) * 1.5)
+    if min(sizes) == 0:
+        ticks, names = [low, *ticks], ["0 B", *names]
+    set_ticks(axes.xaxis, ticks, names)
+    if label:
+        axes.set_xlabel("size")
+
+
+def set_ticks(axis, ticks: list[float], names: list[str] | None = None) -> None:
+    """Sets major ticks alone, with names or numbers."""
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(NullLocator())
+    by_tick = dict(zip(ticks, names)) if names is not None else {}
+    axis.set_major_formatter(FuncFormatter(lambda tick, _: by_tick.get(tick, f"{tick:g}")))
+
+
+def set_log_values(axes: Axes, values: Iterable[float]) -> None:
+    """Makes y logarithmic to base 10 around the values."""
+    values = list(values)
+    low, high = (min(values), max(values)) if values else (1.0, 10.0)
+    axes.set_yscale("log", base=10)
+    margin = max(1.25, (high / low) ** 0.07)
+    axes.set_ylim(low / margin, high * margin)
+    set_ticks(axes.yaxis, decade_ticks(low / margin, high * margin))
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """Ticks at 1, 2, 5 of each decade, at decades alone over a wide range, evenly over a narrow one."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    span = math.log10(high / low)
+    step = max(1, math.ceil(span / 6))
+    steps = (1,) if span > 3 else (1, 2, 5)
+    ticks = [factor * 10.0**decade for decade in decades for factor in steps
+             if (span <= 3 or decade % step == 0) and low <= factor * 10.0**decade <= high]
+    return ticks if len(ticks) >= 3 else even_ticks(low, high)
+
+
+def even_ticks(low: float, high: float) -> list[float]:
+    """Some five even ticks."""
+    return [float(tick) for tick in MaxNLocator(5).tick_values(low, high) if low <= tick <= high]
+
+
+def set_ratio_values(axis, values: Iterable[float], is_vertical: bool = True) -> None:
+    """Makes an axis of ratios: logarithmic to base 2, with 1 on it."""
+    values = [*values, 1.0]
+    low, high = min(values), max(values)
+    margin = max(1.08, (high / low) ** 0.08)
+    low, high = low / margin, high * margin
+    axes = axis.axes
+    (axes.set_yscale if is_vertical else axes.set_xscale)("log", base=2)
+    (axes.set_ylim if is_vertical else axes.set_xlim)(low, high)
+    set_ticks(axis, ratio_ticks(low, high))
+
+
+def ratio_ticks(low: float, high: float) -> list[float]:
+    """Powers of two over a wide range, handy ratios over a narrow one; 1 is always there."""
+    octaves = math.log2(high / low)
+    if octaves > 2.5:
+        step = math.ceil(octaves / 5)
+        first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+        return [2.0**power for power in range(first, last + 1) if power % step == 0]
+    ticks = [ratio for ratio in NICE_RATIOS if low <= ratio <= high]
+    if len(ticks) > 6:
+        ticks = [ratio for ratio in ticks if ratio in (0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)]
+    return ticks if len(ticks) >= 3 else sorted({*even_ticks(low, high), 1.0})

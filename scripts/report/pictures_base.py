@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A picture, and its way from a figure to an SVG inside a page or to a file."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.text import Text  # noqa: E402
+
+import style  # noqa: E402
+
+SVG = "http://www.w3.org/2000/svg"
+LINK = "http://www.w3.org/1999/xlink"
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", LINK)
+REFERENCE = re.compile(r"url\(#([^)]*)\)")
+DOTS_PER_INCH = 150
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a page: `svg` goes inline, `alt` tells the same in words, `save` writes a file of its own."""
+
+    name: str
+    title: str
+    alt: str
+    kind: str
+    group: str
+    svg: str
+    draw: Callable[[], Figure] | None = field(default=None, compare=False, repr=False)
+
+    def save(self, folder, suffix: str) -> Path:
+        """Writes `folder/name.suffix`, png or svg, on white ground; the same picture gives the same bytes."""
+        kind = suffix.lstrip(".")
+        path = Path(folder) / f"{self.name}.{kind}"
+        path.write_bytes(file_bytes(self, kind))
+        return path
+
+
+def figure_bytes(draw: Callable[[], Figure], kind: str, name: str, transparent: bool) -> bytes:
+    """Draws the figure and renders it."""
+    with matplotlib.rc_context({**style.RC, "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        figure = draw()
+        for text in figure.findobj(Text):
+            text.set_text(style.plain(text.get_text()))
+        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+        ground = "none" if transparent else "white"
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, metadata=metadata, facecolor=ground, edgecolor="none", dpi=DOTS_PER_INCH)
+        return buffer.getvalue()
+
+
+def file_bytes(picture: Picture, kind: str) -> bytes:
+    """The bytes of a file of the picture's own."""
+    if picture.draw is None:
+        return picture.svg.replace("currentColor", "#000000").encode()
+    content = figure_bytes(picture.draw, kind, picture.name, transparent=False)
+    return content.replace(style.INK.encode(), b"#000000") if kind == "svg" else content
+
+
+def inline_svg(content: bytes, name: str) -> str:
+    """The SVG as an element of a page: it scales, takes the page's text colour, and shares no id."""
+    root = ElementTree.fromstring(content)
+    for key in ("width", "height"):
+        root.attrib.pop(key, None)
+    for child in list(root):
+        if child.tag == f"{{{SVG}}}metadata" or is_style_alone(child):
+            root.remove(child)
+    root.set("style", "stroke-linejoin: round; stroke-linecap: butt")
+    root.set("aria-hidden", "true")
+    for element in root.iter():
+        rewrite(element.attrib, name)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def is_style_alone(element: ElementTree.Element) -> bool:
+    """Says whether the element holds only the style sheet, which would reach the whole page."""
+    return element.tag == f"{{{SVG}}}defs" and all(child.tag == f"{{{SVG}}}style" for child in element)
+
+
+def rewrite(attributes: dict[str, str], name: str) -> None:
+    """Gives ids and references the picture's name, and text and axes the page's colour."""
+    for key, value in attributes.items():
+        if key == "id":
+            attributes[key] = f"{name}-{value}"
+        elif key == f"{{{LINK}}}href" and value.startswith("#"):
+            attributes[key] = f"#{name}-{value[1:]}"
+        else:
+            attributes[key] = REFERENCE.sub(rf"url(#{name}-\1)", value).replace(style.INK, "currentColor")
+
+
+def drawn(name: str, title: str, alt: str, kind: str, group: str, draw: Callable[[], Figure]) -> Picture:
+    """A picture of what `draw` returns: a figure made by `new_figure`."""
+    safe = style.file_name(name)
+    svg = inline_svg(figure_bytes(draw, "svg", safe, transparent=True), safe)
+    return Picture(safe, style.plain(title), style.plain(alt), kind, group, svg, draw)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure without pyplot's shared state."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure

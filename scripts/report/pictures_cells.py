@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of many cells at once: heat maps, distributions of samples, and the cells that a gate judged."""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+import style
+from pictures_axes import (TIME_LABEL, curve_handle, draw_legend, draw_title, margins, set_ratio_values, set_ticks,
+                           decade_ticks)
+from pictures_base import new_figure
+from pictures_data import Series, is_positive, size_of, states_of
+from pictures_numbers import digits_text, is_number, ratio_text
+
+WIDTH = 7.4
+MOST_ROWS = 30
+# A heat map writes its figures into the squares up to so many columns.
+MOST_WRITTEN_COLUMNS = 14
+# Orange and blue are told apart by colour-blind readers too; white is a ratio of 1.
+RATIO_COLOURS = "PuOr_r"
+SHARE_COLOURS = "cividis"
+JUDGED_MARKERS = {"same": "o", "faster": "<", "slower": ">", "undecided": "D", "new": "P"}
+JUDGED_COLOURS = {"same": style.GREY, "faster": style.BLUE, "slower": style.VERMILLION, "undecided": style.PURPLE}
+
+
+def heat_rows(all_of_them: list[Series]) -> list[Series]:
+    """The series that a heat map can show: those with sizes, at most MOST_ROWS."""
+    return [series for series in all_of_them if series.has_sizes][:MOST_ROWS]
+
+
+def ratio_values(rows: list[Series], reference: str) -> dict[tuple[int, float], tuple[float, str]]:
+    """For each row and size the ratio of tutti's first curve to the reference, and the state that is to be told."""
+    values = {}
+    for series in rows:
+        for curve, other in series.pairs():
+            if other != reference:
+                continue
+            for cell, item in series.ratios(curve, reference):
+                states = [state for system in cell["systems"] if system["curve"] in (curve, reference)
+                          for state in states_of(system)]
+                values.setdefault((series.index, size_of(cell)), (item["ratio"], states[0] if states else ""))
+    return values
+
+
+def share_values(rows: list[Series]) -> dict[tuple[int, float], tuple[float, str]]:
+    """For each row and size the share of the machine's limit that tutti's first curve reaches."""
+    values = {}
+    for series in rows:
+        for curve in series.curves:
+            if style.system_of(curve) != "tutti":
+                continue
+            for cell, system in series.points(curve):
+                if system.get("verdict") == "ok" and is_positive(system.get("limit_fraction")):
+                    states = states_of(system)
+                    values.setdefault((series.index, size_of(cell)), (system["limit_fraction"], states[0] if states else ""))
+    return values
+
+
+def references_of(all_of_them: list[Series]) -> list[str]:
+    """The references of any ratio."""
+    return list(dict.fromkeys(reference for series in all_of_them for _, reference in series.pairs()))
+
+
+def draw_heat(rows: list[Series], names: dict[int, str], values: dict, title: str, is_ratio: bool) -> Figure:
+    """A square for each series and size; a hatched one was not measured, a dot marks what is noisy or near the floor."""
+    rows = [series for series in rows if any(index == series.index for index, _ in values)]
+    sizes = sorted({size for _, size in values})
+    grid = numpy.full((len(rows), len(sizes)), numpy.nan)
+    for line, series in enumerate(rows):
+        for column, size in enumerate(sizes):
+            grid[line, column] = values.get((series.index, size), (numpy.nan, ""))[0]
+    figure = new_figure(WIDTH, 1.5 + 0.26 * len(rows))
+    axes = figure.subplots()
+    axes.set_facecolor("none")
+    axes.patch.set_hatch("////")
+    known = grid[~numpy.isnan(grid)]
+    reach = max(1.25, float(known.max()), 1.0 / float(known.min())) if is_ratio else 1.0
+    norm = LogNorm(1 / min(reach, 8.0), min(reach, 8.0)) if is_ratio else Normalize(0.0, 1.0)
+    mesh = axes.pcolormesh(numpy.arange(len(sizes) + 1), numpy.arange(len(rows) + 1), numpy.ma.masked_invalid(grid),
+                           cmap=RATIO_COLOURS if is_ratio else SHARE_COLOURS, norm=norm, edgecolors="none", gid="heat")
+    write_squares(axes, rows, sizes, values, mesh, is_ratio)
+    axes.invert_yaxis()
+    step = max(1, math.ceil(len(sizes) / 12))
+    axes.set_xticks([place + 0.5 for place in range(0, len(sizes), step)],
+                    [style.bytes_text(size) for size in sizes[::step]], rotation=30, ha="right")
+    axes.set_yticks([place + 0.5 for place in range(len(rows))], [names[series.index] for series in rows])
+    bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02)
+    bar.outline.set_visible(False)
+    if is_ratio:
+        set_ticks(bar.ax.yaxis, [tick for tick in (0.125, 0.25, 0.5, 0.8, 1, 1.25, 2, 4, 8) if norm.vmin <= tick <= norm.vmax])
+    bar.set_label("ratio of times" if is_ratio else "share of the limit")
+    longest = max(len(names[series.index]) for series in rows)
+    figure.subplots_adjust(**margins(figure, 0, title_lines=2, left=0.35 + 0.062 * longest, right=0.1, bottom=0.6))
+    draw_title(figure, title)
+    return figure
+
+
+def write_squares(axes: Axes, rows: list[Series], sizes: list[float], values: dict, mesh, is_ratio: bool) -> None:
+    """Writes each figure into its square, with a dot where there is something to tell."""
+    if len(sizes) > MOST_WRITTEN_COLUMNS:
+        return
+    for line, series in enumerate(rows):
+        for column, size in enumerate(sizes):
+            value, state = values.get((series.index, size), (None, ""))
+            if value is None:
+                continue
+            red, green, blue, _ = mesh.cmap(mesh.norm(value))
+            ink = "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
+            text = ratio_text(value) if is_ratio else f"{100 * value:.0f} %"
+            axes.text(column + 0.5, line + 0.5, text + ("·" if state else ""), ha="center", va="center", fontsize=6.5, color=ink)
+
+
+def heat_alt(rows: list[Series], names: dict[int, str], values: dict, title: str, is_ratio: bool) -> str:
+    """The extremes of each row in words."""
+    parts = [f"{title}."]
+    for series in rows:
+        own = [(size, values[(index, size)][0]) for index, size in values if index == series.index]
+        if not own:
+            continue
+        low, high = min(own, key=lambda pair: pair[1]), max(own, key=lambda pair: pair[1])
+        text = ratio_text if is_ratio else lambda share: f"{100 * share:.0f} %"
+        parts.append(f"{names[series.index]}: least {text(low[1])} at {style.bytes_text(low[0])}, "
+                     f"most {text(high[1])} at {style.bytes_text(high[0])}.")
+    marked = sum(1 for _, state in values.values() if state)
+    if marked:
+        parts.append(f"A dot in a square: noisy or near the floor ({marked} of {len(values)}).")
+    return " ".join(parts)
+
+
+def sample_groups(bundle: dict) -> dict[str, list[dict]]:
+    """The samples of each cell, all launches and systems together."""
+    groups: dict[str, list[dict]] = {}
+    for item in bundle.get("samples") or []:
+        groups.setdefault(str(item.get("cell") or item.get("case") or ""), []).append(item)
+    # The samples of a limit alone are compared with nothing.
+    return {cell: items for cell, items in groups.items() if any(item.get("backend") != "limit" for item in items)}
+
+
+def sample_curve(item: dict) -> str:
+    """The curve's name of a samples entry."""
+    algorithm = item.get("algorithm")
+    return f"{item['backend']}.{algorithm}" if algorithm and algorithm != "none" else str(item.get("backend") or "")
+
+
+def draw_samples(cell: str, items: list[dict]) -> Figure:
+    """The cumulative distribution of the samples of a cell: a line for each system and launch."""
+    figure = new_figure(WIDTH, 3.9)
+    axes = figure.subplots()
+    handles, shown = {}, []
+    late = other = False
+    for item in items:
+        curve = sample_curve(item)
+        marks = item.get("mark") or [""] * len(item["time"])
+        kept = sorted(time for time, mark in zip(item["time"], marks) if mark == "" and is_positive(time))
+        if kept:
+            axes.step(kept, numpy.arange(1, len(kept) + 1) / len(kept), where="post", color=style.colour_of(curve),
+                      linestyle=style.line_style_of(curve), linewidth=1.1, gid="samples")
+            shown += [kept[0], kept[-1]]
+            handles.setdefault(curve, curve_handle(curve))
+        for mark, marker, place in (("late", "x", -0.035), ("state", "|", -0.075)):
+            marked = [time for time, own in zip(item["time"], marks) if own == mark and is_positive(time)]
+            if marked:
+                late, other = late or mark == "late", other or mark == "state"
+                axes.plot(marked, [place] * len(marked), linestyle="none", marker=marker, markersize=4,
+                          color=style.colour_of(curve), gid=mark)
+                shown += [min(marked), max(marked)]
+    entries = list(handles.values())
+    for is_there, marker, name in ((late, "x", "a rank arrived late"), (other, "|", "other state")):
+        if is_there:
+            entries.append((Line2D([], [], linestyle="none", marker=marker, color=style.INK), f"left out: {name}"))
+    if shown:
+        low, high = min(shown) / 1.1, max(shown) * 1.1
+        axes.set_xscale("log")
+        axes.set_xlim(low, high)
+        set_ticks(axes.xaxis, decade_ticks(low, high))
+    axes.set_ylim(-0.1, 1.02)
+    axes.grid(True)
+    axes.set_xlabel(TIME_LABEL)
+    axes.set_ylabel("share of samples")
+    figure.subplots_adjust(**margins(figure, len(entries)))
+    draw_title(figure, f"Samples: {cell}")
+    draw_legend(figure, entries)
+    return figure
+
+
+def samples_alt(cell: str, items: list[dict]) -> str:
+    """The quartiles of each system's samples, and what was left out."""
+    parts = [f"Cumulative share of samples against time: {style.short(cell, 120)}."]
+    by_curve: dict[str, list[dict]] = {}
+    for item in items:
+        by_curve.setdefault(sample_curve(item), []).append(item)
+    for curve, own in by_curve.items():
+        pairs = [(time, mark) for item in own for time, mark in zip(item["time"], item.get("mark") or [""] * len(item["time"]))]
+        kept = sorted(time for time, mark in pairs if mark == "" and is_number(time))
+        if kept:
+            quartiles = [digits_text(float(numpy.quantile(kept, share)), 3) for share in (0.25, 0.5, 0.75, 0.99)]
+            parts.append(f"{style.short(curve)}, {len(own)} launches: a quarter below {quartiles[0]} us, half below "
+                         f"{quartiles[1]} us, three quarters below {quartiles[2]} us, 99 % below {quartiles[3]} us.")
+        for mark, name in (("late", "in which a rank arrived late"), ("state", "of another state")):
+            count = sum(1 for _, own_mark in pairs if own_mark == mark)
+            if count:
+                parts.append(f"{count} samples {name} are marked and not counted.")
+    return " ".join(parts)
+
+
+def judged_name(item: dict) -> str:
+    """A judged cell's place on the axis."""
+    size = f" {style.bytes_text(item['bytes'])}" if is_positive(item.get("bytes")) else ""
+    return style.short(f"{item.get('collective') or item.get('cell') or ''}{size}", 34)
+
+
+def draw_judged(judged: list[dict]) -> Figure:
+    """The ratio of each judged cell with its interval; the grey band is what the gate's floor takes for the same."""
+    figure = new_figure(WIDTH, 1.35 + 0.22 * len(judged))
+    axes = figure.subplots()
+    values, found = [], {}
+    for line, item in enumerate(judged):
+        verdict = str(item.get("verdict") or "")
+        colour = JUDGED_COLOURS.get(verdict, style.ORANGE)
+        marker = JUDGED_MARKERS.get(verdict, "x")
+        found.setdefault(verdict, (Line2D([], [], linestyle="none", marker=marker, color=colour), verdict))
+        floor = item.get("floor")
+        if is_positive(floor):
+            floor = floor if floor < 1 else floor - 1
+            axes.barh(line, 2 * floor, left=1 - floor, height=0.9, color=style.GREY, alpha=0.18, linewidth=0)
+            values += [1 - floor if floor < 1 else 0.5, 1 + floor]
+        if is_positive(item.get("low")) and is_positive(item.get("high")):
+            axes.hlines(line, item["low"], item["high"], color=colour, linewidth=2, gid="interval")
+            values += [item["low"], item["high"]]
+        if is_positive(item.get("ratio")):
+            axes.plot([item["ratio"]], [line], linestyle="none", marker=marker, markersize=5, color=colour, gid=verdict)
+            values.append(item["ratio"])
+        else:
+            axes.plot([0.02], [line], linestyle="none", marker=marker, markersize=5, color=colour, gid=verdict,
+                      transform=axes.get_yaxis_transform(), clip_on=False)
+    axes.axvline(1.0, color=style.INK, linewidth=1.0)
+    set_ratio_values(axes.xaxis, values, is_vertical=False)
+    axes.set_yticks(range(len(judged)), [judged_name(item) for item in judged])
+    axes.set_ylim(len(judged) - 0.4, -0.6)
+    axes.set_xlabel("time of this / time of the other")
+    figure.subplots_adjust(**margins(figure, len(found), title_lines=2, left=2.2))
+    draw_title(figure, "Judged cells: ratio, interval and floor")
+    draw_legend(figure, list(found.values()))
+    return figure
+
+
+def judged_alt(judged: list[dict]) -> str:
+    """How many cells got which verdict, and the gravest of them."""
+    parts = ["The ratio of each judged cell, this / the other, with its interval."]
+    by_verdict: dict[str, list[dict]] = {}
+    for item in judged:
+        by_verdict.setdefault(str(item.get("verdict") or "without a verdict"), []).append(item)
+    for verdict, items in sorted(by_verdict.items(), key=lambda pair: (pair[0] == "same", pair[0])):
+        names = [f"{judged_name(item)} ({ratio_text(item['ratio'])})" if is_positive(item.get("ratio")) else
+                 judged_name(item) for item in items[:3]]
+        parts.append(f"{style.short(verdict).capitalize()}: {len(items)}, {'such as ' if len(items) > 3 else ''}"
+                     f"{style.joined(names)}.")
+    return " ".join(parts)
