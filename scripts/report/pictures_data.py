@@ -218,10 +218,10 @@ def pair_text(found: list[tuple[dict, dict]], curve: str, reference: str) -> str
 
 
 def side_of(item: dict) -> str:
-    """Which side of 1 a ratio is on; its interval decides where there is one."""
-    low = item.get("low") if is_number(item.get("low")) else item["ratio"]
-    high = item.get("high") if is_number(item.get("high")) else item["ratio"]
-    return "faster" if high < 1 else "slower" if low > 1 else "undecided"
+    """Which side of 1 the interval of a ratio is on; a ratio without an interval decides nothing."""
+    if not is_number(item.get("low")) or not is_number(item.get("high")):
+        return "undecided"
+    return "faster" if item["high"] < 1 else "slower" if item["low"] > 1 else "undecided"
 
 
 def extreme_text(cell: dict, item: dict) -> str:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the bundle on stdin, which `tutti report` writes: one HTML page, or pictures as files.
+
+Exit code: 0; 2 where a file cannot be written or the bundle is damaged, with one line on stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+VERSION = 1
+LISTS = ("sources", "rows", "cells", "judged", "samples", "omitted")
+
+
+class DamagedBundle(Exception):
+    """The text on stdin is no bundle."""
+
+
+def read_bundle(text: str) -> dict:
+    """The bundle, checked for its version and its lists."""
+    try:
+        bundle = json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise DamagedBundle(f"the bundle is no JSON: {problem}") from problem
+    if not isinstance(bundle, dict) or bundle.get("version") != VERSION:
+        raise DamagedBundle(f"the bundle is not of version {VERSION}: this tutti and its scripts/report differ")
+    for name in LISTS:
+        if not isinstance(bundle.get(name), list):
+            raise DamagedBundle(f"the bundle has no list '{name}'")
+    return bundle
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file beside its place and renames it: nobody finds half a page."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def draw(bundle: dict, arguments: argparse.Namespace) -> None:
+    """Writes what the arguments name."""
+    import page
+    import pictures
+
+    drawn = pictures.all_pictures(bundle)
+    for folder, suffix in ((arguments.png, "png"), (arguments.svg, "svg")):
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            for picture in drawn:
+                picture.save(folder, suffix)
+    if arguments.html:
+        write_whole(Path(arguments.html), page.render(bundle, drawn, pictures.left_out_pictures(bundle)))
+
+
+def main() -> int:
+    """Reads the arguments and the bundle."""
+    parser = argparse.ArgumentParser(prog="report.py", description=__doc__.splitlines()[0])
+    parser.add_argument("--html", help="the page")
+    parser.add_argument("--png", help="a folder for pictures")
+    parser.add_argument("--svg", help="a folder for pictures")
+    arguments = parser.parse_args()
+    try:
+        draw(read_bundle(sys.stdin.buffer.read().decode("utf-8", "replace")), arguments)
+    except DamagedBundle as problem:
+        print(f"report: {problem}", file=sys.stderr)
+        return 2
+    except OSError as problem:
+        print(f"report: cannot write '{problem.filename}': {problem.strerror}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a result says, in sentences: the bad news first."""
+
+from __future__ import annotations
+
+import math
+
+from pictures_data import NEAR_FLOOR, NOISY, NOT_OK, is_positive, side_of, states_of
+from pictures_numbers import ratio_text
+from style import bytes_text, joined, short
+
+MARKS = {
+    "noisy": "the interval of the time is wide, or the launches lie far apart: the time is not to be relied on",
+    "near floor": "the time is near what measuring itself costs: it is an upper bound",
+}
+VERDICTS = {
+    "ok": "every element of every rank was compared with the expected result",
+    "wrong": "an element differs from the expected result: the time says nothing",
+    "unchecked": "the result was not verified",
+    "skipped": "the case was not run, for the reason told",
+    "error": "the case ended with an error",
+}
+COUNTED = {"wrong": "wrong", "error": "ended with an error", "unchecked": "not verified", "skipped": "skipped",
+           "missing": "missing"}
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """`1 row`, `3 rows`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def systems_of(bundle: dict) -> list[dict]:
+    """All measurements of all cells."""
+    return [system for cell in bundle["cells"] for system in cell["systems"]]
+
+
+def what_was_measured(bundle: dict) -> str:
+    """`all_reduce and broadcast, 8 B to 1 MiB, on 2 ranks of vm (AMD EPYC)`."""
+    cells = bundle["cells"]
+    if not cells:
+        return "No cell was measured"
+    names = [short(name) for name in dict.fromkeys(str(cell.get("collective")) for cell in cells)]
+    what = joined(names) if len(names) <= 3 else counted(len(names), "collective")
+    sizes = [cell["bytes"] for cell in cells if is_positive(cell.get("bytes"))]
+    span = "" if not sizes else f", {bytes_text(min(sizes))}" if min(sizes) == max(sizes) else \
+        f", {bytes_text(min(sizes))} to {bytes_text(max(sizes))}"
+    ranks = sorted({cell["ranks"] for cell in cells if is_positive(cell.get("ranks"))})
+    where = f", on {joined([str(count) for count in ranks])} ranks" if ranks else ""
+    return f"{what}{span}{where}{of_machine(bundle)}"
+
+
+def of_machine(bundle: dict) -> str:
+    """` of host (processor)`, as far as it is known."""
+    for source in bundle["sources"]:
+        machine = source.get("machine") or {}
+        if machine.get("hostname"):
+            processor = f" ({short(machine['cpu_model'])})" if machine.get("cpu_model") else ""
+            return f" of {short(machine['hostname'])}{processor}"
+    return ""
+
+
+def correctness(bundle: dict) -> str:
+    """Whether all of it was right."""
+    systems = systems_of(bundle)
+    if not systems:
+        return ""
+    counts = {state: sum(1 for system in systems if (system.get("verdict") or "missing") == state) for state in NOT_OK}
+    told = [f"{count} of {len(systems)} results {'is' if count == 1 else 'are'} {COUNTED[state]}"
+            for state, count in counts.items() if count]
+    right = len(systems) - sum(counts.values())
+    if not told:
+        return f"all {len(systems)} results are right" if len(systems) > 1 else "the one result is right"
+    return f"{joined(told)}; {right} {'is' if right == 1 else 'are'} right"
+
+
+def comparisons(bundle: dict) -> list[str]:
+    """For each pair who is faster, and by how much in the geometric mean."""
+    pairs: dict[tuple[str, str], list[dict]] = {}
+    for cell in bundle["cells"]:
+        for item in cell.get("ratios") or []:
+            if is_positive(item.get("ratio")):
+                pairs.setdefault((short(item["curve"]).split(".")[0], short(item["reference"])), []).append(item)
+    return [comparison(curve, reference, items) for (curve, reference), items in pairs.items()]
+
+
+def comparison(curve: str, reference: str, items: list[dict]) -> str:
+    """`tutti takes 0.55 of openmpi's time (of 24 cells slower in 1, faster in 20, undecided in 3)`."""
+    mean = math.exp(sum(math.log(item["ratio"]) for item in items) / len(items))
+    slower = sum(1 for item in items if side_of(item) == "slower")
+    faster = sum(1 for item in items if side_of(item) == "faster")
+    return (f"{curve} takes {ratio_text(mean)} of {reference}'s time in the mean "
+            f"(of {counted(len(items), 'cell')} slower in {slower}, faster in {faster}, "
+            f"undecided in {len(items) - slower - faster})")
+
+
+def doubts(bundle: dict) -> list[str]:
+    """What is to be doubted."""
+    systems = systems_of(bundle)
+    found = []
+    for mark, words in ((NOISY, "noisy"), (NEAR_FLOOR, "near the floor of the clock")):
+        count = sum(1 for system in systems if mark in states_of(system))
+        if count:
+            found.append(f"{count} of {len(systems)} times {'is' if count == 1 else 'are'} {words}")
+    without = sum(1 for cell in bundle["cells"] for item in cell.get("ratios") or [] if not is_positive(item.get("low")))
+    if without:
+        found.append(f"{counted(without, 'ratio')} {'has' if without == 1 else 'have'} no interval")
+    if any(source.get("finished") is False for source in bundle["sources"]):
+        found.append("a run did not finish")
+    disturbed = sum(1 for system in systems if system.get("disturbed"))
+    if disturbed:
+        found.append(f"{counted(disturbed, 'result')} {'was' if disturbed == 1 else 'were'} disturbed")
+    return found
+
+
+def judged_counts(bundle: dict) -> dict[str, int]:
+    """How often each verdict was given."""
+    counts: dict[str, int] = {}
+    for item in bundle["judged"]:
+        counts[str(item.get("verdict"))] = counts.get(str(item.get("verdict")), 0) + 1
+    return counts
+
+
+def verdict(bundle: dict) -> str:
+    """The verdict on the whole, in one sentence."""
+    parts = [part for part in (correctness(bundle), *comparisons(bundle)) if part]
+    if bundle["judged"]:
+        told = [f"{count} {short(name)}" for name, count in sorted(judged_counts(bundle).items(),
+                                                                   key=lambda pair: pair[0] == "same")]
+        parts.insert(0, f"of {counted(len(bundle['judged']), 'judged cell')} {joined(told)}")
+    doubt = doubts(bundle)
+    if doubt:
+        parts.append(f"to doubt: {joined(doubt)}")
+    head = what_was_measured(bundle) if bundle["cells"] or not bundle["judged"] else "Compared results"
+    return f"{head}: {'; '.join(parts)}." if parts else f"{head}."
+
+
+def mood(bundle: dict) -> str:
+    """`bad`, `doubtful` or `good`: the page's colour beside its words."""
+    states = {system.get("verdict") or "missing" for system in systems_of(bundle)}
+    if states & {"wrong", "error", "missing"} or judged_counts(bundle).keys() & {"slower", "wrong", "missing"}:
+        return "bad"
+    return "doubtful" if states != {"ok"} or doubts(bundle) else "good"
+
+
+def disturbances(bundle: dict) -> list[str]:
+    """What disturbed the run: remarks, diagnoses, and the rows that were disturbed."""
+    found = []
+    for source in bundle["sources"]:
+        for diagnosis in source.get("diagnoses") or []:
+            found.append(str(diagnosis.get("message") or diagnosis) if isinstance(diagnosis, dict) else str(diagnosis))
+        found += [str(remark) for remark in source.get("remarks") or []]
+        if source.get("finished") is False:
+            found.append(f"{source.get('file')}: the run did not finish; what it measured before is here")
+    by_cause: dict[str, int] = {}
+    for row in bundle["rows"]:
+        for cause in (row.get("disturbed") or "").split("; "):
+            if cause:
+                by_cause[cause] = by_cause.get(cause, 0) + 1
+    found += [f"{counted(count, 'row')} disturbed by {cause}" for cause, count in sorted(by_cause.items())]
+    return found
