@@ -183,8 +183,28 @@ const std::array kSweepOptions{
              settings.samples = text;
              return {};
            }},
+    Option{"--html", "FILE", "", "draw one page of the result, at the end; `tutti report` does so later from --json",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             settings.html = text;
+             return {};
+           }},
 };
 #undef TUTTI_SETS
+
+/// That no two options name one file.
+Status check_all_apart(const Settings& settings) {
+  const std::array<std::pair<harness::FileOption, std::string_view>, 4> files{
+      {{{"--csv", settings.csv}, ".csv"},
+       {{"--json", settings.json}, ".json"},
+       {{"--samples", settings.samples}, ".samples.csv"},
+       {{"--html", settings.html}, ".html"}}};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      TUTTI_RETURN_IF_ERROR(harness::check_apart(files[j].first, files[i].first, files[i].second));
+    }
+  }
+  return {};
+}
 
 /// Those above, and the conditions.
 const std::vector<Option>& all_options() {
@@ -416,10 +436,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
                  fmt::join(collectives_, " "));
   }
   TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
-  TUTTI_RETURN_IF_ERROR(harness::check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
-  TUTTI_RETURN_IF_ERROR(harness::check_apart({"--csv", settings.csv}, {"--samples", settings.samples}, ".samples.csv"));
-  TUTTI_RETURN_IF_ERROR(
-      harness::check_apart({"--json", settings.json}, {"--samples", settings.samples}, ".samples.csv"));
+  TUTTI_RETURN_IF_ERROR(check_all_apart(settings));
   return settings;
 }
 

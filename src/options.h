@@ -29,6 +29,7 @@ struct Settings {
   std::string csv;
   std::string json;
   std::string samples;
+  std::string html;
   std::string case_id;
   std::string faults;           ///< by name, of a trial of the verifier
   std::string blind;            ///< parts that it does not look at

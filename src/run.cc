@@ -33,6 +33,7 @@
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
+#include "src/report.h"
 
 namespace tutti::program {
 namespace {
@@ -66,7 +67,7 @@ class Reports {
     for (const std::string& path : {settings.csv, settings.samples}) {
       if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(path));
     }
-    if (!settings.json.empty()) {
+    if (!settings.json.empty() || !settings.html.empty()) {
       TUTTI_ASSIGN_OR_RETURN(
           reports.json_,
           harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(harness::describe_machine()),
@@ -156,6 +157,19 @@ class Reports {
   }
 
   [[nodiscard]] bool has_rows() const { return has_rows_; }
+
+  /// The page of what was measured; the files stay, whatever becomes of it.
+  [[nodiscard]] Status draw(const Settings& settings) const {
+    const std::string& file = !settings.json.empty()  ? settings.json
+                              : !settings.csv.empty() ? settings.csv
+                                                      : "tutti run";
+    std::vector<harness::ResultFile> results;
+    TUTTI_ASSIGN_OR_RETURN(results.emplace_back(), harness::result_from_text(file, json_->text()));
+    if (!settings.samples.empty() && settings.samples != harness::kStdoutPath) {
+      TUTTI_ASSIGN_OR_RETURN(results.emplace_back(), harness::read_result(settings.samples));
+    }
+    return make_report(results, {.html = settings.html, .png = {}, .svg = {}});
+  }
 
   /// What is told at the end: of several launches, the table too.
   void print_end() {
@@ -260,6 +274,14 @@ int run(const SweepOptions& options) {
     const auto masks = harness::masks_for(settings.conditions.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
   }
+  if (!settings.html.empty()) {
+    if (const Status status = check_report_files({.html = settings.html, .png = {}, .svg = {}}); !status.is_ok()) {
+      return complain(status);
+    }
+    // It is told before time is spent, and costs no result.
+    if (const Status status = check_drawing(); !status.is_ok())
+      complain(error(status.code(), "--html: there will be no page: {}", status.message()));
+  }
   auto reports = Reports::open(settings, expansion.value());
   if (!reports.is_ok()) return complain(reports.status());
 
@@ -305,7 +327,12 @@ int run(const SweepOptions& options) {
   if (code == exit_ok) reports.value().finish();
   if (code == exit_ok || reports.value().has_rows()) reports.value().print_end();
   reports.value().close();
-  return reports.value().exit_code(code, settings.requires_a_result);
+  const int found = reports.value().exit_code(code, settings.requires_a_result);
+  if (settings.html.empty() || !reports.value().has_rows()) return found;
+  const Status drawn = reports.value().draw(settings);
+  if (drawn.is_ok()) return found;
+  const int lost = complain(error(drawn.code(), "--html: {}", drawn.message()));
+  return found != exit_ok ? found : lost;
 }
 
 }  // namespace

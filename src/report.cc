@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti report`: pictures and tables of results as one page, or as files of their own.
+#include "src/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/gate/program_run.h"
+#include "harness/launch/interrupts.h"
+#include "harness/launch/spawn.h"
+#include "harness/machine/clock.h"
+#include "harness/report/bundle.h"
+#include "harness/text/file.h"
+#include "harness/text/streams.h"
+#include "impl/types/names.h"
+#include "src/program.h"
+#include "src/usage.h"
+
+namespace tutti::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::minutes kDrawingLimit{10};  ///< for the pictures of a large result
+
+/// The folder of the program's texts: beside it in the build folder and in an installed tree alike.
+Result<std::string> drawing_script() {
+  const fs::path program = harness::resolve_program("/proc/self/exe");
+  const fs::path script = program.parent_path().parent_path() / "share/tutti/scripts/report/report.py";
+  std::error_code ignored;
+  if (fs::exists(script, ignored)) return script.string();
+  return error(Code::unavailable, "what draws pictures is not there: '{}'; `cmake --install` brings it",
+               script.string());
+}
+
+/// A Python that has the packages; empty: none has.
+std::string python_with_packages(const harness::Interrupts& interrupts) {
+  constexpr const char* kAsk =
+      "import importlib.util, sys; "
+      "sys.exit(any(importlib.util.find_spec(name) is None for name in ('matplotlib', 'numpy', 'jinja2')))";
+  const char* const named = std::getenv("TUTTI_PYTHON");
+  const std::vector<std::string> candidates = named != nullptr && *named != '\0'
+                                                  ? std::vector<std::string>{named}
+                                                  : std::vector<std::string>{"python3", "/usr/bin/python3"};
+  for (const std::string& python : candidates) {
+    const auto answer = harness::run_command({python, "-c", kAsk}, kDrawingLimit, interrupts);
+    if (answer.is_ok() && answer.value().exit_code == 0) return python;
+  }
+  return {};
+}
+
+struct Drawing {
+  std::string python;
+  std::string script;
+};
+
+Result<Drawing> find_drawing(const harness::Interrupts& interrupts) {
+  Drawing drawing;
+  TUTTI_ASSIGN_OR_RETURN(drawing.script, drawing_script());
+  drawing.python = python_with_packages(interrupts);
+  if (!drawing.python.empty()) return drawing;
+  const char* const named = std::getenv("TUTTI_PYTHON");
+  return error(Code::unavailable,
+               "pictures need Python 3 with matplotlib, numpy and jinja2, which {} has not: "
+               "apt-get install python3-matplotlib python3-jinja2",
+               named != nullptr && *named != '\0' ? fmt::format("TUTTI_PYTHON='{}'", shown(named)) : "this machine");
+}
+
+harness::BundleInfo info_now() {
+  const std::string version = version_text();
+  return {.made_by = version.substr(0, version.find('\n')), .made = harness::utc_now()};
+}
+
+Status draw(const std::string& bundle, const ReportFiles& files) {
+  const harness::Interrupts interrupts;
+  TUTTI_ASSIGN_OR_RETURN(const Drawing drawing, find_drawing(interrupts));
+  std::vector<std::string> command{drawing.python, "-B", drawing.script};
+  for (const auto& [flag, path] :
+       {std::pair{"--html", files.html}, std::pair{"--png", files.png}, std::pair{"--svg", files.svg}}) {
+    if (!path.empty()) command.insert(command.end(), {flag, path});
+  }
+  TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run, harness::run_command(command, kDrawingLimit, interrupts, bundle));
+  if (run.exit_code == exit_ok) return {};
+  const std::string words = run.last_words();
+  if (run.exit_code == exit_usage) return error(Code::invalid_argument, "{}", words);
+  if (run.exit_code == exit_environment) return error(Code::unavailable, "{}", words);
+  harness::to_stderr(run.errors);
+  return error(Code::resource, "'{}' ended with exit code {}: {}", drawing.script, run.exit_code, words);
+}
+
+struct ReportRequest {
+  std::vector<std::string> results;
+  std::string history;
+  ReportFiles files;
+};
+
+/// The result files in a folder, by name. Where a run left a CSV and a JSON of one name, the JSON says more.
+Result<std::vector<std::string>> results_in(const std::string& folder) {
+  std::error_code failure;
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end; at.increment(failure)) {
+    const fs::path& path = at->path();
+    if (path.extension() == ".json" || path.extension() == ".csv") paths.push_back(path);
+  }
+  if (failure) return error(Code::invalid_argument, "--history: cannot read '{}': {}", folder, failure.message());
+  std::ranges::sort(paths);
+  std::vector<std::string> results;
+  for (fs::path path : paths) {
+    const bool is_said_better = path.extension() == ".csv" && fs::exists(fs::path(path).replace_extension(".json"));
+    if (!is_said_better) results.push_back(path.string());
+  }
+  if (!results.empty()) return results;
+  return error(Code::invalid_argument, "--history: '{}' has no .json and no .csv: name a folder of results", folder);
+}
+
+/// One damaged file of many costs itself only.
+Status report_history(const ReportRequest& request) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> paths, results_in(request.history));
+  std::vector<harness::ResultFile> results;
+  std::vector<std::string> left_out;
+  for (const std::string& path : paths) {
+    auto result = harness::read_result(path);
+    if (!result.is_ok()) {
+      left_out.push_back(fmt::format("left out: {}", result.status().message()));
+      harness::to_stderr(fmt::format("tutti: {}\n", left_out.back()));
+    } else if (result.value().kind == harness::ResultFile::Kind::rows) {
+      results.push_back(std::move(result).value());
+    }
+  }
+  if (results.empty()) return error(Code::invalid_argument, "--history: '{}' has no result", request.history);
+  return draw(harness::history_bundle_of(std::move(results), info_now(), std::move(left_out)), request.files);
+}
+
+Status report_results(const ReportRequest& request) {
+  std::vector<harness::ResultFile> results;
+  for (const std::string& path : request.results) {
+    TUTTI_ASSIGN_OR_RETURN(harness::ResultFile result, harness::read_result(path));
+    results.push_back(std::move(result));
+  }
+  return make_report(results, request.files);
+}
+
+int report(const ReportRequest& request) {
+  const ReportFiles& files = request.files;
+  if (request.results.empty() == request.history.empty()) {
+    return complain(error(Code::invalid_argument,
+                          "either RESULT... (a JSON or CSV that `tutti run --json FILE` wrote) or --history DIR is "
+                          "needed"));
+  }
+  if (files.html.empty() && files.png.empty() && files.svg.empty()) {
+    return complain(error(Code::invalid_argument, "nothing to write: name --html FILE, --png DIR or --svg DIR"));
+  }
+  if (const Status status = check_report_files(files); !status.is_ok()) return complain(status);
+  const Status made = request.history.empty() ? report_results(request) : report_history(request);
+  if (!made.is_ok()) return made.code() == Code::aborted ? exit_interrupted : complain(made);
+  for (const std::string& path : {files.html, files.png, files.svg}) {
+    if (!path.empty()) fmt::print("{}\n", path);
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+Status check_drawing() {
+  const harness::Interrupts interrupts;
+  return find_drawing(interrupts).status();
+}
+
+Status check_report_files(const ReportFiles& files) {
+  if (files.html == harness::kStdoutPath) {
+    return error(Code::invalid_argument, "--html: '-' is stdout: name a file");
+  }
+  if (!files.html.empty()) TUTTI_RETURN_IF_ERROR(harness::check_replaceable(files.html));
+  for (const std::string& folder : {files.png, files.svg}) {
+    if (folder.empty()) continue;
+    std::error_code failure;
+    fs::create_directories(folder, failure);
+    if (failure) return error(Code::invalid_argument, "cannot make the folder '{}': {}", folder, failure.message());
+  }
+  return {};
+}
+
+Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files) {
+  TUTTI_RETURN_IF_ERROR(harness::check_one_machine(results));
+  return draw(harness::bundle_of(results, info_now()), files);
+}
+
+void add_report(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("report", "pictures and tables of results as one page");
+  command->footer(
+      "Example: tutti run all --json out.json && tutti report out.json --html out.html\n"
+      "Pictures are drawn by Python 3 with matplotlib and jinja2: TUTTI_PYTHON names another than python3");
+  auto request = std::make_shared<ReportRequest>();
+  const auto refuse_nothing =
+      CLI::Validator([](std::string& text) { return text.empty() ? "the value is empty" : ""; }, "");
+  const auto add = [&](const char* flag, auto& value, const char* type, const char* help) {
+    command->add_option(flag, value, help)->type_name(type)->check(refuse_nothing);
+  };
+  add("RESULT", request->results, "FILE...",
+      "JSON or CSV of `tutti run`, `check` or `gate`, of `compare --json`, and of --samples; of one machine");
+  add("--html", request->files.html, "FILE", "one page that needs no other file and no network");
+  add("--png", request->files.png, "DIR", "each picture as a file");
+  add("--svg", request->files.svg, "DIR", "each picture as a file");
+  add("--history", request->history, "DIR",
+      "in place of RESULT: a folder of results of one machine; what changed from when on");
+  command->callback([&action, request] { action = [request] { return report(*request); }; });
+}
+
+}  // namespace tutti::program

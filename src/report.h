@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages and pictures of results: what scripts/report draws, started here with the Python that can.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/report/result_file.h"
+#include "impl/types/status.h"
+
+namespace tutti::program {
+
+/// Where pictures go; what is empty is not made.
+struct ReportFiles {
+  std::string html;  ///< one page that needs no other file
+  std::string png;   ///< a folder, a file for each picture
+  std::string svg;   ///< the same
+};
+
+/// Whether there is what draws: the scripts, and a Python with the packages. TUTTI_PYTHON names one, else it is the
+/// python3 of PATH, else the distribution's. Errors: unavailable with the line that says what to install.
+[[nodiscard]] Status check_drawing();
+/// That they can be written, before there is anything to write. Errors: invalid_argument naming the file.
+[[nodiscard]] Status check_report_files(const ReportFiles& files);
+
+/// Draws results of one machine. Errors: unavailable as check_drawing; invalid_argument where a file cannot be written,
+/// or the results are of several machines.
+[[nodiscard]] Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files);
+
+}  // namespace tutti::program
