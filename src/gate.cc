@@ -21,6 +21,7 @@
 #include "src/gate_plan.h"
 #include "src/program.h"
 #include "src/progress.h"
+#include "src/report.h"
 
 namespace tutti::program {
 namespace {
@@ -84,6 +85,8 @@ class Launcher {
     return harness::replace_file(request_.csv, text);
   }
 
+  /// This build's, with the number of their launch.
+  [[nodiscard]] const std::vector<Row>& rows() const { return kept_; }
   [[nodiscard]] const harness::Interrupts& interrupts() const { return *interrupts_; }
   [[nodiscard]] bool has_crashed() const { return has_crashed_; }
 
@@ -118,10 +121,9 @@ class Launcher {
   /// without. It is told at once, and again at the end.
   void keep(std::span<const Row> rows) {
     ++launches_;
-    if (!csv_) return;
     for (Row row : rows) {
       row.launch = row.launches = launches_;
-      if (csv_failure_.is_ok()) {
+      if (csv_ && csv_failure_.is_ok()) {
         csv_failure_ = csv_->write(row);
         if (!csv_failure_.is_ok()) complain(csv_failure_);
       }
@@ -134,7 +136,7 @@ class Launcher {
   std::unique_ptr<harness::Interrupts> interrupts_ = std::make_unique<harness::Interrupts>();
   std::optional<harness::CsvFile> csv_;
   Status csv_failure_;     ///< the first
-  std::vector<Row> kept_;  ///< the rows in it
+  std::vector<Row> kept_;  ///< those of this build, which are in it
   std::int64_t launches_ = 0;
   bool has_crashed_ = false;
 };
@@ -195,6 +197,17 @@ std::string unfinished_text(const Status& course, const std::string& place) {
   return fmt::format("ended {}: {}", place, course.message());
 }
 
+/// The page of what was found, and of this build's rows.
+Status draw_page(const GateRequest& request, const harness::GateReport& report, const std::vector<Row>& rows) {
+  const std::string name = request.json.empty() ? "tutti gate" : request.json;
+  std::vector<harness::ResultFile> results;
+  TUTTI_ASSIGN_OR_RETURN(results.emplace_back(), harness::result_from_text(name, gate_json(report)));
+  const std::string file = request.csv.empty() ? "rows of this build" : request.csv;
+  if (!rows.empty()) results.push_back({.file = file, .rows = rows});
+  const Status drawn = make_report(results, {.html = request.html, .png = {}, .svg = {}});
+  return drawn.is_ok() ? drawn : error(drawn.code(), "--html: {}", drawn.message());
+}
+
 /// Each of them, whatever becomes of the others; those that cannot be written are told. The first failure.
 Status write_reports(const GateRequest& request, const harness::GateReport& report, Launcher& launcher) {
   Status first;
@@ -206,6 +219,8 @@ Status write_reports(const GateRequest& request, const harness::GateReport& repo
   note(launcher.end());
   if (!request.junit.empty()) note(harness::replace_file(request.junit, gate_junit(report)));
   if (!request.summary.empty()) note(harness::replace_file(request.summary, gate_markdown(report)));
+  if (!request.json.empty()) note(harness::replace_file(request.json, gate_json(report)));
+  if (!request.html.empty()) note(draw_page(request, report, launcher.rows()));
   fmt::print("{}", gate_table(report));  // last: an output that is closed costs no file
   return first;
 }
@@ -234,23 +249,25 @@ harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, cons
 
 /// That each file can be written, and that no other option names it.
 Status check_files(const GateRequest& request) {
-  const std::array<std::pair<harness::FileOption, const char*>, 5> files{
+  const std::array<std::pair<harness::FileOption, const char*>, 7> files{
       {{{"--baseline", request.baseline}, nullptr},
        {{"--suite", request.suite}, nullptr},
        {{"--csv", request.csv}, ".gate.csv"},
        {{"--junit", request.junit}, ".junit.xml"},
-       {{"--summary", request.summary}, ".summary.md"}}};
+       {{"--summary", request.summary}, ".summary.md"},
+       {{"--json", request.json}, ".gate.json"},
+       {{"--html", request.html}, ".html"}}};
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto& [file, ending] = files[i];
     if (ending == nullptr) continue;
     for (std::size_t j = 0; j < i; ++j) TUTTI_RETURN_IF_ERROR(harness::check_apart(files[j].first, file, ending));
   }
-  for (const std::string& path : {request.junit, request.summary, request.csv}) {
+  for (const std::string& path : {request.junit, request.summary, request.csv, request.json, request.html}) {
     if (path == harness::kStdoutPath) {
       return error(Code::invalid_argument, "'-' is stdout, where the gate's table goes: name a file");
     }
   }
-  for (const std::string& path : {request.junit, request.summary}) {
+  for (const std::string& path : {request.junit, request.summary, request.json, request.html}) {
     if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_replaceable(path));
   }
   return request.csv.empty() ? Status() : harness::check_writable(request.csv);
@@ -260,6 +277,7 @@ int gate(const GateRequest& request) {
   if (const Status status = check_files(request); !status.is_ok()) return complain(status);
   const auto plan = plan_of(request);
   if (!plan.is_ok()) return complain(plan.status());
+  if (!request.html.empty()) warn_without_drawing();
   auto launcher = Launcher::open(plan.value(), request);
   if (!launcher.is_ok()) return complain(launcher.status());
 
@@ -289,7 +307,7 @@ int gate(const GateRequest& request) {
   }
   const int code = exit_code_of_gate(report, launcher.value().has_crashed());
   const bool is_finding = code == exit_wrong || code == exit_slower || code == exit_crash;  // worse than a lost report
-  return written.is_ok() || is_finding ? code : exit_usage;
+  return written.is_ok() || is_finding ? code : exit_code_of(written);
 }
 
 }  // namespace
@@ -321,6 +339,8 @@ void add_gate(CLI::App& program, Action& action) {
   add("--seed", request->seed, "N", "of inputs and of the order of launches");
   add("--junit", request->junit, "FILE", "write JUnit XML, one case per cell");
   add("--summary", request->summary, "FILE", "write a summary in Markdown");
+  add("--json", request->json, "FILE", "write what was found as JSON; `tutti report` makes a page of it");
+  add("--html", request->html, "FILE", "draw one page of what was found, at the end");
   add("--csv", request->csv, "FILE", "write this build's rows as they finish: a baseline for another day");
   command->add_flag(
       "--require", request->requires_times,

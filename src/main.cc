@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   add_prove(program, action);
   add_explain(program, action);
   add_gate(program, action);
+  add_compare(program, action);
   add_report(program, action);
   add_list(program, action);
   add_doctor(program, action);

@@ -48,6 +48,7 @@ void add_soak(CLI::App& check, Action& action);  ///< a subcommand of check
 void add_prove(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_gate(CLI::App& program, Action& action);
+void add_compare(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);

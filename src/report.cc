@@ -84,7 +84,8 @@ Status draw(const std::string& bundle, const ReportFiles& files) {
        {std::pair{"--html", files.html}, std::pair{"--png", files.png}, std::pair{"--svg", files.svg}}) {
     if (!path.empty()) command.insert(command.end(), {flag, path});
   }
-  TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run, harness::run_command(command, kDrawingLimit, interrupts, bundle));
+  TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run,
+                         harness::run_command(command, kDrawingLimit, interrupts, bundle));
   if (run.exit_code == exit_ok) return {};
   const std::string words = run.last_words();
   if (run.exit_code == exit_usage) return error(Code::invalid_argument, "{}", words);
@@ -169,6 +170,11 @@ int report(const ReportRequest& request) {
 Status check_drawing() {
   const harness::Interrupts interrupts;
   return find_drawing(interrupts).status();
+}
+
+void warn_without_drawing() {
+  const Status status = check_drawing();
+  if (!status.is_ok()) complain(error(status.code(), "--html: there will be no page: {}", status.message()));
 }
 
 Status check_report_files(const ReportFiles& files) {

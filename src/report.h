@@ -21,6 +21,8 @@ struct ReportFiles {
 /// Whether there is what draws: the scripts, and a Python with the packages. TUTTI_PYTHON names one, else it is the
 /// python3 of PATH, else the distribution's. Errors: unavailable with the line that says what to install.
 [[nodiscard]] Status check_drawing();
+/// Tells at once where check_drawing fails: time is spent on the result all the same.
+void warn_without_drawing();
 /// That they can be written, before there is anything to write. Errors: invalid_argument naming the file.
 [[nodiscard]] Status check_report_files(const ReportFiles& files);
 

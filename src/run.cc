@@ -278,9 +278,7 @@ int run(const SweepOptions& options) {
     if (const Status status = check_report_files({.html = settings.html, .png = {}, .svg = {}}); !status.is_ok()) {
       return complain(status);
     }
-    // It is told before time is spent, and costs no result.
-    if (const Status status = check_drawing(); !status.is_ok())
-      complain(error(status.code(), "--html: there will be no page: {}", status.message()));
+    warn_without_drawing();
   }
   auto reports = Reports::open(settings, expansion.value());
   if (!reports.is_ok()) return complain(reports.status());

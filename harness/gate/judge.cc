@@ -20,11 +20,8 @@ constexpr double kFloorOfLarge = 0.05;
 constexpr double kFloorOfSmall = 0.10;
 constexpr double kFloorUs = 0.5;
 
-/// An interval of logarithms against the floor.
-struct Interval {
-  double middle = 0;
-  double low = 0;
-  double high = 0;
+/// An interval against the floors.
+struct Interval : LogInterval {
   double floor = 0;        ///< see gate_floor
   double limit_above = 0;  ///< the floor as a logarithm
   double limit_below = 0;  ///< where as much is gained
@@ -59,20 +56,22 @@ double spread_of_launches(const Evidence& evidence) {
   return std::log(most / least) / 2;
 }
 
+Interval against_floors(const Evidence& evidence, const LogInterval& interval) {
+  const double other_us = *summarise(evidence.other_us).median;
+  const double operations = operations_of(evidence);
+  return {interval, gate_floor(evidence.bytes, other_us, operations),
+          std::log1p(gate_floor(evidence.bytes, other_us, operations)),
+          limit_below(evidence.bytes, other_us, operations)};
+}
+
 std::optional<Interval> interval_of(const Evidence& evidence, std::span<const double> log_ratios) {
   if (log_ratios.empty()) return std::nullopt;
   const MiddleOfPairs middle = middle_of_pairs(log_ratios, kGateConfidence);
   if (!middle.low) return std::nullopt;
   const double spread = spread_of_launches(evidence);
-  const double other_us = *summarise(evidence.other_us).median;
-  const double operations = operations_of(evidence);
-  const double floor = gate_floor(evidence.bytes, other_us, operations);
-  return Interval{.middle = middle.middle,
-                  .low = *middle.low - evidence.doubt_above - spread,
-                  .high = *middle.high + evidence.doubt_below + spread,
-                  .floor = floor,
-                  .limit_above = std::log1p(floor),
-                  .limit_below = limit_below(evidence.bytes, other_us, operations)};
+  return against_floors(evidence, {.middle = middle.middle,
+                                   .low = *middle.low - evidence.doubt_above - spread,
+                                   .high = *middle.high + evidence.doubt_below + spread});
 }
 
 /// What holds whatever the times say; empty where only they decide.
@@ -116,6 +115,18 @@ Judgement without_interval(const Evidence& evidence) {
                             100 * kGateConfidence, evidence.untimed.empty() ? "" : "; ", evidence.untimed)};
 }
 
+Judgement judge_against_floors(const Evidence& evidence, const Interval& interval, std::string_view of) {
+  Judgement judgement{.opinion = interval.opinion(), .reason = {}};
+  if (judgement.opinion == Opinion::undecided) {
+    judgement.reason = fmt::format("the interval of {} crosses the floor of {:.1f} %", of, 100 * interval.floor);
+  } else if (judgement.opinion == Opinion::too_short) {
+    judgement.reason =
+        fmt::format("the floor, {:.3f} us, is more than {:.0f} % of the time; {}", kFloorUs / operations_of(evidence),
+                    100 * kMostFloor, "it is less of more bytes, or in the cadence streaming");
+  }
+  return with_numbers(std::move(judgement), interval);
+}
+
 /// What the pairs before the confirmation say, without the note.
 Judgement judge_pairs(const Evidence& evidence) {
   const auto interval = interval_of(evidence, evidence.log_ratios);
@@ -123,16 +134,7 @@ Judgement judge_pairs(const Evidence& evidence) {
     return interval ? with_numbers(*std::move(certain), *interval) : *std::move(certain);
   }
   if (!interval) return without_interval(evidence);
-  Judgement judgement{.opinion = interval->opinion(), .reason = {}};
-  if (judgement.opinion == Opinion::undecided) {
-    judgement.reason = fmt::format("the interval of {} pairs crosses the floor of {:.1f} %", evidence.log_ratios.size(),
-                                   100 * interval->floor);
-  } else if (judgement.opinion == Opinion::too_short) {
-    judgement.reason =
-        fmt::format("the floor, {:.3f} us, is more than {:.0f} % of the time; {}", kFloorUs / operations_of(evidence),
-                    100 * kMostFloor, "it is less of more bytes, or in the cadence streaming");
-  }
-  return with_numbers(std::move(judgement), *interval);
+  return judge_against_floors(evidence, *interval, fmt::format("{} pairs", evidence.log_ratios.size()));
 }
 
 /// What is slower by its pairs, once those of the confirmation are asked.
@@ -184,6 +186,10 @@ std::span<const Opinion> all_opinions() {
 
 double gate_floor(std::int64_t bytes, double other_us, double operations) {
   return std::max(share_floor(bytes), kFloorUs / operations / other_us);
+}
+
+Judgement judge_interval(const Evidence& evidence, const LogInterval& interval, std::string_view of) {
+  return judge_against_floors(evidence, against_floors(evidence, interval), of);
 }
 
 Judgement judge(const Evidence& evidence) { return with_note(judge_pairs(evidence), evidence); }

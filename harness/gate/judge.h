@@ -97,6 +97,16 @@ struct Judgement {
   std::string reason;           ///< empty only where the numbers say all
 };
 
+/// An interval of the logarithm of this side's time / the other's.
+struct LogInterval {
+  double middle = 0;
+  double low = 0;
+  double high = 0;
+};
+/// What the interval says against the floors, and no reason beside it: same, faster, slower, undecided or too short.
+/// Of the evidence it takes the bytes, the other side's times and the operations; `of` names what the interval is of.
+[[nodiscard]] Judgement judge_interval(const Evidence& evidence, const LogInterval& interval, std::string_view of);
+
 /// Before there is a confirmation `slower` means: to be confirmed.
 [[nodiscard]] Judgement judge(const Evidence& evidence);
 /// Whether more blocks may change what judge says, confirmation aside.

@@ -5,7 +5,9 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "harness/machine/machine.h"
 #include "harness/statistics/statistics.h"
 #include "harness/text/counted.h"
 
@@ -57,6 +59,23 @@ std::string interval_text(const Judgement& judgement) {
 
 std::string floor_text(const Judgement& judgement) {
   return judgement.floor ? fmt::format("{:.1f}", 100 * *judgement.floor) : "-";
+}
+
+std::string_view word_of(const GateReport& report, Opinion opinion) {
+  const bool is_comparison = report.kind == GateReport::Kind::compare;
+  return is_comparison && opinion == Opinion::invalid ? "not comparable" : to_string(opinion);
+}
+
+std::string_view tool_of(const GateReport& report) {
+  return report.kind == GateReport::Kind::compare ? "compare" : "gate";
+}
+
+/// What the interval is made of: pairs of launches, or launches of this side and of the other.
+std::string measured_text(const GateReport& report, const Evidence& evidence) {
+  if (report.kind == GateReport::Kind::gate) {
+    return fmt::to_string(evidence.log_ratios.size() + evidence.confirmation.size());
+  }
+  return fmt::format("{}+{}", evidence.other_us.size(), evidence.this_us.size());
 }
 
 /// The reason, and what disturbed it.
@@ -149,7 +168,7 @@ std::string counts_text(const GateReport& report) {
   const auto opinions = all_opinions();
   for (auto gravest = opinions.rbegin(); gravest != opinions.rend(); ++gravest) {
     if (const int count = report.count(*gravest); count > 0) {
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(*gravest));
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word_of(report, *gravest));
     }
   }
   return report.unfinished.empty() ? text : fmt::format("{}; not finished: {}", text, report.unfinished);
@@ -158,15 +177,17 @@ std::string counts_text(const GateReport& report) {
 std::string gate_table(const GateReport& report) {
   std::size_t width = 4;
   for (const GateCell& cell : report.cells) width = std::max(width, cell.evidence.cell.size());
-  std::string text = fmt::format("# gate: this build against {}\n", one_line(report.other));
+  std::string text =
+      fmt::format("# {}: {} against {}\n", tool_of(report), one_line(report.mine), one_line(report.other));
   text += fmt::format("# {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  verdict\n", "cell", width, "other (us)",
-                      "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%", "pairs");
+                      "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%",
+                      report.kind == GateReport::Kind::gate ? "pairs" : "runs");
   for (const GateCell& cell : report.cells) {
     const Judgement& found = cell.judgement;
     text += fmt::format("  {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  {}\n", cell.evidence.cell, width,
                         median_us(cell.evidence.other_us), median_us(cell.evidence.this_us), number(found.ratio),
-                        interval_text(found), floor_text(found),
-                        cell.evidence.log_ratios.size() + cell.evidence.confirmation.size(), to_string(found.opinion));
+                        interval_text(found), floor_text(found), measured_text(report, cell.evidence),
+                        word_of(report, found.opinion));
     if (const std::string why = why_of(cell); !why.empty()) text += fmt::format("#   {}\n", one_line(why));
   }
   if (!report.counted.empty()) text += fmt::format("# counted on both sides: {}\n", report.counted);
@@ -208,6 +229,47 @@ std::string gate_markdown(const GateReport& report) {
   if (!report.counted.empty()) text += fmt::format("\nCounted on both sides: {}.\n", report.counted);
   for (const std::string& remark : report.remarks) text += fmt::format("\nNote: {}.\n", markdown_cell(remark));
   return printable(text + fmt::format("\nAgain: `{}`\n", one_line(report.command)));
+}
+
+std::string gate_json(const GateReport& report) {
+  using Document = nlohmann::ordered_json;
+  const auto or_null = [](const std::optional<double>& value) { return value ? Document(*value) : Document(); };
+  const auto median = [](const std::vector<double>& times) {
+    return times.empty() ? Document() : Document(*summarise(times).median);
+  };
+  Document document{{"schema_version", 1},
+                    {"kind", tool_of(report)},
+                    {"command", report.command},
+                    {"seed", report.seed},
+                    {"this", report.mine},
+                    {"other", report.other},
+                    {"machine", Document::parse(machine_to_json(describe_machine()), nullptr, false)},
+                    {"finished", report.unfinished.empty()},
+                    {"unfinished", report.unfinished},
+                    {"counts", Document::object()},
+                    {"counted", report.counted},
+                    {"remarks", report.remarks},
+                    {"cells", Document::array()}};
+  for (const Opinion opinion : all_opinions()) {
+    if (const int count = report.count(opinion); count > 0) document["counts"][word_of(report, opinion)] = count;
+  }
+  for (const GateCell& cell : report.cells) {
+    const Judgement& found = cell.judgement;
+    document["cells"].push_back({{"cell", cell.evidence.cell},
+                                 {"collective", cell.evidence.collective},
+                                 {"bytes", cell.evidence.bytes},
+                                 {"verdict", word_of(report, found.opinion)},
+                                 {"ratio", or_null(found.ratio)},
+                                 {"low", or_null(found.low)},
+                                 {"high", or_null(found.high)},
+                                 {"floor", or_null(found.floor)},
+                                 {"reason", why_of(cell)},
+                                 {"this_us", median(cell.evidence.this_us)},
+                                 {"other_us", median(cell.evidence.other_us)},
+                                 {"this_launches", cell.evidence.this_us.size()},
+                                 {"other_launches", cell.evidence.other_us.size()}});
+  }
+  return document.dump(2, ' ', false, Document::error_handler_t::replace) + "\n";
 }
 
 std::string xml_escaped(std::string_view text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a gate found, for people and for the pages of a CI server. It is a table, JUnit XML with one case per cell, and
-// a summary in Markdown.
+// What a gate or a comparison found, for people and for the pages of a CI server. It is a table, JUnit XML with one
+// case per cell, a summary in Markdown, and JSON, of which `tutti report` makes a page.
 #pragma once
 
 #include <span>
@@ -17,7 +17,11 @@ struct GateCell {
 };
 
 struct GateReport {
-  std::string other;                      ///< what this build was compared with
+  enum class Kind : std::uint8_t { gate, compare };  ///< launches in turn, or two recorded results
+
+  Kind kind = Kind::gate;
+  std::string mine = "this build";
+  std::string other;                      ///< what it was compared with
   std::string command;                    ///< that repeats it
   std::string counted;                    ///< what was compared without a clock; empty: nothing
   std::vector<std::string> remarks = {};  ///< what else one should know: what was not compared, and why
@@ -37,6 +41,9 @@ struct GateReport {
 /// not finished; too short is skipped, or an error where times are required. None of these passes.
 [[nodiscard]] std::string gate_junit(const GateReport& report);
 [[nodiscard]] std::string gate_markdown(const GateReport& report);
+/// One document: `kind`, the sides, counts by verdict, and for each cell its verdict, ratio, interval, floor and
+/// reason.
+[[nodiscard]] std::string gate_json(const GateReport& report);
 
 /// Text that stands in XML, in an attribute or between tags. What XML cannot hold, control characters and what is no
 /// UTF-8, is a question mark, as in the other forms.

@@ -8,7 +8,7 @@ import support
 
 LONGEST_README = 10_000  # bytes
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
-COMMANDS = ["run", "check", "check soak", "prove", "explain", "gate", "report", "list", "doctor"]
+COMMANDS = ["run", "check", "check soak", "prove", "explain", "gate", "compare", "report", "list", "doctor"]
 OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--gtest_filter", "--install", "--least", "--list", "--most",
              "--mpicc", "--name", "--no-python", "--nproc-per-node", "--output", "--prefix", "--preset", "--same",
              "--short", "--slowed", "--target"}
