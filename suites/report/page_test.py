@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page: what it says, in which order, and that no text of a result does anything in it."""
+import html.parser
+import json
+import pathlib
+import re
+import tempfile
+import unittest
+
+import bundles
+
+
+class Reader(html.parser.HTMLParser):
+    """Tags, texts and the table's cells of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.headings, self.scripts, self.rows, self.labels = [], [], [], [], [], []
+        self._open = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag == "td":
+            self.rows[-1].append("")
+        if dict(attributes).get("role") == "img":
+            self.labels.append(dict(attributes).get("aria-label"))
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if "script" in self._open:
+            self.scripts.append(data)
+            return
+        if "style" not in self._open:
+            self.texts.append(data)
+        if "h2" in self._open:
+            self.headings.append(data)
+        if "td" in self._open:
+            self.rows[-1][-1] += data
+
+    @property
+    def text(self):
+        return " ".join(self.texts)
+
+
+class Page(unittest.TestCase):
+    def test_what_is_on_it_in_order(self):
+        bundle = bundles.usual()
+        bundle["judged"] = [{"source": 0, "cell": "all_reduce/8B", "collective": "all_reduce", "bytes": 8, "verdict": "same",
+                             "ratio": 1.0, "low": 0.99, "high": 1.01, "floor": 0.1, "reason": "", "this_us": 1, "other_us": 1}]
+        bundle["samples"] = [{"source": 0, "case": "all_reduce/tutti.ring/8B", "cell": "all_reduce/8B", "backend": "tutti",
+                              "algorithm": "ring", "launch": 1, "taken": 4, "time": [1.0, 1.1, 1.2, 9.0],
+                              "mark": ["", "", "late", "state"], "skew": [0.1] * 4, "last": [0, 1, 0, 1]}]
+        page = Reader(bundles.page_of(bundle))
+        order = ["Time and ratio", "Bus bandwidth", "All cells at a glance", "Distribution of samples", "Arrival skew",
+                 "All rows", "What disturbed the run", "Machine, versions, command and seed", "Judged cells"]
+        self.assertEqual([heading for heading in page.headings if heading in order], order)
+        self.assertIn("all 12 results are right", page.text)
+
+    def test_the_verdict_says_who_is_faster_by_how_much(self):
+        bundle = bundles.bundle_of({"all_reduce": {size: [bundles.system("tutti", 1.0), bundles.system("openmpi", 4.0)]
+                                                   for size in (8, 64)}})
+        self.assertIn("tutti takes 0.25 of openmpi's time", Reader(bundles.page_of(bundle)).text)
+
+    def test_every_picture_has_a_text_alternative(self):
+        page = Reader(bundles.page_of(bundles.usual()))
+        self.assertGreater(len(page.labels), 4)
+        self.assertTrue(all(label and len(label) > 40 for label in page.labels), page.labels)
+
+    def test_it_names_no_other_file(self):
+        page = Reader(bundles.page_of(bundles.usual()))
+        for tag, attributes in page.tags:
+            for name in ("src", "href", "xlink:href", "action", "data"):
+                value = attributes.get(name) or "#"
+                self.assertTrue(value.startswith(("#", "data:")), (tag, name, value))
+
+    def test_hostile_texts_appear_and_do_nothing(self):
+        bundle = bundles.usual()
+        text = bundles.HOSTILE
+        bundle["sources"][0].update(file=text, command=text, machine={"hostname": text, "cpu_model": text}, remarks=[text])
+        bundle["omitted"] = [text]
+        for row in bundle["rows"]:
+            row.update(reason=text, algorithm=text, verdict="skipped")
+        for cell in bundle["cells"]:
+            cell.update(collective=text, series=text)
+            cell["systems"][0].update(reason=text, verdict="skipped", curve=text)
+        source = bundles.page_of(bundle)
+        page = Reader(source)
+        self.assertGreaterEqual(page.text.count(text), 4)
+        self.assertEqual(len(page.scripts), 1)
+        self.assertNotIn("broken", page.scripts[0])
+        self.assertEqual(len(re.findall("<script", source)), 1)
+
+    def test_states_can_be_told_apart_in_the_table(self):
+        source = bundles.page_of(bundles.of_all_states())
+        for state in ("wrong", "skipped", "unchecked", "noisy", "floor", "ok"):
+            self.assertIn(f'<tr class="{state}"', source)
+
+    def test_none_ok(self):
+        bundle = bundles.bundle_of({"all_reduce": {8: [bundles.system("tutti", None, verdict="error", low=None, high=None)]}})
+        page = Reader(bundles.page_of(bundle))
+        self.assertIn("1 of 1 results is ended with an error", page.text.replace("is ended", "is ended"))
+
+    def test_nothing_at_all(self):
+        self.assertIn("No cell was measured", Reader(bundles.page_of(bundles.empty())).text)
+
+    def test_more_rows_than_it_shows(self):
+        bundle = bundles.usual()
+        bundle["rows"] = [dict(bundle["rows"][0], bytes=number) for number in range(5003)]
+        page = bundles.page_of(bundle)
+        self.assertIn("the first 5000 of 5003 rows are shown", page)
+        self.assertLess(len(page.encode()), 15_000_000)
+
+
+class Program(unittest.TestCase):
+    def test_a_damaged_bundle(self):
+        for bundle, words in [({}, "version 1"), ({**bundles.empty(), "rows": 3}, "no list 'rows'"),
+                              ({**bundles.empty(), "version": 9}, "version 1")]:
+            done = bundles.report(bundle, "--html", "/dev/null")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_file_that_cannot_be_written(self):
+        done = bundles.report(bundles.usual(), "--html", "/nowhere/page.html")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("/nowhere/page.html", done.stderr)
+
+    def test_pictures_as_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = bundles.report(bundles.usual(), "--png", f"{folder}/png", "--svg", f"{folder}/svg")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            pngs = sorted(path.stem for path in pathlib.Path(folder, "png").iterdir())
+            self.assertEqual(pngs, sorted(path.stem for path in pathlib.Path(folder, "svg").iterdir()))
+            self.assertGreater(len(pngs), 4)
+            for path in pathlib.Path(folder, "png").iterdir():
+                self.assertTrue(path.read_bytes().startswith(b"\x89PNG"))
+
+
+if __name__ == "__main__":
+    unittest.main()
