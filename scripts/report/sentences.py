@@ -20,8 +20,10 @@ VERDICTS = {
     "skipped": "the case was not run, for the reason told",
     "error": "the case ended with an error",
 }
-COUNTED = {"wrong": "wrong", "error": "ended with an error", "unchecked": "not verified", "skipped": "skipped",
-           "missing": "missing"}
+# Of one result and of several.
+COUNTED = {"wrong": ("is wrong", "are wrong"), "error": ("ended with an error", "ended with an error"),
+           "unchecked": ("is not verified", "are not verified"), "skipped": ("is skipped", "are skipped"),
+           "missing": ("is missing", "are missing")}
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
@@ -65,7 +67,7 @@ def correctness(bundle: dict) -> str:
     if not systems:
         return ""
     counts = {state: sum(1 for system in systems if (system.get("verdict") or "missing") == state) for state in NOT_OK}
-    told = [f"{count} of {len(systems)} results {'is' if count == 1 else 'are'} {COUNTED[state]}"
+    told = [f"{count} of {len(systems)} results {COUNTED[state][count != 1]}"
             for state, count in counts.items() if count]
     right = len(systems) - sum(counts.values())
     if not told:

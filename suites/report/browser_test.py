@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: nothing is fetched, the console is clean, the table sorts and filters by mouse and keyboard."""
+import json
 import pathlib
 import shutil
 import tempfile
@@ -57,10 +58,11 @@ class Browser(unittest.TestCase):
 
     def test_nothing_is_fetched_and_the_console_is_clean(self):
         self.assertEqual(self.browser.get_log("browser"), [])
-        wanted = [entry["message"] for entry in self.browser.get_log("performance")
-                  if "Network.requestWillBeSent\"" in entry["message"]]
-        others = [message for message in wanted if "page.html" not in message and '"url":"data:' not in message]
-        self.assertEqual(others, [])
+        messages = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
+        asked = [message["params"]["request"]["url"] for message in messages
+                 if message["method"] == "Network.requestWillBeSent" and "page.html" in message["params"]["documentURL"]]
+        self.assertIn((self.folder / "page.html").as_uri(), asked)
+        self.assertEqual([url for url in asked if "page.html" not in url and not url.startswith("data:")], [])
         self.assertEqual(self.browser.execute_script("return performance.getEntriesByType('resource').length"), 0)
 
     def test_hostile_text_is_text(self):

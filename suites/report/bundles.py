@@ -15,8 +15,9 @@ CASE = "{collective}/{backend}.{algorithm}/shm/float/sum/P2.processes/none/{byte
 HOSTILE = "<script>document.title='broken'</script> \"quoted\" 'single' & ünïcode ✓"
 
 
-def system(backend, time, **changes):
+def system(backend, usual_time, **changes):
     """What one system measured in a cell; an interval of 2 % to either side."""
+    time = changes.get("time", usual_time)
     known = {"curve": backend, "backend": backend, "algorithm": "ring" if backend == "tutti" else "none", "verdict": "ok",
              "reason": "", "time": time, "low": time and time * 0.98, "high": time and time * 1.02,
              "interval_of": "launches", "launches": 6, "samples": 100, "algbw": None, "busbw": None, "limit_time": None,
