@@ -103,7 +103,7 @@ int compare(const CompareRequest& request) {
 void add_compare(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("compare", "two recorded results of one machine, cell by cell");
   command->footer(
-      "Example: tutti run --launches 8 --csv a.csv && tutti run --launches 8 --csv b.csv && tutti compare a.csv b.csv\n"
+      "Example: tutti compare a.csv b.csv, each of a run of several launches, six or more\n"
       "Ratios are time of B / time of A. Intervals and floors are those of `tutti gate`, which measures both in turn.\n"
       "Exit codes: 0 compared, whatever was found; 2 a file cannot be read; 4 with --fail-on: a cell is slower");
   auto request = std::make_shared<CompareRequest>();
