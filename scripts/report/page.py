@@ -11,6 +11,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+import history
 import sentences
 import style
 from pictures_base import Picture
@@ -19,8 +20,9 @@ from pictures_numbers import digits_text, is_number, ratio_text
 FOLDER = Path(__file__).resolve().parent
 # The table has at most so many rows; the result file has all of them.
 MOST_ROWS = 5000
-ORDER = ("time", "busbw", "heat", "samples", "launches", "skew")
+ORDER = ("history", "time", "busbw", "heat", "samples", "launches", "skew")
 HEADINGS = {
+    "history": "History",
     "time": "Time and ratio", "busbw": "Bus bandwidth", "heat": "All cells at a glance",
     "samples": "Distribution of samples", "launches": "Launches", "skew": "Arrival skew",
 }
@@ -111,7 +113,7 @@ def sources_of(bundle: dict) -> list[dict]:
 
 def left_out_of(bundle: dict, left_out: list[str]) -> list[str]:
     """All that the page does not show."""
-    found = [*left_out, *bundle["omitted"]]
+    found = [*left_out, *(history.left_out(bundle) if bundle["history"] else []), *bundle["omitted"]]
     for source in bundle["sources"]:
         found += source.get("left_out") or []
     if len(bundle["rows"]) > MOST_ROWS:
@@ -138,6 +140,7 @@ def render(bundle: dict, drawn: list[Picture], left_out: list[str]) -> str:
         verdict=style.plain(sentences.verdict(bundle)), mood=sentences.mood(bundle),
         title=style.plain(sentences.what_was_measured(bundle)), made_by=style.plain(bundle.get("made_by") or "tutti"),
         made=style.plain(bundle.get("made") or ""), sections=[section for section in sections if section["pictures"]],
+        history=history.table(bundle) if bundle["history"] else [],
         judged=judged_of(bundle), judged_pictures=judged_pictures, table=table_of(bundle),
         verdicts=sentences.VERDICTS, marks=sentences.MARKS,
         disturbances=[style.plain(text) for text in sentences.disturbances(bundle)],

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import history
 import pictures_cells as cells
 import pictures_series as curves
 import style
@@ -18,6 +19,8 @@ WORDS = {"time": "time against size", "busbw": "bus bandwidth", "heat": "heat ma
 
 def all_pictures(bundle: dict) -> list[Picture]:
     """The pictures of the bundle, in the order of the page."""
+    if bundle.get("history"):
+        return history.all_pictures(bundle)
     return [drawn(*recipe) for kind in WORDS for recipe in recipes(bundle, kind)[: MOST_OF_A_KIND[kind]]]
 
 

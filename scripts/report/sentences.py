@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+import history
 from pictures_data import NEAR_FLOOR, NOISY, NOT_OK, is_positive, side_of, states_of
 from pictures_numbers import ratio_text
 from style import bytes_text, joined, short
@@ -39,6 +40,8 @@ def systems_of(bundle: dict) -> list[dict]:
 def what_was_measured(bundle: dict) -> str:
     """`all_reduce and broadcast, 8 B to 1 MiB, on 2 ranks of vm (AMD EPYC)`."""
     cells = bundle["cells"]
+    if bundle["history"]:
+        return f"History of {counted(len(bundle['history']['results']), 'result')}{of_machine(bundle)}"
     if not cells:
         return "No cell was measured"
     names = [short(name) for name in dict.fromkeys(str(cell.get("collective")) for cell in cells)]
@@ -124,6 +127,8 @@ def judged_counts(bundle: dict) -> dict[str, int]:
 
 def verdict(bundle: dict) -> str:
     """The verdict on the whole, in one sentence."""
+    if bundle["history"]:
+        return history.verdict_sentence(bundle)
     parts = [part for part in (correctness(bundle), *comparisons(bundle)) if part]
     if bundle["judged"]:
         told = [f"{count} {short(name)}" for name, count in sorted(judged_counts(bundle).items(),
@@ -138,6 +143,8 @@ def verdict(bundle: dict) -> str:
 
 def mood(bundle: dict) -> str:
     """`bad`, `doubtful` or `good`: the page's colour beside its words."""
+    if bundle["history"]:
+        return "bad" if any(finding.ratio > 1 for finding in history.findings(bundle)) else "good"
     states = {system.get("verdict") or "missing" for system in systems_of(bundle)}
     if states & {"wrong", "error", "missing"} or judged_counts(bundle).keys() & {"slower", "wrong", "missing"}:
         return "bad"
