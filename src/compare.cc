@@ -112,7 +112,7 @@ void add_compare(CLI::App& program, Action& action) {
   const auto add = [&](const char* flag, std::string& value, const char* type, const char* help) {
     return command->add_option(flag, value, help)->type_name(type)->check(refuse_nothing);
   };
-  add("A", request->other, "FILE", "the result to compare with: CSV or JSON of `tutti run`, `check` or `gate --csv`")
+  add("A", request->other, "FILE", "the result to compare with: CSV or JSON that a run, a check or a gate wrote")
       ->required();
   add("B", request->mine, "FILE", "the result that is judged")->required();
   add("--json", request->json, "FILE", "write what was found as JSON; `tutti report` makes a page of it");

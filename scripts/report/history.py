@@ -110,16 +110,16 @@ def verdict_sentence(bundle: dict) -> str:
     if results:
         head += f", from {name_of_result(bundle, 0)} to {name_of_result(bundle, len(results) - 1)}"
     not_right = sum(len(line.not_right) for line in lines)
-    tail = f"; {not_right} points are not right and are left out of the search" if not_right else ""
+    tail = f"; not right and left out of the search: {not_right} point{'s' * (not_right > 1)}" if not_right else ""
     if not found:
         least = change_points.minimum_results()
         short = sum(1 for line in lines if len(line.times) < least)
-        why = f"; {short} lines have fewer than the {least} results that show a step" if short else ""
+        why = f"; {count_text(short)} of fewer than {least} results, too few to show a step" if short else ""
         return f"{head}: no step was found{why}{tail}."
     slower = sum(1 for finding in found if finding.ratio > 1)
     worst = found[0] if slower else found[-1]
     line = lines[worst.series]
-    return (f"{head}: {slower} steps up (slower), {len(found) - slower} down (faster); the largest is {line.curve} in "
+    return (f"{head}: slower after {slower} of {len(found)} steps; the largest is {line.curve} in "
             f"{style.short(line.cell, 80)}, {change_text(worst.ratio)} from {name_of_result(bundle, worst.first)} on{tail}.")
 
 

@@ -210,7 +210,7 @@ class CommandLine(BadInput):
     def test_subcommands(self):
         self.refused("rnu", names=["'rnu'", "'run'"])
         self.refused("chekc", "all", names=["'chekc'", "'check'"])
-        self.refused(names=["subcommand", "run check prove explain gate list doctor"])
+        self.refused(names=["subcommand", "run check prove explain gate compare report list doctor"])
 
     def test_options_that_do_not_exist(self):
         self.refused("--qq", names=["'--qq'", "`tutti --help`"])
