@@ -46,13 +46,15 @@ Status refuse_files(std::span<const harness::Counts> counts, const std::string& 
 
 /// A suite's cells, sweeps first, none of them twice.
 Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePlan& plan) {
-  std::vector<int> ranks{default_ranks()};
+  Settings base;
+  base.sweep.ranks = {default_ranks()};
+  base.sweep.backends = {std::string(harness::kOwnBackend)};
   if (!request.ranks.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(ranks, at_option("--ranks", harness::parse_ranks(request.ranks)));
+    TUTTI_ASSIGN_OR_RETURN(base.sweep.ranks, at_option("--ranks", harness::parse_ranks(request.ranks)));
   }
   for (harness::Suite::Sweep texts : suite.sweeps) {
     if (!request.ranks.empty()) texts.texts.erase("ranks");
-    TUTTI_ASSIGN_OR_RETURN(const harness::Sweep sweep, sweep_of(texts, ranks));
+    TUTTI_ASSIGN_OR_RETURN(const harness::Sweep sweep, sweep_of(texts, base));
     TUTTI_RETURN_IF_ERROR(refuse_files(sweep.counts, fmt::format("line {}", texts.line)));
     const auto expansion = harness::expand(sweep);
     if (!expansion.is_ok())

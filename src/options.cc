@@ -178,6 +178,11 @@ const std::array kSweepOptions{
              settings.json = text;
              return {};
            }},
+    Option{"--suite", "FILE", "", "cells from a TOML file, as of `tutti gate`; what the command line says wins",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             settings.suite = text;
+             return {};
+           }},
     Option{"--samples", "FILE", "", "write every timed sample of every case, as CSV; -: to stdout",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.samples = text;
@@ -383,11 +388,9 @@ const std::vector<std::string>& suite_keys() {
   return keys;
 }
 
-Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const std::vector<int>& ranks) {
-  Settings settings;
+Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const Settings& base) {
+  Settings settings = base;
   settings.sweep.collectives = {all_collectives().begin(), all_collectives().end()};
-  settings.sweep.ranks = ranks;
-  settings.sweep.backends = {std::string(harness::kOwnBackend)};
   const auto at_line = [&](const Status& status, std::string_view key) {
     return error(status.code(), "line {}: {}: {}", texts.line, key, status.message());
   };
@@ -434,6 +437,15 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
   if (!settings.case_id.empty() && !collectives_.empty()) {
     return error(Code::invalid_argument, "--case: its id says which collective runs; leave {} out",
                  fmt::join(collectives_, " "));
+  }
+  if (!settings.case_id.empty() && !settings.suite.empty()) {
+    return error(Code::invalid_argument,
+                 "--suite: has no meaning with --case, which is one cell; leave one of the two out");
+  }
+  if (!collectives_.empty()) settings.given["collectives"] = fmt::format("{}", fmt::join(collectives_, ","));
+  for (const std::string& key : suite_keys()) {
+    const auto given = texts_.find("--" + key);
+    if (given != texts_.end() && !given->second.empty()) settings.given[key] = given->second;
   }
   TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
   TUTTI_RETURN_IF_ERROR(check_all_apart(settings));

@@ -31,6 +31,8 @@ struct Settings {
   std::string samples;
   std::string html;
   std::string case_id;
+  std::string suite;                         ///< a file with the cells
+  std::map<std::string, std::string> given;  ///< what the command line says of cells, by the keys of a suite
   std::string faults;           ///< by name, of a trial of the verifier
   std::string blind;            ///< parts that it does not look at
   std::int64_t operations = 0;  ///< of a soak
@@ -56,8 +58,9 @@ inline constexpr std::string_view kSlowDown = "--slow-down";
 
 /// The keys of a suite's sweep: the collectives and the options that say which cells there are.
 [[nodiscard]] const std::vector<std::string>& suite_keys();
-/// The sweep, defaults where it has no text; `ranks` where it names none. Errors: invalid_argument naming its line.
-[[nodiscard]] Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const std::vector<int>& ranks);
+/// The sweep, defaults where it has no text; of what no key says, that of `base`, and its ranks where it names none.
+/// Errors: invalid_argument naming its line.
+[[nodiscard]] Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const Settings& base);
 
 /// Every collective that has blocks of one length: the v forms are those with others, and run where they are named.
 [[nodiscard]] std::span<const Collective> all_but_v_forms();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@
 namespace tutti::program {
 namespace {
 
-constexpr std::int64_t kBetweenLinesNs = 10'000'000'000;
+constexpr std::int64_t kBetweenLinesNs = 60'000'000'000;
 constexpr std::int64_t kBetweenUpdatesNs = 100'000'000;  // of the line on a terminal
 
 }  // namespace
@@ -36,9 +37,26 @@ void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of
   const std::int64_t left_by_cells = each * static_cast<std::int64_t>(of - index);
   const std::int64_t left =
       end_ns_ == 0 ? left_by_cells : std::min(end_ns_ - now, index == 0 ? end_ns_ - now : left_by_cells);
-  print(fmt::format("[{}/{}] {} {} P={}", index + 1, of, to_string(one.collective), harness::format_bytes(one.bytes),
-                    one.ranks),
+  print(fmt::format("[{}/{}] {} {} P={}{}", index + 1, of, to_string(one.collective), harness::format_bytes(one.bytes),
+                    one.ranks, news()),
         left);
+}
+
+void Progress::add(std::span<const harness::Row> rows) {
+  for (const harness::Row& row : rows) {
+    wrong_ += row.verdict == harness::Verdict::wrong ? 1 : 0;
+    failed_ += row.verdict == harness::Verdict::error ? 1 : 0;
+    noisy_ += row.marks.find("noisy") != std::string::npos ? 1 : 0;
+  }
+}
+
+std::string Progress::news() const {
+  std::string text;
+  for (const auto& [count, word] :
+       {std::pair{wrong_, "wrong"}, std::pair{failed_, "failed"}, std::pair{noisy_, "noisy"}}) {
+    if (count > 0) text += fmt::format(", {} {}", count, word);
+  }
+  return text;
 }
 
 void Progress::show(std::string_view text, double done) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress on stderr: what is being measured and how much is left. On a terminal one line that is overwritten;
-// elsewhere a line now and then.
+// Progress on stderr: cells done, the one that is measured, the time left, and the worst news so far. On a terminal it
+// is one line that is overwritten; elsewhere a line a minute.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "harness/cases/case.h"
+#include "harness/record/record.h"
 
 namespace tutti::program {
 
@@ -19,6 +21,8 @@ class Progress {
   /// `end_ns`: CLOCK_MONOTONIC by which the sweep should be over; 0: no budget.
   explicit Progress(std::int64_t end_ns);
   void begin(const harness::Case& one, std::size_t index, std::size_t of);
+  /// What a cell gave: wrong, failed and noisy rows are told from now on.
+  void add(std::span<const harness::Row> rows);
   /// `text` with what is left, of which the share `done` in [0, 1] is over; elsewhere than on a terminal for the first
   /// time after a while. May be called as often as one likes.
   void show(std::string_view text, double done);
@@ -28,7 +32,12 @@ class Progress {
  private:
   void print(std::string_view text, std::int64_t left_ns);
 
+  [[nodiscard]] std::string news() const;
+
   bool is_terminal_;
+  int wrong_ = 0;
+  int failed_ = 0;
+  int noisy_ = 0;
   bool is_shown_ = false;
   std::int64_t start_ns_;
   std::int64_t end_ns_;

@@ -34,6 +34,7 @@
 #include "src/progress.h"
 #include "src/references.h"
 #include "src/report.h"
+#include "src/run_plan.h"
 
 namespace tutti::program {
 namespace {
@@ -239,37 +240,27 @@ class Reports {
   Status failure_;
 };
 
-Result<harness::Expansion> expand(Settings& settings) {
-  harness::Sweep& sweep = settings.sweep;
-  if (settings.case_id.empty()) {
-    TUTTI_RETURN_IF_ERROR(
-        settle_backends(sweep.backends, sweep.ranks_as == harness::RanksAs::processes, !settings.is_quiet));
-    return harness::expand(sweep);
-  }
-  TUTTI_ASSIGN_OR_RETURN(Case one, harness::parse_case_id(settings.case_id));
-  for (harness::Counts& counts : settings.sweep.counts) {
-    TUTTI_ASSIGN_OR_RETURN(counts, in_elements(counts, settings.sweep.counts_unit, one.dtype));
-  }
-  TUTTI_RETURN_IF_ERROR(complete_counts(one, settings.sweep.counts));
-  settings.sweep.backends = {one.backend};
-  settings.sweep.algorithms = {one.algorithm};
-  settings.sweep.ranks_as = one.ranks_as;
-  TUTTI_RETURN_IF_ERROR(
-      settle_backends(sweep.backends, one.ranks_as == harness::RanksAs::processes, !settings.is_quiet));
-  return harness::Expansion{.cells = {one}, .left_out = {}};
+/// Prints what would run, and runs nothing.
+int list(const RunPlan& plan, const Settings& settings) {
+  const auto starters = starters_of(plan.cells, settings.sweep.ranks_as);
+  if (!starters.is_ok()) return complain(starters.status());
+  print_plan(plan, settings, starters.value().size());
+  return exit_ok;
 }
 
-int run(const SweepOptions& options) {
+int run(const SweepOptions& options, bool only_lists) {
   const std::vector<std::string> known = known_backends();
   auto parsed = options.settings({.known_backends = known});
   if (!parsed.is_ok()) return complain(parsed.status());
   Settings& settings = parsed.value();
   harness::Sweep& sweep = settings.sweep;
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
-  const auto expansion = expand(settings);
-  if (!expansion.is_ok()) return complain(expansion.status());
+  auto plan = run_plan_of(settings);
+  if (!plan.is_ok()) return complain(plan.status());
+  const harness::Expansion& expansion = plan.value().expansion;
+  if (only_lists) return list(plan.value(), settings);
   const harness::Places places = harness::places_here();
-  for (const harness::Cell& cell : expansion.value().cells) {
+  for (const harness::Cell& cell : expansion.cells) {
     const int hosts = sweep.ranks_as == harness::RanksAs::tasks ? 1 : cell.ranks;
     const auto masks = harness::masks_for(settings.conditions.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
@@ -280,12 +271,11 @@ int run(const SweepOptions& options) {
     }
     warn_without_drawing();
   }
-  auto reports = Reports::open(settings, expansion.value());
+  auto reports = Reports::open(settings, expansion);
   if (!reports.is_ok()) return complain(reports.status());
 
   JobsRequest request;
-  for (const harness::Cell& cell : expansion.value().cells) request.cells.push_back(harness::cases_of(cell, sweep));
-  std::erase_if(request.cells, [](const std::vector<Case>& cell) { return cell.empty(); });
+  request.cells = std::move(plan.value().cells);
   request.launches = sweep.launches;
   request.spec.ranks_as = sweep.ranks_as;
   request.spec.seed = sweep.seed;
@@ -312,6 +302,7 @@ int run(const SweepOptions& options) {
                 .on_cell =
                     [&](const std::vector<Row>& rows) {
                       progress.clear();
+                      progress.add(rows);
                       reports.value().add(rows);
                       return Status();
                     },
@@ -340,7 +331,10 @@ void add_run(CLI::App& program, Action& action) {
   command->footer(
       "Example: tutti run all_reduce broadcast --backends tutti,openmpi --ranks 2 --sizes 8:16M:x8 --csv out.csv");
   auto options = std::make_shared<SweepOptions>(*command, std::vector<OptionChoice>{});
-  command->callback([&action, options] { action = [options] { return run(*options); }; });
+  auto only_lists = std::make_shared<bool>(false);
+  command->add_flag("--list", *only_lists, "print the cells that would run and an estimate of the time; run nothing");
+  command->callback(
+      [&action, options, only_lists] { action = [options, only_lists] { return run(*options, *only_lists); }; });
 }
 
 }  // namespace tutti::program

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/run_plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cases/suite.h"
+#include "harness/text/counted.h"
+#include "harness/text/file.h"
+#include "src/program.h"
+#include "src/progress.h"
+#include "src/references.h"
+
+namespace tutti::program {
+namespace {
+
+using harness::Case;
+using harness::Cell;
+
+/// Without a budget: the most that a cell gets, and what cells of quiet and of noisy machines took in the mean.
+constexpr std::chrono::milliseconds kMostCell{3000};
+constexpr std::chrono::milliseconds kUsualCell{1500};
+
+Status settle(Settings& settings, harness::RanksAs ranks_as) {
+  return settle_backends(settings.sweep.backends, ranks_as == harness::RanksAs::processes, !settings.is_quiet);
+}
+
+void add_cell(RunPlan& plan, const Cell& cell, std::vector<Case> cases) {
+  if (cases.empty()) return;
+  plan.expansion.cells.push_back(cell);
+  plan.cells.push_back(std::move(cases));
+}
+
+Status add_sweep(RunPlan& plan, const harness::Sweep& sweep) {
+  TUTTI_ASSIGN_OR_RETURN(harness::Expansion expansion, harness::expand(sweep));
+  for (const Cell& cell : expansion.cells) add_cell(plan, cell, harness::cases_of(cell, sweep));
+  std::ranges::move(expansion.left_out, std::back_inserter(plan.expansion.left_out));
+  return {};
+}
+
+Result<RunPlan> plan_of_case(Settings& settings) {
+  harness::Sweep& sweep = settings.sweep;
+  TUTTI_ASSIGN_OR_RETURN(Case one, harness::parse_case_id(settings.case_id));
+  for (harness::Counts& counts : sweep.counts) {
+    TUTTI_ASSIGN_OR_RETURN(counts, in_elements(counts, sweep.counts_unit, one.dtype));
+  }
+  TUTTI_RETURN_IF_ERROR(complete_counts(one, sweep.counts));
+  sweep.backends = {one.backend};
+  sweep.algorithms = {one.algorithm};
+  sweep.ranks_as = one.ranks_as;
+  TUTTI_RETURN_IF_ERROR(settle(settings, one.ranks_as));
+  RunPlan plan;
+  add_cell(plan, one, harness::cases_of(one, sweep));
+  return plan;
+}
+
+/// A sweep of the suite with what the command line says in its place.
+harness::Suite::Sweep overlaid(harness::Suite::Sweep sweep, const Settings& settings) {
+  for (const auto& [key, text] : settings.given) sweep.texts[key] = text;
+  return sweep;
+}
+
+/// What cells that the suite names one by one do not say.
+Status add_named_cell(RunPlan& plan, const Case& one, const Settings& settings) {
+  harness::Sweep sweep = settings.sweep;
+  sweep.algorithms = {one.algorithm};
+  sweep.ranks_as = one.ranks_as;
+  add_cell(plan, one, harness::cases_of(one, sweep));
+  return {};
+}
+
+/// All ranks of a run are of one kind.
+Status set_kind_of_ranks(const RunPlan& plan, Settings& settings) {
+  std::set<harness::RanksAs> kinds;
+  for (const auto& cases : plan.cells) kinds.insert(cases.front().ranks_as);
+  if (kinds.size() > 1) {
+    std::vector<std::string_view> names;
+    for (const harness::RanksAs kind : kinds) names.push_back(to_string(kind));
+    return error(Code::invalid_argument, "it has ranks as {}: a run has ranks of one kind; make a suite of each",
+                 fmt::join(names, " and as "));
+  }
+  if (!kinds.empty()) settings.sweep.ranks_as = *kinds.begin();
+  return {};
+}
+
+/// No case twice, and few ranks before many.
+void tidy(RunPlan& plan) {
+  std::vector<std::size_t> order(plan.cells.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return plan.cells[i].front().ranks; });
+  RunPlan tidied{.expansion = {.cells = {}, .left_out = std::move(plan.expansion.left_out)}, .cells = {}};
+  std::set<std::string> known;
+  for (const std::size_t i : order) {
+    std::erase_if(plan.cells[i], [&](const Case& one) { return !known.insert(case_id(one)).second; });
+    add_cell(tidied, plan.expansion.cells[i], std::move(plan.cells[i]));
+  }
+  plan = std::move(tidied);
+}
+
+Result<RunPlan> plan_of_suite_text(Settings& settings, const std::string& text) {
+  TUTTI_ASSIGN_OR_RETURN(const harness::Suite suite, harness::suite_from_toml(text, suite_keys()));
+  if (!suite.cells.empty() && !settings.given.empty()) {
+    return error(Code::invalid_argument, "its `cells` say what --{} says too: leave one of the two out",
+                 settings.given.begin()->first);
+  }
+  RunPlan plan;
+  for (const harness::Suite::Sweep& texts : suite.sweeps) {
+    TUTTI_ASSIGN_OR_RETURN(const harness::Sweep sweep, sweep_of(overlaid(texts, settings), settings));
+    const Status added = add_sweep(plan, sweep);
+    if (!added.is_ok()) return error(added.code(), "line {}: {}", texts.line, added.message());
+  }
+  for (const Case& one : suite.cells) TUTTI_RETURN_IF_ERROR(add_named_cell(plan, one, settings));
+  tidy(plan);
+  TUTTI_RETURN_IF_ERROR(set_kind_of_ranks(plan, settings));
+  return plan;
+}
+
+Result<RunPlan> plan_of_suite(Settings& settings) {
+  const auto text = harness::read_file(settings.suite);
+  if (!text.is_ok()) return error(text.status().code(), "--suite: {}", text.status().message());
+  TUTTI_RETURN_IF_ERROR(settle(settings, settings.sweep.ranks_as));
+  auto plan = plan_of_suite_text(settings, text.value());
+  if (plan.is_ok()) return plan;
+  return error(plan.status().code(), "--suite '{}': {}", settings.suite, plan.status().message());
+}
+
+}  // namespace
+
+Result<RunPlan> run_plan_of(Settings& settings) {
+  if (!settings.case_id.empty()) return plan_of_case(settings);
+  if (!settings.suite.empty()) return plan_of_suite(settings);
+  TUTTI_RETURN_IF_ERROR(settle(settings, settings.sweep.ranks_as));
+  RunPlan plan;
+  TUTTI_RETURN_IF_ERROR(add_sweep(plan, settings.sweep));
+  return plan;
+}
+
+void print_plan(const RunPlan& plan, const Settings& settings, std::size_t starters) {
+  const auto launches = static_cast<std::size_t>(settings.sweep.launches) * std::max<std::size_t>(starters, 1);
+  std::size_t cases = 0;
+  for (const std::vector<Case>& cell : plan.cells) {
+    std::vector<std::string> systems;
+    for (const Case& one : cell) {
+      systems.push_back(one.algorithm == harness::kNone ? one.backend : fmt::format("{}.{}", one.backend, one.algorithm));
+    }
+    Case named = cell.front();
+    named.backend = harness::kOwnBackend;
+    named.algorithm = harness::kAuto;
+    fmt::print("{}  {}\n", harness::cell_id(named), fmt::join(systems, " "));
+    cases += cell.size();
+  }
+  for (const harness::LeftOut& item : plan.expansion.left_out) {
+    fmt::print("# left out: {} x {}\n", item.cells, item.reason);
+  }
+  const auto text = [](std::chrono::nanoseconds time) { return duration_text(time.count()); };
+  const auto turns = plan.cells.size() * launches;
+  std::string time = settings.sweep.budget
+                         ? fmt::format("at most {}, the budget", text(*settings.sweep.budget))
+                         : fmt::format("about {}, at most {}", text(kUsualCell * turns), text(kMostCell * turns));
+  fmt::print("# {}, {}, {}: {}\n", harness::counted(plan.cells.size(), "cell"), harness::counted(cases, "case"),
+             launches == 1 ? "one launch" : fmt::format("{} launches", launches), time);
+}
+
+}  // namespace tutti::program
