@@ -199,7 +199,7 @@ Status make_report(std::span<const harness::ResultFile> results, const ReportFil
 void add_report(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("report", "pictures and tables of results as one page");
   command->footer(
-      "Example: tutti run all --json out.json && tutti report out.json --html out.html\n"
+      "Example: tutti report out.json out.samples.csv --html out.html --png pictures\n"
       "Pictures are drawn by Python 3 with matplotlib and jinja2: TUTTI_PYTHON names another than python3");
   auto request = std::make_shared<ReportRequest>();
   const auto refuse_nothing =
@@ -208,7 +208,7 @@ void add_report(CLI::App& program, Action& action) {
     command->add_option(flag, value, help)->type_name(type)->check(refuse_nothing);
   };
   add("RESULT", request->results, "FILE...",
-      "JSON or CSV of `tutti run`, `check` or `gate`, of `compare --json`, and of --samples; of one machine");
+      "JSON or CSV that a run, a check, a gate or a comparison wrote, and CSV of samples; of one machine");
   add("--html", request->files.html, "FILE", "one page that needs no other file and no network");
   add("--png", request->files.png, "DIR", "each picture as a file");
   add("--svg", request->files.svg, "DIR", "each picture as a file");

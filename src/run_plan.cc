@@ -21,9 +21,20 @@ namespace {
 using harness::Case;
 using harness::Cell;
 
-/// Without a budget: the most that a cell gets, and what cells of quiet and of noisy machines took in the mean.
+/// Without a budget: the most that a cell gets, and what cells took in the mean on two virtual cores: small ones settle
+/// soon, large ones use all of it.
 constexpr std::chrono::milliseconds kMostCell{3000};
-constexpr std::chrono::milliseconds kUsualCell{1500};
+constexpr std::chrono::milliseconds kSmallCell{250};
+constexpr std::chrono::milliseconds kEachMebibyte{750};
+
+std::chrono::nanoseconds usual_time(const RunPlan& plan) {
+  std::chrono::nanoseconds sum{};
+  for (const Cell& cell : plan.expansion.cells) {
+    const std::chrono::nanoseconds by_bytes = std::chrono::nanoseconds(kEachMebibyte) * cell.bytes / (1 << 20);
+    sum += std::min<std::chrono::nanoseconds>(kMostCell, kSmallCell + by_bytes);
+  }
+  return sum;
+}
 
 Status settle(Settings& settings, harness::RanksAs ranks_as) {
   return settle_backends(settings.sweep.backends, ranks_as == harness::RanksAs::processes, !settings.is_quiet);
@@ -145,7 +156,8 @@ void print_plan(const RunPlan& plan, const Settings& settings, std::size_t start
   for (const std::vector<Case>& cell : plan.cells) {
     std::vector<std::string> systems;
     for (const Case& one : cell) {
-      systems.push_back(one.algorithm == harness::kNone ? one.backend : fmt::format("{}.{}", one.backend, one.algorithm));
+      systems.push_back(one.algorithm == harness::kNone ? one.backend
+                                                        : fmt::format("{}.{}", one.backend, one.algorithm));
     }
     Case named = cell.front();
     named.backend = harness::kOwnBackend;
@@ -157,10 +169,9 @@ void print_plan(const RunPlan& plan, const Settings& settings, std::size_t start
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);
   }
   const auto text = [](std::chrono::nanoseconds time) { return duration_text(time.count()); };
-  const auto turns = plan.cells.size() * launches;
-  std::string time = settings.sweep.budget
-                         ? fmt::format("at most {}, the budget", text(*settings.sweep.budget))
-                         : fmt::format("about {}, at most {}", text(kUsualCell * turns), text(kMostCell * turns));
+  std::string time = settings.sweep.budget ? fmt::format("at most {}, the budget", text(*settings.sweep.budget))
+                                           : fmt::format("about {}, at most {}", text(usual_time(plan) * launches),
+                                                         text(kMostCell * plan.cells.size() * launches));
   fmt::print("# {}, {}, {}: {}\n", harness::counted(plan.cells.size(), "cell"), harness::counted(cases, "case"),
              launches == 1 ? "one launch" : fmt::format("{} launches", launches), time);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tutti run --suite` and `--list`, and the progress of a run."""
+import csv
 import pathlib
 import re
 import tempfile
@@ -22,7 +23,7 @@ class Suite(unittest.TestCase):
 
     def listed(self, *arguments):
         """The cells that --list prints, and its last line."""
-        result = support.run("run", *arguments, "--backends", "tutti", "--ranks", "2", "--list")
+        result = support.run("run", *arguments, "--backends", "tutti", "--list")
         self.assertEqual(result.code, 0, result.err)
         lines = result.out.splitlines()
         return [line.split()[0] for line in lines if not line.startswith("#")], lines[-1]
@@ -34,10 +35,11 @@ class Suite(unittest.TestCase):
         self.assertEqual(len(cells), 4)
         self.assertRegex(last, r"# 4 cells, 4 cases, one launch: about .* s, at most .* s")
         rows = self.folder / "rows.csv"
-        ran = support.run("run", "--suite", path, "--backends", "tutti", "--ranks", "2", "--budget", "500ms", "--csv", rows,
+        ran = support.run("run", "--suite", path, "--backends", "tutti", "--budget", "500ms", "--csv", rows,
                           "--quiet")
         self.assertEqual(ran.code, 0, ran.err)
-        self.assertEqual(sorted(re.sub(r"/tutti\.[a-z_]+", "", row["case"]) for row in support.read_csv(rows)), sorted(cells))
+        self.assertEqual(sorted(re.sub(r"/tutti\.[a-z_]+", "", row["case"])
+                                for row in csv.DictReader(rows.open())), sorted(cells))
 
     def test_the_command_line_wins(self):
         path = self.suite('[[sweep]]\ncollectives = ["all_reduce", "broadcast"]\nsizes = ["8", "1K"]\n')
@@ -47,8 +49,11 @@ class Suite(unittest.TestCase):
 
     def test_named_cells_and_no_cell_twice(self):
         cell = "all_reduce/shm/float/sum/P2.processes/none/8B/out/private/isolated"
-        path = self.suite(f'cells = ["{cell}"]\n[[sweep]]\ncollectives = "all_reduce"\nsizes = "8"\n')
-        self.assertEqual(self.listed("--suite", path)[0], [cell])
+        path = self.suite(f'cells = ["{cell}"]\n[[sweep]]\ncollectives = "all_reduce"\nsizes = "8"\nranks = 2\n')
+        self.assertEqual(self.listed("--suite", path)[0].count(cell), 1)
+        refused = support.run("run", "--suite", path, "--sizes", "64", "--list")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("--sizes", refused.err)
 
     def test_listing_runs_nothing(self):
         rows = self.folder / "none.csv"
