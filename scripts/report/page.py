@@ -111,11 +111,16 @@ def sources_of(bundle: dict) -> list[dict]:
             for source in bundle["sources"]]
 
 
+def left_out_text(item: object) -> str:
+    """What a run left out: its cells and the reason."""
+    return f"{item.get('cells')} x {item.get('reason')}" if isinstance(item, dict) else str(item)
+
+
 def left_out_of(bundle: dict, left_out: list[str]) -> list[str]:
     """All that the page does not show."""
     found = [*left_out, *(history.left_out(bundle) if bundle["history"] else []), *bundle["omitted"]]
     for source in bundle["sources"]:
-        found += source.get("left_out") or []
+        found += [left_out_text(item) for item in source.get("left_out") or []]
     if len(bundle["rows"]) > MOST_ROWS:
         found.append(f"Table: the first {MOST_ROWS} of {len(bundle['rows'])} rows are shown; the file has all of them.")
     return [style.plain(text) for text in found]

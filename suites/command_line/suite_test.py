@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tutti run --suite` and `--list`, and the progress of a run."""
-import csv
 import pathlib
 import re
 import tempfile
@@ -39,7 +38,7 @@ class Suite(unittest.TestCase):
                           "--quiet")
         self.assertEqual(ran.code, 0, ran.err)
         self.assertEqual(sorted(re.sub(r"/tutti\.[a-z_]+", "", row["case"])
-                                for row in csv.DictReader(rows.open())), sorted(cells))
+                                for row in support.read_csv(rows)[1]), sorted(cells))
 
     def test_the_command_line_wins(self):
         path = self.suite('[[sweep]]\ncollectives = ["all_reduce", "broadcast"]\nsizes = ["8", "1K"]\n')

@@ -110,6 +110,11 @@ class Page(unittest.TestCase):
     def test_nothing_at_all(self):
         self.assertIn("No cell was measured", Reader(bundles.page_of(bundles.empty())).text)
 
+    def test_what_a_run_left_out(self):
+        bundle = bundles.usual()
+        bundle["sources"][0]["left_out"] = [{"cells": 3, "reason": "gloo has no scan"}]
+        self.assertIn("3 x gloo has no scan", Reader(bundles.page_of(bundle)).text)
+
     def test_more_rows_than_it_shows(self):
         bundle = bundles.usual()
         bundle["rows"] = [dict(bundle["rows"][0], bytes=number) for number in range(5003)]
