@@ -35,7 +35,7 @@ constexpr std::array kGroups{
         " --no-limit --seed "},
     GroupRow{"How to verify", " --check --blind --accuracy "},
     GroupRow{"Where and how ranks run", " --ranks --ranks-as --transports --bind --timeout "},
-    GroupRow{"Output", " --csv --json --samples --html --png --svg --junit --summary --require --quiet --over-ranks "},
+    GroupRow{"Output", " --csv --json --samples --html --png --svg --prometheus --github --bencher --junit --summary --require --quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };
 

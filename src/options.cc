@@ -188,6 +188,11 @@ const std::array kSweepOptions{
              settings.samples = text;
              return {};
            }},
+    Option{"--prometheus", "FILE", "", "write metrics as text at the end, with the names of NCCL's Inspector",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             settings.prometheus = text;
+             return {};
+           }},
     Option{"--html", "FILE", "", "draw one page of the result, at the end; `tutti report` does so later from --json",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.html = text;
@@ -198,10 +203,11 @@ const std::array kSweepOptions{
 
 /// That no two options name one file.
 Status check_all_apart(const Settings& settings) {
-  const std::array<std::pair<harness::FileOption, std::string_view>, 4> files{
+  const std::array<std::pair<harness::FileOption, std::string_view>, 5> files{
       {{{"--csv", settings.csv}, ".csv"},
        {{"--json", settings.json}, ".json"},
        {{"--samples", settings.samples}, ".samples.csv"},
+       {{"--prometheus", settings.prometheus}, ".prom"},
        {{"--html", settings.html}, ".html"}}};
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {

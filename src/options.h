@@ -30,6 +30,7 @@ struct Settings {
   std::string json;
   std::string samples;
   std::string html;
+  std::string prometheus;
   std::string case_id;
   std::string suite;                         ///< a file with the cells
   std::map<std::string, std::string> given;  ///< what the command line says of cells, by the keys of a suite

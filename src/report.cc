@@ -15,6 +15,7 @@
 #include "harness/launch/spawn.h"
 #include "harness/machine/clock.h"
 #include "harness/report/bundle.h"
+#include "harness/report/exports.h"
 #include "harness/text/file.h"
 #include "harness/text/streams.h"
 #include "impl/types/names.h"
@@ -94,11 +95,23 @@ Status draw(const std::string& bundle, const ReportFiles& files) {
   return error(Code::resource, "'{}' ended with exit code {}: {}", drawing.script, run.exit_code, words);
 }
 
+/// Files in the forms of other programs; what is empty is not made.
+struct Exports {
+  std::string prometheus;
+  std::string github;
+  std::string bencher;
+
+  [[nodiscard]] bool is_empty() const { return prometheus.empty() && github.empty() && bencher.empty(); }
+};
+
 struct ReportRequest {
   std::vector<std::string> results;
   std::string history;
   ReportFiles files;
+  Exports exports;
 };
+
+bool has_files(const ReportFiles& files) { return !files.html.empty() || !files.png.empty() || !files.svg.empty(); }
 
 /// The result files in a folder, by name. Where a run left a CSV and a JSON of one name, the JSON says more.
 Result<std::vector<std::string>> results_in(const std::string& folder) {
@@ -137,13 +150,26 @@ Status report_history(const ReportRequest& request) {
   return draw(harness::history_bundle_of(std::move(results), info_now(), std::move(left_out)), request.files);
 }
 
+Status write_exports(const Exports& exports, std::span<const harness::ResultFile> results) {
+  std::vector<harness::Row> rows;
+  for (const harness::ResultFile& result : results) rows.insert(rows.end(), result.rows.begin(), result.rows.end());
+  for (const auto& [path, text_of] : {std::pair{&exports.prometheus, &harness::prometheus_of},
+                                      std::pair{&exports.github, &harness::github_action_benchmark_of},
+                                      std::pair{&exports.bencher, &harness::bencher_of}}) {
+    if (!path->empty()) TUTTI_RETURN_IF_ERROR(harness::replace_file(*path, text_of(rows)));
+  }
+  return {};
+}
+
 Status report_results(const ReportRequest& request) {
   std::vector<harness::ResultFile> results;
   for (const std::string& path : request.results) {
     TUTTI_ASSIGN_OR_RETURN(harness::ResultFile result, harness::read_result(path));
     results.push_back(std::move(result));
   }
-  return make_report(results, request.files);
+  TUTTI_RETURN_IF_ERROR(harness::check_one_machine(results));
+  TUTTI_RETURN_IF_ERROR(write_exports(request.exports, results));
+  return has_files(request.files) ? make_report(results, request.files) : Status();
 }
 
 int report(const ReportRequest& request) {
@@ -153,13 +179,26 @@ int report(const ReportRequest& request) {
                           "either RESULT... (a JSON or CSV that `tutti run --json FILE` wrote) or --history DIR is "
                           "needed"));
   }
-  if (files.html.empty() && files.png.empty() && files.svg.empty()) {
-    return complain(error(Code::invalid_argument, "nothing to write: name --html FILE, --png DIR or --svg DIR"));
+  const Exports& exports = request.exports;
+  if (!has_files(files) && exports.is_empty()) {
+    return complain(error(Code::invalid_argument,
+                          "nothing to write: name --html FILE, --png DIR, --svg DIR, "
+                          "--prometheus FILE, --github FILE or --bencher FILE"));
+  }
+  if (!request.history.empty() && !exports.is_empty()) {
+    return complain(
+        error(Code::invalid_argument,
+              "--history: has no meaning with --prometheus, --github and --bencher, which take one result"));
+  }
+  for (const std::string& path : {exports.prometheus, exports.github, exports.bencher}) {
+    if (path.empty()) continue;
+    if (const Status status = harness::check_replaceable(path); !status.is_ok()) return complain(status);
   }
   if (const Status status = check_report_files(files); !status.is_ok()) return complain(status);
   const Status made = request.history.empty() ? report_results(request) : report_history(request);
   if (!made.is_ok()) return made.code() == Code::aborted ? exit_interrupted : complain(made);
-  for (const std::string& path : {files.html, files.png, files.svg}) {
+  for (const std::string& path :
+       {files.html, files.png, files.svg, exports.prometheus, exports.github, exports.bencher}) {
     if (!path.empty()) fmt::print("{}\n", path);
   }
   return exit_ok;
@@ -212,6 +251,9 @@ void add_report(CLI::App& program, Action& action) {
   add("--html", request->files.html, "FILE", "one page that needs no other file and no network");
   add("--png", request->files.png, "DIR", "each picture as a file");
   add("--svg", request->files.svg, "DIR", "each picture as a file");
+  add("--prometheus", request->exports.prometheus, "FILE", "metrics as text, with the names of NCCL's Inspector");
+  add("--github", request->exports.github, "FILE", "JSON of github-action-benchmark, customSmallerIsBetter");
+  add("--bencher", request->exports.bencher, "FILE", "JSON of Bencher (Bencher Metric Format)");
   add("--history", request->history, "DIR",
       "in place of RESULT: a folder of results of one machine; what changed from when on");
   command->callback([&action, request] { action = [request] { return report(*request); }; });

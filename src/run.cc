@@ -23,6 +23,7 @@
 #include "harness/record/launches.h"
 #include "harness/record/samples.h"
 #include "harness/report/environment.h"
+#include "harness/report/exports.h"
 #include "harness/report/json.h"
 #include "harness/report/table.h"
 #include "harness/text/counted.h"
@@ -67,6 +68,10 @@ class Reports {
     // A mistake in one file's name does not cost what the other held.
     for (const std::string& path : {settings.csv, settings.samples}) {
       if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(path));
+    }
+    if (!settings.prometheus.empty()) {
+      TUTTI_RETURN_IF_ERROR(harness::check_replaceable(settings.prometheus));
+      reports.prometheus_ = settings.prometheus;
     }
     if (!settings.json.empty() || !settings.html.empty()) {
       TUTTI_ASSIGN_OR_RETURN(
@@ -113,6 +118,7 @@ class Reports {
         harness::to_stderr(fmt::format("tutti: {} {}: {}\n", to_string(row.verdict), row.case_id, row.reason));
       }
       if (csv_) note(csv_->write(row));
+      if (!prometheus_.empty()) kept_.push_back(row);
     }
     if (json_) note(json_->write(rows));
   }
@@ -174,6 +180,7 @@ class Reports {
 
   /// What is told at the end: of several launches, the table too.
   void print_end() {
+    if (!prometheus_.empty()) note(harness::replace_file(prometheus_, harness::prometheus_of(kept_)));
     if (launches_ != nullptr) {
       for (const std::vector<Row>& rows : launches_->cells()) console_.print(table_.cell(rows));
     }
@@ -237,6 +244,8 @@ class Reports {
   std::map<std::string, double> clock_ns_;  ///< the last launch's
   int cores_ = static_cast<int>(harness::allowed_cores().size());
   std::set<std::int64_t> crowded_;  ///< numbers of ranks, each a thread or a process, that are more than the cores
+  std::string prometheus_;          ///< a file; empty: none is asked for
+  std::vector<Row> kept_;           ///< for it
   Status failure_;
 };
 

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report/exports.h"
+
+#include <cctype>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/record/launches.h"
+
+namespace tutti::harness::report {
+namespace {
+
+using Document = nlohmann::ordered_json;
+
+/// One row for each case and starter.
+std::vector<Row> joined(std::span<const Row> rows) {
+  std::vector<std::string> order;
+  std::set<std::string> known;
+  for (const Row& row : rows) {
+    std::string cell = cell_of_case(row.case_id);
+    if (known.insert(cell).second) order.push_back(std::move(cell));
+  }
+  Launches launches(std::move(order));
+  for (const Row& row : rows) launches.add(std::span(&row, 1));
+  std::vector<Row> all;
+  for (std::vector<Row>& cell : launches.cells()) {
+    for (Row& row : cell) all.push_back(std::move(row));
+  }
+  return all;
+}
+
+bool has_time(const Row& row) { return row.verdict == Verdict::ok && row.time_median && *row.time_median > 0; }
+
+/// As NCCL spells it: AllReduce of all_reduce.
+std::string nccl_name(std::string_view collective) {
+  std::string name;
+  bool begins = true;
+  for (const char c : collective) {
+    if (c != '_') name += begins ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    begins = c == '_';
+  }
+  return name;
+}
+
+bool is_point_to_point(const Row& row) {
+  return row.collective == "sendrecv" || row.collective == "pingpong" || row.collective == "bandwidth" ||
+         row.collective == "bibandwidth" || row.collective == "message_rate";
+}
+
+std::string label(std::string_view name, std::string_view value) {
+  std::string escaped;
+  for (const char c : value) {
+    if (c == '\n') {
+      escaped += "\\n";
+      continue;
+    }
+    if (c == '\\' || c == '"') escaped += '\\';
+    escaped += c;
+  }
+  return fmt::format("{}=\"{}\"", name, escaped);
+}
+
+std::string labels_of(const Row& row) {
+  const auto host = row.host.empty() ? std::string("unknown") : row.host;
+  std::string text = label("node", host);
+  const std::vector<std::pair<std::string_view, std::string>> others{
+      {"n_nodes", "1"},
+      {"nranks", fmt::to_string(row.ranks)},
+      {is_point_to_point(row) ? "p2p_operation" : "collective", nccl_name(row.collective)},
+      {"message_size", fmt::format("{}B", row.bytes)},
+      {"algo_proto", row.algorithm},
+      {"backend", row.backend},
+      {"transport", row.transport},
+      {"dtype", row.dtype},
+      {"op", row.op},
+      {"case", row.case_id},
+      {"starter", row.starter}};
+  for (const auto& [name, value] : others) {
+    if (!value.empty()) text += "," + label(name, value);
+  }
+  return text;
+}
+
+/// One metric: its lines stand together, as the form demands.
+class Metric {
+ public:
+  Metric(std::string name, std::string_view help) : name_(std::move(name)), help_(help) {}
+  void add(const std::string& labels, double value) { lines_ += fmt::format("{}{{{}}} {}\n", name_, labels, value); }
+  [[nodiscard]] std::string text() const {
+    return lines_.empty() ? "" : fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n{2}", name_, help_, lines_);
+  }
+
+ private:
+  std::string name_;
+  std::string_view help_;
+  std::string lines_;
+};
+
+std::string pretty(const Document& document) {
+  return document.dump(2, ' ', false, Document::error_handler_t::replace) + "\n";
+}
+
+/// The case, and who started it where that is not tutti.
+std::string name_of(const Row& row) {
+  return row.starter.empty() || row.starter == kOwnSpawn ? row.case_id
+                                                         : fmt::format("{} under {}", row.case_id, row.starter);
+}
+
+}  // namespace
+
+std::string prometheus_of(std::span<const Row> rows) {
+  Metric result("tutti_result", "1 for the verdict of the case: ok, wrong, unchecked, skipped, error.");
+  Metric bandwidth("nccl_bus_bandwidth_gbs", "Bus bandwidth of a collective in GB/s.");
+  Metric time("nccl_collective_exec_time_microseconds", "Median time of a collective in us.");
+  Metric p2p_bandwidth("nccl_p2p_bus_bandwidth_gbs", "Bus bandwidth of point to point in GB/s.");
+  Metric p2p_time("nccl_p2p_exec_time_microseconds", "Median time of point to point in us.");
+  Metric low("tutti_exec_time_low_microseconds", "Lower end of the 95 % interval of the time in us.");
+  Metric high("tutti_exec_time_high_microseconds", "Upper end of the 95 % interval of the time in us.");
+  for (const Row& row : joined(rows)) {
+    const std::string labels = labels_of(row);
+    result.add(labels + "," + label("verdict", to_string(row.verdict)), 1);
+    if (!has_time(row)) continue;
+    const bool is_p2p = is_point_to_point(row);
+    (is_p2p ? p2p_time : time).add(labels, *row.time_median);
+    if (row.busbw) (is_p2p ? p2p_bandwidth : bandwidth).add(labels, *row.busbw);
+    if (row.time_ci_low) low.add(labels, *row.time_ci_low);
+    if (row.time_ci_high) high.add(labels, *row.time_ci_high);
+  }
+  std::string text;
+  for (const Metric* metric : {&result, &bandwidth, &time, &p2p_bandwidth, &p2p_time, &low, &high})
+    text += metric->text();
+  return text;
+}
+
+std::string github_action_benchmark_of(std::span<const Row> rows) {
+  Document list = Document::array();
+  for (const Row& row : joined(rows)) {
+    if (!has_time(row)) continue;
+    Document one{{"name", name_of(row)}, {"unit", "us"}, {"value", *row.time_median}};
+    if (row.time_ci_low && row.time_ci_high) {
+      one["range"] = fmt::format("{:.6g} to {:.6g}", *row.time_ci_low, *row.time_ci_high);
+    }
+    one["extra"] =
+        fmt::format("{} samples, {} launches{}{}", row.samples, row.launches, row.marks.empty() ? "" : ", ", row.marks);
+    list.push_back(std::move(one));
+  }
+  return pretty(list);
+}
+
+std::string bencher_of(std::span<const Row> rows) {
+  constexpr double kNsInUs = 1e3;
+  constexpr double kBytesInGb = 1e9;
+  Document all = Document::object();
+  for (const Row& row : joined(rows)) {
+    if (!has_time(row)) continue;
+    Document latency{{"value", *row.time_median * kNsInUs}};
+    if (row.time_ci_low && row.time_ci_high) {
+      latency["lower_value"] = *row.time_ci_low * kNsInUs;
+      latency["upper_value"] = *row.time_ci_high * kNsInUs;
+    }
+    Document one{{"latency", std::move(latency)}};
+    if (row.busbw) one["throughput"] = {{"value", *row.busbw * kBytesInGb}};
+    all[name_of(row)] = std::move(one);
+  }
+  return pretty(all);
+}
+
+}  // namespace tutti::harness::report
