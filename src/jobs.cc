@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <random>
 #include <set>
 #include <span>
@@ -14,6 +15,7 @@
 #include "harness/launch/launch.h"
 #include "harness/machine/machine.h"
 #include "harness/measure/memory.h"
+#include "harness/record/launches.h"
 #include "harness/record/row_json.h"
 #include "harness/record/row_stamp.h"
 #include "harness/report/json.h"
@@ -48,6 +50,7 @@ class Messages final : public harness::Listener {
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "begin") {
       const auto index = static_cast<std::size_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
+      begun_ = index;
       if (index < spec_.cells.size()) listener_.on_begin(spec_.cells[index], place_.first + index, place_.of);
     } else if (type == "cell") {
       on_cell(text);
@@ -63,7 +66,36 @@ class Messages final : public harness::Listener {
   }
 
   [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
-    return harness::standings_of(spec_, domain_fd);
+    progress_ = harness::progress_of(spec_, domain_fd);
+    return harness::standings_of(progress_);
+  }
+
+  /// Tells how the job failed, as fields.
+  void diagnose(const Outcome& outcome) const {
+    if (!listener_.on_diagnosis) return;
+    const std::string_view message = outcome.failure.message();
+    harness::Diagnosis diagnosis{.message = std::string(message.substr(0, message.find('\n'))),
+                                 .how = std::string(to_string(outcome.how)),
+                                 .rank = outcome.failed_rank < 0 ? std::nullopt : std::optional(outcome.failed_rank),
+                                 .host = harness::describe_machine().hostname,
+                                 .collective = {},
+                                 .cell = {}};
+    if (begun_ < spec_.cells.size()) {
+      const Case& one = spec_.cells[begun_].front();
+      diagnosis.collective = to_string(one.collective);
+      diagnosis.cell = harness::cell_of_case(case_id(one));
+    }
+    for (const tutti::Progress& one : progress_) {
+      const Standing& standing = one.standing;
+      if (!one.waits) continue;
+      diagnosis.waiting.push_back(
+          {.rank = one.rank,
+           .operation = standing.operation,
+           .step = standing.steps > 0 ? std::optional<std::int64_t>(standing.step) : std::nullopt,
+           .peer = standing.peer < 0 ? std::nullopt : std::optional<int>(standing.peer),
+           .bytes = standing.bytes > 0 ? std::optional(standing.bytes) : std::nullopt});
+    }
+    listener_.on_diagnosis(diagnosis);
   }
 
   [[nodiscard]] const Status& failure() const { return failure_; }
@@ -94,6 +126,8 @@ class Messages final : public harness::Listener {
   const SessionSpec& spec_;
   const JobsListener& listener_;
   Place place_;
+  std::size_t begun_ = std::numeric_limits<std::size_t>::max();  ///< the cell that began last
+  mutable std::vector<tutti::Progress> progress_;                ///< of a job that hangs
   harness::RowStamp stamp_{harness::describe_machine()};
   Status failure_;
 };
@@ -105,6 +139,7 @@ int run_job(const SessionSpec& spec, const Starter& starter, Messages& messages)
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
   harness::to_stderr("\n");
   complain(outcome.value().failure);
+  if (code != exit_interrupted) messages.diagnose(outcome.value());
   // An interrupted start command says much about ranks that it ended because we asked it to.
   if (!outcome.value().log_tail.empty() && code != exit_interrupted)
     harness::to_stderr(fmt::format("last lines of the job's log:\n{}\n", outcome.value().log_tail));

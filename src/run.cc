@@ -133,6 +133,9 @@ class Reports {
     if (json_) note(json_->end());
   }
 
+  void add_diagnosis(const harness::Diagnosis& diagnosis) {
+    if (json_) note(json_->add_diagnosis(diagnosis));
+  }
   void add_samples(std::string_view lines) {
     if (samples_) note(samples_->write(lines));
   }
@@ -320,7 +323,8 @@ int run(const SweepOptions& options, bool only_lists) {
                     [&](std::string_view lines) {
                       reports.value().add_samples(lines);
                       return Status();
-                    }});
+                    },
+                .on_diagnosis = [&](const harness::Diagnosis& one) { reports.value().add_diagnosis(one); }});
   progress.clear();
   if (code == exit_ok) reports.value().finish();
   if (code == exit_ok || reports.value().has_rows()) reports.value().print_end();

@@ -47,6 +47,11 @@ Status JsonFile::set_bound(const std::string& key, const std::string& json_text)
   return put();
 }
 
+Status JsonFile::add_diagnosis(const Diagnosis& diagnosis) {
+  diagnoses_ += (diagnoses_.empty() ? "\n    " : ",\n    ") + diagnosis.json();
+  return put();
+}
+
 Status JsonFile::finish() {
   is_finished_ = true;
   return put();
@@ -73,9 +78,10 @@ std::string JsonFile::text() const {
   return fmt::format(
       "{{\n  \"schema_version\": {},\n  \"machine\": {},\n  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
       "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"environment\": {},\n  \"left_out\": {},\n  "
+      "\"diagnoses\": [{}],\n  "
       "\"finished\": {},\n  \"rows\": [{}\n  ]\n}}\n",
       kSchemaVersion, dump(machine), dump(info_.versions), dump(info_.command), info_.seed, dump(info_.started),
-      dump(info_.measurement), dump(bound), dump(info_.environment), dump(left_out), is_finished_, rows_);
+      dump(info_.measurement), dump(bound), dump(info_.environment), dump(left_out), diagnoses_, is_finished_, rows_);
 }
 
 }  // namespace tutti::harness::report

@@ -13,6 +13,7 @@
 
 #include "harness/cases/expand.h"
 #include "harness/record/record.h"
+#include "harness/report/diagnosis.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::report {
@@ -48,6 +49,8 @@ class JsonFile {
   Status set_version(const std::string& key, const std::string& text);
   /// Adds or changes one entry of `bound` and replaces the document. Errors: as write.
   Status set_bound(const std::string& key, const std::string& json_text);
+  /// Adds why the run, or a job of it, ended early, and replaces the document. Errors: as write.
+  Status add_diagnosis(const Diagnosis& diagnosis);
   /// Says that nothing more will be added, and replaces the document. Errors: as write.
   Status finish();
   /// Prints the document where it goes to stdout, finished or not: called once, at the end. Errors: as write.
@@ -63,6 +66,7 @@ class JsonFile {
   std::string path_;
   RunInfo info_;
   std::string rows_;  ///< as they stand in the document
+  std::string diagnoses_;
   bool is_finished_ = false;
 };
 

@@ -85,6 +85,24 @@ std::string schema_json() {
       {"description", "the cores that each rank may run on, by number of ranks"},
       {"type", "object"},
       {"additionalProperties", {{"type", "array"}, {"items", {{"type", "array"}, {"items", whole}}}}}};
+  const Json number_or_null{{"type", {"integer", "null"}}};
+  const Json place = object_of({{"rank", number_or_null},
+                                {"operation", number_or_null},
+                                {"step", number_or_null},
+                                {"peer", number_or_null},
+                                {"bytes", number_or_null}},
+                               true);
+  Json diagnosis = place;
+  for (const char* key : {"message", "how", "host", "collective", "cell"}) {
+    diagnosis["properties"][key] = text;
+    diagnosis["required"].push_back(key);
+  }
+  diagnosis["properties"]["waiting"] = {
+      {"description", "ranks that wait in an own communicator"}, {"type", "array"}, {"items", place}};
+  document["properties"]["diagnoses"] = {
+      {"description", "why a job of the run failed: the rank, its host, the operation and step, whom it waits for"},
+      {"type", "array"},
+      {"items", diagnosis}};
   document["properties"]["environment"] = map_of(
       "settings of communication libraries in the environment of the run; what may be a secret is redacted", "string");
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},

@@ -15,7 +15,6 @@
 #include "harness/measure/order.h"
 #include "harness/session/walk.h"
 #include "harness/soak/soak.h"
-#include "impl/communicator/diagnosis.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -131,14 +130,18 @@ Status run_on_threads(const SharedPlace& shared, int hosts) {
 }  // namespace
 
 std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd) {
-  if (domain_fd < 0) return {};
-  const auto domain = transport_of(spec).open(domain_shape(spec), domain_fd);
-  if (!domain.is_ok()) return {};
-  return standings_of(*domain.value());
+  return standings_of(progress_of(spec, domain_fd));
 }
 
-std::vector<std::string> standings_of(const Domain& domain) {
-  const std::vector<Progress> all = progress_of(domain);
+std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd) {
+  if (domain_fd < 0) return {};
+  const auto domain = transport_of(spec).open(domain_shape(spec), domain_fd);
+  return domain.is_ok() ? tutti::progress_of(*domain.value()) : std::vector<Progress>();
+}
+
+std::vector<std::string> standings_of(const Domain& domain) { return standings_of(tutti::progress_of(domain)); }
+
+std::vector<std::string> standings_of(const std::vector<Progress>& all) {
   if (std::ranges::none_of(all, &Progress::waits)) return {};  // it is not ours that hangs
   std::vector<std::string> standings;
   for (const Progress& one : all) standings.push_back("its communicator " + one.text);

@@ -11,6 +11,7 @@
 #include "harness/launch/board.h"
 #include "harness/launch/rank_place.h"
 #include "harness/session/spec.h"
+#include "impl/communicator/diagnosis.h"
 #include "impl/transports/domain.h"
 #include "impl/types/status.h"
 
@@ -30,7 +31,11 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 
 /// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands.
 [[nodiscard]] std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd);
-/// The same of a domain that is open; empty where no rank has told of a wait.
+/// Where the communicators of a job's ranks stand; empty where the domain cannot be opened.
+[[nodiscard]] std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd);
+/// The sentences of these; empty where no rank has told of a wait.
+[[nodiscard]] std::vector<std::string> standings_of(const std::vector<Progress>& all);
+/// The same of a domain that is open.
 [[nodiscard]] std::vector<std::string> standings_of(const Domain& domain);
 
 struct SessionPlace {

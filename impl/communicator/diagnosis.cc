@@ -294,7 +294,8 @@ std::vector<Progress> progress_of(const Domain& domain) {
     progress.push_back({.rank = rank++,
                         .started = calls.started,
                         .waits = calls.waits_in_operation() || calls.waits_for_transfer(),
-                        .text = progress_text(domain, calls, newest)});
+                        .text = progress_text(domain, calls, newest),
+                        .standing = calls.standing});
   }
   return progress;
 }

@@ -29,6 +29,7 @@ struct Progress {
   std::uint64_t started = 0;  ///< operations
   bool waits = false;         ///< and has said so
   std::string text;
+  Standing standing = {};  ///< where it waits
 };
 /// By rank.
 [[nodiscard]] std::vector<Progress> progress_of(const Domain& domain);

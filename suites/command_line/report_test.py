@@ -4,10 +4,16 @@ import csv
 import html.parser
 import json
 import math
+import os
 import pathlib
 import re
+import signal
+import subprocess
 import tempfile
+import time
 import unittest
+
+import jsonschema
 
 import support
 
@@ -171,6 +177,79 @@ class Page(Case):
         self.assertIn("Judged cells", table.text)
         self.assertIn(cell["verdict"], table.text)
         self.assertIn(cell["verdict"], result.out)
+
+
+class Diagnoses(Case):
+    def test_a_rank_that_died_is_named_by_fields(self):
+        path = self.folder / "died.json"
+        command = [support.PROGRAM, "run", "all_reduce", "--sizes", "64K", "--backends", "tutti", "--ranks", "2", "--budget",
+                   "60s", "--launches", "300", "--json", path, "--quiet"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+            ranks = []
+            deadline = time.monotonic() + 30
+            while len(ranks) < 2 and time.monotonic() < deadline:
+                time.sleep(0.1)
+                ranks = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+            os.kill(int(ranks[1]), signal.SIGKILL)
+            _, said = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 5, said)
+        document = json.loads(path.read_text())
+        jsonschema.validate(document, support.SCHEMA)
+        self.assertFalse(document["finished"])
+        (diagnosis,) = document["diagnoses"]
+        self.assertEqual((diagnosis["rank"], diagnosis["how"]), (1, "killed"))
+        self.assertIn(diagnosis["message"], said)
+        self.assertEqual(diagnosis["host"], document["machine"]["hostname"])
+
+
+class Exports(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.csv, cls.prometheus = cls.folder / "a.csv", cls.folder / "run.prom"
+        ran = support.run("run", "all_reduce,sendrecv,scan", "--backends", ",".join(support.SYSTEMS), "--sizes", "8,64K",
+                          "--ranks", "2", "--budget", "1s", "--csv", cls.csv, "--prometheus", cls.prometheus, "--quiet")
+        assert ran.code == 0, ran.err
+        cls.rows = support.read_csv(cls.csv)[1]
+
+    def test_prometheus_has_every_time_under_the_inspectors_names(self):
+        again = self.folder / "again.prom"
+        self.assertEqual(support.run("report", self.csv, "--prometheus", again).code, 0)
+        self.assertEqual(again.read_text(), self.prometheus.read_text())
+        line = re.compile(r'^([a-z_0-9]+)\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)+)\} ([-+0-9.e]+)$')
+        found, types = {}, []
+        for text in again.read_text().splitlines():
+            if text.startswith("#"):
+                types.append(text.split()[2])
+                continue
+            name, labels, value = line.match(text).groups()
+            found[name, dict(re.findall(r'([a-z_]+)="((?:[^"\\]|\\.)*)"', labels))["case"]] = float(value)
+        self.assertEqual(len(types), 2 * len(set(types)), "HELP and TYPE once for each metric")
+        compared = 0
+        for row in self.rows:
+            self.assertEqual(found["tutti_result", row["case"]], 1)
+            if row["verdict"] != "ok" or not row["time_median"]:
+                continue
+            kind = "p2p" if row["collective"] == "sendrecv" else "collective"
+            self.assertAlmostEqual(found[f"nccl_{kind}_exec_time_microseconds", row["case"]], float(row["time_median"]))
+            compared += 1
+        self.assertGreater(compared, 3)
+
+    def test_github_action_benchmark_and_bencher(self):
+        github, bencher = self.folder / "github.json", self.folder / "bencher.json"
+        self.assertEqual(support.run("report", self.csv, "--github", github, "--bencher", bencher).code, 0)
+        listed = {item["name"].split(" under ")[0]: item for item in json.loads(github.read_text())}
+        metrics = {name.split(" under ")[0]: item for name, item in json.loads(bencher.read_text()).items()}
+        right = [row for row in self.rows if row["verdict"] == "ok" and row["time_median"]]
+        self.assertEqual(set(listed), {row["case"] for row in right})
+        for row in right:
+            time = float(row["time_median"])
+            self.assertEqual(listed[row["case"]]["unit"], "us")
+            self.assertAlmostEqual(listed[row["case"]]["value"], time)
+            self.assertAlmostEqual(metrics[row["case"]]["latency"]["value"], 1000 * time, places=3)
+
+    def test_history_has_none(self):
+        self.refused("report", "--history", self.folder, "--bencher", self.folder / "x.json", names=["--history", "--bencher"])
 
 
 class Refused(Case):
