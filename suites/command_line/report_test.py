@@ -216,14 +216,14 @@ class Exports(Case):
         again = self.folder / "again.prom"
         self.assertEqual(support.run("report", self.csv, "--prometheus", again).code, 0)
         self.assertEqual(again.read_text(), self.prometheus.read_text())
-        line = re.compile(r'^([a-z_0-9]+)\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)+)\} ([-+0-9.e]+)$')
+        line = re.compile(r'^([a-z_0-9]+)\{((?:[a-z_0-9]+="(?:[^"\\]|\\.)*",?)+)\} ([-+0-9.e]+)$')
         found, types = {}, []
         for text in again.read_text().splitlines():
             if text.startswith("#"):
                 types.append(text.split()[2])
                 continue
             name, labels, value = line.match(text).groups()
-            found[name, dict(re.findall(r'([a-z_]+)="((?:[^"\\]|\\.)*)"', labels))["case"]] = float(value)
+            found[name, dict(re.findall(r'([a-z_0-9]+)="((?:[^"\\]|\\.)*)"', labels))["case"]] = float(value)
         self.assertEqual(len(types), 2 * len(set(types)), "HELP and TYPE once for each metric")
         compared = 0
         for row in self.rows:
