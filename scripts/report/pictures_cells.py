@@ -210,9 +210,14 @@ def samples_alt(cell: str, items: list[dict]) -> str:
 
 
 def judged_name(item: dict) -> str:
-    """A judged cell's place on the axis."""
-    size = f" {style.bytes_text(item['bytes'])}" if is_positive(item.get("bytes")) else ""
-    return style.short(f"{item.get('collective') or item.get('cell') or ''}{size}", 34)
+    """Collective and bytes of a judged cell; the system, and who started it, where the cell names them."""
+    size = item.get("bytes")
+    name = f"{style.short(item.get('collective'), 24)}{' ' + style.bytes_text(size) if is_positive(size) else ''}"
+    cell, _, starter = str(item.get("cell") or "").partition(" under ")
+    parts = cell.split("/")
+    system = parts[1].partition(".")[0] if len(parts) > 1 and "." in parts[1] else ""
+    return " ".join(part for part in (name, style.short(system, 16), f"({style.short(starter, 16)})" if starter else "")
+                    if part)
 
 
 def draw_judged(judged: list[dict]) -> Figure:
@@ -244,7 +249,7 @@ def draw_judged(judged: list[dict]) -> Figure:
     axes.set_yticks(range(len(judged)), [judged_name(item) for item in judged])
     axes.set_ylim(len(judged) - 0.4, -0.6)
     axes.set_xlabel("time of this / time of the other")
-    figure.subplots_adjust(**margins(figure, len(found), title_lines=2, left=2.2))
+    figure.subplots_adjust(**margins(figure, len(found), title_lines=2, left=2.7))
     draw_title(figure, "Judged cells: ratio, interval and floor")
     draw_legend(figure, list(found.values()))
     return figure
