@@ -74,7 +74,7 @@ class Messages final : public harness::Listener {
   void diagnose(const Outcome& outcome) const {
     if (!listener_.on_diagnosis) return;
     const std::string_view message = outcome.failure.message();
-    harness::Diagnosis diagnosis{.message = std::string(message.substr(0, message.find('\n'))),
+    harness::FailedJob diagnosis{.message = std::string(message.substr(0, message.find('\n'))),
                                  .how = std::string(to_string(outcome.how)),
                                  .rank = outcome.failed_rank < 0 ? std::nullopt : std::optional(outcome.failed_rank),
                                  .host = harness::describe_machine().hostname,

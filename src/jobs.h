@@ -11,7 +11,7 @@
 #include "harness/cases/case.h"
 #include "harness/launch/job.h"
 #include "harness/record/record.h"
-#include "harness/report/diagnosis.h"
+#include "harness/report/failed_job.h"
 #include "harness/session/session.h"
 #include "src/references.h"
 
@@ -29,7 +29,7 @@ struct JobsListener {
   std::function<Status(const std::vector<harness::Row>& rows)> on_cell;
   std::function<void(int ranks, const std::string& facts_json)> on_facts;
   std::function<Status(std::string_view lines)> on_samples = {};     ///< where spec.tells_samples
-  std::function<void(const harness::Diagnosis&)> on_diagnosis = {};  ///< of a job that failed, once it is over
+  std::function<void(const harness::FailedJob&)> on_diagnosis = {};  ///< of a job that failed, once it is over
 };
 
 /// The job of a session; all its references have this starter.

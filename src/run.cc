@@ -133,7 +133,7 @@ class Reports {
     if (json_) note(json_->end());
   }
 
-  void add_diagnosis(const harness::Diagnosis& diagnosis) {
+  void add_diagnosis(const harness::FailedJob& diagnosis) {
     if (json_) note(json_->add_diagnosis(diagnosis));
   }
   void add_samples(std::string_view lines) {
@@ -324,7 +324,7 @@ int run(const SweepOptions& options, bool only_lists) {
                       reports.value().add_samples(lines);
                       return Status();
                     },
-                .on_diagnosis = [&](const harness::Diagnosis& one) { reports.value().add_diagnosis(one); }});
+                .on_diagnosis = [&](const harness::FailedJob& one) { reports.value().add_diagnosis(one); }});
   progress.clear();
   if (code == exit_ok) reports.value().finish();
   if (code == exit_ok || reports.value().has_rows()) reports.value().print_end();

@@ -47,7 +47,7 @@ Status JsonFile::set_bound(const std::string& key, const std::string& json_text)
   return put();
 }
 
-Status JsonFile::add_diagnosis(const Diagnosis& diagnosis) {
+Status JsonFile::add_diagnosis(const FailedJob& diagnosis) {
   diagnoses_ += (diagnoses_.empty() ? "\n    " : ",\n    ") + diagnosis.json();
   return put();
 }

@@ -13,7 +13,7 @@
 
 #include "harness/cases/expand.h"
 #include "harness/record/record.h"
-#include "harness/report/diagnosis.h"
+#include "harness/report/failed_job.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::report {
@@ -50,7 +50,7 @@ class JsonFile {
   /// Adds or changes one entry of `bound` and replaces the document. Errors: as write.
   Status set_bound(const std::string& key, const std::string& json_text);
   /// Adds why the run, or a job of it, ended early, and replaces the document. Errors: as write.
-  Status add_diagnosis(const Diagnosis& diagnosis);
+  Status add_diagnosis(const FailedJob& diagnosis);
   /// Says that nothing more will be added, and replaces the document. Errors: as write.
   Status finish();
   /// Prints the document where it goes to stdout, finished or not: called once, at the end. Errors: as write.

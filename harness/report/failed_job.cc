@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/diagnosis.h"
+#include "harness/report/failed_job.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ void put_place(nlohmann::ordered_json& document, const WaitingRank* where) {
 
 }  // namespace
 
-std::string Diagnosis::json() const {
+std::string FailedJob::json() const {
   const auto own = std::ranges::find_if(waiting, [&](const WaitingRank& one) { return one.rank == rank; });
   const auto victim = std::ranges::find_if(waiting, [&](const WaitingRank& one) { return rank && one.peer == rank; });
   const WaitingRank* const where = own != waiting.end() ? &*own : victim != waiting.end() ? &*victim : nullptr;

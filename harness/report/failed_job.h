@@ -20,7 +20,7 @@ struct WaitingRank {
   std::optional<std::int64_t> bytes = {};  ///< of what it waits for
 };
 
-struct Diagnosis {
+struct FailedJob {
   std::string message;      ///< one sentence
   std::string how;          ///< killed, hung, exited, ...
   std::optional<int> rank;  ///< that failed; empty where it could not be told
