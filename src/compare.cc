@@ -89,13 +89,10 @@ int compare(const CompareRequest& request) {
     report.remarks.push_back(times_text(sides[1], sides[0]));
   }
   fmt::print("{}", gate_table(report));
-  if (!request.fails_on.empty() && report.count(Opinion::slower) > 0) {
-    const Status written = write_reports(request, report, std::move(sides));
-    if (!written.is_ok()) complain(written);
-    return exit_slower;
-  }
+  const bool is_failing = !request.fails_on.empty() && report.count(Opinion::slower) > 0;
   const Status written = write_reports(request, report, std::move(sides));
-  return written.is_ok() ? exit_ok : complain(written);
+  const int code = written.is_ok() ? exit_ok : complain(written);
+  return is_failing ? exit_slower : code;
 }
 
 }  // namespace

@@ -59,9 +59,8 @@ double spread_of_launches(const Evidence& evidence) {
 Interval against_floors(const Evidence& evidence, const LogInterval& interval) {
   const double other_us = *summarise(evidence.other_us).median;
   const double operations = operations_of(evidence);
-  return {interval, gate_floor(evidence.bytes, other_us, operations),
-          std::log1p(gate_floor(evidence.bytes, other_us, operations)),
-          limit_below(evidence.bytes, other_us, operations)};
+  const double floor = gate_floor(evidence.bytes, other_us, operations);
+  return {interval, floor, std::log1p(floor), limit_below(evidence.bytes, other_us, operations)};
 }
 
 std::optional<Interval> interval_of(const Evidence& evidence, std::span<const double> log_ratios) {

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import history
 import pictures_cells as cells
 import pictures_series as curves
@@ -21,7 +23,7 @@ def all_pictures(bundle: dict) -> list[Picture]:
     """The pictures of the bundle, in the order of the page."""
     if bundle.get("history"):
         return history.all_pictures(bundle)
-    return [drawn(*recipe) for kind in WORDS for recipe in recipes(bundle, kind)[: MOST_OF_A_KIND[kind]]]
+    return [recipe() for kind in WORDS for recipe in recipes(bundle, kind)[: MOST_OF_A_KIND[kind]]]
 
 
 def left_out_pictures(bundle: dict) -> list[str]:
@@ -34,18 +36,18 @@ def left_out_pictures(bundle: dict) -> list[str]:
     return left_out
 
 
-def recipes(bundle: dict, kind: str) -> list[tuple]:
-    """The arguments of `drawn` for each picture of a kind."""
+def recipes(bundle: dict, kind: str) -> list[Callable[[], Picture]]:
+    """What draws each picture of a kind: to count them costs little."""
     if kind == "heat":
         return heat_recipes(bundle)
     if kind == "samples":
         return [recipe_of("samples", number, f"Samples: {style.short(cell, 100)}", collective_of(cell),
-                          cells.samples_alt(cell, items), cells.draw_samples, cell, items)
+                          cells.samples_alt, cells.draw_samples, cell, items)
                 for number, (cell, items) in enumerate(chosen_samples(bundle))]
     if kind == "judged":
         judged = bundle.get("judged") or []
         parts = [judged[first: first + MOST_JUDGED] for first in range(0, len(judged), MOST_JUDGED)]
-        return [recipe_of("judged", number, "Judged cells", "", cells.judged_alt(part), cells.draw_judged, part)
+        return [recipe_of("judged", number, "Judged cells", "", cells.judged_alt, cells.draw_judged, part)
                 for number, part in enumerate(parts)]
     return [series_recipe(kind, series, bundle) for series in all_series(bundle) if is_drawn(kind, series)]
 
@@ -59,24 +61,25 @@ def is_drawn(kind: str, series: Series) -> bool:
     return kind != "launches" or bool(curves.launch_cells(series))
 
 
-def series_recipe(kind: str, series: Series, bundle: dict) -> tuple:
+def series_recipe(kind: str, series: Series, bundle: dict) -> Callable[[], Picture]:
     """A picture of one series."""
     rows = bundle.get("rows") or []
     title = f"{WORDS[kind].capitalize()}: {series.title}"
     if kind == "launches":
-        return recipe_of(kind, series.index, title, series.collective, curves.launches_alt(series, rows),
+        return recipe_of(kind, series.index, title, series.collective, curves.launches_alt,
                          curves.draw_launches, series, rows)
     draw = {"time": curves.draw_time, "busbw": curves.draw_bandwidth, "skew": curves.draw_skew}[kind]
     alt = {"time": curves.time_alt, "busbw": curves.bandwidth_alt, "skew": curves.skew_alt}[kind]
-    return recipe_of(kind, series.index, title, series.collective, alt(series), draw, series)
+    return recipe_of(kind, series.index, title, series.collective, alt, draw, series)
 
 
-def recipe_of(kind: str, number: int, title: str, group: str, alt: str, draw, *data) -> tuple:
-    """The arguments of `drawn`."""
-    return (f"{kind}-{group or 'all'}-{number + 1}", title, alt, kind, group, lambda: draw(*data))
+def recipe_of(kind: str, number: int, title: str, group: str, alt, draw, *data) -> Callable[[], Picture]:
+    """Draws one picture and tells it in words, both from the same data."""
+    name = f"{kind}-{group or 'all'}-{number + 1}"
+    return lambda: drawn(name, title, alt(*data), kind, group, lambda: draw(*data))
 
 
-def heat_recipes(bundle: dict) -> list[tuple]:
+def heat_recipes(bundle: dict) -> list[Callable[[], Picture]]:
     """A heat map for each reference, and one of the limit's share."""
     every = all_series(bundle)
     rows, names, found = cells.heat_rows(every), row_names(every), []
@@ -85,8 +88,8 @@ def heat_recipes(bundle: dict) -> list[tuple]:
     maps.append((cells.share_values(rows), "Share of the machine's limit that tutti reaches", False))
     for values, title, is_ratio in maps:
         if len(values) > 1:
-            alt = cells.heat_alt(rows, names, values, title, is_ratio)
-            found.append(recipe_of("heat", len(found), title, "", alt, cells.draw_heat, rows, names, values, title, is_ratio))
+            found.append(recipe_of("heat", len(found), title, "", cells.heat_alt, cells.draw_heat, rows, names, values,
+                                   title, is_ratio))
     return found
 
 

@@ -54,13 +54,11 @@ def state_handles(series: Series, value: str) -> list[tuple[Line2D, str]]:
     for cell in series.cells:
         for system in cell["systems"]:
             states = states_of(system)
-            look = state_style(states, True)
             known = [state for state in states if state in (NOISY, NEAR_FLOOR)] or ["ok"]
             name = ", ".join(known) if (system.get("verdict") == "ok") else states[0]
             found.setdefault(name, states)
             if system.get("verdict") == "ok" and system.get(value) is None:
                 found.setdefault("on the lower edge: not measured", states)
-            del look
     handles = []
     for name in sorted(found, key=lambda name: (name != "ok", name)):
         look = state_style(found[name], True)
