@@ -12,12 +12,12 @@
 // as are active. Once it has come round, over successive refills, every rank was active in every element.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <type_traits>
 
 #include "harness/floors.h"
 #include "impl/types/bfloat16.h"
+#include "impl/types/host_device.h"
 #include "impl/types/narrow_float.h"
 #include "impl/types/op.h"
 
@@ -28,7 +28,7 @@ struct HashKeys {
   std::uint32_t first = 0;
   std::uint32_t second = 0;
 };
-inline std::uint32_t hash(std::uint32_t index, const HashKeys& keys) {
+TUTTI_HOST_DEVICE inline std::uint32_t hash(std::uint32_t index, const HashKeys& keys) {
   std::uint32_t x = index * 0x9e3779b1U + keys.first;
   x = ((x ^ (x >> 15U)) ^ keys.second) * 0x85ebca6bU;
   x = (x ^ (x >> 13U)) * 0xc2b2ae35U;
@@ -61,7 +61,7 @@ struct Role {
   std::uint32_t is_active;  ///< 0 or 1, and so on
   std::uint32_t is_negative;
 };
-inline Role role_of(std::uint32_t index, std::uint32_t own_hash, const Stream& stream) {
+TUTTI_HOST_DEVICE inline Role role_of(std::uint32_t index, std::uint32_t own_hash, const Stream& stream) {
   const std::uint32_t common = hash(index, stream.common);
   const std::uint32_t steady = index * 0x9e3779b1U + stream.steady_turn;
   const std::uint32_t turn = (common & ~stream.steady) | (steady & stream.steady);
@@ -101,31 +101,31 @@ struct Format<double> {
   static constexpr int kExponentBits = 11;
 };
 template <class T>
-constexpr int bias_of() {
+TUTTI_HOST_DEVICE constexpr int bias_of() {
   return (1 << (Format<T>::kExponentBits - 1)) - 1;
 }
 
 /// Random bits in the width of U.
 template <class U>
-U widened(std::uint32_t h) {
+TUTTI_HOST_DEVICE U widened(std::uint32_t h) {
   if constexpr (sizeof(U) == 8) return (U{h} << 32U) | (h * 0x9e3779b1U);
   return static_cast<U>(h);
 }
 
 /// 1 instead of 0.
 template <class U>
-U without_zero(U value) {
+TUTTI_HOST_DEVICE U without_zero(U value) {
   return static_cast<U>(value | static_cast<U>(value == 0));
 }
 
 /// The hash with the rank in its low bits.
-inline std::uint32_t with_rank(std::uint32_t h, std::uint32_t index, const Stream& stream) {
+TUTTI_HOST_DEVICE inline std::uint32_t with_rank(std::uint32_t h, std::uint32_t index, const Stream& stream) {
   return (h & ~stream.rank_mask) | ((stream.rank_bits ^ index) & stream.rank_mask);
 }
 
 /// Any integer; of floats the exponents of the middle half: no NaN, infinity, subnormal or zero.
 template <class T>
-T arbitrary(std::uint32_t index, const Stream& stream) {
+TUTTI_HOST_DEVICE T arbitrary(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = with_rank(hash(index, stream.own), index, stream);
   if constexpr (std::is_integral_v<T>) {
     return widened<T>(h);
@@ -136,45 +136,45 @@ T arbitrary(std::uint32_t index, const Stream& stream) {
     constexpr Code kOffset = static_cast<Code>((Code{1} << (kExponent - 2)) << kMantissa);
     constexpr Code kRest = static_cast<Code>(Code{1} << (kMantissa + kExponent) | ((Code{1} << kMantissa) - 1U));
     const Code random = widened<Code>(h);
-    return std::bit_cast<T>(
-        static_cast<Code>((random & kRest) | static_cast<Code>((random & kLowExponents) + kOffset)));
+    return __builtin_bit_cast(
+        T, static_cast<Code>((random & kRest) | static_cast<Code>((random & kLowExponents) + kOffset)));
   }
 }
 
 /// From 1 to the stream's greatest. Takes bits 8 to 27 of the hash, and where those are not enough a product as well.
 template <class Unsigned>
-Unsigned magnitude(std::uint32_t h, const Stream& stream) {
+TUTTI_HOST_DEVICE Unsigned magnitude(std::uint32_t h, const Stream& stream) {
   const std::uint32_t bits = h >> 8U;
   Unsigned value = bits;
   if constexpr (sizeof(Unsigned) == 8) value = (value << 20U) ^ ((bits * 0x85ebca6bU) >> 12U);
   return (value & static_cast<Unsigned>(stream.magnitudes)) + 1U;
 }
 template <class Unsigned>
-std::make_signed_t<Unsigned> signed_value(Unsigned magnitude, std::uint32_t is_negative) {
+TUTTI_HOST_DEVICE std::make_signed_t<Unsigned> signed_value(Unsigned magnitude, std::uint32_t is_negative) {
   const Unsigned mask = Unsigned{0} - is_negative;
   return static_cast<std::make_signed_t<Unsigned>>((magnitude ^ mask) - mask);
 }
 
 /// A float that T holds exactly, as a normal number or +0.
 template <class T>
-T exactly(float value) {
+TUTTI_HOST_DEVICE T exactly(float value) {
   if constexpr (std::is_same_v<T, float>) {
     return value;
   } else {
     using Code = typename Format<T>::Code;
-    const std::uint32_t word = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t word = __builtin_bit_cast(std::uint32_t, value);
     const std::uint32_t exponents_apart = static_cast<std::uint32_t>(127 - bias_of<T>()) << 23U;
     const std::uint32_t code =
         ((word & 0x7fffffffU) - (word == 0 ? 0U : exponents_apart)) >> (23 - Format<T>::kMantissaBits);
     constexpr int kSign = 8 * static_cast<int>(sizeof(T)) - 1;
-    return std::bit_cast<T>(static_cast<Code>(code | (word >> 31U) << kSign));
+    return __builtin_bit_cast(T, static_cast<Code>(code | (word >> 31U) << kSign));
   }
 }
 
 /// Integers: every value but 0. Floats: non-zero integers within the limits of the stream, 0 for a rank that is not
 /// active. Floats with few values have them times 1, 2, 4 or 8, which all ranks choose alike.
 template <class T, Sharing sharing>
-T summand(std::uint32_t index, const Stream& stream) {
+TUTTI_HOST_DEVICE T summand(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);
   if constexpr (std::is_integral_v<T>) {
     return without_zero(widened<T>(h));
@@ -194,7 +194,7 @@ T summand(std::uint32_t index, const Stream& stream) {
 /// Integers: odd, so that products never become zero, and not 1. Floats: a power of two other than 1, of either sign,
 /// or -1 for a rank that is not active. In every element one rank has random mantissa bits as well.
 template <class T>
-T factor(std::uint32_t index, const Stream& stream) {
+TUTTI_HOST_DEVICE T factor(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);
   if constexpr (std::is_integral_v<T>) {
     const T value = static_cast<T>(widened<T>(h) | 1U);
@@ -209,26 +209,27 @@ T factor(std::uint32_t index, const Stream& stream) {
     const Code carried = static_cast<Code>(mantissa * static_cast<Code>(role.place == 0));
     const Code sign = static_cast<Code>(((h >> 7U) | ~role.is_active) & 1U);
     constexpr int kSign = 8 * static_cast<int>(sizeof(T)) - 1;
-    return std::bit_cast<T>(static_cast<Code>(static_cast<Code>(sign << kSign) |
-                                              static_cast<Code>(static_cast<Code>(exponent) << kMantissa) | carried));
+    return __builtin_bit_cast(T,
+                              static_cast<Code>(static_cast<Code>(sign << kSign) |
+                                                static_cast<Code>(static_cast<Code>(exponent) << kMantissa) | carried));
   }
 }
 
 /// The bits of a float with a random sign and mantissa, and the exponent of `power_of_two`.
 template <class T>
-T with_exponent(std::uint32_t h, std::uint32_t exponent, std::uint32_t is_negative) {
+TUTTI_HOST_DEVICE T with_exponent(std::uint32_t h, std::uint32_t exponent, std::uint32_t is_negative) {
   using Code = typename Format<T>::Code;
   constexpr int kMantissa = Format<T>::kMantissaBits;
   constexpr int kSign = 8 * static_cast<int>(sizeof(T)) - 1;
   const Code mantissa = static_cast<Code>(widened<Code>(h) & ((Code{1} << kMantissa) - 1U));
   const Code code = static_cast<Code>(static_cast<Code>(exponent) << kMantissa);
-  return std::bit_cast<T>(
-      static_cast<Code>(static_cast<Code>(static_cast<Code>(is_negative) << kSign) | code | mantissa));
+  return __builtin_bit_cast(
+      T, static_cast<Code>(static_cast<Code>(static_cast<Code>(is_negative) << kSign) | code | mantissa));
 }
 
 /// Of either sign, from 1/16 to below 1: each of the four binades as often.
 template <class T>
-T random_summand(std::uint32_t index, const Stream& stream) {
+TUTTI_HOST_DEVICE T random_summand(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);
   const std::uint32_t other = (h ^ (h >> 15U)) * 0x2c1b3c6dU;
   return with_exponent<T>(h, static_cast<std::uint32_t>(bias_of<T>() - 1) - ((other >> 28U) & 3U), other >> 31U);
@@ -240,7 +241,7 @@ constexpr std::uint32_t kRandomFactors = sizeof(T) == 1 ? 4 : 8;
 
 /// Of either sign, from 1/2 to below 2.
 template <class T>
-T random_factor(std::uint32_t index, const Stream& stream) {
+TUTTI_HOST_DEVICE T random_factor(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);
   const std::uint32_t other = (h ^ (h >> 15U)) * 0x2c1b3c6dU;
   const std::uint32_t has_mantissa = role_of(index, h, stream).place < kRandomFactors<T> ? 1U : 0U;
@@ -250,7 +251,7 @@ T random_factor(std::uint32_t index, const Stream& stream) {
 
 /// For bor: each bit is set with a probability of about 1/P, so that single ranks show. band: cleared. bxor: random.
 template <class U, Op op>
-U bits(std::uint32_t index, const Stream& stream) {
+TUTTI_HOST_DEVICE U bits(std::uint32_t index, const Stream& stream) {
   const std::uint32_t h = hash(index, stream.own);
   U value = widened<U>(h);
   if constexpr (op == Op::bxor) return without_zero(value);

@@ -21,7 +21,7 @@ namespace tutti::TUTTI_ISA {
 
 /// `a op b`, as `combining` says.
 template <class A, Op op_>
-[[gnu::always_inline]] inline typename A::Accumulator combined(typename A::Accumulator a, typename A::Accumulator b) {
+TUTTI_INLINE typename A::Accumulator combined(typename A::Accumulator a, typename A::Accumulator b) {
   constexpr Op op = combining(op_);
   if constexpr (op == Op::sum) {
     return A::sum(a, b);

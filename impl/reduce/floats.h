@@ -14,26 +14,24 @@ struct Floats {
   using Accumulator = Storage;
   using Word = Vector<WordElement, bytes>;
 
-  [[gnu::always_inline]] static inline Accumulator load(Storage stored) { return stored; }
-  [[gnu::always_inline]] static inline Storage store(Accumulator value) { return value; }
+  TUTTI_INLINE static Accumulator load(Storage stored) { return stored; }
+  TUTTI_INLINE static Storage store(Accumulator value) { return value; }
 
-  [[gnu::always_inline]] static inline Accumulator sum(Accumulator a, Accumulator b) { return a + b; }
-  [[gnu::always_inline]] static inline Accumulator prod(Accumulator a, Accumulator b) { return a * b; }
+  TUTTI_INLINE static Accumulator sum(Accumulator a, Accumulator b) { return a + b; }
+  TUTTI_INLINE static Accumulator prod(Accumulator a, Accumulator b) { return a * b; }
 
-  [[gnu::always_inline]] static inline Accumulator min(Accumulator a, Accumulator b) {
+  TUTTI_INLINE static Accumulator min(Accumulator a, Accumulator b) {
     const Word both = __builtin_bit_cast(Word, a) | __builtin_bit_cast(Word, b);  // of equals: itself, and -0 of +0, -0
     const Accumulator smaller = (a < b) | (a != a) ? a : b;                       // b is NaN: not a < b, so b
     return a == b ? __builtin_bit_cast(Accumulator, both) : smaller;
   }
-  [[gnu::always_inline]] static inline Accumulator max(Accumulator a, Accumulator b) {
+  TUTTI_INLINE static Accumulator max(Accumulator a, Accumulator b) {
     const Word both = __builtin_bit_cast(Word, a) & __builtin_bit_cast(Word, b);  // of equals: itself, and +0 of +0, -0
     const Accumulator larger = (a > b) | (a != a) ? a : b;
     return a == b ? __builtin_bit_cast(Accumulator, both) : larger;
   }
 
-  [[gnu::always_inline]] static inline Accumulator divided(Accumulator a, int ranks) {
-    return a / static_cast<Element>(ranks);
-  }
+  TUTTI_INLINE static Accumulator divided(Accumulator a, int ranks) { return a / static_cast<Element>(ranks); }
 };
 
 template <int bytes>

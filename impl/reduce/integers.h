@@ -13,36 +13,49 @@ namespace tutti::TUTTI_ISA {
 template <class Element>
 using Quotient = std::conditional_t<sizeof(Element) == 1, float, double>;
 
+/// What is the same for every integer: how it is moved, and the operations on bits.
 template <class Element, int bytes>
-struct Integers {
+struct Bits {
   using Storage = Vector<Element, bytes>;
   using Accumulator = Storage;
+
+  TUTTI_INLINE static Accumulator load(Storage stored) { return stored; }
+  TUTTI_INLINE static Storage store(Accumulator value) { return value; }
+  TUTTI_INLINE static Accumulator band(Accumulator a, Accumulator b) { return static_cast<Accumulator>(a & b); }
+  TUTTI_INLINE static Accumulator bor(Accumulator a, Accumulator b) { return static_cast<Accumulator>(a | b); }
+  TUTTI_INLINE static Accumulator bxor(Accumulator a, Accumulator b) { return static_cast<Accumulator>(a ^ b); }
+};
+
+template <class Element, int bytes>
+struct Integers : Bits<Element, bytes> {
+  using Accumulator = Vector<Element, bytes>;
   using Word = Vector<std::make_unsigned_t<Element>, bytes>;  // wraps
 
-  [[gnu::always_inline]] static inline Accumulator load(Storage stored) { return stored; }
-  [[gnu::always_inline]] static inline Storage store(Accumulator value) { return value; }
-
-  [[gnu::always_inline]] static inline Accumulator sum(Accumulator a, Accumulator b) {
-    return __builtin_bit_cast(Accumulator, __builtin_bit_cast(Word, a) + __builtin_bit_cast(Word, b));
+  TUTTI_INLINE static Accumulator sum(Accumulator a, Accumulator b) {
+    return __builtin_bit_cast(Accumulator,
+                              static_cast<Word>(__builtin_bit_cast(Word, a) + __builtin_bit_cast(Word, b)));
   }
-  [[gnu::always_inline]] static inline Accumulator prod(Accumulator a, Accumulator b) {
-    return __builtin_bit_cast(Accumulator, __builtin_bit_cast(Word, a) * __builtin_bit_cast(Word, b));
+  TUTTI_INLINE static Accumulator prod(Accumulator a, Accumulator b) {
+    return __builtin_bit_cast(Accumulator,
+                              static_cast<Word>(__builtin_bit_cast(Word, a) * __builtin_bit_cast(Word, b)));
   }
-  [[gnu::always_inline]] static inline Accumulator min(Accumulator a, Accumulator b) { return a < b ? a : b; }
-  [[gnu::always_inline]] static inline Accumulator max(Accumulator a, Accumulator b) { return a > b ? a : b; }
+  TUTTI_INLINE static Accumulator min(Accumulator a, Accumulator b) { return a < b ? a : b; }
+  TUTTI_INLINE static Accumulator max(Accumulator a, Accumulator b) { return a > b ? a : b; }
 
   /// By floats where there are exact ones: no CPU divides vectors of integers.
-  [[gnu::always_inline]] static inline Accumulator divided(Accumulator a, int ranks) {
-    constexpr int kPieces = sizeof(Quotient<Element>) / sizeof(Element);
+  TUTTI_INLINE static Accumulator divided(Accumulator a, int ranks) {
     if constexpr (sizeof(Element) == 8) {
       return a / static_cast<Element>(ranks);
-    } else if constexpr (bytes / kPieces < static_cast<int>(sizeof(Element))) {
-      Accumulator result{};
-      for (int i = 0; i < bytes / static_cast<int>(sizeof(Element)); ++i) {
-        result[i] = static_cast<Element>(static_cast<std::int64_t>(a[i]) / ranks);
-      }
-      return result;
+    } else if constexpr (bytes <= static_cast<int>(sizeof(Quotient<Element>))) {
+      struct Elements {
+        Element at[bytes / sizeof(Element)];
+      };
+      auto elements = __builtin_bit_cast(Elements, a);
+      using Wide = std::common_type_t<Element, int>;  // of 8 bits ranks need not be an Element
+      for (Element& element : elements.at) element = static_cast<Element>(element / static_cast<Wide>(ranks));
+      return __builtin_bit_cast(Accumulator, elements);
     } else {
+      constexpr int kPieces = sizeof(Quotient<Element>) / sizeof(Element);
       using Piece = Vector<Element, bytes / kPieces>;
       using Wide = Vector<Quotient<Element>, bytes>;
       struct Pieces {
@@ -50,7 +63,7 @@ struct Integers {
       };
       auto pieces = __builtin_bit_cast(Pieces, a);
       const auto divisor = static_cast<Quotient<Element>>(ranks);
-#pragma GCC unroll 4
+      TUTTI_UNROLL
       for (int i = 0; i < kPieces; ++i) {
         pieces.at[i] = __builtin_convertvector(__builtin_convertvector(pieces.at[i], Wide) / divisor, Piece);
       }
@@ -77,15 +90,6 @@ struct Raw {
   std::uint8_t byte;
 };
 template <int bytes>
-struct Arithmetic<Raw, bytes> {
-  using Storage = Vector<std::uint8_t, bytes>;
-  using Accumulator = Storage;
-
-  [[gnu::always_inline]] static inline Accumulator load(Storage stored) { return stored; }
-  [[gnu::always_inline]] static inline Storage store(Accumulator value) { return value; }
-  [[gnu::always_inline]] static inline Accumulator band(Accumulator a, Accumulator b) { return a & b; }
-  [[gnu::always_inline]] static inline Accumulator bor(Accumulator a, Accumulator b) { return a | b; }
-  [[gnu::always_inline]] static inline Accumulator bxor(Accumulator a, Accumulator b) { return a ^ b; }
-};
+struct Arithmetic<Raw, bytes> : Bits<std::uint8_t, bytes> {};
 
 }  // namespace tutti::TUTTI_ISA

@@ -36,20 +36,20 @@ struct Part {
       T::kSaturates ? static_cast<std::int32_t>(T::kLargest << kDropped) + ((127 - T::kBias) << 23)
                     : static_cast<std::int32_t>(T::kTopExponent << kDropped) + ((127 - T::kBias) << 23);
 
-  [[gnu::always_inline]] static inline FloatVector<bytes> load(Words<bytes> words, int part) {
+  TUTTI_INLINE static FloatVector<bytes> load(Words<bytes> words, int part) {
     const Words<bytes> code = words >> static_cast<std::uint32_t>(part * T::kBits);
     const Words<bytes> magnitude = code & (T::kSign - 1U);
     const Words<bytes> shifted = magnitude << static_cast<std::uint32_t>(kDropped);
     // Moving the exponent by a product makes subnormals right as well.
-    constexpr float kScale = __builtin_bit_cast(float, (254 - T::kBias) << 23);
-    const auto finite = __builtin_bit_cast(Words<bytes>, __builtin_bit_cast(FloatVector<bytes>, shifted) * kScale);
+    const float scale = __builtin_bit_cast(float, static_cast<std::uint32_t>(254 - T::kBias) << 23U);
+    const auto finite = __builtin_bit_cast(Words<bytes>, __builtin_bit_cast(FloatVector<bytes>, shifted) * scale);
     const auto is_special = __builtin_bit_cast(SignedWords<bytes>, magnitude) > static_cast<std::int32_t>(T::kLargest);
     const Words<bytes> word = is_special ? shifted | 0x7f800000U : finite;
     const Words<bytes> sign = (code & T::kSign) << static_cast<std::uint32_t>(32 - T::kBits);
     return __builtin_bit_cast(FloatVector<bytes>, word | sign);
   }
 
-  [[gnu::always_inline]] static inline Words<bytes> store(FloatVector<bytes> value, int part) {
+  TUTTI_INLINE static Words<bytes> store(FloatVector<bytes> value, int part) {
     const auto word = __builtin_bit_cast(Words<bytes>, value);
     const auto magnitude = __builtin_bit_cast(SignedWords<bytes>, word & 0x7fffffffU);
     const Words<bytes> sign = (word >> static_cast<std::uint32_t>(32 - T::kBits)) & T::kSign;
@@ -60,8 +60,8 @@ struct Part {
         (clamped + odd + ((1 << (kDropped - 1)) - 1 - ((127 - T::kBias) << 23))) >> kDropped;
     // Subnormal ones: the float whose unit is theirs is added, which rounds, and subtracted as bits.
     constexpr std::int32_t kSameUnit = (127 + 1 - T::kBias + kDropped) << 23;
-    const FloatVector<bytes> added =
-        __builtin_bit_cast(FloatVector<bytes>, clamped) + __builtin_bit_cast(float, kSameUnit);
+    const FloatVector<bytes> added = __builtin_bit_cast(FloatVector<bytes>, clamped) +
+                                     __builtin_bit_cast(float, static_cast<std::uint32_t>(kSameUnit));
     const SignedWords<bytes> subnormal = __builtin_bit_cast(SignedWords<bytes>, added) - kSameUnit;
     const auto code = __builtin_bit_cast(Words<bytes>, clamped < kLeastNormal ? subnormal : normal) | sign;
     const auto is_nan = magnitude > 0x7f800000;
@@ -69,23 +69,30 @@ struct Part {
   }
 
  private:
-  [[gnu::always_inline]] static inline Words<bytes> nan_of(Words<bytes> word, Words<bytes> sign) {
+  TUTTI_INLINE static Words<bytes> nan_of(Words<bytes> word, Words<bytes> sign) {
     constexpr std::uint32_t kQuiet = T::kTopExponent | 1U << (T::kMantissaBits - 1);
     if constexpr (T::kSaturates) return Words<bytes>{} + 0x7fU;
     return (word >> static_cast<std::uint32_t>(kDropped) & ((1U << T::kMantissaBits) - 1U)) | kQuiet | sign;
   }
 };
 
-/// The upper half of a float as it stands is nearly a float. A NaN stays one without a comparison: those of the sources
-/// and those that arithmetic makes have an empty lower half, so nothing is carried.
+/// The upper half of a float as it stands is nearly a float. Rounding carries nothing out of a NaN with an empty lower
+/// half, as those of the sources are and those that a CPU makes. A GPU makes 0x7fffffff, which would become -0.
 template <int bytes>
 struct Part<BFloat16, bytes> {
-  [[gnu::always_inline]] static inline FloatVector<bytes> load(Words<bytes> words, int part) {
+  static constexpr bool kComparesNans = bytes == sizeof(std::uint32_t);  // one word: what a GPU computes
+
+  TUTTI_INLINE static FloatVector<bytes> load(Words<bytes> words, int part) {
     return __builtin_bit_cast(FloatVector<bytes>, part == 0 ? words << 16U : words & 0xffff0000U);
   }
-  [[gnu::always_inline]] static inline Words<bytes> store(FloatVector<bytes> value, int part) {
+  TUTTI_INLINE static Words<bytes> store(FloatVector<bytes> value, int part) {
     const auto word = __builtin_bit_cast(Words<bytes>, value);
-    const Words<bytes> rounded = word + 0x7fffU + ((word >> 16U) & 1U);
+    Words<bytes> rounded = word + 0x7fffU + ((word >> 16U) & 1U);
+    if constexpr (kComparesNans) {
+      const bool is_nan = (word & 0x7fffffffU) > 0x7f800000U;
+      const Words<bytes> quiet = (word & 0xffffU) != 0 ? 0x400000U : 0U;
+      rounded = is_nan ? word | quiet : rounded;
+    }
     return part == 0 ? rounded >> 16U : rounded & 0xffff0000U;
   }
 };
@@ -102,22 +109,18 @@ struct Conversion {
     FloatVector<kPartBytes> part[kParts];
   };
 
-  [[gnu::always_inline]] static inline Accumulator load(Storage stored) {
+  TUTTI_INLINE static Accumulator load(Storage stored) {
     const Words<kWide> words = Words<kWide>{} | stored;
     Accumulator value;
-#pragma GCC unroll 4
+    TUTTI_UNROLL
     for (int p = 0; p < kParts; ++p) value.part[p] = Part<T, kWide>::load(words, p);
     return value;
   }
-  [[gnu::always_inline]] static inline Storage store(Accumulator value) {
+  TUTTI_INLINE static Storage store(Accumulator value) {
     Words<kWide> words{};
-#pragma GCC unroll 4
+    TUTTI_UNROLL
     for (int p = 0; p < kParts; ++p) words |= Part<T, kWide>::store(value.part[p], p);
-    if constexpr (bytes < 4) {
-      return static_cast<Storage>(words[0]);
-    } else {
-      return words;
-    }
+    return static_cast<Storage>(words);
   }
 };
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "part 0 is the first of the neighbours");
@@ -136,18 +139,18 @@ requires(bytes >= 16) struct Conversion<Half, bytes> {
     Words<bytes / 2> part[kParts];
   };
 
-  [[gnu::always_inline]] static inline Accumulator load(Storage stored) {
+  TUTTI_INLINE static Accumulator load(Storage stored) {
     const auto halves = __builtin_bit_cast(Parts, stored);
     return {{widened(halves.part[0]), widened(halves.part[1])}};
   }
-  [[gnu::always_inline]] static inline Storage store(Accumulator value) {
+  TUTTI_INLINE static Storage store(Accumulator value) {
     return __builtin_bit_cast(Storage, Parts{{narrowed(value.part[0]), narrowed(value.part[1])}});
   }
 
  private:
   static constexpr std::uint16_t kEvery = 0xffff;  // GCC 12 warns of the forms without a mask
 
-  [[gnu::always_inline]] static inline Part widened(Words<bytes / 2> halves) {
+  TUTTI_INLINE static Part widened(Words<bytes / 2> halves) {
     if constexpr (bytes == 16) {
       struct Register {
         Words<8> lower, upper;
@@ -161,7 +164,7 @@ requires(bytes >= 16) struct Conversion<Half, bytes> {
 #endif
     }
   }
-  [[gnu::always_inline]] static inline Words<bytes / 2> narrowed(Part value) {
+  TUTTI_INLINE static Words<bytes / 2> narrowed(Part value) {
     if constexpr (bytes == 16) {
       struct Register {
         Words<8> lower, upper;
@@ -185,28 +188,20 @@ struct NarrowFloats : Conversion<T, bytes> {
   static constexpr int kParts = Conversion<T, bytes>::kParts;
   using Wide = Arithmetic<float, static_cast<int>(sizeof(Accumulator)) / kParts>;
 
-  [[gnu::always_inline]] static inline Accumulator sum(Accumulator a, Accumulator b) {
-    return by_part<Wide::sum>(a, b);
-  }
-  [[gnu::always_inline]] static inline Accumulator prod(Accumulator a, Accumulator b) {
-    return by_part<Wide::prod>(a, b);
-  }
-  [[gnu::always_inline]] static inline Accumulator min(Accumulator a, Accumulator b) {
-    return by_part<Wide::min>(a, b);
-  }
-  [[gnu::always_inline]] static inline Accumulator max(Accumulator a, Accumulator b) {
-    return by_part<Wide::max>(a, b);
-  }
-  [[gnu::always_inline]] static inline Accumulator divided(Accumulator a, int ranks) {
-#pragma GCC unroll 4
+  TUTTI_INLINE static Accumulator sum(Accumulator a, Accumulator b) { return by_part<Wide::sum>(a, b); }
+  TUTTI_INLINE static Accumulator prod(Accumulator a, Accumulator b) { return by_part<Wide::prod>(a, b); }
+  TUTTI_INLINE static Accumulator min(Accumulator a, Accumulator b) { return by_part<Wide::min>(a, b); }
+  TUTTI_INLINE static Accumulator max(Accumulator a, Accumulator b) { return by_part<Wide::max>(a, b); }
+  TUTTI_INLINE static Accumulator divided(Accumulator a, int ranks) {
+    TUTTI_UNROLL
     for (int p = 0; p < kParts; ++p) a.part[p] = Wide::divided(a.part[p], ranks);
     return a;
   }
 
  private:
   template <auto combine>
-  [[gnu::always_inline]] static inline Accumulator by_part(Accumulator a, const Accumulator& b) {
-#pragma GCC unroll 4
+  TUTTI_INLINE static Accumulator by_part(Accumulator a, const Accumulator& b) {
+    TUTTI_UNROLL
     for (int p = 0; p < kParts; ++p) a.part[p] = combine(a.part[p], b.part[p]);
     return a;
   }

@@ -3,21 +3,24 @@
 // is done in float and rounded to nearest even once, on the store.
 #pragma once
 
-#include <bit>
 #include <cstdint>
+
+#include "impl/types/host_device.h"
 
 namespace tutti {
 
 struct BFloat16 {
   std::uint16_t bits;
 
-  [[nodiscard]] static BFloat16 from_float(float value) {
-    const std::uint32_t word = std::bit_cast<std::uint32_t>(value);
+  [[nodiscard]] TUTTI_HOST_DEVICE static BFloat16 from_float(float value) {
+    const std::uint32_t word = __builtin_bit_cast(std::uint32_t, value);
     const bool is_nan = (word & 0x7fffffffU) > 0x7f800000U;
     const std::uint32_t rounded = word + 0x7fffU + ((word >> 16U) & 1U);
     return {static_cast<std::uint16_t>(is_nan ? ((word >> 16U) | 0x40U) : (rounded >> 16U))};
   }
-  [[nodiscard]] float to_float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
+  [[nodiscard]] TUTTI_HOST_DEVICE float to_float() const {
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16U);
+  }
 };
 static_assert(sizeof(BFloat16) == 2);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "impl/types/bfloat16.h"
+#include "impl/types/host_device.h"
 #include "impl/types/narrow_float.h"
 #include "impl/types/status.h"
 
@@ -52,7 +53,7 @@ decltype(auto) visit_dtype(Dtype dtype, F&& f) {
 }
 
 /// Bytes of one element.
-[[nodiscard]] constexpr std::size_t size_of(Dtype dtype) {
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr std::size_t size_of(Dtype dtype) {
   switch (dtype) {
 #define TUTTI_ROW(id, type, name) \
   case Dtype::id:                 \
@@ -63,7 +64,7 @@ decltype(auto) visit_dtype(Dtype dtype, F&& f) {
   return 0;
 }
 
-[[nodiscard]] constexpr bool is_integer(Dtype dtype) {
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr bool is_integer(Dtype dtype) {
   switch (dtype) {
 #define TUTTI_ROW(id, type, name) \
   case Dtype::id:                 \

@@ -12,8 +12,9 @@
 // sign. A NaN of half keeps its sign and the upper bits of its payload, as the CPU's own conversion does.
 #pragma once
 
-#include <bit>
 #include <cstdint>
+
+#include "impl/types/host_device.h"
 
 namespace tutti {
 
@@ -38,8 +39,8 @@ struct NarrowFloat {
   /// The code of the largest finite value; larger magnitudes are infinity or NaN.
   static constexpr std::uint32_t kLargest = specials == Specials::nan_only ? kSign - 2U : kTopExponent - 1U;
 
-  [[nodiscard]] static NarrowFloat from_float(float value) {
-    const std::uint32_t word = std::bit_cast<std::uint32_t>(value);
+  [[nodiscard]] TUTTI_HOST_DEVICE static NarrowFloat from_float(float value) {
+    const std::uint32_t word = __builtin_bit_cast(std::uint32_t, value);
     const std::uint32_t magnitude = word & 0x7fffffffU;
     const std::uint32_t sign = (word >> 31U) << (kBits - 1);
     if (magnitude > 0x7f800000U) {
@@ -63,15 +64,15 @@ struct NarrowFloat {
     return {static_cast<Storage>(code | sign)};
   }
 
-  [[nodiscard]] float to_float() const {
+  [[nodiscard]] TUTTI_HOST_DEVICE float to_float() const {
     const std::uint32_t magnitude = bits & (kSign - 1U);
     const std::uint32_t sign = static_cast<std::uint32_t>(bits >> (kBits - 1)) << 31U;
     const std::uint32_t shifted = magnitude << (23 - mantissa_bits);
     // Moving the exponent by a product makes subnormals right as well.
-    constexpr float kScale = std::bit_cast<float>(static_cast<std::uint32_t>(254 - kBias) << 23U);
-    const float finite = std::bit_cast<float>(shifted) * kScale;
-    const std::uint32_t word = magnitude > kLargest ? shifted | 0x7f800000U : std::bit_cast<std::uint32_t>(finite);
-    return std::bit_cast<float>(word | sign);
+    const float scale = __builtin_bit_cast(float, static_cast<std::uint32_t>(254 - kBias) << 23U);
+    const float finite = __builtin_bit_cast(float, shifted) * scale;
+    const std::uint32_t word = magnitude > kLargest ? shifted | 0x7f800000U : __builtin_bit_cast(std::uint32_t, finite);
+    return __builtin_bit_cast(float, word | sign);
   }
 };
 

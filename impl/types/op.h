@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "impl/types/dtype.h"
+#include "impl/types/host_device.h"
 #include "impl/types/status.h"
 
 namespace tutti {
@@ -34,7 +35,7 @@ enum class Op : std::uint8_t {
       none,
 };
 
-[[nodiscard]] constexpr OpDomain domain_of(Op op) {
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr OpDomain domain_of(Op op) {
   switch (op) {
 #define TUTTI_ROW(id, name, domain) \
   case Op::id:                      \
@@ -48,13 +49,15 @@ enum class Op : std::uint8_t {
 }
 
 /// Whether the pair can be reduced; every dtype has Op::none.
-[[nodiscard]] constexpr bool op_exists(Op op, Dtype dtype) {
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr bool op_exists(Op op, Dtype dtype) {
   return domain_of(op) == OpDomain::numbers || is_integer(dtype);
 }
 
 /// By what two elements are combined: avg is a sum that is divided at its end, premul_sum one of inputs that were each
 /// multiplied by their rank's factor first.
-[[nodiscard]] constexpr Op combining(Op op) { return op == Op::avg || op == Op::premul_sum ? Op::sum : op; }
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr Op combining(Op op) {
+  return op == Op::avg || op == Op::premul_sum ? Op::sum : op;
+}
 
 [[nodiscard]] std::string_view to_string(Op op);
 /// In the order of the table.

@@ -3,6 +3,7 @@
 #include "harness/verify/special_values.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <random>
 #include <set>
