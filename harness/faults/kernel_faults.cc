@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/faults/kernel_faults.h"
 
+#include <bit>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -15,12 +16,14 @@ struct State {
   Dtype dtype = Dtype::f32;
   unsigned bit = 0;
 };
-thread_local State broken_kernel;
+
+const State& state_of(const KernelArguments& arguments) { return *static_cast<const State*>(arguments.context); }
 
 void flip(const KernelArguments& arguments) {
-  if (arguments.source_count > 0) return broken_kernel.real(arguments);
+  const State& state = state_of(arguments);
+  if (arguments.source_count > 0) return state.real(arguments);
   for (std::byte* const destination : std::span(arguments.destinations, arguments.destination_count)) {
-    destination[broken_kernel.bit / 8] ^= std::byte{1} << (broken_kernel.bit % 8);
+    destination[state.bit / 8] ^= std::byte{1} << (state.bit % 8);
   }
 }
 
@@ -41,9 +44,10 @@ T narrowed(T value) {
 }
 
 void narrow(const KernelArguments& arguments) {
-  broken_kernel.real(arguments);
+  const State& state = state_of(arguments);
+  state.real(arguments);
   if (arguments.source_count < 2) return;
-  visit_dtype(broken_kernel.dtype, [&]<class T>(std::type_identity<T>) {
+  visit_dtype(state.dtype, [&]<class T>(std::type_identity<T>) {
     for (std::byte* const destination : std::span(arguments.destinations, arguments.destination_count)) {
       for (std::size_t at = 0; at < arguments.bytes; at += sizeof(T)) {
         T value;
@@ -57,14 +61,12 @@ void narrow(const KernelArguments& arguments) {
 
 }  // namespace
 
-Kernel flipping_kernel(Kernel real, unsigned bit) {
-  broken_kernel = {.real = real, .bit = bit};
-  return flip;
+BrokenKernel flipping_kernel(Kernel real, unsigned bit) {
+  return {.kernel = flip, .context = std::make_shared<State>(State{.real = real, .bit = bit})};
 }
 
-Kernel narrowing_kernel(Kernel real, Dtype dtype) {
-  broken_kernel = {.real = real, .dtype = dtype};
-  return narrow;
+BrokenKernel narrowing_kernel(Kernel real, Dtype dtype) {
+  return {.kernel = narrow, .context = std::make_shared<State>(State{.real = real, .dtype = dtype})};
 }
 
 }  // namespace tutti::harness::faults

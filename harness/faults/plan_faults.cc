@@ -76,6 +76,10 @@ class Breaker {
 
  private:
   [[nodiscard]] std::size_t draw(std::size_t below) { return random_() % below; }
+  void replace_kernel(BrokenKernel broken) {
+    bound_.kernel = broken.kernel;
+    bound_.kernel_context = std::move(broken.context);
+  }
   /// A MOVE without sources: the kernel then flips a bit of its destination.
   [[nodiscard]] OpenOp flip_of(PlanOperand destination) const {
     return {.op = {.verb = Verb::move, .destinations = 1, .bytes = element_}, .operands = {destination}};
@@ -97,7 +101,7 @@ class Breaker {
     op.op.marks &= static_cast<std::uint8_t>(~mark_closes);
     plan_.insert(at + 1, std::move(closing));
     plan_.insert(at + 1, std::move(flip));
-    bound_.kernel = flipping_kernel(bound_.kernel, static_cast<unsigned>(draw(static_cast<std::size_t>(8 * element_))));
+    replace_kernel(flipping_kernel(bound_.kernel, static_cast<unsigned>(draw(static_cast<std::size_t>(8 * element_)))));
     return true;
   }
 
@@ -107,7 +111,7 @@ class Breaker {
     const Part& block = blocks_[draw(blocks_.size())];
     const auto element = static_cast<std::int64_t>(draw(static_cast<std::size_t>(block.bytes / element_)));
     plan_.ops.push_back(flip_of(mine(Space::output, block.first + element * element_, rank_)));
-    bound_.kernel = flipping_kernel(bound_.kernel, 0);
+    replace_kernel(flipping_kernel(bound_.kernel, 0));
     return true;
   }
 
@@ -274,7 +278,7 @@ class Breaker {
   }
 
   bool narrow() {
-    bound_.kernel = narrowing_kernel(bound_.kernel, operation_.dtype);
+    replace_kernel(narrowing_kernel(bound_.kernel, operation_.dtype));
     return true;
   }
 

@@ -32,6 +32,7 @@ struct CommunicatorOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every blocking call
   std::int64_t cache_bytes = 0;  ///< last-level cache; beyond it, stores to user buffers stream; 0: never
   Count segment = 0;             ///< elements per block and segment; 0: the largest that fits
+  int lanes = 1;                 ///< of ranks that are thread blocks: blocks of a rank
   /// Prove each plan when rank 0 first binds it (P <= 1024); an error of a call when it is refuted.
 #ifdef NDEBUG
   bool prove_plans = false;

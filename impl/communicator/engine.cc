@@ -1,43 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/communicator/engine.h"
 
-#include <algorithm>
 #include <cstring>
 
-#include "impl/execute/reach.h"
-#include "impl/prove/prove.h"
-
 namespace tutti {
-namespace {
-
-constexpr int kMostProvedRanks = 1024;
-
-/// What the journal says of a bound call.
-CallNote note_of(const Call& call, const BoundEntry& entry) {
-  const Plan& plan = entry.call.plan(0);
-  CallNote note{.hash = plan.header().hash,
-                .count = call.count,
-                .segments = entry.segments,
-                .segment_bytes = entry.call.segment_bytes,
-                .root = call.root,
-                .collective = call.collective,
-                .dtype = call.dtype,
-                .op = call.op,
-                .has_shared_buffers = call.buffers == Buffers::shared,
-                .has_placement = call.blocks == nullptr && !has_placement_at_root_only(call.collective),
-                .is_in_place = call.is_in_place};
-  entry.schedule.name.copy(note.algorithm.data(), note.algorithm.size() - 1);
-  return note;
-}
-
-/// A window and a pair are those of the call's schedule.
-Problem problem_of(const Call& call, int ranks) {
-  Problem problem{.collective = call.collective, .ranks = ranks, .root = call.root};
-  if (call.schedule != nullptr) problem.pairing = call.schedule->problem.pairing;
-  return problem;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(Domain& domain, int rank, CommunicatorOptions options) {
   return create_with_hooks(domain, rank, options, {});
@@ -52,166 +18,12 @@ Result<std::unique_ptr<Communicator>> create_with_hooks(Domain& domain, int rank
   return std::unique_ptr<Communicator>(new Engine(domain, rank, common));
 }
 
-const Algorithm& Engine::choose(const Call& call) const {
-  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
-  return choose_algorithm(problem, call.buffers, options_.cores,
-                          buffer_bytes(problem, call.count, size_of(call.dtype)));
-}
-
-BoundEntry* Engine::find(const Call& call, PlanCache::Key& key) {
-  if (call.blocks != nullptr) key = PlanCache::key_of(call, *call.blocks);
-  return cache_.find(key, call.blocks);
-}
-
-Status Engine::check_call(const Call& call) const {
-  if (std::ranges::find(all_dtypes(), call.dtype) == all_dtypes().end()) {
-    return error(Code::invalid_argument, "dtype {} is out of range: 0 to {}", static_cast<int>(call.dtype),
-                 all_dtypes().size() - 1);
-  }
-  if (call.op != Op::none && std::ranges::find(all_ops(), call.op) == all_ops().end()) {
-    return error(Code::invalid_argument, "op {} is out of range: 0 to {}", static_cast<int>(call.op), all_ops().size());
-  }
-  if (call.root < 0 || call.root >= ranks_) {
-    return error(Code::invalid_argument, "root {} is out of range: 0 to {}", call.root, ranks_ - 1);
-  }
-  if (is_reducing(call.collective) == (call.op == Op::none)) {
-    return error(Code::invalid_argument, "{} with op {}: {}", to_string(call.collective), to_string(call.op),
-                 is_reducing(call.collective) ? "it needs one" : "it has none");
-  }
-  if (has_counts(call.collective) != (call.blocks != nullptr)) {
-    return error(Code::invalid_argument, "{} {} blocks of their own lengths", to_string(call.collective),
-                 call.blocks == nullptr ? "without" : "has no");
-  }
-  if (call.blocks == nullptr) return {};
-  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
-  return check_blocks(problem, rank_, *call.blocks, call.is_in_place);
-}
-
-Result<BoundEntry*> Engine::bind_call(const Call& call, const PlanCache::Key& key) {
-  Problem problem = problem_of(call, ranks_);
-  problem.collective = base_of(call.collective);
-  const DomainShape& shape = domain_.shape();
-  BoundEntry entry{.schedule = call.schedule != nullptr ? *call.schedule : schedule_of(choose(call), problem)};
-  if (call.blocks != nullptr) entry.blocks = *call.blocks;
-  if (entry.schedule.problem != problem) {
-    return error(Code::invalid_argument, "schedule {} is for another problem ({} on {} ranks, root {})",
-                 entry.schedule.name, to_string(entry.schedule.problem.collective), entry.schedule.problem.ranks,
-                 entry.schedule.problem.root);
-  }
-  const BindRequest request{.rank = rank_,
-                            .count = call.count,
-                            .dtype = call.dtype,
-                            .op = call.op,
-                            .is_in_place = call.is_in_place,
-                            .buffers = call.buffers,
-                            .resources = {.slots = shape.slots,
-                                          .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
-                                          .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes),
-                                          .cache_bytes = options_.cache_bytes},
-                            .segment = call.blocks == nullptr ? options_.segment : 0,
-                            .blocks = call.blocks};
-  TUTTI_ASSIGN_OR_RETURN(entry.call, bind(entry.schedule, request));
-  entry.segments = entry.call.segments();
-  if (machine_.has_links()) {
-    TUTTI_RETURN_IF_ERROR(check_reach(entry.call.plan(0).view(), domain_));
-    TUTTI_RETURN_IF_ERROR(check_reach(entry.call.plan(entry.segments - 1).view(), domain_));
-  }
-  const bool proves = options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks;
-  if (proves) TUTTI_RETURN_IF_ERROR(prove_call(call, entry.schedule, request));
-  entry.kernel = kernel_for(call.dtype, call.op);
-  if (call.op != Op::none) entry.small_kernel = small_kernel_for(call.dtype, call.op);
-  if (call.op == Op::premul_sum) entry.scale = scale_for(call.dtype);
-  if (hooks_.after_bind) hooks_.after_bind(rank_, call, entry);
-  entry.note = note_of(call, entry);
-  return cache_.insert(key, std::move(entry));
-}
-
-Status Engine::prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const {
-  const bool knows_placement = !has_placement_at_root_only(call.collective) || rank_ == call.root;
-  for (const bool is_in_place : {false, true}) {
-    if (knows_placement && is_in_place != call.is_in_place) continue;
-    BindRequest form = request;
-    form.is_in_place = is_in_place;
-    TUTTI_ASSIGN_OR_RETURN(const Proof proof,
-                           call.blocks == nullptr
-                               ? prove(schedule, form)
-                               : prove(schedule, form, blocks_around(schedule.problem, rank_, *call.blocks)));
-    if (proof.holds()) continue;
-    return error(Code::refuted, "{} {} on {} ranks, {}: {}", to_string(call.collective), schedule.name, ranks_,
-                 call.blocks == nullptr ? fmt::format("count {}", call.count) : "with counts",
-                 to_string(proof.findings.front()));
-  }
-  return {};
-}
-
-Status Engine::check_buffers(const Call& call) const {
-  const Problem problem = problem_of(call, ranks_);
-  const bool has_blocks = call.blocks != nullptr;
-  const bool reads = has_blocks ? total_of(call.blocks->input) > 0 : call.count > 0 && input_blocks(problem, rank_) > 0;
-  const bool writes =
-      has_blocks ? total_of(call.blocks->output) > 0 : call.count > 0 && output_blocks(problem, rank_) > 0;
-  if (reads && call.input == nullptr) return error(Code::invalid_argument, "the input is a null pointer");
-  if (writes && call.output == nullptr) return error(Code::invalid_argument, "the output is a null pointer");
-  if (call.op == Op::premul_sum && call.factor == nullptr) {
-    return error(Code::invalid_argument, "premul_sum without a factor: a null pointer");
-  }
-  const bool is_in_place = has_blocks ? lies_in_place(problem, rank_, call.input, call.output, *call.blocks)
-                                      : lies_in_place(problem, rank_, call.input, call.output,
-                                                      call.count * static_cast<std::int64_t>(size_of(call.dtype)));
-  if (reads && writes && call.is_in_place != is_in_place) {
-    const int block = std::abs(in_place_block(problem, rank_));
-    return error(
-        Code::invalid_argument, "is_in_place is {}, but input and output are {}: in place {}", call.is_in_place,
-        is_in_place                 ? "the same buffer"
-        : call.input == call.output ? "not apart"
-                                    : "two buffers",
-        block == 0 ? "they are one address" : fmt::format("the smaller begins {} blocks after the larger", block));
-  }
-  // Blocks of a v form may lie in the gaps of the other buffer.
-  if (!reads || !writes || call.is_in_place || has_blocks) return {};
-  const auto bytes_of = [&](int blocks) { return static_cast<std::size_t>(blocks * call.count) * size_of(call.dtype); };
-  const std::size_t input_bytes = bytes_of(input_blocks(problem, rank_));
-  const std::size_t output_bytes = bytes_of(output_blocks(problem, rank_));
-  const auto input = reinterpret_cast<std::uintptr_t>(call.input);
-  const auto output = reinterpret_cast<std::uintptr_t>(call.output);
-  if (input + input_bytes <= output || output + output_bytes <= input) return {};
-  return error(Code::invalid_argument,
-               "input, {} bytes at {}, and output, {} bytes at {}, overlap and are not in place", input_bytes,
-               call.input, output_bytes, call.output);
-}
-
-Status Engine::check_addresses(const Call& call, const BoundEntry& entry) {
-  const std::size_t block = static_cast<std::size_t>(call.count) * size_of(call.dtype);
-  const auto check_bytes = [&](const char* name, const void* pointer, std::size_t bytes) -> Status {
-    if (bytes == 0 || domain_.is_shared(rank_, pointer, bytes)) return {};
-    return error(Code::invalid_argument, "{} of {} bytes at {} is not from alloc_shared: pass Buffers::private_", name,
-                 bytes, pointer);
-  };
-  if (call.blocks != nullptr) {
-    const auto check_each = [&](const char* name, const void* base, const std::vector<Block>& blocks) -> Status {
-      for (const Block& one : blocks) {
-        if (one.bytes == 0) continue;  // it may have no address
-        const auto* const at = static_cast<const std::byte*>(base) + one.offset;
-        TUTTI_RETURN_IF_ERROR(check_bytes(name, at, static_cast<std::size_t>(one.bytes)));
-      }
-      return {};
-    };
-    TUTTI_RETURN_IF_ERROR(check_each("a block of the input", call.input, call.blocks->input));
-    return check_each("a block of the output", call.output, call.blocks->output);
-  }
-  const auto check = [&](const char* name, const void* pointer, int blocks) {
-    return check_bytes(name, pointer, static_cast<std::size_t>(blocks) * block);
-  };
-  TUTTI_RETURN_IF_ERROR(check("the input", call.input, input_blocks(entry.schedule.problem, rank_)));
-  return check("the output", call.output, output_blocks(entry.schedule.problem, rank_));
-}
-
 Status Engine::prepare(const Call& call) {
   if (!failed_.is_ok()) return failed_;
   PlanCache::Key key = PlanCache::key_of(call);
-  if (find(call, key) != nullptr) return {};
-  TUTTI_RETURN_IF_ERROR(check_call(call));
-  return bind_call(call, key).status();
+  if (binder_.find(call, key) != nullptr) return {};
+  TUTTI_RETURN_IF_ERROR(binder_.check_call(call));
+  return binder_.bind(call, key).status();
 }
 
 Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
@@ -221,21 +33,21 @@ Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
                  to_string(call.collective));
   }
   PlanCache::Key whole_key = key;
-  BoundEntry* entry = find(call, whole_key);
-  if (entry == nullptr) TUTTI_RETURN_IF_ERROR(check_call(call));
-  TUTTI_RETURN_IF_ERROR(check_buffers(call));
+  BoundEntry* entry = binder_.find(call, whole_key);
+  if (entry == nullptr) TUTTI_RETURN_IF_ERROR(binder_.check_call(call));
+  TUTTI_RETURN_IF_ERROR(binder_.check_buffers(call));
   if (entry == nullptr) {
-    if (cache_.is_full() && first_ == next_) {
-      cache_.forget_v_forms();
+    if (binder_.is_full() && first_ == next_) {
+      binder_.forget_v_forms();
       noted_ = nullptr;
       machine_.forget_plans();
     }
-    const Result<BoundEntry*> bound = bind_call(call, whole_key);
+    const Result<BoundEntry*> bound = binder_.bind(call, whole_key);
     // Only rank 0 proves, so the others may be on their way already.
     if (bound.status().code() == Code::refuted) return fail(bound.status());
     TUTTI_ASSIGN_OR_RETURN(entry, bound);
   }
-  if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(check_addresses(call, *entry));
+  if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(binder_.check_addresses(call, *entry));
   const PlanView plan = entry->call.plan(0).view();
   const bool chooses_stores = plan.header().scratch_bytes >= kLeastChosenBytes;
   // A v form is looked up every time: the key that calls are compared by does not hold its blocks.

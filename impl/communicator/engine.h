@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "impl/communicator/binder.h"
 #include "impl/communicator/communicator.h"
 #include "impl/communicator/hooks.h"
-#include "impl/communicator/plan_cache.h"
 #include "impl/execute/cpu_machine.h"
 #include "impl/execute/pace.h"
 #include "impl/execute/transfers.h"
@@ -50,7 +50,7 @@ class Engine final : public Communicator {
     last_ = {};
     domain_.free_shared(rank_, pointer);
   }
-  [[nodiscard]] const Algorithm& choose(const Call& call) const override;
+  [[nodiscard]] const Algorithm& choose(const Call& call) const override { return binder_.choose(call); }
   [[nodiscard]] std::string report() const override;
 
  protected:
@@ -103,14 +103,7 @@ class Engine final : public Communicator {
     PlanView plan;          ///< of the first segment
   };
 
-  [[nodiscard]] Result<BoundEntry*> bind_call(const Call& call, const PlanCache::Key& key);
-  /// The bound call where there is one already. `key` becomes the whole key where the call is of a v form.
-  [[nodiscard]] BoundEntry* find(const Call& call, PlanCache::Key& key);
-  Status check_call(const Call& call) const;
   Status check_groups() const;
-  Status prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const;
-  Status check_buffers(const Call& call) const;
-  Status check_addresses(const Call& call, const BoundEntry& entry);
   /// Makes `last_` this call. Errors: of post.
   Status accept(const Call& call);
   Status accept_new(const Call& call, const PlanCache::Key& key);
@@ -212,7 +205,7 @@ class Engine final : public Communicator {
   std::shared_ptr<Company> company_;
   CpuMachine machine_;
   Transfers transfers_;
-  PlanCache cache_;
+  Binder binder_;
   std::vector<CompletionLine*> lines_;  // [rank]
   CompletionLine behind_link_{};        // that of ranks behind a link, who never have to be waited for (check_reach)
   Journal& journal_;

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "impl/communicator/engine.h"
+#include "impl/communicator/requests.h"
 
 namespace tutti {
 namespace {
@@ -26,6 +27,7 @@ Engine::Engine(Domain& domain, int rank, const Common& common)
       company_(common.company),
       machine_(domain, rank),
       transfers_(domain, rank),
+      binder_({.domain = domain, .rank = rank, .has_links = machine_.has_links()}, options_, hooks_.after_bind),
       journal_(*domain.seat(rank).journal),
       ring_(16),
       ring_mask_(ring_.size() - 1),
@@ -131,6 +133,7 @@ void Engine::prepare_machine(const Operation& operation) {
                     .input = call.input,
                     .output = call.output,
                     .kernel = call.entry->kernel,
+                    .kernel_context = call.entry->kernel_context.get(),
                     .small_kernel = call.entry->small_kernel,
                     .scale = call.entry->scale,
                     .factor = call.factor});
@@ -310,30 +313,21 @@ Status Engine::run_where_it_lies(const Call& call) {
 }
 
 Status Engine::place_and_run(const Call& call) {
-  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
-  const auto block_bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
-  Call placed = call;
-  placed.is_in_place = lies_in_place(problem, rank_, call.input, call.output, block_bytes);
-  return run(placed);
+  return run(placed_where_it_lies(call, rank_, ranks_));
 }
 
 Result<Work> Engine::post_transfer(const Transfers::Request& request, Count count) {
   TUTTI_RETURN_IF_ERROR(failed_);
-  const char* const what = request.direction == Direction::send ? "send to" : "receive from";
-  if (request.peer < 0 || request.peer >= ranks_) {
-    return error(Code::invalid_argument, "{} rank {}, which is out of range: 0 to {}", what, request.peer, ranks_ - 1);
-  }
+  const bool is_send = request.direction == Direction::send;
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t bytes, bytes_of_transfer({.is_send = is_send,
+                                                                      .peer = request.peer,
+                                                                      .ranks = ranks_,
+                                                                      .buffer = request.buffer,
+                                                                      .count = count,
+                                                                      .dtype = request.dtype}));
   if (machine_.is_behind_link(request.peer)) {
-    return error(Code::unavailable, "{} {}: it shares no memory with {}, and no link carries sends yet", what,
-                 domain_.name_of(request.peer), domain_.name_of(rank_));
-  }
-  std::int64_t bytes = 0;
-  if (count < 0 || __builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(request.dtype)), &bytes)) {
-    return error(Code::invalid_argument, "{} rank {}: count {} is out of range: 0 to 2^63 bytes", what, request.peer,
-                 count);
-  }
-  if (bytes > 0 && request.buffer == nullptr) {
-    return error(Code::invalid_argument, "{} rank {}: the buffer is a null pointer", what, request.peer);
+    return error(Code::unavailable, "{} {}: it shares no memory with {}, and no link carries sends yet",
+                 is_send ? "send to" : "receive from", domain_.name_of(request.peer), domain_.name_of(rank_));
   }
   Transfers::Request whole = request;
   whole.bytes = bytes;
@@ -341,7 +335,7 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
   if (!is_held_back() && transfers_.progress()) tell_moved();
   return handle({.number = number,
                  .peer = request.peer,
-                 .kind = request.direction == Direction::send ? Ticket::Kind::send : Ticket::Kind::receive});
+                 .kind = is_send ? Ticket::Kind::send : Ticket::Kind::receive});
 }
 
 Result<Work> Engine::post_send(const void* buffer, Count count, Dtype dtype, int peer) {

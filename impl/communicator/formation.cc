@@ -4,21 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "impl/communicator/requests.h"
 #include "impl/transports/group_domain.h"
 
 namespace tutti {
-namespace {
-
-std::uint64_t hash_of(std::span<const int> ranks) {
-  std::uint64_t hash = 0x9e3779b97f4a7c15ULL + ranks.size();
-  for (const int rank : ranks) {
-    hash = (hash ^ static_cast<std::uint64_t>(rank)) * 0xff51afd7ed558ccdULL;
-    hash ^= hash >> 32U;
-  }
-  return hash | 1U;  // 0 is a split
-}
-
-}  // namespace
 
 Formation::~Formation() {
   parent_.is_forming_ = false;
@@ -158,21 +147,14 @@ Result<std::unique_ptr<GroupFormation>> Engine::post_split(int colour, int key) 
 }
 
 Result<std::unique_ptr<GroupFormation>> Engine::post_new_group(std::span<const int> ranks) {
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i] < 0 || ranks[i] >= ranks_) {
-      return error(Code::invalid_argument, "a group of rank {}, which is out of range: 0 to {}", ranks[i], ranks_ - 1);
-    }
-    if (std::ranges::count(ranks.first(i), ranks[i]) > 0) {
-      return error(Code::invalid_argument, "a group with rank {} twice", ranks[i]);
-    }
-  }
+  TUTTI_RETURN_IF_ERROR(check_group(ranks, ranks_));
   TUTTI_RETURN_IF_ERROR(check_groups());
   const auto at = std::ranges::find(ranks, rank_);
   const bool is_member = at != ranks.end();
   auto formation =
       std::make_unique<Formation>(*this, Formation::Wish{.colour = is_member ? 0 : -1,
                                                          .key = is_member ? static_cast<int>(at - ranks.begin()) : 0,
-                                                         .list = hash_of(ranks)});
+                                                         .list = hash_of_group(ranks)});
   TUTTI_RETURN_IF_ERROR(formation->begin());
   return std::unique_ptr<GroupFormation>(std::move(formation));
 }

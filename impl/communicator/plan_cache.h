@@ -22,9 +22,11 @@ struct BoundEntry {
   StoreChoice stores;
   std::optional<BlockTable> blocks;  ///< of a v form: part of the key
   Kernel kernel = nullptr;
+  std::shared_ptr<const void> kernel_context;  ///< of a kernel that an instrument has put in its place
   SmallKernel small_kernel = nullptr;  ///< of reducing collectives
   Scale scale = nullptr;               ///< of premul_sum
-  CallNote note;                       ///< for the journal; `first` is the operation's
+  std::shared_ptr<const void> on_device;  ///< its plans, where ranks are thread blocks
+  CallNote note;                          ///< for the journal; `first` is the operation's
   bool is_compared = false;            ///< with what the ranks beside this one call
 };
 

@@ -70,12 +70,14 @@ class CpuMachine {
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     Kernel kernel = nullptr;
+    const void* kernel_context = nullptr;
     SmallKernel small_kernel = nullptr;  ///< where the op is not none
     Scale scale = nullptr;               ///< where the op is premul_sum
     Factor factor{};
   };
   void prepare(const Work& work) {
     kernel_ = work.kernel;
+    arguments_.context = work.kernel_context;
     small_kernel_ = work.small_kernel;
     scale_ = work.scale;
     factor_ = work.factor;

@@ -25,6 +25,8 @@ struct KernelArguments {
   bool is_final = false;
   /// Destinations, by bit, that get non-temporal stores where possible, completed (sfence) before returning.
   std::uint64_t streamed = 0;
+  /// Of a kernel that an instrument has put in place of a real one, which looks at it.
+  const void* context = nullptr;
 };
 
 inline constexpr std::uint64_t kAllDestinations = ~std::uint64_t{0};

@@ -136,6 +136,14 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
   return {};
 }
 
+/// Whole packs of 16 bytes, so that every lane's part begins at one.
+Count part_of_lane(const BindRequest& request) {
+  if (request.lanes <= 1 || request.segment > 0) return std::max<Count>(request.count, 1);
+  const Count pack = std::max<Count>(1, 16 / static_cast<Count>(size_of(request.dtype)));
+  const Count part = (request.count + request.lanes - 1) / request.lanes;
+  return std::max<Count>(pack, (part + pack - 1) / pack * pack);
+}
+
 Result<Plan> plan_for(const Schedule& schedule, const BindRequest& request, Count segment) {
   return lower(
       {.schedule = schedule, .request = request, .segment = segment, .hash = key_hash(schedule, request, segment)});
@@ -154,7 +162,8 @@ Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request) {
     TUTTI_ASSIGN_OR_RETURN(call.tail, plan_for(schedule, request, 0));
     return call;
   }
-  TUTTI_ASSIGN_OR_RETURN(const Count segment, choose_segment(schedule, request));
+  TUTTI_ASSIGN_OR_RETURN(const Count longest, choose_segment(schedule, request));
+  const Count segment = std::min(longest, part_of_lane(request));
   call.segment_bytes = segment * static_cast<std::int64_t>(size_of(request.dtype));
   call.full_segments = request.count / segment;
   call.has_tail = request.count % segment > 0 || request.count == 0;

@@ -42,6 +42,7 @@ struct BindRequest {
   Buffers buffers = Buffers::private_;
   Resources resources;
   Count segment = 0;             ///< elements per block and segment; 0: the largest that fits
+  int lanes = 1;                 ///< that share the segments out: no segment is longer than one lane's part
   bool keep_exposures = false;   ///< for the prover
   bool has_sound_steps = false;  ///< for the prover, after it has found no flaw in any step: flaw_of is not asked again
   /// A v form of the schedule's collective: this rank's blocks, as long as `bind` runs. It is one segment.

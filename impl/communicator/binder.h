@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a rank's call becomes a bound one: it is checked, its algorithm chosen, and it is bound and proved once.
+#pragma once
+
+#include "impl/communicator/hooks.h"
+#include "impl/communicator/plan_cache.h"
+#include "impl/transports/domain.h"
+
+namespace tutti {
+
+class Binder {
+ public:
+  /// Whose calls these are.
+  struct Place {
+    Domain& domain;
+    int rank = 0;
+    bool has_links = false;  ///< some ranks are behind one
+  };
+  /// What the arguments refer to outlives the binder.
+  Binder(const Place& place, const CommunicatorOptions& options, const AfterBind& after_bind)
+      : domain_(place.domain),
+        rank_(place.rank),
+        ranks_(place.domain.shape().ranks),
+        has_links_(place.has_links),
+        options_(options),
+        after_bind_(after_bind) {}
+  Binder(const Binder&) = delete;
+  Binder& operator=(const Binder&) = delete;
+
+  [[nodiscard]] const Algorithm& choose(const Call& call) const;
+  /// The bound call where there is one already. `key` becomes the whole key where the call is of a v form.
+  [[nodiscard]] BoundEntry* find(const Call& call, PlanCache::Key& key) const;
+  /// Errors: invalid_argument for a value out of range, whatever the addresses.
+  Status check_call(const Call& call) const;
+  /// Errors: invalid_argument for buffers that are missing, or do not lie as the call says.
+  Status check_buffers(const Call& call) const;
+  /// Errors: invalid_argument for a buffer that is not from alloc_shared. Requires: the call's buffers are shared.
+  Status check_addresses(const Call& call, const BoundEntry& entry) const;
+  /// Errors: those of tutti::bind; refuted where the proof fails.
+  [[nodiscard]] Result<BoundEntry*> bind(const Call& call, const PlanCache::Key& key);
+
+  [[nodiscard]] bool is_full() const { return cache_.is_full(); }
+  void forget_v_forms() { cache_.forget_v_forms(); }
+
+ private:
+  Status prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const;
+
+  Domain& domain_;
+  int rank_;
+  int ranks_;
+  bool has_links_;
+  const CommunicatorOptions& options_;
+  const AfterBind& after_bind_;
+  PlanCache cache_;
+};
+
+}  // namespace tutti

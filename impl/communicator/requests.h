@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is the same of a call whatever runs it: how a list of ranks becomes a group, how long a message is, and whether
+// a call is in place.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "impl/communicator/communicator.h"
+
+namespace tutti {
+
+/// Errors: invalid_argument for a rank out of range, or twice.
+[[nodiscard]] Status check_group(std::span<const int> members, int ranks);
+/// The same for the same list on all ranks; never 0.
+[[nodiscard]] std::uint64_t hash_of_group(std::span<const int> members);
+
+struct TransferRequest {
+  bool is_send = false;
+  int peer = 0;
+  int ranks = 1;
+  const void* buffer = nullptr;
+  Count count = 0;
+  Dtype dtype = Dtype::f32;
+};
+/// Errors: invalid_argument for a value out of range.
+[[nodiscard]] Result<std::int64_t> bytes_of_transfer(const TransferRequest& request);
+
+/// The call with the placement that its addresses show.
+[[nodiscard]] Call placed_where_it_lies(const Call& call, int rank, int ranks);
+
+}  // namespace tutti
