@@ -60,13 +60,7 @@ struct Repeat {
     const bool needs_file = one.is_ok() && one.value().counts.pattern == harness::Pattern::file;
     if (needs_file) text += fmt::format(" --counts {}", shell_word(counts));  // an id has a file's hash only
     if (spec.order_seed() || spec.seed != harness::Sweep().seed) text += fmt::format(" --seed {}", spec.seed);
-    for (const harness::Condition& condition : harness::conditions()) {
-      const std::string value = condition.text(spec.conditions);
-      if (value == condition.usual) continue;
-      text += condition.value.empty() ? fmt::format(" {}", condition.option)
-                                      : fmt::format(" {} {}", condition.option, value);
-    }
-    return text;
+    return text + command_text(spec.conditions);
   }
 };
 
@@ -100,7 +94,10 @@ int try_faults(Settings settings, const CLI::App& command) {
   if (command.count("--ranks") == 0) sweep.ranks = {4};
   if (command.count("--ops") == 0) sweep.ops = {{Op::sum}, false};
   return check_faults(sweep,
-                      {.names = settings.faults, .blind = settings.blind, .has_dtypes = command.count("--dtypes") > 0});
+                      {.names = settings.faults,
+                       .blind = settings.blind,
+                       .has_dtypes = command.count("--dtypes") > 0,
+                       .conditions = settings.conditions});
 }
 
 int check(const SweepOptions& options, const CLI::App& command) {
@@ -206,6 +203,9 @@ void add_check(CLI::App& program, Action& action) {
       std::vector<OptionChoice>{
           {"--ranks", "1,2,3,5,8", "numbers of ranks; 1:128 is every number between"},
           "--ranks-as",
+          "--device",
+          "--lanes",
+          "--block-threads",
           "--transports",
           {"--algorithms", "all", "algorithms by name, or all"},
           {"--dtypes", "all",

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "harness/cases/conditions.h"
 #include "harness/cases/sweep.h"
 
 namespace tutti::program {
@@ -12,6 +13,7 @@ struct FaultOptions {
   std::string names;        ///< of the faults, or all
   std::string blind;        ///< parts that the verifier is not to look at; may be empty
   bool has_dtypes = false;  ///< --dtypes was given: those, and not one drawn of each class
+  harness::Conditions conditions = {};
 };
 /// The verifier on trial, on the sweep's collectives, dtypes, ops, ranks, kind of ranks and seed. An exit code.
 [[nodiscard]] int check_faults(const harness::Sweep& sweep, const FaultOptions& options);

@@ -177,6 +177,7 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     spec.ranks_as = sweep.ranks_as;
     spec.seed = sweep.seed;
     spec.timeout = sweep.timeout;
+    spec.conditions = options.conditions;
     spec.task = harness::FaultsTask{.faults = options.names, .blind = options.blind};
     spec.cells = fault_cells(sweep, options.has_dtypes, place, left_out);
     std::vector<std::vector<Case>> longest;

@@ -78,9 +78,9 @@ std::string command_of(const SessionSpec& spec) {
   const bool takes_turns = spec.ranks_as == harness::RanksAs::tasks && !spec.order_seed();
   const bool is_usual = spec.transport == harness::usual_transport(spec.ranks_as);
   const std::string transport = is_usual ? "" : " --transports " + spec.transport;
-  return fmt::format("tutti check soak{} --ranks {} --ranks-as {}{} {} {} --operations {}", backend, spec.ranks,
-                     to_string(spec.ranks_as), transport, takes_turns ? "--seeds" : "--seed", spec.seed,
-                     operations_of(spec));
+  return fmt::format("tutti check soak{} --ranks {} --ranks-as {}{}{} {} {} --operations {}", backend, spec.ranks,
+                     to_string(spec.ranks_as), command_text(spec.conditions), transport,
+                     takes_turns ? "--seeds" : "--seed", spec.seed, operations_of(spec));
 }
 
 int exit_code_of_soak(const harness::Outcome& outcome) {
@@ -127,7 +127,7 @@ int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
   if (!outcome.is_ok()) return complain(outcome.status());
   int code = exit_ok;
   if (!outcome.value().ok) {
-    const char* const where = spec.ranks_as == harness::RanksAs::tasks ? "" : " by rank 0";
+    const char* const where = harness::share_a_host(spec.ranks_as) ? "" : " by rank 0";
     fmt::print("{}: broken off after {} of {}, {} verified{}, {} wrong\n", command_of(spec), messages.so_far.posted,
                harness::counted(operations_of(spec), "operation"), harness::counted(messages.so_far.verified, "result"),
                where, messages.so_far.wrong);
@@ -160,6 +160,7 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
   SessionSpec common;
   common.ranks_as = sweep.ranks_as;
   common.timeout = sweep.timeout;
+  common.conditions = settings.conditions;
   common.heap_bytes = harness::kSoakHeapBytes;
   common.backend_directories = backend_directories();
   std::vector<std::pair<int, std::string>> places;
@@ -224,6 +225,9 @@ void add_soak(CLI::App& check, Action& action) {
           {"--backends", harness::kOwnBackend},
           {"--ranks", "4", "numbers of ranks; 1:8 is every number between"},
           "--ranks-as",
+          "--device",
+          "--lanes",
+          "--block-threads",
           "--transports",
           {"--seed", "1",
            "of the mix: the same seed gives the same operations; where it is given with --ranks-as "

@@ -8,6 +8,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/doctor/diagnosis.h"
+#include "src/probe.h"
 #include "src/program.h"
 #include "src/references.h"
 
@@ -29,7 +30,7 @@ int doctor(bool as_json) {
     const Status usable = path_of_backend(name, true).status();
     if (usable.is_ok()) {
       probes.backends.push_back(std::move(name));
-    } else {
+    } else if (!is_for_other_machines(name)) {
       probes.unusable.push_back({.name = std::move(name), .why = usable.message()});
     }
   }

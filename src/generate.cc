@@ -190,7 +190,7 @@ const std::map<std::string, Words>& words_of_options() {
         {"--algorithm", algorithm_names({"auto"})},
         {"--backends", backend_names({"all"})},
         {"--against", backends_to_hold_against},
-        {"--ranks-as", names_in_list(std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks})},
+        {"--ranks-as", names_in_list(std::array{RanksAs::processes, RanksAs::threads, RanksAs::tasks, RanksAs::blocks})},
         {"--transports", built_in_names()},
         {"--placement", names_in_list(std::array{Placement::out, Placement::in})},
         {"--buffers", names_in_list(std::array{Buffers::private_, Buffers::shared})},

@@ -84,7 +84,7 @@ const std::array kSweepOptions{
     Option{"--roots", "LIST", "0", "roots, or all", TUTTI_SETS(parse_roots, sweep.roots)},
     Option{"--ranks", "LIST", "", "numbers of ranks; 1:128 is every number between (default: cores, at most 8)",
            set_ranks},
-    Option{"--ranks-as", "KIND", "processes", "what a rank is: processes, threads, tasks",
+    Option{"--ranks-as", "KIND", "processes", "what a rank is: processes, threads, tasks, blocks (thread blocks of a GPU)",
            TUTTI_SETS(parse_ranks_as, sweep.ranks_as)},
     Option{
         "--backends", "LIST", "all",
@@ -385,6 +385,17 @@ harness::Console console_for(const Settings& settings) {
   if (settings.is_quiet) return harness::Console(harness::Console::Place::nowhere);
   const auto is_stdout = [](const std::string& path) { return path == harness::kStdoutPath; };
   return harness::Console::beside(is_stdout(settings.csv) || is_stdout(settings.json) || is_stdout(settings.samples));
+}
+
+std::string command_text(const harness::Conditions& conditions) {
+  std::string text;
+  for (const harness::Condition& condition : harness::conditions()) {
+    const std::string value = condition.text(conditions);
+    if (value == condition.usual) continue;
+    text += condition.value.empty() ? fmt::format(" {}", condition.option)
+                                    : fmt::format(" {} {}", condition.option, value);
+  }
+  return text;
 }
 
 const std::vector<std::string>& suite_keys() {

@@ -57,6 +57,9 @@ struct Surroundings {
 /// Not in --help: how the gate is tested.
 inline constexpr std::string_view kSlowDown = "--slow-down";
 
+/// What the command line says for conditions that are not as usual: " --device host --lanes 2".
+[[nodiscard]] std::string command_text(const harness::Conditions& conditions);
+
 /// The keys of a suite's sweep: the collectives and the options that say which cells there are.
 [[nodiscard]] const std::vector<std::string>& suite_keys();
 /// The sweep, defaults where it has no text; of what no key says, that of `base`, and its ranks where it names none.

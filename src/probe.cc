@@ -72,10 +72,15 @@ Status start_two(const std::string& name, const Starter& starter) {
                starter.command ? starter.command->words.front() : "tutti", text.substr(0, text.find('\n')));
 }
 
+/// What is known of a reference.
+struct Answer {
+  Result<Starter> starter = Starter();
+  bool is_for_other_machines = false;
+};
+
 /// What a child printed of its library.
-Result<Starter> starter_in(const std::string& name, const std::string& said) {
-  const nlohmann::json all = nlohmann::json::parse(said, nullptr, false);
-  if (!all.is_object()) return error(Code::unavailable, "backend {} cannot say what it is: '{}'", name, said);
+Result<Starter> starter_in(const std::string& name, const nlohmann::json& all) {
+  if (all.contains("missing")) return error(Code::unavailable, "backend {}: {}", name, all.value("missing", ""));
   Starter starter{.has_directory = all.value("needs_directory", false)};
   if (!all.contains("start")) return starter;
   const auto command = harness::parse_start_command(all["start"].dump());
@@ -87,10 +92,7 @@ Result<Starter> starter_in(const std::string& name, const std::string& said) {
   return starter;
 }
 
-Result<Starter> ask(const std::string& name, const harness::Interrupts& interrupts) {
-  const std::string self = harness::resolve_program(kSelf);
-  TUTTI_ASSIGN_OR_RETURN(const std::string said,
-                         said_by({self, "probe", name}, fmt::format("backend {}", name), interrupts));
+Result<Starter> tried_starter(const std::string& name, const nlohmann::json& said, const std::string& self) {
   TUTTI_ASSIGN_OR_RETURN(Starter starter, starter_in(name, said));
   TUTTI_ASSIGN_OR_RETURN(const std::string path, harness::find_backend(name, backend_directories()));
   std::error_code ignored;  // somebody else's is tried, whatever it says of itself
@@ -103,6 +105,29 @@ Result<Starter> ask(const std::string& name, const harness::Interrupts& interrup
   }
   if (!is_of_this_build) TUTTI_RETURN_IF_ERROR(start_two(name, starter));
   return starter;
+}
+
+Answer ask(const std::string& name, const harness::Interrupts& interrupts) {
+  const std::string self = harness::resolve_program(kSelf);
+  const auto said = said_by({self, "probe", name}, fmt::format("backend {}", name), interrupts);
+  if (!said.is_ok()) return {.starter = said.status()};
+  const nlohmann::json all = nlohmann::json::parse(said.value(), nullptr, false);
+  if (!all.is_object()) {
+    return {.starter = error(Code::unavailable, "backend {} cannot say what it is: '{}'", name, said.value())};
+  }
+  return {.starter = tried_starter(name, all, self), .is_for_other_machines = all.contains("without")};
+}
+
+const Answer& answer_of(const std::string& name) {
+  static std::map<std::string, Answer> answers;
+  if (const auto known = answers.find(name); known != answers.end()) return known->second;
+  const harness::Interrupts interrupts;
+  Answer answer = ask(name, interrupts);
+  if (interrupts.signal() != 0) {
+    complain(error(Code::aborted, "{}", harness::interruption_text(interrupts.signal())));
+    std::exit(exit_interrupted);
+  }
+  return answers.emplace(name, std::move(answer)).first->second;
 }
 
 Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
@@ -123,6 +148,11 @@ Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
 
 Result<nlohmann::json> said_of(const harness::LoadedBackend& library) {
   nlohmann::json said{{"needs_directory", library.needs_directory()}};
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, library.describe());
+  const nlohmann::json description = nlohmann::json::parse(text, nullptr, false);
+  for (const char* const key : {"missing", "without"}) {
+    if (description.is_object() && description.contains(key)) said[key] = description[key];
+  }
   TUTTI_ASSIGN_OR_RETURN(const std::string command, library.start_command());
   if (!command.empty()) said["start"] = nlohmann::json::parse(command, nullptr, false);
   return said;
@@ -150,18 +180,9 @@ int probe(const std::string& name) {
 
 }  // namespace
 
-Result<Starter> try_to_start(const std::string& name) {
-  static std::map<std::string, Result<Starter>> answers;
-  if (const auto known = answers.find(name); known != answers.end()) return known->second;
-  const harness::Interrupts interrupts;
-  const Result<Starter> answer = ask(name, interrupts);
-  if (interrupts.signal() != 0) {
-    complain(error(Code::aborted, "{}", harness::interruption_text(interrupts.signal())));
-    std::exit(exit_interrupted);
-  }
-  answers.emplace(name, answer);
-  return answer;
-}
+Result<Starter> try_to_start(const std::string& name) { return answer_of(name).starter; }
+
+bool is_for_other_machines(const std::string& name) { return answer_of(name).is_for_other_machines; }
 
 void add_probe(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("probe", "loads one reference; started by tutti itself");

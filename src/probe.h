@@ -15,5 +15,8 @@ namespace tutti::program {
 /// or so, at most a minute. Ends the program where it is interrupted. Errors: unavailable with the reason, whatever it
 /// is.
 [[nodiscard]] Result<Starter> try_to_start(const std::string& name);
+/// Whether the library says that nothing of this machine hints at the device that it is for: only who names it need be
+/// told then. Asks as try_to_start does.
+[[nodiscard]] bool is_for_other_machines(const std::string& name);
 
 }  // namespace tutti::program

@@ -24,6 +24,10 @@ bool is_in(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+bool needs_gpu(std::string_view name) {
+  return std::ranges::any_of(kTuttiBackendRows, [&](const auto& row) { return row.name == name && row.needs_gpu; });
+}
+
 /// Whether it can run here.
 Status try_backend(const std::string& system, bool as_processes) {
   const std::string backend(harness::backend_of(system));
@@ -63,7 +67,7 @@ bool is_built_in(std::string_view name) {
 Result<std::string> path_of_backend(const std::string& name, bool as_processes) {
   const auto directories = backend_directories();
   TUTTI_ASSIGN_OR_RETURN(std::string path, harness::find_backend(name, directories));
-  if (as_processes) TUTTI_RETURN_IF_ERROR(try_to_start(name).status());
+  if (as_processes || needs_gpu(name)) TUTTI_RETURN_IF_ERROR(try_to_start(name).status());
   return path;  // with other ranks it is not loaded
 }
 
@@ -79,8 +83,11 @@ Status settle_backends(std::vector<std::string>& systems, bool as_processes, boo
   for (std::string& system : systems) {
     const Status status = try_backend(system, as_processes);
     if (are_named) TUTTI_RETURN_IF_ERROR(status);
-    if (!status.is_ok() && says_why) harness::to_stderr(fmt::format("# without {}: {}\n", system, status.message()));
-    if (status.is_ok()) usable.push_back(std::move(system));
+    if (status.is_ok()) {
+      usable.push_back(std::move(system));
+    } else if (says_why && !is_for_other_machines(system)) {
+      harness::to_stderr(fmt::format("# without {}: {}\n", system, status.message()));
+    }
   }
   systems = std::move(usable);
   return {};
@@ -104,7 +111,6 @@ Status missing_backend(std::string_view name) {
   std::string why;
   for (const auto& row : kTuttiBackendRows) {
     if (row.name != name) continue;
-    if (row.is_planned) return error(Code::unavailable, "backend '{}' is not there: {}", name, row.missing);
     if (*row.missing != '\0') why = fmt::format(" (this build has none: {})", row.missing);
   }
   return error(Code::unavailable,

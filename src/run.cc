@@ -110,7 +110,8 @@ class Reports {
       launches_->add(rows);
     }
     for (const Row& row : rows) {
-      if (row.time_median && row.ranks_as != to_string(harness::RanksAs::tasks) && row.ranks > cores_) {
+      if (row.time_median && row.ranks_as != to_string(harness::RanksAs::tasks) &&
+          row.ranks_as != to_string(harness::RanksAs::blocks) && row.ranks > cores_) {
         crowded_.insert(row.ranks);
       }
       const bool is_bad = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
@@ -273,7 +274,7 @@ int run(const SweepOptions& options, bool only_lists) {
   if (only_lists) return list(plan.value(), settings);
   const harness::Places places = harness::places_here();
   for (const harness::Cell& cell : expansion.cells) {
-    const int hosts = sweep.ranks_as == harness::RanksAs::tasks ? 1 : cell.ranks;
+    const int hosts = harness::share_a_host(sweep.ranks_as) ? 1 : cell.ranks;
     const auto masks = harness::masks_for(settings.conditions.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
   }

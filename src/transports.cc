@@ -46,7 +46,7 @@ nlohmann::json list_of_transports() {
     }
     const Transport& row = *one.row.value();
     json serves = json::array();
-    for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks}) {
+    for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks, RanksAs::blocks}) {
       if (row.serves_ranks(harness::ranks_in(ranks_as))) serves.push_back(to_string(ranks_as));
     }
     const std::string from = one.path.empty() ? "" : fmt::format("; {}", one.path);

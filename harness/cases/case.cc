@@ -18,7 +18,7 @@ namespace tutti::harness::cases {
 namespace {
 
 constexpr std::array kRanksAs{Named{RanksAs::processes, "processes"}, Named{RanksAs::threads, "threads"},
-                              Named{RanksAs::tasks, "tasks"}};
+                              Named{RanksAs::tasks, "tasks"}, Named{RanksAs::blocks, "blocks"}};
 constexpr std::array kPlacements{Named{Placement::out, "out"}, Named{Placement::in, "in"}};
 constexpr std::array kCadences{Named{Cadence::isolated, "isolated"}, Named{Cadence::streaming, "streaming"}};
 

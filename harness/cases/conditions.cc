@@ -25,6 +25,7 @@ constexpr std::array kCacheStates{Named{CacheState::hot, "hot"}, Named{CacheStat
 constexpr std::array kSynchronisations{Named{Synchronisation::roundtime, "roundtime"},
                                        Named{Synchronisation::dissemination, "dissemination"},
                                        Named{Synchronisation::library, "library"}};
+constexpr std::array kDevices{Named{RunsOn::gpu, "gpu"}, Named{RunsOn::host, "host"}};
 constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
 
 constexpr Conditions kUsual;
@@ -100,6 +101,12 @@ constexpr std::array kClashesOfOverlap{
           .meant = "--cadence isolated"},
     Clash{.option = "--cache", .why = "which is measured without computing", .meant = "--cache hot"},
     Clash{.option = "--skew", .why = "which is measured without computing", .meant = "one of the two"}};
+
+constexpr std::string_view kOfBlocks = "whose ranks are no thread blocks";
+constexpr std::array kClashesOfBlocks{
+    Clash{.option = "--ranks-as", .value = "processes", .why = kOfBlocks, .meant = "--ranks-as blocks"},
+    Clash{.option = "--ranks-as", .value = "threads", .why = kOfBlocks, .meant = "--ranks-as blocks"},
+    Clash{.option = "--ranks-as", .value = "tasks", .why = kOfBlocks, .meant = "--ranks-as blocks"}};
 
 const std::array kConditions{
     Condition{
@@ -248,6 +255,62 @@ const std::array kConditions{
               .read = [](Conditions& values, std::string_view text) { return store(parse_bind(text), values.bind); },
               .text = [](const Conditions& values) { return std::string(values.bind ? to_string(*values.bind) : ""); },
               .names = [] { return names_in(kBinds); }},
+    Condition{
+        .option = "--device",
+        .value = "NAME",
+        .usual = "gpu",
+        .help = "what runs ranks that are thread blocks: gpu, or host: threads of this process that run the text of "
+                "the kernels, slowly",
+        .example = "host",
+        .read = [](Conditions& values, std::string_view text) { return store(parse_runs_on(text), values.device); },
+        .text = [](const Conditions& values) { return std::string(to_string(values.device)); },
+        .column = {.name = "device",
+                   .description = "what ran ranks that are thread blocks, where it was no GPU: host, threads that run "
+                                  "the text of the kernels",
+                   .usual = "gpu",
+                   .words = "thread blocks as threads of the {}"},
+        .field = [](const Conditions& values) { return values.device == RunsOn::gpu ? "" : std::string(to_string(values.device)); },
+        .clashes = kClashesOfBlocks,
+        .names = [] { return names_in(kDevices); }},
+    Condition{
+        .option = "--lanes",
+        .value = "N",
+        .usual = "1",
+        .help = "thread blocks of a rank, which share the segments of a call out: 1 to 64",
+        .example = "2",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return store(parse_number(text, "a number of thread blocks", 1, 64), values.lanes);
+            },
+        .text = [](const Conditions& values) { return fmt::to_string(values.lanes); },
+        .column = {.name = "lanes",
+                   .type = ConditionColumn::Type::integer,
+                   .description = "thread blocks of a rank, where there are several",
+                   .usual = "1",
+                   .words = "{} thread blocks a rank"},
+        .field =
+            [](const Conditions& values) {
+              return unusual_text(fmt::to_string(values.lanes), values.lanes == kUsual.lanes);
+            },
+        .clashes = kClashesOfBlocks},
+    Condition{
+        .option = "--block-threads",
+        .value = "N",
+        .help = "threads of a thread block, 1 to 1024 (default: 512 on a GPU, 1 on the host)",
+        .example = "2",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return store(parse_number(text, "a number of threads", 1, 1024), values.block_threads);
+            },
+        .text =
+            [](const Conditions& values) {
+              return unusual_text(fmt::to_string(values.block_threads), values.block_threads == kUsual.block_threads);
+            },
+        .column = {.name = "block_threads",
+                   .type = ConditionColumn::Type::integer,
+                   .description = "threads of a thread block, where somebody chose them",
+                   .words = "{} threads a block"},
+        .clashes = kClashesOfBlocks},
     Condition{.option = "--over-ranks",
               .help = "shows below each row what the fastest rank took, the mean over the ranks and the slowest, "
                       "medians of the samples; JSON and CSV have them then too",
@@ -271,8 +334,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 11);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 14);
 }
 
 /// The text of another option, where it is not the usual one.
@@ -304,6 +367,7 @@ std::string_view to_string(Values values) { return name_in(kValues, values); }
 std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
 std::string_view to_string(Synchronisation how) { return name_in(kSynchronisations, how); }
 std::string_view to_string(Bind bind) { return name_in(kBinds, bind); }
+std::string_view to_string(RunsOn device) { return name_in(kDevices, device); }
 
 Result<Checking> parse_checking(std::string_view text) { return parse_kind("check", text, kCheckings); }
 Result<Values> parse_values(std::string_view text) { return parse_kind("kind of values", text, kValues); }
@@ -314,6 +378,7 @@ Result<Synchronisation> parse_synchronisation(std::string_view text) {
   return parse_kind("synchronisation", text, kSynchronisations);
 }
 Result<Bind> parse_bind(std::string_view text) { return parse_kind("binding", text, kBinds); }
+Result<RunsOn> parse_runs_on(std::string_view text) { return parse_kind("device", text, kDevices); }
 
 std::span<const Condition> conditions() { return kConditions; }
 

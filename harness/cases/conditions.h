@@ -56,17 +56,25 @@ enum class Bind : std::uint8_t {
   none,  ///< every rank to all allowed cores
 };
 
+/// What runs ranks that are thread blocks.
+enum class RunsOn : std::uint8_t {
+  gpu,   ///< the first one that may be used
+  host,  ///< threads of this process, which run the kernels' text
+};
+
 [[nodiscard]] std::string_view to_string(Checking checking);
 [[nodiscard]] std::string_view to_string(Values values);
 [[nodiscard]] std::string_view to_string(CacheState cache);
 [[nodiscard]] std::string_view to_string(Synchronisation how);
 [[nodiscard]] std::string_view to_string(Bind bind);
+[[nodiscard]] std::string_view to_string(RunsOn device);
 /// Errors: invalid_argument naming the text, the nearest right name and all names.
 [[nodiscard]] Result<Checking> parse_checking(std::string_view text);
 [[nodiscard]] Result<Values> parse_values(std::string_view text);
 [[nodiscard]] Result<CacheState> parse_cache_state(std::string_view text);
 [[nodiscard]] Result<Synchronisation> parse_synchronisation(std::string_view text);
 [[nodiscard]] Result<Bind> parse_bind(std::string_view text);
+[[nodiscard]] Result<RunsOn> parse_runs_on(std::string_view text);
 
 struct Conditions {
   Checking checking = Checking::sample;
@@ -80,6 +88,9 @@ struct Conditions {
   std::int64_t iterations = 0;      ///< above 0: this many samples of each row; 0: until the interval is narrow
   bool tells_ranks = false;         ///< rows say what the fastest rank, the mean one and the slowest took
   std::optional<Bind> bind = {};    ///< empty: core where every rank has one, else none
+  RunsOn device = RunsOn::gpu;      ///< of ranks that are thread blocks
+  int lanes = 1;                    ///< and how many blocks each of them has
+  int block_threads = 0;            ///< and threads of a block; 0: what suits the device
 
   /// A limit waits for no rank: with skew there is none.
   [[nodiscard]] bool measures_limit() const { return has_limit && skew.count() == 0; }

@@ -13,6 +13,12 @@ enum class RanksAs : std::uint8_t {
   processes,  ///< one process per rank
   threads,    ///< one process, one thread per rank
   tasks,      ///< one process, one thread that progresses all ranks
+  blocks,     ///< one process, whose one thread starts kernels: a rank is some thread blocks of a GPU
 };
+
+/// Whether one thread of the host calls for all ranks.
+[[nodiscard]] constexpr bool share_a_host(RanksAs ranks_as) {
+  return ranks_as == RanksAs::tasks || ranks_as == RanksAs::blocks;
+}
 
 }  // namespace tutti::harness::cases

@@ -63,7 +63,7 @@ std::vector<Column> all_columns() {
              "why the verdict is not ok, or why there is no time, no limit or fewer iterations; where wrong, the "
              "diagnosis",
              &Row::reason},
-      Column{"ranks_as", "", "processes, threads or tasks", &Row::ranks_as},
+      Column{"ranks_as", "", "processes, threads, tasks or blocks", &Row::ranks_as},
       Column{"operations", "", "timed operations in one sample, whose time is their mean", &Row::operations},
       Column{
           "checked_on", "",

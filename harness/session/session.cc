@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "harness/backends/reference.h"
@@ -13,6 +14,7 @@
 #include "harness/launch/binding.h"
 #include "harness/measure/host.h"
 #include "harness/measure/order.h"
+#include "harness/session/systems.h"
 #include "harness/session/walk.h"
 #include "harness/soak/soak.h"
 
@@ -23,14 +25,15 @@
 namespace tutti::harness::session {
 namespace {
 
-int hosts_of(const SessionSpec& spec) { return spec.ranks_as == RanksAs::tasks ? 1 : spec.ranks; }
+int hosts_of(const SessionSpec& spec) { return share_a_host(spec.ranks_as) ? 1 : spec.ranks; }
 
 Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Place& place) {
   Host& host = place.host;
+  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec, host, place.domain, communicator_options(spec, host, place.cores),
+                                                      {.pace = host.order()}));
   const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
-    TUTTI_ASSIGN_OR_RETURN(
-        auto world,
-        create_with_hooks(place.domain, rank, communicator_options(spec, host, place.cores), {.pace = host.order()}));
+    const auto place = std::ranges::find(host.ranks(), rank) - host.ranks().begin();
+    auto& world = own.communicators[static_cast<std::size_t>(place)];
     return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
   };
   const auto tell = [&](const SoakProgress& progress) { return place.send("soaked", to_json(progress)); };
@@ -57,7 +60,7 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
 HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
   HostOptions options{
       .host = host, .hosts = hosts_of(spec), .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
-  if (spec.ranks_as == RanksAs::tasks) {
+  if (share_a_host(spec.ranks_as)) {
     options.ranks.resize(static_cast<std::size_t>(spec.ranks));
     std::iota(options.ranks.begin(), options.ranks.end(), 0);
   }
@@ -150,7 +153,9 @@ std::vector<std::string> standings_of(const std::vector<Progress>& all) {
 
 Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   if (spec.as<CheckTask>() != nullptr && spec.ranks_as != RanksAs::tasks) keep_freed_memory();
-  TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(spec.conditions.bind, hosts_of(spec), places_here()));
+  // Threads of blocks inherit the mask of the one that calls for all ranks.
+  const auto bind = spec.ranks_as == RanksAs::blocks ? std::optional(Bind::none) : spec.conditions.bind;
+  TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(bind, hosts_of(spec), places_here()));
   const int together = cores_together(spec.ranks_as);  // before threads are pinned
   TUTTI_ASSIGN_OR_RETURN(const Transport* const transport, find_transport_of(spec));
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain, transport->open(domain_shape(spec), place.domain_fd));

@@ -6,9 +6,16 @@
 
 #include "harness/measure/order.h"
 #include "harness/session/meeting.h"
+#include "impl/communicator/blocks.h"
+#include "impl/device/teams.h"
 
 namespace tutti::harness::session {
 namespace {
+
+Result<std::unique_ptr<Device>> open_device(RunsOn device) {
+  if (device == RunsOn::host) return make_host_teams();
+  return error(Code::unavailable, "{}", why_no_gpu());
+}
 
 std::int64_t last_level_cache_bytes() {
   const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -29,9 +36,35 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& ho
   return options;
 }
 
+Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domain& domain,
+                                const CommunicatorOptions& options, const Hooks& hooks) {
+  OwnRanks own;
+  if (spec.ranks_as != RanksAs::blocks) {
+    for (const int rank : host.ranks()) {
+      TUTTI_ASSIGN_OR_RETURN(auto communicator, create_with_hooks(domain, rank, options, hooks));
+      own.communicators.push_back(std::move(communicator));
+    }
+    return own;
+  }
+  const Conditions& conditions = spec.conditions;
+  TUTTI_ASSIGN_OR_RETURN(own.device, open_device(conditions.device));
+  const TeamShape blocks{
+      .lanes = conditions.lanes,
+      .threads = conditions.block_threads > 0 ? conditions.block_threads : own.device->usual_threads()};
+  TUTTI_ASSIGN_OR_RETURN(own.communicators, create_as_blocks(domain, *own.device, blocks, options, hooks));
+  return own;
+}
+
+Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, const Hooks& hooks) {
+  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec_, host_, domain, options, hooks));
+  device_ = std::move(own.device);
+  own_ = OwnBackend::over(domain, std::move(own.communicators));
+  return {};
+}
+
 Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
   const Hooks hooks{.pace = host_.order(), .after_bind = std::move(after_bind)};
-  TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(domain_, host_.ranks(), options, hooks));
+  TUTTI_RETURN_IF_ERROR(open_own(domain_, options, hooks));
   by_name_[own_->name()] = own_.get();
   const auto* const task = spec_.as<MeasureTask>();
   if (task != nullptr && task->slow_down) by_name_[own_->name()] = &slowed_.emplace(*own_, *task->slow_down);
@@ -62,7 +95,7 @@ Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t inde
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   own_ = nullptr;
   TUTTI_ASSIGN_OR_RETURN(own_domain_, transport_of(spec_).open(domain_shape(spec_), -1));
-  TUTTI_ASSIGN_OR_RETURN(own_, OwnBackend::create(*own_domain_, host_.ranks(), options, {.pace = host_.order()}));
+  TUTTI_RETURN_IF_ERROR(open_own(*own_domain_, options, {.pace = host_.order()}));
   by_name_[own_->name()] = own_.get();
   add_twins();
   return {};

@@ -18,7 +18,8 @@
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
 #include "harness/session/session.h"
-#include "impl/communicator/communicator.h"
+#include "impl/communicator/hooks.h"
+#include "impl/device/device.h"
 #include "impl/transports/domain.h"
 
 namespace tutti::harness::session {
@@ -30,6 +31,15 @@ namespace tutti::harness::session {
 /// own code runs. `directory`: of the job. All hosts call it. Errors: those of the backend.
 [[nodiscard]] Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, std::size_t index,
                                                                        Host& host, const std::string& directory);
+
+/// The own collectives' ranks of a host: a communicator each, and where they run, if not on the host.
+struct OwnRanks {
+  std::unique_ptr<Device> device;  ///< outlives the communicators
+  std::vector<std::unique_ptr<Communicator>> communicators;
+};
+/// All hosts call it. Errors: those of Communicator::create and create_as_blocks; unavailable where there is no device.
+[[nodiscard]] Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domain& domain,
+                                              const CommunicatorOptions& options, const Hooks& hooks);
 
 class Systems {
  public:
@@ -63,6 +73,8 @@ class Systems {
   [[nodiscard]] Variant::Request request_for(Backend& backend, const Case& one);
 
  private:
+  /// `own_`, with ranks in `domain`.
+  Status open_own(Domain& domain, const CommunicatorOptions& options, const Hooks& hooks);
   /// Opened, or skipped where ranks are no processes.
   Result<std::unique_ptr<ReferenceBackend>> reference_of(std::size_t index);
   void add_twins();
@@ -74,6 +86,7 @@ class Systems {
   Domain& domain_;
   const std::string& directory_;
   std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
+  std::unique_ptr<Device> device_;      ///< of own_, where its ranks are thread blocks
   std::unique_ptr<OwnBackend> own_;
   std::optional<SlowedBackend> slowed_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;

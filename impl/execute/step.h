@@ -5,6 +5,7 @@
 //
 // A Machine provides
 //   bool heard(int rank, uint16_t phase)          whether `rank` has announced `phase` of this operation (acquire)
+//   or, in its place, bool heard_all(RankSet, uint16_t phase)   the same of all ranks of a set at once
 //   void announce(const PlanOp&, const PlanOperand*)   publishes references where marked, then the phase (release)
 //   bool channels_ready(const PlanOp&, const PlanOperand*)   every source slot is full and every destination slot free
 //   void move(const PlanOp&, const PlanOperand*)             computes the piece
@@ -25,6 +26,19 @@ struct Lane {
   std::int32_t cursor = 0;  ///< WAIT: ranks of the set already heard
 };
 
+/// Whether all ranks of `set` have announced `phase`, asked from `cursor` on; else `cursor` is the first that has not.
+template <class Machine>
+TUTTI_HOST_DEVICE inline bool hear(const RankSet& set, std::uint16_t phase, int ranks, std::int32_t& cursor,
+                                   Machine& machine) {
+  if constexpr (requires { machine.heard_all(set, phase); }) {
+    return machine.heard_all(set, phase);
+  } else {
+    int rank = set.at(cursor, ranks);
+    for (; cursor < set.n && machine.heard(rank, phase); ++cursor) rank = set.after(rank, ranks);
+    return cursor == set.n;
+  }
+}
+
 /// The beginning of `advance` for a plan that is an exchange of small blocks (PlanHeader::is_exchange): its four steps
 /// without a loop. On small operations the walk is most of the time that is not a transfer.
 template <class Machine>
@@ -34,14 +48,10 @@ TUTTI_HOST_DEVICE inline bool exchange(Lane& lane, const PlanView& plan, Machine
   const int ranks = plan.header().ranks;
   machine.move(op[0], operands + op[0].first_operand);
   machine.announce(op[1], operands + op[1].first_operand);
-  const RankSet set = operands[op[2].first_operand].ranks;
-  int rank = set.first;
-  for (int i = 0; i < set.n; ++i) {
-    if (!machine.heard(rank, op[2].phase)) {
-      lane = {.at = 2, .cursor = i};
-      return false;
-    }
-    rank = set.after(rank, ranks);
+  std::int32_t cursor = 0;
+  if (!hear(operands[op[2].first_operand].ranks, op[2].phase, ranks, cursor, machine)) {
+    lane = {.at = 2, .cursor = cursor};
+    return false;
   }
   machine.move(op[3], operands + op[3].first_operand);
   return true;
@@ -72,10 +82,7 @@ TUTTI_HOST_DEVICE bool advance(Lane& lane, const PlanView& plan, Machine& machin
     } else if (op.verb == Verb::signal) {
       machine.announce(op, operands + op.first_operand);
     } else {
-      const RankSet set = operands[op.first_operand].ranks;
-      int rank = set.at(here.cursor, ranks);
-      for (; here.cursor < set.n && machine.heard(rank, op.phase); ++here.cursor) rank = set.after(rank, ranks);
-      if (here.cursor < set.n) break;
+      if (!hear(operands[op.first_operand].ranks, op.phase, ranks, here.cursor, machine)) break;
       here.cursor = 0;
     }
   }

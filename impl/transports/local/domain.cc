@@ -95,7 +95,7 @@ const Transport& transport() {
       .number = kTransportNumber,
       .built_for = kTransportBuild,
       .name = kName,
-      .note = "ranks of one process: threads, tasks",
+      .note = "ranks of one process: threads, tasks, blocks",
       .serves = bit_of(RanksIn::one_process),
       .addresses_peers = true,
       .shape = [](int ranks, std::size_t) { return shape_for(ranks); },

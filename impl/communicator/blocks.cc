@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/communicator/blocks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sched.h>
+
+#include "impl/communicator/binder.h"
+#include "impl/communicator/block_world.h"
+#include "impl/communicator/requests.h"
+
+namespace tutti {
+namespace {
+
+/// Calls `is_done`, which returns a Result<bool>, until it is true. Errors: its; what `give_up` returns at the deadline.
+template <class IsDone, class GiveUp>
+Status wait_until(IsDone is_done, GiveUp give_up, std::chrono::nanoseconds timeout) {
+  constexpr int kTestsBetweenLooks = 64;
+  const Clock::time_point deadline = Clock::now() + timeout;
+  for (int tests = 1;; ++tests) {
+    TUTTI_ASSIGN_OR_RETURN(const bool done, is_done());
+    if (done) return {};
+    sched_yield();
+    if (tests % kTestsBetweenLooks == 0 && Clock::now() > deadline) return give_up();
+  }
+}
+
+class BlockCommunicator final : public Communicator {
+ public:
+  BlockCommunicator(std::shared_ptr<BlockWorld> world, int rank)
+      : world_(std::move(world)),
+        rank_(rank),
+        binder_({.domain = world_->domain(), .rank = rank}, world_->common().options, world_->common().hooks.after_bind) {}
+  ~BlockCommunicator() override { world_->leave(rank_); }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int ranks() const override { return world_->ranks(); }
+  [[nodiscard]] int world_rank(int rank) const override { return world_->domain().world_rank(rank); }
+
+  Status prepare(const Call& call) override {
+    TUTTI_RETURN_IF_ERROR(world_->failed());
+    PlanCache::Key key = PlanCache::key_of(call);
+    if (binder_.find(call, key) != nullptr) return {};
+    TUTTI_RETURN_IF_ERROR(binder_.check_call(call));
+    return binder_.bind(call, key).status();
+  }
+
+  Result<Work> post(const Call& call) override {
+    if (is_forming_) {
+      return error(Code::invalid_argument, "{} while a group is being formed of this communicator: wait for it first",
+                   to_string(call.collective));
+    }
+    TUTTI_ASSIGN_OR_RETURN(BoundEntry* const entry, bound(call));
+    BlockWorld::Posted posted{.entry = entry,
+                              .input = static_cast<const std::byte*>(call.input),
+                              .output = static_cast<std::byte*>(call.output)};
+    if (call.op == Op::premul_sum) std::memcpy(posted.factor.data(), call.factor, size_of(call.dtype));
+    TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, world_->post(rank_, posted));
+    return handle({.number = number});
+  }
+
+  Status run(const Call& call) override {
+    TUTTI_ASSIGN_OR_RETURN(Work work, post(call));
+    return work.wait();
+  }
+
+  Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer) override {
+    auto* const bytes = const_cast<std::byte*>(static_cast<const std::byte*>(buffer));  // is not written
+    return post_message({.rank = rank_, .peer = peer, .is_send = true, .buffer = bytes, .dtype = dtype}, count);
+  }
+  Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer) override {
+    auto* const bytes = static_cast<std::byte*>(buffer);
+    return post_message({.rank = rank_, .peer = peer, .buffer = bytes, .dtype = dtype}, count);
+  }
+
+  Result<std::unique_ptr<GroupFormation>> post_split(int colour, int key) override {
+    return form({.colour = colour, .key = key});
+  }
+  Result<std::unique_ptr<GroupFormation>> post_new_group(std::span<const int> ranks) override {
+    TUTTI_RETURN_IF_ERROR(check_group(ranks, world_->ranks()));
+    const auto at = std::ranges::find(ranks, rank_);
+    const bool is_member = at != ranks.end();
+    return form({.colour = is_member ? 0 : -1,
+                 .key = is_member ? static_cast<int>(at - ranks.begin()) : 0,
+                 .list = hash_of_group(ranks)});
+  }
+
+  Result<void*> alloc_shared(std::size_t bytes) override { return world_->domain().alloc_shared(rank_, bytes); }
+  void free_shared(void* pointer) override { world_->domain().free_shared(rank_, pointer); }
+  [[nodiscard]] const Algorithm& choose(const Call& call) const override { return binder_.choose(call); }
+  [[nodiscard]] std::string report() const override { return world_->report(); }
+
+ protected:
+  Result<bool> test(const Ticket& ticket) override {
+    return ticket.kind == Ticket::Kind::collective ? world_->is_complete(rank_, ticket.number)
+                                                   : world_->is_complete(message_of(ticket), ticket.number);
+  }
+  Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) override {
+    return wait_until([&] { return test(ticket); }, [&] { return world_->give_up(rank_, position(ticket)); }, timeout);
+  }
+  [[nodiscard]] std::string position(const Ticket& ticket) const override {
+    if (ticket.kind == Ticket::Kind::collective) return world_->position(rank_, ticket.number);
+    const bool is_send = ticket.kind == Ticket::Kind::send;
+    return fmt::format("{} {} {} has no {}", is_send ? "a send" : "a receive", is_send ? "to" : "from",
+                       world_->domain().name_of(ticket.peer), is_send ? "receive" : "send");
+  }
+  [[nodiscard]] std::chrono::nanoseconds timeout() const override { return world_->common().options.timeout; }
+
+ private:
+  class Formation final : public GroupFormation {
+   public:
+    Formation(BlockCommunicator& parent, std::uint64_t number) : parent_(parent), number_(number) {
+      parent_.is_forming_ = true;
+    }
+    ~Formation() override { parent_.is_forming_ = false; }
+    Formation(const Formation&) = delete;
+    Formation& operator=(const Formation&) = delete;
+
+    [[nodiscard]] Result<bool> test() override {
+      const Result<bool> formed = parent_.world_->is_formed(parent_.rank_, number_);
+      if (!formed.is_ok() || !formed.value()) return formed;
+      parent_.is_forming_ = false;
+      if (is_taken_) return true;
+      is_taken_ = true;
+      BlockWorld::Membership mine = parent_.world_->membership(parent_.rank_, number_);
+      if (mine.world != nullptr) group_ = std::make_unique<BlockCommunicator>(std::move(mine.world), mine.rank);
+      return true;
+    }
+    Status wait(std::chrono::nanoseconds timeout) override {
+      const auto give_up = [&] { return parent_.world_->give_up(parent_.rank_, "waits for the others to form a group"); };
+      return wait_until([&] { return test(); }, give_up, timeout);
+    }
+    [[nodiscard]] std::unique_ptr<Communicator> take() override { return std::move(group_); }
+
+   private:
+    BlockCommunicator& parent_;
+    std::uint64_t number_;
+    bool is_taken_ = false;
+    std::unique_ptr<Communicator> group_;
+  };
+
+  [[nodiscard]] Result<BoundEntry*> bound(const Call& call) {
+    TUTTI_RETURN_IF_ERROR(world_->failed());
+    PlanCache::Key key = PlanCache::key_of(call);
+    BoundEntry* entry = binder_.find(call, key);
+    if (entry == nullptr) TUTTI_RETURN_IF_ERROR(binder_.check_call(call));
+    TUTTI_RETURN_IF_ERROR(binder_.check_buffers(call));
+    if (entry == nullptr) {
+      if (binder_.is_full() && world_->is_idle(rank_)) binder_.forget_v_forms();
+      TUTTI_ASSIGN_OR_RETURN(entry, binder_.bind(call, key));
+    }
+    if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(binder_.check_addresses(call, *entry));
+    return entry;
+  }
+
+  [[nodiscard]] Result<Work> post_message(BlockWorld::Message message, Count count) {
+    TUTTI_RETURN_IF_ERROR(world_->failed());
+    TUTTI_ASSIGN_OR_RETURN(message.bytes, bytes_of_transfer({.is_send = message.is_send,
+                                                             .peer = message.peer,
+                                                             .ranks = world_->ranks(),
+                                                             .buffer = message.buffer,
+                                                             .count = count,
+                                                             .dtype = message.dtype}));
+    TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, world_->post(message));
+    return handle({.number = number,
+                   .peer = message.peer,
+                   .kind = message.is_send ? Ticket::Kind::send : Ticket::Kind::receive});
+  }
+
+  [[nodiscard]] BlockWorld::Message message_of(const Ticket& ticket) const {
+    return {.rank = rank_, .peer = ticket.peer, .is_send = ticket.kind == Ticket::Kind::send};
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<GroupFormation>> form(const BlockWorld::Wish& wish) {
+    TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, world_->form(rank_, wish));
+    return std::unique_ptr<GroupFormation>(std::make_unique<Formation>(*this, number));
+  }
+
+  Status run_where_it_lies(const Call& call) override { return run(placed_where_it_lies(call, rank_, world_->ranks())); }
+
+  std::shared_ptr<BlockWorld> world_;
+  int rank_;
+  Binder binder_;
+  bool is_forming_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(Domain& domain, Device& device,
+                                                                    const TeamShape& blocks,
+                                                                    const CommunicatorOptions& options,
+                                                                    const Hooks& hooks) {
+  if (blocks.lanes < 1 || blocks.lanes > kMostLanes) {
+    return error(Code::invalid_argument, "{} blocks of a rank: 1 to {}", blocks.lanes, kMostLanes);
+  }
+  if (blocks.threads < 1) return error(Code::invalid_argument, "{} threads of a block: at least 1", blocks.threads);
+  BlockWorld::Common common{.device = device, .blocks = blocks, .options = options, .hooks = hooks};
+  common.options.lanes = blocks.lanes;
+  const std::shared_ptr<Domain> shared(&domain, [](Domain*) {});
+  TUTTI_ASSIGN_OR_RETURN(const auto world, BlockWorld::make(shared, common));
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  for (int rank = 0; rank < domain.shape().ranks; ++rank) {
+    communicators.push_back(std::make_unique<BlockCommunicator>(world, rank));
+  }
+  return communicators;
+}
+
+}  // namespace tutti

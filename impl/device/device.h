@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where ranks run as teams of threads: a GPU, or threads of the host that stand for one (teams.h). A device has memory
+// and runs launches, one after the other in the order in which they were made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "impl/execute/device_machine.h"
+#include "impl/reduce/kernels.h"
+#include "impl/reduce/scale.h"
+#include "impl/types/status.h"
+
+namespace tutti {
+
+/// The teams of all parties walk their plans at once. Everything that pointers lead to is memory of the device, and
+/// stays as it is until the launch is complete.
+struct DeviceLaunch {
+  DeviceWorld world;
+  DeviceWork work;
+  Dtype dtype = Dtype::f32;
+  Op op = Op::none;
+  int threads = 1;  ///< of a team
+
+  /// By party: a kernel that an instrument has put in place of the device's own arithmetic. Empty: none of them has.
+  struct Replaced {
+    Kernel kernel = nullptr;
+    Scale scale = nullptr;  ///< of premul_sum
+    std::shared_ptr<const void> context;
+  };
+  std::vector<Replaced> replaced = {};
+
+  [[nodiscard]] int teams() const { return work.parties * world.lanes; }
+};
+
+/// Why ranks cannot be thread blocks of a GPU here, and what can be done instead.
+[[nodiscard]] std::string why_no_gpu();
+
+/// Used by any thread.
+class Device {
+ public:
+  using Ticket = std::uint64_t;
+
+  virtual ~Device() = default;
+  /// "teams of threads of the host", or the GPU's model.
+  [[nodiscard]] virtual std::string name() const = 0;
+
+  /// Zeroed memory, aligned to kDeviceLine. Errors: resource with the numbers.
+  [[nodiscard]] virtual Result<std::byte*> allocate(std::size_t bytes) = 0;
+  /// The same of memory that the host reads and writes while launches run, at the same address.
+  [[nodiscard]] virtual Result<std::byte*> allocate_mapped(std::size_t bytes) = 0;
+  /// Of either kind.
+  virtual void release(std::byte* memory) = 0;
+  /// Before any launch that reads it is made.
+  virtual Status write(std::byte* to, const void* from, std::size_t bytes) = 0;
+
+  /// Threads of a team where nobody says.
+  [[nodiscard]] virtual int usual_threads() const = 0;
+  /// Whether so many teams can be at work at once: a team waits for others, so all must have begun.
+  /// Errors: resource with the numbers.
+  [[nodiscard]] virtual Status fits(int teams, int threads) = 0;
+  /// Returns at once. Errors: those of fits; unavailable where arithmetic cannot be replaced.
+  [[nodiscard]] virtual Result<Ticket> launch(DeviceLaunch launch) = 0;
+  /// Launches are complete in the order of their tickets. Errors: io where the device has failed.
+  [[nodiscard]] virtual Result<bool> is_complete(Ticket ticket) = 0;
+};
+
+struct ReleaseMemory {
+  Device* device = nullptr;
+  void operator()(std::byte* at) const { device->release(at); }
+};
+/// Memory of a device that is released with its owner.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  [[nodiscard]] static Result<DeviceMemory> make(Device& device, std::size_t bytes) {
+    TUTTI_ASSIGN_OR_RETURN(std::byte* const at, device.allocate(bytes));
+    return DeviceMemory(device, at);
+  }
+  [[nodiscard]] static Result<DeviceMemory> make_mapped(Device& device, std::size_t bytes) {
+    TUTTI_ASSIGN_OR_RETURN(std::byte* const at, device.allocate_mapped(bytes));
+    return DeviceMemory(device, at);
+  }
+  [[nodiscard]] std::byte* get() const { return at_.get(); }
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return reinterpret_cast<T*>(at_.get());
+  }
+
+ private:
+  DeviceMemory(Device& device, std::byte* at) : at_(at, ReleaseMemory{&device}) {}
+  std::unique_ptr<std::byte, ReleaseMemory> at_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/device/teams.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "impl/execute/device_move.h"
+#include "impl/execute/target.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::align_val_t kAlignment{kDeviceLine};
+constexpr int kYieldsBeforeSleep = 200;
+
+/// A replaced kernel knows nothing of threads: one of the team calls it.
+void move_replaced(const DeviceMove& move, const DeviceLaunch::Replaced& replaced) {
+  std::vector<std::byte*> destinations(move.destinations, move.destinations + move.destination_count);
+  std::vector<const std::byte*> sources(move.sources, move.sources + move.source_count);
+  std::vector<std::byte> scaled;
+  if (move.scaled >= 0) {
+    Factor factor;
+    std::memcpy(factor.data(), &move.factor, factor.size());
+    scaled.resize(static_cast<std::size_t>(move.bytes));
+    auto& source = sources[static_cast<std::size_t>(move.scaled)];
+    replaced.scale(scaled.data(), source, scaled.size(), factor);
+    source = scaled.data();
+  }
+  replaced.kernel({.destinations = destinations.data(),
+                   .destination_count = move.destination_count,
+                   .sources = sources.data(),
+                   .source_count = move.source_count,
+                   .bytes = static_cast<std::size_t>(move.bytes),
+                   .ranks = move.ranks,
+                   .is_final = move.is_final,
+                   .context = replaced.context.get()});
+}
+
+struct TeamReduce {
+  DeviceMoveFunction move = nullptr;
+  const DeviceLaunch::Replaced* replaced = nullptr;  ///< null: nothing is
+
+  void operator()(const DeviceMove& one, int thread, int threads) const {
+    if (replaced == nullptr) return move(one, thread, threads);
+    if (thread == 0) move_replaced(one, *replaced);
+  }
+};
+
+/// A launch on its way.
+struct Job {
+  explicit Job(DeviceLaunch what)
+      : launch(std::move(what)),
+        move(device_move_for(launch.dtype, launch.op)),
+        running(launch.teams() * launch.threads) {
+    for (int team = 0; team < launch.teams(); ++team) barriers.emplace_back(launch.threads);
+    const auto addresses = static_cast<std::size_t>(most_device_addresses(launch.world.ranks));
+    lists.assign(static_cast<std::size_t>(launch.teams()), std::vector<std::byte*>(addresses));
+  }
+
+  /// What thread `index` of all teams does. Teams are numbered by lane first: a lane waits for the same lane only.
+  void run(int index) {
+    const int team = index / launch.threads;
+    const int party = team % launch.work.parties;
+    const auto place = static_cast<std::size_t>(team);
+    HostTarget target(barriers[place], index % launch.threads, launch.threads);
+    const TeamReduce reduce{
+        .move = move,
+        .replaced = launch.replaced.empty() ? nullptr : &launch.replaced[static_cast<std::size_t>(party)]};
+    const int rank = launch.work.ranks == nullptr ? party : launch.work.ranks[party];
+    run_lane<HostTarget, TeamReduce>(
+        launch.world, launch.work, party,
+        {.rank = rank, .lane = team / launch.work.parties, .addresses = lists[place].data()}, target, reduce);
+  }
+
+  DeviceLaunch launch;
+  DeviceMoveFunction move;
+  std::deque<TeamBarrier> barriers;            // [team]
+  std::vector<std::vector<std::byte*>> lists;  // [team] of addresses
+  std::atomic<int> running;                    // threads that have not ended
+};
+
+class HostTeams final : public Device {
+ public:
+  ~HostTeams() override {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  [[nodiscard]] std::string name() const override { return "teams of threads of the host"; }
+
+  Result<std::byte*> allocate(std::size_t bytes) override {
+    void* const memory = ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow);
+    if (memory == nullptr) return error(Code::resource, "no memory for {} bytes of the ranks' teams", bytes);
+    std::memset(memory, 0, bytes);
+    return static_cast<std::byte*>(memory);
+  }
+  Result<std::byte*> allocate_mapped(std::size_t bytes) override { return allocate(bytes); }
+  void release(std::byte* memory) override { ::operator delete(memory, kAlignment); }
+  Status write(std::byte* to, const void* from, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return {};
+  }
+
+  [[nodiscard]] int usual_threads() const override { return 1; }
+  Status fits(int teams, int threads) override {
+    if (teams <= kMostTeamThreads / threads) return {};
+    return error(Code::resource, "{} blocks of {} threads are {} threads of the host: at most {}", teams, threads,
+                 static_cast<std::int64_t>(teams) * threads, kMostTeamThreads);
+  }
+
+  Result<Ticket> launch(DeviceLaunch launch) override {
+    TUTTI_RETURN_IF_ERROR(fits(launch.teams(), launch.threads));
+    auto job = std::make_shared<Job>(std::move(launch));
+    Ticket ticket = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto wanted = static_cast<std::size_t>(job->running.load());
+      jobs_.push_back(std::move(job));
+      ticket = first_ + jobs_.size() - 1;
+      newest_.store(ticket, std::memory_order_release);
+      while (threads_.size() < wanted) {
+        const int index = static_cast<int>(threads_.size());
+        threads_.emplace_back([this, index, next = first_] { work(index, next); });
+      }
+    }
+    changed_.notify_all();
+    return ticket;
+  }
+
+  Result<bool> is_complete(Ticket ticket) override { return complete_.load(std::memory_order_acquire) >= ticket; }
+
+ private:
+  /// What a thread does all its life: its part of every launch from `next` on, one after the other.
+  void work(int index, Ticket next) {
+    for (;; ++next) {
+      if (!sleep_until([&] { return newest_.load(std::memory_order_acquire) >= next; })) return;
+      const std::shared_ptr<Job> job = job_of(next);
+      if (job != nullptr && index < job->launch.teams() * job->launch.threads) {
+        job->run(index);
+        if (job->running.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(next);
+      }
+      while (complete_.load(std::memory_order_acquire) < next) {
+        if (!sleep_until([&] { return complete_.load(std::memory_order_acquire) >= next; })) return;
+      }
+    }
+  }
+
+  void finish(Ticket ticket) {
+    {
+      const std::lock_guard lock(mutex_);
+      jobs_.pop_front();
+      ++first_;
+      complete_.store(ticket, std::memory_order_release);
+    }
+    changed_.notify_all();
+  }
+
+  /// Null where it is complete: then it had no part for whoever asks.
+  std::shared_ptr<Job> job_of(Ticket ticket) {
+    const std::lock_guard lock(mutex_);
+    return ticket < first_ ? nullptr : jobs_[ticket - first_];
+  }
+
+  /// False where the device is over.
+  template <class Predicate>
+  bool sleep_until(Predicate holds) {
+    for (int i = 0; i < kYieldsBeforeSleep; ++i) {
+      if (holds()) return true;
+      std::this_thread::yield();
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_over_ || holds(); });
+    return holds();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Job>> jobs_;  // that are not complete
+  Ticket first_ = 1;                       // of the front of jobs_
+  std::atomic<Ticket> newest_ = 0;
+  std::atomic<Ticket> complete_ = 0;
+  bool is_over_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_host_teams() { return std::make_unique<HostTeams>(); }
+
+}  // namespace tutti

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Machine of a rank that is a team of threads: a thread block of a GPU, or threads of the host (target.h). All
+// threads of the team walk the plan together. Thread i polls the i-th rank of a WAIT; then the team votes. Waits block
+// here, with a deadline, since nobody else could turn to another lane.
+//
+// What one thread of the team wrote is seen by the others after a barrier. There is one before a MOVE that follows a
+// MOVE, before a SIGNAL, and around the slots of channels. A release of thread 0 after a barrier covers the whole team.
+//
+// A Reduce provides  void operator()(const DeviceMove&, int thread, int threads) const,  which does one thread's part.
+#pragma once
+
+#include "impl/execute/device_world.h"
+#include "impl/execute/step.h"
+
+namespace tutti {
+
+/// One MOVE with its addresses: for every element every destination <- the sources, reduced left to right.
+struct DeviceMove {
+  std::byte* const* destinations = nullptr;
+  const std::byte* const* sources = nullptr;
+  int destination_count = 0;
+  int source_count = 0;
+  std::int64_t bytes = 0;
+  int ranks = 1;          ///< avg divides by it where the MOVE is final
+  bool is_final = false;
+  int scaled = -1;        ///< the source that is multiplied by `factor` first; -1: none is
+  std::uint64_t factor = 0;
+};
+
+/// What a launch does: `operations` one after the other, each by all `parties`.
+struct DeviceWork {
+  const DeviceCall* calls = nullptr;  ///< [operation][party]
+  const int* ranks = nullptr;         ///< [party]; nullptr: party i is rank i
+  int parties = 1;
+  int operations = 1;
+  bool is_transfer = false;  ///< of two ranks, over a channel alone: it has no number
+  DeviceLimits limits;
+};
+
+/// Addresses that a MOVE may have on `ranks` ranks: four operands a side, each a set of at most all of them, and staging
+/// cuts a set in three.
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr int most_device_addresses(int ranks) { return 2 * (4 * ranks + 8); }
+
+template <class Target, class Reduce>
+class DeviceMachine {
+ public:
+  /// Where the team stands. `addresses` has room for most_device_addresses, and belongs to the team.
+  struct Place {
+    int rank = 0;
+    int lane = 0;
+    std::byte** addresses = nullptr;
+  };
+  TUTTI_HOST_DEVICE DeviceMachine(const DeviceWorld& world, const DeviceWork& work, const Place& place, Target& target,
+                                  const Reduce& reduce)
+      : world_(world),
+        work_(work),
+        place_(place),
+        target_(target),
+        reduce_(reduce),
+        state_(&world.state(place.rank, place.lane)),
+        number_(state_->number),
+        free_until_(state_->free_until) {
+    sent_ = reinterpret_cast<std::uint64_t*>(state_ + 1);
+    received_ = sent_ + world.ranks;
+    released_ = received_ + world.ranks;
+  }
+
+  /// Segment `segment` of `call`, which is the launch's operation `operation`, begins. False: the ranks have stopped.
+  TUTTI_HOST_DEVICE bool begin(const DeviceCall& call, const PlanView& plan, std::int64_t segment, int operation) {
+    const PlanHeader& header = plan.header();
+    operation_ = operation;
+    hash_ = header.hash;
+    synchronises_ = header.synchronises;
+    factor_ = call.factor;
+    if (!work_.is_transfer) ++number_;
+    generation_ = number_ & (static_cast<std::uint64_t>(world_.generations) - 1);
+    line_ = &world_.line(place_.rank, place_.lane, generation_);
+    const std::int64_t shift = segment * call.segment_bytes;
+    mine_[static_cast<int>(Space::input)] =
+        call.input == nullptr ? nullptr : const_cast<std::byte*>(call.input) + shift;
+    mine_[static_cast<int>(Space::output)] = call.output == nullptr ? nullptr : call.output + shift;
+    mine_[static_cast<int>(Space::scratch)] = world_.scratch(place_.rank, place_.lane, generation_);
+    mine_[static_cast<int>(Space::channel)] = nullptr;
+    mine_[static_cast<int>(Space::line)] = line_->payload;
+    return !header.uses_generation || work_.is_transfer || generation_is_free();
+  }
+
+  /// The segment that begin began is complete.
+  TUTTI_HOST_DEVICE void end() {
+    if (work_.is_transfer) return;
+    const auto generations = static_cast<std::uint64_t>(world_.generations);
+    if (synchronises_) {
+      // Whoever announced a phase of this operation had completed the one before it.
+      const std::uint64_t until = number_ - 1 + generations;
+      if (until > free_until_) free_until_ = until;
+      return;
+    }
+    meet();
+    if (target_.thread() == 0) Target::store_release(world_.completion(place_.rank, place_.lane), number_);
+  }
+
+  /// The launch is over for this team: what the next one needs is kept.
+  TUTTI_HOST_DEVICE void leave() {
+    target_.barrier();
+    if (target_.thread() != 0) return;
+    state_->number = number_;
+    state_->free_until = free_until_;
+  }
+
+  // ---- what step.h asks for
+
+  TUTTI_HOST_DEVICE bool heard_all(const RankSet& set, std::uint16_t phase) {
+    const std::uint64_t wanted = number_ << 16U | phase;
+    bool is_lost = false;
+    for (int i = target_.thread(); i < set.n && !is_lost; i += target_.threads()) {
+      const int rank = set.at(i, world_.ranks);
+      DeviceLine& line = world_.line(rank, place_.lane, generation_);
+      is_lost = !await(&line.flag, wanted, {.kind = DeviceFailure::phase, .peer = rank, .wanted = phase});
+      if (is_lost || line.hash == hash_) continue;
+      fail({.kind = DeviceFailure::other_call, .peer = rank});
+      is_lost = true;
+    }
+    return agree(!is_lost);
+  }
+
+  TUTTI_HOST_DEVICE void announce(const PlanOp& op, const PlanOperand* /*operand*/) {
+    meet();
+    if (target_.thread() != 0) return;
+    if ((op.marks & mark_exposes) != 0) {
+      auto* const references = reinterpret_cast<std::uint64_t*>(line_->payload);
+      references[0] = reinterpret_cast<std::uint64_t>(mine_[static_cast<int>(Space::input)]);
+      references[1] = reinterpret_cast<std::uint64_t>(mine_[static_cast<int>(Space::output)]);
+    }
+    if ((op.marks & mark_identifies) != 0) line_->hash = hash_;
+    Target::store_release(&line_->flag, number_ << 16U | op.phase);
+  }
+
+  TUTTI_HOST_DEVICE bool channels_ready(const PlanOp& op, const PlanOperand* operand) {
+    bool is_ready = true;
+    if (target_.thread() == 0) {
+      for (int i = 0; i < op.destinations + op.sources && is_ready; ++i) {
+        if (operand[i].space != Space::channel) continue;
+        const int peer = operand[i].ranks.first;
+        is_ready = i < op.destinations ? slot_is_free(peer, op) : slot_is_full(peer, op);
+      }
+    }
+    return agree(is_ready);
+  }
+
+  TUTTI_HOST_DEVICE void move(const PlanOp& op, const PlanOperand* operand) {
+    if (op.bytes == 0) return;
+    meet();
+    DeviceMove move{.destinations = place_.addresses,
+                    .bytes = op.bytes,
+                    .ranks = world_.ranks,
+                    .is_final = (op.marks & mark_final) != 0,
+                    .factor = factor_};
+    int next = 0;
+    for (int i = 0; i < op.destinations; ++i) next = resolve(op, operand[i], false, next);
+    move.destination_count = next;
+    for (int i = op.destinations; i < op.destinations + op.sources; ++i) {
+      const bool is_my_input = operand[i].is_mine && operand[i].space == Space::input;
+      if (is_my_input && move.scaled < 0 && (op.marks & mark_scales) != 0) move.scaled = next - move.destination_count;
+      next = resolve(op, operand[i], true, next);
+    }
+    move.sources = place_.addresses + move.destination_count;
+    move.source_count = next - move.destination_count;
+    target_.barrier();
+    reduce_(move, target_.thread(), target_.threads());
+    is_apart_ = true;
+  }
+
+  TUTTI_HOST_DEVICE void close_channels(const PlanOp& op, const PlanOperand* operand) {
+    target_.barrier();
+    if (target_.thread() == 0) {
+      for (int i = 0; i < op.destinations + op.sources; ++i) {
+        if (operand[i].space != Space::channel) continue;
+        const int peer = operand[i].ranks.first;
+        i < op.destinations ? publish(peer, op) : release(peer);
+      }
+    }
+    target_.barrier();
+    is_apart_ = false;
+  }
+
+ private:
+  /// What is waited for, for the record of a failure.
+  struct Awaited {
+    std::uint64_t kind = DeviceFailure::none;
+    int peer = 0;
+    std::uint64_t wanted = 0;
+    std::uint64_t found = 0;
+    std::uint64_t step = 0;
+  };
+
+  /// A barrier, where a thread may have written since the last one.
+  TUTTI_HOST_DEVICE void meet() {
+    if (is_apart_) target_.barrier();
+    is_apart_ = false;
+  }
+  TUTTI_HOST_DEVICE bool agree(bool is_fine) {
+    is_apart_ = false;
+    return !target_.any(!is_fine);
+  }
+
+  TUTTI_HOST_DEVICE bool await(std::uint64_t* word, std::uint64_t value, const Awaited& what) {
+    constexpr int kPollsBetweenLooks = 256;
+    std::uint64_t deadline = 0;
+    for (int polls = 1;; ++polls) {
+      if (Target::load_acquire(word) >= value) return true;
+      Target::pause();
+      if (polls % kPollsBetweenLooks != 0) continue;
+      if (Target::load_relaxed(world_.abort_word) != 0) return false;
+      const std::uint64_t now = Target::now_ns();
+      if (deadline == 0) deadline = now + work_.limits.timeout_ns;
+      if (now < deadline) continue;
+      fail(what);
+      return false;
+    }
+  }
+
+  /// Two may fail at once: the first one is recorded.
+  TUTTI_HOST_DEVICE void fail(const Awaited& what) {
+    DeviceFailure& failure = *world_.failure;
+    if (Target::swap_if(&failure.taken, 0, 1)) {
+      failure.rank = static_cast<std::uint64_t>(place_.rank);
+      failure.peer = static_cast<std::uint64_t>(what.peer);
+      failure.lane = static_cast<std::uint64_t>(place_.lane);
+      failure.operation = static_cast<std::uint64_t>(operation_);
+      failure.step = what.step;
+      failure.wanted = what.wanted;
+      failure.found = what.found;
+      Target::store_release(&failure.kind, what.kind);
+    }
+    Target::store_release(world_.abort_word, 1);
+  }
+
+  /// Operation s may write its generation once every rank has completed s - K.
+  TUTTI_HOST_DEVICE bool generation_is_free() {
+    if (number_ <= free_until_) return true;
+    const std::uint64_t least = number_ - static_cast<std::uint64_t>(world_.generations);
+    bool is_free = true;
+    for (int rank = target_.thread(); rank < world_.ranks && is_free; rank += target_.threads()) {
+      if (rank == place_.rank) continue;
+      is_free = await(world_.completion(rank, place_.lane), least,
+                      {.kind = DeviceFailure::generation, .peer = rank, .wanted = least});
+    }
+    free_until_ = number_;
+    return agree(is_free);
+  }
+
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* channel_to(int peer) const {
+    return world_.channel(place_.rank, peer, place_.lane);
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* channel_from(int peer) const {
+    return world_.channel(peer, place_.rank, place_.lane);
+  }
+  /// The slot of slice `slice`, counted from 0.
+  [[nodiscard]] TUTTI_HOST_DEVICE DeviceSlot& slot(std::byte* channel, std::uint64_t slice) const {
+    const std::uint64_t place = slice % static_cast<std::uint64_t>(world_.slots);
+    return *reinterpret_cast<DeviceSlot*>(channel + kDeviceLine + place * world_.slot_stride());
+  }
+
+  TUTTI_HOST_DEVICE bool slot_is_free(int peer, const PlanOp& op) {
+    const auto slots = static_cast<std::uint64_t>(world_.slots);
+    if (sent_[peer] - released_[peer] < slots) return true;
+    auto* const count = reinterpret_cast<std::uint64_t*>(channel_to(peer));
+    const std::uint64_t wanted = sent_[peer] - slots + 1;
+    const Awaited what{.kind = DeviceFailure::room,
+                       .peer = peer,
+                       .wanted = static_cast<std::uint64_t>(op.rest_bytes),
+                       .step = op.step};
+    if (!await(count, wanted, what)) return false;
+    released_[peer] = Target::load_acquire(count);
+    return true;
+  }
+
+  TUTTI_HOST_DEVICE bool slot_is_full(int peer, const PlanOp& op) {
+    DeviceSlot& full = slot(channel_from(peer), received_[peer]);
+    const auto expected = static_cast<std::uint64_t>(op.rest_bytes);
+    Awaited what{.kind = DeviceFailure::data, .peer = peer, .wanted = expected, .step = op.step};
+    if (!await(&full.message, received_[peer] + 1, what)) return false;
+    if (full.hash == hash_ && full.bytes == expected) return true;
+    what.kind = full.hash == hash_ ? DeviceFailure::other_length : DeviceFailure::other_call;
+    what.found = full.bytes;
+    fail(what);
+    return false;
+  }
+
+  TUTTI_HOST_DEVICE void publish(int peer, const PlanOp& op) {
+    DeviceSlot& head = slot(channel_to(peer), sent_[peer]);
+    head.bytes = static_cast<std::uint64_t>(op.rest_bytes);
+    head.hash = hash_;
+    Target::store_release(&head.message, ++sent_[peer]);
+  }
+  TUTTI_HOST_DEVICE void release(int peer) {
+    Target::store_release(reinterpret_cast<std::uint64_t*>(channel_from(peer)), ++received_[peer]);
+  }
+
+  /// Writes the addresses of an operand from place `next` of the team's list on; returns the place after them. Each
+  /// thread writes some of them.
+  TUTTI_HOST_DEVICE int resolve(const PlanOp& op, const PlanOperand& operand, bool is_source, int next) const {
+    const bool is_set = !operand.is_mine && operand.space != Space::channel;
+    const int n = is_set ? operand.ranks.n : 1;
+    for (int i = target_.thread(); i < n; i += target_.threads()) {
+      place_.addresses[next + i] = operand.is_mine                  ? mine_[static_cast<int>(operand.space)] + operand.offset
+                                   : operand.space == Space::channel ? in_slot(op, operand, is_source)
+                                                                     : of_rank(operand.ranks.at(i, world_.ranks), operand);
+    }
+    return next + n;
+  }
+
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* in_slot(const PlanOp& op, const PlanOperand& operand,
+                                                     bool is_source) const {
+    const int peer = operand.ranks.first;
+    DeviceSlot& head = is_source ? slot(channel_from(peer), received_[peer]) : slot(channel_to(peer), sent_[peer]);
+    std::byte* const begin = op.rest_bytes <= DeviceSlot::kInline ? head.payload : reinterpret_cast<std::byte*>(&head + 1);
+    return begin + operand.offset;
+  }
+
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* of_rank(int rank, const PlanOperand& operand) const {
+    if (operand.space == Space::scratch) return world_.scratch(rank, place_.lane, generation_) + operand.offset;
+    DeviceLine& line = world_.line(rank, place_.lane, generation_);
+    if (operand.space == Space::line) return line.payload + operand.offset;
+    const auto* const references = reinterpret_cast<const std::uint64_t*>(line.payload);
+    const bool is_input = operand.space == Space::input;
+    if (rank == place_.rank) return mine_[static_cast<int>(operand.space)] + operand.offset;
+    return reinterpret_cast<std::byte*>(references[is_input ? 0 : 1]) + operand.offset;
+  }
+
+  const DeviceWorld& world_;
+  const DeviceWork& work_;
+  Place place_;
+  Target& target_;
+  const Reduce& reduce_;
+  LaneState* state_;
+  std::uint64_t* sent_;
+  std::uint64_t* received_;
+  std::uint64_t* released_;
+  std::uint64_t number_;
+  std::uint64_t free_until_;
+  bool is_apart_ = false;  // a thread may have written what another one has not seen
+
+  // Of the segment at hand.
+  int operation_ = 0;
+  std::uint64_t hash_ = 0;
+  std::uint64_t factor_ = 0;
+  std::uint64_t generation_ = 0;
+  bool synchronises_ = false;
+  DeviceLine* line_ = nullptr;
+  std::byte* mine_[5] = {};  // [Space]
+};
+
+/// What the team of party `party` does in a launch. False: the ranks have stopped, and the world is not used again.
+template <class Target, class Reduce>
+TUTTI_HOST_DEVICE bool run_lane(const DeviceWorld& world, const DeviceWork& work, int party,
+                                const typename DeviceMachine<Target, Reduce>::Place& place, Target& target,
+                                const Reduce& reduce) {
+  DeviceMachine<Target, Reduce> machine(world, work, place, target, reduce);
+  for (int operation = 0; operation < work.operations; ++operation) {
+    const DeviceCall& call = work.calls[operation * work.parties + party];
+    for (std::int64_t segment = place.lane; segment < call.segments; segment += world.lanes) {
+      const PlanView& plan = segment < call.full_segments ? call.full : call.tail;
+      Lane lane;
+      if (!machine.begin(call, plan, segment, operation) || !advance(lane, plan, machine)) return false;
+      machine.end();
+    }
+  }
+  machine.leave();
+  return true;
+}
+
+}  // namespace tutti

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of ranks that are thread blocks, as plain words with one layout for host and device.
+//
+// Every rank has a slab. A slab has a part for each lane, which is the same for all lanes and ranks:
+//
+//   | lines, one per generation | completion | scratch per generation | channels to this rank, by sender | ends |
+//
+// A line holds the flag, the hash of the plan's key and 48 bytes more, as on the CPU (impl/execute/README.md). Whoever
+// waits for a slice finds it in its own slab. `ends` are words that this rank alone reads and writes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "impl/schedule/plan.h"
+#include "impl/types/host_device.h"
+
+namespace tutti {
+
+/// Lines of L2 on GPUs, and more than one of any CPU.
+inline constexpr std::uint64_t kDeviceLine = 128;
+
+struct DeviceLine {
+  std::uint64_t flag;
+  std::uint64_t hash;
+  std::byte payload[48];  ///< scratch, or where the rank's input and output are
+  std::byte unused[kDeviceLine - 64];
+};
+static_assert(sizeof(DeviceLine) == kDeviceLine);
+
+/// The head of a slot; a last slice of at most kInline bytes travels in it.
+struct DeviceSlot {
+  static constexpr std::int64_t kInline = 40;
+  std::uint64_t message;  ///< number of the slice that the slot holds, from 1
+  std::uint64_t bytes;    ///< what is left of the message, this slice included
+  std::uint64_t hash;
+  std::byte payload[kInline];
+};
+static_assert(sizeof(DeviceSlot) == 64);
+
+/// What a lane of a rank keeps from one operation to the next. After it lie three words for each peer: slices sent to
+/// it, slices received from it, and how many of the sent ones it was last seen to have released.
+struct LaneState {
+  std::uint64_t number;      ///< of the lane's last operation
+  std::uint64_t free_until;  ///< the last operation whose generation is known to be free
+};
+
+/// Why the ranks stopped. The first that fails writes it.
+struct DeviceFailure {
+  enum Kind : std::uint64_t { none, phase, data, room, generation, other_call, other_length, left };
+  std::uint64_t taken;  ///< 0, then 1: one rank writes the rest
+  std::uint64_t kind;
+  std::uint64_t rank;
+  std::uint64_t peer;
+  std::uint64_t lane;
+  std::uint64_t operation;  ///< of the launch, from 0
+  std::uint64_t step;
+  std::uint64_t wanted;  ///< phase, slice or bytes
+  std::uint64_t found;
+};
+
+/// What the machines of all ranks share.
+struct DeviceWorld {
+  int ranks = 1;
+  int lanes = 1;
+  int generations = 4;  ///< K: a power of two
+  int slots = 8;        ///< of a channel
+  std::uint64_t scratch_bytes = 0;  ///< of a rank, lane and generation; a multiple of kDeviceLine
+  std::uint64_t slot_bytes = 0;     ///< a multiple of 64
+  std::byte** slabs = nullptr;      ///< [rank], as addressed from here
+  std::uint64_t* abort_word = nullptr;  ///< not 0: everybody stops
+  DeviceFailure* failure = nullptr;
+
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t completion_at() const {
+    return static_cast<std::uint64_t>(generations) * sizeof(DeviceLine);
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t scratch_at() const { return completion_at() + kDeviceLine; }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t channels_at() const {
+    return scratch_at() + static_cast<std::uint64_t>(generations) * scratch_bytes;
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t slot_stride() const { return sizeof(DeviceSlot) + slot_bytes; }
+  /// The receiver's count, then the slots.
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t channel_bytes() const {
+    return kDeviceLine + static_cast<std::uint64_t>(slots) * slot_stride();
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t ends_at() const {
+    return channels_at() + static_cast<std::uint64_t>(ranks) * channel_bytes();
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t lane_bytes() const {
+    const std::uint64_t words = sizeof(LaneState) + 3 * sizeof(std::uint64_t) * static_cast<std::uint64_t>(ranks);
+    return ends_at() + (words + kDeviceLine - 1) / kDeviceLine * kDeviceLine;
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t slab_bytes() const {
+    return static_cast<std::uint64_t>(lanes) * lane_bytes();
+  }
+
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* part(int rank, int lane) const {
+    return slabs[rank] + static_cast<std::uint64_t>(lane) * lane_bytes();
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE DeviceLine& line(int rank, int lane, std::uint64_t generation) const {
+    return reinterpret_cast<DeviceLine*>(part(rank, lane))[generation];
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t* completion(int rank, int lane) const {
+    return reinterpret_cast<std::uint64_t*>(part(rank, lane) + completion_at());
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* scratch(int rank, int lane, std::uint64_t generation) const {
+    return part(rank, lane) + scratch_at() + generation * scratch_bytes;
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* channel(int from, int to, int lane) const {
+    return part(to, lane) + channels_at() + static_cast<std::uint64_t>(from) * channel_bytes();
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE LaneState& state(int rank, int lane) const {
+    return *reinterpret_cast<LaneState*>(part(rank, lane) + ends_at());
+  }
+};
+
+/// One rank's call, in memory that the device reads. The plans lie there too, as long as a graph may replay the call.
+struct DeviceCall {
+  PlanView full;
+  PlanView tail;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::int64_t segment_bytes = 0;
+  std::int64_t full_segments = 0;
+  std::int64_t segments = 0;  ///< the full ones and the tail; lane l takes l, l + lanes, ...
+  std::uint64_t factor = 0;   ///< of premul_sum: the first bytes are an element
+};
+
+/// When a wait inside a kernel ends.
+struct DeviceLimits {
+  std::uint64_t timeout_ns = 60'000'000'000;
+};
+
+}  // namespace tutti
