@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/backends/reference_call.h"
 
+#include "harness/verify/inputs.h"
+
 namespace tutti::harness::backends {
 
 ReferenceCall::ReferenceCall(const Operation& what, int rank, bool is_in_place)
@@ -12,6 +14,10 @@ ReferenceCall::ReferenceCall(const Operation& what, int rank, bool is_in_place)
   call.in_place = is_in_place ? 1 : 0;
   call.count = what.count;
   call.element_bytes = size_of(what.dtype);
+  if (what.op == Op::premul_sum) {
+    factor_ = factor_element(what.dtype, rank);
+    call.factor = factor_.data();
+  }
   if (has_window(what.problem.collective)) call.window = what.problem.pairing.window;
   if (what.problem.pairing.is_one_pair()) {
     call.first_of_pair = what.problem.pairing.first;

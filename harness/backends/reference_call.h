@@ -7,6 +7,7 @@
 
 #include "harness/backends/backend.h"
 #include "harness/verify/oracle.h"
+#include "impl/reduce/scale.h"
 
 namespace tutti::harness::backends {
 
@@ -28,6 +29,7 @@ class ReferenceCall {
   void add_blocks(const Operation& what, int rank);
 
   std::string collective_, dtype_, op_;
+  Factor factor_{};
   Arrays send_, receive_;
 };
 

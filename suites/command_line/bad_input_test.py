@@ -326,12 +326,10 @@ class Backends(BadInput):
         self.refused("run", "--backends", "opnempi", names=["--backends", "'opnempi'", "'openmpi'"])
         self.refused("run", "--backends", "tutti,opnempi", names=["'opnempi'", "'openmpi'"], program=self.alone)
 
-    def test_a_backend_that_is_not_part_of_the_build_yet(self):
-        names = ["backend 'nccl' is not there", "it is not part of tutti yet"]
+    def test_a_backend_that_is_not_built(self):
+        names = ["backend 'nccl' is not there", "libtutti_backend_nccl.so", self.folder.name]
         self.refused("run", "--backends", "tutti,nccl", code=ENVIRONMENT, names=["--backends", *names], program=self.alone)
         self.refused("gate", "--against", "nccl", code=ENVIRONMENT, names=names, program=self.alone)
-
-    def test_a_backend_that_is_not_built(self):
         names = ["'openmpi'", "libtutti_backend_openmpi.so", self.folder.name, "TUTTI_BACKENDS"]
         self.refused("run", "--backends", "openmpi", code=ENVIRONMENT, names=names, program=self.alone)
         self.refused("run", "--backends", "tutti,openmpi", code=ENVIRONMENT, names=names, program=self.alone)

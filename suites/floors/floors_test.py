@@ -12,7 +12,7 @@ ROOTS = ["impl", "harness"]  # each has a floors.h
 ARROW = ["impl", "harness", "suites", "src"]  # each includes itself and those before it
 ENDINGS = {".h", ".cc", ".cuh", ".cu"}
 READS_ENVIRONMENT = "impl/bootstrap"
-BACKENDS = ["openmpi", "mpich", "gloo"]
+BACKENDS = ["openmpi", "mpich", "gloo", "nccl"]
 
 
 # What the files say
