@@ -20,9 +20,9 @@ from pictures_numbers import digits_text, is_number, ratio_text
 FOLDER = Path(__file__).resolve().parent
 # The table has at most so many rows; the result file has all of them.
 MOST_ROWS = 5000
-ORDER = ("history", "time", "busbw", "heat", "samples", "launches", "skew")
+ORDER = ("history", "overview", "time", "busbw", "heat", "samples", "launches", "skew")
 HEADINGS = {
-    "history": "History",
+    "history": "History", "overview": "Overview",
     "time": "Time and ratio", "busbw": "Bus bandwidth", "heat": "All cells at a glance",
     "samples": "Distribution of samples", "launches": "Launches", "skew": "Arrival skew",
 }

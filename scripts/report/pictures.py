@@ -7,16 +7,17 @@ from typing import Callable
 
 import history
 import pictures_cells as cells
+import pictures_overview as overview
 import pictures_series as curves
 import style
 from pictures_base import Picture, drawn
 from pictures_data import Series, all_series, row_names
 
 # A page with more pictures is slow to open, and nobody reads it.
-MOST_OF_A_KIND = {"time": 16, "busbw": 16, "heat": 4, "samples": 4, "launches": 6, "skew": 4, "judged": 4}
+MOST_OF_A_KIND = {"overview": 4, "time": 16, "busbw": 16, "heat": 4, "samples": 4, "launches": 6, "skew": 4, "judged": 4}
 MOST_JUDGED = 40
-WORDS = {"time": "time against size", "busbw": "bus bandwidth", "heat": "heat maps", "samples": "samples",
-         "launches": "launches", "skew": "arrival skew", "judged": "judged cells"}
+WORDS = {"overview": "overviews", "time": "time against size", "busbw": "bus bandwidth", "heat": "heat maps",
+         "samples": "samples", "launches": "launches", "skew": "arrival skew", "judged": "judged cells"}
 
 
 def all_pictures(bundle: dict) -> list[Picture]:
@@ -38,6 +39,10 @@ def left_out_pictures(bundle: dict) -> list[str]:
 
 def recipes(bundle: dict, kind: str) -> list[Callable[[], Picture]]:
     """What draws each picture of a kind: to count them costs little."""
+    if kind == "overview":
+        return [recipe_of("overview", number, f"Overview: {one.title}", "", overview.overview_alt,
+                          overview.draw_overview, one)
+                for number, one in enumerate(overview.overviews(all_series(bundle)))]
     if kind == "heat":
         return heat_recipes(bundle)
     if kind == "samples":
@@ -81,15 +86,18 @@ def recipe_of(kind: str, number: int, title: str, group: str, alt, draw, *data) 
 
 def heat_recipes(bundle: dict) -> list[Callable[[], Picture]]:
     """A heat map for each reference, and one of the limit's share."""
-    every = all_series(bundle)
-    rows, names, found = cells.heat_rows(every), row_names(every), []
-    maps = [(cells.ratio_values(rows, reference), f"Time of tutti / time of {style.short(reference)}", True)
-            for reference in cells.references_of(rows)]
-    maps.append((cells.share_values(rows), "Share of the machine's limit that tutti reaches", False))
-    for values, title, is_ratio in maps:
+    every = [series for series in all_series(bundle) if series.has_sizes]
+    maps = []
+    for reference in cells.references_of(every):
+        rows = cells.heat_rows([series for series in every if any(other == reference for _, other in series.pairs())])
+        maps.append((rows, cells.ratio_values(rows, reference), f"Time of tutti / time of {style.short(reference)}", True))
+    rows = cells.heat_rows(every)
+    maps.append((rows, cells.share_values(rows), "Share of the machine's limit that tutti reaches", False))
+    found = []
+    for rows, values, title, is_ratio in maps:
         if len(values) > 1:
-            found.append(recipe_of("heat", len(found), title, "", cells.heat_alt, cells.draw_heat, rows, names, values,
-                                   title, is_ratio))
+            found.append(recipe_of("heat", len(found), title, "", cells.heat_alt, cells.draw_heat, rows, row_names(rows),
+                                   values, title, is_ratio))
     return found
 
 

@@ -34,18 +34,24 @@ def state_style(states: list[str], has_time: bool) -> dict:
     return {"marker": "v" if NEAR_FLOOR in states else "o", "size": 5.5 if has_time else 4, "fill": fill, "width": 1.2}
 
 
-def draw_point(axes: Axes, x: float, y: float | None, curve: str, states: list[str]) -> Line2D:
-    """Draws a point by its state; without a y, and for what was not checked, on the lower edge."""
-    look = state_style(states, y is not None)
+def draw_points(axes: Axes, points: Iterable[tuple[float, float | None, list[str]]], curve: str) -> list[Line2D]:
+    """Draws points of x, y and states, one artist for all of a state; without a y, and for what was not checked, on
+    the lower edge."""
+    groups: dict[tuple[str, bool], list[tuple[float, float | None, list[str]]]] = {}
+    for point in points:
+        groups.setdefault(("+".join(point[2]) or "ok", point[1] is None), []).append(point)
     colour = style.colour_of(curve)
-    on_edge = y is None or look["marker"] == "|"
-    transform = axes.get_xaxis_transform() if on_edge else axes.transData
-    (line,) = axes.plot(
-        [x], [EDGE if on_edge else y], linestyle="none", marker=look["marker"], markersize=look["size"],
-        markeredgewidth=look["width"], markeredgecolor=colour, transform=transform, clip_on=False, zorder=4,
-        markerfacecolor="none" if look["fill"] == "none" else colour)
-    line.set_gid(f"{'+'.join(states) or 'ok'}")
-    return line
+    lines = []
+    for (name, is_without), group in groups.items():
+        look = state_style(group[0][2], not is_without)
+        on_edge = is_without or look["marker"] == "|"
+        (line,) = axes.plot(
+            [x for x, _, _ in group], [EDGE if on_edge else y for _, y, _ in group], linestyle="none",
+            marker=look["marker"], markersize=look["size"], markeredgewidth=look["width"], markeredgecolor=colour,
+            transform=axes.get_xaxis_transform() if on_edge else axes.transData, clip_on=False, zorder=4,
+            markerfacecolor="none" if look["fill"] == "none" else colour, gid=name)
+        lines.append(line)
+    return lines
 
 
 def state_handles(series: Series, value: str) -> list[tuple[Line2D, str]]:
@@ -73,17 +79,17 @@ def curve_handle(curve: str) -> tuple[Line2D, str]:
     return Line2D([], [], color=style.colour_of(curve), linestyle=style.line_style_of(curve), linewidth=2), curve
 
 
-def legend_rows(count: int) -> int:
+def legend_rows(count: int, columns: int) -> int:
     """The rows that a legend of so many entries takes."""
-    return math.ceil(count / LEGEND_COLUMNS)
+    return math.ceil(count / columns)
 
 
-def draw_legend(figure: Figure, handles: list[tuple[object, str]]) -> None:
+def draw_legend(figure: Figure, handles: list[tuple[object, str]], columns: int = LEGEND_COLUMNS) -> None:
     """Draws the legend along the lower edge of the figure."""
     if not handles:
         return
     names = [legend_name(name) for _, name in handles]
-    figure.legend([handle for handle, _ in handles], names, loc="lower center", ncol=min(len(handles), LEGEND_COLUMNS),
+    figure.legend([handle for handle, _ in handles], names, loc="lower center", ncol=min(len(handles), columns),
                   borderaxespad=0.2, handlelength=2.2, columnspacing=1.4)
 
 
@@ -93,18 +99,18 @@ def legend_name(name: str) -> str:
     return f" {line}" if line.startswith("_") else line
 
 
-def draw_title(figure: Figure, title: str, letters: int = 96) -> None:
-    """Draws the title in lines of at most so many letters."""
-    lines = textwrap.wrap(style.short(title, 3 * letters), letters) or [""]
+def draw_title(figure: Figure, title: str, second: str = "", letters: int = 96) -> None:
+    """Draws the title in lines of at most so many letters; `second` begins a line of its own."""
+    lines = [line for part in (title, second) for line in textwrap.wrap(style.short(part, 3 * letters), letters)]
     inches = figure.get_size_inches()[1]
     figure.text(0.012, 1 - 0.08 / inches, "\n".join(lines[:2]), ha="left", va="top", fontsize=9.5)
 
 
 def margins(figure: Figure, entries: int, title_lines: int = 2, left: float = 0.72, right: float = 0.22,
-            bottom: float = 0.5) -> dict[str, float]:
+            bottom: float = 0.5, columns: int = LEGEND_COLUMNS) -> dict[str, float]:
     """The figure's margins, all given in inches, as the shares that matplotlib takes."""
     width, height = figure.get_size_inches()
-    low = bottom + (LEGEND_ROW * legend_rows(entries) + 0.08 if entries else 0)
+    low = bottom + (LEGEND_ROW * legend_rows(entries, columns) + 0.08 if entries else 0)
     return {"left": left / width, "right": 1 - right / width, "bottom": low / height,
             "top": 1 - (0.16 + 0.16 * title_lines) / height}
 
@@ -180,14 +186,21 @@ def set_ratio_values(axis, values: Iterable[float], is_vertical: bool = True) ->
     axes = axis.axes
     (axes.set_yscale if is_vertical else axes.set_xscale)("log", base=2)
     (axes.set_ylim if is_vertical else axes.set_xlim)(low, high)
-    set_ticks(axis, ratio_ticks(low, high))
+    set_ratio_ticks(axis, low, high)
 
 
-def ratio_ticks(low: float, high: float) -> list[float]:
+def set_ratio_ticks(axis, low: float, high: float, most: int = 5) -> None:
+    """Sets the ticks of an axis of ratios; small ones are fractions, which are short."""
+    ticks = ratio_ticks(low, high, most)
+    are_fractions = min(ticks) < 0.2
+    set_ticks(axis, ticks, [f"1/{1 / tick:g}" if are_fractions and tick < 1 else f"{tick:g}" for tick in ticks])
+
+
+def ratio_ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Powers of two over a wide range, handy ratios over a narrow one; 1 is always there."""
     octaves = math.log2(high / low)
     if octaves > 2.5:
-        step = math.ceil(octaves / 5)
+        step = math.ceil(octaves / most)
         first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
         return [2.0**power for power in range(first, last + 1) if power % step == 0]
     ticks = [ratio for ratio in NICE_RATIOS if low <= ratio <= high]

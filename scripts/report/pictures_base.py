@@ -26,6 +26,9 @@ LINK = "http://www.w3.org/1999/xlink"
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", LINK)
 REFERENCE = re.compile(r"url\(#([^)]*)\)")
+DOCUMENT_TYPE = re.compile(r"<!DOCTYPE[^>]*>\s*")
+METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
+INLINE_COLOURS = {style.INK: "currentColor", style.GROUND: "var(--ground)", style.BACK: "none"}
 DOTS_PER_INCH = 150
 
 
@@ -39,7 +42,8 @@ class Picture:
     kind: str
     group: str
     svg: str
-    draw: Callable[[], Figure] | None = field(default=None, compare=False, repr=False)
+    draw: Callable[[], Figure] = field(compare=False, repr=False)
+    source: bytes = field(compare=False, repr=False)
 
     def save(self, folder, suffix: str) -> Path:
         """Writes `folder/name.suffix`, png or svg, on white ground; the same picture gives the same bytes."""
@@ -49,7 +53,7 @@ class Picture:
         return path
 
 
-def figure_bytes(draw: Callable[[], Figure], kind: str, name: str, transparent: bool) -> bytes:
+def figure_bytes(draw: Callable[[], Figure], kind: str, name: str) -> bytes:
     """Draws the figure and renders it."""
     with matplotlib.rc_context({**style.RC, "svg.hashsalt": name}), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -57,7 +61,7 @@ def figure_bytes(draw: Callable[[], Figure], kind: str, name: str, transparent: 
         for text in figure.findobj(Text):
             text.set_text(style.plain(text.get_text()))
         metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        ground = "none" if transparent else "white"
+        ground = style.BACK if kind == "svg" else "white"
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, metadata=metadata, facecolor=ground, edgecolor="none", dpi=DOTS_PER_INCH)
         return buffer.getvalue()
@@ -65,10 +69,13 @@ def figure_bytes(draw: Callable[[], Figure], kind: str, name: str, transparent: 
 
 def file_bytes(picture: Picture, kind: str) -> bytes:
     """The bytes of a file of the picture's own."""
-    if picture.draw is None:
-        return picture.svg.replace("currentColor", "#000000").encode()
-    content = figure_bytes(picture.draw, kind, picture.name, transparent=False)
-    return content.replace(style.INK.encode(), b"#000000") if kind == "svg" else content
+    return alone(picture.source) if kind == "svg" else figure_bytes(picture.draw, kind, picture.name)
+
+
+def alone(content: bytes) -> bytes:
+    """The SVG as a file that names no other: without the document type and the metadata."""
+    text = METADATA.sub("", DOCUMENT_TYPE.sub("", content.decode()))
+    return text.replace(style.INK, "#000000").replace(style.GROUND, "#ffffff").replace(style.BACK, "#ffffff").encode()
 
 
 def inline_svg(content: bytes, name: str) -> str:
@@ -99,14 +106,16 @@ def rewrite(attributes: dict[str, str], name: str) -> None:
         elif key == f"{{{LINK}}}href" and value.startswith("#"):
             attributes[key] = f"#{name}-{value[1:]}"
         else:
-            attributes[key] = REFERENCE.sub(rf"url(#{name}-\1)", value).replace(style.INK, "currentColor")
+            attributes[key] = REFERENCE.sub(rf"url(#{name}-\1)", value)
+            for colour, inline in INLINE_COLOURS.items():
+                attributes[key] = attributes[key].replace(colour, inline)
 
 
 def drawn(name: str, title: str, alt: str, kind: str, group: str, draw: Callable[[], Figure]) -> Picture:
     """A picture of what `draw` returns: a figure made by `new_figure`."""
     safe = style.file_name(name)
-    svg = inline_svg(figure_bytes(draw, "svg", safe, transparent=True), safe)
-    return Picture(safe, style.plain(title), style.plain(alt), kind, group, svg, draw)
+    source = figure_bytes(draw, "svg", safe)
+    return Picture(safe, style.plain(title), style.plain(alt), kind, group, inline_svg(source, safe), draw, source)
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -20,8 +20,13 @@ from pictures_numbers import digits_text, is_number, ratio_text
 
 WIDTH = 7.4
 MOST_ROWS = 30
+HEAT_ROW = 0.3  # inches
+# A colour bar's names need so many inches of it each.
+BAR_NAME = 0.17
+BAR_TICKS = (1, 0.125, 8, 0.25, 4, 0.5, 2, 0.8, 1.25)  # those first that are most wanted
 # A heat map writes its figures into the squares up to so many columns.
 MOST_WRITTEN_COLUMNS = 14
+MOST_LEVEL_NAMES = 9
 # Orange and blue are told apart by colour-blind readers too; white is a ratio of 1.
 RATIO_COLOURS = "PuOr_r"
 SHARE_COLOURS = "cividis"
@@ -30,7 +35,7 @@ JUDGED_COLOURS = {"same": style.GREY, "faster": style.BLUE, "slower": style.VERM
 
 
 def heat_rows(all_of_them: list[Series]) -> list[Series]:
-    """The series that a heat map can show: those with sizes, at most MOST_ROWS."""
+    """The series that a heat map shows: those with sizes, at most MOST_ROWS."""
     return [series for series in all_of_them if series.has_sizes][:MOST_ROWS]
 
 
@@ -75,7 +80,7 @@ def draw_heat(rows: list[Series], names: dict[int, str], values: dict, title: st
     for line, series in enumerate(rows):
         for column, size in enumerate(sizes):
             grid[line, column] = values.get((series.index, size), (numpy.nan, ""))[0]
-    figure = new_figure(WIDTH, 1.5 + 0.26 * len(rows))
+    figure = new_figure(WIDTH, 0.92 + HEAT_ROW * len(rows))
     axes = figure.subplots()
     axes.set_facecolor("none")
     axes.patch.set_hatch("////")
@@ -88,17 +93,29 @@ def draw_heat(rows: list[Series], names: dict[int, str], values: dict, title: st
     axes.invert_yaxis()
     step = max(1, math.ceil(len(sizes) / 12))
     axes.set_xticks([place + 0.5 for place in range(0, len(sizes), step)],
-                    [style.bytes_text(size) for size in sizes[::step]], rotation=30, ha="right")
+                    [style.bytes_text(size) for size in sizes[::step]],
+                    **({"rotation": 30, "ha": "right"} if len(sizes) > MOST_LEVEL_NAMES else {}))
     axes.set_yticks([place + 0.5 for place in range(len(rows))], [names[series.index] for series in rows])
     bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02)
     bar.outline.set_visible(False)
     if is_ratio:
-        set_ticks(bar.ax.yaxis, [tick for tick in (0.125, 0.25, 0.5, 0.8, 1, 1.25, 2, 4, 8) if norm.vmin <= tick <= norm.vmax])
+        set_ticks(bar.ax.yaxis, bar_ticks(norm.vmin, norm.vmax, HEAT_ROW * len(rows)))
     bar.set_label("ratio of times" if is_ratio else "share of the limit")
     longest = max(len(names[series.index]) for series in rows)
-    figure.subplots_adjust(**margins(figure, 0, title_lines=2, left=0.35 + 0.062 * longest, right=0.1, bottom=0.6))
+    figure.subplots_adjust(**margins(figure, 0, title_lines=1, left=0.35 + 0.062 * longest, right=0.66, bottom=0.6))
     draw_title(figure, title)
     return figure
+
+
+def bar_ticks(low: float, high: float, inches: float) -> list[float]:
+    """The ratios that a logarithmic colour bar of this length names, none of them on another's name."""
+    inches_of_octave = inches / math.log2(high / low)
+    chosen: list[float] = []
+    for tick in BAR_TICKS:
+        is_free = all(abs(math.log2(tick / other)) * inches_of_octave >= BAR_NAME for other in chosen)
+        if low <= tick <= high and is_free:
+            chosen.append(tick)
+    return sorted(chosen)
 
 
 def write_squares(axes: Axes, rows: list[Series], sizes: list[float], values: dict, mesh, is_ratio: bool) -> None:

@@ -16,6 +16,9 @@ NEAR_FLOOR = "near floor"
 # So many cells of one state are named.
 MOST_NAMED = 3
 FIELDS = ("collective", "transport", "dtype", "op", "ranks", "root", "placement", "buffers", "cadence")
+# The order of collectives in pictures; others follow in the order of their first cells.
+COLLECTIVES = ("broadcast", "reduce", "all_reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all",
+               "barrier", "sendrecv")
 PLACEMENTS = {"in": "in place", "out": "out of place"}
 
 
@@ -67,11 +70,12 @@ def size_of(cell: dict) -> float:
 
 
 def all_series(bundle: dict) -> list[Series]:
-    """The series of the bundle, in the order of their first cells."""
+    """The series of the bundle: of one source and starter together, in the order of COLLECTIVES."""
     groups: dict[tuple, list[dict]] = {}
     for cell in bundle.get("cells") or []:
         key = (cell.get("source") or 0, str(cell.get("series") or ""), str(cell.get("starter") or ""))
         groups.setdefault(key, []).append(cell)
+    groups = in_order(groups)
     sources = {key[0] for key in groups}
     starters: dict[tuple, set[str]] = {}
     for source, series, starter in groups:
@@ -80,13 +84,29 @@ def all_series(bundle: dict) -> list[Series]:
     for index, ((source, series, starter), cells) in enumerate(groups.items()):
         title = series_title(series)
         if len(starters[(source, series)]) > 1:
-            title += f", started by {short(starter)}" if starter else ", started by tutti"
+            title += f", started by {starter_name(starter)}"
         if len(sources) > 1:
             title += f" [{source_name(bundle, source)}]"
         cells = sorted(cells, key=size_of)
         result.append(Series(index, source, series, starter, str(cells[0].get("collective") or ""), title, cells,
                              curves_of(cells)))
     return result
+
+
+def in_order(groups: dict[tuple, list[dict]]) -> dict[tuple, list[dict]]:
+    """The groups by source, starter and collective: a run walks its cells in a random order."""
+    starters = list(dict.fromkeys(starter for _, _, starter in groups))
+
+    def place(key: tuple) -> tuple[int, int, int]:
+        source, series, starter = key
+        return source, starters.index(starter), place_of_collective(series.split("/", 1)[0])
+
+    return {key: groups[key] for key in sorted(groups, key=place)}
+
+
+def place_of_collective(name: str) -> int:
+    """Where a collective stands in pictures."""
+    return COLLECTIVES.index(name) if name in COLLECTIVES else len(COLLECTIVES)
 
 
 def source_name(bundle: dict, source: int) -> str:
@@ -137,7 +157,12 @@ def series_title(series: str) -> str:
     return ", ".join([head, f"{words['ranks']} over {words['transport']}", *tail])
 
 
-def row_names(all_of_them: list[Series]) -> dict[int, str]:
+def starter_name(starter: str) -> str:
+    """What started the ranks."""
+    return "tutti" if starter in ("", "spawn") else short(starter)
+
+
+def row_names(all_of_them: list[Series], with_starter: bool = True) -> dict[int, str]:
     """A short name for each series: its collective, and what differs among the series of that collective."""
     names = {}
     for series in all_of_them:
@@ -145,8 +170,8 @@ def row_names(all_of_them: list[Series]) -> dict[int, str]:
         fields = series_fields(series.series)
         varied = [name for name in fields if any(series_fields(other.series).get(name) != fields[name] for other in others)]
         words = [part_text(name, fields[name]) or "no " + name for name in varied]
-        if len({other.starter for other in others}) > 1:
-            words.append(f"by {series.starter or 'tutti'}")
+        if with_starter and len({other.starter for other in others}) > 1:
+            words.append(f"by {starter_name(series.starter)}")
         names[series.index] = short(" ".join([series.collective, *words]), 60)
     return names
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import style
-from pictures_axes import (BANDWIDTH_LABEL, TIME_LABEL, curve_handle, draw_legend, draw_point, draw_title, margins,
+from pictures_axes import (BANDWIDTH_LABEL, TIME_LABEL, curve_handle, draw_legend, draw_points, draw_title, margins,
                            set_log_values, set_ratio_values, set_size_axis, state_handles, x_places)
 from pictures_base import new_figure
 from pictures_data import (Series, extreme_text, is_positive, place_text, ratios_text, series_states, size_of,
@@ -22,6 +22,8 @@ BAND_OPACITY = 0.22
 WIDTH = 7.4
 MOST_PANELS = 8
 PANEL_COLUMNS = 4
+# Ranks beside more points than these lie on each other.
+MOST_NAMED_POINTS = 40
 
 
 def is_drawn_on_line(system: dict, value: str) -> bool:
@@ -37,9 +39,8 @@ def draw_curve(axes: Axes, series: Series, curve: str, value: str) -> None:
     ys = [system[value] if is_drawn_on_line(system, value) else math.nan for _, system in points]
     if series.has_sizes:
         axes.plot(xs, ys, color=style.colour_of(curve), linestyle=style.line_style_of(curve), zorder=3, gid="line")
-    for x, (_, system) in zip(xs, points):
-        shown = system.get(value) if is_positive(system.get(value)) else None
-        draw_point(axes, x, shown, curve, states_of(system))
+    draw_points(axes, [(x, system[value] if is_positive(system.get(value)) else None, states_of(system))
+                       for x, (_, system) in zip(xs, points)], curve)
 
 
 def draw_band(axes: Axes, xs: list[float], lows: list, highs: list, curve: str) -> None:
@@ -231,6 +232,7 @@ def has_skew(series: Series) -> bool:
 
 def draw_skew(series: Series) -> Figure:
     """Arrival skew against size; the number beside a point is the rank that came last most often."""
+    is_named = len(series.cells) <= MOST_NAMED_POINTS
     figure = new_figure(WIDTH, 3.6)
     axes = figure.subplots()
     set_size_axis(axes, series)
@@ -240,12 +242,14 @@ def draw_skew(series: Series) -> Figure:
               if is_positive(system.get("arrival_skew"))]
     for order, curve in enumerate(series.curves):
         draw_curve(axes, series, curve, "arrival_skew")
-        for cell, system in series.points(curve):
+        for cell, system in series.points(curve) if is_named else []:
             draw_last(axes, place(cell, curve), system, curve, order)
     set_log_values(axes, values)
     axes.set_ylabel("arrival skew (us)")
     handles = [curve_handle(curve) for curve in series.curves] + state_handles(series, "arrival_skew")
-    handles.append((Line2D([], [], linestyle="none", marker=r"$\mathrm{0}$", color=style.INK), "the rank that came last"))
+    if is_named:
+        handles.append((Line2D([], [], linestyle="none", marker=r"$\mathrm{0}$", color=style.INK),
+                        "the rank that came last"))
     figure.subplots_adjust(**margins(figure, len(handles)))
     draw_title(figure, series.title)
     draw_legend(figure, handles)
@@ -325,6 +329,7 @@ def draw_launch_panel(axes: Axes, cell: dict, series: Series, rows: list[dict]) 
     for system in cell["systems"]:
         curve = system["curve"]
         shift = 0.5 * (series.curves.index(curve) - (len(series.curves) - 1) / 2) / max(1, len(series.curves))
+        points = []
         for row in launch_rows(system, rows):
             launch, time = row.get("launch") or 0, row.get("time_median")
             launches.add(launch)
@@ -333,7 +338,8 @@ def draw_launch_panel(axes: Axes, cell: dict, series: Series, rows: list[dict]) 
                 axes.vlines(launch + shift, low, high, color=style.colour_of(curve), linewidth=1.4)
                 values += [low, high]
             values += [time] if is_positive(time) else []
-            draw_point(axes, launch + shift, time if is_positive(time) else None, curve, row_states(row))
+            points.append((launch + shift, time if is_positive(time) else None, row_states(row)))
+        draw_points(axes, points, curve)
     set_log_values(axes, values)
     axes.grid(True, axis="y")
     shown = sorted(launches)

@@ -19,6 +19,10 @@ YELLOW = "#F0E442"
 GREY = "#808080"
 # The colour of text and axes: an inline SVG replaces it by currentColor.
 INK = "#010203"
+# The colours of the ground: all of the picture's, and that inside a hollow marker that lies on a line. An inline SVG
+# shows the page's.
+BACK = "#fdfcfb"
+GROUND = "#fefdfc"
 
 FIXED_COLOURS = {
     "tutti": BLUE, "openmpi": VERMILLION, "mpich": GREEN, "gloo": ORANGE, "nccl": PURPLE, "limit": GREY,

@@ -58,8 +58,8 @@ class Page(unittest.TestCase):
                               "algorithm": "ring", "launch": 1, "taken": 4, "time": [1.0, 1.1, 1.2, 9.0],
                               "mark": ["", "", "late", "state"], "skew": [0.1] * 4, "last": [0, 1, 0, 1]}]
         page = Reader(bundles.page_of(bundle))
-        order = ["Time and ratio", "Bus bandwidth", "All cells at a glance", "Distribution of samples", "Arrival skew",
-                 "All rows", "What disturbed the run", "Machine, versions, command and seed", "Judged cells"]
+        order = ["Overview", "Time and ratio", "Bus bandwidth", "All cells at a glance", "Distribution of samples",
+                 "Arrival skew", "All rows", "What disturbed the run", "Machine, versions, command and seed", "Judged cells"]
         self.assertEqual([heading for heading in page.headings if heading in order], order)
         self.assertIn("all 12 results are right", page.text)
 

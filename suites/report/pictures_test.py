@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the pictures draw, by matplotlib's own objects: bands are the intervals, ticks are powers of two."""
+import itertools
 import math
+import re
 import unittest
 
 import bundles
 
+import matplotlib.text
 import pictures
+import pictures_cells
 import pictures_data
+import pictures_overview
 import style
+
+TEN = ("broadcast", "reduce", "all_reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all", "barrier",
+       "sendrecv")
 
 
 def figure_of(bundle, kind):
     """The figure of the first picture of a kind, and the picture."""
-    picture = next(one for one in pictures.all_pictures(bundle) if one.kind == kind)
+    picture = pictures.recipes(bundle, kind)[0]()
     figure = picture.draw()
     figure.canvas.draw()
     return figure, picture
@@ -106,6 +114,179 @@ class States(unittest.TestCase):
         found = pictures.all_pictures(bundle)
         self.assertIn("time", {picture.kind for picture in found})
         self.assertTrue(all("error" in picture.alt.lower() for picture in found if picture.kind == "time"))
+
+
+def labels_that_overlap(figure):
+    """Pairs of texts of the figure that lie on each other."""
+    texts = dict.fromkeys(figure.findobj(matplotlib.text.Text))
+    shown = [(text.get_text(), text.get_window_extent()) for text in texts
+             if text.get_text().strip() and text.get_visible() and not is_hidden(text)]
+    return [(one, other) for (one, box), (other, its) in itertools.combinations(shown, 2) if box.overlaps(its)]
+
+
+def is_hidden(text):
+    """Says whether the text is a tick's name that is not shown, or of a panel that is not."""
+    axes = text.axes
+    if axes is None:
+        return False
+    ticks = [(tick.label1, tick) for axis in (axes.xaxis, axes.yaxis) for tick in axis.get_major_ticks()]
+    owner = next((tick for label, tick in ticks if label is text), None)
+    if owner is not None:
+        low, high = sorted(owner.axes.get_xlim() if owner in axes.xaxis.get_major_ticks() else axes.get_ylim())
+        return not low <= owner.get_loc() <= high
+    return not axes.get_visible()
+
+
+def of_two_starters(names=("all_reduce", "broadcast"), sizes=(8, 1024, 65536)):
+    """tutti beside Gloo in its own launches, and beside Open MPI in those of its mpirun; a barrier has no size."""
+    cells = {name: (0,) if name == "barrier" else sizes for name in names}
+    own = bundles.bundle_of({name: {size: [bundles.system("tutti", 1.0), bundles.system("gloo", 100.0)] for size in its}
+                             for name, its in cells.items()})
+    other = bundles.bundle_of({name: {size: [bundles.system("tutti", 1.0), bundles.system("openmpi", 2.0 + place)]
+                                      for place, size in enumerate(its)} for name, its in cells.items()})
+    for cell in other["cells"]:
+        cell["starter"] = "openmpi"
+    own["cells"] += other["cells"]
+    return own
+
+
+class Overview(unittest.TestCase):
+    def panels(self, figure):
+        return {axes.get_title(): axes for axes in figure.axes if axes.get_visible()}
+
+    def of(self, axes, gid):
+        return [artist for artist in axes.get_children() if artist.get_gid() == gid]
+
+    def test_it_comes_first_and_one_collective_has_none(self):
+        self.assertEqual(pictures.all_pictures(bundles.usual())[0].kind, "overview")
+        self.assertNotIn("overview", {one.kind for one in pictures.all_pictures(bundles.of_all_states())})
+
+    def test_lines_are_the_ratios_and_bands_their_intervals(self):
+        bundle = of_two_starters()
+        figure, _ = figure_of(bundle, "overview")
+        panels = self.panels(figure)
+        self.assertEqual(list(panels), ["broadcast", "all_reduce"])
+        for name, axes in panels.items():
+            lines = {line.get_color(): line for line in self.of(axes, "ratio")}
+            bands = {tuple(round(part, 3) for part in band.get_facecolor()[0][:3]): ends(band) for band in self.of(axes, "band")}
+            self.assertEqual(len(lines), 2)
+            for reference in ("gloo", "openmpi"):
+                items = [(cell["bytes"], item) for cell in bundle["cells"] if cell["collective"] == name
+                         for item in cell["ratios"] if item["reference"] == reference]
+                line = lines[style.colour_of(reference)]
+                self.assertEqual(list(zip(line.get_xdata(), line.get_ydata())), [(size, item["ratio"]) for size, item in items])
+                colour = tuple(round(int(style.colour_of(reference)[at: at + 2], 16) / 255, 3) for at in (1, 3, 5))
+                for size, item in items:
+                    self.assertAlmostEqual(bands[colour][size][0], item["low"])
+                    self.assertAlmostEqual(bands[colour][size][1], item["high"])
+
+    def test_all_panels_have_the_same_axes_and_a_line_at_one(self):
+        figure, _ = figure_of(of_two_starters(TEN), "overview")
+        panels = self.panels(figure)
+        self.assertEqual(tuple(panels), TEN)
+        self.assertEqual(len({axes.get_ylim() for axes in panels.values()}), 1)
+        self.assertEqual(len({axes.get_xlim() for name, axes in panels.items() if name != "barrier"}), 1)
+        for axes in panels.values():
+            (one,) = self.of(axes, "one")
+            self.assertEqual(set(one.get_ydata()), {1.0})
+
+    def test_a_barrier_has_a_bar_for_each_reference(self):
+        figure, _ = figure_of(of_two_starters(("barrier", "reduce")), "overview")
+        axes = self.panels(figure)["barrier"]
+        segments = [segment for bars in self.of(axes, "bar") for segment in bars.get_segments()]
+        self.assertEqual([[round(y, 6) for _, y in segment] for segment in segments], [[0.0095, 0.0105], [0.475, 0.525]])
+
+    def test_what_is_beyond_the_axis_is_on_its_edge(self):
+        bundle = of_two_starters()
+        figure, picture = figure_of(bundle, "overview")
+        for axes in self.panels(figure).values():
+            self.assertGreaterEqual(axes.get_ylim()[0], 0.5 / pictures_overview.FARTHEST)
+            (below,) = self.of(axes, "below")
+            self.assertEqual(list(below.get_xdata()), [8, 1024, 65536])
+            self.assertEqual(below.get_color(), style.colour_of("gloo"))
+        self.assertIn("below 1/32", [text.get_text() for text in figure.legends[0].get_texts()])
+        self.assertIn("0.010 of gloo's time", picture.alt.replace("0.010 to 0.010", "0.010"))
+
+    def test_noisy_ones_are_hollow(self):
+        bundle = of_two_starters()
+        noisy = [cell for cell in bundle["cells"] if cell["starter"] == "openmpi" and cell["bytes"] == 1024]
+        for cell in noisy:
+            cell["systems"][1]["marks"] = ["noisy"]
+        figure, _ = figure_of(bundle, "overview")
+        for axes in self.panels(figure).values():
+            (hollow,) = self.of(axes, "noisy")
+            self.assertEqual(list(hollow.get_xdata()), [1024])
+            self.assertEqual(hollow.get_markerfacecolor(), style.GROUND)
+
+    def test_its_words_name_every_panel_and_what_is_not_faster(self):
+        bundle = of_two_starters()
+        for cell in bundle["cells"]:
+            if cell["starter"] == "openmpi" and cell["collective"] == "broadcast":
+                item = cell["ratios"][0]
+                if cell["bytes"] == 8:
+                    item.update(ratio=1.5, low=1.25, high=1.75)
+                if cell["bytes"] == 1024:
+                    item.update(ratio=0.75, low=0.5, high=1.25)
+        _, picture = figure_of(bundle, "overview")
+        self.assertIn("broadcast: 0.010 to 0.010 of gloo's time; 0.25 to 1.50 of openmpi's time, slower at 8 B, undecided at 1 KiB.",
+                      picture.alt)
+        self.assertIn("all_reduce: 0.010 to 0.010 of gloo's time; 0.25 to 0.50 of openmpi's time.", picture.alt)
+
+    def test_ranks_apart_and_a_barrier_with_each(self):
+        bundle = bundles.empty()
+        for ranks in (2, 8):
+            one = of_two_starters(("barrier", "gather", "reduce"))
+            for cell in one["cells"]:
+                middle = "none/none" if cell["collective"] == "barrier" else "float/none"
+                buffers = "none" if cell["collective"] == "barrier" else "private"
+                cell["series"] = f"{cell['collective']}/shm/{middle}/P{ranks}.processes/none/out/{buffers}/isolated"
+            bundle["cells"] += one["cells"]
+        found = pictures_overview.overviews(pictures_data.all_series(bundle))
+        self.assertEqual([one.title for one in found], [f"float, P={ranks} processes over shm, private buffers, isolated"
+                                                        for ranks in (2, 8)])
+        for one in found:
+            self.assertEqual([panel.name for panel in one.panels], ["reduce", "gather", "barrier"])
+
+    def test_no_labels_lie_on_each_other(self):
+        for sizes in ((8, 32, 64, 512, 4096, 32768, 262144), (8, 64, 512, 4096, 32768, 262144, 1 << 21, 1 << 24), (12, 1000)):
+            figure, _ = figure_of(of_two_starters(TEN, sizes), "overview")
+            self.assertEqual(labels_that_overlap(figure), [])
+
+
+class HeatMap(unittest.TestCase):
+    def test_no_labels_lie_on_each_other(self):
+        for count in (2, 3, 10):
+            for ratio in (1.01, 0.7, 0.01):
+                bundle = bundles.bundle_of({name: {size: [bundles.system("tutti", ratio), bundles.system("openmpi", 1.0)]
+                                                   for size in (8, 64, 512, 4096)} for name in TEN[:count] if name != "barrier"})
+                figure, _ = figure_of(bundle, "heat")
+                self.assertEqual(labels_that_overlap(figure), [], (count, ratio))
+
+    def test_a_bar_names_one_and_all_that_it_has_room_for(self):
+        self.assertEqual(pictures_cells.bar_ticks(1 / 8, 8, 0.6), [0.125, 1, 8])
+        self.assertEqual(pictures_cells.bar_ticks(1 / 8, 8, 8.0), [0.125, 0.25, 0.5, 0.8, 1, 1.25, 2, 4, 8])
+        self.assertEqual(pictures_cells.bar_ticks(0.8, 1.25, 0.2), [1])
+
+    def test_rows_have_the_order_of_the_collectives_and_no_starter(self):
+        figure, _ = figure_of(of_two_starters(("sendrecv", "all_reduce", "broadcast")), "heat")
+        self.assertEqual([label.get_text() for label in figure.axes[0].get_yticklabels()], ["broadcast", "all_reduce", "sendrecv"])
+
+
+class File(unittest.TestCase):
+    def test_an_svg_names_nothing_outside_and_has_a_light_ground(self):
+        picture = pictures.all_pictures(bundles.usual())[0]
+        with bundles.tempfile.TemporaryDirectory() as folder:
+            text = picture.save(folder, "svg").read_text()
+        self.assertEqual(set(re.findall(r"[a-z]+://[^\"' ]+", text)), {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"})
+        self.assertNotIn("<!DOCTYPE", text)
+        self.assertIn("fill: #ffffff", text)
+        for colour in (style.INK, style.GROUND, style.BACK, "currentColor", "var("):
+            self.assertFalse(colour in text, colour)
+
+    def test_a_page_shows_its_own_ground(self):
+        picture = pictures.all_pictures(bundles.usual())[0]
+        for colour in (style.INK, style.GROUND, style.BACK, "#ffffff"):
+            self.assertFalse(colour in picture.svg, colour)
 
 
 class Judged(unittest.TestCase):
