@@ -116,7 +116,8 @@ bool combines(const Problem& problem) {
 std::string why_not_applicable(Fault fault, const Cell& cell) {
   const Collective collective = cell.collective;
   if (!has_data(collective)) {
-    return fault == Fault::missing_rank ? "" : "a barrier has no data";
+    if (fault != Fault::missing_rank) return "a barrier has no data";
+    return cell.ranks_as == RanksAs::blocks ? "thread blocks begin together, when every rank has called" : "";
   }
   switch (fault) {
     case Fault::doubled_contribution:
