@@ -77,7 +77,8 @@ struct Part {
 };
 
 /// The upper half of a float as it stands is nearly a float. Rounding carries nothing out of a NaN with an empty lower
-/// half, as those of the sources are and those that a CPU makes. A GPU makes 0x7fffffff, which would become -0.
+/// half, as those of the sources are and those that a CPU makes. A GPU makes 0x7fffffff, which would become -0. To look
+/// for it takes vectors half as long again.
 template <int bytes>
 struct Part<BFloat16, bytes> {
   static constexpr bool kComparesNans = bytes == sizeof(std::uint32_t);  // one word: what a GPU computes

@@ -261,15 +261,12 @@ void compare_every_op(Dtype dtype, const Inputs<T>& inputs) {
 }
 
 TEST(Scalars, GiveTheBitsOfTheKernelsForRandomBits) {
-  for_each_dtype([]<class T>(std::type_identity<T>, Dtype dtype) {
-    compare_every_op<T>(dtype, random_inputs<T>(1003));
-  });
+  for_each_dtype(
+      []<class T>(std::type_identity<T>, Dtype dtype) { compare_every_op<T>(dtype, random_inputs<T>(1003)); });
 }
 
 TEST(Scalars, GiveTheBitsOfTheKernelsForSpecialValues) {
-  for_each_dtype([]<class T>(std::type_identity<T>, Dtype dtype) {
-    compare_every_op<T>(dtype, special_inputs<T>());
-  });
+  for_each_dtype([]<class T>(std::type_identity<T>, Dtype dtype) { compare_every_op<T>(dtype, special_inputs<T>()); });
 }
 
 TEST(Scalars, MultiplyByAFactorAsPremulSumDoes) {
