@@ -2,19 +2,26 @@
 #include "harness/session/systems.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unistd.h>
 
 #include "harness/measure/order.h"
 #include "harness/session/meeting.h"
 #include "impl/communicator/blocks.h"
+#include "impl/cuda/runtime.h"
+#include "impl/device/opener.h"
 #include "impl/device/teams.h"
 
 namespace tutti::harness::session {
 namespace {
 
-Result<std::unique_ptr<Device>> open_device(RunsOn device) {
-  if (device == RunsOn::host) return make_host_teams();
-  return error(Code::unavailable, "{}", why_no_gpu());
+Result<std::unique_ptr<Device>> open_device(const SessionSpec& spec) {
+  if (spec.conditions.device == RunsOn::host) return make_host_teams();
+  const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
+  const bool has_no_gpu = found.lack == cuda::Lack::driver || found.lack == cuda::Lack::newer_driver ||
+                          found.lack == cuda::Lack::device;
+  if (has_no_gpu) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);
+  return open_gpu(spec.transport_directories);
 }
 
 std::int64_t last_level_cache_bytes() {
@@ -47,7 +54,7 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domai
     return own;
   }
   const Conditions& conditions = spec.conditions;
-  TUTTI_ASSIGN_OR_RETURN(own.device, open_device(conditions.device));
+  TUTTI_ASSIGN_OR_RETURN(own.device, open_device(spec));
   const TeamShape blocks{
       .lanes = conditions.lanes,
       .threads = conditions.block_threads > 0 ? conditions.block_threads : own.device->usual_threads()};

@@ -36,9 +36,6 @@ struct DeviceLaunch {
   [[nodiscard]] int teams() const { return work.parties * world.lanes; }
 };
 
-/// Why ranks cannot be thread blocks of a GPU here, and what can be done instead.
-[[nodiscard]] std::string why_no_gpu();
-
 /// Used by any thread.
 class Device {
  public:

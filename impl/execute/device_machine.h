@@ -230,9 +230,9 @@ class DeviceMachine {
       failure.step = what.step;
       failure.wanted = what.wanted;
       failure.found = what.found;
-      Target::store_release(&failure.kind, what.kind);
+      Target::store_release_to_host(&failure.kind, what.kind);
     }
-    Target::store_release(world_.abort_word, 1);
+    Target::store_release_to_host(world_.abort_word, 1);
   }
 
   /// Operation s may write its generation once every rank has completed s - K.

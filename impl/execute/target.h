@@ -7,7 +7,8 @@
 //   int thread() const, threads() const    my number in the team, and how many there are
 //   void barrier()                          no thread returns before all have come; what they wrote before is seen
 //   bool any(bool)                          a barrier that says whether any thread passed true
-//   static load_acquire, load_relaxed, store_release, store_relaxed, swap_if   of 64-bit words that other teams see
+//   static load_acquire, load_relaxed, store_release, swap_if   of 64-bit words that other teams see
+//   static store_release_to_host            of words that the host looks at meanwhile
 //   static uint64_t now_ns()                a clock that only rises
 //   static void pause()                     between two looks at a word
 #pragma once
@@ -62,9 +63,7 @@ class HostTarget {
   static void store_release(std::uint64_t* word, std::uint64_t value) {
     reference(word).store(value, std::memory_order_release);
   }
-  static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
-    reference(word).store(value, std::memory_order_relaxed);
-  }
+  static void store_release_to_host(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }
   /// Stores `value` where the word is `expected`; says whether it was.
   static bool swap_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
     return reference(word).compare_exchange_strong(expected, value, std::memory_order_acq_rel);

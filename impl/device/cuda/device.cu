@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU as a Device. The runtime library is linked in, so the object loads wherever the program does; whether there is a
+// driver and a GPU is asked when a device is opened.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include <cuda_runtime.h>
+
+#include "impl/device/cuda/kernels.h"
+#include "impl/device/device.h"
+#include "impl/device/opener.h"
+
+namespace tutti::cuda {
+namespace {
+
+std::string text_of(const char* function, cudaError_t failure) {
+  return fmt::format("{} failed: {}, {}", function, cudaGetErrorName(failure), cudaGetErrorString(failure));
+}
+
+#define TUTTI_RETURN_IF_CUDA_ERROR(code, call)                                                       \
+  do {                                                                                               \
+    if (const cudaError_t failure = (call); failure != cudaSuccess) {                                \
+      return error(Code::code, "{}", text_of(std::string(#call).substr(0, std::string(#call).find('(')).c_str(), failure)); \
+    }                                                                                                \
+  } while (false)
+
+class Gpu final : public Device {
+ public:
+  static Result<std::unique_ptr<Device>> open() {
+    int count = 0;
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaGetDeviceCount(&count));
+    std::unique_ptr<Gpu> gpu(new Gpu);
+    TUTTI_RETURN_IF_ERROR(gpu->prepare());
+    return std::unique_ptr<Device>(std::move(gpu));
+  }
+
+  ~Gpu() override {
+    (void)cudaStreamSynchronize(stream_);
+    for (const Pending& one : pending_) (void)cudaEventDestroy(one.event);
+    for (const cudaEvent_t event : spare_) (void)cudaEventDestroy(event);
+    (void)cudaStreamDestroy(stream_);
+  }
+
+  [[nodiscard]] std::string name() const override { return properties_.name; }
+
+  Result<std::byte*> allocate(std::size_t bytes) override {
+    void* memory = nullptr;
+    const std::size_t whole = std::max<std::size_t>(bytes, 1);
+    if (const cudaError_t failure = cudaMalloc(&memory, whole); failure != cudaSuccess) {
+      std::size_t free = 0, total = 0;
+      (void)cudaMemGetInfo(&free, &total);
+      return error(Code::resource, "no memory for {} bytes on the {}: {} of {} are free ({})", bytes, name(), free,
+                   total, cudaGetErrorName(failure));
+    }
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaMemset(memory, 0, whole));
+    return static_cast<std::byte*>(memory);
+  }
+  Result<std::byte*> allocate_mapped(std::size_t bytes) override {
+    void* memory = nullptr;
+    TUTTI_RETURN_IF_CUDA_ERROR(resource, cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocMapped));
+    std::memset(memory, 0, bytes);
+    return static_cast<std::byte*>(memory);
+  }
+  void release(std::byte* memory) override {
+    cudaPointerAttributes attributes{};
+    if (memory == nullptr || cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) return;
+    (void)(attributes.type == cudaMemoryTypeHost ? cudaFreeHost(memory) : cudaFree(memory));
+  }
+  Status write(std::byte* to, const void* from, std::size_t bytes) override {
+    if (bytes > 0) TUTTI_RETURN_IF_CUDA_ERROR(io, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+    return {};
+  }
+
+  [[nodiscard]] int usual_threads() const override { return kMostThreads; }
+  Status fits(int teams, int threads) override {
+    if (threads > kMostThreads) {
+      return error(Code::resource, "blocks of {} threads: the kernels are compiled for at most {}", threads,
+                   kMostThreads);
+    }
+    const int room = blocks_per_multiprocessor_ * properties_.multiProcessorCount;
+    if (teams <= room) return {};
+    return error(Code::resource,
+                 "{} thread blocks at once: the {} has room for {} ({} on each of its {} multiprocessors), and each "
+                 "waits for others",
+                 teams, name(), room, blocks_per_multiprocessor_, properties_.multiProcessorCount);
+  }
+
+  Result<Ticket> launch(DeviceLaunch launch) override {
+    TUTTI_RETURN_IF_ERROR(fits(launch.teams(), launch.threads));
+    if (!launch.replaced.empty()) {
+      return error(Code::unavailable, "the arithmetic of a GPU's kernels cannot be replaced: this fault is for --device "
+                                      "host");
+    }
+    const void* const kernel = kernels_of(launch.dtype).of_op[static_cast<std::size_t>(launch.op)];
+    void* arguments[] = {&launch.world, &launch.work};
+    const std::size_t shared = static_cast<std::size_t>(most_device_addresses(launch.world.ranks)) * sizeof(void*);
+    const std::lock_guard lock(mutex_);
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(0));
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(launch.teams())),
+                                                               dim3(static_cast<unsigned>(launch.threads)), arguments,
+                                                               shared, stream_));
+    TUTTI_ASSIGN_OR_RETURN(const cudaEvent_t event, event_for_launch());
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaEventRecord(event, stream_));
+    pending_.push_back({.ticket = ++newest_, .event = event});
+    return newest_;
+  }
+
+  Result<bool> is_complete(Ticket ticket) override {
+    const std::lock_guard lock(mutex_);
+    while (!pending_.empty() && pending_.front().ticket <= ticket) {
+      const cudaError_t state = cudaEventQuery(pending_.front().event);
+      if (state == cudaErrorNotReady) return false;
+      TUTTI_RETURN_IF_CUDA_ERROR(io, state);
+      spare_.push_back(pending_.front().event);
+      pending_.pop_front();
+    }
+    return true;
+  }
+
+ private:
+  struct Pending {
+    Ticket ticket;
+    cudaEvent_t event;
+  };
+
+  Status prepare() {
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaSetDevice(0));
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaGetDeviceProperties(&properties_, 0));
+    if (properties_.cooperativeLaunch == 0) {
+      return error(Code::unavailable, "the {} runs no cooperative kernels: its blocks could wait for blocks that have "
+                                      "not begun",
+                   name());
+    }
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    // A kernel that is loaded while another one spins waits for it, and that one for ever.
+    blocks_per_multiprocessor_ = properties_.maxThreadsPerMultiProcessor / kMostThreads;
+    for (const Dtype dtype : all_dtypes()) {
+      for (const void* const kernel : kernels_of(dtype).of_op) {
+        if (kernel == nullptr) continue;
+        int blocks = 0;
+        TUTTI_RETURN_IF_CUDA_ERROR(
+            unavailable, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kMostThreads, kSharedBytes));
+        blocks_per_multiprocessor_ = std::min(blocks_per_multiprocessor_, blocks);
+      }
+    }
+    return {};
+  }
+
+  Result<cudaEvent_t> event_for_launch() {
+    if (!spare_.empty()) {
+      const cudaEvent_t event = spare_.back();
+      spare_.pop_back();
+      return event;
+    }
+    cudaEvent_t event = nullptr;
+    TUTTI_RETURN_IF_CUDA_ERROR(resource, cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    return event;
+  }
+
+  static constexpr std::size_t kSharedBytes = 16 * 1024;  // addresses of a MOVE on some 250 ranks
+
+  std::mutex mutex_;
+  cudaDeviceProp properties_{};
+  cudaStream_t stream_ = nullptr;
+  int blocks_per_multiprocessor_ = 0;
+  Ticket newest_ = 0;
+  std::deque<Pending> pending_;
+  std::vector<cudaEvent_t> spare_;
+};
+
+}  // namespace
+
+const KernelRow& kernels_of(Dtype dtype) {
+  static constexpr const KernelRow* kRows[] = {
+#define TUTTI_ROW(id, type, name) &k_kernels_##id,
+      TUTTI_DTYPES(TUTTI_ROW)
+#undef TUTTI_ROW
+  };
+  return *kRows[static_cast<std::size_t>(dtype)];
+}
+
+}  // namespace tutti::cuda
+
+/// What the program looks for in the object.
+extern "C" __attribute__((visibility("default"))) const tutti::DeviceOpener* tutti_device() {
+  static constexpr tutti::DeviceOpener kOpener{
+      .number = tutti::kTransportNumber, .built_for = tutti::kTransportBuild, .open = tutti::cuda::Gpu::open};
+  return &kOpener;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device in a shared object: libtutti_device_cuda.so exports `const tutti::DeviceOpener* tutti_device()`. It is
+// built for one program, as transports are (impl/transports/build.h).
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "impl/device/device.h"
+#include "impl/transports/build.h"
+
+namespace tutti {
+
+struct DeviceOpener {
+  std::uint64_t number = 0;  ///< kTransportNumber
+  const char* built_for = nullptr;
+  /// Errors: unavailable with the reason.
+  Result<std::unique_ptr<Device>> (*open)() = nullptr;
+};
+
+/// What can be done where there is no GPU.
+inline constexpr const char* kInsteadOfGpu = "--device host runs thread blocks as threads of the host";
+
+/// The GPU, by the object in the first of `folders` that has one. It stays loaded until the process ends.
+/// Errors: unavailable, saying why there is no GPU and what can be done instead.
+[[nodiscard]] Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders);
+
+}  // namespace tutti
