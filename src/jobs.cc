@@ -160,13 +160,14 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// The cases that a starter's ranks run: all own ones, and those of its references.
+/// The cases that a starter's ranks run: all own ones, unless buffers lie where they cannot, and those of its
+/// references.
 Cells share_of(const Starter& starter, const Cells& cells) {
   Cells share;
   for (const std::vector<Case>& cell : cells) {
     std::vector<Case> cases;
     std::ranges::copy_if(cell, std::back_inserter(cases), [&](const Case& one) {
-      return is_own(one) || has(starter.references, harness::backend_of(one.backend));
+      return is_own(one) ? !starter.needs_gpu : has(starter.references, harness::backend_of(one.backend));
     });
     if (!cases.empty()) share.push_back(std::move(cases));
   }
@@ -233,12 +234,18 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
     if (ranks_as == RanksAs::processes) {
       TUTTI_ASSIGN_OR_RETURN(starter, starter_of(reference));
     }
-    auto same = std::ranges::find(starters, starter.name, &Starter::name);
+    const auto is_same = [&](const Starter& other) {
+      return other.name == starter.name && other.needs_gpu == starter.needs_gpu;
+    };
+    auto same = std::ranges::find_if(starters, is_same);
     if (same == starters.end()) same = starters.insert(same, starter);
     same->has_directory |= starter.has_directory;
     same->references.push_back(std::move(reference));
   }
-  if (starters.empty()) starters.emplace_back();
+  const bool runs_own = std::ranges::any_of(
+      cells, [](const std::vector<Case>& cell) { return std::ranges::any_of(cell, is_own); });
+  const bool has_place = std::ranges::any_of(starters, [](const Starter& one) { return !one.needs_gpu; });
+  if (starters.empty() || (runs_own && !has_place)) starters.emplace(starters.begin());
   return starters;
 }
 
@@ -277,6 +284,7 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     set_transport(cells.front().front().transport, spec);
     spec.cells = resolved(cells, spec.ranks_as);
     spec.references = starter.references;
+    spec.memory = starter.needs_gpu ? harness::MemoryKind::cuda : harness::MemoryKind::host;
     std::erase_if(spec.twins, [&](const std::string& twin) {
       const std::string_view backend = harness::backend_of(twin);
       return backend != harness::kOwnBackend && !has(spec.references, backend);

@@ -73,7 +73,9 @@ Result<std::string> path_of_backend(const std::string& name, bool as_processes) 
 
 Result<Starter> starter_of(std::string_view backend) {
   if (backend == harness::kOwnBackend) return Starter();
-  return try_to_start(std::string(backend));
+  TUTTI_ASSIGN_OR_RETURN(Starter starter, try_to_start(std::string(backend)));
+  starter.needs_gpu = needs_gpu(backend);
+  return starter;
 }
 
 Status settle_backends(std::vector<std::string>& systems, bool as_processes, bool says_why) {

@@ -140,7 +140,9 @@ Status ReferenceBackend::supports(const Case& one) const {
     return error(Code::unavailable, "{} runs with ranks as processes, not as {}", name_, to_string(one.ranks_as));
   }
   for (int local = 0; local < local_ranks_; ++local) {
-    TUTTI_RETURN_IF_ERROR(library_->supports(ReferenceCall(operation_of(one), rank_ + local, one.is_in_place).call));
+    ReferenceCall asked(operation_of(one), rank_ + local, one.is_in_place);
+    asked.call.memory = static_cast<std::int32_t>(memory_kind_);
+    TUTTI_RETURN_IF_ERROR(library_->supports(asked.call));
   }
   return {};
 }

@@ -31,6 +31,8 @@ class ReferenceBackend final : public Backend {
 
   /// Joins the library's world; `rank`: the first one of this process. Requires: create.
   Status open(int ranks, int rank, const TuttiBackendJoin& join);
+  /// Where the buffers of its calls lie; on the host unless this is called.
+  void set_memory(MemoryKind memory) { memory_kind_ = memory; }
   Status close();
   /// All its ranks, for asynchronous calls. Requires: open.
   [[nodiscard]] std::unique_ptr<Group> world(GroupMemory memory) const;
@@ -58,6 +60,7 @@ class ReferenceBackend final : public Backend {
   std::optional<LoadedBackend> library_;
   std::string name_;
   bool is_open_ = false;
+  MemoryKind memory_kind_ = MemoryKind::host;
   int rank_ = 0;
   int local_ranks_ = 1;
   int ranks_ = 1;

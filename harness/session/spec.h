@@ -15,6 +15,7 @@
 #include "harness/cases/case.h"
 #include "harness/cases/conditions.h"
 #include "harness/machine/memory.h"
+#include "harness/verify/memory.h"
 #include "impl/transports/transport.h"
 #include "impl/types/status.h"
 
@@ -55,6 +56,7 @@ struct SessionSpec {
   std::variant<MeasureTask, CheckTask, SoakTask, FaultsTask> task = {};
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;
+  MemoryKind memory = MemoryKind::host;       ///< where the buffers of all systems lie
   std::vector<std::vector<Case>> cells = {};  ///< the cases of each cell are interleaved
   std::vector<std::string> references = {};   ///< backends to load, without the own one
   std::vector<std::string> twins = {};        ///< systems that are a backend a second time (case.h)
@@ -83,6 +85,7 @@ template <class Visit>
 constexpr void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
   visit("ranks", &SessionSpec::ranks);
   visit("ranks_as", &SessionSpec::ranks_as);
+  visit("memory", &SessionSpec::memory);
   visit("cells", &SessionSpec::cells);
   visit("references", &SessionSpec::references);
   visit("twins", &SessionSpec::twins);

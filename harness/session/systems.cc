@@ -70,6 +70,7 @@ Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, con
 }
 
 Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
+  TUTTI_RETURN_IF_ERROR(open_memory());
   const Hooks hooks{.pace = host_.order(), .after_bind = std::move(after_bind)};
   TUTTI_RETURN_IF_ERROR(open_own(domain_, options, hooks));
   by_name_[own_->name()] = own_.get();
@@ -89,6 +90,7 @@ Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec
   host.set_case(number_of_reference(spec, index));
   host.announce(Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(spec.references[index], spec.backend_directories));
+  reference->set_memory(spec.memory);
   TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index(), Meeting(host, directory).join()));
   host.settle();
   return reference;
@@ -127,7 +129,24 @@ Status Systems::close() {
   return {};
 }
 
+Status Systems::open_memory() {
+  if (spec_.memory == MemoryKind::host) return {};
+  if (spec_.conditions.cache != CacheState::hot) {
+    return error(Code::unavailable, "--cache {}: buffers of a GPU are not flushed from its caches yet; leave it out",
+                 to_string(spec_.conditions.cache));
+  }
+  const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
+  if (found.runtime == nullptr) return error(Code::unavailable, "{}", found.why);
+  for (std::size_t i = 0; i < host_.ranks().size(); ++i) {
+    const int device = host_.at().local + static_cast<int>(i);  // as a library that is given no devices
+    TUTTI_ASSIGN_OR_RETURN(auto memory, CudaMemory::open(found.runtime, device));
+    memory_.push_back(std::move(memory));
+  }
+  return {};
+}
+
 MemorySource Systems::memory() {
+  if (!memory_.empty()) return [this](const Case&, std::size_t index) { return memory_[index]->allocator(); };
   return [this](const Case& which, std::size_t index) { return own_->allocator(which, index); };
 }
 

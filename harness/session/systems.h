@@ -18,6 +18,7 @@
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
 #include "harness/session/session.h"
+#include "harness/verify/cuda_memory.h"
 #include "impl/communicator/hooks.h"
 #include "impl/device/device.h"
 #include "impl/transports/domain.h"
@@ -78,6 +79,8 @@ class Systems {
   /// Opened, or skipped where ranks are no processes.
   Result<std::unique_ptr<ReferenceBackend>> reference_of(std::size_t index);
   void add_twins();
+  /// That of the GPUs, one for each rank of this host, where buffers lie there.
+  Status open_memory();
   /// Memory of this host's own that is there, not a page of zeros in many places. The same for all cases of a cell.
   std::span<const std::byte> filler(const Rotation& rotation);
 
@@ -85,6 +88,7 @@ class Systems {
   Host& host_;
   Domain& domain_;
   const std::string& directory_;
+  std::vector<std::unique_ptr<CudaMemory>> memory_;  ///< by rank of this host; empty: buffers lie on the host
   std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
   std::unique_ptr<Device> device_;      ///< of own_, where its ranks are thread blocks
   std::unique_ptr<OwnBackend> own_;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers in the memory of a GPU, or of its double, with a stream that calls on them are posted on.
+#pragma once
+
+#include <memory>
+
+#include "harness/verify/memory.h"
+#include "impl/cuda/runtime.h"
+
+namespace tutti::harness::verify {
+
+class CudaMemory final : public Memory {
+ public:
+  /// Of GPU `device`, with a stream of its own. Errors: unavailable naming the GPU and how many there are.
+  [[nodiscard]] static Result<std::unique_ptr<CudaMemory>> open(std::shared_ptr<const cuda::Runtime> runtime,
+                                                                int device);
+  ~CudaMemory() override;
+  CudaMemory(const CudaMemory&) = delete;
+  CudaMemory& operator=(const CudaMemory&) = delete;
+
+  [[nodiscard]] MemoryKind kind() const override { return MemoryKind::cuda; }
+  [[nodiscard]] void* stream() const override { return stream_; }
+  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] Result<void*> allocate(std::size_t bytes) override;
+  void release(void* pointer) override;
+  void write(std::byte* there, std::span<const std::byte> here) override;
+  void read(std::span<std::byte> here, const std::byte* there) const override;
+  /// Nothing of it is in a cache of the host.
+  void flush(std::span<const std::byte> /*there*/) const override {}
+
+ private:
+  CudaMemory(std::shared_ptr<const cuda::Runtime> runtime, int device, cuda::Stream stream)
+      : cuda_(std::move(runtime)), device_(device), stream_(stream) {}
+  /// A GPU that copies no more has failed for good: nothing that was measured on it can be verified.
+  void expect(const char* function, cuda::Error error) const;
+
+  std::shared_ptr<const cuda::Runtime> cuda_;
+  int device_;
+  cuda::Stream stream_;
+};
+
+}  // namespace tutti::harness::verify
