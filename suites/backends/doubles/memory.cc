@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "suites/backends/doubles/memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace tutti::doubles {
+namespace {
+constexpr std::size_t kPage = 4096;
+}
+
+Arena& Arena::get() {
+  static auto& one = *new Arena();  // streams use it until the process ends
+  return one;
+}
+
+Arena::Arena() : file_(::memfd_create("tutti-device", MFD_CLOEXEC)) {
+  if (::ftruncate(file_, static_cast<off_t>(kBytes)) != 0) std::abort();
+  void* const there = ::mmap(nullptr, kBytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+  void* const here = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+  if (there == MAP_FAILED || here == MAP_FAILED) std::abort();
+  there_ = static_cast<std::byte*>(there);
+  here_ = static_cast<std::byte*>(here);
+}
+
+void* Arena::allocate(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t pages = (std::max<std::size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
+  std::size_t offset = 0;  // behind each block a page is left free
+  for (const auto& [first, length] : blocks_) {
+    if (first - offset >= pages + kPage && first > offset) break;
+    offset = first + (length + kPage - 1) / kPage * kPage + kPage;
+  }
+  if (bytes > kBytes || offset + pages > kBytes) return nullptr;
+  blocks_[offset] = std::max<std::size_t>(bytes, 1);
+  return there_ + offset;
+}
+
+bool Arena::release(void* memory) {
+  const std::lock_guard lock(mutex_);
+  if (!holds(memory)) return false;
+  const auto block = blocks_.find(static_cast<std::size_t>(static_cast<std::byte*>(memory) - there_));
+  if (block == blocks_.end()) return false;
+  ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(block->first),
+              static_cast<off_t>((block->second + kPage - 1) / kPage * kPage));
+  blocks_.erase(block);
+  return true;
+}
+
+std::byte* Arena::at(const void* memory, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!holds(memory)) return nullptr;
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(memory) - there_);
+  auto block = blocks_.upper_bound(offset);
+  if (block == blocks_.begin()) return nullptr;
+  --block;
+  return offset + bytes <= block->first + block->second ? here_ + offset : nullptr;
+}
+
+std::size_t Arena::blocks() {
+  const std::lock_guard lock(mutex_);
+  return blocks_.size();
+}
+
+}  // namespace tutti::doubles
