@@ -91,11 +91,13 @@ def heat_recipes(bundle: dict) -> list[Callable[[], Picture]]:
     for reference in cells.references_of(every):
         rows = cells.heat_rows([series for series in every if any(other == reference for _, other in series.pairs())])
         maps.append((rows, cells.ratio_values(rows, reference), f"Time of tutti / time of {style.short(reference)}", True))
-    rows = cells.heat_rows(every)
+    rows = cells.heat_rows(cells.of_first_starter(every))
     maps.append((rows, cells.share_values(rows), "Share of the machine's limit that tutti reaches", False))
     found = []
     for rows, values, title, is_ratio in maps:
         if len(values) > 1:
+            common = overview.title_of(overview.shared_fields(rows))
+            title = f"{title}: {common}" if common else title
             found.append(recipe_of("heat", len(found), title, "", cells.heat_alt, cells.draw_heat, rows, row_names(rows),
                                    values, title, is_ratio))
     return found

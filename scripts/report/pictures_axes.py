@@ -20,6 +20,7 @@ BANDWIDTH_LABEL = "bus bandwidth (GB/s)"
 # Where a point without a value is drawn, as a share of the height.
 EDGE = 0.025
 NICE_RATIOS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+TITLE_LETTERS = 96
 LEGEND_COLUMNS = 4
 LEGEND_ROW = 0.2
 
@@ -99,11 +100,17 @@ def legend_name(name: str) -> str:
     return f" {line}" if line.startswith("_") else line
 
 
-def draw_title(figure: Figure, title: str, second: str = "", letters: int = 96) -> None:
-    """Draws the title in lines of at most so many letters; `second` begins a line of its own."""
-    lines = [line for part in (title, second) for line in textwrap.wrap(style.short(part, 3 * letters), letters)]
+def title_lines(title: str, second: str = "") -> list[str]:
+    """The title in at most two lines; `second` begins a line of its own."""
+    lines = [line for part in (title, second)
+             for line in textwrap.wrap(style.short(part, 3 * TITLE_LETTERS), TITLE_LETTERS)]
+    return lines[:2]
+
+
+def draw_title(figure: Figure, title: str, second: str = "") -> None:
+    """Draws the title in the figure's upper left corner."""
     inches = figure.get_size_inches()[1]
-    figure.text(0.012, 1 - 0.08 / inches, "\n".join(lines[:2]), ha="left", va="top", fontsize=9.5)
+    figure.text(0.012, 1 - 0.08 / inches, "\n".join(title_lines(title, second)), ha="left", va="top", fontsize=9.5)
 
 
 def margins(figure: Figure, entries: int, title_lines: int = 2, left: float = 0.72, right: float = 0.22,

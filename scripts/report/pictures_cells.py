@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 import numpy
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
@@ -13,9 +14,9 @@ from matplotlib.lines import Line2D
 
 import style
 from pictures_axes import (TIME_LABEL, curve_handle, draw_legend, draw_title, margins, set_ratio_values, set_ticks,
-                           decade_ticks)
+                           decade_ticks, title_lines)
 from pictures_base import new_figure
-from pictures_data import Series, is_positive, size_of, states_of
+from pictures_data import Series, is_positive, place_of_collective, size_of, states_of
 from pictures_numbers import digits_text, is_number, ratio_text
 
 WIDTH = 7.4
@@ -30,6 +31,7 @@ MOST_LEVEL_NAMES = 9
 # Orange and blue are told apart by colour-blind readers too; white is a ratio of 1.
 RATIO_COLOURS = "PuOr_r"
 SHARE_COLOURS = "cividis"
+SHADES = 49  # an odd number: that in the middle is 1
 JUDGED_MARKERS = {"same": "o", "faster": "<", "slower": ">", "undecided": "D", "new": "P"}
 JUDGED_COLOURS = {"same": style.GREY, "faster": style.BLUE, "slower": style.VERMILLION, "undecided": style.PURPLE}
 
@@ -37,6 +39,14 @@ JUDGED_COLOURS = {"same": style.GREY, "faster": style.BLUE, "slower": style.VERM
 def heat_rows(all_of_them: list[Series]) -> list[Series]:
     """The series that a heat map shows: those with sizes, at most MOST_ROWS."""
     return [series for series in all_of_them if series.has_sizes][:MOST_ROWS]
+
+
+def of_first_starter(all_of_them: list[Series]) -> list[Series]:
+    """One of the series that differ in their starter alone: tutti's share of the limit is the same under each."""
+    first: dict[tuple[int, str], Series] = {}
+    for series in all_of_them:
+        first.setdefault((series.source, series.series), series)
+    return sorted(first.values(), key=lambda series: (series.source, place_of_collective(series.collective)))
 
 
 def ratio_values(rows: list[Series], reference: str) -> dict[tuple[int, float], tuple[float, str]]:
@@ -80,15 +90,17 @@ def draw_heat(rows: list[Series], names: dict[int, str], values: dict, title: st
     for line, series in enumerate(rows):
         for column, size in enumerate(sizes):
             grid[line, column] = values.get((series.index, size), (numpy.nan, ""))[0]
-    figure = new_figure(WIDTH, 0.92 + HEAT_ROW * len(rows))
+    head, _, second = title.partition(": ")
+    lines_of_title = len(title_lines(head, second))
+    figure = new_figure(WIDTH, 0.76 + 0.16 * lines_of_title + HEAT_ROW * len(rows))
     axes = figure.subplots()
-    axes.set_facecolor("none")
-    axes.patch.set_hatch("////")
+    axes.patch.set(facecolor="none", hatch="////", edgecolor=style.GREY, linewidth=0)
     known = grid[~numpy.isnan(grid)]
     reach = max(1.25, float(known.max()), 1.0 / float(known.min())) if is_ratio else 1.0
     norm = LogNorm(1 / min(reach, 8.0), min(reach, 8.0)) if is_ratio else Normalize(0.0, 1.0)
     mesh = axes.pcolormesh(numpy.arange(len(sizes) + 1), numpy.arange(len(rows) + 1), numpy.ma.masked_invalid(grid),
-                           cmap=RATIO_COLOURS if is_ratio else SHARE_COLOURS, norm=norm, edgecolors="none", gid="heat")
+                           cmap=colormaps[RATIO_COLOURS if is_ratio else SHARE_COLOURS].resampled(SHADES), norm=norm, edgecolors=style.GROUND, linewidth=0.6,
+                           gid="heat")
     write_squares(axes, rows, sizes, values, mesh, is_ratio)
     axes.invert_yaxis()
     step = max(1, math.ceil(len(sizes) / 12))
@@ -98,12 +110,13 @@ def draw_heat(rows: list[Series], names: dict[int, str], values: dict, title: st
     axes.set_yticks([place + 0.5 for place in range(len(rows))], [names[series.index] for series in rows])
     bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02)
     bar.outline.set_visible(False)
+    bar.solids.set(edgecolor="face", rasterized=False)  # a file of lines and texts embeds no pixels
     if is_ratio:
         set_ticks(bar.ax.yaxis, bar_ticks(norm.vmin, norm.vmax, HEAT_ROW * len(rows)))
     bar.set_label("ratio of times" if is_ratio else "share of the limit")
     longest = max(len(names[series.index]) for series in rows)
-    figure.subplots_adjust(**margins(figure, 0, title_lines=1, left=0.35 + 0.062 * longest, right=0.66, bottom=0.6))
-    draw_title(figure, title)
+    figure.subplots_adjust(**margins(figure, 0, title_lines=lines_of_title, left=0.35 + 0.062 * longest, right=0.66, bottom=0.6))
+    draw_title(figure, head, second)
     return figure
 
 

@@ -75,6 +75,16 @@ def overviews(every: list[Series]) -> list[Overview]:
     return found
 
 
+def shared_fields(every: list[Series]) -> dict[str, str]:
+    """What the shared fields are, where all series agree in them."""
+    found = {}
+    for name in SHARED_FIELDS:
+        values = {series_fields(series.series).get(name, "") for series in every}
+        if len(values) == 1:
+            found[name] = values.pop()
+    return found
+
+
 def title_of(fields: dict[str, str]) -> str:
     """`float, P=2 processes over shm, private buffers, isolated`."""
     words = {name: part_text(name, value) for name, value in fields.items() if value not in ("", "none")}
@@ -86,15 +96,31 @@ def title_of(fields: dict[str, str]) -> str:
 def groups_of(every: list[Series]) -> list[tuple[dict[str, str], list[Series]]]:
     """The series that agree in all shared fields; one without a dtype or buffers, as of a barrier, joins all it fits."""
     with_ratios = [series for series in every if series.pairs()]
-    keys = [(series.source, {name: series_fields(series.series).get(name, "") for name in SHARED_FIELDS})
-            for series in with_ratios]
-    complete = [key for key in keys if "none" not in key[1].values()]
-    chosen = []
-    for key in complete or keys:
-        if key not in chosen:
-            chosen.append(key)
-    return [(fields, [series for series, key in zip(with_ratios, keys) if key[0] == source and agree(key[1], fields)])
-            for source, fields in chosen]
+    fields = {id(series): {name: series_fields(series.series).get(name, "") for name in SHARED_FIELDS}
+              for series in with_ratios}
+    complete = [series for series in with_ratios if "none" not in fields[id(series)].values()]
+    groups: list[tuple[dict[str, str], list[Series]]] = []
+    for series in complete or with_ratios:
+        if all(known != fields[id(series)] for known, _ in groups):
+            groups.append((fields[id(series)], []))
+    return [(known, part) for known, _ in groups
+            for part in apart([series for series in with_ratios if agree(fields[id(series)], known)])]
+
+
+def apart(group: list[Series]) -> list[list[Series]]:
+    """Results of several files share their panels, unless two of them have ratios to one reference."""
+    parts: list[tuple[set[tuple[str, str]], list[Series]]] = []
+    for source in dict.fromkeys(series.source for series in group):
+        own = [series for series in group if series.source == source]
+        pairs = {(series.series, reference) for series in own for _, reference in series.pairs()}
+        for known, part in parts:
+            if not known & pairs:
+                known |= pairs
+                part += own
+                break
+        else:
+            parts.append((pairs, own))
+    return [part for _, part in parts]
 
 
 def agree(fields: dict[str, str], others: dict[str, str]) -> bool:

@@ -39,6 +39,7 @@ RC = {
     "text.parse_math": False,
     "axes.unicode_minus": True,
     "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
     "font.size": 9.0,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9.0,

@@ -2,11 +2,15 @@
 """What the pages say holds: their links lead somewhere, their options exist, and the README's commands run."""
 import re
 import shlex
+import subprocess
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 import support
 
 LONGEST_README = 10_000  # bytes
+PERFORMANCE = support.SOURCE / "results/performance.md"
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]*)\)")
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 COMMANDS = ["run", "check", "check soak", "prove", "explain", "gate", "compare", "report", "list", "doctor"]
 OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--gtest_filter", "--install", "--least", "--list", "--most",
@@ -20,7 +24,7 @@ def pages():
     for folder in sorted(path for path in support.SOURCE.iterdir() if path.is_dir() and path.name not in left_out
                          and not path.name.startswith("build")):
         yield from sorted(folder.rglob("*.md"))
-    yield from [support.SOURCE / "README.md", support.SOURCE / "results/README.md"]
+    yield from [support.SOURCE / "README.md", support.SOURCE / "results/README.md", PERFORMANCE]
 
 
 def anchors(text):
@@ -52,6 +56,61 @@ class Pages(unittest.TestCase):
             for option in re.findall(r"(?<![\w-])--[a-z][a-z_-]+", page.read_text()):
                 with self.subTest(page=page):
                     self.assertIn(option, known)
+
+
+def pictures_of(page):
+    """The files of the pictures that a page shows, each with its text alternative."""
+    return {(page.parent / path).resolve(): alternative for alternative, path in PICTURE.findall(page.read_text())}
+
+
+class Pictures(unittest.TestCase):
+    README = support.SOURCE / "README.md"
+
+    def test_every_picture_is_there_and_does_nothing_but_show(self):
+        shown = {**pictures_of(PERFORMANCE), **pictures_of(self.README)}
+        self.assertGreater(len(shown), 5)
+        for path, alternative in shown.items():
+            with self.subTest(path.name):
+                self.assertGreater(len(alternative), 20, "a text alternative")
+                text = path.read_text()
+                self.assertGreater(len(text), 1000)
+                self.assertNotIn("<!DOCTYPE", text[:500])
+                drawn = 0
+                for element in ElementTree.fromstring(text).iter():
+                    name = element.tag.rpartition("}")[2]
+                    drawn += name in ("path", "use", "text")
+                    self.assertNotIn(name, ("script", "foreignObject", "image", "iframe", "a"))
+                    for key, value in element.attrib.items():
+                        self.assertFalse(key.startswith("on"), key)
+                        if key.rpartition("}")[2] in ("href", "src"):
+                            self.assertEqual(value[:1], "#", "a reference within the file")
+                        for reference in re.findall(r"url\(([^)]*)\)", value):
+                            self.assertEqual(reference[:1], "#", "a reference within the file")
+                    if name == "style":
+                        self.assertNotRegex(element.text or "", "url|import")
+                self.assertGreater(drawn, 20)
+
+    def test_the_readme_shows_one(self):
+        (path,) = pictures_of(self.README)
+        self.assertEqual(path.name, "private-overview.svg")
+
+    def test_figures_makes_those_that_are_shown_and_no_others(self):
+        listed = subprocess.run([support.SOURCE / "scripts/figures", "--list"], capture_output=True, text=True, check=True,
+                                timeout=60).stdout.split()
+        made = {support.SOURCE / path for path in listed}
+        self.assertEqual(made, set(pictures_of(PERFORMANCE)))
+        self.assertEqual(made, set((support.SOURCE / "results/2026-11-performance").glob("*.svg")))
+
+    def test_command_and_machine_stand_below_each(self):
+        parts = re.split(r"(?m)^(?=!\[)", PERFORMANCE.read_text())[1:]
+        commands = re.findall(r"`(tutti run [^`]*)`", (support.SOURCE / "results/2026-11-performance/README.md").read_text())
+        self.assertEqual(len(commands), 4)
+        for part in parts:
+            with self.subTest(part.splitlines()[0]):
+                (line,) = re.findall(r"(?m)^Command: (.*)$", part)
+                told = re.findall(r"`([^`]*)`", line)
+                self.assertTrue(told and set(told) <= set(commands), told)
+                self.assertEqual(len(re.findall(r"(?m)^Machine: .*AMD EPYC", part)), 1)
 
 
 class Readme(unittest.TestCase):

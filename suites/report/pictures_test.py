@@ -247,6 +247,19 @@ class Overview(unittest.TestCase):
         for one in found:
             self.assertEqual([panel.name for panel in one.panels], ["reduce", "gather", "barrier"])
 
+    def test_files_share_panels_unless_both_have_a_reference(self):
+        bundle = of_two_starters()
+        for cell in bundle["cells"]:
+            cell["source"] = 1 if cell["starter"] == "openmpi" else 0
+        (one,) = pictures_overview.overviews(pictures_data.all_series(bundle))
+        self.assertEqual(one.references, ["gloo", "openmpi"])
+        again = of_two_starters()
+        for cell in again["cells"]:
+            cell["source"] = 2
+        bundle["cells"] += again["cells"]
+        found = pictures_overview.overviews(pictures_data.all_series(bundle))
+        self.assertEqual([len(one.items) for one in found], [12, 12])
+
     def test_no_labels_lie_on_each_other(self):
         for sizes in ((8, 32, 64, 512, 4096, 32768, 262144), (8, 64, 512, 4096, 32768, 262144, 1 << 21, 1 << 24), (12, 1000)):
             figure, _ = figure_of(of_two_starters(TEN, sizes), "overview")
@@ -261,6 +274,16 @@ class HeatMap(unittest.TestCase):
                                                    for size in (8, 64, 512, 4096)} for name in TEN[:count] if name != "barrier"})
                 figure, _ = figure_of(bundle, "heat")
                 self.assertEqual(labels_that_overlap(figure), [], (count, ratio))
+
+    def test_what_was_not_measured_is_hatched_and_all_is_lines(self):
+        bundle = bundles.bundle_of({"gather": {8: [bundles.system("tutti", 1.0), bundles.system("openmpi", 2.0)]},
+                                    "reduce": {64: [bundles.system("tutti", 1.0), bundles.system("openmpi", 2.0)]}})
+        figure, picture = figure_of(bundle, "heat")
+        (mesh,) = drawn(figure, "heat")
+        self.assertEqual(mesh.get_array().mask.reshape(2, 2).tolist(), [[True, False], [False, True]])
+        self.assertEqual(figure.axes[0].patch.get_hatch(), "////")
+        self.assertGreater(figure.axes[0].patch.get_edgecolor()[3], 0, "or the hatch cannot be seen")
+        self.assertFalse("<image" in picture.source.decode(), "pixels")
 
     def test_a_bar_names_one_and_all_that_it_has_room_for(self):
         self.assertEqual(pictures_cells.bar_ticks(1 / 8, 8, 0.6), [0.125, 1, 8])
