@@ -1,20 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: compile.py [--dtypes LIST] [--architectures LIST] [--nvcc NVCC] [--jobs N]
+"""usage: compile.py [--sources LIST] [--dtypes LIST] [--architectures LIST] [--link] [--generated FOLDER] [--nvcc NVCC]
+       [--jobs N]
 
-Compiles device_text.cu, the arithmetic and the inputs of a dtype, as it must be compiled for the bits to be those of the
-CPU: without contraction. There must be no warning, no spilled register and no fused multiply-add. Needs no GPU.
+Compiles device code as it must be compiled for the bits to be those of the CPU: without contraction. There must be no
+warning, no spilled register and no fused multiply-add. The kernels wait for each other, so they must load with acquire
+and store with release. Needs no GPU.
 
+  --sources LIST        text: the arithmetic and the inputs (device_text.cu); kernels: what ranks as thread blocks run
+                        (impl/device/cuda/kernels.cu) (default: both)
   --dtypes LIST         of the dtype table, comma-separated (default: all)
   --architectures LIST  (default: sm_80,sm_90,sm_100)
+  --link                also links the kernels with device.cu into an object for each architecture, loads it and looks for
+                        tutti_device; dtypes that are not asked for have no kernels in it
+  --generated FOLDER    of transport_build.h, which the build made; --link reads it (default: build/generated of this
+                        checkout)
   --nvcc NVCC           the compiler (default: nvcc, else that of $CUDA_HOME or /usr/local/cuda)
   --jobs N              compilers at a time (default: a half of the cores)
 
-Prints for each dtype and architecture its verdict, and for each kernel its registers. Exit code: 0, 1 where something is
-wrong, 3 where there is no nvcc, 2 usage.
+Prints for each source, dtype and architecture its verdict, and for each kernel its registers. Exit code: 0, 1 where
+something is wrong, 3 where there is no nvcc, 2 usage.
 """
 import argparse
+import collections
 import concurrent.futures
+import ctypes
 import difflib
 import os
 import pathlib
@@ -27,11 +37,16 @@ import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
-SOURCE = FOLDER / "device_text.cu"
+CUDA = ROOT / "impl/device/cuda"
+Source = collections.namedtuple("Source", "file macro needs")
+SOURCES = {"text": Source(FOLDER / "device_text.cu", "TUTTI_DEVICE_DTYPE", []),
+           "kernels": Source(CUDA / "kernels.cu", "TUTTI_KERNEL_DTYPE", ["ld.acquire", "st.release"])}
+# What libtutti_device_cuda.so takes of impl (impl/device/cuda/CMakeLists.txt).
+PARTS = [ROOT / "impl/types" / name for name in ["status.cc", "tables.cc", "names.cc"]]
 ARCHITECTURES = ["sm_80", "sm_90", "sm_100"]
 # fmt 9 forgets some of its own constexpr under nvcc unless told.
 OPTIONS = ["-std=c++20", f"-I{ROOT}", "-DFMT_USE_CONSTEXPR=1", "--fmad=false",
-           "-Werror", "all-warnings", "-Xptxas", "-v", "-c"]
+           "-Werror", "all-warnings", "-Xcompiler", "-fPIC"]
 PATIENCE = 300  # s, for one compilation
 NO_COMPILER = 3
 
@@ -42,6 +57,11 @@ def dtypes():
     return {name: enumerator for enumerator, name in rows}
 
 
+def ops():
+    """The enumerators of the op table, and that of a call without an op."""
+    return [*re.findall(r"^ *X\((\w+), \"\w+\", \w+\)", (ROOT / "impl/types/op.h").read_text(), re.MULTILINE), "none"]
+
+
 def kernels_of(said):
     """(name, registers, bytes of stack, bytes spilled) of each kernel in what ptxas said."""
     found, name, stack, spilled = [], None, 0, 0
@@ -50,6 +70,8 @@ def kernels_of(said):
             name, stack, spilled = match[1], 0, 0
             if mangled := re.match(r"_Z(\d+)(\w+)", name):
                 name = mangled[2][:int(mangled[1])]
+            elif mangled := re.match(r"_ZN.*10collectiveI.*LNS_2OpE(\d+)E", name):
+                name = f"collective_{ops()[int(mangled[1])]}"
         elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
             stack, spilled = int(match[1]), int(match[2]) + int(match[3])
         elif match := re.search(r"Used (\d+) registers", line):
@@ -57,45 +79,94 @@ def kernels_of(said):
     return found
 
 
-def faults_of(said, ptx):
-    """What is wrong, a sentence each, with what nvcc said and the code that it made for the driver."""
+def faults_of(said, ptx, needs=()):
+    """What is wrong, a sentence each, with what nvcc said and the code that it made for the driver, which must have
+    instructions that begin as `needs` says."""
     kernels = kernels_of(said)
     wrong = [] if kernels else ["ptxas told of no kernel"]
     wrong += [f"{name} spills {spilled} bytes" for name, _, _, spilled in kernels if spilled]
     wrong += [line.strip() for line in said.splitlines() if re.search(r"\bwarning\b", line)]
-    entry = "?"
+    entry, may_fuse = "?", {}
     for line in ptx.splitlines():
         if match := re.search(r"\.entry (\w+)", line):
             entry = match[1]
         elif re.match(r"\s*(@!?%\w+\s+)?fma\.", line):
             wrong.append(f"a fused multiply-add in {entry}: {line.strip()}")
+        elif re.match(r"\s*(@!?%\w+\s+)?(add|sub|mul)\.(ftz\.)?(sat\.)?(f|bf)\d", line):
+            may_fuse[entry] = may_fuse.get(entry, 0) + 1
+    wrong += [f"{count} additions and products without .rn in {entry}: the driver may fuse them"
+              for entry, count in may_fuse.items()]
+    wrong += [f"there is no {start} in the PTX" for start in needs
+              if not re.search(rf"^\s*(@!?%\w+\s+)?{re.escape(start)}\.", ptx, re.MULTILINE)]
     return wrong
 
 
-def compiled(nvcc, name, enumerator, architecture):
-    """(what is wrong, kernels, seconds, what nvcc said)."""
-    number = architecture.removeprefix("sm_")
+def run(nvcc, *words):
+    """(what nvcc said, what is wrong: at most one sentence)."""
+    try:
+        process = subprocess.run([nvcc, *OPTIONS, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return "", [f"nvcc has not ended in {PATIENCE} s"]
+    return process.stdout, [f"nvcc ended with {process.returncode}"] if process.returncode else []
+
+
+def code_for(architecture):
+    return f"-gencode=arch=compute_{architecture.removeprefix('sm_')},code={architecture}"
+
+
+def compiled(nvcc, cell, enumerator, objects):
+    """(what is wrong, kernels, seconds, what nvcc said) of a source, dtype and architecture, whose object goes to
+    `objects`."""
+    kind, name, architecture = cell
+    source = SOURCES[kind]
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tutti-cuda-") as folder:
-        command = [nvcc, *OPTIONS, f"-DTUTTI_DEVICE_DTYPE={enumerator}",
-                   f"-gencode=arch=compute_{number},code={architecture}", "--keep", f"--keep-dir={folder}",
-                   str(SOURCE), "-o", f"{folder}/device_text.o"]
-        try:
-            process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            return [f"nvcc has not ended in {PATIENCE} s"], [], time.monotonic() - begin, ""
-        said = process.stdout
-        if process.returncode != 0:
-            return [f"nvcc ended with {process.returncode}"], [], time.monotonic() - begin, said
+        said, wrong = run(nvcc, "-Xptxas", "-v", "-c", f"-D{source.macro}={enumerator}", code_for(architecture), "--keep",
+                          f"--keep-dir={folder}", str(source.file), "-o", f"{objects}/{'.'.join(cell)}.o")
+        if wrong:
+            return wrong, [], time.monotonic() - begin, said
         ptx = [path.read_text() for path in pathlib.Path(folder).glob("*.ptx")]
-    wrong = faults_of(said, "\n".join(ptx)) if ptx else ["nvcc kept no PTX"]
+    wrong = faults_of(said, "\n".join(ptx), source.needs) if ptx else ["nvcc kept no PTX"]
     return wrong, kernels_of(said), time.monotonic() - begin, said
+
+
+class Opener(ctypes.Structure):
+    """impl/device/opener.h."""
+
+    _fields_ = [("number", ctypes.c_uint64), ("built_for", ctypes.c_char_p), ("open", ctypes.c_void_p)]
+
+
+def linked(nvcc, asked, architecture, objects, known):
+    """(what is wrong, seconds, what nvcc said) of an object for ranks as blocks with the kernels of the dtypes asked for."""
+    begin = time.monotonic()
+    enumerators = {known[name] for name in asked.dtypes}
+    rows = pathlib.Path(objects, "rows.cc")
+    rows.write_text('#include "impl/device/cuda/kernels.h"\nnamespace tutti::cuda {\n' + "".join(
+        f"const KernelRow k_kernels_{enumerator};\n" for enumerator in known.values() if enumerator not in enumerators) + "}\n")
+    target = f"{objects}/libtutti_device_cuda.{architecture}.so"
+    said, wrong = run(nvcc, "-shared", f"-I{asked.generated}", code_for(architecture), "-cudart", "static",
+                      *(f"{objects}/kernels.{name}.{architecture}.o" for name in asked.dtypes), str(CUDA / "device.cu"),
+                      str(rows), *map(str, PARTS), "-lfmt", "-Xlinker", "-zdefs", "-o", target)
+    if not wrong:
+        try:
+            entry = ctypes.CDLL(target, mode=os.RTLD_NOW | os.RTLD_LOCAL).tutti_device
+            entry.restype = ctypes.POINTER(Opener)
+            opener = entry().contents
+            if not (opener.number and opener.built_for and opener.open):
+                wrong = ["tutti_device says no program that it was built for, or opens nothing"]
+        except (OSError, AttributeError) as failure:
+            wrong = [f"the object does not load: {failure}"]
+    return wrong, time.monotonic() - begin, said
 
 
 def arguments(known):
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0].removeprefix("usage: "), add_help=False)
+    parser.add_argument("--sources", default=",".join(SOURCES))
     parser.add_argument("--dtypes", default=",".join(known))
     parser.add_argument("--architectures", default=",".join(ARCHITECTURES))
+    parser.add_argument("--link", action="store_true")
+    parser.add_argument("--generated", type=pathlib.Path, default=ROOT / "build/generated")
     parser.add_argument("--nvcc")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--help", action="store_true")
@@ -103,12 +174,18 @@ def arguments(known):
     if asked.help:
         print(__doc__, end="")
         sys.exit(0)
-    asked.dtypes, asked.architectures = asked.dtypes.split(","), asked.architectures.split(",")
-    for name in asked.dtypes:
-        if name not in known:
-            nearest = difflib.get_close_matches(name, known, 1)
-            meant = f"did you mean '{nearest[0]}'? " if nearest else ""
-            parser.error(f"--dtypes: unknown dtype '{name}': {meant}(one of: {' '.join(known)})")
+    asked.sources, asked.dtypes = asked.sources.split(","), asked.dtypes.split(",")
+    asked.architectures = asked.architectures.split(",")
+    for option, words, what, right in [("--sources", asked.sources, "source", SOURCES), ("--dtypes", asked.dtypes, "dtype", known)]:
+        for word in words:
+            if word not in right:
+                nearest = difflib.get_close_matches(word, right, 1)
+                meant = f"did you mean '{nearest[0]}'? " if nearest else ""
+                parser.error(f"{option}: unknown {what} '{word}': {meant}(one of: {' '.join(right)})")
+    if asked.link and "kernels" not in asked.sources:
+        parser.error("--link: kernels must be among --sources, for they are linked")
+    if asked.link and not (asked.generated / "transport_build.h").exists():
+        parser.error(f"--generated: there is no transport_build.h in '{asked.generated}': configure (cmake --preset release)")
     for architecture in asked.architectures:
         if not re.fullmatch(r"sm_\d+[a-z]?", architecture):
             parser.error(f"--architectures: '{architecture}': must be sm_ and a number, as sm_90")
@@ -129,19 +206,29 @@ def main():
     if nvcc is None:
         print(f"skipped: there is no {asked.nvcc or 'nvcc'} here, so no device code is compiled")
         return NO_COMPILER
-    cells = [(name, architecture) for name in asked.dtypes for architecture in asked.architectures]
+    cells = [(kind, name, architecture) for kind in asked.sources for name in asked.dtypes
+             for architecture in asked.architectures]
     are_right = True
-    with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
-        results = pool.map(lambda cell: compiled(nvcc, cell[0], known[cell[0]], cell[1]), cells)
-        for (name, architecture), (wrong, kernels, seconds, said) in zip(cells, results):
+
+    def tell(wrong, what, rest, said):
+        nonlocal are_right
+        are_right &= not wrong
+        print(f"{'WRONG' if wrong else 'ok':<6}{what:<28}{rest}", flush=True)
+        print("".join(f"  {sentence}\n" for sentence in wrong) + said, end="")
+
+    with tempfile.TemporaryDirectory(prefix="tutti-cuda-") as objects, concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
+        results = pool.map(lambda cell: compiled(nvcc, cell, known[cell[1]], objects), cells)
+        for cell, (wrong, kernels, seconds, said) in zip(cells, results):
             most = max((registers for _, registers, _, _ in kernels), default=0)
-            print(f"{'WRONG' if wrong else 'ok':<6}{name:<10}{architecture:<8}{len(kernels):>3} kernels, at most {most:>3} "
-                  f"registers, {seconds:.1f} s", flush=True)
+            tell(wrong, " ".join(cell), f"{len(kernels):>3} kernels, at most {most:>3} registers, {seconds:.1f} s",
+                 said if wrong and not kernels else "")
             for kernel, registers, stack, _ in kernels:
-                print(f"        {kernel:<20} {registers:>3} registers, {stack} bytes of stack")
-            if wrong:
-                are_right = False
-                print("\n".join(f"  {sentence}" for sentence in wrong) if kernels else "\n".join([*wrong, said]))
+                print(f"        {kernel:<22} {registers:>3} registers, {stack} bytes of stack")
+        if asked.link and are_right:
+            for architecture in asked.architectures:
+                wrong, seconds, said = linked(nvcc, asked, architecture, objects, known)
+                tell(wrong, f"object {architecture}", f"  loads, has tutti_device, {seconds:.1f} s" if not wrong else "",
+                     said if wrong else "")
     return 0 if are_right else 1
 
 

@@ -46,6 +46,23 @@ class Faults(unittest.TestCase):
             self.assertEqual(device.faults_of(GOOD, f"{PTX}\t{line}\n"),
                              [f"a fused multiply-add in _Z10reduce_sumP8BFloat16: {line}"])
 
+    def test_what_the_driver_may_fuse(self):
+        self.assertEqual(device.faults_of(GOOD, PTX.replace("add.rn.f32", "add.f32") + "\tmul.f32 \t%f4, %f1, %f2;\n"),
+                         ["2 additions and products without .rn in _Z10reduce_sumP8BFloat16: the driver may fuse them"])
+
+    def test_what_must_be_there_and_is_not(self):
+        needs = device.SOURCES["kernels"].needs
+        right = PTX + "\tld.acquire.gpu.b64 \t%rd1, [%rd2];\n\t@%p1 st.release.sys.b64 \t[%rd2], %rd1;\n"
+        self.assertEqual(device.faults_of(GOOD, right, needs), [])
+        self.assertEqual(device.faults_of(GOOD, right.replace("acquire", "relaxed"), needs), ["there is no ld.acquire in the PTX"])
+        self.assertEqual(device.faults_of(GOOD, right.replace("st.", "// st."), needs), ["there is no st.release in the PTX"])
+
+    def test_a_kernel_of_ranks_as_blocks_is_named_by_its_op(self):
+        for number, op in [(0, "sum"), (8, "premul_sum"), (9, "none")]:
+            name = f"_ZN5tutti4cuda59_GLOBAL__N__7a_10_kernels_cu_1e10collectiveI6__halfLNS_2OpE{number}EEEvNS_11DeviceWorldE"
+            said = GOOD.replace("_Z8fill_sumv", name)
+            self.assertEqual(device.kernels_of(said)[1][0], f"collective_{op}")
+
     def test_no_kernel_at_all(self):
         self.assertEqual(device.faults_of("", PTX), ["ptxas told of no kernel"])
 
@@ -59,6 +76,18 @@ class Words(unittest.TestCase):
         process = compile_with("--dtypes", "float,bfloat61")
         self.assertEqual(process.returncode, 2)
         self.assertIn("unknown dtype 'bfloat61': did you mean 'bfloat16'?", process.stderr)
+
+    def test_an_unknown_source_is_told_with_the_nearest(self):
+        process = compile_with("--sources", "kernel")
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("unknown source 'kernel': did you mean 'kernels'?", process.stderr)
+
+    def test_what_is_linked_is_kernels_and_was_configured(self):
+        for words, reason in [(["--sources", "text", "--link"], "--link: kernels must be among --sources"),
+                              (["--link", "--generated", "/nowhere"], "there is no transport_build.h in '/nowhere'")]:
+            process = compile_with(*words)
+            self.assertEqual(process.returncode, 2)
+            self.assertIn(reason, process.stderr)
 
     def test_an_architecture_is_sm_and_a_number(self):
         process = compile_with("--architectures", "hopper")
