@@ -61,6 +61,7 @@ TEST_F(NcclLibraries, ARuntimeSaysItsVersionsAndItsGpus) {
   EXPECT_EQ(found.runtime->driver_version, 13000);
   EXPECT_EQ(found.runtime->devices, 3);
   EXPECT_EQ(cuda::version_text(12040), "12.4");
+  EXPECT_EQ(cuda::version_text(12100), "12.10");
 }
 
 TEST_F(NcclLibraries, AnErrorOfCudaHasItsNameAndItsText) {
@@ -166,13 +167,13 @@ TEST_F(NcclLibraries, NoNcclWhereTheVariableNamesNone) {
 }
 
 /// A folder with installed Pythons.
-class Places : public NcclLibraries {
+class PlacesOfLibraries : public NcclLibraries {
  protected:
-  Places() {
+  PlacesOfLibraries() {
     std::string name = (std::filesystem::temp_directory_path() / "tutti-places-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
   }
-  ~Places() override { std::filesystem::remove_all(folder_); }
+  ~PlacesOfLibraries() override { std::filesystem::remove_all(folder_); }
   std::filesystem::path packages(const std::string& below) {
     const auto path = folder_ / below;
     std::filesystem::create_directories(path);
@@ -190,7 +191,7 @@ class Places : public NcclLibraries {
   std::filesystem::path folder_;
 };
 
-TEST_F(Places, AreThoseOfEveryInstalledPython) {
+TEST_F(PlacesOfLibraries, AreThoseOfEveryInstalledPython) {
   const auto environment = packages("venv/lib/python3.11/site-packages"),
              conda = packages("conda/lib/python3.9/site-packages"),
              home = packages("home/.local/lib/python3.12/site-packages"), path = packages("python"),
@@ -209,16 +210,20 @@ TEST_F(Places, AreThoseOfEveryInstalledPython) {
               testing::ElementsAre(path.string(), environment.string(), conda.string(), home.string(), found.string()));
 }
 
-TEST_F(Places, HaveLibrariesInWheels) {
+TEST_F(PlacesOfLibraries, HaveLibrariesInWheels) {
   install(packages("venv/lib/python3.11/site-packages"), "nvidia/cuda_none/lib", "libtutti_none.so.12");
   install(packages("home/.local/lib/python3.12/site-packages"), "nvidia/cu13/lib", "libtutti_none.so.13");
   variables() = {{"VIRTUAL_ENV", folder_ / "venv"}, {"HOME", folder_ / "home"}};
   const cuda::LoadedLibrary library = load();
   EXPECT_NE(library.handle, nullptr);
   EXPECT_EQ(library.path, folder_ / "venv/lib/python3.11/site-packages/nvidia/cuda_none/lib/libtutti_none.so.12");
+  const auto others = packages("conda/lib/python3.9/site-packages");
+  for (const char* const wheel : {"nvidia/cu13/lib", "nvidia/cu14/lib"}) install(others, wheel, "libtutti_none.so.13");
+  variables() = {{"CONDA_PREFIX", folder_ / "conda"}};
+  EXPECT_EQ(load().path, others / "nvidia/cu14/lib/libtutti_none.so.13") << "of two the later one by name";
 }
 
-TEST_F(Places, AreNamedWhereThereIsNoLibrary) {
+TEST_F(PlacesOfLibraries, AreNamedWhereThereIsNoLibrary) {
   variables() = {{"VIRTUAL_ENV", folder_ / "venv"}};
   EXPECT_EQ(load().why_not,
             "no libtutti_none.so.13, libtutti_none.so.12 in the loader's path or in nvidia/*/lib of an "
@@ -229,7 +234,7 @@ TEST_F(Places, AreNamedWhereThereIsNoLibrary) {
               HasSubstr("; what is there cannot be loaded: " + (wheel / "libtutti_none.so.13").string()));
 }
 
-TEST_F(Places, TheVariableGoesFirst) {
+TEST_F(PlacesOfLibraries, TheVariableGoesFirst) {
   install(packages("venv/lib/python3.11/site-packages"), "nvidia/cu13/lib", "libtutti_none.so.13");
   variables() = {{"VIRTUAL_ENV", folder_ / "venv"}, {"TUTTI_NONE", kDoubles + "/libcudart.so"}};
   EXPECT_EQ(load().path, kDoubles + "/libcudart.so");

@@ -17,7 +17,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/backends/nccl/library.h"
-#include "suites/backends/cuda_memory.h"
+#include "harness/verify/cuda_memory.h"
 
 namespace tutti::harness {
 namespace {
@@ -83,7 +83,9 @@ class NcclRanks : public testing::Test {
     std::iota(devices.begin(), devices.end(), 0);
     const Status status = open(ranks, devices);
     for (int rank = 0; status.is_ok() && rank < ranks; ++rank) {
-      memory_.push_back(std::make_unique<GpuBuffers>(cuda_, rank));
+      auto memory = CudaMemory::open(cuda_, rank);
+      TUTTI_RETURN_IF_ERROR(memory.status());
+      memory_.push_back(std::move(memory).value());
     }
     return status;
   }
@@ -162,7 +164,7 @@ class NcclRanks : public testing::Test {
     std::byte* at;
   };
   std::shared_ptr<const cuda::Runtime> cuda_;
-  std::vector<std::unique_ptr<GpuBuffers>> memory_;
+  std::vector<std::unique_ptr<CudaMemory>> memory_;
   std::vector<Buffer> buffers_;
   std::vector<std::byte*> at_;
   bool is_strict_ = true;  ///< nothing may be left at the end
@@ -235,7 +237,10 @@ TEST_F(NcclRanks, InAnOpenGroupNothingIsDone) {
   const auto sum = sums_in_place(1, 10);
   EXPECT_TRUE(nccl().begin_group().is_ok());
   EXPECT_TRUE(nccl().post(sum[0]).is_ok());
-  EXPECT_FALSE(nccl().test(sum[0]).value());
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(nccl().test(sum[0]).value());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   EXPECT_THAT(nccl().wait(sum[0]).message(),
               HasSubstr("all_reduce of 10 int32 sum is waited for before its group has ended"));
   EXPECT_TRUE(nccl().end_group().is_ok());
@@ -307,7 +312,9 @@ TEST_F(NcclRanks, MultiplyByTheirOwnFactors) {
   post(handles);
   finish(handles);
   for (std::size_t rank = 0; rank < 2; ++rank) EXPECT_EQ(get(rank, at_[rank], 2), (Values{80, 160}));
+  EXPECT_EQ(live(), live_ + 4) << "two communicators and their ops";
   release(handles);
+  EXPECT_EQ(live(), live_ + 2);
 }
 
 TEST_F(NcclRanks, CannotRunByThemselves) {

@@ -24,7 +24,7 @@
 #include "harness/backends/reference_call.h"
 #include "harness/verify/buffers.h"
 #include "harness/verify/check.h"
-#include "suites/backends/cuda_memory.h"
+#include "harness/verify/cuda_memory.h"
 
 namespace tutti::harness {
 namespace {
@@ -410,7 +410,12 @@ int run_probe(const std::vector<std::string>& arguments) {
       fmt::print("{}\n", found.why);
       return 3;
     }
-    device = std::make_unique<GpuBuffers>(found.runtime, rank);
+    auto memory = CudaMemory::open(found.runtime, rank);
+    if (!memory.is_ok()) {
+      fmt::print("{}\n", memory.status().message());
+      return 3;
+    }
+    device = std::move(memory).value();
     g_memory = device.get();
     g_repetitions = 2;  // which wait in one way and in the other
   }
