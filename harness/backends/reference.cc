@@ -34,12 +34,14 @@ class ReferenceBackend::CallOfRank {
   CallOfRank(const CallOfRank&) = delete;
   CallOfRank& operator=(const CallOfRank&) = delete;
 
+  /// As what `one.buffers` says or, on a GPU, for the rank alone: a symmetric window has to lie in the library's memory.
   Status register_buffers(const Case& one, const RankBuffers& buffers, int rank) {
+    const Buffers kind = buffers.memory == MemoryKind::cuda ? Buffers::private_ : one.buffers;
     const Operation what = operation_of(one);
     const std::size_t inputs = bytes_of(what.input_elements(rank), one);
     const std::size_t outputs = bytes_of(what.output_elements(rank), one);
-    if (!one.is_in_place || inputs > outputs) TUTTI_RETURN_IF_ERROR(add(buffers.input, inputs, one.buffers));
-    return one.is_in_place && inputs > outputs ? Status() : add(buffers.output, outputs, one.buffers);
+    if (!one.is_in_place || inputs > outputs) TUTTI_RETURN_IF_ERROR(add(buffers.input, inputs, kind));
+    return one.is_in_place && inputs > outputs ? Status() : add(buffers.output, outputs, kind);
   }
 
   const LoadedBackend::Handle handle;
@@ -77,9 +79,13 @@ class ReferenceBackend::BlockingCall final : public Prepared {
 /// The library's nonblocking call, of each rank of the process.
 class ReferenceBackend::NonblockingCalls final : public Prepared {
  public:
-  NonblockingCalls(const LoadedBackend& library, std::vector<std::unique_ptr<CallOfRank>> calls)
-      : library_(library), calls_(std::move(calls)) {}
+  /// `is_in_order`: the calls are posted on streams.
+  NonblockingCalls(const LoadedBackend& library, std::vector<std::unique_ptr<CallOfRank>> calls, bool is_in_order)
+      : library_(library), calls_(std::move(calls)), is_in_order_(is_in_order) {}
 
+  [[nodiscard]] bool is_in_order() const override { return is_in_order_; }
+
+  [[nodiscard]] bool is_posted_together() const override { return calls_.size() > 1; }
   Status begin_posts() override { return library_.begin_group(); }
   Status end_posts() override { return library_.end_group(); }
   Status post(std::size_t index) override { return library_.post(calls_[index]->handle); }
@@ -92,6 +98,7 @@ class ReferenceBackend::NonblockingCalls final : public Prepared {
  private:
   const LoadedBackend& library_;
   std::vector<std::unique_ptr<CallOfRank>> calls_;
+  bool is_in_order_;
 };
 
 Result<std::unique_ptr<ReferenceBackend>> ReferenceBackend::create(const std::string& name,
@@ -179,7 +186,8 @@ Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare_asynchronous(const C
     TUTTI_ASSIGN_OR_RETURN(auto call, prepare_one(one, of_rank, true));
     calls.push_back(std::move(call));
   }
-  return std::unique_ptr<Prepared>(new NonblockingCalls(*library_, std::move(calls)));
+  const bool is_in_order = !buffers.empty() && buffers.front().stream != nullptr;
+  return std::unique_ptr<Prepared>(new NonblockingCalls(*library_, std::move(calls), is_in_order));
 }
 
 }  // namespace tutti::harness::backends

@@ -35,8 +35,14 @@ class Prepared {
   virtual Status begin_posts() { return {}; }
   virtual Status end_posts() { return {}; }
   virtual Status post(std::size_t index) = 0;
+  /// Whether the ranks of the host have to post each operation together: one thread that posts for one of them must not
+  /// wait for the others meanwhile.
+  [[nodiscard]] virtual bool is_posted_together() const { return false; }
   /// Makes progress; true when the operation posted last is complete.
   virtual Result<bool> test(std::size_t index) = 0;
+  /// Whether operations may be posted before the last one is complete, and are carried out one after the other, as on a
+  /// stream. `test` then speaks of the last one.
+  [[nodiscard]] virtual bool is_in_order() const { return false; }
   /// After `test` was true of all ranks of the host, outside the timed part: whatever else must be over before the
   /// buffers are touched again. All hosts call it.
   virtual Status settle() { return {}; }

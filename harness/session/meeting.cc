@@ -17,8 +17,8 @@ int exchange(void* context, const void* mine, void* all, std::size_t bytes) {
 }  // namespace
 
 TuttiBackendJoin Meeting::join() {
-  return {.local_ranks = 1,
-          .devices = nullptr,
+  return {.local_ranks = devices_.empty() ? 1 : static_cast<std::int32_t>(devices_.size()),
+          .devices = devices_.empty() ? nullptr : devices_.data(),
           .host = host_.at().machine,
           .rank_on_host = host_.at().local,
           .exchange = exchange,

@@ -3,6 +3,7 @@
 // that the ranks hand each other.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "harness/backends/backend.h"
@@ -12,8 +13,10 @@ namespace tutti::harness::session {
 
 class Meeting {
  public:
-  /// `directory`: of the job; empty: it has none. Both outlive the meeting.
-  Meeting(Host& host, const std::string& directory) : host_(host), directory_(directory) {}
+  /// `directory`: of the job; empty: it has none. `devices`: the GPUs of this host's ranks; empty: the library chooses,
+  /// for its one rank. All outlive the meeting.
+  Meeting(Host& host, const std::string& directory, std::span<const int> devices = {})
+      : host_(host), directory_(directory), devices_(devices) {}
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
@@ -23,6 +26,7 @@ class Meeting {
  private:
   Host& host_;
   const std::string& directory_;
+  std::span<const std::int32_t> devices_;
 };
 
 }  // namespace tutti::harness::session

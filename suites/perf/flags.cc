@@ -150,13 +150,18 @@ Status set_file(Value value) {
   return {};
 }
 
-/// A flag of GPUs: its value must be a number, and a value other than 0 gets a line in the output.
+/// A flag of GPUs: its value must be a number. What it means is known once the backend is (gpu.h).
 template <char letter>
-Status note(Value value) {
+Status set_of_gpus(Value value) {
   TUTTI_ASSIGN_OR_RETURN(const int parsed, number(value.text, -1, kAny));
-  if (parsed != 0) {
-    value.settings.notes.push_back(fmt::format("-{} {} has no meaning on CPU ranks: left aside", letter, parsed));
-  }
+  if (parsed != 0) value.settings.of_gpus.emplace_back(letter, parsed);
+  return {};
+}
+
+Status set_backend(Value value) {
+  const std::vector<std::string> names{"tutti", "nccl"};
+  if (std::ranges::find(names, value.text) == names.end()) return unknown_name("backend", value.text, names);
+  value.settings.backend = value.text;
   return {};
 }
 
@@ -183,7 +188,7 @@ constexpr std::array kFlags{
     Flag{'w', "warmup_iters", "N", "untimed operations of each doubling from -b to -e, before all (1)",
          set_number<0, kAny, &Settings::warm_up>},
     Flag{'N', "run_cycles", "N", "sweeps; 0: for ever (1)", set_number<0, kAny, &Settings::cycles>},
-    Flag{'p', "parallel_init", "0/1", "no meaning here", note<'p'>},
+    Flag{'p', "parallel_init", "0/1", "no meaning here", set_of_gpus<'p'>},
     Flag{'c', "check", "N", "rounds of checking; 0: none (1)", set_number<0, kAny, &Settings::checks>},
     Flag{'o', "op", "OP", "reduction, or all (sum)", set_ops},
     Flag{'d', "datatype", "TYPE", "element type, or all (float)", set_dtypes},
@@ -192,17 +197,17 @@ constexpr std::array kFlags{
         'z', "blocking", "0..3",
         "0, 2: each rank goes on when its operation has ended; 1, 3: all wait for each other, within, outside the time",
         set_number<0, 3, &Settings::blocking>},
-    Flag{'y', "stream_null", "0/1", "no meaning here", note<'y'>},
+    Flag{'y', "stream_null", "0/1", "no meaning here", set_of_gpus<'y'>},
     Flag{'T', "timeout", "SECONDS", "deadline of the meeting and of each operation; 0: 60 (60)", set_timeout},
-    Flag{'G', "cudagraph", "N", "no meaning here", note<'G'>},
+    Flag{'G', "cudagraph", "N", "refused with nccl, left aside on CPU ranks", set_of_gpus<'G'>},
     Flag{'C', "report_cputime", "0/1", "show rank 0's own time: on CPU ranks the call is the work",
          set_number<0, 1, &Settings::reports_cputime>},
     Flag{'a', "average", "0..3", "time of rank 0, or over ranks the mean, min, max (1)",
          set_number<0, 3, &Settings::average>},
-    Flag{'R', "local_register", "0..2", "no meaning here", note<'R'>},
-    Flag{'x', "cta_policy", "N", "no meaning here", note<'x'>},
-    Flag{'D', "device_implementation", "N", "no meaning here", note<'D'>},
-    Flag{'V', "device_cta_count", "N", "no meaning here", note<'V'>},
+    Flag{'R', "local_register", "0/1", "with nccl: 1 registers the buffers", set_of_gpus<'R'>},
+    Flag{'x', "cta_policy", "N", "no meaning here", set_of_gpus<'x'>},
+    Flag{'D', "device_implementation", "N", "refused with nccl, left aside on CPU ranks", set_of_gpus<'D'>},
+    Flag{'V', "device_cta_count", "N", "refused with nccl, left aside on CPU ranks", set_of_gpus<'V'>},
     Flag{'S', "report_timestamps", "0/1", "local time at the end of each row",
          set_number<0, 1, &Settings::reports_timestamps>},
     Flag{'J', "output_file", "X.json", "nccl-tests' JSON; an existing file is kept, .0, .1 ... is appended",
@@ -213,6 +218,10 @@ constexpr std::array kFlags{
     Flag{'I', "per_iter_timing", "0/1", "min, max, p99 and variation of single operations",
          set_number<0, 1, &Settings::times_each>},
     Flag{'K', "per_iter_skip", "N", "operations left out of -I (0)", set_number<0, kAny, &Settings::skipped>},
+    Flag{0, "backend", "NAME", "nccl or tutti (nccl where there are a GPU and NCCL, else tutti on CPU ranks)",
+         set_backend},
+    Flag{0, "ranks-per-gpu", "N", "with nccl: ranks that share a GPU, from NCCL 2.30 on (1)",
+         set_number<1, kMostThreads, &Settings::ranks_per_gpu>},
     Flag{0, "csv", "FILE", "tutti's rows, with statistics of single operations", set_file<&Settings::csv>},
     Flag{0, "json", "FILE", "the same as a record, with the machine", set_file<&Settings::json>},
     Flag{'h', "help", nullptr, "this text", set_help},
@@ -329,7 +338,7 @@ Status check_for(const Settings& settings, const Program& program, int ranks, in
 
 std::string help_text(const Program& program) {
   std::string text = fmt::format(
-      "{}: nccl-tests' program of this name on CPU ranks, with tutti's collectives\n"
+      "{}: nccl-tests' program of this name, for NCCL on GPUs, or tutti's collectives on CPU ranks\n"
       "Example: {} -b 8 -e 1M -f 4 -g 2      mpirun -np 2 {} -b 8 -e 1M -f 4\n\n",
       program.name, program.name, program.name);
   for (const Flag& flag : kFlags) {

@@ -43,6 +43,9 @@ struct Settings {
   std::string compatible_json;  ///< -J
   std::string csv;
   std::string json;
+  std::string backend;        ///< tutti or nccl; empty until it is known which
+  int ranks_per_gpu = 1;
+  std::vector<std::pair<char, int>> of_gpus;  ///< flags that have a meaning on GPUs alone, and their values, not 0
   bool wants_help = false;
   bool wants_version = false;
   Traffic traffic;                 ///< of alltoallv; from the environment

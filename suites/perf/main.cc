@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <numeric>
 #include <pthread.h>
 #include <sched.h>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "harness/text/streams.h"
 #include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
+#include "suites/perf/gpu.h"
 #include "suites/perf/reports.h"
 #include "suites/perf/split.h"
 #include "suites/perf/walk.h"
@@ -115,6 +117,7 @@ class Ranks {
         cores_(job.cores()) {}
 
   Result<WalkResult> run(const OnRow& on_row) {
+    if (settings_.backend == kNccl) return run_on_gpus(on_row);
     std::vector<Result<WalkResult>> results(static_cast<std::size_t>(job_.ranks_here()), WalkResult());
     std::vector<std::thread> threads;
     for (int index = 0; index < job_.ranks_here(); ++index) {
@@ -134,6 +137,31 @@ class Ranks {
   }
 
  private:
+  /// One host for all ranks of the process.
+  Result<WalkResult> run_on_gpus(const OnRow& on_row) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<int> devices, devices_of(settings_, job_.first_rank(), job_.ranks_here()));
+    std::vector<int> ranks(devices.size());
+    std::iota(ranks.begin(), ranks.end(), job_.first_rank());
+    harness::Host host(job_.board(), {.host = job_.process(),
+                                      .hosts = job_.ranks() / job_.ranks_here(),
+                                      .job_ranks = job_.ranks(),
+                                      .ranks = ranks,
+                                      .at = {.machine = 0, .local = job_.first_rank()},
+                                      .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
+    auto result = walk(program_, settings_,
+                       {.host = host,
+                        .domain = domain_,
+                        .split = split_,
+                        .share = split_.of(job_.process()),
+                        .cores = cores_,
+                        .has_processes = job_.participants().size() > 1,
+                        .devices = devices,
+                        .names = &names_},
+                       on_row);
+    if (!result.is_ok()) job_.board().abort_flag().store(1, std::memory_order_release);
+    return result;
+  }
+
   Result<WalkResult> run_rank(int rank, const OnRow& on_row) {
     const bool has_core_each = job_.ranks() <= static_cast<int>(cores_.size());
     // Where the processes may use different cores, their starter has placed them.
@@ -167,16 +195,19 @@ class Ranks {
   std::vector<int> cores_;
 };
 
-RunFacts facts_of(const Program& program, const Split& split, const harness::JoinedJob& job, const Domain& domain,
-                  std::string command) {
+std::string backend_text(const Settings& settings, const harness::JoinedJob& job, const Domain& domain) {
+  const std::string ranks =
+      fmt::format("{} {} in {} {}", job.ranks(), job.ranks() == 1 ? "rank" : "ranks", job.participants().size(),
+                  job.participants().size() == 1 ? "process" : "processes");
+  return settings.backend == kNccl ? fmt::format("{}, {}", nccl_text(), ranks)
+                                   : fmt::format("tutti, {} over {}", ranks, domain.transport());
+}
+
+RunFacts facts_of(const Program& program, const Settings& settings, const Split& split, const harness::JoinedJob& job,
+                  const Domain& domain, std::string command) {
   RunFacts facts{.command = std::move(command),
-                 .cpu_model = harness::describe_machine().cpu_model,
                  .version = version(),
-                 .backend = fmt::format(
-                     "tutti, {} over {}",
-                     fmt::format("{} {} in {} {}", job.ranks(), job.ranks() == 1 ? "rank" : "ranks",
-                                 job.participants().size(), job.participants().size() == 1 ? "process" : "processes"),
-                     domain.transport()),
+                 .backend = backend_text(settings, job, domain),
                  .split = split.setting(),
                  .group_sizes = split.sizes(),
                  .has_rows = has_rows(program, split),
@@ -184,7 +215,15 @@ RunFacts facts_of(const Program& program, const Split& split, const harness::Joi
   for (int rank = 0; rank < job.ranks(); ++rank) {
     const int process = rank / job.ranks_here();
     const auto& one = job.participants()[static_cast<std::size_t>(process)];
-    facts.devices.push_back({.rank = rank, .group = split.of(process).group, .pid = one.pid, .hostname = one.hostname});
+    Device device{.rank = rank, .group = split.of(process).group, .pid = one.pid, .hostname = one.hostname};
+    if (settings.backend == kNccl) {
+      describe_device(device, rank / settings.ranks_per_gpu);
+    } else {
+      device.device = rank;
+      device.bus = "0000:00:00";
+      device.model = harness::describe_machine().cpu_model;
+    }
+    facts.devices.push_back(std::move(device));
   }
   return facts;
 }
@@ -209,9 +248,17 @@ struct Surroundings {
 /// Adds to the settings what flags alone do not say, and notes. Errors: invalid_argument, the same in all processes
 /// that were started alike.
 Result<Surroundings> complete(Settings& settings, const Program& program, const World& world) {
+  TUTTI_RETURN_IF_ERROR(settle_backend(settings));
   TUTTI_ASSIGN_OR_RETURN(Split split, Split::from_environment(world.processes, settings.ranks_here()));
+  if (settings.backend == kNccl && split.has_groups()) {
+    return error(Code::invalid_argument, "{}: groups of NCCL are not measured yet; leave it out, or pass --backend tutti",
+                 split.setting());
+  }
   if (!split.setting().empty()) settings.notes.push_back(split.note(is_rooted(program.collective)));
   TUTTI_RETURN_IF_ERROR(check_for(settings, program, world.processes * settings.ranks_here(), split.sizes().front()));
+  if (settings.backend == kNccl && !has_in_place(program.collective)) {
+    settings.notes.emplace_back("NCCL has this not in place, where messages would arrive in what is still to be sent: 0");
+  }
   Surroundings surroundings{.split = std::move(split)};
   const int shown_ranks = surroundings.split.of(0).ranks;
   if (has_counts(program.collective)) {
@@ -232,7 +279,7 @@ Result<Surroundings> complete(Settings& settings, const Program& program, const 
 Result<int> run(const Program& program, Settings settings, const World& world, const Surroundings& surroundings,
                 int argc, char** argv) {
   const Split& split = surroundings.split;
-  std::string arguments = fmt::format("{}\n{}", program.name, words(1, argc, argv));
+  std::string arguments = fmt::format("{}\n{}\n{}", program.name, settings.backend, words(1, argc, argv));
   for (const std::string& more : {surroundings.traffic, split.setting()}) {
     if (!more.empty()) arguments += "\n" + more;
   }
@@ -245,6 +292,14 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   const std::int64_t asked = settings.max_bytes;
   const harness::MemoryLeft left = job->memory_left();
   settings.max_bytes = most_bytes_that_fit(program, settings, job->ranks(), left);
+  if (settings.backend == kNccl) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<int> devices, devices_of(settings, job->first_rank(), job->ranks_here()));
+    settings.max_bytes = asked;
+    for (const int device : devices) {
+      settings.max_bytes = std::min(
+          settings.max_bytes, most_bytes_on_gpu(settings, bytes_of_a_rank(program, settings, job->ranks()), device));
+    }
+  }
   if (settings.max_bytes < asked) {
     settings.notes.push_back(fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}",
                                          settings.max_bytes, asked, left.text()));
@@ -257,7 +312,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   std::optional<Reports> reports;
   Status status;
   if (is_reporter) {
-    auto opened = Reports::open(program, settings, facts_of(program, split, *job, *domain, words(0, argc, argv)));
+    auto opened = Reports::open(program, settings, facts_of(program, settings, split, *job, *domain, words(0, argc, argv)));
     status = opened.status();
     if (status.is_ok()) reports.emplace(std::move(opened).value());
   }

@@ -127,7 +127,7 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
 
 Status Reports::print_opening(std::optional<std::int64_t> reduced_to) {
   std::string text = opening(program_, settings_, facts_.version, facts_.backend);
-  for (const Device& device : facts_.devices) text += device_line(device, facts_.cpu_model);
+  for (const Device& device : facts_.devices) text += device_line(device);
   if (reduced_to) text += reduced_line(*reduced_to);
   if (!facts_.has_rows) {
     text += fmt::format("#\n# hypercube needs a power of two of ranks, these are {}: no row\n",
@@ -202,9 +202,9 @@ Json Reports::compatible_head() const {
                        {"group", device.group},
                        {"pid", device.pid},
                        {"hostname", device.hostname},
-                       {"device", device.rank},
-                       {"device_hex", "0000:00:00"},
-                       {"device_info", facts_.cpu_model}});
+                       {"device", device.device},
+                       {"device_hex", device.bus},
+                       {"device_info", device.model}});
   }
   Json config{{"nthreads", settings_.threads},
               {"ngpus", settings_.devices},

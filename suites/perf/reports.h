@@ -21,7 +21,6 @@ namespace tutti::perf {
 
 struct RunFacts {
   std::string command;
-  std::string cpu_model;
   std::string version;
   std::string backend;
   std::string split;  ///< the variable and its value; empty: none was set

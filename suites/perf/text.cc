@@ -66,7 +66,8 @@ std::string fitted(double value, std::size_t width) {
 std::string opening(const Program& program, const Settings& settings, std::string_view version,
                     std::string_view backend) {
   const bool by_factor = settings.factor > 1;
-  std::string text = fmt::format("# {}: the tests of nccl-tests on CPU ranks\n", version);
+  const std::string_view where = settings.backend == "nccl" ? "GPUs" : "CPU ranks";
+  std::string text = fmt::format("# {}: the tests of nccl-tests on {}\n", version, where);
   text += fmt::format("# Collective test starting: {}\n", program.name);
   text += fmt::format(
       "# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} "
@@ -81,9 +82,9 @@ std::string opening(const Program& program, const Settings& settings, std::strin
   return text;
 }
 
-std::string device_line(const Device& device, std::string_view cpu_model) {
-  return fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [0000:00:00] {}\n", device.rank,
-                     device.group, device.pid, device.hostname, device.rank, cpu_model);
+std::string device_line(const Device& device) {
+  return fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [{}] {}\n", device.rank, device.group,
+                     device.pid, device.hostname, device.device, device.bus, device.model);
 }
 
 std::string reduced_line(std::int64_t max_bytes) {

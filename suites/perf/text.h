@@ -51,12 +51,15 @@ struct Device {
   int group = 0;
   int pid = 0;
   std::string hostname;
+  int device = 0;             ///< the rank's, or the GPU's number
+  std::string bus;            ///< "0000:00:00", or the GPU's
+  std::string model;          ///< the processor's name, or the GPU's
 };
 
 /// The lines from the first to the list of devices; `backend` is what the line about it says.
 [[nodiscard]] std::string opening(const Program& program, const Settings& settings, std::string_view version,
                                   std::string_view backend);
-[[nodiscard]] std::string device_line(const Device& device, std::string_view cpu_model);
+[[nodiscard]] std::string device_line(const Device& device);
 [[nodiscard]] std::string reduced_line(std::int64_t max_bytes);
 /// The three lines over the table.
 [[nodiscard]] std::string table_header(const Settings& settings);

@@ -14,6 +14,7 @@
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
 #include "harness/verify/inputs.h"
+#include "suites/perf/gpu.h"
 
 namespace tutti::perf {
 namespace {
@@ -47,7 +48,7 @@ class Walk {
       : program_(program), settings_(settings), place_(place), on_row_(on_row) {}
 
   Result<WalkResult> run() {
-    TUTTI_RETURN_IF_ERROR(open_backend());
+    TUTTI_RETURN_IF_ERROR(settings_.backend == kNccl ? open_nccl() : open_backend());
     const bool has_any = has_rows(program_, place_.split);
     for (int cycle = 0; has_any && (settings_.cycles == 0 || cycle < settings_.cycles); ++cycle) {
       for (const Dtype dtype : settings_.dtypes) {
@@ -57,6 +58,7 @@ class Walk {
         }
       }
     }
+    if (nccl_ != nullptr) TUTTI_RETURN_IF_ERROR(nccl_->close());
     return result_;
   }
 
@@ -96,7 +98,24 @@ class Walk {
     return {};
   }
 
-  [[nodiscard]] Case case_of(Dtype dtype, Op op, int root, const Size& size, bool is_in_place) const {
+  Status open_nccl() {
+    TUTTI_ASSIGN_OR_RETURN(nccl_, NcclRanks::open(place_.host, place_.devices));
+    return {};
+  }
+
+  [[nodiscard]] harness::Backend& backend() {
+    return nccl_ != nullptr ? static_cast<harness::Backend&>(nccl_->backend()) : *backend_;
+  }
+  [[nodiscard]] harness::MemorySource memory() {
+    if (nccl_ != nullptr) return nccl_->memory();
+    return [this](const Case& which, std::size_t rank) { return backend_->allocator(which, rank); };
+  }
+  /// Whether buffers are made known to the library: -R.
+  [[nodiscard]] bool registers() const {
+    return std::ranges::any_of(settings_.of_gpus, [](const auto& flag) { return flag.first == 'R'; });
+  }
+
+  [[nodiscard]] Case case_of(Dtype dtype, Op op, int root, const Size& size, bool is_in_place) {
     Case one;
     one.collective = program_.collective;
     one.transport = place_.domain.transport();
@@ -114,21 +133,24 @@ class Walk {
     }
     one.cadence = harness::Cadence::streaming;
     one.algorithm = std::string(program_.algorithm);
-    one.algorithm = backend_->algorithm_of(one);
+    one.backend = settings_.backend;
+    if (nccl_ != nullptr && registers()) one.buffers = Buffers::shared;
+    one.algorithm = backend().algorithm_of(one);
     return one;
   }
 
   /// Ready on all ranks, or an error on all.
   Result<Variant> make(const Case& one) {
-    TUTTI_RETURN_IF_ERROR(backend_->supports(one));
+    TUTTI_RETURN_IF_ERROR(backend().supports(one));
     if (place_.names != nullptr) place_.names->add(case_id(one));
     place_.host.set_case(++cases_);
     auto variant = Variant::create(
         place_.host,
-        {.backend = *backend_,
-         .memory = [this](const Case& which, std::size_t rank) { return backend_->allocator(which, rank); },
+        {.backend = backend(),
+         .memory = memory(),
          .instance = one,
-         .misalignment = static_cast<std::size_t>(settings_.unaligned) * size_of(one.dtype)});
+         .misalignment = static_cast<std::size_t>(settings_.unaligned) * size_of(one.dtype),
+         .is_asynchronous = nccl_ != nullptr});
     TUTTI_ASSIGN_OR_RETURN(const harness::Reason why_not, place_.host.first_reason(variant.status()));
     if (!variant.is_ok() || !why_not.is_any()) return variant;
     return error(why_not.code, "another rank cannot run {}: {}", case_id(one), why_not.text());
@@ -162,6 +184,7 @@ class Walk {
     for (const bool is_in_place : {false, true}) {
       const Case one = case_of(dtype, op, root, size, is_in_place);
       if (!is_in_place) report.row.size.bytes = one.bytes;
+      if (is_in_place && nccl_ != nullptr && !has_in_place(program_.collective)) continue;
       TUTTI_ASSIGN_OR_RETURN(Measurement measured, measure(one, size, report));
       (is_in_place ? report.row.in : report.row.out) = std::move(measured);
     }
@@ -238,10 +261,27 @@ class Walk {
   const OnRow& on_row_;
   std::unique_ptr<Communicator> world_;  ///< where the backend's is a group of it
   std::unique_ptr<harness::OwnBackend> backend_;
+  std::unique_ptr<NcclRanks> nccl_;  ///< in its place where NCCL is measured
   WalkResult result_;
   std::uint64_t salt_ = 1;
   std::uint32_t cases_ = 0;  ///< so far
 };
+
+/// Bytes of all ranks' buffers at -e.
+double bytes_of_all(const Program& program, const Settings& settings, int ranks) {
+  double needs = 0;
+  for (const bool is_in_place : {false, true}) {
+    Case one;
+    one.collective = program.collective;
+    one.dtype = Dtype::i8;
+    one.ranks = ranks;
+    one.ranks_as = harness::RanksAs::threads;
+    one.is_in_place = is_in_place;
+    set_bytes(one, settings.max_bytes);
+    needs = std::max(needs, harness::memory_need({one}).sum());
+  }
+  return needs;
+}
 
 }  // namespace
 
@@ -272,19 +312,13 @@ std::vector<std::string> notes_on_passes(const Program& program, const Settings&
   return notes;
 }
 
+double bytes_of_a_rank(const Program& program, const Settings& settings, int ranks) {
+  return bytes_of_all(program, settings, ranks) / ranks;
+}
+
 std::int64_t most_bytes_that_fit(const Program& program, const Settings& settings, int ranks,
                                  const harness::MemoryLeft& left) {
-  double needs = 0;
-  for (const bool is_in_place : {false, true}) {
-    Case one;
-    one.collective = program.collective;
-    one.dtype = Dtype::i8;
-    one.ranks = ranks;
-    one.ranks_as = harness::RanksAs::threads;
-    one.is_in_place = is_in_place;
-    set_bytes(one, settings.max_bytes);
-    needs = std::max(needs, harness::memory_need({one}).sum());
-  }
+  const double needs = bytes_of_all(program, settings, ranks);
   const double share = harness::usable(left) / needs;
   if (needs < harness::kLeastNeedChecked || share >= 1) return settings.max_bytes;
   return static_cast<std::int64_t>(std::max(0.0, share) * static_cast<double>(settings.max_bytes));

@@ -36,6 +36,7 @@ struct WalkPlace {
   Share share;                 ///< of this process
   std::vector<int> cores;      ///< that all ranks use together
   bool has_processes = false;  ///< ranks are in several processes
+  std::vector<int> devices = {};  ///< of this host's ranks, where NCCL is measured
   CaseNames* names = nullptr;  ///< where this rank tells the cases that it comes to; of one rank of a process
 };
 
@@ -60,6 +61,9 @@ using OnRow = std::function<Status(const Report&)>;
 
 /// A line for each dtype of which the values of `ranks` ranks cannot be added exactly: how its sums are checked.
 [[nodiscard]] std::vector<std::string> notes_on_passes(const Program& program, const Settings& settings, int ranks);
+
+/// Bytes of one rank's buffers at -e.
+[[nodiscard]] double bytes_of_a_rank(const Program& program, const Settings& settings, int ranks);
 
 /// The largest size not above -e of which the buffers of all ranks fit what is left of memory.
 [[nodiscard]] std::int64_t most_bytes_that_fit(const Program& program, const Settings& settings, int ranks,

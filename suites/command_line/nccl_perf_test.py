@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL measured where there is no GPU, by doubles of CUDA and NCCL: `tutti run` and the drop-in programs."""
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import support
+
+DOUBLES = pathlib.Path(os.environ["TUTTI_BUILD"]) / "doubles"
+GPU = {"TUTTI_CUDART": str(DOUBLES / "libcudart.so"), "TUTTI_NCCL": str(DOUBLES / "libnccl.so")}
+FOLDER = support.PROGRAM.parent
+SWEEP = ["-b", "64", "-e", "4K", "-f", "8", "-n", "2"]
+PROGRAMS = ["all_reduce_perf", "all_gather_perf", "broadcast_perf", "reduce_perf", "reduce_scatter_perf", "gather_perf",
+            "scatter_perf"]
+OUT_OF_PLACE_ONLY = ["alltoall_perf", "alltoallv_perf", "sendrecv_perf"]
+OK, USAGE, ENVIRONMENT, WRONG = 0, 2, 3, 7
+
+
+def perf(program, *arguments, starter=(), **environment):
+    return subprocess.run([*starter, FOLDER / program, *arguments], capture_output=True, text=True, timeout=support.patience(60),
+                          env={**os.environ, **GPU, **environment}, stdin=subprocess.DEVNULL)
+
+
+def rows_of(text):
+    """The fields of each row."""
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Run(unittest.TestCase):
+    def test_results_on_gpus_are_verified_beside_those_of_cpu_ranks(self):
+        with support.Run("run", "all_reduce", "broadcast", "all_to_all", "barrier", "--backends", "tutti,nccl", "--ranks", "2",
+                         "--sizes", "8,64K", "--budget", "4s", "--csv", "{folder}/rows.csv", environment=GPU) as one:
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, OK, result)
+            rows = one.rows()[1]
+            self.assertEqual({(row["backend"], row["verdict"]) for row in rows}, {("tutti", "ok"), ("nccl", "ok")})
+            self.assertEqual(len(rows), 14, rows)
+            launches = {row["backend"]: {other["launch"] for other in rows if other["backend"] == row["backend"]} for row in rows}
+            self.assertFalse(launches["tutti"] & launches["nccl"], "buffers lie in one kind of memory in a launch")
+
+    def test_what_is_wrong_is_seen(self):
+        result = support.run("run", "all_reduce", "--backends", "nccl", "--ranks", "2", "--sizes", "4K", "--budget", "2s",
+                             environment={**GPU, "TUTTI_DOUBLE_WRONG": "1"})
+        self.assertEqual(result.code, 1, result)
+        self.assertIn("wrong", result.out)
+
+    def test_more_ranks_than_gpus_are_refused(self):
+        result = support.run("run", "all_reduce", "--backends", "nccl", "--ranks", "3", "--sizes", "8", "--budget", "1s",
+                             environment={**GPU, "TUTTI_DOUBLE_DEVICES": "2"})
+        self.assertEqual(result.code, ENVIRONMENT, result)
+        self.assertIn("GPU 2 is out of range: 0 to 1", result.err)
+
+    def test_cold_caches_are_refused(self):
+        result = support.run("run", "all_reduce", "--backends", "nccl", "--ranks", "2", "--sizes", "8", "--cache", "cold",
+                             "--budget", "1s", environment=GPU)
+        self.assertEqual(result.code, ENVIRONMENT, result)
+        self.assertIn("--cache cold", result.err)
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Programs(unittest.TestCase):
+    def test_where_there_is_a_gpu_nccl_is_measured(self):
+        for program in PROGRAMS:
+            with self.subTest(program):
+                result = perf(program, *SWEEP, "-g", "2", "-c", "2")
+                self.assertEqual(result.returncode, OK, result)
+                self.assertIn("# Backend: NCCL 2.28.9, 2 ranks in 1 process", result.stdout)
+                self.assertIn("device  1 [0000:01:00] Double 1", result.stdout)
+                rows = rows_of(result.stdout)
+                self.assertEqual(len(rows), 3, result.stdout)
+                for row in rows:
+                    self.assertEqual((row[8], row[12]), ("0", "0"), row)
+                    self.assertGreater(float(row[5]), 0, row)
+
+    def test_what_nccl_has_not_in_place_is_left_out_there(self):
+        for program in OUT_OF_PLACE_ONLY:
+            with self.subTest(program):
+                result = perf(program, *SWEEP, "-g", "3")
+                self.assertEqual(result.returncode, OK, result)
+                self.assertIn("# NCCL has this not in place", result.stdout)
+                for row in rows_of(result.stdout):
+                    self.assertEqual(row[-8:-4][3], "0", row)
+                    self.assertEqual(row[-4:], ["0.00", "0.00", "0.00", "N/A"], row)
+
+    def test_threads_and_processes_and_registered_buffers(self):
+        result = perf("all_reduce_perf", *SWEEP, "-t", "2", "-g", "2", "-R", "1", "-z", "1", "-a", "3")
+        self.assertEqual(result.returncode, OK, result)
+        self.assertIn("4 ranks in 1 process", result.stdout)
+        if shutil.which("mpirun") is None:
+            return
+        result = perf("all_reduce_perf", *SWEEP, "-g", "2",
+                      starter=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"])
+        self.assertEqual(result.returncode, OK, result)
+        self.assertIn("4 ranks in 2 processes", result.stdout)
+        self.assertEqual(len(rows_of(result.stdout)), 3, result.stdout)
+
+    def test_tutti_is_measured_where_it_is_asked_for_and_where_there_is_no_gpu(self):
+        result = perf("all_reduce_perf", *SWEEP, "-g", "2", "--backend", "tutti", "-G", "20")
+        self.assertIn("# Backend: tutti, 2 ranks", result.stdout)
+        self.assertIn("# -G 20 has no meaning on CPU ranks: left aside", result.stdout)
+        result = perf("all_reduce_perf", *SWEEP, "-g", "2", TUTTI_DOUBLE_DRIVER="0")
+        self.assertEqual(result.returncode, OK, result)
+        self.assertIn("# Backend: tutti, 2 ranks", result.stdout)
+        result = perf("all_reduce_perf", *SWEEP, "--backend", "nccl", TUTTI_DOUBLE_DRIVER="0")
+        self.assertEqual((result.returncode, result.stdout), (ENVIRONMENT, ""), result)
+        self.assertIn("backend nccl: no NVIDIA driver is loaded", result.stderr)
+
+    def test_what_cannot_be_is_refused_by_name(self):
+        for words, code, why in (
+                (["-g", "9"], ENVIRONMENT, "9 ranks on this host, 1 for each GPU, and there are 8 GPUs: did you mean --ranks-per-gpu 2?"),
+                (["-g", "2", "-G", "20"], USAGE, "-G 20: operations are not captured into graphs yet"),
+                (["-g", "2", "-R", "2"], USAGE, "-R 2: must be 0 or 1"),
+                (["-g", "2", "-D", "1"], USAGE, "-D 1: NCCL's device API is not measured"),
+                (["-g", "2", "-V", "4"], USAGE, "-V 4: NCCL's device API is not measured"),
+                (["--backend", "ncll"], USAGE, "unknown backend 'ncll': did you mean 'nccl'?"),
+                (["--backend", "tutti", "--ranks-per-gpu", "2"], USAGE, "--ranks-per-gpu 2: has no meaning on CPU ranks")):
+            with self.subTest(words):
+                result = perf("all_reduce_perf", *SWEEP, *words)
+                self.assertEqual(result.returncode, code, result)
+                self.assertIn(why, result.stderr)
+
+    @unittest.skipIf(shutil.which("mpirun") is None, "there is no mpirun")
+    def test_groups_are_refused(self):
+        result = perf("all_reduce_perf", *SWEEP, NCCL_TESTS_SPLIT="MOD 2",
+                      starter=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"])
+        self.assertEqual(result.returncode, USAGE, result)
+        self.assertIn("groups of NCCL are not measured yet", result.stderr)
+
+    def test_wrong_data_is_counted(self):
+        result = perf("all_reduce_perf", *SWEEP, "-g", "2", TUTTI_DOUBLE_WRONG="1")
+        self.assertEqual(result.returncode, WRONG, result)
+
+
+if __name__ == "__main__":
+    unittest.main()

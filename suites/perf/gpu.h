@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL on GPUs: when the programs measure it, which GPU a rank has, and what flags mean there. A process has all its
+// ranks on one thread, which posts each operation for them as a group.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/backends/reference.h"
+#include "harness/measure/host.h"
+#include "harness/verify/cuda_memory.h"
+#include "suites/perf/flags.h"
+#include "suites/perf/text.h"
+
+namespace tutti::perf {
+
+inline constexpr const char* kNccl = "nccl";
+
+/// Settles settings.backend: NCCL where nobody chose and where there are a GPU and NCCL. Then what the flags of GPUs
+/// mean: notes, or refusals. Errors: unavailable with the reason where nccl was asked for; invalid_argument for a flag.
+Status settle_backend(Settings& settings);
+
+/// Whether NCCL has the collective in place: not where messages would arrive in what is still to be sent.
+[[nodiscard]] constexpr bool has_in_place(Collective collective) {
+  return collective != Collective::all_to_all && collective != Collective::all_to_all_v &&
+         collective != Collective::sendrecv;
+}
+
+/// The GPU of each of `ranks` ranks of this host from `first` on. Errors: unavailable: there are not so many.
+[[nodiscard]] Result<std::vector<int>> devices_of(const Settings& settings, int first, int ranks);
+/// Fills number, bus and model in.
+void describe_device(Device& device, int number);
+/// "nccl 2.28.9 (/usr/lib/libnccl.so.2), 2 ranks in 1 process"
+[[nodiscard]] std::string nccl_text();
+/// The largest size not above -e of which the buffers of a GPU's ranks fit what is free there; `needs` are the bytes of
+/// one rank at -e.
+[[nodiscard]] std::int64_t most_bytes_on_gpu(const Settings& settings, double needs, int device);
+
+/// NCCL as the ranks of one host have it open.
+class NcclRanks {
+ public:
+  /// All hosts call it. Errors: those of the backend and of CudaMemory::open.
+  [[nodiscard]] static Result<std::unique_ptr<NcclRanks>> open(harness::Host& host, const std::vector<int>& devices);
+  [[nodiscard]] harness::ReferenceBackend& backend() { return *reference_; }
+  [[nodiscard]] harness::MemorySource memory();
+  Status close() { return reference_->close(); }
+
+ private:
+  std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank of this host]
+  std::unique_ptr<harness::ReferenceBackend> reference_;
+};
+
+}  // namespace tutti::perf
