@@ -7,8 +7,11 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <new>
+#include <sys/mman.h>
+#include <system_error>
 #include <thread>
 
 #include "impl/execute/device_move.h"
@@ -100,13 +103,19 @@ class HostTeams final : public Device {
   [[nodiscard]] std::string name() const override { return "teams of threads of the host"; }
 
   Result<std::byte*> allocate(std::size_t bytes) override {
+    if (bytes >= kReserved) return reserve(bytes);
     void* const memory = ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow);
-    if (memory == nullptr) return error(Code::resource, "no memory for {} bytes of the ranks' teams", bytes);
+    if (memory == nullptr) return no_memory(bytes);
     std::memset(memory, 0, bytes);
     return static_cast<std::byte*>(memory);
   }
   Result<std::byte*> allocate_mapped(std::size_t bytes) override { return allocate(bytes); }
-  void release(std::byte* memory) override { ::operator delete(memory, kAlignment); }
+  void release(std::byte* memory) override {
+    const std::lock_guard lock(mutex_);
+    const auto reserved = reserved_.extract(memory);
+    if (reserved.empty()) return ::operator delete(memory, kAlignment);
+    munmap(memory, reserved.mapped());
+  }
   Status write(std::byte* to, const void* from, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
     return {};
@@ -125,14 +134,10 @@ class HostTeams final : public Device {
     Ticket ticket = 0;
     {
       const std::lock_guard lock(mutex_);
-      const auto wanted = static_cast<std::size_t>(job->running.load());
+      TUTTI_RETURN_IF_ERROR(start_threads(static_cast<std::size_t>(job->running.load())));
       jobs_.push_back(std::move(job));
       ticket = first_ + jobs_.size() - 1;
       newest_.store(ticket, std::memory_order_release);
-      while (threads_.size() < wanted) {
-        const int index = static_cast<int>(threads_.size());
-        threads_.emplace_back([this, index, next = first_] { work(index, next); });
-      }
     }
     changed_.notify_all();
     return ticket;
@@ -141,6 +146,34 @@ class HostTeams final : public Device {
   Result<bool> is_complete(Ticket ticket) override { return complete_.load(std::memory_order_acquire) >= ticket; }
 
  private:
+  static constexpr std::size_t kReserved = std::size_t{1} << 20U;  // from here on
+
+  static Status no_memory(std::size_t bytes) {
+    return error(Code::resource, "no memory for {} bytes of the ranks' teams", bytes);
+  }
+  /// Pages that nobody touches take no memory: of many ranks most channels are never used.
+  Result<std::byte*> reserve(std::size_t bytes) {
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return no_memory(bytes);
+    const std::lock_guard lock(mutex_);
+    reserved_[static_cast<std::byte*>(memory)] = bytes;
+    return static_cast<std::byte*>(memory);
+  }
+
+  Status start_threads(std::size_t wanted) {
+    while (threads_.size() < wanted) {
+      const int index = static_cast<int>(threads_.size());
+      try {
+        threads_.emplace_back([this, index, next = first_] { work(index, next); });
+      } catch (const std::system_error& failure) {
+        return error(Code::resource, "cannot start thread {} of {} of the ranks' teams: {}", index + 1, wanted,
+                     failure.code().message());
+      }
+    }
+    return {};
+  }
+
   /// What a thread does all its life: its part of every launch from `next` on, one after the other.
   void work(int index, Ticket next) {
     for (;; ++next) {
@@ -192,6 +225,7 @@ class HostTeams final : public Device {
   std::atomic<Ticket> complete_ = 0;
   bool is_over_ = false;
   std::vector<std::thread> threads_;
+  std::map<std::byte*, std::size_t> reserved_;  // bytes
 };
 
 }  // namespace
