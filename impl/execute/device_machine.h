@@ -33,7 +33,8 @@ struct DeviceWork {
   const int* ranks = nullptr;         ///< [party]; nullptr: party i is rank i
   int parties = 1;
   int operations = 1;
-  bool is_transfer = false;  ///< of two ranks, over a channel alone: it has no number
+  bool is_transfer = false;   ///< of two ranks, over a channel alone: no operation of a sequence
+  std::uint64_t number = 0;   ///< of the launch, for whoever reads why one has failed
   DeviceLimits limits;
 };
 
@@ -69,6 +70,7 @@ class DeviceMachine {
   TUTTI_HOST_DEVICE bool begin(const DeviceCall& call, const PlanView& plan, std::int64_t segment, int operation) {
     const PlanHeader& header = plan.header();
     operation_ = operation;
+    segment_ = segment;
     hash_ = header.hash;
     synchronises_ = header.synchronises;
     factor_ = call.factor;
@@ -210,10 +212,11 @@ class DeviceMachine {
       if (Target::load_acquire(word) >= value) return true;
       Target::pause();
       if (polls % kPollsBetweenLooks != 0) continue;
-      if (Target::load_relaxed(world_.abort_word) != 0) return false;
+      const std::uint64_t stop = Target::load_relaxed(world_.abort_word);
+      if (stop == stop_now) return false;
       const std::uint64_t now = Target::now_ns();
       if (deadline == 0) deadline = now + work_.limits.timeout_ns;
-      if (now < deadline) continue;
+      if (now < deadline && stop != stop_and_tell) continue;
       fail(what);
       return false;
     }
@@ -226,13 +229,15 @@ class DeviceMachine {
       failure.rank = static_cast<std::uint64_t>(place_.rank);
       failure.peer = static_cast<std::uint64_t>(what.peer);
       failure.lane = static_cast<std::uint64_t>(place_.lane);
+      failure.launch = work_.number;
       failure.operation = static_cast<std::uint64_t>(operation_);
+      failure.segment = static_cast<std::uint64_t>(segment_);
       failure.step = what.step;
       failure.wanted = what.wanted;
       failure.found = what.found;
       Target::store_release_to_host(&failure.kind, what.kind);
     }
-    Target::store_release_to_host(world_.abort_word, 1);
+    Target::store_release_to_host(world_.abort_word, stop_now);
   }
 
   /// Operation s may write its generation once every rank has completed s - K.
@@ -343,6 +348,7 @@ class DeviceMachine {
 
   // Of the segment at hand.
   int operation_ = 0;
+  std::int64_t segment_ = 0;
   std::uint64_t hash_ = 0;
   std::uint64_t factor_ = 0;
   std::uint64_t generation_ = 0;

@@ -53,10 +53,19 @@ struct DeviceFailure {
   std::uint64_t rank;
   std::uint64_t peer;
   std::uint64_t lane;
+  std::uint64_t launch;     ///< DeviceWork::number
   std::uint64_t operation;  ///< of the launch, from 0
+  std::uint64_t segment;
   std::uint64_t step;
   std::uint64_t wanted;  ///< phase, slice or bytes
   std::uint64_t found;
+};
+
+/// What teams read while they wait, in the abort word.
+enum DeviceStop : std::uint64_t {
+  keep_going,
+  stop_now,       ///< somebody has failed
+  stop_and_tell,  ///< the host has waited for too long: the first team that waits fails, and so says for what
 };
 
 /// What the machines of all ranks share.
@@ -68,7 +77,7 @@ struct DeviceWorld {
   std::uint64_t scratch_bytes = 0;  ///< of a rank, lane and generation; a multiple of kDeviceLine
   std::uint64_t slot_bytes = 0;     ///< a multiple of 64
   std::byte** slabs = nullptr;      ///< [rank], as addressed from here
-  std::uint64_t* abort_word = nullptr;  ///< not 0: everybody stops
+  std::uint64_t* abort_word = nullptr;  ///< a DeviceStop
   DeviceFailure* failure = nullptr;
 
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t completion_at() const {
