@@ -7,10 +7,14 @@
 
 #include "impl/communicator/diagnosis.h"
 #include "impl/execute/target.h"
+#include "impl/execute/transfers.h"
 #include "impl/transports/group_domain.h"
 
 namespace tutti {
 namespace {
+
+/// Teams that are to stop do so at their next wait: that is soon, unless the device has failed.
+constexpr std::chrono::seconds kMostToStop(60);
 
 /// The words that the host looks at while ranks run.
 struct Words {
@@ -69,10 +73,9 @@ Plan plan_of(const BlockWorld::Message& message, int ranks, std::int64_t slot_by
   return {header, ops, operands, {}};
 }
 
-std::string text_of(const BlockWorld::Message& message, const Domain& domain) {
-  return fmt::format("{} {} {} {} of {} bytes ({})", domain.name_of(message.rank), message.is_send ? "sends" : "receives",
-                     message.is_send ? "to" : "from", domain.name_of(message.peer), message.bytes,
-                     to_string(message.dtype));
+/// Who sends to whom.
+std::pair<int, int> ends_of(const BlockWorld::Message& message) {
+  return message.is_send ? std::pair(message.rank, message.peer) : std::pair(message.peer, message.rank);
 }
 
 }  // namespace
@@ -125,9 +128,10 @@ Status BlockWorld::allocate() {
   return {};
 }
 
-DeviceWork BlockWorld::work(const DeviceCall* calls, int parties) const {
+DeviceWork BlockWorld::next_work(const DeviceCall* calls, int parties) {
   return {.calls = calls,
           .parties = parties,
+          .number = ++launches_,
           .limits = {.timeout_ns = static_cast<std::uint64_t>(common_.options.timeout.count())}};
 }
 
@@ -177,16 +181,18 @@ Result<std::shared_ptr<const void>> BlockWorld::place_plans(BoundEntry& entry) {
 Status BlockWorld::launch(Round& one) {
   const BoundEntry& first = *one.posted.front().entry;
   const PlanHeader& header = first.call.plan(0).header();
-  DeviceLaunch launch{.world = device_world_, .dtype = header.dtype, .op = header.op, .threads = common_.blocks.threads};
+  DeviceLaunch launch{
+      .world = device_world_, .dtype = header.dtype, .op = header.op, .threads = common_.blocks.threads};
   std::vector<DeviceCall> calls;
   for (int rank = 0; rank < ranks_; ++rank) {
     const Posted& posted = one.posted[static_cast<std::size_t>(rank)];
     BoundEntry& entry = *posted.entry;
     if (entry.note.hash != first.note.hash) {
       const auto text = disagreement(*domain_, 0, rank);
-      return fail(error(Code::mismatch, "{}", text ? *text : fmt::format("{} and {} do not agree on operation {}",
-                                                                         domain_->name_of(0), domain_->name_of(rank),
-                                                                         one.first)));
+      return fail(error(Code::mismatch, "{}",
+                        text ? *text
+                             : fmt::format("{} and {} do not agree on operation {}", domain_->name_of(0),
+                                           domain_->name_of(rank), one.first)));
     }
     const Result<std::shared_ptr<const void>> resident = place_plans(entry);
     if (!resident.is_ok()) return fail(resident.status());
@@ -201,7 +207,8 @@ Status BlockWorld::launch(Round& one) {
     std::memcpy(&call.factor, posted.factor.data(), sizeof call.factor);
     calls.push_back(call);
     if (entry.kernel_context == nullptr && launch.replaced.empty()) continue;
-    launch.replaced.resize(static_cast<std::size_t>(ranks_), {.kernel = kernel_for(header.dtype, header.op), .scale = entry.scale});
+    launch.replaced.resize(static_cast<std::size_t>(ranks_),
+                           {.kernel = kernel_for(header.dtype, header.op), .scale = entry.scale});
     if (entry.kernel_context == nullptr) continue;
     launch.replaced[static_cast<std::size_t>(rank)] = {
         .kernel = entry.kernel, .scale = entry.scale, .context = entry.kernel_context};
@@ -210,8 +217,9 @@ Status BlockWorld::launch(Round& one) {
   Result<DeviceMemory> memory = DeviceMemory::make(common_.device, bytes);
   if (!memory.is_ok()) return fail(memory.status());
   one.calls = std::move(memory).value();
-  TUTTI_RETURN_IF_ERROR(common_.device.write(one.calls.get(), calls.data(), bytes));
-  launch.work = work(one.calls.as<DeviceCall>(), ranks_);
+  TUTTI_RETURN_IF_ERROR(fail_unless_ok(common_.device.write(one.calls.get(), calls.data(), bytes)));
+  launch.work = next_work(one.calls.as<DeviceCall>(), ranks_);
+  one.launch = launch.work.number;
   const Result<Device::Ticket> ticket = common_.device.launch(std::move(launch));
   if (!ticket.is_ok()) return fail(ticket.status());
   one.ticket = ticket.value();
@@ -221,9 +229,7 @@ Status BlockWorld::launch(Round& one) {
 Result<std::uint64_t> BlockWorld::post(const Message& message) {
   const std::lock_guard lock(mutex_);
   TUTTI_RETURN_IF_ERROR(failed_);
-  const int from = message.is_send ? message.rank : message.peer;
-  const int to = message.is_send ? message.peer : message.rank;
-  Pair& pair = pairs_[{from, to}];
+  Pair& pair = pairs_[ends_of(message)];
   (message.is_send ? pair.sends : pair.receives).push_back(message);
   const std::uint64_t number = pair.posted[message.is_send ? 1 : 0]++;
   if (!pair.sends.empty() && !pair.receives.empty()) TUTTI_RETURN_IF_ERROR(launch_pair(pair));
@@ -234,7 +240,11 @@ Status BlockWorld::launch_pair(Pair& pair) {
   const Message send = pair.sends.front();
   const Message receive = pair.receives.front();
   if (send.bytes != receive.bytes || send.dtype != receive.dtype) {
-    return fail(error(Code::mismatch, "{}, but {}", text_of(send, *domain_), text_of(receive, *domain_)));
+    return fail(error_of({.number = pair.complete + pair.under_way.size() + 1,
+                          .sender = domain_->name_of(send.rank),
+                          .receiver = domain_->name_of(receive.rank),
+                          .sent = {.bytes = send.bytes, .dtype = send.dtype},
+                          .expected = {.bytes = receive.bytes, .dtype = receive.dtype}}));
   }
   pair.sends.pop_front();
   pair.receives.pop_front();
@@ -264,17 +274,20 @@ Status BlockWorld::launch_pair(Pair& pair) {
                           .segments = 1};
     std::memcpy(image.data() + static_cast<std::size_t>(i) * sizeof call, &call, sizeof call);
   }
-  TUTTI_RETURN_IF_ERROR(common_.device.write(base, image.data(), image.size()));
+  TUTTI_RETURN_IF_ERROR(fail_unless_ok(common_.device.write(base, image.data(), image.size())));
   DeviceLaunch launch{.world = device_world_,
-                      .work = work(reinterpret_cast<const DeviceCall*>(base), parties),
+                      .work = next_work(reinterpret_cast<const DeviceCall*>(base), parties),
                       .dtype = send.dtype,
                       .threads = common_.blocks.threads};
   launch.work.ranks = reinterpret_cast<const int*>(base + ranks_at);
   launch.work.is_transfer = true;
   const Result<Device::Ticket> ticket = common_.device.launch(std::move(launch));
   if (!ticket.is_ok()) return fail(ticket.status());
-  pair.tickets.push_back(ticket.value());
-  pair.memory.push_back(std::move(memory).value());
+  pair.under_way.push_back({.send = send,
+                            .receive = receive,
+                            .launch = launches_,
+                            .ticket = ticket.value(),
+                            .memory = std::move(memory).value()});
   return {};
 }
 
@@ -283,7 +296,7 @@ Status BlockWorld::progress() {
     const Round& front = rounds_.front();
     TUTTI_ASSIGN_OR_RETURN(const bool is_done, common_.device.is_complete(front.ticket));
     if (!is_done) break;
-    TUTTI_RETURN_IF_ERROR(failure_of_device(front.first));
+    if (has_failed_in(front.launch)) return fail_in(front);
     for (int rank = 0; rank < ranks_; ++rank) {
       const std::uint64_t last = front.first + static_cast<std::uint64_t>(front.posted.front().entry->segments) - 1;
       domain_->seat(rank).journal->finished.store(last, std::memory_order_release);
@@ -292,51 +305,100 @@ Status BlockWorld::progress() {
     ++first_round_;
   }
   for (auto& [ranks, pair] : pairs_) {
-    while (!pair.tickets.empty()) {
-      TUTTI_ASSIGN_OR_RETURN(const bool is_done, common_.device.is_complete(pair.tickets.front()));
+    while (!pair.under_way.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(const bool is_done, common_.device.is_complete(pair.under_way.front().ticket));
       if (!is_done) break;
-      TUTTI_RETURN_IF_ERROR(failure_of_device(0));
-      pair.tickets.pop_front();
-      pair.memory.pop_front();
+      if (has_failed_in(pair.under_way.front().launch)) return fail_in(pair.under_way.front());
+      pair.under_way.pop_front();
       ++pair.complete;
     }
   }
   return {};
 }
 
-Status BlockWorld::failure_of_device(std::uint64_t first) {
+bool BlockWorld::has_failed_in(std::uint64_t launch) const {
   DeviceFailure& failure = *device_world_.failure;
-  const std::uint64_t kind = HostTarget::load_acquire(&failure.kind);
-  if (kind == DeviceFailure::none) return {};
+  return HostTarget::load_acquire(&failure.kind) != DeviceFailure::none && failure.launch == launch;
+}
+
+Status BlockWorld::fail_in(const Round& round) {
+  const DeviceFailure& failure = *device_world_.failure;
   const int rank = static_cast<int>(failure.rank), peer = static_cast<int>(failure.peer);
   const std::string mine = domain_->name_of(rank), theirs = domain_->name_of(peer);
-  if (kind == DeviceFailure::other_call) {
+  if (failure.kind == DeviceFailure::other_call) {
     const auto text = disagreement(*domain_, rank, peer);
-    return fail(error(Code::mismatch, "{}", text ? *text : fmt::format("{} and {} do not agree on operation {}", mine, theirs, first)));
+    return fail(error(Code::mismatch, "{}",
+                      text ? *text : fmt::format("{} and {} do not agree on operation {}", mine, theirs, round.first)));
   }
-  if (kind == DeviceFailure::other_length) {
+  if (failure.kind == DeviceFailure::other_length) {
     return fail(error(Code::mismatch,
                       "{} and {} do not agree on operation {}, on a count: {} sends {} bytes, {} expects {}", mine,
-                      theirs, first, theirs, failure.found, mine, failure.wanted));
+                      theirs, round.first, theirs, failure.found, mine, failure.wanted));
   }
-  Standing standing{.operation = first, .finished = first == 0 ? 0 : first - 1, .peer = peer};
-  standing.wait = kind == DeviceFailure::phase  ? Wait::phase
-                  : kind == DeviceFailure::data ? Wait::data
-                  : kind == DeviceFailure::room ? Wait::room
-                                                : Wait::generation;
-  standing.phase = static_cast<std::uint16_t>(failure.wanted);
-  standing.bytes = static_cast<std::int64_t>(failure.wanted);
-  standing.step = static_cast<std::int32_t>(failure.step) + 1;
+  Standing standing{.operation = round.first + failure.segment,
+                    .finished = round.first - 1,
+                    .bytes = static_cast<std::int64_t>(failure.wanted),
+                    .peer = peer,
+                    .step = static_cast<std::int32_t>(failure.step) + 1,
+                    .phase = static_cast<std::uint16_t>(failure.wanted)};
+  standing.wait = failure.kind == DeviceFailure::phase  ? Wait::phase
+                  : failure.kind == DeviceFailure::data ? Wait::data
+                  : failure.kind == DeviceFailure::room ? Wait::room
+                                                        : Wait::generation;
+  CallNote note = round.posted[static_cast<std::size_t>(rank)].entry->note;
+  note.first = round.first;
+  return fail_late(rank, standing, &note);
+}
+
+Status BlockWorld::fail_in(const Transfer& transfer) {
+  const DeviceFailure& failure = *device_world_.failure;
+  const bool is_send = failure.kind == DeviceFailure::room;
+  const Message& mine = is_send ? transfer.send : transfer.receive;
+  return fail_late(mine.rank,
+                   {.bytes = mine.bytes,
+                    .done = mine.bytes - static_cast<std::int64_t>(failure.wanted),
+                    .peer = mine.peer,
+                    .wait = is_send ? Wait::send : Wait::receive,
+                    .dtype = mine.dtype,
+                    .is_begun = true},
+                   nullptr);
+}
+
+Status BlockWorld::fail_late(int rank, const Standing& standing, const CallNote* note) {
   domain_->seat(rank).journal->standing.write(standing);
-  return fail(error(Code::timeout, "{} gave up: {}, lane {}{}", mine, standing_text(*domain_, standing, nullptr),
-                    failure.lane, report_of(*domain_)));
+  const std::string position = standing_text(*domain_, standing, note);
+  return fail(error(Code::timeout, "{} gave up: {}, lane {}{}", domain_->name_of(rank), position,
+                    device_world_.failure->lane, report_of(*domain_)));
 }
 
 Status BlockWorld::fail(Status status) {
   if (!failed_.is_ok()) return failed_;
   failed_ = std::move(status);
-  HostTarget::store_release(device_world_.abort_word, 1);
+  HostTarget::store_release(device_world_.abort_word, stop_now);
+  wait_for_launches();
   return failed_;
+}
+
+bool BlockWorld::has_launches() const {
+  return (!rounds_.empty() && rounds_.front().ticket != 0) ||
+         std::ranges::any_of(pairs_, [](const auto& one) { return !one.second.under_way.empty(); });
+}
+
+void BlockWorld::wait_for_launches() {
+  const Clock::time_point deadline = Clock::now() + kMostToStop;
+  const auto wait_for = [&](Device::Ticket ticket) {
+    while (Clock::now() < deadline) {
+      const Result<bool> is_done = common_.device.is_complete(ticket);
+      if (!is_done.is_ok() || is_done.value()) return;
+      sched_yield();
+    }
+  };
+  for (const Round& one : rounds_) {
+    if (one.ticket != 0) wait_for(one.ticket);
+  }
+  for (const auto& [ranks, pair] : pairs_) {
+    for (const Transfer& one : pair.under_way) wait_for(one.ticket);
+  }
 }
 
 Result<bool> BlockWorld::is_complete(int /*rank*/, std::uint64_t call) {
@@ -350,9 +412,7 @@ Result<bool> BlockWorld::is_complete(int /*rank*/, std::uint64_t call) {
 Result<bool> BlockWorld::is_complete(const Message& message, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   if (failed_.is_ok()) (void)progress();
-  const int from = message.is_send ? message.rank : message.peer;
-  const int to = message.is_send ? message.peer : message.rank;
-  if (number < pairs_[{from, to}].complete) return true;
+  if (number < pairs_[ends_of(message)].complete) return true;
   TUTTI_RETURN_IF_ERROR(failed_);
   return false;
 }
@@ -372,12 +432,32 @@ std::string BlockWorld::position(int rank, std::uint64_t call) {
   if (call < first_round_) return "complete";
   const Round& one = round(call);
   const BoundEntry& entry = *one.posted[static_cast<std::size_t>(rank)].entry;
-  const std::string text = fmt::format("operation {} ({})", one.first, call_text(entry.note, one.first));
+  CallNote note = entry.note;
+  note.first = one.first;
+  const std::string text = fmt::format("operation {} ({})", one.first, call_text(note, one.first));
   for (int peer = 0; peer < ranks_; ++peer) {
     if (one.posted[static_cast<std::size_t>(peer)].entry != nullptr) continue;
     return fmt::format("{}: waits for {} to call it", text, domain_->name_of(peer));
   }
   return fmt::format("{}: the device is at it", text);
+}
+
+std::string BlockWorld::position(const Message& message, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const Pair& pair = pairs_[ends_of(message)];
+  if (number < pair.complete) return "complete";
+  const std::deque<Message>& alone = message.is_send ? pair.sends : pair.receives;
+  const std::uint64_t first = pair.posted[message.is_send ? 1 : 0] - alone.size();
+  const bool is_alone = number >= first;
+  const Transfer* const both = is_alone ? nullptr : &pair.under_way[number - pair.complete];
+  const Message& posted = is_alone ? alone[number - first] : message.is_send ? both->send : both->receive;
+  const Standing standing{.bytes = posted.bytes,
+                          .before = number - pair.complete,
+                          .peer = posted.peer,
+                          .wait = posted.is_send ? Wait::send : Wait::receive,
+                          .dtype = posted.dtype,
+                          .is_begun = !is_alone};
+  return standing_text(*domain_, standing, nullptr);
 }
 
 std::string BlockWorld::report() {
@@ -388,6 +468,15 @@ std::string BlockWorld::report() {
     domain_->seat(rank).journal->standing.write({.operation = finished + 1, .finished = finished});
   }
   return report_of(*domain_);
+}
+
+void BlockWorld::end_launches() {
+  const std::lock_guard lock(mutex_);
+  if (!failed_.is_ok() || !has_launches()) return;
+  HostTarget::store_release(device_world_.abort_word, stop_and_tell);
+  wait_for_launches();
+  (void)progress();
+  if (failed_.is_ok()) HostTarget::store_release(device_world_.abort_word, keep_going);
 }
 
 Status BlockWorld::give_up(int rank, const std::string& position) {
@@ -402,26 +491,13 @@ Status BlockWorld::give_up(int rank, const std::string& position) {
 void BlockWorld::leave(int rank) {
   const std::lock_guard lock(mutex_);
   if (failed_.is_ok()) (void)progress();
-  const bool is_busy = posted_[static_cast<std::size_t>(rank)] > first_round_ ||
-                       std::ranges::any_of(pairs_, [rank](const auto& one) {
-                         const auto& [ranks, pair] = one;
-                         return (ranks.first == rank || ranks.second == rank) && pair.posted[0] + pair.posted[1] > 2 * pair.complete;
-                       });
+  const bool is_busy =
+      posted_[static_cast<std::size_t>(rank)] > first_round_ || std::ranges::any_of(pairs_, [rank](const auto& one) {
+        const auto& [ranks, pair] = one;
+        return (ranks.first == rank && pair.posted[1] > pair.complete) ||
+               (ranks.second == rank && pair.posted[0] > pair.complete);
+      });
   if (is_busy) (void)fail(error(Code::aborted, "{} has left", domain_->name_of(rank)));
-  // Its plans and buffers go with it: nothing on the device may read them any more.
-  const auto wait_for = [this](Device::Ticket ticket) {
-    for (;;) {
-      const Result<bool> is_done = common_.device.is_complete(ticket);
-      if (!is_done.is_ok() || is_done.value()) return;
-      sched_yield();
-    }
-  };
-  for (const Round& one : rounds_) {
-    if (one.ticket != 0) wait_for(one.ticket);
-  }
-  for (const auto& [ranks, pair] : pairs_) {
-    for (const Device::Ticket ticket : pair.tickets) wait_for(ticket);
-  }
   domain_->seat(rank).journal->has_left.store(1, std::memory_order_release);
 }
 
@@ -458,7 +534,8 @@ Status BlockWorld::conclude(Forming& forming) {
     for (const int rank : ranks) world_ranks.push_back(domain_->world_rank(rank));
     auto domain = std::make_shared<GroupDomain>(domain_->world(), std::move(world_ranks), shape, std::move(memory));
     TUTTI_ASSIGN_OR_RETURN(auto world, make(std::move(domain), common_));
-    for (int place = 0; const int rank : ranks) memberships[static_cast<std::size_t>(rank)] = {.world = world, .rank = place++};
+    for (int place = 0; const int rank : ranks)
+      memberships[static_cast<std::size_t>(rank)] = {.world = world, .rank = place++};
   }
   forming.memberships = std::move(memberships);
   return {};

@@ -80,8 +80,11 @@ class BlockWorld {
   [[nodiscard]] Membership membership(int rank, std::uint64_t formation);
 
   [[nodiscard]] std::string position(int rank, std::uint64_t call);
+  [[nodiscard]] std::string position(const Message& message, std::uint64_t number);
   [[nodiscard]] std::string report();
-  /// The error of a wait that has lasted too long.
+  /// Where a wait has lasted too long: what the device is at ends, or fails and says what it waits for.
+  void end_launches();
+  /// The error of a wait that has lasted too long, after end_launches.
   [[nodiscard]] Status give_up(int rank, const std::string& position);
   /// A rank goes away; what it has posted and is not complete fails on all.
   void leave(int rank);
@@ -93,22 +96,27 @@ class BlockWorld {
     std::vector<Posted> posted;  // [rank]
     int count = 0;               // of ranks that have posted
     std::uint64_t first = 0;     // number of its first operation
+    std::uint64_t launch = 0;    // number
     Device::Ticket ticket = 0;   // 0: not launched
     DeviceMemory calls;          // [rank]
   };
+  /// A send and its receive that are launched.
+  struct Transfer {
+    Message send, receive;
+    std::uint64_t launch = 0;
+    Device::Ticket ticket = 0;
+    DeviceMemory memory;
+  };
   struct Pair {
-    std::deque<Message> sends, receives;            // that have no partner
-    std::array<std::uint64_t, 2> posted{};          // [is_send]
-    std::uint64_t launched = 0;                     // pairs of both
-    std::deque<Device::Ticket> tickets;             // of the launched ones that are not known to be complete
-    std::deque<DeviceMemory> memory;                // of theirs
+    std::deque<Message> sends, receives;    // that have no partner
+    std::array<std::uint64_t, 2> posted{};  // [is_send]
+    std::deque<Transfer> under_way;         // that are not known to be complete
     std::uint64_t complete = 0;
   };
   struct Forming {
-    std::vector<Wish> wishes;                // [rank]
-    std::vector<bool> has_wished;            // [rank]
+    std::vector<Wish> wishes;  // [rank]
     int count = 0;
-    std::vector<Membership> memberships;     // [rank], once all have wished
+    std::vector<Membership> memberships;  // [rank], once all have wished
     Status status;
   };
 
@@ -118,14 +126,22 @@ class BlockWorld {
   Status launch(Round& round);
   Status launch_pair(Pair& pair);
   [[nodiscard]] Result<std::shared_ptr<const void>> place_plans(BoundEntry& entry);
-  /// Takes note of what the device has completed.
+  /// Takes note of what the device has completed. Errors: why the ranks of a launch have stopped.
   Status progress();
-  /// Why the ranks of a launch have stopped; ok: they have not.
-  [[nodiscard]] Status failure_of_device(std::uint64_t first);
+  Status fail_in(const Round& round);
+  Status fail_in(const Transfer& transfer);
+  /// Of a rank that waits in the device: what is told of all others follows.
+  Status fail_late(int rank, const Standing& standing, const CallNote* note);
+  [[nodiscard]] bool has_failed_in(std::uint64_t launch) const;
+  /// The first failure is everybody's; later ones are forgotten. When it returns, nothing on the device reads or writes
+  /// what callers own.
   Status fail(Status status);
+  Status fail_unless_ok(Status status) { return status.is_ok() ? status : fail(std::move(status)); }
+  [[nodiscard]] bool has_launches() const;
+  void wait_for_launches();
   void note(int rank, const BoundEntry& entry, std::uint64_t first);
   Status conclude(Forming& forming);
-  [[nodiscard]] DeviceWork work(const DeviceCall* calls, int parties) const;
+  [[nodiscard]] DeviceWork next_work(const DeviceCall* calls, int parties);
 
   std::shared_ptr<Domain> domain_;
   Common common_;
@@ -133,10 +149,11 @@ class BlockWorld {
   std::mutex mutex_;
   DeviceWorld device_world_;
   DeviceMemory slabs_, slab_list_, words_;
-  std::deque<Round> rounds_;           // from the oldest that is not complete on
-  std::uint64_t first_round_ = 0;      // number of its call
-  std::vector<std::uint64_t> posted_;  // [rank]: calls
-  std::vector<std::uint64_t> started_;  // [rank]: operations of these calls
+  std::uint64_t launches_ = 0;
+  std::deque<Round> rounds_;                   // from the oldest that is not complete on
+  std::uint64_t first_round_ = 0;              // number of its call
+  std::vector<std::uint64_t> posted_;          // [rank]: calls
+  std::vector<std::uint64_t> started_;         // [rank]: operations of these calls
   std::map<std::pair<int, int>, Pair> pairs_;  // by sender and receiver
   std::vector<std::uint64_t> formed_;          // [rank]: formations
   std::deque<Forming> formings_;               // all of them: groups are few

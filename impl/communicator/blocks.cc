@@ -12,16 +12,20 @@
 namespace tutti {
 namespace {
 
-/// Calls `is_done`, which returns a Result<bool>, until it is true. Errors: its; what `give_up` returns at the deadline.
+/// Calls `is_done`, which returns a Result<bool>, until it is true. Errors: its; what `give_up` returns at the
+/// deadline.
 template <class IsDone, class GiveUp>
-Status wait_until(IsDone is_done, GiveUp give_up, std::chrono::nanoseconds timeout) {
+Status wait_until(BlockWorld& world, IsDone is_done, GiveUp give_up, std::chrono::nanoseconds timeout) {
   constexpr int kTestsBetweenLooks = 64;
   const Clock::time_point deadline = Clock::now() + timeout;
+  bool is_late = false;
   for (int tests = 1;; ++tests) {
     TUTTI_ASSIGN_OR_RETURN(const bool done, is_done());
     if (done) return {};
+    if (is_late) return give_up();
     sched_yield();
-    if (tests % kTestsBetweenLooks == 0 && Clock::now() > deadline) return give_up();
+    is_late = tests % kTestsBetweenLooks == 0 && Clock::now() > deadline;
+    if (is_late) world.end_launches();
   }
 }
 
@@ -30,7 +34,8 @@ class BlockCommunicator final : public Communicator {
   BlockCommunicator(std::shared_ptr<BlockWorld> world, int rank)
       : world_(std::move(world)),
         rank_(rank),
-        binder_({.domain = world_->domain(), .rank = rank}, world_->common().options, world_->common().hooks.after_bind) {}
+        binder_({.domain = world_->domain(), .rank = rank}, world_->common().options,
+                world_->common().hooks.after_bind) {}
   ~BlockCommunicator() override { world_->leave(rank_); }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -96,13 +101,12 @@ class BlockCommunicator final : public Communicator {
                                                    : world_->is_complete(message_of(ticket), ticket.number);
   }
   Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) override {
-    return wait_until([&] { return test(ticket); }, [&] { return world_->give_up(rank_, position(ticket)); }, timeout);
+    return wait_until(
+        *world_, [&] { return test(ticket); }, [&] { return world_->give_up(rank_, position(ticket)); }, timeout);
   }
   [[nodiscard]] std::string position(const Ticket& ticket) const override {
-    if (ticket.kind == Ticket::Kind::collective) return world_->position(rank_, ticket.number);
-    const bool is_send = ticket.kind == Ticket::Kind::send;
-    return fmt::format("{} {} {} has no {}", is_send ? "a send" : "a receive", is_send ? "to" : "from",
-                       world_->domain().name_of(ticket.peer), is_send ? "receive" : "send");
+    return ticket.kind == Ticket::Kind::collective ? world_->position(rank_, ticket.number)
+                                                   : world_->position(message_of(ticket), ticket.number);
   }
   [[nodiscard]] std::chrono::nanoseconds timeout() const override { return world_->common().options.timeout; }
 
@@ -127,8 +131,11 @@ class BlockCommunicator final : public Communicator {
       return true;
     }
     Status wait(std::chrono::nanoseconds timeout) override {
-      const auto give_up = [&] { return parent_.world_->give_up(parent_.rank_, "waits for the others to form a group"); };
-      return wait_until([&] { return test(); }, give_up, timeout);
+      const auto give_up = [&] {
+        return parent_.world_->give_up(parent_.rank_, "waits for the others to form a group");
+      };
+      return wait_until(
+          *parent_.world_, [&] { return test(); }, give_up, timeout);
     }
     [[nodiscard]] std::unique_ptr<Communicator> take() override { return std::move(group_); }
 
@@ -162,9 +169,8 @@ class BlockCommunicator final : public Communicator {
                                                              .count = count,
                                                              .dtype = message.dtype}));
     TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, world_->post(message));
-    return handle({.number = number,
-                   .peer = message.peer,
-                   .kind = message.is_send ? Ticket::Kind::send : Ticket::Kind::receive});
+    return handle(
+        {.number = number, .peer = message.peer, .kind = message.is_send ? Ticket::Kind::send : Ticket::Kind::receive});
   }
 
   [[nodiscard]] BlockWorld::Message message_of(const Ticket& ticket) const {
@@ -176,7 +182,9 @@ class BlockCommunicator final : public Communicator {
     return std::unique_ptr<GroupFormation>(std::make_unique<Formation>(*this, number));
   }
 
-  Status run_where_it_lies(const Call& call) override { return run(placed_where_it_lies(call, rank_, world_->ranks())); }
+  Status run_where_it_lies(const Call& call) override {
+    return run(placed_where_it_lies(call, rank_, world_->ranks()));
+  }
 
   std::shared_ptr<BlockWorld> world_;
   int rank_;

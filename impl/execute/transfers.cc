@@ -12,11 +12,17 @@ std::byte* payload(SlotHeader& header, std::int64_t bytes) {
   return reinterpret_cast<std::byte*>(&header + 1);
 }
 
-std::string amount(std::int64_t bytes, Dtype dtype) {
-  return fmt::format("{} {}", bytes / static_cast<std::int64_t>(size_of(dtype)), to_string(dtype));
+std::string amount(const MismatchedMessage::Size& size) {
+  return fmt::format("{} {}", size.bytes / static_cast<std::int64_t>(size_of(size.dtype)), to_string(size.dtype));
 }
 
 }  // namespace
+
+Status error_of(const MismatchedMessage& message) {
+  return error(Code::mismatch,
+               "message {} from {} to {}: {} is sent, {} expected; count and dtype must be the same at both ends",
+               message.number, message.sender, message.receiver, amount(message.sent), amount(message.expected));
+}
 
 Transfers::Transfers(const Domain& domain, int rank)
     : domain_(domain),
@@ -109,11 +115,12 @@ bool Transfers::receive_slice(End& end, Transfer& transfer) {
 }
 
 void Transfers::fail_on_mismatch(const End& end, const Transfer& transfer, const SlotHeader& header) {
-  failure_ = error(Code::mismatch,
-                   "message {} from {} to {}: {} is sent, {} expected; count and dtype must be the same at both ends",
-                   end.completed + 1, domain_.name_of(end.peer), domain_.name_of(rank_),
-                   amount(static_cast<std::int64_t>(header.bytes), static_cast<Dtype>(header.hash)),
-                   amount(transfer.bytes, transfer.dtype));
+  failure_ =
+      error_of({.number = end.completed + 1,
+                .sender = domain_.name_of(end.peer),
+                .receiver = domain_.name_of(rank_),
+                .sent = {.bytes = static_cast<std::int64_t>(header.bytes), .dtype = static_cast<Dtype>(header.hash)},
+                .expected = {.bytes = transfer.bytes, .dtype = transfer.dtype}});
 }
 
 Standing Transfers::standing(Direction direction, int peer, std::uint64_t number) const {

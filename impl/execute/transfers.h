@@ -18,10 +18,25 @@
 #include "impl/transports/domain.h"
 #include "impl/transports/journal.h"
 #include "impl/types/dtype.h"
+#include "impl/types/status.h"
 
 namespace tutti {
 
 enum class Direction : std::uint8_t { send, receive };
+
+/// A message whose ends do not mean the same.
+struct MismatchedMessage {
+  struct Size {
+    std::int64_t bytes = 0;
+    Dtype dtype = Dtype::f32;
+  };
+  std::uint64_t number = 1;  ///< of those from its sender to its receiver, from 1
+  std::string sender;        ///< their names
+  std::string receiver;
+  Size sent;
+  Size expected;
+};
+[[nodiscard]] Status error_of(const MismatchedMessage& message);
 
 class Transfers {
  public:
