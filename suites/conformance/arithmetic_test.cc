@@ -16,7 +16,7 @@ namespace {
 using testing::Each;
 
 class Arithmetic : public Literal {};
-INSTANTIATE_TEST_SUITE_P(Ranks, Arithmetic, testing::Values(Kind::threads, Kind::processes), kind_name);
+INSTANTIATE_TEST_SUITE_P(Ranks, Arithmetic, testing::Values(Kind::threads, Kind::processes, Kind::blocks), kind_name);
 
 TEST_P(Arithmetic, SumOfOnesIsTheNumberOfRanks) {
   expect_all_reduced<float>(Op::sum, {1, 1, 1, 1}, 4.0F);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the literal tests of this folder share. They run on every algorithm of a collective (or on those for which a
-// rule holds), one after the other, with ranks as threads and as processes.
+// rule holds), one after the other, with ranks as threads, as processes and as thread blocks.
 #pragma once
 
 #include <cstring>
@@ -98,7 +98,7 @@ class Literal : public testing::TestWithParam<Kind> {
 };
 
 [[nodiscard]] inline std::string kind_name(const testing::TestParamInfo<Kind>& instance) {
-  return instance.param == Kind::threads ? "as_threads" : "as_processes";
+  return "as_" + testing::PrintToString(instance.param);
 }
 
 }  // namespace tutti

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 constexpr std::int32_t kUntouched = -77;
 
 class Meaning : public Literal {};
-INSTANTIATE_TEST_SUITE_P(Ranks, Meaning, testing::Values(Kind::threads, Kind::processes), kind_name);
+INSTANTIATE_TEST_SUITE_P(Ranks, Meaning, testing::Values(Kind::threads, Kind::processes, Kind::blocks), kind_name);
 
 // ---- broadcast
 

@@ -119,7 +119,7 @@ TEST_P(Placement, IsSeenByTheAddressesAndMayDifferWhereOnlyTheRootHasOne) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Placement, testing::Values(Kind::threads, Kind::processes), kind_name);
+INSTANTIATE_TEST_SUITE_P(Ranks, Placement, testing::Values(Kind::threads, Kind::processes, Kind::blocks), kind_name);
 
 }  // namespace
 }  // namespace tutti

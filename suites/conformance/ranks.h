@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks for tests: one body run on every rank of a world, as threads of this process or as processes that share memory
-// over shm. What a rank finds wrong fails the test in either form.
+// Ranks for tests: one body run on every rank of a world, as threads of this process, as processes that share memory
+// over shm, or as thread blocks on teams of threads of the host. What a rank finds wrong fails the test in every form.
 #pragma once
 
 #include <cstdio>
@@ -12,19 +12,24 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "impl/communicator/blocks.h"
 #include "impl/communicator/communicator.h"
+#include "impl/device/teams.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shared_memory.h"
 #include "impl/transports/shm/domain.h"
 
 namespace tutti {
 
-enum class Kind { threads, processes };
-inline void PrintTo(Kind kind, std::ostream* out) { *out << (kind == Kind::threads ? "threads" : "processes"); }
+enum class Kind { threads, processes, blocks };
+inline void PrintTo(Kind kind, std::ostream* out) {
+  *out << (kind == Kind::threads ? "threads" : kind == Kind::processes ? "processes" : "blocks");
+}
 
 using Body = std::function<void(Communicator&)>;
 
@@ -89,9 +94,34 @@ inline void on_processes(int ranks, const Body& body) {
   close(memory.value());
 }
 
+/// Each rank is called by a thread of its own, and is two blocks.
+inline void on_blocks(int ranks, const Body& body) {
+  const auto domain = local::open_domain(local::shape_for(ranks));
+  ASSERT_TRUE(domain.is_ok()) << domain.status().message();
+  const std::unique_ptr<Device> device = make_host_teams();
+  auto communicators =
+      create_as_blocks(*domain.value(), *device, {.lanes = 2}, {.timeout = std::chrono::seconds(30)});
+  ASSERT_TRUE(communicators.is_ok()) << communicators.status().message();
+  std::vector<std::thread> threads;
+  for (auto& communicator : communicators.value()) {
+    threads.emplace_back([&body, mine = std::move(communicator)]() mutable {
+      body(*mine);
+      mine = nullptr;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 /// Runs `body` on every rank of a world of `ranks`.
 inline void on_ranks(Kind kind, int ranks, const Body& body) {
-  kind == Kind::threads ? on_threads(ranks, body) : on_processes(ranks, body);
+  switch (kind) {
+    case Kind::threads:
+      return on_threads(ranks, body);
+    case Kind::processes:
+      return on_processes(ranks, body);
+    case Kind::blocks:
+      return on_blocks(ranks, body);
+  }
 }
 
 }  // namespace tutti

@@ -108,7 +108,7 @@ TEST_P(Torch, ReduceScatterOfPowersGivesEachRankItsSum) {
       });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Torch, testing::Values(Kind::threads, Kind::processes), kind_name);
+INSTANTIATE_TEST_SUITE_P(Ranks, Torch, testing::Values(Kind::threads, Kind::processes, Kind::blocks), kind_name);
 
 }  // namespace
 }  // namespace tutti
