@@ -59,7 +59,7 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
       systems_(place.systems),
       send_(place.send),
       budget_(task.end_ns) {
-  if (spec_.conditions.measures_limit() && spec_.memory == MemoryKind::host) limit_.emplace(domain_, host_.ranks());
+  if (spec_.conditions.measures_limit() && memory_kind_of(spec_) == MemoryKind::host) limit_.emplace(domain_, host_.ranks());
 }
 
 Status Measuring::begin() {

@@ -310,6 +310,11 @@ std::size_t shared_bytes(const SessionSpec& spec) {
   return transport_of(spec).shared_bytes(domain_shape(spec), ranks_in(spec.ranks_as));
 }
 
+MemoryKind memory_kind_of(const SessionSpec& spec) {
+  const bool is_on_gpu = spec.ranks_as == RanksAs::blocks && spec.conditions.device == RunsOn::gpu;
+  return is_on_gpu ? MemoryKind::cuda : spec.memory;
+}
+
 MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now) {
   const auto references = static_cast<double>(spec.references.size());
   const double takes = spec.ranks * (kOfRank + references * kOfReference) + static_cast<double>(shared_bytes(spec));

@@ -56,7 +56,7 @@ struct SessionSpec {
   std::variant<MeasureTask, CheckTask, SoakTask, FaultsTask> task = {};
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;
-  MemoryKind memory = MemoryKind::host;       ///< where the buffers of all systems lie
+  MemoryKind memory = MemoryKind::host;       ///< where the buffers of all systems lie (memory_kind_of)
   std::vector<std::vector<Case>> cells = {};  ///< the cases of each cell are interleaved
   std::vector<std::string> references = {};   ///< backends to load, without the own one
   std::vector<std::string> twins = {};        ///< systems that are a backend a second time (case.h)
@@ -145,6 +145,9 @@ constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
 [[nodiscard]] DomainShape domain_shape(const SessionSpec& spec);
 /// Bytes of the memory that the launcher makes for it; 0: none.
 [[nodiscard]] std::size_t shared_bytes(const SessionSpec& spec);
+
+/// Where the buffers of all systems lie: where the specification says, and those of thread blocks on a GPU there.
+[[nodiscard]] MemoryKind memory_kind_of(const SessionSpec& spec);
 
 /// What the ranks of a session will find, once they are started: less what they take themselves.
 [[nodiscard]] MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now = memory_left());

@@ -66,6 +66,7 @@ Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, con
   TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec_, host_, domain, options, hooks));
   device_ = std::move(own.device);
   own_ = OwnBackend::over(domain, std::move(own.communicators));
+  if (spec_.ranks_as == RanksAs::blocks) own_->set_memory(memory_kind_of(spec_));
   return {};
 }
 
@@ -90,7 +91,7 @@ Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec
   host.set_case(number_of_reference(spec, index));
   host.announce(Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(spec.references[index], spec.backend_directories));
-  reference->set_memory(spec.memory);
+  reference->set_memory(memory_kind_of(spec));
   TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index(), Meeting(host, directory).join()));
   host.settle();
   return reference;
@@ -129,19 +130,34 @@ Status Systems::close() {
   return {};
 }
 
+Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(const SessionSpec& spec, const LocalRanks& ranks,
+                                                                 const std::shared_ptr<const cuda::Runtime>& runtime) {
+  std::vector<std::unique_ptr<CudaMemory>> memory;
+  for (std::size_t i = 0; i < ranks.count; ++i) {
+    const int device = spec.ranks_as == RanksAs::blocks ? 0 : ranks.first + static_cast<int>(i);
+    TUTTI_ASSIGN_OR_RETURN(auto one, CudaMemory::open(runtime, device));
+    memory.push_back(std::move(one));
+  }
+  return memory;
+}
+
 Status Systems::open_memory() {
-  if (spec_.memory == MemoryKind::host) return {};
+  if (memory_kind_of(spec_) == MemoryKind::host) return {};
   if (spec_.conditions.cache != CacheState::hot) {
     return error(Code::unavailable, "--cache {}: buffers of a GPU are not flushed from its caches yet; leave it out",
                  to_string(spec_.conditions.cache));
   }
   const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
-  if (found.runtime == nullptr) return error(Code::unavailable, "{}", found.why);
-  for (std::size_t i = 0; i < host_.ranks().size(); ++i) {
-    const int device = host_.at().local + static_cast<int>(i);  // as a library that is given no devices
-    TUTTI_ASSIGN_OR_RETURN(auto memory, CudaMemory::open(found.runtime, device));
-    memory_.push_back(std::move(memory));
+  if (found.runtime == nullptr) {
+    const bool are_blocks = spec_.ranks_as == RanksAs::blocks;
+    return error(Code::unavailable, "{}{}{}", found.why, are_blocks ? "; " : "", are_blocks ? kInsteadOfGpu : "");
   }
+  if (spec_.as<FaultsTask>() != nullptr) {
+    return error(Code::unavailable, "faults change plans and kernels of the host, which a GPU's are not; {}",
+                 kInsteadOfGpu);
+  }
+  const LocalRanks ranks{.first = host_.at().local, .count = host_.ranks().size()};
+  TUTTI_ASSIGN_OR_RETURN(memory_, open_gpu_memory(spec_, ranks, found.runtime));
   return {};
 }
 

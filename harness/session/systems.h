@@ -42,6 +42,16 @@ struct OwnRanks {
 [[nodiscard]] Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domain& domain,
                                               const CommunicatorOptions& options, const Hooks& hooks);
 
+/// Ranks of one process: where they begin on its machine, and how many they are.
+struct LocalRanks {
+  int first = 0;
+  std::size_t count = 1;
+};
+/// The memory that each of the ranks has its buffers in: that of a GPU of its own, as a library that is given no devices
+/// takes them; thread blocks share GPU 0. Errors: unavailable where there is no such GPU.
+[[nodiscard]] Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(
+    const SessionSpec& spec, const LocalRanks& ranks, const std::shared_ptr<const cuda::Runtime>& runtime);
+
 class Systems {
  public:
   /// What the systems of a host are opened with; it outlives them.

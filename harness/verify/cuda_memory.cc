@@ -42,7 +42,11 @@ void CudaMemory::release(void* pointer) {
 }
 
 void CudaMemory::write(std::byte* there, std::span<const std::byte> here) {
-  if (!here.empty()) expect("cudaMemcpy", cuda_->cudaMemcpy(there, here.data(), here.size(), cuda::kHostToDevice));
+  if (here.empty()) return;
+  // cudaMemcpy may return before pageable memory has arrived, and streams of calls do not wait for its stream.
+  expect("cudaSetDevice", cuda_->cudaSetDevice(device_));
+  expect("cudaMemcpyAsync", cuda_->cudaMemcpyAsync(there, here.data(), here.size(), cuda::kHostToDevice, stream_));
+  expect("cudaStreamSynchronize", cuda_->cudaStreamSynchronize(stream_));
 }
 
 void CudaMemory::read(std::span<std::byte> here, const std::byte* there) const {

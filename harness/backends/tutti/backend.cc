@@ -71,6 +71,10 @@ std::string OwnBackend::describe() const {
 }
 
 Status OwnBackend::supports(const Case& one) const {
+  if (memory_kind_ != MemoryKind::host && one.buffers == Buffers::shared && has_data(one.collective)) {
+    return error(Code::unavailable, "the shared buffers of ranks as blocks lie in the memory of the host, which their GPU "
+                                    "cannot address: --buffers private");
+  }
   if (one.algorithm == "auto" || substitute_) return {};
   const auto algorithm = find_algorithm(one.collective, one.algorithm);
   return algorithm.is_ok() ? Status() : error(Code::unavailable, "{}", algorithm.status().message());
@@ -111,8 +115,9 @@ Result<std::unique_ptr<Prepared>> OwnBackend::prepare(const Case& one, std::span
   TUTTI_ASSIGN_OR_RETURN(const Schedule* schedule, schedule_for(one));
   std::vector<PreparedCalls::Seat> seats;
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
-    if (buffers[i].memory != MemoryKind::host) {
-      return error(Code::unavailable, "{} runs on buffers in the memory of the host, and on no other", name_);
+    if (buffers[i].memory != memory_kind_ && has_data(one.collective)) {
+      return error(Code::unavailable, "{} runs on buffers in the memory of {}, and on no other", name_,
+                   memory_kind_ == MemoryKind::host ? "the host" : "its GPU");
     }
     const int rank = communicators_[i]->rank();
     PreparedCalls::Seat seat{.communicator = communicators_[i].get(),

@@ -23,6 +23,10 @@ class OwnBackend final : public Backend {
   [[nodiscard]] static std::unique_ptr<OwnBackend> over(Domain& domain,
                                                         std::vector<std::unique_ptr<Communicator>> communicators);
 
+  /// Where the buffers of its calls lie, and no others; on the host unless this is called. Those of thread blocks on a
+  /// GPU lie there.
+  void set_memory(MemoryKind memory) { memory_kind_ = memory; }
+
   /// Schedules that take the place of the named algorithm's: how tests put broken ones under the harness.
   using Substitute = std::function<std::optional<Schedule>(const Case&)>;
   void set_substitute(Substitute substitute) { substitute_ = std::move(substitute); }
@@ -47,6 +51,7 @@ class OwnBackend final : public Backend {
   std::map<std::tuple<Collective, int, std::string, int, int, int>, std::unique_ptr<Schedule>>
       schedules_;  // by collective, root, name, window, pair
   Substitute substitute_;
+  MemoryKind memory_kind_ = MemoryKind::host;
 };
 
 }  // namespace tutti::harness::backends

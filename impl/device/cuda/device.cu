@@ -42,6 +42,7 @@ class Gpu final : public Device {
     for (const Pending& one : pending_) (void)cudaEventDestroy(one.event);
     for (const cudaEvent_t event : spare_) (void)cudaEventDestroy(event);
     (void)cudaStreamDestroy(stream_);
+    (void)cudaStreamDestroy(copies_);
   }
 
   [[nodiscard]] std::string name() const override { return properties_.name; }
@@ -55,7 +56,8 @@ class Gpu final : public Device {
       return error(Code::resource, "no memory for {} bytes on the {}: {} of {} are free ({})", bytes, name(), free,
                    total, cudaGetErrorName(failure));
     }
-    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaMemset(memory, 0, whole));
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaMemsetAsync(memory, 0, whole, copies_));
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaStreamSynchronize(copies_));
     return static_cast<std::byte*>(memory);
   }
   Result<std::byte*> allocate_mapped(std::size_t bytes) override {
@@ -70,7 +72,9 @@ class Gpu final : public Device {
     (void)(attributes.type == cudaMemoryTypeHost ? cudaFreeHost(memory) : cudaFree(memory));
   }
   Status write(std::byte* to, const void* from, std::size_t bytes) override {
-    if (bytes > 0) TUTTI_RETURN_IF_CUDA_ERROR(io, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+    if (bytes == 0) return {};
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, copies_));
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaStreamSynchronize(copies_));
     return {};
   }
 
@@ -135,6 +139,7 @@ class Gpu final : public Device {
                    name());
     }
     TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
     // A kernel that is loaded while another one spins waits for it, and that one for ever.
     blocks_per_multiprocessor_ = properties_.maxThreadsPerMultiProcessor / kMostThreads;
     for (const Dtype dtype : all_dtypes()) {
@@ -165,6 +170,8 @@ class Gpu final : public Device {
   std::mutex mutex_;
   cudaDeviceProp properties_{};
   cudaStream_t stream_ = nullptr;
+  /// What is written and cleared is there when it returns: neither waits for the launches, nor they for the default stream.
+  cudaStream_t copies_ = nullptr;
   int blocks_per_multiprocessor_ = 0;
   Ticket newest_ = 0;
   std::deque<Pending> pending_;
