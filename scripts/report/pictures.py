@@ -14,7 +14,7 @@ from pictures_base import Picture, drawn
 from pictures_data import Series, all_series, row_names
 
 # A page with more pictures is slow to open, and nobody reads it.
-MOST_OF_A_KIND = {"overview": 4, "time": 16, "busbw": 16, "heat": 4, "samples": 4, "launches": 6, "skew": 4, "judged": 4}
+MOST_OF_A_KIND = {"overview": 4, "time": 16, "busbw": 10, "heat": 4, "samples": 4, "launches": 6, "skew": 4, "judged": 4}
 MOST_JUDGED = 40
 WORDS = {"overview": "overviews", "time": "time against size", "busbw": "bus bandwidth", "heat": "heat maps",
          "samples": "samples", "launches": "launches", "skew": "arrival skew", "judged": "judged cells"}

@@ -61,7 +61,7 @@ def state_handles(series: Series, value: str) -> list[tuple[Line2D, str]]:
     for cell in series.cells:
         for system in cell["systems"]:
             states = states_of(system)
-            known = [state for state in states if state in (NOISY, NEAR_FLOOR)] or ["ok"]
+            known = [state for state in (NOISY, NEAR_FLOOR) if state in states] or ["ok"]
             name = ", ".join(known) if (system.get("verdict") == "ok") else states[0]
             found.setdefault(name, states)
             if system.get("verdict") == "ok" and system.get(value) is None:

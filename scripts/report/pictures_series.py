@@ -111,7 +111,8 @@ def draw_ratios(axes: Axes, series: Series) -> None:
                   markersize=4, markeredgecolor=edge, markeredgewidth=1.4, zorder=3, gid="ratio")
     axes.axhline(1.0, color=style.INK, linewidth=1.0, zorder=1, gid="one")
     set_ratio_values(axes.yaxis, values)
-    axes.set_ylabel(f"ratio to\n{style.short(references[0], 16)}" if len(references) == 1 else "ratio to\nreference")
+    axes.set_ylabel(f"ratio to\n{style.short(references[0], 16)}" if len(references) == 1 else "ratio to\nreference",
+                    fontsize=8)
 
 
 def draw_time(series: Series) -> Figure:
@@ -137,7 +138,7 @@ def draw_time(series: Series) -> Figure:
     top.set_ylabel(TIME_LABEL)
     if has_ratios:
         draw_ratios(panels[1], series)
-    figure.subplots_adjust(**margins(figure, len(handles)), hspace=0.1)
+    figure.subplots_adjust(**margins(figure, len(handles), left=0.85), hspace=0.1)
     draw_title(figure, series.title)
     draw_legend(figure, handles)
     return figure
