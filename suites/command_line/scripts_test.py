@@ -48,6 +48,7 @@ class Arguments(unittest.TestCase):
 
     def test_setup(self):
         self.refused("scripts/setup", "foo", names=["setup: unknown argument 'foo'"])
+        self.refused("scripts/setup", "--with", "cdua", names=["unknown name 'cdua'", "browser cuda gloo"])
 
     def test_test(self):
         for preset in ["relase", "", "release dev", "fuzz"]:
@@ -70,7 +71,7 @@ class Arguments(unittest.TestCase):
 
     def test_each_says_how_it_is_called(self):
         for script in ["scripts/quickstart", "scripts/setup", "scripts/test", "scripts/bundle", "scripts/build-backend",
-                       "suites/fuzz/run", "suites/nightly/run"]:
+                       "ci/gpu", "suites/fuzz/run", "suites/nightly/run"]:
             result = self.call(script, "--help")
             with self.subTest(script=script):
                 self.assertEqual((result.returncode, result.stderr), (0, ""), result)
