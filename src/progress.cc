@@ -30,16 +30,25 @@ Progress::Progress(std::int64_t end_ns)
 
 void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of) {
   const std::int64_t now = harness::monotonic_ns();
+  begun_ns_.push_back(now);
   if (!is_terminal_ && last_ns_ != 0 && now - last_ns_ < kBetweenLinesNs) return;
   last_ns_ = now;
-  // Without a budget the cells so far tell how long the others will take.
-  const std::int64_t each = index == 0 ? 0 : (now - start_ns_) / static_cast<std::int64_t>(index);
-  const std::int64_t left_by_cells = each * static_cast<std::int64_t>(of - index);
+  const std::int64_t left_by_cells = each_ns() * static_cast<std::int64_t>(of - index);
   const std::int64_t left =
       end_ns_ == 0 ? left_by_cells : std::min(end_ns_ - now, index == 0 ? end_ns_ - now : left_by_cells);
   print(fmt::format("[{}/{}] {} {} P={}{}", index + 1, of, to_string(one.collective), harness::format_bytes(one.bytes),
                     one.ranks, news()),
         left);
+}
+
+/// The last quarter of the cells tells how long the others will take: sizes rise, and what a budget has left over goes
+/// to those at its end.
+std::int64_t Progress::each_ns() const {
+  constexpr std::size_t kLeast = 8;
+  const std::size_t done = begun_ns_.size() - 1;
+  if (done == 0) return 0;
+  const std::size_t recent = std::min(done, std::max(kLeast, done / 4));
+  return (begun_ns_[done] - begun_ns_[done - recent]) / static_cast<std::int64_t>(recent);
 }
 
 void Progress::add(std::span<const harness::Row> rows) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/cases/case.h"
 #include "harness/record/record.h"
@@ -33,6 +34,8 @@ class Progress {
   void print(std::string_view text, std::int64_t left_ns);
 
   [[nodiscard]] std::string news() const;
+  /// Of a cell; 0 where none is done.
+  [[nodiscard]] std::int64_t each_ns() const;
 
   bool is_terminal_;
   int wrong_ = 0;
@@ -42,6 +45,7 @@ class Progress {
   std::int64_t start_ns_;
   std::int64_t end_ns_;
   std::int64_t last_ns_ = 0;
+  std::vector<std::int64_t> begun_ns_;  ///< of each cell
 };
 
 }  // namespace tutti::program

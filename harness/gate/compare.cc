@@ -124,6 +124,18 @@ Compared of_one_state(const Compared& cell) {
   return best;
 }
 
+/// Whether others had the cores: what differs may then be theirs.
+bool had_company(const Row* row) {
+  return row->disturbed.find("load") != std::string::npos || row->disturbed.find("steal") != std::string::npos;
+}
+/// The launches that nobody else's work disturbed.
+Compared left_alone(const Compared& cell) {
+  Compared alone;
+  std::ranges::remove_copy_if(cell.mine, std::back_inserter(alone.mine), had_company);
+  std::ranges::remove_copy_if(cell.other, std::back_inserter(alone.other), had_company);
+  return alone;
+}
+
 bool is_one_measurement(const Compared& cell) {
   return std::ranges::equal(cell.mine, cell.other, [](const Row* a, const Row* b) {
     return !a->timestamp.empty() && a->timestamp == b->timestamp && a->launch == b->launch &&
@@ -159,7 +171,8 @@ Judgement judge_times(const Compared& cell, const Compared& alike, Evidence& evi
         .reason = fmt::format("{} against {}{}: too few for an interval of {:.0f} %; `tutti run --launches 6` gives "
                               "enough",
                               counted(alike.mine.size(), "launch", "es"), alike.other.size(),
-                              dropped == 0 ? "" : " in one state of the machine", 100 * kGateConfidence)};
+                              dropped == 0 ? "" : " that others did not disturb, in one state of the machine",
+                              100 * kGateConfidence)};
   }
   const std::string of = fmt::format("{} and {} launches", alike.mine.size(), alike.other.size());
   return judge_interval(evidence, {.middle = shift.middle, .low = *shift.low, .high = *shift.high}, of);
@@ -168,7 +181,15 @@ Judgement judge_times(const Compared& cell, const Compared& alike, Evidence& evi
 Judgement judge_cell(const Compared& cell, const ResultSide& mine, const ResultSide& other, Evidence& evidence) {
   const std::string difference = difference_of_sides(cell, mine, other);
   if (!difference.empty()) return {.opinion = Opinion::invalid, .reason = difference};
-  const Compared alike = of_one_state(cell);
+  const bool is_one = is_one_measurement(cell);
+  const Compared alone = is_one ? cell : left_alone(cell);
+  for (const auto& [side, rows] : {std::pair{&mine, &alone.mine}, std::pair{&other, &alone.other}}) {
+    if (!rows->empty()) continue;
+    return {.opinion = Opinion::undecided,
+            .reason = fmt::format("no launch of '{}' was without others on its cores: what differs may be theirs",
+                                  side->name)};
+  }
+  const Compared alike = of_one_state(alone);
   if (alike.mine.empty() || alike.other.empty()) {
     return {.opinion = Opinion::invalid,
             .reason = fmt::format("no launch of one saw a state of the machine that a launch of the other did: the "
@@ -176,7 +197,7 @@ Judgement judge_cell(const Compared& cell, const ResultSide& mine, const ResultS
                                   line_text(cell.other), line_text(cell.mine))};
   }
   Judgement judgement = judge_times(cell, alike, evidence);
-  if (is_one_measurement(cell)) {
+  if (is_one) {
     judgement.opinion = Opinion::same;
     judgement.reason = "it is the same measurement";
   } else if (judgement.opinion == Opinion::too_short) {
