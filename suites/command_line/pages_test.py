@@ -13,9 +13,9 @@ PERFORMANCE = support.SOURCE / "results/performance.md"
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]*)\)")
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 COMMANDS = ["run", "check", "check soak", "prove", "explain", "gate", "compare", "report", "list", "doctor"]
-OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--gtest_filter", "--install", "--least", "--list", "--most",
-             "--mpicc", "--name", "--no-python", "--nproc-per-node", "--output", "--prefix", "--preset", "--same",
-             "--short", "--slowed", "--target"}
+OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--double", "--gtest_filter", "--install", "--least", "--list", "--most",
+             "--mpicc", "--name", "--no-python", "--nproc-per-node", "--out", "--output", "--pack", "--prefix", "--preset",
+             "--ranks-per-gpu", "--same", "--short", "--slowed", "--target", "--with"}
 
 
 def pages():
