@@ -75,7 +75,7 @@ __device__ void scale_and_add(Element* elements, const Element* others, const El
 
 /// The values that the verifier has as inputs of an op.
 template <Op op>
-__device__ Element value_of(std::uint32_t index, const verify::Stream& stream, bool is_random) {
+__host__ __device__ Element value_of(std::uint32_t index, const verify::Stream& stream, bool is_random) {
   if constexpr (!std::is_integral_v<Element>) {
     if (is_random && op == Op::prod) return verify::random_factor<Element>(index, stream);
     if (is_random) return verify::random_summand<Element>(index, stream);
