@@ -52,8 +52,8 @@ FoundRuntime without_devices(const Runtime& runtime, Error error, Environment en
     return lacking(Lack::device, "the NVIDIA driver has no GPU for this process (CUDA_VISIBLE_DEVICES is " + setting +
                                      "); nvidia-smi -L lists those of the machine");
   }
-  return lacking(Lack::other,
-                 "CUDA does not start: " + runtime.text_of("cudaGetDeviceCount", error) + " (" + path + ")");
+  return lacking(Lack::other, "CUDA does not start: " + runtime.text_of("cudaGetDeviceCount", error) + " (" + path +
+                                  "); nvidia-smi shows whether the driver works");
 }
 
 }  // namespace

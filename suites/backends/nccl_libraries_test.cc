@@ -30,7 +30,8 @@ class NcclLibraries : public testing::Test {
  protected:
   void TearDown() override {
     variables().clear();
-    for (const char* const name : {"TUTTI_DOUBLE_DEVICES", "TUTTI_DOUBLE_DRIVER", "TUTTI_DOUBLE_NCCL"})
+    for (const char* const name :
+         {"TUTTI_DOUBLE_DEVICES", "TUTTI_DOUBLE_DRIVER", "TUTTI_DOUBLE_ERROR", "TUTTI_DOUBLE_NCCL"})
       ::unsetenv(name);
   }
   static std::map<std::string, std::string>& variables() {
@@ -107,6 +108,16 @@ TEST_F(NcclLibraries, NoDevice) {
   EXPECT_EQ(cuda::find_runtime(lookup).why,
             "the NVIDIA driver has no GPU for this process (CUDA_VISIBLE_DEVICES is ''); "
             "nvidia-smi -L lists those of the machine");
+}
+
+TEST_F(NcclLibraries, ARuntimeThatDoesNotStart) {
+  ::setenv("TUTTI_DOUBLE_ERROR", "2", 1);
+  const FoundRuntime found = runtime(kDoubles + "/libcudart.so");
+  EXPECT_EQ(found.lack, Lack::other);
+  EXPECT_EQ(found.why,
+            "CUDA does not start: cudaGetDeviceCount failed: cudaErrorMemoryAllocation, as the double has it (" +
+                kDoubles + "/libcudart.so); nvidia-smi shows whether the driver works");
+  EXPECT_FALSE(found.is_without_gpu);
 }
 
 TEST_F(NcclLibraries, ARuntimeThatLacksAFunctionIsRefusedByItsName) {

@@ -24,7 +24,7 @@ using tutti::backend_nccl::Prepared;
 using tutti::backend_nccl::Question;
 using tutti::backend_nccl::World;
 
-/// All ranks; null unless open. One that failed stays: threads that wait for lost ranks may still use it.
+/// All ranks; null unless open.
 World* g_world = nullptr;
 
 /// Memory that NCCL was told of.
@@ -47,9 +47,13 @@ std::string text_of(Answer answer, const Prepared& prepared) {
 }
 
 int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* join, TuttiBackendMessage* message) {
-  g_world = new World();
-  const std::string wrong = g_world->open(*world, *join);
-  if (!wrong.empty()) g_world = nullptr;
+  auto made = std::make_unique<World>();
+  const std::string wrong = made->open(*world, *join);
+  if (wrong.empty()) {
+    g_world = made.release();
+  } else {
+    static_cast<void>(made->close());  // what it has of the GPUs' memory
+  }
   return result(message, wrong);
 }
 

@@ -47,9 +47,9 @@ class OnDevice {
 /// $TUTTI_NCCL_TIMEOUT, in seconds.
 class World {
  public:
-  /// Joins the world. Collective. After an error it may only be destroyed.
+  /// Joins the world. Collective. After an error it may only be closed.
   [[nodiscard]] std::string open(const TuttiBackendGroup& world, const TuttiBackendJoin& join);
-  /// Leaves it. Collective.
+  /// Leaves it, as far as it was joined. Collective.
   [[nodiscard]] std::string close();
 
   [[nodiscard]] const cuda::Runtime& cuda() const { return *cuda_; }

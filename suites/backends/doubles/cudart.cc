@@ -4,6 +4,7 @@
 //
 //   TUTTI_DOUBLE_DEVICES   GPUs there are said to be (8)
 //   TUTTI_DOUBLE_DRIVER    CUDA's version that the driver has (13000); 0: there is no driver
+//   TUTTI_DOUBLE_ERROR     what it says when it is asked how many GPUs there are (0)
 //   TUTTI_DOUBLE_CAPABILITY  of the GPUs, as 90 for 9.0 (90)
 //   TUTTI_DOUBLE_LATE_US   the most that an item on a stream waits before it begins (60)
 #include <algorithm>
@@ -183,6 +184,7 @@ Error cudaGetLastError() { return std::exchange(last_error, kSuccess); }
 Error cudaGetDeviceCount(int* count) {
   const int driver = number_of("TUTTI_DOUBLE_DRIVER", kVersion);
   if (driver < kVersion) return result(kInsufficientDriver);  // the count is left alone
+  if (const Error error = number_of("TUTTI_DOUBLE_ERROR", 0); error != kSuccess) return result(error);
   *count = devices();
   return result(*count == 0 ? kNoDevice : kSuccess);
 }
