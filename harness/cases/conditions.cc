@@ -268,7 +268,8 @@ const std::array kConditions{
                    .description = "what ran ranks that are thread blocks, where it was no GPU: host, threads that run "
                                   "the text of the kernels",
                    .usual = "gpu",
-                   .words = "thread blocks as threads of the {}"},
+                   .words = "thread blocks as threads of the {}",
+                   .is_of_ranks = true},
         .field = [](const Conditions& values) { return values.device == RunsOn::gpu ? "" : std::string(to_string(values.device)); },
         .clashes = kClashesOfBlocks,
         .names = [] { return names_in(kDevices); }},
@@ -287,7 +288,8 @@ const std::array kConditions{
                    .type = ConditionColumn::Type::integer,
                    .description = "thread blocks of a rank, where there are several",
                    .usual = "1",
-                   .words = "{} thread blocks a rank"},
+                   .words = "{} thread blocks a rank",
+                   .is_of_ranks = true},
         .field =
             [](const Conditions& values) {
               return unusual_text(fmt::to_string(values.lanes), values.lanes == kUsual.lanes);
@@ -309,7 +311,8 @@ const std::array kConditions{
         .column = {.name = "block_threads",
                    .type = ConditionColumn::Type::integer,
                    .description = "threads of a thread block, where somebody chose them",
-                   .words = "{} threads a block"},
+                   .words = "{} threads a block",
+                   .is_of_ranks = true},
         .clashes = kClashesOfBlocks},
     Condition{.option = "--over-ranks",
               .help = "shows below each row what the fastest rank took, the mean over the ranks and the slowest, "

@@ -114,7 +114,8 @@ struct Clash {
   std::string_view meant;   ///< "--cache hot"
 };
 
-/// The column of a row that says what the condition was. A row in which nothing was measured leaves it empty.
+/// The column of a row that says what the condition was. A row in which nothing was measured leaves it empty, unless it
+/// says what the ranks are.
 struct ConditionColumn {
   enum class Type : std::uint8_t { text, integer, number };
   std::string_view name = {};  ///< empty: there is none
@@ -124,6 +125,7 @@ struct ConditionColumn {
   std::string_view usual = "none";  ///< as messages name it
   /// Of what is unusual, with {} for the field; empty: the column's name and the field.
   std::string_view words = {};
+  bool is_of_ranks = false;
 };
 
 /// A condition without a column of its own, which `checked_on` tells among other things.

@@ -208,6 +208,12 @@ bool is_condition(const Member& member, ConditionColumn::Type type) {
   return condition != nullptr && (*condition)->column.type == type;
 }
 
+void set_condition(Row& row, const Condition& condition, const Conditions& values) {
+  if (condition.column.name.empty()) return;
+  std::string field = field_of(condition, values);
+  if (!field.empty()) row.conditions[std::string(condition.column.name)] = std::move(field);
+}
+
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
@@ -316,9 +322,13 @@ Row row_of(const Case& one) {
 void set_conditions(Row& row, Collective collective, const Conditions& values) {
   for (const Condition& condition : conditions()) {
     const bool has_meaning = condition.has_meaning == nullptr || condition.has_meaning(collective);
-    if (condition.column.name.empty() || !has_meaning) continue;
-    std::string field = field_of(condition, values);
-    if (!field.empty()) row.conditions[std::string(condition.column.name)] = std::move(field);
+    if (has_meaning) set_condition(row, condition, values);
+  }
+}
+
+void set_conditions_of_ranks(Row& row, const Conditions& values) {
+  for (const Condition& condition : conditions()) {
+    if (condition.column.is_of_ranks) set_condition(row, condition, values);
   }
 }
 

@@ -122,6 +122,8 @@ inline constexpr std::string_view kOwnSpawn = "spawn";
 
 /// Fills the columns of those conditions that have a meaning for the collective.
 void set_conditions(Row& row, Collective collective, const Conditions& values);
+/// Of a row that is not measured: those that say what the ranks are.
+void set_conditions_of_ranks(Row& row, const Conditions& values);
 
 /// What one rank of a pair, or of a collective, moves in one direction: `bytes`, with a window of all its messages.
 [[nodiscard]] double bytes_one_way(const Row& row);

@@ -119,6 +119,7 @@ Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {
   std::vector<Row> rows;
   for (Variant& variant : variants) {
     TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host_, variant));
+    set_conditions_of_ranks(row, spec_.conditions);
     rows.push_back(std::move(row));
   }
   return rows;
