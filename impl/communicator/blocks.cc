@@ -97,8 +97,11 @@ class BlockCommunicator final : public Communicator {
 
  protected:
   Result<bool> test(const Ticket& ticket) override {
-    return ticket.kind == Ticket::Kind::collective ? world_->is_complete(rank_, ticket.number)
-                                                   : world_->is_complete(message_of(ticket), ticket.number);
+    Result<bool> tested = ticket.kind == Ticket::Kind::collective
+                              ? world_->is_complete(rank_, ticket.number)
+                              : world_->is_complete(message_of(ticket), ticket.number);
+    if (tested.is_ok() && !tested.value() && world_->common().device.needs_cores()) sched_yield();
+    return tested;
   }
   Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) override {
     return wait_until(

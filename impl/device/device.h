@@ -56,6 +56,8 @@ class Device {
 
   /// Threads of a team where nobody says.
   [[nodiscard]] virtual int usual_threads() const = 0;
+  /// Whether teams need the cores of the host: who tests for them then yields.
+  [[nodiscard]] virtual bool needs_cores() const { return false; }
   /// Whether so many teams can be at work at once: a team waits for others, so all must have begun.
   /// Errors: resource with the numbers.
   [[nodiscard]] virtual Status fits(int teams, int threads) = 0;

@@ -122,6 +122,7 @@ class HostTeams final : public Device {
   }
 
   [[nodiscard]] int usual_threads() const override { return 1; }
+  [[nodiscard]] bool needs_cores() const override { return true; }
   Status fits(int teams, int threads) override {
     if (teams <= kMostTeamThreads / threads) return {};
     return error(Code::resource, "{} blocks of {} threads are {} threads of the host: at most {}", teams, threads,

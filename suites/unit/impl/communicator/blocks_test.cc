@@ -45,6 +45,7 @@ class WatchedTeams final : public Device {
   void release(std::byte* memory) override { teams_->release(memory); }
   Status write(std::byte* to, const void* from, std::size_t bytes) override { return teams_->write(to, from, bytes); }
   [[nodiscard]] int usual_threads() const override { return teams_->usual_threads(); }
+  [[nodiscard]] bool needs_cores() const override { return teams_->needs_cores(); }
   Status fits(int teams, int threads) override { return teams_->fits(teams, threads); }
   Result<Ticket> launch(DeviceLaunch launch) override {
     const Result<Ticket> ticket = teams_->launch(std::move(launch));
@@ -161,6 +162,18 @@ TEST_F(Blocks, OneThreadPostsForAllRanksAndTestsThem) {
   for (const auto& mine : out) EXPECT_THAT(mine, Each(6.0F));
   EXPECT_EQ(works.front().position(), "complete");
   EXPECT_EQ(device_.newest, 2U) << "a launch for each call of all";
+}
+
+TEST_F(Blocks, ASendIsCompleteWhenItsReceiveIs) {
+  open(2);
+  float sent = 7, received = 0;
+  Work send = on(0).post_send(&sent, 1, Dtype::f32, 1).value();
+  EXPECT_FALSE(send.test().value());
+  EXPECT_EQ(device_.newest, 0U) << "nothing that could not end";
+  Work receive = on(1).post_recv(&received, 1, Dtype::f32, 0).value();
+  EXPECT_TRUE(tested_until_over(receive).value());
+  EXPECT_TRUE(send.test().value());
+  EXPECT_EQ(received, 7);
 }
 
 TEST_F(Blocks, ACallIsPreparedByEachRankByItself) {
