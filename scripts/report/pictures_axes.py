@@ -13,31 +13,36 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 import style
-from pictures_data import NEAR_FLOOR, NOISY, Series, size_of, states_of
+from pictures_data import NEAR_FLOOR, NOISY, Series, is_positive, size_of, states_of
 
 TIME_LABEL = "time (us)"
 BANDWIDTH_LABEL = "bus bandwidth (GB/s)"
 # Where a point without a value is drawn, as a share of the height.
 EDGE = 0.025
+# Points without a value at one place stand above each other, so far apart as a share of the height.
+EDGE_STEP = 0.05
+# Marker, size, fill and width of each verdict that is not ok.
+STATE_MARKERS = {"wrong": ("x", 8, "full", 2.2), "error": ("*", 9, "full", 1.0), "unchecked": ("D", 5, "none", 1.2),
+                 "skipped": ("|", 9, "full", 1.8), "missing": ("s", 5, "none", 1.2)}
 NICE_RATIOS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
 TITLE_LETTERS = 96
 LEGEND_COLUMNS = 4
 LEGEND_ROW = 0.2
 
 
-def state_style(states: list[str], has_time: bool) -> dict:
-    """Marker, size and fill of a point; the fill is `full` or `none`."""
-    if "wrong" in states:
-        return {"marker": "x", "size": 8, "fill": "full", "width": 2.2}
-    if any(state in states for state in ("skipped", "unchecked", "error", "missing")):
-        return {"marker": "|", "size": 9, "fill": "full", "width": 1.8}
+def state_style(states: list[str], has_value: bool) -> dict:
+    """Marker, size, fill and width of a point; the fill is `full` or `none`."""
+    for state, (marker, size, fill, width) in STATE_MARKERS.items():
+        if state in states:
+            return {"marker": marker, "size": size, "fill": fill, "width": width}
+    if not has_value:
+        return {"marker": "2", "size": 7, "fill": "full", "width": 1.2}
     fill = "none" if NOISY in states else "full"
-    return {"marker": "v" if NEAR_FLOOR in states else "o", "size": 5.5 if has_time else 4, "fill": fill, "width": 1.2}
+    return {"marker": "v" if NEAR_FLOOR in states else "o", "size": 5.5, "fill": fill, "width": 1.2}
 
 
 def draw_points(axes: Axes, points: Iterable[tuple[float, float | None, list[str]]], curve: str) -> list[Line2D]:
-    """Draws points of x, y and states, one artist for all of a state; without a y, and for what was not checked, on
-    the lower edge."""
+    """Draws points of x, y and states, one artist for all of a state; one without a y stands on the lower edge."""
     groups: dict[tuple[str, bool], list[tuple[float, float | None, list[str]]]] = {}
     for point in points:
         groups.setdefault(("+".join(point[2]) or "ok", point[1] is None), []).append(point)
@@ -45,30 +50,37 @@ def draw_points(axes: Axes, points: Iterable[tuple[float, float | None, list[str
     lines = []
     for (name, is_without), group in groups.items():
         look = state_style(group[0][2], not is_without)
-        on_edge = is_without or look["marker"] == "|"
+        xs = [x for x, _, _ in group]
         (line,) = axes.plot(
-            [x for x, _, _ in group], [EDGE if on_edge else y for _, y, _ in group], linestyle="none",
+            xs, [edge_place(axes, x) for x in xs] if is_without else [y for _, y, _ in group], linestyle="none",
             marker=look["marker"], markersize=look["size"], markeredgewidth=look["width"], markeredgecolor=colour,
-            transform=axes.get_xaxis_transform() if on_edge else axes.transData, clip_on=False, zorder=4,
+            transform=axes.get_xaxis_transform() if is_without else axes.transData, clip_on=False, zorder=4,
             markerfacecolor="none" if look["fill"] == "none" else colour, gid=name)
         lines.append(line)
     return lines
 
 
+def edge_place(axes: Axes, x: float) -> float:
+    """The height of the next point without a value: above those that stand there."""
+    on_edge = [line for line in axes.get_lines() if line.get_transform() == axes.get_xaxis_transform()]
+    return EDGE + EDGE_STEP * sum(1 for line in on_edge for other in line.get_xdata() if other == x)
+
+
 def state_handles(series: Series, value: str) -> list[tuple[Line2D, str]]:
     """The legend's entries for the states that occur."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, tuple[list[str], bool]] = {}
     for cell in series.cells:
         for system in cell["systems"]:
             states = states_of(system)
             known = [state for state in (NOISY, NEAR_FLOOR) if state in states] or ["ok"]
-            name = ", ".join(known) if (system.get("verdict") == "ok") else states[0]
-            found.setdefault(name, states)
-            if system.get("verdict") == "ok" and system.get(value) is None:
-                found.setdefault("on the lower edge: not measured", states)
+            is_ok, has_value = system.get("verdict") == "ok", is_positive(system.get(value))
+            if is_ok and not has_value:
+                found.setdefault("on the lower edge: no value", ([], False))
+            else:
+                found.setdefault(", ".join(known) if is_ok else states[0], (states, True))
     handles = []
     for name in sorted(found, key=lambda name: (name != "ok", name)):
-        look = state_style(found[name], True)
+        look = state_style(*found[name])
         handles.append((Line2D(
             [], [], linestyle="none", marker=look["marker"], markersize=look["size"], color=style.INK,
             markeredgewidth=look["width"], markerfacecolor="none" if look["fill"] == "none" else style.INK), name))

@@ -16,14 +16,17 @@ import style
 from pictures_axes import (TIME_LABEL, curve_handle, draw_legend, draw_title, margins, set_ratio_values, set_ticks,
                            decade_ticks, title_lines)
 from pictures_base import new_figure
-from pictures_data import Series, is_positive, place_of_collective, size_of, states_of
+from pictures_data import NEAR_FLOOR, NOISY, Series, is_positive, place_of_collective, size_of, states_of
 from pictures_numbers import digits_text, is_number, ratio_text
 
 WIDTH = 7.4
 MOST_ROWS = 30
 HEAT_ROW = 0.3  # inches
+HEAT_EXPLAINED = 0.2  # inches
 # A colour bar's names need so many inches of it each.
 BAR_NAME = 0.17
+# The sign of each mark in a square.
+SIGNS = {NOISY: "~", NEAR_FLOOR: "\u25be"}
 BAR_TICKS = (1, 0.125, 8, 0.25, 4, 0.5, 2, 0.8, 1.25)  # those first that are most wanted
 # A heat map writes its figures into the squares up to so many columns.
 MOST_WRITTEN_COLUMNS = 14
@@ -49,8 +52,19 @@ def of_first_starter(all_of_them: list[Series]) -> list[Series]:
     return sorted(first.values(), key=lambda series: (series.source, place_of_collective(series.collective)))
 
 
+def signs_of(states: list[str]) -> str:
+    """The signs of the marks among the states."""
+    return "".join(sign for state, sign in SIGNS.items() if state in states)
+
+
+def signs_text(values: dict) -> str:
+    """`~ noisy, ...`: what the signs of these squares mean; empty where there is none."""
+    shown = "".join(signs for _, signs in values.values())
+    return ", ".join(f"{sign} {state}" for state, sign in SIGNS.items() if sign in shown)
+
+
 def ratio_values(rows: list[Series], reference: str) -> dict[tuple[int, float], tuple[float, str]]:
-    """For each row and size the ratio of tutti's first curve to the reference, and the state that is to be told."""
+    """For each row and size the ratio of tutti's first curve to the reference, and the signs of its states."""
     values = {}
     for series in rows:
         for curve, other in series.pairs():
@@ -59,7 +73,7 @@ def ratio_values(rows: list[Series], reference: str) -> dict[tuple[int, float], 
             for cell, item in series.ratios(curve, reference):
                 states = [state for system in cell["systems"] if system["curve"] in (curve, reference)
                           for state in states_of(system)]
-                values.setdefault((series.index, size_of(cell)), (item["ratio"], states[0] if states else ""))
+                values.setdefault((series.index, size_of(cell)), (item["ratio"], signs_of(states)))
     return values
 
 
@@ -72,8 +86,7 @@ def share_values(rows: list[Series]) -> dict[tuple[int, float], tuple[float, str
                 continue
             for cell, system in series.points(curve):
                 if system.get("verdict") == "ok" and is_positive(system.get("limit_fraction")):
-                    states = states_of(system)
-                    values.setdefault((series.index, size_of(cell)), (system["limit_fraction"], states[0] if states else ""))
+                    values.setdefault((series.index, size_of(cell)), (system["limit_fraction"], signs_of(states_of(system))))
     return values
 
 
@@ -83,7 +96,7 @@ def references_of(all_of_them: list[Series]) -> list[str]:
 
 
 def draw_heat(rows: list[Series], names: dict[int, str], values: dict, title: str, is_ratio: bool) -> Figure:
-    """A square for each series and size; a hatched one was not measured, a dot marks what is noisy or near the floor."""
+    """A square for each series and size; a hatched one was not measured; signs mark noisy and near floor."""
     rows = [series for series in rows if any(index == series.index for index, _ in values)]
     sizes = sorted({size for _, size in values})
     grid = numpy.full((len(rows), len(sizes)), numpy.nan)
@@ -92,7 +105,9 @@ def draw_heat(rows: list[Series], names: dict[int, str], values: dict, title: st
             grid[line, column] = values.get((series.index, size), (numpy.nan, ""))[0]
     head, _, second = title.partition(": ")
     lines_of_title = len(title_lines(head, second))
-    figure = new_figure(WIDTH, 0.76 + 0.16 * lines_of_title + HEAT_ROW * len(rows))
+    explained = signs_text(values) if len(sizes) <= MOST_WRITTEN_COLUMNS else ""
+    below = HEAT_EXPLAINED if explained else 0.0
+    figure = new_figure(WIDTH, 0.76 + 0.16 * lines_of_title + HEAT_ROW * len(rows) + below)
     axes = figure.subplots()
     axes.patch.set(facecolor="none", hatch="////", edgecolor=style.GREY, linewidth=0)
     known = grid[~numpy.isnan(grid)]
@@ -115,7 +130,11 @@ def draw_heat(rows: list[Series], names: dict[int, str], values: dict, title: st
         set_ticks(bar.ax.yaxis, bar_ticks(norm.vmin, norm.vmax, HEAT_ROW * len(rows)))
     bar.set_label("ratio of times" if is_ratio else "share of the limit")
     longest = max(len(names[series.index]) for series in rows)
-    figure.subplots_adjust(**margins(figure, 0, title_lines=lines_of_title, left=0.35 + 0.062 * longest, right=0.66, bottom=0.6))
+    figure.subplots_adjust(**margins(figure, 0, title_lines=lines_of_title, left=0.35 + 0.062 * longest, right=0.66,
+                                     bottom=0.6 + below))
+    if explained:
+        figure.text(0.012, 0.06 / figure.get_size_inches()[1], f"In a square: {explained}.", ha="left", va="bottom", fontsize=8,
+                    gid="explained")
     draw_title(figure, head, second)
     return figure
 
@@ -132,18 +151,18 @@ def bar_ticks(low: float, high: float, inches: float) -> list[float]:
 
 
 def write_squares(axes: Axes, rows: list[Series], sizes: list[float], values: dict, mesh, is_ratio: bool) -> None:
-    """Writes each figure into its square, with a dot where there is something to tell."""
+    """Writes each figure into its square, with the signs of its states."""
     if len(sizes) > MOST_WRITTEN_COLUMNS:
         return
     for line, series in enumerate(rows):
         for column, size in enumerate(sizes):
-            value, state = values.get((series.index, size), (None, ""))
+            value, signs = values.get((series.index, size), (None, ""))
             if value is None:
                 continue
             red, green, blue, _ = mesh.cmap(mesh.norm(value))
             ink = "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#ffffff"
             text = ratio_text(value) if is_ratio else f"{100 * value:.0f} %"
-            axes.text(column + 0.5, line + 0.5, text + ("·" if state else ""), ha="center", va="center", fontsize=6.5, color=ink)
+            axes.text(column + 0.5, line + 0.5, text + signs, ha="center", va="center", fontsize=6.5, color=ink)
 
 
 def heat_alt(rows: list[Series], names: dict[int, str], values: dict, title: str, is_ratio: bool) -> str:
@@ -157,9 +176,10 @@ def heat_alt(rows: list[Series], names: dict[int, str], values: dict, title: str
         text = ratio_text if is_ratio else lambda share: f"{100 * share:.0f} %"
         parts.append(f"{names[series.index]}: least {text(low[1])} at {style.bytes_text(low[0])}, "
                      f"most {text(high[1])} at {style.bytes_text(high[0])}.")
-    marked = sum(1 for _, state in values.values() if state)
-    if marked:
-        parts.append(f"A dot in a square: noisy or near the floor ({marked} of {len(values)}).")
+    for state, sign in SIGNS.items():
+        marked = sum(1 for _, signs in values.values() if sign in signs)
+        if marked:
+            parts.append(f"{sign} in a square: {state} ({marked} of {len(values)}).")
     return " ".join(parts)
 
 

@@ -77,7 +77,8 @@ def usual():
 def of_all_states():
     """One cell in each state, the others right."""
     states = {8: {"verdict": "wrong", "reason": "rank 1 differs"}, 64: {"verdict": "skipped", "time": None, "low": None, "high": None},
-              512: {"verdict": "unchecked"}, 4096: {"marks": ["noisy"]}, 32768: {"marks": ["near floor"]}, 262144: {}}
+              512: {"verdict": "unchecked"}, 4096: {"marks": ["noisy"]}, 32768: {"marks": ["near floor"]}, 262144: {},
+              1 << 20: {"verdict": "error", "time": None, "low": None, "high": None}}
     return bundle_of({"all_reduce": {size: [system("tutti", 5.0 + size / 1000, **changes), system("openmpi", 6.0 + size / 900)]
                                      for size, changes in states.items()}})
 

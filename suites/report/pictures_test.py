@@ -94,14 +94,38 @@ class States(unittest.TestCase):
     def test_each_state_has_a_look_and_a_word(self):
         figure, picture = figure_of(bundles.of_all_states(), "time")
         looks = {}
-        for state in ("wrong", "skipped", "unchecked", "noisy", "near floor"):
+        for state in ("wrong", "skipped", "unchecked", "error", "noisy", "near floor"):
             points = drawn(figure, state)
             self.assertEqual(len(points), 1, state)
             looks[state] = points[0].get_marker(), points[0].get_markerfacecolor() == "none"
             self.assertIn(state, picture.alt.lower())
         (ok, *_) = drawn(figure, "ok")
         looks["ok"] = ok.get_marker(), False
-        self.assertEqual(len({looks[state] for state in ("wrong", "skipped", "noisy", "near floor", "ok")}), 5, looks)
+        self.assertEqual(len(set(looks.values())), 7, looks)
+        legend = figure.legends[0]
+        words = [text.get_text() for text in legend.get_texts()]
+        handles = dict(zip(words, legend.legendHandles if hasattr(legend, "legendHandles") else legend.legend_handles))
+        for state, look in looks.items():
+            self.assertEqual(words.count(state), 1, words)
+            handle = handles[state]
+            self.assertEqual((handle.get_marker(), handle.get_markerfacecolor() == "none"), look, state)
+
+    def test_a_time_that_was_not_checked_is_drawn(self):
+        figure, _ = figure_of(bundles.of_all_states(), "time")
+        (point,) = drawn(figure, "unchecked")
+        self.assertEqual((list(point.get_xdata()), list(point.get_ydata())), ([512], [5.0 + 0.512]))
+        self.assertEqual(point.get_transform(), point.axes.transData)
+
+    def test_points_at_one_place_stand_above_each_other(self):
+        nothing = {"time": None, "low": None, "high": None}
+        bundle = bundles.bundle_of({"all_reduce": {8: [bundles.system("tutti", None, verdict="error", **nothing),
+                                                       bundles.system("openmpi", None, verdict="skipped", **nothing),
+                                                       bundles.system("gloo", None, verdict="skipped", **nothing)]}})
+        figure, _ = figure_of(bundle, "time")
+        heights = [line.get_ydata()[0] for state in ("error", "skipped") for line in drawn(figure, state)]
+        self.assertEqual(len(heights), 3)
+        for one, other in itertools.combinations(heights, 2):
+            self.assertGreater(abs(one - other), 0.04)
 
     def test_a_wrong_time_has_no_interval(self):
         figure, _ = figure_of(bundles.of_all_states(), "time")
@@ -284,6 +308,18 @@ class HeatMap(unittest.TestCase):
         self.assertEqual(figure.axes[0].patch.get_hatch(), "////")
         self.assertGreater(figure.axes[0].patch.get_edgecolor()[3], 0, "or the hatch cannot be seen")
         self.assertFalse("<image" in picture.source.decode(), "pixels")
+
+    def test_noisy_and_near_floor_have_signs_of_their_own_explained_below(self):
+        marks = {8: ["noisy"], 64: ["near floor"], 512: []}
+        bundle = bundles.bundle_of({name: {size: [bundles.system("tutti", 1.0, marks=its), bundles.system("openmpi", 2.0)]
+                                           for size, its in marks.items()} for name in ("gather", "reduce")})
+        figure, picture = figure_of(bundle, "heat")
+        texts = [text.get_text() for text in figure.axes[0].texts]
+        self.assertEqual(texts[:3], ["0.50~", "0.50\u25be", "0.50"])
+        (explained,) = drawn(figure, "explained")
+        self.assertEqual(explained.get_text(), "In a square: ~ noisy, \u25be near floor.")
+        self.assertIn("~ in a square: noisy (2 of 6). \u25be in a square: near floor (2 of 6).", picture.alt)
+        self.assertEqual(labels_that_overlap(figure), [])
 
     def test_a_bar_names_one_and_all_that_it_has_room_for(self):
         self.assertEqual(pictures_cells.bar_ticks(1 / 8, 8, 0.6), [0.125, 1, 8])
