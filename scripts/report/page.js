@@ -1,5 +1,8 @@
 "use strict";
 (() => {
+  window.addEventListener("beforeprint", () => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
   const table = document.getElementById("rows");
   if (!table) return;
   const body = table.tBodies[0];
@@ -46,7 +49,4 @@
   headings.forEach((heading, column) => heading.firstElementChild.addEventListener("click", () => sortBy(column)));
   filter.addEventListener("input", show);
   state.addEventListener("change", show);
-  window.addEventListener("beforeprint", () => {
-    for (const details of document.querySelectorAll("details")) details.open = true;
-  });
 })();

@@ -15,6 +15,7 @@ import history
 import sentences
 import style
 from pictures_base import Picture
+from pictures_data import source_name, starter_name
 from pictures_numbers import digits_text, is_number, ratio_text
 
 FOLDER = Path(__file__).resolve().parent
@@ -28,15 +29,17 @@ HEADINGS = {
 }
 # Column, heading, unit, and whether it is a number.
 COLUMNS = (
-    ("collective", "collective", "", False), ("backend", "system", "", False), ("algorithm", "algorithm", "", False),
-    ("transport", "transport", "", False), ("ranks", "ranks", "", True), ("dtype", "dtype", "", False),
+    ("collective", "collective", "", False), ("backend", "system", "", False), ("bytes", "size", "B", True),
+    ("verdict", "verdict", "", False), ("marks", "marks", "", False), ("file", "file", "", False),
+    ("starter", "starter", "", False), ("algorithm", "algorithm", "", False), ("transport", "transport", "", False), ("ranks", "ranks", "", True), ("dtype", "dtype", "", False),
     ("op", "op", "", False), ("root", "root", "", False), ("placement", "placement", "", False),
-    ("buffers", "buffers", "", False), ("bytes", "size", "B", True), ("launch", "launch", "", True),
+    ("buffers", "buffers", "", False), ("launch", "launch", "", True),
     ("time_median", "time", "us", True), ("time_ci_low", "from", "us", True), ("time_ci_high", "to", "us", True),
     ("algbw", "algbw", "GB/s", True), ("busbw", "busbw", "GB/s", True), ("limit_fraction", "of the limit", "%", True),
-    ("samples", "samples", "", True), ("verdict", "verdict", "", False), ("marks", "marks", "", False),
-    ("disturbed", "disturbed", "", False), ("reason", "reason", "", False),
+    ("samples", "samples", "", True), ("disturbed", "disturbed", "", False), ("reason", "reason", "", False),
 )
+# What alone tells two rows of one case apart: a column where rows differ in it.
+IS_SHOWN_WHERE_ROWS_DIFFER = {"file", "starter"}
 # Columns that say the same in every row are told once.
 CONSTANT_IS_TOLD_ONCE = {"algorithm", "transport", "ranks", "dtype", "op", "root", "placement", "buffers", "launch",
                          "disturbed", "reason"}
@@ -66,10 +69,13 @@ def row_class(row: dict) -> str:
 
 def table_of(bundle: dict) -> dict:
     """The table of rows: its columns, its rows, and what is the same in all of them."""
-    rows = bundle["rows"][:MOST_ROWS]
+    rows = [{**row, "file": source_name(bundle, row.get("source") or 0), "starter": starter_name(row.get("starter") or "")}
+            for row in bundle["rows"][:MOST_ROWS]]
     columns, once = [], []
     for name, heading, unit, is_numeric in COLUMNS:
         values = {json.dumps(row.get(name)) for row in rows}
+        if name in IS_SHOWN_WHERE_ROWS_DIFFER and len(values) < 2:
+            continue
         if len(values) == 1 and len(rows) > 1 and name in CONSTANT_IS_TOLD_ONCE:
             text = cell_text(name, rows[0].get(name))
             if text and text != "none":

@@ -87,7 +87,7 @@ class Browser(unittest.TestCase):
         self.assertEqual(heading.get_attribute("aria-sort"), "ascending")
         button.send_keys(Keys.SPACE)
         self.assertEqual(heading.get_attribute("aria-sort"), "descending")
-        self.assertEqual(self.column(place)[0], "256 KiB")
+        self.assertEqual(self.column(place)[0], "1 MiB")
 
     def test_filtering(self):
         every = len(self.column(0))
@@ -99,6 +99,18 @@ class Browser(unittest.TestCase):
         field.send_keys("x", Keys.BACKSPACE)
         Select(self.browser.find_element(By.ID, "state")).select_by_visible_text("wrong")
         self.assertEqual(len(self.column(0)), 1)
+
+    def test_verdict_and_marks_are_in_view(self):
+        for name in ("verdict", "marks"):
+            _, button = self.heading(name)
+            self.assertLess(button.rect["x"] + button.rect["width"], 1280, name)
+
+    def test_paper_has_the_words_of_pictures(self):
+        shown = "return Array.from(document.querySelectorAll('figcaption p')).map(p => p.checkVisibility({contentVisibilityAuto: true}))"
+        self.assertEqual(set(self.browser.execute_script(shown)), {False})
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"media": ""})
+        self.assertEqual(set(self.browser.execute_script(shown)), {True})
 
     def test_widths_and_colour_schemes(self):
         grounds = {}

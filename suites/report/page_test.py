@@ -97,6 +97,25 @@ class Page(unittest.TestCase):
         self.assertNotIn("broken", page.scripts[0])
         self.assertEqual(len(re.findall("<script", source)), 1)
 
+    def columns(self, bundle):
+        return re.findall(r'<th scope="col" aria-sort="none"[^>]*><button type="button">([^<]*)</button>', bundles.page_of(bundle))
+
+    def test_verdict_and_marks_follow_what_names_the_row(self):
+        self.assertEqual(self.columns(bundles.of_all_states())[:5], ["collective", "system", "size", "verdict", "marks"])
+
+    def test_starter_and_file_are_columns_where_rows_differ_in_them(self):
+        bundle = bundles.usual()
+        self.assertFalse({"starter", "file"} & set(self.columns(bundle)))
+        bundle["rows"][0]["starter"] = "openmpi"
+        self.assertIn("starter", self.columns(bundle))
+        self.assertNotIn("file", self.columns(bundle))
+        bundle["sources"].append({**bundle["sources"][0], "file": "folder/other.json"})
+        bundle["rows"][1]["source"] = 1
+        columns = self.columns(bundle)
+        rows = [row for row in Reader(bundles.page_of(bundle)).rows if row]
+        self.assertEqual([row[columns.index("starter")] for row in rows[:3]], ["openmpi", "tutti", "tutti"])
+        self.assertEqual([row[columns.index("file")] for row in rows[:3]], ["made.json", "other.json", "made.json"])
+
     def test_states_can_be_told_apart_in_the_table(self):
         source = bundles.page_of(bundles.of_all_states())
         for state in ("wrong", "skipped", "unchecked", "noisy", "floor", "ok"):
