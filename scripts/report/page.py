@@ -16,7 +16,7 @@ import sentences
 import style
 from pictures_base import Picture
 from pictures_data import source_name, starter_name
-from pictures_numbers import digits_text, is_number, ratio_text
+from pictures_numbers import digits_text, is_number, ratio_text, supported_digits
 
 FOLDER = Path(__file__).resolve().parent
 # The table has at most so many rows; the result file has all of them.
@@ -45,8 +45,9 @@ CONSTANT_IS_TOLD_ONCE = {"algorithm", "transport", "ranks", "dtype", "op", "root
                          "disturbed", "reason"}
 
 
-def cell_text(name: str, value: object) -> str:
-    """A value of the table as it is read."""
+def cell_text(name: str, row: dict) -> str:
+    """A value of a row as it is read."""
+    value = row.get(name)
     if value is None:
         return ""
     if name == "bytes" and is_number(value):
@@ -54,8 +55,16 @@ def cell_text(name: str, value: object) -> str:
     if name == "limit_fraction" and is_number(value):
         return digits_text(100 * value, 2)
     if isinstance(value, float):
-        return digits_text(value, 4)
+        return digits_text(value, digits_of(row))
     return style.plain(value)
+
+
+def digits_of(row: dict) -> int:
+    """The digits of a row's measured values: as many as its interval supports, at most four; without one, two."""
+    time, low, high = (row.get(name) for name in ("time_median", "time_ci_low", "time_ci_high"))
+    if not (is_number(time) and is_number(low) and is_number(high)) or time == 0:
+        return 2
+    return min(4, max(1, supported_digits(time, low, high)))
 
 
 def row_class(row: dict) -> str:
@@ -77,14 +86,14 @@ def table_of(bundle: dict) -> dict:
         if name in IS_SHOWN_WHERE_ROWS_DIFFER and len(values) < 2:
             continue
         if len(values) == 1 and len(rows) > 1 and name in CONSTANT_IS_TOLD_ONCE:
-            text = cell_text(name, rows[0].get(name))
+            text = cell_text(name, rows[0])
             if text and text != "none":
                 once.append(f"{heading} {text}")
         else:
             columns.append({"name": name, "heading": f"{heading} ({unit})" if unit and unit != "B" else heading,
                             "number": is_numeric})
     lines = [{"state": row_class(row), "case": style.plain(row.get("case") or ""),
-              "cells": [{"text": cell_text(column["name"], row.get(column["name"])),
+              "cells": [{"text": cell_text(column["name"], row),
                          "raw": "" if row.get(column["name"]) is None else style.plain(row[column["name"]]),
                          "number": column["number"]} for column in columns]} for row in rows]
     return {"columns": columns, "rows": lines, "once": once, "all": len(bundle["rows"])}

@@ -116,6 +116,16 @@ class Page(unittest.TestCase):
         self.assertEqual([row[columns.index("starter")] for row in rows[:3]], ["openmpi", "tutti", "tutti"])
         self.assertEqual([row[columns.index("file")] for row in rows[:3]], ["made.json", "other.json", "made.json"])
 
+    def test_digits_are_those_that_the_interval_supports(self):
+        times = [(12.3456789, 12.34, 12.35, ["12.35", "12.34", "12.35"]), (12.3456789, 10.1, 14.6, ["12.3", "10.1", "14.6"]),
+                 (123.456789, 60.0, 190.0, ["123", "60.0", "190"]), (12.3456789, None, None, ["12", "", ""])]
+        bundle = bundles.bundle_of({"reduce": {8 << place: [bundles.system("tutti", time, low=low, high=high)]
+                                               for place, (time, low, high, _) in enumerate(times)}})
+        columns = self.columns(bundle)
+        rows = [row for row in Reader(bundles.page_of(bundle)).rows if row]
+        for row, (*_, texts) in zip(rows, times):
+            self.assertEqual([row[columns.index(name)] for name in ("time (us)", "from (us)", "to (us)")], texts)
+
     def test_states_can_be_told_apart_in_the_table(self):
         source = bundles.page_of(bundles.of_all_states())
         for state in ("wrong", "skipped", "unchecked", "noisy", "floor", "ok"):
