@@ -73,7 +73,7 @@ std::string why_not_right(const Row& row) {
   if (row.verdict != Verdict::ok) {
     return fmt::format("{}{}{}", to_string(row.verdict), row.reason.empty() ? "" : ": ", row.reason);
   }
-  return row.time_median && *row.time_median > 0 ? "" : "no time was measured";
+  return {};
 }
 
 std::string conditions_text(const Row& row) {
@@ -128,12 +128,15 @@ Compared of_one_state(const Compared& cell) {
 bool had_company(const Row* row) {
   return row->disturbed.find("load") != std::string::npos || row->disturbed.find("steal") != std::string::npos;
 }
-/// The launches that nobody else's work disturbed.
-Compared left_alone(const Compared& cell) {
-  Compared alone;
-  std::ranges::remove_copy_if(cell.mine, std::back_inserter(alone.mine), had_company);
-  std::ranges::remove_copy_if(cell.other, std::back_inserter(alone.other), had_company);
-  return alone;
+bool has_time(const Row* row) { return row->time_median && *row->time_median > 0; }
+bool was_left_alone(const Row* row) { return !had_company(row); }
+
+/// The launches of both sides for which `holds`.
+Compared only_where(const Compared& cell, bool (*holds)(const Row* row)) {
+  Compared kept;
+  std::ranges::copy_if(cell.mine, std::back_inserter(kept.mine), holds);
+  std::ranges::copy_if(cell.other, std::back_inserter(kept.other), holds);
+  return kept;
 }
 
 bool is_one_measurement(const Compared& cell) {
@@ -182,12 +185,20 @@ Judgement judge_cell(const Compared& cell, const ResultSide& mine, const ResultS
   const std::string difference = difference_of_sides(cell, mine, other);
   if (!difference.empty()) return {.opinion = Opinion::invalid, .reason = difference};
   const bool is_one = is_one_measurement(cell);
-  const Compared alone = is_one ? cell : left_alone(cell);
+  const Compared timed = only_where(cell, has_time);
+  for (const auto& [side, rows] : {std::pair{&mine, &timed.mine}, std::pair{&other, &timed.other}}) {
+    if (rows->empty()) {
+      return {.opinion = Opinion::invalid, .reason = fmt::format("'{}': no time was measured", side->name)};
+    }
+  }
+  const Compared alone = is_one ? timed : only_where(timed, was_left_alone);
   for (const auto& [side, rows] : {std::pair{&mine, &alone.mine}, std::pair{&other, &alone.other}}) {
     if (!rows->empty()) continue;
-    return {.opinion = Opinion::undecided,
-            .reason = fmt::format("no launch of '{}' was without others on its cores: what differs may be theirs",
-                                  side->name)};
+    Judgement judgement = judge_times(timed, timed, evidence);  // what there is, for the table
+    judgement.opinion = Opinion::undecided;
+    judgement.reason =
+        fmt::format("no launch of '{}' was without others on its cores: what differs may be theirs", side->name);
+    return judgement;
   }
   const Compared alike = of_one_state(alone);
   if (alike.mine.empty() || alike.other.empty()) {

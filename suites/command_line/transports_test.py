@@ -44,7 +44,7 @@ class Transports(unittest.TestCase):
     def test_the_list_has_those_of_the_build(self):
         rows = self.list()
         self.assertEqual(rows["shm"]["serves"], ["processes"])
-        self.assertEqual(rows["local"]["serves"], ["threads", "tasks"])
+        self.assertEqual(rows["local"]["serves"], ["threads", "tasks", "blocks"])
         self.assertTrue(all(row["available"] and row["addresses_peers"] for row in rows.values()))
         self.assertEqual(sorted(rows), ["local", "shm"])
 
@@ -55,7 +55,7 @@ class Transports(unittest.TestCase):
             environment = among("arena", "old", "renamed")
             environment["TUTTI_TRANSPORTS"] += f":{folder}:/nowhere"
             rows = self.list(environment)
-        self.assertEqual(rows["arena"]["serves"], KINDS)
+        self.assertEqual(rows["arena"]["serves"], [*KINDS, "blocks"])
         self.assertIn("libtutti_transport_arena.so", rows["arena"]["note"])
         for name, words in [("old", ["built for tutti 0.0.9", "this program is tutti ", "build it again"]),
                             ("renamed", ["'elsewhere'", "libtutti_transport_elsewhere.so"]),
