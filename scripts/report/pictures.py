@@ -63,7 +63,9 @@ def is_drawn(kind: str, series: Series) -> bool:
         return curves.has_bandwidth(series)
     if kind == "skew":
         return curves.has_skew(series)
-    return kind != "launches" or bool(curves.launch_cells(series))
+    if kind == "time":
+        return curves.has_times(series)
+    return bool(curves.launch_cells(series))
 
 
 def series_recipe(kind: str, series: Series, bundle: dict) -> Callable[[], Picture]:

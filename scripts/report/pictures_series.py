@@ -191,6 +191,12 @@ def time_alt(series: Series) -> str:
                                       series_states(series)) if part)
 
 
+def has_times(series: Series) -> bool:
+    """Says whether any time was measured, or one is missing that should have been; a right result alone is no point."""
+    return any(is_positive(system.get("time")) or system.get("verdict") not in ("ok", "skipped")
+               for cell in series.cells for system in cell["systems"])
+
+
 def has_bandwidth(series: Series) -> bool:
     """Says whether any bus bandwidth was measured."""
     return series.has_sizes and any(is_drawn_on_line(system, "busbw") for cell in series.cells

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 
 import history
+import pictures
+import pictures_cells
 from pictures_data import NEAR_FLOOR, NOISY, NOT_OK, is_positive, side_of, states_of
 from pictures_numbers import ratio_text
 from style import bytes_text, joined, short
@@ -43,7 +45,7 @@ def what_was_measured(bundle: dict) -> str:
     if bundle["history"]:
         return f"History of {counted(len(bundle['history']['results']), 'result')}{of_machine(bundle)}"
     if not cells:
-        return "No cell was measured"
+        return samples_shown(bundle) or "No cell was measured"
     names = [short(name) for name in dict.fromkeys(str(cell.get("collective")) for cell in cells)]
     what = joined(names) if len(names) <= 3 else counted(len(names), "collective")
     sizes = [cell["bytes"] for cell in cells if is_positive(cell.get("bytes"))]
@@ -52,6 +54,15 @@ def what_was_measured(bundle: dict) -> str:
     ranks = sorted({cell["ranks"] for cell in cells if is_positive(cell.get("ranks"))})
     where = f", on {joined([str(count) for count in ranks])} ranks" if ranks else ""
     return f"{what}{span}{where}{of_machine(bundle)}"
+
+
+def samples_shown(bundle: dict) -> str:
+    """`Samples of 3 cells are shown`; empty where there are none."""
+    count, most = len(pictures_cells.sample_groups(bundle)), pictures.MOST_OF_A_KIND["samples"]
+    if count == 0:
+        return ""
+    shown = " are shown" if count <= most else f", of which {most} are shown"
+    return f"Samples of {counted(count, 'cell')}{shown}"
 
 
 def of_machine(bundle: dict) -> str:
@@ -73,6 +84,10 @@ def correctness(bundle: dict) -> str:
     told = [f"{count} of {len(systems)} results {COUNTED[state][count != 1]}"
             for state, count in counts.items() if count]
     right = len(systems) - sum(counts.values())
+    is_timed = any(is_positive(system.get("time")) for system in systems)
+    if not told and not is_timed:
+        whether = "it is right" if len(systems) == 1 else "all are right"
+        return f"{counted(len(systems), 'case was', 'cases were')} checked, {whether}; nothing was timed"
     if not told:
         return f"all {len(systems)} results are right" if len(systems) > 1 else "the one result is right"
     return f"{joined(told)}; {right} {'is' if right == 1 else 'are'} right"

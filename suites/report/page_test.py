@@ -139,6 +139,26 @@ class Page(unittest.TestCase):
     def test_nothing_at_all(self):
         self.assertIn("No cell was measured", Reader(bundles.page_of(bundles.empty())).text)
 
+    def test_checked_and_not_timed(self):
+        nothing = {"low": None, "high": None, "arrival_skew": None, "launches": 1}
+        for count, words in ((3, "3 cases were checked, all are right; nothing was timed."),
+                             (1, "1 case was checked, it is right; nothing was timed.")):
+            bundle = bundles.bundle_of({"all_reduce": {8 << place: [bundles.system("tutti", None, **nothing)]
+                                                       for place in range(count)}})
+            page = Reader(bundles.page_of(bundle))
+            self.assertIn(words, page.text)
+            self.assertEqual(page.labels, [], "no picture of empty axes")
+
+    def test_samples_alone(self):
+        for count, words in ((1, "Samples of 1 cell are shown."), (3, "Samples of 3 cells are shown."),
+                             (6, "Samples of 6 cells, of which 4 are shown.")):
+            bundle = bundles.empty()
+            bundle["samples"] = [{"source": 0, "cell": f"all_reduce/{place}B", "backend": "tutti", "algorithm": "ring",
+                                  "launch": 1, "taken": 2, "time": [1.0, 1.1], "mark": ["", ""]} for place in range(count)]
+            page = Reader(bundles.page_of(bundle))
+            self.assertIn(words, page.text)
+            self.assertNotIn("No cell was measured", page.text)
+
     def test_what_a_run_left_out(self):
         bundle = bundles.usual()
         bundle["sources"][0]["left_out"] = [{"cells": 3, "reason": "gloo has no scan"}]
