@@ -179,8 +179,26 @@ TEST(Compare, OneRowThatIsNotRightSpoilsItsCell) {
   expect([](Row& row) { row.verdict = Verdict::unchecked; }, "'b.csv': the result was not verified");
   expect([](Row& row) { row.verdict = Verdict::skipped; }, "'b.csv': skipped");
   expect([](Row& row) { row.verdict = Verdict::error; }, "'b.csv': error");
-  expect([](Row& row) { row.time_median.reset(); }, "'b.csv': no time was measured");
-  expect([](Row& row) { row.time_median = 0; }, "'b.csv': no time was measured");
+}
+
+TEST(Compare, ALaunchWithoutATimeIsLeftOut) {
+  for (const double time : {-1.0, 0.0}) {
+    const Judgement judgement = with_one_row([time](Row& row) {
+      row.time_median = time;
+      if (time < 0) row.time_median.reset();
+    });
+    EXPECT_NE(judgement.opinion, Opinion::invalid);
+    EXPECT_THAT(judgement.reason, HasSubstr("5 and 6 launches"));
+  }
+}
+
+TEST(Compare, ALaunchThatOthersDisturbedIsLeftOut) {
+  for (const char* const what : {"load", "steal; switches"}) {
+    const Judgement judgement = with_one_row([what](Row& row) { row.disturbed = what; });
+    EXPECT_THAT(judgement.reason, HasSubstr("5 and 6 launches")) << what;
+  }
+  const Judgement other = with_one_row([](Row& row) { row.disturbed = "switches"; });
+  EXPECT_THAT(other.reason, HasSubstr("6 and 6 launches"));
 }
 
 TEST(Compare, OtherConditionsAreNotComparable) {
