@@ -17,7 +17,7 @@ import style
 from pictures_axes import TIME_LABEL, draw_legend, draw_title, margins
 from pictures_base import Picture, drawn, new_figure
 from pictures_data import is_positive
-from pictures_numbers import digits_text, with_interval
+from pictures_numbers import counted, digits_text, with_interval
 
 # One picture shows so many cells below each other, and a page so many pictures.
 CELLS_IN_PICTURE = 6
@@ -106,7 +106,7 @@ def change_text(ratio: float) -> str:
 def verdict_sentence(bundle: dict) -> str:
     """What changed, the largest slowdown first."""
     lines, results, found = lines_of(bundle), bundle["history"]["results"], findings(bundle)
-    head = f"{len(results)} results, {len(lines)} lines of a cell and a system"
+    head = f"{counted(len(results), 'result')}, {count_text(len(lines))} of a cell and a system"
     if results:
         head += f", from {name_of_result(bundle, 0)} to {name_of_result(bundle, len(results) - 1)}"
     not_right = sum(len(line.not_right) for line in lines)
@@ -119,7 +119,7 @@ def verdict_sentence(bundle: dict) -> str:
     slower = sum(1 for finding in found if finding.ratio > 1)
     worst = found[0] if slower else found[-1]
     line = lines[worst.series]
-    return (f"{head}: slower after {slower} of {len(found)} steps; the largest is {line.curve} in "
+    return (f"{head}: slower after {slower} of {counted(len(found), 'step')}; the largest is {line.curve} in "
             f"{style.short(line.cell, 80)}, {change_text(worst.ratio)} from {name_of_result(bundle, worst.first)} on{tail}.")
 
 
@@ -163,7 +163,7 @@ def groups_of(bundle: dict) -> list[list[Line]]:
 
 def count_text(count: int) -> str:
     """`1 line`, `6 lines`."""
-    return f"{count} line{'' if count == 1 else 's'}"
+    return counted(count, "line")
 
 
 def draw(bundle: dict, lines: list[Line]) -> Figure:
@@ -182,7 +182,7 @@ def draw(bundle: dict, lines: list[Line]) -> Figure:
     handles = [(Line2D([], [], color=style.INK, linewidth=1, linestyle=":"), "step"),
                (Line2D([], [], color=style.INK, linewidth=1), "median between steps")]
     figure.subplots_adjust(hspace=0.42, **margins(figure, len(handles), title_lines=2))
-    draw_title(figure, f"Time of {len(bundle['history']['results'])} results")
+    draw_title(figure, f"Time of {counted(len(bundle['history']['results']), 'result')}")
     draw_legend(figure, handles)
     return figure
 
@@ -207,14 +207,14 @@ def draw_line(axes, line: Line) -> None:
 
 def alt_of(bundle: dict, lines: list[Line]) -> str:
     """Each line's first and last median, and its steps."""
-    parts = [f"Times of {count_text(len(lines))} over {len(bundle['history']['results'])} results, oldest first."]
+    parts = [f"Times of {count_text(len(lines))} over {counted(len(bundle['history']['results']), 'result')}, oldest first."]
     for line in lines:
         steps = steps_of(line.times)
         medians = [float(numpy.median(line.times[low:high])) for low, high in stretches(line.times)]
         told = ", then ".join(f"{digits_text(median, 3)} us" for median in medians)
         changes = [f"{change_text(after / before)} from {name_of_result(bundle, line.results[step.index])} on"
                    for step, before, after in zip(steps, medians, medians[1:])]
-        wrong = f"; {len(line.not_right)} results not right" if line.not_right else ""
+        wrong = f"; {counted(len(line.not_right), 'result')} not right" if line.not_right else ""
         parts.append(f"{style.short(line.curve)} in {style.short(line.cell, 90)}: {told}"
                      f"{' (' + '; '.join(changes) + ')' if changes else ', no step'}{wrong}.")
     return " ".join(parts)

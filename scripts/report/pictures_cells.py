@@ -17,7 +17,7 @@ from pictures_axes import (TIME_LABEL, curve_handle, draw_legend, draw_title, ma
                            decade_ticks, title_lines)
 from pictures_base import new_figure
 from pictures_data import NEAR_FLOOR, NOISY, Series, is_positive, place_of_collective, size_of, states_of
-from pictures_numbers import digits_text, is_number, ratio_text
+from pictures_numbers import counted, digits_text, is_number, ratio_text
 
 WIDTH = 7.4
 MOST_ROWS = 30
@@ -250,12 +250,12 @@ def samples_alt(cell: str, items: list[dict]) -> str:
         kept = sorted(time for time, mark in pairs if mark == "" and is_number(time))
         if kept:
             quartiles = [digits_text(float(numpy.quantile(kept, share)), 3) for share in (0.25, 0.5, 0.75, 0.99)]
-            parts.append(f"{style.short(curve)}, {len(own)} launches: a quarter below {quartiles[0]} us, half below "
+            parts.append(f"{style.short(curve)}, {counted(len(own), 'launch', 'launches')}: a quarter below {quartiles[0]} us, half below "
                          f"{quartiles[1]} us, three quarters below {quartiles[2]} us, 99 % below {quartiles[3]} us.")
         for mark, name in (("late", "in which a rank arrived late"), ("state", "of another state")):
             count = sum(1 for _, own_mark in pairs if own_mark == mark)
             if count:
-                parts.append(f"{count} samples {name} are marked and not counted.")
+                parts.append(f"{counted(count, 'sample')} {name} {'is' if count == 1 else 'are'} marked and not counted.")
     return " ".join(parts)
 
 

@@ -19,6 +19,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """`1 row`, `3 rows`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 def digits_text(value: float, digits: int) -> str:
     """The value with so many significant digits, without an exponent where that is readable."""
     if value == 0:

@@ -16,7 +16,7 @@ from pictures_axes import (BANDWIDTH_LABEL, TIME_LABEL, curve_handle, draw_legen
 from pictures_base import new_figure
 from pictures_data import (Series, extreme_text, is_positive, place_text, ratios_text, series_states, size_of,
                            states_of)
-from pictures_numbers import digits_text, is_number, with_interval
+from pictures_numbers import counted, digits_text, is_number, with_interval
 
 BAND_OPACITY = 0.22
 WIDTH = 7.4
@@ -373,5 +373,5 @@ def launches_alt(series: Series, rows: list[dict]) -> str:
     shown = {id(cell) for cell in launch_cells(series)}
     missing = sum(1 for cell in series.cells if id(cell) not in shown)
     if missing:
-        parts.append(f"{missing} further sizes are not drawn.")
+        parts.append(f"{counted(missing, 'further size is', 'further sizes are')} not drawn.")
     return " ".join([*parts, series_states(series)]).strip()

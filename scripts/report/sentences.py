@@ -9,7 +9,7 @@ import history
 import pictures
 import pictures_cells
 from pictures_data import NEAR_FLOOR, NOISY, NOT_OK, is_positive, side_of, states_of
-from pictures_numbers import ratio_text
+from pictures_numbers import counted, ratio_text
 from style import bytes_text, joined, short
 
 MARKS = {
@@ -27,11 +27,6 @@ VERDICTS = {
 COUNTED = {"wrong": ("is wrong", "are wrong"), "error": ("ended with an error", "ended with an error"),
            "unchecked": ("is not verified", "are not verified"), "skipped": ("is skipped", "are skipped"),
            "missing": ("is missing", "are missing")}
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """`1 row`, `3 rows`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def systems_of(bundle: dict) -> list[dict]:
@@ -52,7 +47,7 @@ def what_was_measured(bundle: dict) -> str:
     span = "" if not sizes else f", {bytes_text(min(sizes))}" if min(sizes) == max(sizes) else \
         f", {bytes_text(min(sizes))} to {bytes_text(max(sizes))}"
     ranks = sorted({cell["ranks"] for cell in cells if is_positive(cell.get("ranks"))})
-    where = f", on {joined([str(count) for count in ranks])} ranks" if ranks else ""
+    where = f", on {joined([str(count) for count in ranks])} {'rank' if ranks == [1] else 'ranks'}" if ranks else ""
     return f"{what}{span}{where}{of_machine(bundle)}"
 
 
@@ -81,7 +76,7 @@ def correctness(bundle: dict) -> str:
     if not systems:
         return ""
     counts = {state: sum(1 for system in systems if (system.get("verdict") or "missing") == state) for state in NOT_OK}
-    told = [f"{count} of {len(systems)} results {COUNTED[state][count != 1]}"
+    told = [f"{count} of {counted(len(systems), 'result')} {COUNTED[state][count != 1]}"
             for state, count in counts.items() if count]
     right = len(systems) - sum(counts.values())
     is_timed = any(is_positive(system.get("time")) for system in systems)
@@ -120,7 +115,7 @@ def doubts(bundle: dict) -> list[str]:
     for mark, words in ((NOISY, "noisy"), (NEAR_FLOOR, "near the floor of the clock")):
         count = sum(1 for system in systems if mark in states_of(system))
         if count:
-            found.append(f"{count} of {len(systems)} times {'is' if count == 1 else 'are'} {words}")
+            found.append(f"{count} of {counted(len(systems), 'time')} {'is' if count == 1 else 'are'} {words}")
     without = sum(1 for cell in bundle["cells"] for item in cell.get("ratios") or [] if not is_positive(item.get("low")))
     if without:
         found.append(f"{counted(without, 'ratio')} {'has' if without == 1 else 'have'} no interval")

@@ -118,6 +118,12 @@ class Page(unittest.TestCase):
         self.assertAlmostEqual(drawn[0][0][1], times[0] * 0.99)
         self.assertAlmostEqual(drawn[0][1][1], times[0] * 1.01)
 
+    def test_one_result_is_singular(self):
+        bundle = history_of([5.0])
+        words = history.verdict_sentence(bundle) + history.alt_of(bundle, history.lines_of(bundle))
+        self.assertIn("1 result, 1 line of a cell", words)
+        self.assertIn("over 1 result, oldest", words)
+
     def test_without_a_step_it_says_so(self):
         page = Reader(bundles.page_of(history_of([10.0, 10.1, 9.9])))
         self.assertIn("no step was found", page.text)

@@ -134,7 +134,7 @@ class Page(unittest.TestCase):
     def test_none_ok(self):
         bundle = bundles.bundle_of({"all_reduce": {8: [bundles.system("tutti", None, verdict="error", low=None, high=None)]}})
         page = Reader(bundles.page_of(bundle))
-        self.assertIn("1 of 1 results ended with an error; 0 are right", page.text)
+        self.assertIn("1 of 1 result ended with an error; 0 are right", page.text)
 
     def test_nothing_at_all(self):
         self.assertIn("No cell was measured", Reader(bundles.page_of(bundles.empty())).text)
@@ -158,6 +158,17 @@ class Page(unittest.TestCase):
             page = Reader(bundles.page_of(bundle))
             self.assertIn(words, page.text)
             self.assertNotIn("No cell was measured", page.text)
+
+    def test_one_of_a_kind_is_singular(self):
+        bundle = bundles.bundle_of({"all_reduce": {8: [bundles.system("tutti", 1.0, marks=["noisy"])]}})
+        bundle["cells"][0]["ranks"] = 1
+        bundle["samples"] = [{"source": 0, "cell": "all_reduce/8B", "backend": "tutti", "algorithm": "ring", "launch": 1,
+                              "taken": 3, "time": [1.0, 1.1, 9.0], "mark": ["", "", "late"]}]
+        page = Reader(bundles.page_of(bundle))
+        everything = " ".join([page.text, *page.labels])
+        for words in ("1 launch:", "1 sample in which a rank arrived late is marked", "on 1 rank of", "1 of 1 time is noisy"):
+            self.assertIn(words, everything)
+        self.assertEqual(re.findall(r"\b1 (?:launches|samples|results|times|ranks|cells|sizes|steps|lines)\b", everything), [])
 
     def test_what_a_run_left_out(self):
         bundle = bundles.usual()
