@@ -79,13 +79,17 @@ TUTTI_HOST_DEVICE void reduce_packs(const DeviceMove& move, const DevicePart& pa
   }
 }
 
-/// A thread's part of a copy of bytes of any type.
-TUTTI_HOST_DEVICE inline void copy_bytes(const DeviceMove& move, int thread, int threads) {
+/// A thread's part of a copy of elements of T.
+template <class T>
+TUTTI_HOST_DEVICE void copy_elements(const DeviceMove& move, int thread, int threads) {
+  using Storage = typename scalar::Registers<T>::Storage;
   constexpr std::int64_t kPack = 16;
+  constexpr std::int64_t kSize = sizeof(T);
   const std::int64_t packs = are_aligned(move, kPack) ? move.bytes / kPack : 0;
   copy_packs<std::uint64_t, 2>(move, {.count = packs, .thread = thread, .threads = threads});
   const std::int64_t done = packs * kPack;
-  copy_packs<std::byte, 1>(move, {.first = done, .count = move.bytes - done, .thread = thread, .threads = threads});
+  copy_packs<Storage, 1>(
+      move, {.first = done, .count = (move.bytes - done) / kSize, .thread = thread, .threads = threads});
 }
 
 /// A thread's part of a reduction of elements of T.
@@ -111,7 +115,7 @@ TUTTI_HOST_DEVICE void move_elements(const DeviceMove& move, int thread, int thr
     }
     if (move.source_count > 1 || move.scaled >= 0) return reduce_elements<T, op, false>(move, thread, threads);
   }
-  copy_bytes(move, thread, threads);
+  copy_elements<T>(move, thread, threads);
 }
 
 /// move_elements of a dtype and op, for teams of the host.

@@ -314,6 +314,41 @@ TEST(DeviceMachine, MayHaveMoreThan64Addresses) {
   }
 }
 
+/// Addresses of a MOVE.
+int addresses_of(const Plan& plan, const PlanOp& op) {
+  int all = 0;
+  for (const auto& operands : {plan.destinations(op), plan.sources(op)}) {
+    for (const PlanOperand& one : operands) all += one.is_mine || one.space == Space::channel ? 1 : one.ranks.n;
+  }
+  return all;
+}
+
+TEST(DeviceMachine, HasRoomForTheAddressesOfEveryMove) {
+  int most = 0;
+  for (const int ranks : {1, 2, 3, 4, 5, 8, 16, 33}) {
+    HostWorld world({.ranks = ranks, .slots = 8, .slot_bytes = 16384, .scratch_bytes = 1 << 18});
+    for (const Algorithm* const one : all_algorithms()) {
+      for (const Count count : {Count{1}, Count{ranks + 1}, Count{5000}}) {
+        for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
+          for (const int rank : {0, ranks / 2, ranks - 1}) {
+            const auto call = world.bound(
+                rank, {.algorithm = one, .count = has_data(one->collective) ? count : 0, .buffers = buffers},
+                Dtype::f32, Op::sum);
+            if (!call.is_ok()) continue;
+            for (const PlanOp& op : call.value().plan(0).ops()) {
+              if (op.verb != Verb::move) continue;
+              const int addresses = addresses_of(call.value().plan(0), op);
+              ASSERT_LE(addresses, most_device_addresses(ranks)) << one->name << " on " << ranks;
+              most = std::max(most, addresses);
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(most, 66) << "a shared two_shot on 33 ranks";
+}
+
 TEST(DeviceMachine, GoesOnFromOneLaunchToTheNext) {
   HostWorld world({.ranks = 2, .lanes = 2, .generations = 2});
   for (int launch = 0; launch < 20; ++launch) {
