@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -39,10 +40,14 @@ class WatchedTeams final : public Device {
   Result<std::byte*> allocate(std::size_t bytes) override {
     if (left == 0) return error(Code::resource, "cannot allocate {} bytes", bytes);
     if (left > 0) --left;
+    ++live;
     return teams_->allocate(bytes);
   }
   Result<std::byte*> allocate_mapped(std::size_t bytes) override { return allocate(bytes); }
-  void release(std::byte* memory) override { teams_->release(memory); }
+  void release(std::byte* memory) override {
+    --live;
+    teams_->release(memory);
+  }
   Status write(std::byte* to, const void* from, std::size_t bytes) override { return teams_->write(to, from, bytes); }
   [[nodiscard]] int usual_threads() const override { return teams_->usual_threads(); }
   [[nodiscard]] bool needs_cores() const override { return teams_->needs_cores(); }
@@ -57,8 +62,9 @@ class WatchedTeams final : public Device {
   /// Whether nothing is under way.
   [[nodiscard]] bool is_idle() { return newest == 0 || is_complete(newest).value(); }
 
-  int left = -1;  ///< allocations; below 0: as many as one likes
-  Ticket newest = 0;
+  std::atomic<int> left = -1;  ///< allocations; below 0: as many as one likes
+  std::atomic<int> live = 0;   ///< that are not released
+  std::atomic<Ticket> newest = 0;
 
  private:
   std::unique_ptr<Device> teams_ = make_host_teams();
@@ -185,6 +191,25 @@ TEST_F(Blocks, ACallIsPreparedByEachRankByItself) {
   EXPECT_EQ(on(0).prepare(wrong).message(), "root 2 is out of range: 0 to 1");
   EXPECT_EQ(on(0).post(wrong).status().code(), Code::invalid_argument);
   on_each([this](Communicator& mine) { EXPECT_TRUE(mine.run(sum(mine.rank())).is_ok()) << "nothing was posted"; });
+}
+
+TEST_F(Blocks, PlansOfVFormsAreForgottenAndGiveTheirMemoryBack) {
+  open(2);
+  const int before = device_.live;
+  on_each([](Communicator& mine) {
+    for (Count round = 0; round < 600; ++round) {
+      const std::array<Count, 2> counts{round, 1};
+      const std::vector<std::int32_t> in(static_cast<std::size_t>(round) + 1, mine.rank() + 1);
+      std::vector<std::int32_t> out(static_cast<std::size_t>(round) + 1);
+      ASSERT_TRUE(mine.all_gather_v(in.data(), out.data(), {.counts = counts}, Dtype::i32).is_ok());
+      ASSERT_EQ(out.front(), round > 0 ? 1 : 2);
+      ASSERT_EQ(out.back(), 2);
+    }
+  });
+  EXPECT_LT(device_.live, before + 2 * 256 + 10) << "not 1200";
+  EXPECT_GT(device_.live, before + 2 * 50) << "they are kept for a while";
+  communicators_.clear();
+  EXPECT_EQ(device_.live, 0);
 }
 
 // ---- calls that do not fit
