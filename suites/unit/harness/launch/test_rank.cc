@@ -87,6 +87,7 @@ int misbehave(RankLink& link, std::string_view mode) {
   }
   if (mode == "late-exit") {
     [[maybe_unused]] const Status sent = link.finish();
+    ::usleep(300'000);  // mpirun ends the others because of the exit code: they say their goodbyes before
     return 4;
   }
   if (mode == "grandchild" && ::fork() == 0) sleep_for_ever();
