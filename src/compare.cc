@@ -10,6 +10,7 @@
 
 #include "harness/report/result_file.h"
 #include "harness/text/file.h"
+#include "harness/text/streams.h"
 #include "src/program.h"
 #include "src/report.h"
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
 #include "harness/text/counted.h"
 #include "harness/text/file.h"
