@@ -13,12 +13,13 @@ try:
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import Select
+    from selenium.webdriver.support.ui import Select, WebDriverWait
 except ImportError:
     webdriver = None
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 WIDTHS = (375, 1280, 2560)
+WAIT_S = 20
 
 
 @unittest.skipUnless(webdriver and CHROMIUM and DRIVER, "the browser is not installed: scripts/setup --with browser")
@@ -44,6 +45,10 @@ class Browser(unittest.TestCase):
     def setUp(self):
         self.browser.set_window_size(1280, 900)
         self.browser.get((self.folder / "page.html").as_uri())
+
+    def wait_until(self, holds):
+        """A change of the medium takes effect with a later frame."""
+        WebDriverWait(self.browser, WAIT_S).until(holds)
 
     def column(self, number):
         """What the shown rows have in a column."""
@@ -107,10 +112,11 @@ class Browser(unittest.TestCase):
 
     def test_paper_has_the_words_of_pictures(self):
         shown = "return Array.from(document.querySelectorAll('figcaption p')).map(p => p.checkVisibility({contentVisibilityAuto: true}))"
-        self.assertEqual(set(self.browser.execute_script(shown)), {False})
+
+        self.wait_until(lambda browser: set(browser.execute_script(shown)) == {False})
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.setEmulatedMedia", {"media": ""})
-        self.assertEqual(set(self.browser.execute_script(shown)), {True})
+        self.wait_until(lambda browser: set(browser.execute_script(shown)) == {True})
 
     def test_widths_and_colour_schemes(self):
         grounds = {}
@@ -120,8 +126,9 @@ class Browser(unittest.TestCase):
             for width in WIDTHS:
                 self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
                     "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+                is_set = f"return innerWidth === {width} && matchMedia('(prefers-color-scheme: {scheme})').matches"
                 with self.subTest(scheme=scheme, width=width):
-                    self.assertEqual(self.browser.execute_script("return innerWidth"), width)
+                    self.wait_until(lambda browser, is_set=is_set: browser.execute_script(is_set))
                     self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth"), width)
                     widest = self.browser.execute_script(
                         "return Math.max(...Array.from(document.querySelectorAll('figure')).map(f => f.getBoundingClientRect().right))")
