@@ -42,7 +42,6 @@ class Messages final : public harness::Listener {
     std::size_t of = 0;
     int launch = 1;    ///< this start of the ranks, from 1
     int launches = 1;  ///< of the whole run
-    std::string_view starter = harness::kOwnSpawn;
   };
   Messages(const SessionSpec& spec, const JobsListener& listener, Place place)
       : spec_(spec), listener_(listener), place_(place) {}
@@ -113,7 +112,7 @@ class Messages final : public harness::Listener {
     for (Row& row : rows) {
       row.launch = place_.launch;
       row.launches = place_.launches;
-      row.starter = place_.starter;
+      row.starter = spec_.starter;
       stamp_.put_into(row);
     }
     if (rows.empty()) return;
@@ -242,8 +241,8 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
     same->has_directory |= starter.has_directory;
     same->references.push_back(std::move(reference));
   }
-  const bool runs_own = std::ranges::any_of(
-      cells, [](const std::vector<Case>& cell) { return std::ranges::any_of(cell, is_own); });
+  const bool runs_own =
+      std::ranges::any_of(cells, [](const std::vector<Case>& cell) { return std::ranges::any_of(cell, is_own); });
   const bool has_place = std::ranges::any_of(starters, [](const Starter& one) { return !one.needs_gpu; });
   if (starters.empty() || (runs_own && !has_place)) starters.emplace(starters.begin());
   return starters;
@@ -280,6 +279,7 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     const Starter& starter = starters.value()[index];
     SessionSpec spec = request.spec;
     spec.launch = number;
+    spec.starter = starter.name;
     spec.ranks = cells.front().front().ranks;
     set_transport(cells.front().front().transport, spec);
     spec.cells = resolved(cells, spec.ranks_as);
@@ -295,11 +295,7 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     spec.heap_bytes = harness::heap_bytes_for(spec.cells, spec.conditions.cache, harness::memory_for(spec),
                                               harness::most_for_limits(spec));
     Messages messages(spec, listener,
-                      {.first = first,
-                       .of = all,
-                       .launch = number,
-                       .launches = static_cast<int>(starts.size()),
-                       .starter = starter.name});
+                      {.first = first, .of = all, .launch = number, .launches = static_cast<int>(starts.size())});
     const int ended = run_job(spec, starter, messages);
     if (ended == exit_interrupted) return ended;
     if (ended != exit_ok) failed.insert(index);

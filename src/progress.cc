@@ -30,25 +30,47 @@ Progress::Progress(std::int64_t end_ns)
 
 void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of) {
   const std::int64_t now = harness::monotonic_ns();
-  begun_ns_.push_back(now);
+  const auto left_cells = static_cast<std::int64_t>(std::max<std::size_t>(1, of - std::min(of, index)));
+  const std::int64_t share_ns = std::max<std::int64_t>(0, end_ns_ - now) / left_cells;
+  begun_.push_back({.at_ns = now, .share_ns = share_ns});
   if (!is_terminal_ && last_ns_ != 0 && now - last_ns_ < kBetweenLinesNs) return;
   last_ns_ = now;
-  const std::int64_t left_by_cells = each_ns() * static_cast<std::int64_t>(of - index);
-  const std::int64_t left =
-      end_ns_ == 0 ? left_by_cells : std::min(end_ns_ - now, index == 0 ? end_ns_ - now : left_by_cells);
   print(fmt::format("[{}/{}] {} {} P={}{}", index + 1, of, to_string(one.collective), harness::format_bytes(one.bytes),
                     one.ranks, news()),
-        left);
+        end_ns_ == 0 ? each_ns() * left_cells : left_of_budget_ns(left_cells));
 }
 
-/// The last quarter of the cells tells how long the others will take: sizes rise, and what a budget has left over goes
-/// to those at its end.
+/// A run walks its cells in a random order, so those that are over are like those to come.
 std::int64_t Progress::each_ns() const {
-  constexpr std::size_t kLeast = 8;
-  const std::size_t done = begun_ns_.size() - 1;
-  if (done == 0) return 0;
-  const std::size_t recent = std::min(done, std::max(kLeast, done / 4));
-  return (begun_ns_[done] - begun_ns_[done - recent]) / static_cast<std::int64_t>(recent);
+  const auto done = static_cast<std::int64_t>(begun_.size()) - 1;
+  return done == 0 ? 0 : (begun_.back().at_ns - begun_.front().at_ns) / done;
+}
+
+/// A cell has an equal part of what is left of the budget. Some use their part up. Others settle before, and leave more
+/// to those after them: so shares grow, and with them the time of cells that use theirs up.
+std::int64_t Progress::left_of_budget_ns(std::int64_t cells) const {
+  constexpr double kUsedUp = 0.8;  // of its share
+  double settled = 0, settled_ns = 0, used_up = 0, shares = 0;
+  for (std::size_t i = 0; i + 1 < begun_.size(); ++i) {
+    const auto took = static_cast<double>(begun_[i + 1].at_ns - begun_[i].at_ns);
+    const auto share = static_cast<double>(std::max<std::int64_t>(1, begun_[i].share_ns));
+    const bool has_settled = took < kUsedUp * share;
+    (has_settled ? settled : used_up) += 1;
+    (has_settled ? settled_ns : shares) += has_settled ? took : took / share;
+  }
+  const std::int64_t budget_ns = std::max<std::int64_t>(0, end_ns_ - begun_.back().at_ns);
+  if (settled + used_up == 0) return budget_ns;
+  const double chance = used_up / (settled + used_up);
+  const double settles_in = settled > 0 ? settled_ns / settled : 0, uses = used_up > 0 ? shares / used_up : 0;
+  auto budget = static_cast<double>(budget_ns);
+  double left = 0;
+  for (; cells > 0; --cells) {
+    const double share = std::max(0.0, budget) / static_cast<double>(cells);
+    const double takes = chance * uses * share + (1 - chance) * settles_in;
+    left += takes;
+    budget -= takes;
+  }
+  return static_cast<std::int64_t>(left);
 }
 
 void Progress::add(std::span<const harness::Row> rows) {

@@ -31,11 +31,18 @@ class Progress {
   void clear();
 
  private:
+  struct Begun {  ///< a cell
+    std::int64_t at_ns = 0;
+    std::int64_t share_ns = 0;  ///< its part of the budget
+  };
+
   void print(std::string_view text, std::int64_t left_ns);
 
   [[nodiscard]] std::string news() const;
   /// Of a cell; 0 where none is done.
   [[nodiscard]] std::int64_t each_ns() const;
+  /// What `cells` cells will take of the budget.
+  [[nodiscard]] std::int64_t left_of_budget_ns(std::int64_t cells) const;
 
   bool is_terminal_;
   int wrong_ = 0;
@@ -45,7 +52,7 @@ class Progress {
   std::int64_t start_ns_;
   std::int64_t end_ns_;
   std::int64_t last_ns_ = 0;
-  std::vector<std::int64_t> begun_ns_;  ///< of each cell
+  std::vector<Begun> begun_;
 };
 
 }  // namespace tutti::program

@@ -167,6 +167,12 @@ Status report_results(const ReportRequest& request) {
     TUTTI_ASSIGN_OR_RETURN(harness::ResultFile result, harness::read_result(path));
     results.push_back(std::move(result));
   }
+  const auto is_empty = [](const harness::ResultFile& result) {
+    return result.kind != harness::ResultFile::Kind::judged && result.rows.empty() && result.samples.empty();
+  };
+  if (std::ranges::all_of(results, is_empty)) {
+    return error(Code::invalid_argument, "'{}': it has no rows: there is nothing to show", results.front().file);
+  }
   TUTTI_RETURN_IF_ERROR(harness::check_one_machine(results));
   TUTTI_RETURN_IF_ERROR(write_exports(request.exports, results));
   return has_files(request.files) ? make_report(results, request.files) : Status();
@@ -174,7 +180,12 @@ Status report_results(const ReportRequest& request) {
 
 int report(const ReportRequest& request) {
   const ReportFiles& files = request.files;
-  if (request.results.empty() == request.history.empty()) {
+  if (!request.results.empty() && !request.history.empty()) {
+    return complain(error(Code::invalid_argument,
+                          "--history: has no meaning beside the file '{}': it takes the results of its folder",
+                          request.results.front()));
+  }
+  if (request.results.empty() && request.history.empty()) {
     return complain(error(Code::invalid_argument,
                           "either RESULT... (a JSON or CSV that `tutti run --json FILE` wrote) or --history DIR is "
                           "needed"));

@@ -170,11 +170,14 @@ void print_plan(const RunPlan& plan, const Settings& settings, std::size_t start
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);
   }
   const auto text = [](std::chrono::nanoseconds time) { return duration_text(time.count()); };
-  std::string time = settings.sweep.budget ? fmt::format("at most {}, the budget", text(*settings.sweep.budget))
-                                           : fmt::format("about {}, at most {}", text(usual_time(plan) * launches),
-                                                         text(kMostCell * plan.cells.size() * launches));
+  const std::string launches_text =
+      settings.sweep.launches == 1 ? "one launch" : fmt::format("{} launches", settings.sweep.launches);
+  const std::string time = settings.sweep.budget
+                               ? fmt::format("at most {}, the budget", text(*settings.sweep.budget))
+                               : fmt::format("about {}, at most {}", text(usual_time(plan) * launches),
+                                             text(kMostCell * plan.cells.size() * launches));
   fmt::print("# {}, {}, {}: {}\n", harness::counted(plan.cells.size(), "cell"), harness::counted(cases, "case"),
-             launches == 1 ? "one launch" : fmt::format("{} launches", launches), time);
+             starters > 1 ? fmt::format("{} by each of {} starters", launches_text, starters) : launches_text, time);
 }
 
 }  // namespace tutti::program

@@ -23,21 +23,23 @@ constexpr std::string_view kLateWord = "late";
 
 std::string samples_header() {
   return "case,launch,index,valid,global_us,last_arrival_us,skew_us,arrived_last,finished_last,rank_us,late_us,block,"
-         "why";
+         "why,starter";
 }
 
-std::string samples_lines(std::string_view case_id, std::int64_t launch, std::span<const Sample> samples) {
-  const std::string name = csv_field(std::string(case_id));
+std::string samples_lines(const SampledLaunch& of, std::span<const Sample> samples) {
+  const std::string name = csv_field(of.case_id), starter = csv_field(of.starter);
   std::string lines;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const Sample& one = samples[i];
     const bool counts = one.is_valid && one.is_of_state;
-    lines += fmt::format("{},{},{},{},{:.9g},{:.9g},{:.9g},{},{},{:.9g},{},{},{}\n", name, launch, i, counts ? 1 : 0,
-                         one.global_us, one.last_arrival_us, one.skew_us, one.arrived_last, one.finished_last,
-                         fmt::join(one.rank_us, " "), one.late_us ? fmt::format("{:.9g}", *one.late_us) : "", one.block,
-                         !one.is_of_state ? kStateWord
-                         : !one.is_valid  ? kLateWord
-                                          : "");
+    lines +=
+        fmt::format("{},{},{},{},{:.9g},{:.9g},{:.9g},{},{},{:.9g},{},{},{},{}\n", name, of.launch, i, counts ? 1 : 0,
+                    one.global_us, one.last_arrival_us, one.skew_us, one.arrived_last, one.finished_last,
+                    fmt::join(one.rank_us, " "), one.late_us ? fmt::format("{:.9g}", *one.late_us) : "", one.block,
+                    !one.is_of_state ? kStateWord
+                    : !one.is_valid  ? kLateWord
+                                     : "",
+                    starter);
   }
   return lines;
 }
@@ -77,7 +79,12 @@ Result<std::vector<SampledCase>> samples_from_csv(std::string_view text) {
     sample.is_of_state = field("why") != kStateWord;
     TUTTI_RETURN_IF_ERROR(damage);
     const auto [place, is_new] = known.try_emplace({field("case"), launch}, cases.size());
-    if (is_new) cases.push_back({.case_id = field("case"), .launch = launch});
+    if (is_new) {
+      cases.push_back({{.case_id = field("case"),
+                        .launch = launch,
+                        .starter = places.contains("starter") ? field("starter") : std::string()},
+                       {}});
+    }
     cases[place->second].samples.push_back(std::move(sample));
   }
   return cases;

@@ -35,13 +35,17 @@ struct Sample {
 };
 
 [[nodiscard]] std::string samples_header();
-/// One line per sample, each with its end; `rank_us` is one field, its numbers separated by spaces.
-[[nodiscard]] std::string samples_lines(std::string_view case_id, std::int64_t launch, std::span<const Sample> samples);
-
-/// The samples of a case in one launch.
-struct SampledCase {
+/// Whose samples they are.
+struct SampledLaunch {
   std::string case_id = {};
   std::int64_t launch = 1;
+  std::string starter = {};  ///< as a row's; empty: a file of an earlier build does not say
+};
+/// One line per sample, each with its end; `rank_us` is one field, its numbers separated by spaces.
+[[nodiscard]] std::string samples_lines(const SampledLaunch& of, std::span<const Sample> samples);
+
+/// The samples of a case in one launch.
+struct SampledCase : SampledLaunch {
   std::vector<Sample> samples = {};
 };
 /// In the order in which they stand there. Errors: invalid_argument naming the line and the column.

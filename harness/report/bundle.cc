@@ -23,7 +23,7 @@ using Document = nlohmann::ordered_json;
 
 /// More samples of one case in one launch than a picture can show are thinned.
 constexpr std::size_t kMostSamplesShown = 2000;
-constexpr std::size_t kMostSampledCases = 60;
+constexpr std::size_t kMostSampledCells = 12;
 
 constexpr const char* kBetweenWords = "; ";
 
@@ -223,12 +223,15 @@ Document source_json(const ResultFile& result) {
   return source;
 }
 
+/// Place `i` of `shown` places that are evenly spaced over `all`.
+std::size_t evenly(std::size_t i, std::size_t shown, std::size_t all) { return i * all / shown; }
+
 /// Evenly spaced ones where there are too many, so that the distribution stays as it is.
 Document samples_json(const SampledCase& one, std::size_t source) {
   Document times = Document::array(), marks = Document::array(), skews = Document::array(), last = Document::array();
   const std::size_t shown = std::min(one.samples.size(), kMostSamplesShown);
   for (std::size_t i = 0; i < shown; ++i) {
-    const Sample& sample = one.samples[i * one.samples.size() / shown];
+    const Sample& sample = one.samples[evenly(i, shown, one.samples.size())];
     times.push_back(sample.global_us);
     marks.push_back(!sample.is_of_state ? "state" : !sample.is_valid ? "late" : "");
     skews.push_back(sample.skew_us);
@@ -244,11 +247,54 @@ Document samples_json(const SampledCase& one, std::size_t source) {
           {"backend", system.substr(0, dot)},
           {"algorithm", dot < system.size() ? system.substr(dot + 1) : ""},
           {"launch", one.launch},
+          {"starter", one.starter},
           {"taken", one.samples.size()},
           {"time", std::move(times)},
           {"mark", std::move(marks)},
           {"skew", std::move(skews)},
           {"last", std::move(last)}};
+}
+
+/// The samples of one cell under one starter: of each of its cases and launches.
+struct SampledCell {
+  std::vector<std::pair<SampledCase, std::size_t>> cases;  ///< each with its source
+  bool is_compared = false;                                ///< the samples of a limit alone are compared with nothing
+};
+
+/// The cells with samples, in the order of their first ones. A file that does not name the starters has those of the
+/// rows.
+std::vector<SampledCell> sampled_cells_of(std::span<const ResultFile> results) {
+  std::map<std::pair<std::string, std::int64_t>, std::string> starters;  // by case and launch
+  for (const ResultFile& result : results) {
+    for (const Row& row : result.rows) starters[{row.case_id, row.launch}] = starter_of_row(row);
+  }
+  std::vector<SampledCell> cells;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  for (std::size_t source = 0; source < results.size(); ++source) {
+    for (SampledCase one : results[source].samples) {
+      if (one.starter.empty()) one.starter = starters[{one.case_id, one.launch}];
+      const auto [place, is_new] = known.try_emplace({cell_of_case(one.case_id), one.starter}, cells.size());
+      if (is_new) cells.emplace_back();
+      cells[place->second].is_compared |= one.case_id.find("/limit.") == std::string::npos;
+      cells[place->second].cases.emplace_back(std::move(one), source);
+    }
+  }
+  std::erase_if(cells, [](const SampledCell& cell) { return !cell.is_compared; });
+  return cells;
+}
+
+/// Of many cells evenly spaced ones.
+void add_samples(Document& bundle, std::span<const ResultFile> results) {
+  const std::vector<SampledCell> cells = sampled_cells_of(results);
+  const std::size_t shown = std::min(cells.size(), kMostSampledCells);
+  for (std::size_t i = 0; i < shown; ++i) {
+    for (const auto& [one, source] : cells[evenly(i, shown, cells.size())].cases) {
+      bundle["samples"].push_back(samples_json(one, source));
+    }
+  }
+  if (shown == cells.size()) return;
+  bundle["omitted"].push_back(
+      fmt::format("samples of {}: those of {} are shown, evenly over all", counted(cells.size(), "cell"), shown));
 }
 
 Document empty_bundle(const BundleInfo& info) {
@@ -279,7 +325,7 @@ class RowsOfBundle {
       bundle_["rows"].push_back(std::move(json));
     }
     if (added.size() < result.rows.size()) {
-      bundle_["omitted"].push_back(fmt::format("{} of '{}' stand in a file before it too, and count once",
+      bundle_["omitted"].push_back(fmt::format("{} of '{}' stand in it or in a file before it already, and count once",
                                                counted(result.rows.size() - added.size(), "row"), result.file));
     }
     return added;
@@ -307,7 +353,6 @@ Launches launches_of(const std::vector<std::pair<const Row*, std::size_t>>& rows
 std::string bundle_of(std::span<const ResultFile> results, const BundleInfo& info) {
   Document bundle = empty_bundle(info);
   RowsOfBundle rows(bundle);
-  std::size_t sampled = 0;
   for (std::size_t source = 0; source < results.size(); ++source) {
     const ResultFile& result = results[source];
     bundle["sources"].push_back(source_json(result));
@@ -316,9 +361,6 @@ std::string bundle_of(std::span<const ResultFile> results, const BundleInfo& inf
     const std::vector<CellRows> cells = cells_of(added, launches);
     const Curves curves(cells);
     for (const CellRows& cell : cells) bundle["cells"].push_back(cell_json(cell, curves, launches, source));
-    for (const SampledCase& one : result.samples) {
-      if (++sampled <= kMostSampledCases) bundle["samples"].push_back(samples_json(one, source));
-    }
     if (result.kind != ResultFile::Kind::judged) continue;
     auto judged = Document::parse(result.document, nullptr, false);
     for (Document& one : judged["cells"]) {
@@ -326,10 +368,7 @@ std::string bundle_of(std::span<const ResultFile> results, const BundleInfo& inf
       bundle["judged"].push_back(std::move(one));
     }
   }
-  if (sampled > kMostSampledCases) {
-    bundle["omitted"].push_back(fmt::format("samples of {} cases in a launch: the first {} are shown",
-                                            sampled - kMostSampledCases, kMostSampledCases));
-  }
+  add_samples(bundle, results);
   return text_of_bundle(bundle);
 }
 

@@ -2,6 +2,8 @@
 #include "harness/report/exports.h"
 
 #include <cctype>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -11,25 +13,31 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/record/launches.h"
+#include "harness/text/counted.h"
 
 namespace tutti::harness::report {
 namespace {
 
 using Document = nlohmann::ordered_json;
 
-/// One row for each case and starter.
+/// One row for each case and starter, whose `launches` are those of the case under this starter.
 std::vector<Row> joined(std::span<const Row> rows) {
   std::vector<std::string> order;
   std::set<std::string> known;
+  std::map<std::pair<std::string, std::string>, std::int64_t> count;  // by case and starter
   for (const Row& row : rows) {
     std::string cell = cell_of_case(row.case_id);
     if (known.insert(cell).second) order.push_back(std::move(cell));
+    ++count[{row.case_id, row.starter}];
   }
   Launches launches(std::move(order));
   for (const Row& row : rows) launches.add(std::span(&row, 1));
   std::vector<Row> all;
   for (std::vector<Row>& cell : launches.cells()) {
-    for (Row& row : cell) all.push_back(std::move(row));
+    for (Row& row : cell) {
+      row.launches = count[{row.case_id, row.starter}];
+      all.push_back(std::move(row));
+    }
   }
   return all;
 }
@@ -145,8 +153,8 @@ std::string github_action_benchmark_of(std::span<const Row> rows) {
     if (row.time_ci_low && row.time_ci_high) {
       one["range"] = fmt::format("{:.6g} to {:.6g}", *row.time_ci_low, *row.time_ci_high);
     }
-    one["extra"] =
-        fmt::format("{} samples, {} launches{}{}", row.samples, row.launches, row.marks.empty() ? "" : ", ", row.marks);
+    one["extra"] = fmt::format("{}, {}{}{}", counted(row.samples, "sample"), counted(row.launches, "launch", "es"),
+                               row.marks.empty() ? "" : ", ", row.marks);
     list.push_back(std::move(one));
   }
   return pretty(list);

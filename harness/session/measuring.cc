@@ -59,7 +59,8 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
       systems_(place.systems),
       send_(place.send),
       budget_(task.end_ns) {
-  if (spec_.conditions.measures_limit() && memory_kind_of(spec_) == MemoryKind::host) limit_.emplace(domain_, host_.ranks());
+  if (spec_.conditions.measures_limit() && memory_kind_of(spec_) == MemoryKind::host)
+    limit_.emplace(domain_, host_.ranks());
 }
 
 Status Measuring::begin() {
@@ -156,7 +157,8 @@ CellOptions Measuring::cell_options(std::size_t index, bool has_limit, std::int6
 
 /// In parts, each of which a message can hold for any number of ranks.
 Status Measuring::report_samples(const Case& one, std::span<const Sample> samples) {
-  const std::string lines = samples_lines(case_id(one), spec_.launch, samples);
+  const std::string lines =
+      samples_lines({.case_id = case_id(one), .launch = spec_.launch, .starter = spec_.starter}, samples);
   constexpr std::size_t kPart = std::size_t{1} << 20U;
   for (std::size_t at = 0; at < lines.size(); at += kPart) {
     TUTTI_RETURN_IF_ERROR(report("samples", std::string_view(lines).substr(at, kPart)));

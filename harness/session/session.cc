@@ -30,14 +30,16 @@ int hosts_of(const SessionSpec& spec) { return share_a_host(spec.ranks_as) ? 1 :
 Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Place& place) {
   Host& host = place.host;
   if (memory_kind_of(spec) != MemoryKind::host) {
-    return error(Code::unavailable, "a soak has its buffers in the memory of the host, where blocks on a GPU cannot "
-                                    "reach them; --device host runs thread blocks as threads of the host");
+    return error(Code::unavailable,
+                 "a soak has its buffers in the memory of the host, where blocks on a GPU cannot "
+                 "reach them; --device host runs thread blocks as threads of the host");
   }
-  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec, host, place.domain, communicator_options(spec, host, place.cores),
-                                                      {.pace = host.order()}));
+  TUTTI_ASSIGN_OR_RETURN(
+      OwnRanks own,
+      open_own_ranks(spec, host, place.domain, communicator_options(spec, host, place.cores), {.pace = host.order()}));
   const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
-    const auto place = std::ranges::find(host.ranks(), rank) - host.ranks().begin();
-    auto& world = own.communicators[static_cast<std::size_t>(place)];
+    const auto at = std::ranges::find(host.ranks(), rank) - host.ranks().begin();
+    auto& world = own.communicators[static_cast<std::size_t>(at)];
     return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
   };
   const auto tell = [&](const SoakProgress& progress) { return place.send("soaked", to_json(progress)); };

@@ -54,12 +54,12 @@ consteval int visited() {
 /// Stops compiling where a field was added, or left out of visit_fields: both have as many.
 [[maybe_unused]] void count_fields(const SessionSpec& spec, const MeasureTask& measure, const CheckTask& check,
                                    const SoakTask& soak, const FaultsTask& faults) {
-  [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14] = spec;
+  [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15] = spec;
   [[maybe_unused]] const auto& [m1, m2, m3, m4] = measure;
   [[maybe_unused]] const auto& [c1] = check;
   [[maybe_unused]] const auto& [o1, o2] = soak;
   [[maybe_unused]] const auto& [f1, f2] = faults;
-  static_assert(visited<SessionSpec>() == 14 && visited<MeasureTask>() == 4 && visited<CheckTask>() == 1);
+  static_assert(visited<SessionSpec>() == 15 && visited<MeasureTask>() == 4 && visited<CheckTask>() == 1);
   static_assert(visited<SoakTask>() == 2 && visited<FaultsTask>() == 2);
 }
 

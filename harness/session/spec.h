@@ -15,6 +15,7 @@
 #include "harness/cases/case.h"
 #include "harness/cases/conditions.h"
 #include "harness/machine/memory.h"
+#include "harness/record/record.h"
 #include "harness/verify/memory.h"
 #include "impl/transports/transport.h"
 #include "impl/types/status.h"
@@ -66,7 +67,8 @@ struct SessionSpec {
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   std::size_t heap_bytes = 0;
-  int launch = 1;  ///< which start of the ranks this is
+  int launch = 1;                                ///< which start of the ranks this is
+  std::string starter = std::string(kOwnSpawn);  ///< what started them, as rows say it
   Conditions conditions = {};
 
   /// Null where the task is another one.
@@ -96,6 +98,7 @@ constexpr void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
   visit("timeout_ns", &SessionSpec::timeout);
   visit("heap_bytes", &SessionSpec::heap_bytes);
   visit("launch", &SessionSpec::launch);
+  visit("starter", &SessionSpec::starter);
   visit("conditions", &SessionSpec::conditions);
 }
 template <class Visit>

@@ -18,8 +18,8 @@ namespace {
 Result<std::unique_ptr<Device>> open_device(const SessionSpec& spec) {
   if (spec.conditions.device == RunsOn::host) return make_host_teams();
   const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
-  const bool has_no_gpu = found.lack == cuda::Lack::driver || found.lack == cuda::Lack::newer_driver ||
-                          found.lack == cuda::Lack::device;
+  const bool has_no_gpu =
+      found.lack == cuda::Lack::driver || found.lack == cuda::Lack::newer_driver || found.lack == cuda::Lack::device;
   if (has_no_gpu) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);
   return open_gpu(spec.transport_directories);
 }

@@ -16,12 +16,14 @@ import change_points
 import style
 from pictures_axes import TIME_LABEL, draw_legend, draw_title, margins
 from pictures_base import Picture, drawn, new_figure
-from pictures_data import is_positive
+from pictures_data import is_positive, starter_name
 from pictures_numbers import counted, digits_text, with_interval
 
 # One picture shows so many cells below each other, and a page so many pictures.
 CELLS_IN_PICTURE = 6
 MOST_PICTURES = 12
+# What is said of a result that another machine measured.
+ELSEWHERE = "is left out: it is of the machine"
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Line:
 
     cell: str
     curve: str
+    starter: str  # empty: all lines have one
     collective: str
     results: tuple[int, ...]
     times: tuple[float, ...]
@@ -47,15 +50,24 @@ class Line:
     highs: tuple[float | None, ...]
     not_right: tuple[tuple[int, str], ...]
 
+    @property
+    def name(self) -> str:
+        """The system, and who started it where lines differ in that."""
+        name = style.short(self.curve, 20)
+        return f"{name} started by {self.starter}" if self.starter else name
+
 
 def lines_of(bundle: dict) -> list[Line]:
     """The series of the bundle."""
     lines = []
-    for series in (bundle.get("history") or {}).get("series") or []:
+    every = (bundle.get("history") or {}).get("series") or []
+    has_several = len({series.get("starter") for series in every}) > 1
+    for series in every:
         points = series.get("points") or []
         right = [point for point in points if point.get("verdict") == "ok" and is_positive(point.get("time"))]
         lines.append(Line(
-            str(series.get("cell")), str(series.get("curve")), str(series.get("collective")),
+            str(series.get("cell")), str(series.get("curve")),
+            starter_name(str(series.get("starter") or "")) if has_several else "", str(series.get("collective")),
             tuple(point["result"] for point in right), tuple(point["time"] for point in right),
             tuple(point.get("low") for point in right), tuple(point.get("high") for point in right),
             tuple((point["result"], str(point.get("verdict"))) for point in points if point not in right)))
@@ -110,6 +122,9 @@ def verdict_sentence(bundle: dict) -> str:
     if results:
         head += f", from {name_of_result(bundle, 0)} to {name_of_result(bundle, len(results) - 1)}"
     not_right = sum(len(line.not_right) for line in lines)
+    elsewhere = sum(1 for text in bundle["omitted"] if ELSEWHERE in text)
+    if elsewhere:
+        head += f" ({counted(elsewhere, 'result')} of another machine {'is' if elsewhere == 1 else 'are'} left out)"
     tail = f"; not right and left out of the search: {not_right} point{'s' * (not_right > 1)}" if not_right else ""
     if not found:
         least = change_points.minimum_results()
@@ -119,7 +134,7 @@ def verdict_sentence(bundle: dict) -> str:
     slower = sum(1 for finding in found if finding.ratio > 1)
     worst = found[0] if slower else found[-1]
     line = lines[worst.series]
-    return (f"{head}: slower after {slower} of {counted(len(found), 'step')}; the largest is {line.curve} in "
+    return (f"{head}: slower after {slower} of {counted(len(found), 'step')}; the largest is {line.name} in "
             f"{style.short(line.cell, 80)}, {change_text(worst.ratio)} from {name_of_result(bundle, worst.first)} on{tail}.")
 
 
@@ -133,10 +148,10 @@ def table(bundle: dict) -> list[dict]:
         steps = sorted(by_series.get(number, []), key=lambda finding: finding.first)
         smallest = smallest_step_of(line.times)
         rows.append({
-            "cell": style.plain(line.cell), "curve": style.plain(line.curve), "results": len(line.times),
+            "cell": style.plain(line.cell), "curve": line.name, "results": len(line.times),
             "newest": with_interval(line.times[-1], line.lows[-1], line.highs[-1], "us") if line.times else "none is right",
             "steps": "; ".join(f"{change_text(step.ratio)} from {name_of_result(bundle, step.first)} on" for step in steps),
-            "smallest": "too few results" if smallest is None else f"{digits_text(100 * smallest, 2)} %",
+            "smallest": f"too few results{' since its step' if steps else ''}" if smallest is None else f"{digits_text(100 * smallest, 2)} %",
             "has_step": bool(steps)})
     return sorted(rows, key=lambda row: not row["has_step"])
 
@@ -175,7 +190,7 @@ def draw(bundle: dict, lines: list[Line]) -> Figure:
         draw_line(axes, line)
         axes.set_xlim(0.5, last + 0.5)
         axes.set_ylabel(TIME_LABEL)
-        axes.set_title(f"{style.short(line.curve, 20)}: {style.short(line.cell, 90)}", fontsize=7.5, loc="left", pad=2)
+        axes.set_title(f"{line.name}: {style.short(line.cell, 90)}", fontsize=7.5, loc="left", pad=2)
         axes.grid(axis="y")
     panels[-1].set_xlabel("result, oldest first")
     panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
@@ -215,6 +230,6 @@ def alt_of(bundle: dict, lines: list[Line]) -> str:
         changes = [f"{change_text(after / before)} from {name_of_result(bundle, line.results[step.index])} on"
                    for step, before, after in zip(steps, medians, medians[1:])]
         wrong = f"; {counted(len(line.not_right), 'result')} not right" if line.not_right else ""
-        parts.append(f"{style.short(line.curve)} in {style.short(line.cell, 90)}: {told}"
+        parts.append(f"{line.name} in {style.short(line.cell, 90)}: {told}"
                      f"{' (' + '; '.join(changes) + ')' if changes else ', no step'}{wrong}.")
     return " ".join(parts)

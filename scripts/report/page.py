@@ -15,7 +15,7 @@ import history
 import sentences
 import style
 from pictures_base import Picture
-from pictures_data import source_name, starter_name
+from pictures_data import is_comparison, sides, source_name, starter_name
 from pictures_numbers import digits_text, is_number, ratio_text, supported_digits
 
 FOLDER = Path(__file__).resolve().parent
@@ -161,7 +161,7 @@ def render(bundle: dict, drawn: list[Picture], left_out: list[str]) -> str:
         title=style.plain(sentences.what_was_measured(bundle)), made_by=style.plain(bundle.get("made_by") or "tutti"),
         made=style.plain(bundle.get("made") or ""), sections=[section for section in sections if section["pictures"]],
         history=history.table(bundle) if bundle["history"] else [],
-        judged=judged_of(bundle), judged_pictures=judged_pictures, table=table_of(bundle),
+        judged=judged_of(bundle), judged_pictures=judged_pictures, judged_first=is_comparison(bundle), sides=sides(bundle), table=table_of(bundle),
         verdicts=sentences.VERDICTS, marks=sentences.MARKS,
         disturbances=[style.plain(text) for text in sentences.disturbances(bundle)],
         left_out=left_out_of(bundle, left_out), sources=sources_of(bundle),

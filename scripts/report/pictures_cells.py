@@ -16,7 +16,7 @@ import style
 from pictures_axes import (TIME_LABEL, curve_handle, draw_legend, draw_title, margins, set_ratio_values, set_ticks,
                            decade_ticks, title_lines)
 from pictures_base import new_figure
-from pictures_data import NEAR_FLOOR, NOISY, Series, is_positive, place_of_collective, size_of, states_of
+from pictures_data import NEAR_FLOOR, NOISY, Series, is_positive, place_of_collective, size_of, starter_name, states_of
 from pictures_numbers import counted, digits_text, is_number, ratio_text
 
 WIDTH = 7.4
@@ -184,12 +184,18 @@ def heat_alt(rows: list[Series], names: dict[int, str], values: dict, title: str
 
 
 def sample_groups(bundle: dict) -> dict[str, list[dict]]:
-    """The samples of each cell, all launches and systems together."""
-    groups: dict[str, list[dict]] = {}
+    """The samples of each cell under one starter, all launches and systems together."""
+    groups: dict[tuple[str, str], list[dict]] = {}
     for item in bundle.get("samples") or []:
-        groups.setdefault(str(item.get("cell") or item.get("case") or ""), []).append(item)
+        key = str(item.get("cell") or item.get("case") or ""), str(item.get("starter") or "")
+        groups.setdefault(key, []).append(item)
     # The samples of a limit alone are compared with nothing.
-    return {cell: items for cell, items in groups.items() if any(item.get("backend") != "limit" for item in items)}
+    groups = {key: items for key, items in groups.items() if any(item.get("backend") != "limit" for item in items)}
+    starters: dict[str, set[str]] = {}
+    for cell, starter in groups:
+        starters.setdefault(cell, set()).add(starter)
+    return {f"{cell}, started by {starter_name(starter)}" if len(starters[cell]) > 1 else cell: items
+            for (cell, starter), items in groups.items()}
 
 
 def sample_curve(item: dict) -> str:
@@ -203,7 +209,7 @@ def draw_samples(cell: str, items: list[dict]) -> Figure:
     figure = new_figure(WIDTH, 3.9)
     axes = figure.subplots()
     handles, shown = {}, []
-    late = other = False
+    late = other = numbered = False
     for item in items:
         curve = sample_curve(item)
         marks = item.get("mark") or [""] * len(item["time"])
@@ -213,6 +219,7 @@ def draw_samples(cell: str, items: list[dict]) -> Figure:
                       linestyle=style.line_style_of(curve), linewidth=1.1, gid="samples")
             shown += [kept[0], kept[-1]]
             handles.setdefault(curve, curve_handle(curve))
+            numbered = write_launch(axes, item, items, kept) or numbered
         for mark, marker, place in (("late", "x", -0.035), ("state", "|", -0.075)):
             marked = [time for time, own in zip(item["time"], marks) if own == mark and is_positive(time)]
             if marked:
@@ -224,6 +231,8 @@ def draw_samples(cell: str, items: list[dict]) -> Figure:
     for is_there, marker, name in ((late, "x", "a rank arrived late"), (other, "|", "other state")):
         if is_there:
             entries.append((Line2D([], [], linestyle="none", marker=marker, color=style.INK), f"left out: {name}"))
+    if numbered:
+        entries.append((Line2D([], [], linestyle="none"), "a number: the launch"))
     if shown:
         low, high = min(shown) / 1.1, max(shown) * 1.1
         axes.set_xscale("log")
@@ -237,6 +246,18 @@ def draw_samples(cell: str, items: list[dict]) -> Figure:
     draw_title(figure, f"Samples: {cell}")
     draw_legend(figure, entries)
     return figure
+
+
+def write_launch(axes: Axes, item: dict, items: list[dict], kept: list[float]) -> bool:
+    """Writes the number of a launch on its line, each at a height of its own; says whether there are several."""
+    launches = sorted({other.get("launch") or 0 for other in items if sample_curve(other) == sample_curve(item)})
+    if len(launches) < 2:
+        return False
+    share = (launches.index(item.get("launch") or 0) + 0.5) / len(launches)
+    axes.text(kept[min(len(kept) - 1, int(share * len(kept)))], share, str(item.get("launch") or 0), fontsize=6.5, ha="center",
+              va="center", color=style.colour_of(sample_curve(item)), gid="launch",
+              bbox={"facecolor": style.GROUND, "edgecolor": "none", "pad": 0.6})
+    return True
 
 
 def samples_alt(cell: str, items: list[dict]) -> str:
@@ -270,7 +291,7 @@ def judged_name(item: dict) -> str:
                     if part)
 
 
-def draw_judged(judged: list[dict]) -> Figure:
+def draw_judged(judged: list[dict], sides: tuple[str, str]) -> Figure:
     """The ratio of each judged cell with its interval; the grey band is what the gate's floor takes for the same."""
     figure = new_figure(WIDTH, 1.35 + 0.22 * len(judged))
     axes = figure.subplots()
@@ -298,16 +319,16 @@ def draw_judged(judged: list[dict]) -> Figure:
     set_ratio_values(axes.xaxis, values, is_vertical=False)
     axes.set_yticks(range(len(judged)), [judged_name(item) for item in judged])
     axes.set_ylim(len(judged) - 0.4, -0.6)
-    axes.set_xlabel("time of this / time of the other")
+    axes.set_xlabel(f"time of {style.short(sides[0], 36)} / time of {style.short(sides[1], 36)}")
     figure.subplots_adjust(**margins(figure, len(found), title_lines=2, left=2.7))
     draw_title(figure, "Judged cells: ratio, interval and floor")
     draw_legend(figure, list(found.values()))
     return figure
 
 
-def judged_alt(judged: list[dict]) -> str:
+def judged_alt(judged: list[dict], sides: tuple[str, str]) -> str:
     """How many cells got which verdict, and the gravest of them."""
-    parts = ["The ratio of each judged cell, this / the other, with its interval."]
+    parts = [f"The ratio of each judged cell, {sides[0]} / {sides[1]}, with its interval."]
     by_verdict: dict[str, list[dict]] = {}
     for item in judged:
         by_verdict.setdefault(str(item.get("verdict") or "without a verdict"), []).append(item)

@@ -116,6 +116,19 @@ def source_name(bundle: dict, source: int) -> str:
     return short(name.rsplit("/", 1)[-1] or f"source {source + 1}")
 
 
+def is_comparison(bundle: dict) -> bool:
+    """Says whether the page is that of `tutti compare`."""
+    return any(source.get("kind") == "compare" for source in bundle["sources"])
+
+
+def sides(bundle: dict) -> tuple[str, str]:
+    """What was judged, and what it was judged against."""
+    for source in bundle["sources"]:
+        if source.get("this") and source.get("other"):
+            return tuple(short(str(source[side]).rsplit("/", 1)[-1], 60) for side in ("this", "other"))
+    return "this", "the other"
+
+
 def curves_of(cells: Iterable[dict]) -> list[str]:
     """The curves of the cells: those of tutti first."""
     found = dict.fromkeys(system["curve"] for cell in cells for system in cell["systems"])

@@ -247,18 +247,26 @@ class Exports(Case):
             self.assertEqual(listed[row["case"]]["unit"], "us")
             self.assertAlmostEqual(listed[row["case"]]["value"], time)
             self.assertAlmostEqual(metrics[row["case"]]["latency"]["value"], 1000 * time, places=3)
+            self.assertIn(", 1 launch", listed[row["case"]]["extra"])  # of this starter, whatever others there are
 
     def test_history_has_none(self):
         self.refused("report", "--history", self.folder, "--bencher", self.folder / "x.json", names=["--history", "--bencher"])
 
 
 class Refused(Case):
+    def header(self):
+        """The first line of a CSV."""
+        path = self.folder / "one.csv"
+        support.run("run", "barrier", "--backends", "tutti", "--ranks", "2", "--budget", "50ms", "--csv", path, "--quiet")
+        return path.read_text().splitlines()[0] + "\n"
+
     def test_inputs(self):
         page = self.folder / "page.html"
         for name, text, words in [("empty.json", "", "it is empty"), ("damaged.json", '{"rows": [', "it is damaged"),
                                   ("other.json", '{"a": 1}', "no schema_version"),
                                   ("newer.json", '{"schema_version": 99, "rows": []}', "schema_version is 99"),
-                                  ("other.csv", "a,b\n1,2\n", "other.csv")]:
+                                  ("other.csv", "a,b\n1,2\n", "other.csv"),
+                                  ("rowless.csv", self.header(), "it has no rows")]:
             path = self.folder / name
             path.write_text(text)
             with self.subTest(name):
@@ -276,6 +284,7 @@ class Refused(Case):
 
     def test_usage(self):
         self.refused("report", "--html", "x.html", names=["RESULT"])
+        self.refused("report", "a.json", "--history", "folder", "--html", "x.html", names=["--history", "'a.json'"])
         self.refused("report", self.folder / "none.json", names=["--html"])
         self.refused("report", self.folder / "none.json", "--html", self.folder / "x.html", names=["none.json"])
         self.refused("report", self.folder / "none.json", "--html", "/nowhere/x.html", names=["/nowhere/x.html"])

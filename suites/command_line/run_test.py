@@ -647,7 +647,7 @@ class Options(Sweep):
             _, rows = one.rows()
             header, samples = support.read_csv(one.path / "samples.csv")
         self.assertEqual(header, "case launch index valid global_us last_arrival_us skew_us arrived_last finished_last "
-                                 "rank_us late_us block why".split())
+                                 "rank_us late_us block why starter".split())
         for row in rows:
             mine = [s for s in samples if (s["case"], s["launch"]) == (row["case"], row["launch"])]
             self.assertEqual([int(s["index"]) for s in mine], list(range(len(mine))))

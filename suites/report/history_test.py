@@ -124,6 +124,18 @@ class Page(unittest.TestCase):
         self.assertIn("1 result, 1 line of a cell", words)
         self.assertIn("over 1 result, oldest", words)
 
+    def test_what_another_machine_measured_is_counted(self):
+        bundle = history_of([5.0])
+        bundle["omitted"] = ["'b.csv' is left out: it is of the machine 'm1', the newest of 'm2'"]
+        self.assertIn("1 result of another machine is left out", history.verdict_sentence(bundle))
+
+    def test_lines_of_several_starters_are_told_apart(self):
+        bundle = history_of([10.0, 10.1, 9.9])
+        (series,) = bundle["history"]["series"]
+        bundle["history"]["series"].append({**series, "starter": "mpich"})
+        self.assertEqual([row["curve"] for row in history.table(bundle)],
+                         ["tutti started by tutti", "tutti started by mpich"])
+
     def test_without_a_step_it_says_so(self):
         page = Reader(bundles.page_of(history_of([10.0, 10.1, 9.9])))
         self.assertIn("no step was found", page.text)

@@ -63,6 +63,35 @@ class Page(unittest.TestCase):
         self.assertEqual([heading for heading in page.headings if heading in order], order)
         self.assertIn("all 12 results are right", page.text)
 
+    def test_a_comparison_comes_first_and_does_not_sum_up_both_files(self):
+        old = bundles.bundle_of({"all_reduce": {size: [bundles.system("tutti", 1.0), bundles.system("openmpi", 4.0)]
+                                                for size in (8, 64)}})
+        bundle = bundles.bundle_of({"all_reduce": {size: [bundles.system("tutti", 2.0, verdict="wrong"),
+                                                          bundles.system("openmpi", 4.0)] for size in (8, 64)}})
+        sources = [{"file": "c.json", "kind": "compare", "this": "/somewhere/new.csv", "other": "/somewhere/old.csv"}]
+        for number, (side, file) in enumerate(((old, "old.csv"), (bundle, "new.csv")), 1):
+            sources.append(dict(side["sources"][0], file=file))
+            for part in ("cells", "rows"):
+                for item in side[part]:
+                    item["source"] = number
+        bundle.update(sources=sources, cells=old["cells"] + bundle["cells"])
+        bundle["judged"] = [{"source": 0, "cell": f"all_reduce/{size}B", "collective": "all_reduce", "bytes": size,
+                             "verdict": verdict, "ratio": ratio, "low": ratio - 0.1, "high": ratio + 0.1, "floor": 0.1,
+                             "reason": "", "this_us": 2, "other_us": 1}
+                            for size, verdict, ratio in ((8, "slower", 2.0), (16, "slower", 3.0), (64, "same", 1.0))]
+        page = Reader(bundles.page_of(bundle))
+        self.assertEqual(page.headings.index("Judged cells"), page.headings.index("Time and ratio") - 1)
+        self.assertIn("new.csv against old.csv", page.text)
+        self.assertIn("of 3 judged cells 2 slower (worst: all_reduce 16 B, 3.00 and all_reduce 8 B, 2.00) and 1 same", page.text)
+        self.assertIn("in old.csv all 4 results are right; in new.csv 2 of 4 results are wrong", page.text)
+        self.assertNotIn("geometric mean", page.text)
+
+    def test_the_verdict_names_the_worst_cells(self):
+        bundle = bundles.bundle_of({"all_reduce": {size: [bundles.system("tutti", time), bundles.system("openmpi", 4.0)]
+                                                   for size, time in ((8, 1.0), (64, 5.0), (512, 8.0), (4096, 6.0))}})
+        self.assertIn("slower in 3 (worst: all_reduce at 512 B, 2.00 and all_reduce at 4 KiB, 1.50)",
+                      Reader(bundles.page_of(bundle)).text)
+
     def test_the_verdict_says_who_is_faster_by_how_much(self):
         bundle = bundles.bundle_of({"all_reduce": {size: [bundles.system("tutti", 1.0), bundles.system("openmpi", 4.0)]
                                                    for size in (8, 64)}})

@@ -348,6 +348,19 @@ class File(unittest.TestCase):
             self.assertFalse(colour in picture.svg, colour)
 
 
+class Samples(unittest.TestCase):
+    def test_each_starter_has_a_picture_and_each_launch_its_number(self):
+        bundle = bundles.empty()
+        bundle["samples"] = [{"source": 0, "cell": "all_reduce/8B", "backend": "tutti", "algorithm": "ring", "launch": launch,
+                              "starter": starter, "taken": 2, "time": [1.0, 1.1], "mark": ["", ""]}
+                             for launch, starter in ((1, "mpirun"), (2, "mpiexec"), (3, "mpirun"), (4, "mpiexec"))]
+        found = [picture for picture in pictures.all_pictures(bundle) if picture.kind == "samples"]
+        self.assertEqual([picture.title.partition(": ")[2] for picture in found],
+                         ["all_reduce/8B, started by mpirun", "all_reduce/8B, started by mpiexec"])
+        figure, _ = figure_of(bundle, "samples")
+        self.assertEqual([text.get_text() for text in figure.axes[0].texts], ["1", "3"])
+
+
 class Judged(unittest.TestCase):
     def test_cells_of_several_systems_have_names_of_their_own(self):
         bundle = bundles.empty()

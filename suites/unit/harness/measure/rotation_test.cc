@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/measure/block.h"
+#include "harness/measure/memory.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 

@@ -23,11 +23,11 @@ const std::vector<Sample> kThree{
     {.global_us = 1234567.891, .rank_us = {1, 2}, .block = 7, .is_of_state = false}};
 
 TEST(Samples, OneLineEachWithWhatEveryRankTook) {
-  EXPECT_EQ(samples_lines("a/b", 3, kThree),
-            "a/b,3,0,1,1.5,1.25,0.25,1,0,1.5 1.125,0.125,0,\n"
-            "a/b,3,1,0,2000,2000,0,0,1,3 2000,,0,late\n"
-            "a/b,3,2,0,1234567.89,0,0,0,0,1 2,,7,state\n");
-  EXPECT_EQ(samples_lines("a,b", 1, std::span(kThree).first(1)).substr(0, 6), "\"a,b\",");
+  EXPECT_EQ(samples_lines({.case_id = "a/b", .launch = 3, .starter = "mpirun"}, kThree),
+            "a/b,3,0,1,1.5,1.25,0.25,1,0,1.5 1.125,0.125,0,,mpirun\n"
+            "a/b,3,1,0,2000,2000,0,0,1,3 2000,,0,late,mpirun\n"
+            "a/b,3,2,0,1234567.89,0,0,0,0,1 2,,7,state,mpirun\n");
+  EXPECT_EQ(samples_lines({.case_id = "a,b"}, std::span(kThree).first(1)).substr(0, 6), "\"a,b\",");
 }
 
 TEST(Samples, TheFileHasTheHeaderAtOnceAndThenTheLines) {
@@ -35,22 +35,26 @@ TEST(Samples, TheFileHasTheHeaderAtOnceAndThenTheLines) {
   {
     auto file = SamplesFile::open(path);
     ASSERT_TRUE(file.is_ok()) << file.status().message();
-    ASSERT_TRUE(file.value().write(samples_lines("a/b", 3, kThree)).is_ok());
+    ASSERT_TRUE(
+        file.value().write(samples_lines({.case_id = "a/b", .launch = 3, .starter = "mpirun"}, kThree)).is_ok());
     std::ifstream stream(path);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stream), {}),
-              samples_header() + "\n" + samples_lines("a/b", 3, kThree));
+              samples_header() + "\n" + samples_lines({.case_id = "a/b", .launch = 3, .starter = "mpirun"}, kThree));
   }
   std::filesystem::remove(path);
 }
 
 TEST(Samples, AreReadAgainByCase) {
-  const std::string text = samples_header() + "\n" + samples_lines("a/b", 3, kThree) + samples_lines("c", 1, kThree);
+  const std::string text = samples_header() + "\n" +
+                           samples_lines({.case_id = "a/b", .launch = 3, .starter = "mpirun"}, kThree) +
+                           samples_lines({.case_id = "c"}, kThree);
   EXPECT_TRUE(are_samples(text));
   const auto cases = samples_from_csv(text);
   ASSERT_TRUE(cases.is_ok()) << cases.status().message();
   ASSERT_EQ(cases.value().size(), 2U);
   EXPECT_EQ(cases.value()[0].case_id, "a/b");
   EXPECT_EQ(cases.value()[0].launch, 3);
+  EXPECT_EQ(cases.value()[0].starter, "mpirun");
   const std::vector<Sample>& samples = cases.value()[0].samples;
   ASSERT_EQ(samples.size(), 3U);
   EXPECT_EQ(samples[0].global_us, 1.5);
@@ -65,8 +69,8 @@ TEST(Samples, ADamagedFileSaysWhere) {
   const auto said = [](const std::string& lines) {
     return samples_from_csv(samples_header() + "\n" + lines).status().message();
   };
-  EXPECT_EQ(said("a/b,3,0,1,x,1,0,1,0,1 2,,0,\n"), "sample 1: column 'global_us' cannot be 'x'");
-  EXPECT_EQ(said("a/b,3\n"), "line 2 has 2 fields, the first line names 13 columns");
+  EXPECT_EQ(said("a/b,3,0,1,x,1,0,1,0,1 2,,0,,spawn\n"), "sample 1: column 'global_us' cannot be 'x'");
+  EXPECT_EQ(said("a/b,3\n"), "line 2 has 2 fields, the first line names 14 columns");
 }
 
 TEST(Samples, APathThatCannotBeWrittenIsTheUsersMistake) {

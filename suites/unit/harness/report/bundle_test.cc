@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/bundle.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/record/csv.h"
+#include "harness/record/launches.h"
 #include "harness/record/row_json.h"
 
 namespace tutti::harness::report {
@@ -116,7 +118,7 @@ TEST(Bundle, ACurveNamesTheAlgorithmWhereACellHasSeveral) {
 }
 
 TEST(Bundle, ManySamplesAreThinnedAndTold) {
-  SampledCase one{.case_id = row_with("tutti", 64, 1).case_id};
+  SampledCase one{{.case_id = row_with("tutti", 64, 1).case_id}, {}};
   for (int i = 0; i < 10000; ++i) one.samples.push_back({.global_us = 1.0 * i, .is_valid = i % 2 == 0});
   ResultFile file{.file = "s.csv", .kind = ResultFile::Kind::samples};
   file.samples.push_back(one);
@@ -128,6 +130,42 @@ TEST(Bundle, ManySamplesAreThinnedAndTold) {
   EXPECT_EQ(shown["mark"][1999], "late");
   EXPECT_EQ(shown["cell"], "all_reduce/shm/float/sum/P2.processes/none/64B/out/private/isolated");
   EXPECT_EQ(shown["algorithm"], "ring");
+}
+
+TEST(Bundle, SamplesOfManyCellsAreThoseOfSomeEvenlyOverAll) {
+  ResultFile file{.file = "s.csv", .kind = ResultFile::Kind::samples};
+  for (std::int64_t bytes = 1; bytes <= 48; ++bytes) {
+    for (const char* backend : {"tutti", "limit"}) {
+      for (const std::int64_t launch : {1, 2}) {
+        const std::string name = row_with(backend, bytes, 1).case_id;
+        file.samples.push_back({{.case_id = name, .launch = launch}, {{.global_us = 1}}});
+      }
+    }
+  }
+  file.samples.push_back({{.case_id = row_with("limit", 1000, 1).case_id}, {{.global_us = 1}}});  // alone
+  const json made = bundle({file});
+  std::map<std::string, int> cells;
+  for (const json& one : made["samples"]) ++cells[one["cell"]];
+  EXPECT_THAT(cells, SizeIs(12));
+  for (const auto& [cell, count] : cells) EXPECT_EQ(count, 4) << cell;
+  const auto has = [&](int bytes) { return cells.contains(cell_of_case(row_with("tutti", bytes, 1).case_id)); };
+  EXPECT_TRUE(has(1) && has(45));
+  EXPECT_EQ(made["omitted"][0], "samples of 48 cells: those of 12 are shown, evenly over all");
+}
+
+TEST(Bundle, SamplesOfSeveralStartersAreToldApart) {
+  Row mine = row_with("tutti", 64, 1), theirs = row_with("tutti", 64, 3);
+  mine.starter = "mpirun";
+  mine.launch = 1;
+  theirs.starter = "mpiexec";
+  theirs.launch = 2;
+  ResultFile file{.file = "s.csv", .kind = ResultFile::Kind::samples};
+  file.samples.push_back({{.case_id = mine.case_id, .launch = 1}, {{.global_us = 1}}});  // it does not name the starter
+  file.samples.push_back({{.case_id = mine.case_id, .launch = 2, .starter = "mpiexec"}, {{.global_us = 2}}});
+  const json made = bundle({result_of({mine, theirs}), file});
+  ASSERT_THAT(made["samples"], SizeIs(2));
+  EXPECT_EQ(made["samples"][0]["starter"], "mpirun");
+  EXPECT_EQ(made["samples"][1]["starter"], "mpiexec");
 }
 
 TEST(Bundle, WhatWasJudgedComesWithItsSource) {

@@ -49,11 +49,11 @@ TEST(JsonRow, ReadsBackBitForBit) {
 
 TEST(JsonRow, HasTheNumbersOfTheCsvAsText) {
   const Row row = measured_row();
-  const std::string json = row_to_json(row);
+  const std::string text_of_row = row_to_json(row);
   for (const Column& column : columns()) {
     const auto text = field_text(row, column);
     if (column.is_text()) continue;
-    EXPECT_THAT(json, HasSubstr("\"" + std::string(column.name) + "\":" + text.value_or("null")));
+    EXPECT_THAT(text_of_row, HasSubstr("\"" + std::string(column.name) + "\":" + text.value_or("null")));
   }
 }
 
