@@ -31,8 +31,7 @@ Progress::Progress(std::int64_t end_ns)
 void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of) {
   const std::int64_t now = harness::monotonic_ns();
   const auto left_cells = static_cast<std::int64_t>(std::max<std::size_t>(1, of - std::min(of, index)));
-  const std::int64_t share_ns = std::max<std::int64_t>(0, end_ns_ - now) / left_cells;
-  begun_.push_back({.at_ns = now, .share_ns = share_ns});
+  begun_ns_.push_back(now);
   if (!is_terminal_ && last_ns_ != 0 && now - last_ns_ < kBetweenLinesNs) return;
   last_ns_ = now;
   print(fmt::format("[{}/{}] {} {} P={}{}", index + 1, of, to_string(one.collective), harness::format_bytes(one.bytes),
@@ -40,37 +39,18 @@ void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of
         end_ns_ == 0 ? each_ns() * left_cells : left_of_budget_ns(left_cells));
 }
 
-/// A run walks its cells in a random order, so those that are over are like those to come.
+/// Launches walk their cells in a random order, so those that are over are like those to come.
 std::int64_t Progress::each_ns() const {
-  const auto done = static_cast<std::int64_t>(begun_.size()) - 1;
-  return done == 0 ? 0 : (begun_.back().at_ns - begun_.front().at_ns) / done;
+  const auto done = static_cast<std::int64_t>(begun_ns_.size()) - 1;
+  return done == 0 ? 0 : (begun_ns_.back() - begun_ns_.front()) / done;
 }
 
-/// A cell has an equal part of what is left of the budget. Some use their part up. Others settle before, and leave more
-/// to those after them: so shares grow, and with them the time of cells that use theirs up.
+/// By the cells that are over. A budget is shared out anew before each cell, so what is left of it draws those to come
+/// out, or cuts them short. A budget that is much longer than the run says nothing.
 std::int64_t Progress::left_of_budget_ns(std::int64_t cells) const {
-  constexpr double kUsedUp = 0.8;  // of its share
-  double settled = 0, settled_ns = 0, used_up = 0, shares = 0;
-  for (std::size_t i = 0; i + 1 < begun_.size(); ++i) {
-    const auto took = static_cast<double>(begun_[i + 1].at_ns - begun_[i].at_ns);
-    const auto share = static_cast<double>(std::max<std::int64_t>(1, begun_[i].share_ns));
-    const bool has_settled = took < kUsedUp * share;
-    (has_settled ? settled : used_up) += 1;
-    (has_settled ? settled_ns : shares) += has_settled ? took : took / share;
-  }
-  const std::int64_t budget_ns = std::max<std::int64_t>(0, end_ns_ - begun_.back().at_ns);
-  if (settled + used_up == 0) return budget_ns;
-  const double chance = used_up / (settled + used_up);
-  const double settles_in = settled > 0 ? settled_ns / settled : 0, uses = used_up > 0 ? shares / used_up : 0;
-  auto budget = static_cast<double>(budget_ns);
-  double left = 0;
-  for (; cells > 0; --cells) {
-    const double share = std::max(0.0, budget) / static_cast<double>(cells);
-    const double takes = chance * uses * share + (1 - chance) * settles_in;
-    left += takes;
-    budget -= takes;
-  }
-  return static_cast<std::int64_t>(left);
+  const std::int64_t budget_ns = std::max<std::int64_t>(0, end_ns_ - begun_ns_.back());
+  const std::int64_t by_cells = each_ns() * cells;
+  return by_cells == 0 ? budget_ns : std::clamp(budget_ns, by_cells * 3 / 4, by_cells * 4 / 3);
 }
 
 void Progress::add(std::span<const harness::Row> rows) {

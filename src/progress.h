@@ -31,11 +31,6 @@ class Progress {
   void clear();
 
  private:
-  struct Begun {  ///< a cell
-    std::int64_t at_ns = 0;
-    std::int64_t share_ns = 0;  ///< its part of the budget
-  };
-
   void print(std::string_view text, std::int64_t left_ns);
 
   [[nodiscard]] std::string news() const;
@@ -52,7 +47,7 @@ class Progress {
   std::int64_t start_ns_;
   std::int64_t end_ns_;
   std::int64_t last_ns_ = 0;
-  std::vector<Begun> begun_;
+  std::vector<std::int64_t> begun_ns_;  ///< of each cell
 };
 
 }  // namespace tutti::program

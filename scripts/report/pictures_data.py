@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Iterable
 
-from pictures_numbers import is_number, ratio_text, with_interval
+from pictures_numbers import counted, is_number, ratio_text, with_interval
 from style import bytes_text, joined, short
 
 # What is told of a cell, the gravest first; the first five are verdicts, the others marks of a verdict ok.
@@ -82,7 +82,7 @@ def all_series(bundle: dict) -> list[Series]:
         starters.setdefault((source, series), set()).add(starter)
     result = []
     for index, ((source, series, starter), cells) in enumerate(groups.items()):
-        title = series_title(series)
+        title = series_title(series) + crowd_text(bundle, source, cells[0])
         if len(starters[(source, series)]) > 1:
             title += f", started by {starter_name(starter)}"
         if len(sources) > 1:
@@ -91,6 +91,17 @@ def all_series(bundle: dict) -> list[Series]:
         result.append(Series(index, source, series, starter, str(cells[0].get("collective") or ""), title, cells,
                              curves_of(cells)))
     return result
+
+
+def crowd_text(bundle: dict, source: int, cell: dict) -> str:
+    """`, oversubscribed: 8 ranks on 2 cores`; empty where each rank has a core, or where cores are not known."""
+    sources = bundle.get("sources") or []
+    machine = (sources[source].get("machine") if source < len(sources) else None) or {}
+    cores, ranks = machine.get("cores_allowed"), cell.get("ranks")
+    is_of_cores = ".processes" in str(cell.get("series")) or ".threads" in str(cell.get("series"))
+    if not (is_of_cores and is_positive(cores) and is_positive(ranks) and ranks > cores):
+        return ""
+    return f", oversubscribed: {ranks} ranks on {counted(cores, 'core')}"
 
 
 def in_order(groups: dict[tuple, list[dict]]) -> dict[tuple, list[dict]]:

@@ -391,6 +391,16 @@ class Ticks(unittest.TestCase):
             for tick in style.power_ticks(sizes):
                 self.assertEqual(math.log2(tick) % 1, 0)
 
+    def test_more_ranks_than_cores_are_told(self):
+        bundle = bundles.usual()
+        for cell in bundle["cells"]:
+            cell.update(ranks=8, series=f"{cell['collective']}/shm/float/sum/P8.processes/none/out/private/isolated")
+        self.assertNotIn("oversubscribed", pictures_data.all_series(bundle)[0].title)
+        for cores, words in ((2, True), (8, False)):
+            bundle["sources"][0]["machine"]["cores_allowed"] = cores
+            title = pictures_data.all_series(bundle)[0].title
+            self.assertEqual(title.endswith(", oversubscribed: 8 ranks on 2 cores"), words, title)
+
     def test_a_barrier_has_no_size_axis(self):
         bundle = bundles.bundle_of({"barrier": {0: [bundles.system("tutti", 0.3), bundles.system("openmpi", 0.5)]}})
         self.assertFalse(pictures_data.all_series(bundle)[0].has_sizes)
