@@ -51,6 +51,9 @@ class BlockCommunicator final : public Communicator {
   }
 
   Result<Work> post(const Call& call) override {
+    for (const void* const buffer : {call.input, static_cast<const void*>(call.output)}) {
+      TUTTI_RETURN_IF_ERROR(check_alignment(buffer, call.dtype));
+    }
     if (is_forming_) {
       return error(Code::invalid_argument, "{} while a group is being formed of this communicator: wait for it first",
                    to_string(call.collective));
@@ -149,6 +152,15 @@ class BlockCommunicator final : public Communicator {
     std::unique_ptr<Communicator> group_;
   };
 
+  /// A thread of a GPU takes an element at once, which must not begin within another one.
+  static Status check_alignment(const void* buffer, Dtype dtype) {
+    const std::size_t off = reinterpret_cast<std::uintptr_t>(buffer) % size_of(dtype);
+    if (off == 0) return {};
+    return error(Code::invalid_argument,
+                 "a buffer of {} begins {} bytes after a multiple of {}: thread blocks take whole elements only",
+                 to_string(dtype), off, size_of(dtype));
+  }
+
   [[nodiscard]] Result<BoundEntry*> bound(const Call& call) {
     TUTTI_RETURN_IF_ERROR(world_->failed());
     PlanCache::Key key = PlanCache::key_of(call);
@@ -165,6 +177,7 @@ class BlockCommunicator final : public Communicator {
 
   [[nodiscard]] Result<Work> post_message(BlockWorld::Message message, Count count) {
     TUTTI_RETURN_IF_ERROR(world_->failed());
+    TUTTI_RETURN_IF_ERROR(check_alignment(message.buffer, message.dtype));
     TUTTI_ASSIGN_OR_RETURN(message.bytes, bytes_of_transfer({.is_send = message.is_send,
                                                              .peer = message.peer,
                                                              .ranks = world_->ranks(),

@@ -515,6 +515,17 @@ TEST_F(Blocks, BlocksOutOfRangeAreRefusedWithTheNumbers) {
   EXPECT_EQ(told({.lanes = 64, .threads = 6}), "192 blocks of 6 threads are 1152 threads of the host: at most 1024");
 }
 
+TEST_F(Blocks, ABufferThatBeginsWithinAnElementIsRefused) {
+  open(2);
+  alignas(float) std::array<std::byte, 64> bytes{};
+  Call call = sum(0);
+  call.input = bytes.data() + 1;
+  EXPECT_EQ(std::string(on(0).post(call).status().message()),
+            "a buffer of float begins 1 bytes after a multiple of 4: thread blocks take whole elements only");
+  EXPECT_FALSE(on(0).post_send(bytes.data() + 2, 1, Dtype::f32, 1).is_ok());
+  EXPECT_FALSE(on(1).post_recv(bytes.data() + 3, 1, Dtype::f32, 0).is_ok());
+}
+
 TEST_F(Blocks, LackOfMemoryIsAnErrorWhereverItShows) {
   const auto domain = local::open_domain(local::shape_for(2)).value();
   for (const int allocations : {0, 1, 2}) {
