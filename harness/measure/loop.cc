@@ -32,19 +32,88 @@ class Variant::LoopOnHost {
     times_.leave_ns.assign(count, 0);
     if (loop_.leaves_ns != nullptr) loop_.leaves_ns->assign(count, {});
     are_together_ = variant_.prepared_->is_posted_together();
-    TUTTI_RETURN_IF_ERROR(post_all([this](std::size_t i) { times_.enter_ns[i] = host_.now_ns(); }));
-    const bool asks_each = loop_.leaves_ns != nullptr || loop_.between;
-    if (variant_.prepared_->is_in_order() && !asks_each) {
-      for (int number = 1; number < loop_.operations; ++number) TUTTI_RETURN_IF_ERROR(post_all([](std::size_t) {}));
-      ended_.assign(count, loop_.operations - 1);  // what is tested is the last one
-      rounds_ = loop_.operations - 1;
-    }
+    TUTTI_RETURN_IF_ERROR(reserve_instants());
+    if (loop_.launches > 0) TUTTI_RETURN_IF_ERROR(capture());
+    if (loop_.start) TUTTI_RETURN_IF_ERROR(loop_.start());
+    TUTTI_RETURN_IF_ERROR(mark());
+    TUTTI_RETURN_IF_ERROR(loop_.launches > 0 ? launch() : post_first());
     deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
     TUTTI_RETURN_IF_ERROR(host_.poll([this] { return progress(); }, [this] { return look_around(); }));
+    TUTTI_RETURN_IF_ERROR(read_instants());
     return variant_.prepared_->settle();
   }
 
  private:
+  [[nodiscard]] bool has_instants() const { return !instants_.empty(); }
+
+  Status reserve_instants() {
+    if (loop_.intervals_us == nullptr) return {};
+    loop_.intervals_us->clear();
+    const int most = (loop_.launches > 0 ? loop_.launches : loop_.operations) + 1;
+    for (std::size_t i = 0; i < ended_.size(); ++i) {
+      TUTTI_ASSIGN_OR_RETURN(auto instants, variant_.kind_of(i).instants(most));
+      if (instants == nullptr) return {};
+      instants_.push_back(std::move(instants));
+    }
+    return {};
+  }
+  Status mark() {
+    for (const auto& instants : instants_) TUTTI_RETURN_IF_ERROR(instants->mark());
+    return {};
+  }
+  Status read_instants() {
+    for (const auto& instants : instants_) {
+      TUTTI_ASSIGN_OR_RETURN(std::vector<double> intervals, instants->intervals_us());
+      loop_.intervals_us->push_back(std::move(intervals));
+    }
+    return {};
+  }
+
+  /// All operations into a graph of each rank.
+  Status capture() {
+    const std::size_t count = ended_.size();
+    for (std::size_t i = 0; i < count; ++i) TUTTI_RETURN_IF_ERROR(variant_.kind_of(i).begin_capture());
+    for (int number = 0; number < loop_.operations; ++number) TUTTI_RETURN_IF_ERROR(post_all([](std::size_t) {}));
+    for (std::size_t i = 0; i < count; ++i) {
+      TUTTI_ASSIGN_OR_RETURN(auto graph, variant_.kind_of(i).end_capture());
+      graphs_.push_back(std::move(graph));
+    }
+    return {};
+  }
+
+  /// What is tested is what was posted last, which is in the graph: it ends with the last launch.
+  Status launch() {
+    for (int number = 0; number < loop_.launches; ++number) {
+      for (std::size_t i = 0; i < graphs_.size(); ++i) {
+        if (number == 0) times_.enter_ns[i] = host_.now_ns();
+        TUTTI_RETURN_IF_ERROR(graphs_[i]->launch());
+      }
+      TUTTI_RETURN_IF_ERROR(mark());
+    }
+    note_all_posted();
+    return {};
+  }
+
+  /// The first operation; on streams all, unless something is to be done after each.
+  Status post_first() {
+    TUTTI_RETURN_IF_ERROR(post_all([this](std::size_t i) { times_.enter_ns[i] = host_.now_ns(); }));
+    TUTTI_RETURN_IF_ERROR(mark());
+    const bool asks_each = (loop_.leaves_ns != nullptr && !has_instants()) || loop_.between || loop_.ends_each;
+    if (!variant_.prepared_->is_in_order() || asks_each) return {};
+    for (int number = 1; number < loop_.operations; ++number) {
+      TUTTI_RETURN_IF_ERROR(post_all([](std::size_t) {}));
+      TUTTI_RETURN_IF_ERROR(mark());
+    }
+    note_all_posted();
+    return {};
+  }
+
+  void note_all_posted() {
+    ended_.assign(ended_.size(), loop_.operations - 1);  // what is tested is the last one
+    rounds_ = loop_.operations - 1;
+    if (loop_.posted_ns != nullptr) *loop_.posted_ns = host_.now_ns();
+  }
+
   /// Tests every rank once; busy where an operation ended.
   Result<Turn> progress() {
     Turn turn = Turn::idle;
@@ -58,15 +127,26 @@ class Variant::LoopOnHost {
     return left_ == 0 ? Turn::done : turn;
   }
 
+  /// An operation of every rank, or a group of them. `before` is called before the first of a rank.
   template <class Before>
   Status post_all(Before before) {
     const std::size_t count = ended_.size();
-    if (count > 1) TUTTI_RETURN_IF_ERROR(variant_.prepared_->begin_posts());
-    for (std::size_t i = 0; i < count; ++i) {
-      before(i);
-      TUTTI_RETURN_IF_ERROR(variant_.prepared_->post(i));
+    const bool is_group = count > 1 || loop_.grouped > 1;
+    if (is_group) TUTTI_RETURN_IF_ERROR(variant_.prepared_->begin_posts());
+    for (int number = 0; number < loop_.grouped; ++number) {
+      for (std::size_t i = 0; i < count; ++i) {
+        if (number == 0) before(i);
+        TUTTI_RETURN_IF_ERROR(variant_.prepared_->post(i));
+      }
     }
-    return count > 1 ? variant_.prepared_->end_posts() : Status();
+    return is_group ? variant_.prepared_->end_posts() : Status();
+  }
+
+  /// The next operation, of all ranks where they post together.
+  Status post_next(std::size_t index) {
+    if (!are_together_ && loop_.grouped == 1 && !has_instants()) return variant_.prepared_->post(index);
+    TUTTI_RETURN_IF_ERROR(post_all([](std::size_t) {}));
+    return mark();
   }
 
   /// An operation of a rank has ended: the next one, if there is one.
@@ -83,7 +163,7 @@ class Variant::LoopOnHost {
     ++rounds_;
     if (loop_.between) TUTTI_RETURN_IF_ERROR(loop_.between());
     if ((index == 0 || are_together_) && (number % together_ == 0 || loop_.between)) variant_.announce();
-    return are_together_ ? post_all([](std::size_t) {}) : variant_.prepared_->post(index);
+    return post_next(index);
   }
 
   /// The slow part of waiting: the deadline begins anew whenever an operation has ended.
@@ -101,10 +181,12 @@ class Variant::LoopOnHost {
   RankTimes& times_;
   const Loop& loop_;
   int together_;
-  bool are_together_ = false;  ///< the ranks post each operation at once
-  int rounds_ = 0;             ///< that all ranks have ended, where they post at once
-  std::size_t waiting_ = 0;    ///< ranks that have ended an operation which others have not
-  std::vector<int> ended_;  ///< operations, by index of the rank
+  bool are_together_ = false;                           ///< the ranks post each operation at once
+  int rounds_ = 0;                                      ///< that all ranks have ended, where they post at once
+  std::size_t waiting_ = 0;                             ///< ranks that have ended an operation which others have not
+  std::vector<std::unique_ptr<verify::Graph>> graphs_;  ///< by index of the rank; empty: none was captured
+  std::vector<std::unique_ptr<verify::Instants>> instants_;  ///< by index of the rank; empty: nobody asks for them
+  std::vector<int> ended_;                                   ///< operations, by index of the rank
   std::vector<int> ended_before_;
   std::size_t left_ = ended_.size();  ///< ranks that have not ended the loop
   std::int64_t deadline_ns_ = 0;

@@ -23,6 +23,7 @@ struct Finding {
 /// One host's part of the times.
 struct Part {
   double first_us = 0;
+  double first_posted_us = 0;
   double sum_us = 0;
   double least_us = std::numeric_limits<double>::max();
   double most_us = 0;
@@ -56,55 +57,94 @@ class Stream {
   }
 
   Status run_together() {
-    Loop loop{.operations = options_.operations};
+    Loop loop{.operations = options_.operations,
+              .grouped = options_.grouped,
+              .launches = options_.launches,
+              .ends_each = options_.blocking != Blocking::none};
+    loop.start = [this] { return host_.start_together().status(); };
     if (options_.blocking == Blocking::barrier_timed) {
       loop.between = [this] { return host_.exchange(char{}).status(); };
     }
     std::vector<std::vector<std::int64_t>> leaves;
-    if (options_.times_each) loop.leaves_ns = &leaves;
-    TUTTI_RETURN_IF_ERROR(host_.start_together().status());
+    std::vector<std::vector<double>> intervals;
+    std::int64_t posted_ns = 0;
+    loop.posted_ns = &posted_ns;
+    if (options_.times_each) {
+      loop.leaves_ns = &leaves;
+      loop.intervals_us = &intervals;
+    }
     TUTTI_RETURN_IF_ERROR(variant_.run_loop(times_, loop));
     for (std::size_t i = 0; i < times_.enter_ns.size(); ++i) {
       total_ns_.push_back(times_.leave_ns[i] - times_.enter_ns[i]);
     }
-    if (!options_.times_each) return {};
-    each_ns_.assign(static_cast<std::size_t>(options_.operations), 0);
+    posted_ns_ = posted_ns == 0 ? total_ns_.front() : posted_ns - times_.enter_ns.front();
+    if (!intervals.empty()) {
+      take(intervals);
+    } else if (options_.times_each) {
+      take(leaves);
+    }
+    return {};
+  }
+
+  /// Times by a stream's own clock: of each group or launch.
+  void take(const std::vector<std::vector<double>>& intervals) {
+    const double parts = operations_in_all() / static_cast<double>(intervals.front().size());
+    each_us_.resize(intervals.front().size(), 0);
+    for (const std::vector<double>& of_rank : intervals) {
+      for (std::size_t k = 0; k < each_us_.size(); ++k) each_us_[k] = std::max(each_us_[k], of_rank[k] / parts);
+    }
+  }
+
+  /// Times by the host's clock, from leave to leave.
+  void take(const std::vector<std::vector<std::int64_t>>& leaves) {
+    each_us_.resize(static_cast<std::size_t>(options_.operations), 0);
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       std::int64_t before = times_.enter_ns[i];
-      for (std::size_t k = 0; k < each_ns_.size(); ++k) {
-        each_ns_[k] = std::max(each_ns_[k], leaves[i][k] - before);
+      for (std::size_t k = 0; k < each_us_.size(); ++k) {
+        each_us_[k] = std::max(each_us_[k], static_cast<double>(leaves[i][k] - before) * kMicroseconds);
         before = leaves[i][k];
       }
     }
-    return {};
   }
 
   Status run_apart() {
     total_ns_.assign(host_.ranks().size(), 0);
+    std::vector<std::vector<double>> intervals;
+    Loop loop{.grouped = options_.grouped, .start = [this] { return host_.start_together().status(); }};
+    if (options_.times_each) loop.intervals_us = &intervals;
     for (int k = 0; k < options_.operations; ++k) {
       if (k > 0) variant_.announce();
-      TUTTI_RETURN_IF_ERROR(host_.start_together().status());
-      TUTTI_RETURN_IF_ERROR(variant_.run(times_));
-      std::int64_t longest = 0;
+      TUTTI_RETURN_IF_ERROR(variant_.run_loop(times_, loop));
+      double longest_us = 0;
       for (std::size_t i = 0; i < total_ns_.size(); ++i) {
         const std::int64_t took = times_.leave_ns[i] - times_.enter_ns[i];
         total_ns_[i] += took;
-        longest = std::max(longest, took);
+        const double us = intervals.empty() ? static_cast<double>(took) * kMicroseconds : intervals[i].front();
+        longest_us = std::max(longest_us, us / options_.grouped);
       }
-      each_ns_.push_back(longest);
+      each_us_.push_back(longest_us);
     }
+    posted_ns_ = total_ns_.front();
     return {};
+  }
+
+  [[nodiscard]] double operations_in_all() const {
+    return static_cast<double>(options_.operations) * options_.grouped * std::max(1, options_.launches);
   }
 
   Status gather_times() {
     Part mine;
+    const auto us_of = [this](std::int64_t total_ns) {
+      return static_cast<double>(total_ns) * kMicroseconds / operations_in_all();
+    };
     for (const std::int64_t total : total_ns_) {
-      const double us = static_cast<double>(total) * kMicroseconds / options_.operations;
+      const double us = us_of(total);
       mine.sum_us += us;
       mine.least_us = std::min(mine.least_us, us);
       mine.most_us = std::max(mine.most_us, us);
     }
-    mine.first_us = static_cast<double>(total_ns_.front()) * kMicroseconds / options_.operations;
+    mine.first_us = us_of(total_ns_.front());
+    mine.first_posted_us = us_of(posted_ns_);
     TUTTI_ASSIGN_OR_RETURN(const std::vector<Part> all, host_.exchange(mine));
     Part sum = all.front();
     for (std::size_t i = 1; i < all.size(); ++i) {
@@ -113,6 +153,7 @@ class Stream {
       sum.most_us = std::max(sum.most_us, all[i].most_us);
     }
     result_.rank0_us = sum.first_us;
+    result_.rank0_posted_us = sum.first_posted_us;
     result_.mean_us = sum.sum_us / host_.job_ranks();
     result_.least_us = sum.least_us;
     result_.most_us = sum.most_us;
@@ -122,10 +163,10 @@ class Stream {
   Status gather_each() {
     using Times = std::array<double, kTimesPerExchange>;
     if (options_.tells_hosts) result_.each_us_of_hosts.resize(static_cast<std::size_t>(host_.count()));
-    for (std::size_t first = 0; first < each_ns_.size(); first += kTimesPerExchange) {
-      const std::size_t count = std::min(kTimesPerExchange, each_ns_.size() - first);
+    for (std::size_t first = 0; first < each_us_.size(); first += kTimesPerExchange) {
+      const std::size_t count = std::min(kTimesPerExchange, each_us_.size() - first);
       Times mine{};
-      for (std::size_t k = 0; k < count; ++k) mine[k] = static_cast<double>(each_ns_[first + k]) * kMicroseconds;
+      std::copy_n(each_us_.begin() + static_cast<std::ptrdiff_t>(first), count, mine.begin());
       TUTTI_ASSIGN_OR_RETURN(const std::vector<Times> all, host_.exchange(mine));
       for (std::size_t k = 0; k < count; ++k) {
         double most = 0;
@@ -172,7 +213,8 @@ class Stream {
   const StreamOptions& options_;
   RankTimes times_;
   std::vector<std::int64_t> total_ns_;  ///< of the loop, by index of the rank
-  std::vector<std::int64_t> each_ns_;   ///< each operation, on this host's slowest rank for it
+  std::int64_t posted_ns_ = 0;          ///< until this host had posted the loop
+  std::vector<double> each_us_;         ///< each operation, on this host's slowest rank for it
   StreamResult result_;
 };
 

@@ -20,15 +20,20 @@ namespace tutti::harness::measure {
 
 /// What the ranks do between the operations of a loop.
 enum class Blocking : std::uint8_t {
-  none,            ///< each rank begins the next operation as soon as its last one has ended
+  none,  ///< each rank begins the next operation as soon as its last one has ended; on a stream all are posted at once
+  each_end,        ///< the same on a stream, too
   barrier_timed,   ///< they wait for each other after every operation, within the time
   barrier_untimed  ///< they wait for each other before every operation, outside the time
 };
 
 struct StreamOptions {
   int operations = 20;
+  int grouped = 1;   ///< as of Loop: each of the operations is so many, as one group
+  int launches = 0;  ///< as of Loop: of a graph of all operations. Requires: Blocking::none
   Blocking blocking = Blocking::none;
-  bool times_each = false;   ///< the clock is read after every operation, which takes some 30 ns
+  /// The clock is read after every operation, which takes some 30 ns; on streams it is the stream's own, and operations
+  /// are those of a group or of a launch: each time is their mean.
+  bool times_each = false;
   bool tells_hosts = false;  ///< with times_each: those of every host, too
   int checks = 1;            ///< rounds, and more where passes take them; 0: nothing is checked
   std::uint64_t salt = 0;    ///< of the first refill; those after it have the next numbers
@@ -40,6 +45,7 @@ struct StreamResult {
   double mean_us = 0;   ///< and over the ranks: the mean, the least and the most of the ranks' means
   double least_us = 0;
   double most_us = 0;
+  double rank0_posted_us = 0;   ///< until rank 0's process had posted all, by operation; without streams, rank0_us
   std::vector<double> each_us;  ///< each operation on the rank that took longest for it; with times_each
   std::vector<std::vector<double>> each_us_of_hosts;  ///< the same by host, of its ranks; with tells_hosts
   std::int64_t wrong = 0;                             ///< elements, on all hosts and in all rounds

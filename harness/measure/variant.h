@@ -28,12 +28,25 @@ struct RankTimes {
   std::vector<std::int64_t> leave_ns;
 };
 
-/// Operations of one case back to back on each rank: a rank begins the next one as soon as it has ended the last.
+/// Operations of one case back to back on each rank: a rank begins the next one as soon as it has ended the last. On
+/// streams all are posted at once, unless something is to be done after each.
 struct Loop {
   int operations = 1;
+  /// Each of them is so many, which the library is told of as one group. More than 1 on streams only.
+  int grouped = 1;
+  /// Not 0: all of them are captured into a graph, and that is launched so often. Only launches are timed. On streams.
+  int launches = 0;
+  bool ends_each = false;                ///< also on a stream one has ended when the next is posted
+  std::function<Status()> start = {};    ///< when all is ready, before the time
   std::function<Status()> between = {};  ///< after each operation but the last, within the time; one rank per host
-  /// Where not null: gets, for each rank of the host, when it left each operation.
+  /// Where not null: gets, for each rank of the host, when it left each operation. With `intervals_us`, on streams,
+  /// nothing.
   std::vector<std::vector<std::int64_t>>* leaves_ns = nullptr;
+  /// Where not null: gets, for each rank with a stream, how long each operation or launch took there, from the end of
+  /// the last one on.
+  std::vector<std::vector<double>>* intervals_us = nullptr;
+  /// Where not null: gets when all was posted; 0 where that was not before the end of what came before.
+  std::int64_t* posted_ns = nullptr;
 };
 
 /// What verification on this host found.

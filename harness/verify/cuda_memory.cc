@@ -4,6 +4,77 @@
 #include "harness/verify/check.h"
 
 namespace tutti::harness::verify {
+namespace {
+
+Status outcome(const cuda::Runtime& cuda, const char* function, cuda::Error failure) {
+  return failure == cuda::kSuccess ? Status() : error(Code::io, "{}", cuda.text_of(function, failure));
+}
+
+class CudaGraph final : public Graph {
+ public:
+  CudaGraph(std::shared_ptr<const cuda::Runtime> cuda, cuda::GraphExec executable, cuda::Stream stream)
+      : cuda_(std::move(cuda)), executable_(executable), stream_(stream) {}
+  ~CudaGraph() override { cuda_->cudaGraphExecDestroy(executable_); }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+
+  Status launch() override { return outcome(*cuda_, "cudaGraphLaunch", cuda_->cudaGraphLaunch(executable_, stream_)); }
+
+ private:
+  std::shared_ptr<const cuda::Runtime> cuda_;
+  cuda::GraphExec executable_;
+  cuda::Stream stream_;
+};
+
+class CudaInstants final : public Instants {
+ public:
+  CudaInstants(std::shared_ptr<const cuda::Runtime> cuda, cuda::Stream stream)
+      : cuda_(std::move(cuda)), stream_(stream) {}
+  ~CudaInstants() override {
+    for (const cuda::Event event : events_) cuda_->cudaEventDestroy(event);
+  }
+  CudaInstants(const CudaInstants&) = delete;
+  CudaInstants& operator=(const CudaInstants&) = delete;
+
+  /// Requires: the stream's device is the current one.
+  Status reserve(int most) {
+    events_.reserve(static_cast<std::size_t>(most));
+    for (int i = 0; i < most; ++i) {
+      cuda::Event event = nullptr;
+      const cuda::Error failure = cuda_->cudaEventCreateWithFlags(&event, cuda::kEventDefault);
+      TUTTI_RETURN_IF_ERROR(outcome(*cuda_, "cudaEventCreateWithFlags", failure));
+      events_.push_back(event);
+    }
+    return {};
+  }
+
+  Status mark() override {
+    TUTTI_ASSERT(marked_ < events_.size(), "{} instants, and one more", events_.size());
+    return outcome(*cuda_, "cudaEventRecord", cuda_->cudaEventRecord(events_[marked_++], stream_));
+  }
+
+  [[nodiscard]] Result<std::vector<double>> intervals_us() override {
+    constexpr double kMicroseconds = 1e3;  // of milliseconds
+    std::vector<double> intervals;
+    for (std::size_t i = 1; i < marked_; ++i) {
+      float milliseconds = 0;
+      const cuda::Error failure = cuda_->cudaEventElapsedTime(&milliseconds, events_[i - 1], events_[i]);
+      TUTTI_RETURN_IF_ERROR(outcome(*cuda_, "cudaEventElapsedTime", failure));
+      intervals.push_back(static_cast<double>(milliseconds) * kMicroseconds);
+    }
+    return intervals;
+  }
+
+  void restart() override { marked_ = 0; }
+
+ private:
+  std::shared_ptr<const cuda::Runtime> cuda_;
+  cuda::Stream stream_;
+  std::vector<cuda::Event> events_;
+  std::size_t marked_ = 0;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<CudaMemory>> CudaMemory::open(std::shared_ptr<const cuda::Runtime> runtime, int device) {
   if (device < 0 || device >= runtime->devices) {
@@ -23,6 +94,29 @@ CudaMemory::~CudaMemory() { cuda_->cudaStreamDestroy(stream_); }
 
 void CudaMemory::expect(const char* function, cuda::Error error) const {
   TUTTI_ASSERT(error == cuda::kSuccess, "GPU {}: {}", device_, cuda_->text_of(function, error));
+}
+
+Status CudaMemory::begin_capture() {
+  // Other threads of the process may call CUDA meanwhile, and a library may have to allocate.
+  return outcome(*cuda_, "cudaStreamBeginCapture", cuda_->cudaStreamBeginCapture(stream_, cuda::kCaptureThreadLocal));
+}
+
+Result<std::unique_ptr<Graph>> CudaMemory::end_capture() {
+  cuda::Graph graph = nullptr;
+  TUTTI_RETURN_IF_ERROR(outcome(*cuda_, "cudaStreamEndCapture", cuda_->cudaStreamEndCapture(stream_, &graph)));
+  cuda::GraphExec executable = nullptr;
+  expect("cudaSetDevice", cuda_->cudaSetDevice(device_));
+  const cuda::Error failure = cuda_->cudaGraphInstantiateWithFlags(&executable, graph, 0);
+  cuda_->cudaGraphDestroy(graph);
+  TUTTI_RETURN_IF_ERROR(outcome(*cuda_, "cudaGraphInstantiateWithFlags", failure));
+  return std::unique_ptr<Graph>(new CudaGraph(cuda_, executable, stream_));
+}
+
+Result<std::unique_ptr<Instants>> CudaMemory::instants(int most) {
+  expect("cudaSetDevice", cuda_->cudaSetDevice(device_));
+  auto made = std::make_unique<CudaInstants>(cuda_, stream_);
+  TUTTI_RETURN_IF_ERROR(made->reserve(most));
+  return std::unique_ptr<Instants>(std::move(made));
 }
 
 Result<void*> CudaMemory::allocate(std::size_t bytes) {

@@ -20,6 +20,9 @@ class CudaMemory final : public Memory {
 
   [[nodiscard]] MemoryKind kind() const override { return MemoryKind::cuda; }
   [[nodiscard]] void* stream() const override { return stream_; }
+  Status begin_capture() override;
+  [[nodiscard]] Result<std::unique_ptr<Graph>> end_capture() override;
+  [[nodiscard]] Result<std::unique_ptr<Instants>> instants(int most) override;
   [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] Result<void*> allocate(std::size_t bytes) override;
   void release(void* pointer) override;

@@ -57,6 +57,10 @@ Allocator Memory::allocator() {
           .kind = this};
 }
 
+Status Memory::begin_capture() { return error(Code::unavailable, "this memory has no stream that could be captured"); }
+Result<std::unique_ptr<Graph>> Memory::end_capture() { return begin_capture(); }
+Result<std::unique_ptr<Instants>> Memory::instants(int /*most*/) { return std::unique_ptr<Instants>(); }
+
 HostView Memory::view(std::span<const std::byte> there) const {
   std::vector<std::byte> copy(there.size());
   read(copy, there.data());

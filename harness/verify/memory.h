@@ -10,11 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "harness/floors.h"
+#include "harness/verify/stream.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::verify {
@@ -64,6 +66,12 @@ class Memory {
   [[nodiscard]] virtual MemoryKind kind() const = 0;
   /// What calls on this memory are posted on, as the system under test knows it; null where calls have no stream.
   [[nodiscard]] virtual void* stream() const { return nullptr; }
+  /// Between them, what is put on the stream becomes a graph, and is not carried out. Errors: io with the device's
+  /// reason; unavailable where there is no stream.
+  virtual Status begin_capture();
+  [[nodiscard]] virtual Result<std::unique_ptr<Graph>> end_capture();
+  /// Room for that many instants on the stream; null where there is none. Errors: io.
+  [[nodiscard]] virtual Result<std::unique_ptr<Instants>> instants(int most);
 
   /// Page-aligned. Errors: resource with the number of bytes.
   [[nodiscard]] virtual Result<void*> allocate(std::size_t bytes) = 0;

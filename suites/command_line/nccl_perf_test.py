@@ -111,7 +111,10 @@ class Programs(unittest.TestCase):
     def test_what_cannot_be_is_refused_by_name(self):
         for words, code, why in (
                 (["-g", "9"], ENVIRONMENT, "9 ranks on this host, 1 for each GPU, and there are 8 GPUs: did you mean --ranks-per-gpu 2?"),
-                (["-g", "2", "-G", "20"], USAGE, "-G 20: operations are not captured into graphs yet"),
+                (["-g", "2", "-G", "-1"], USAGE, "-G -1: must be a whole number from 0"),
+                (["-g", "2", "-G", "20", "-z", "2"], USAGE, "-G 20 and -z 2: what a graph has captured is launched as a whole"),
+                (["-g", "2", "-G", "20", "-I", "1"], USAGE, "-G 20 and -I 1: what a graph has captured has no times of its own"),
+                (["-g", "2", "-I", "1", "-m", "4", "-K", "2"], USAGE, "-K 2 skips the times of all 2 groups of -m 4: did you mean '-K 1'?"),
                 (["-g", "2", "-R", "2"], USAGE, "-R 2: must be 0 or 1"),
                 (["-g", "2", "-D", "1"], USAGE, "-D 1: NCCL's device API is not measured"),
                 (["-g", "2", "-V", "4"], USAGE, "-V 4: NCCL's device API is not measured"),

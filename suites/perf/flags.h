@@ -43,8 +43,10 @@ struct Settings {
   std::string compatible_json;  ///< -J
   std::string csv;
   std::string json;
-  std::string backend;        ///< tutti or nccl; empty until it is known which
+  std::string backend;  ///< tutti or nccl; empty until it is known which
   int ranks_per_gpu = 1;
+  int launches = 0;                           ///< -G, of a graph of the loop; 0: there is none
+  int registration = 0;                       ///< -R: 1 registers buffers, 2 as symmetric windows
   std::vector<std::pair<char, int>> of_gpus;  ///< flags that have a meaning on GPUs alone, and their values, not 0
   bool wants_help = false;
   bool wants_version = false;

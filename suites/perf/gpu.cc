@@ -45,6 +45,56 @@ Result<nlohmann::json> describe_nccl() {
   return said;
 }
 
+/// What a flag that has a meaning on GPUs alone means there. Errors: invalid_argument.
+Status apply(char letter, int value, Settings& settings) {
+  switch (letter) {
+    case 'D':
+    case 'V':
+      return error(Code::invalid_argument, "-{} {}: NCCL's device API is not measured: leave it out", letter, value);
+    case 'G':
+      if (value < 0) {
+        return error(Code::invalid_argument, "-G {}: must be a whole number from 0, how often a graph is launched",
+                     value);
+      }
+      settings.launches = value;
+      return {};
+    case 'R':
+      if (value != 1) {
+        return error(
+            Code::invalid_argument,
+            "-R {}: must be 0 or 1: buffers are registered for each rank; symmetric windows, which have to lie in "
+            "NCCL's own memory, are not measured yet",
+            value);
+      }
+      settings.registration = value;
+      return {};
+    default:
+      settings.notes.push_back(fmt::format("-{} {} is left aside", letter, value));
+      return {};
+  }
+}
+
+/// Flags that contradict each other on GPUs. Errors: invalid_argument.
+Status check_on_gpus(const Settings& settings) {
+  if (settings.launches > 0 && settings.blocking != 0) {
+    return error(
+        Code::invalid_argument,
+        "-G {} and -z {}: what a graph has captured is launched as a whole, and waited for as a whole: leave one "
+        "of them out",
+        settings.launches, settings.blocking);
+  }
+  if (settings.launches > 0 && settings.times_each) {
+    return error(Code::invalid_argument,
+                 "-G {} and -I 1: what a graph has captured has no times of its own: leave one of them out",
+                 settings.launches);
+  }
+  if (settings.times_each && settings.skipped >= settings.iterations) {
+    return error(Code::invalid_argument, "-K {} skips the times of all {} groups of -m {}: did you mean '-K {}'?",
+                 settings.skipped, settings.iterations, settings.aggregated, settings.iterations - 1);
+  }
+  return {};
+}
+
 std::string gpus_text(int count) { return count == 1 ? "is 1 GPU" : fmt::format("are {} GPUs", count); }
 
 }  // namespace
@@ -62,19 +112,11 @@ Status settle_backend(Settings& settings) {
   for (const auto& [letter, value] : settings.of_gpus) {
     if (!is_on_gpus) {
       settings.notes.push_back(fmt::format("-{} {} has no meaning on CPU ranks: left aside", letter, value));
-    } else if (letter == 'D' || letter == 'V') {
-      return error(Code::invalid_argument, "-{} {}: NCCL's device API is not measured: leave it out", letter, value);
-    } else if (letter == 'G') {
-      return error(Code::invalid_argument, "-G {}: operations are not captured into graphs yet: leave it out", value);
-    } else if (letter == 'R' && value != 1) {
-      return error(Code::invalid_argument,
-                   "-R {}: must be 0 or 1: buffers are registered for each rank; symmetric windows, which have to lie in "
-                   "NCCL's own memory, are not measured yet",
-                   value);
-    } else if (letter != 'R') {
-      settings.notes.push_back(fmt::format("-{} {} is left aside", letter, value));
+    } else {
+      TUTTI_RETURN_IF_ERROR(apply(letter, value, settings));
     }
   }
+  if (is_on_gpus) TUTTI_RETURN_IF_ERROR(check_on_gpus(settings));
   if (settings.ranks_per_gpu == 1) return {};
   if (!is_on_gpus) {
     return error(Code::invalid_argument, "--ranks-per-gpu {}: has no meaning on CPU ranks; leave it out",
@@ -89,8 +131,9 @@ Result<std::vector<int>> devices_of(const Settings& settings, int first, int ran
   for (int rank = first; rank < first + ranks; ++rank) devices.push_back(rank / settings.ranks_per_gpu);
   const int there = runtime().runtime->devices;
   if (devices.back() < there) return devices;
-  return error(Code::unavailable, "{} ranks on this host, {} for each GPU, and there {}: did you mean --ranks-per-gpu {}?",
-               first + ranks, settings.ranks_per_gpu, gpus_text(there), (first + ranks + there - 1) / there);
+  return error(Code::unavailable,
+               "{} ranks on this host, {} for each GPU, and there {}: did you mean --ranks-per-gpu {}?", first + ranks,
+               settings.ranks_per_gpu, gpus_text(there), (first + ranks + there - 1) / there);
 }
 
 void describe_device(Device& device, int number) {
@@ -119,8 +162,7 @@ std::int64_t most_bytes_on_gpu(const Settings& settings, double needs, int devic
     return settings.max_bytes;
   }
   const double share = kUsable * static_cast<double>(free) / (needs * settings.ranks_per_gpu);
-  return share >= 1 ? settings.max_bytes
-                    : static_cast<std::int64_t>(share * static_cast<double>(settings.max_bytes));
+  return share >= 1 ? settings.max_bytes : static_cast<std::int64_t>(share * static_cast<double>(settings.max_bytes));
 }
 
 Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const std::vector<int>& devices) {

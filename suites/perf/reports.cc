@@ -216,7 +216,7 @@ Json Reports::compatible_head() const {
                  {"iterations", settings_.iterations},
                  {"aggregated_iterations", settings_.aggregated},
                  {"validation", settings_.checks},
-                 {"graph", 0},
+                 {"graph", settings_.launches},
                  {"blocking_collectives", truth(settings_.blocking != 0)},
                  {"per_iter_timing", truth(settings_.times_each)},
                  {"per_iter_skip", settings_.skipped},

@@ -71,10 +71,10 @@ std::string opening(const Program& program, const Settings& settings, std::strin
   text += fmt::format("# Collective test starting: {}\n", program.name);
   text += fmt::format(
       "# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} "
-      "validation: {} graph: 0 unalign: {}\n",
+      "validation: {} graph: {} unalign: {}\n",
       settings.threads, settings.devices, settings.min_bytes, settings.max_bytes,
       by_factor ? settings.factor : settings.step_bytes, by_factor ? "factor" : "bytes", settings.warm_up,
-      settings.iterations, settings.aggregated, settings.checks, settings.unaligned);
+      settings.iterations, settings.aggregated, settings.checks, settings.launches, settings.unaligned);
   if (settings.blocking != 0) text += fmt::format("# Blocking Enabled: mode {}\n", settings.blocking);
   if (settings.times_each) text += fmt::format("# Per-Iteration Report: without the first {}\n", settings.skipped);
   for (const std::string& note : settings.notes) text += fmt::format("# {}\n", note);

@@ -26,6 +26,7 @@ using harness::Variant;
 
 Blocking blocking_of(const Settings& settings) {
   if (settings.blocking == 1) return Blocking::barrier_timed;
+  if (settings.blocking == 2) return Blocking::each_end;
   return settings.blocking == 3 ? Blocking::barrier_untimed : Blocking::none;
 }
 
@@ -110,11 +111,6 @@ class Walk {
     if (nccl_ != nullptr) return nccl_->memory();
     return [this](const Case& which, std::size_t rank) { return backend_->allocator(which, rank); };
   }
-  /// Whether buffers are made known to the library: -R.
-  [[nodiscard]] bool registers() const {
-    return std::ranges::any_of(settings_.of_gpus, [](const auto& flag) { return flag.first == 'R'; });
-  }
-
   [[nodiscard]] Case case_of(Dtype dtype, Op op, int root, const Size& size, bool is_in_place) {
     Case one;
     one.collective = program_.collective;
@@ -134,7 +130,7 @@ class Walk {
     one.cadence = harness::Cadence::streaming;
     one.algorithm = std::string(program_.algorithm);
     one.backend = settings_.backend;
-    if (nccl_ != nullptr && registers()) one.buffers = Buffers::shared;
+    if (nccl_ != nullptr && settings_.registration > 0) one.buffers = Buffers::shared;
     one.algorithm = backend().algorithm_of(one);
     return one;
   }
@@ -144,13 +140,12 @@ class Walk {
     TUTTI_RETURN_IF_ERROR(backend().supports(one));
     if (place_.names != nullptr) place_.names->add(case_id(one));
     place_.host.set_case(++cases_);
-    auto variant = Variant::create(
-        place_.host,
-        {.backend = backend(),
-         .memory = memory(),
-         .instance = one,
-         .misalignment = static_cast<std::size_t>(settings_.unaligned) * size_of(one.dtype),
-         .is_asynchronous = nccl_ != nullptr});
+    auto variant = Variant::create(place_.host,
+                                   {.backend = backend(),
+                                    .memory = memory(),
+                                    .instance = one,
+                                    .misalignment = static_cast<std::size_t>(settings_.unaligned) * size_of(one.dtype),
+                                    .is_asynchronous = nccl_ != nullptr});
     TUTTI_ASSIGN_OR_RETURN(const harness::Reason why_not, place_.host.first_reason(variant.status()));
     if (!variant.is_ok() || !why_not.is_any()) return variant;
     return error(why_not.code, "another rank cannot run {}: {}", case_id(one), why_not.text());
@@ -198,7 +193,11 @@ class Walk {
   Result<Measurement> measure(const Case& one, const Size& size, Report& report) {
     TUTTI_ASSIGN_OR_RETURN(Variant variant, make(one));
     const bool has_records = !settings_.csv.empty() || !settings_.json.empty();
-    const harness::StreamOptions options{.operations = settings_.iterations * settings_.aggregated,
+    // NCCL takes a group of operations; CPU ranks have them one after the other.
+    const int grouped = nccl_ != nullptr ? settings_.aggregated : 1;
+    const harness::StreamOptions options{.operations = settings_.iterations * (settings_.aggregated / grouped),
+                                         .grouped = grouped,
+                                         .launches = settings_.launches,
                                          .blocking = blocking_of(settings_),
                                          .times_each = settings_.times_each || has_records,
                                          .tells_hosts = tells_processes(),
@@ -210,7 +209,7 @@ class Walk {
         std::max(result_.most_buffer_bytes, variant.buffer_bytes_here() * place_.host.job_ranks());
     const double time_us = reported_us(result, settings_.average);
     Measurement measured;
-    measured.time_us = settings_.reports_cputime ? result.rank0_us : time_us;
+    measured.time_us = settings_.reports_cputime ? result.rank0_posted_us : time_us;
     const Size moved{.count = size.count, .bytes = one.bytes};
     measured.bandwidths = bandwidths_of(program_, moved, one.dtype, one.problem(), time_us);
     if (settings_.checks > 0) measured.wrong = result.wrong;

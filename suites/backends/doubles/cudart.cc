@@ -6,6 +6,8 @@
 //   TUTTI_DOUBLE_DRIVER    CUDA's version that the driver has (13000); 0: there is no driver
 //   TUTTI_DOUBLE_ERROR     what it says when it is asked how many GPUs there are (0)
 //   TUTTI_DOUBLE_CAPABILITY  of the GPUs, as 90 for 9.0 (90)
+//   TUTTI_DOUBLE_LOG       a file that gets a line for each graph, launch, group of calls, registration and split
+//   TUTTI_DOUBLE_LAUNCHES  0: launching a graph does nothing
 //   TUTTI_DOUBLE_LATE_US   the most that an item on a stream waits before it begins (60)
 #include <algorithm>
 #include <cstdio>
@@ -336,9 +338,12 @@ Error cudaStreamIsCapturing(Stream stream, int* status) {
 }
 Error cudaGraphInstantiateWithFlags(GraphExec* executable, Graph graph, unsigned long long /*flags*/) {
   *executable = new std::vector<Item>(*static_cast<std::vector<Item>*>(graph));
+  doubles::tell("graph of " + std::to_string(static_cast<std::vector<Item>*>(graph)->size()));
   return kSuccess;
 }
 Error cudaGraphLaunch(GraphExec executable, Stream stream) {
+  doubles::tell("launch");
+  if (number_of("TUTTI_DOUBLE_LAUNCHES", 1) == 0) return kSuccess;
   for (const Item& item : *static_cast<std::vector<Item>*>(executable)) {
     if (const Error error = put(stream, item); error != kSuccess) return result(error);
   }

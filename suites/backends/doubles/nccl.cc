@@ -155,6 +155,7 @@ void do_launch(void* argument) {
 }
 
 Answer put(const std::shared_ptr<Seat>& seat, Stream stream, std::vector<Operation> calls) {
+  doubles::tell("calls " + std::to_string(calls.size()));
   int capturing = 0;
   cuda::cudaStreamIsCapturing(stream, &capturing);
   auto* const launch = new Launch{.seat = seat, .calls = std::move(calls), .is_for_a_graph = capturing != 0};

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the drop-in programs' flags do with NCCL, as doubles of CUDA and NCCL were asked: a line for each request."""
+import collections
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+DOUBLES = pathlib.Path(os.environ["TUTTI_BUILD"]) / "doubles"
+GPU = {"TUTTI_CUDART": str(DOUBLES / "libcudart.so"), "TUTTI_NCCL": str(DOUBLES / "libnccl.so")}
+OK, USAGE, ENVIRONMENT, WRONG = 0, 2, 3, 7
+
+# One size, two ranks, four operations: what stands in the log is easily counted.
+ONE = ["-b", "4K", "-e", "4K", "-n", "4", "-g", "2"]
+PLACEMENTS, RANKS = 2, 2
+# Of a row, beside its loops: warm-up and, of each placement, the operation before it; in place the check.
+APART = RANKS * (1 + 2 + 1)
+
+
+class Asked(collections.Counter):
+    """How often each line was logged."""
+
+
+def perf(*words, program="all_reduce_perf", **environment):
+    """The process as it ended, and what was asked of the doubles."""
+    with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
+        log = pathlib.Path(folder, "log")
+        result = subprocess.run([support.PROGRAM.parent / program, *words], capture_output=True, text=True,
+                                timeout=support.patience(60), stdin=subprocess.DEVNULL,
+                                env={**os.environ, **GPU, "TUTTI_DOUBLE_LOG": str(log), **environment})
+        return result, Asked(log.read_text().splitlines() if log.exists() else [])
+
+
+def rows_of(text):
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Graphs(unittest.TestCase):
+    def test_the_loop_is_captured_once_and_launched(self):
+        result, asked = perf(*ONE, "-G", "3")
+        self.assertEqual(result.returncode, OK, result)
+        self.assertIn(" graph: 3 ", result.stdout)
+        self.assertEqual(asked["graph of 4"], PLACEMENTS * RANKS)
+        self.assertEqual(asked["launch"], 3 * PLACEMENTS * RANKS)
+        self.assertEqual(asked["calls 1"], APART + 4 * PLACEMENTS * RANKS, "what is captured is called once")
+        (row,) = rows_of(result.stdout)
+        self.assertEqual((row[8], row[12]), ("0", "0"))
+
+    def test_the_time_is_that_of_one_operation(self):
+        """Each of 4 operations begins up to 20 ms late, and so do 12: the sum of them would be far above 20 ms."""
+        result, _ = perf(*ONE, "-G", "3", TUTTI_DOUBLE_LATE_US="20000")
+        (row,) = rows_of(result.stdout)
+        for time in (float(row[5]), float(row[9])):
+            self.assertGreater(time, 100, row)
+            self.assertLess(time, 40000, row)
+
+    def test_what_the_launches_leave_is_what_is_checked(self):
+        result, _ = perf(*ONE, "-G", "3", TUTTI_DOUBLE_LAUNCHES="0")
+        self.assertEqual(result.returncode, WRONG, result)
+        (row,) = rows_of(result.stdout)
+        self.assertEqual((row[8], row[12]), ("2048", "0"), "out of place nothing was written since the poison")
+
+    def test_communicators_that_do_not_block_are_captured_too(self):
+        result, asked = perf(*ONE, "-G", "2", "-m", "3", "-o", "mulsum", NCCL_COMM_BLOCKING="0")
+        self.assertEqual(result.returncode, OK, result)
+        self.assertEqual(asked["graph of 4"], PLACEMENTS * RANKS)
+        self.assertEqual(asked["calls 3"], 4 * PLACEMENTS * RANKS)
+
+    def test_rows_have_a_sample_for_each_launch(self):
+        result, _ = perf(*ONE, "-G", "5", "--csv", "-")
+        rows = [line.split(",") for line in result.stdout.splitlines()]
+        samples = rows[0].index("samples")
+        self.assertEqual([row[samples] for row in rows[1:]], ["5", "5"])
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Groups(unittest.TestCase):
+    def test_operations_of_m_are_one_group(self):
+        for program in ("all_reduce_perf", "broadcast_perf", "reduce_scatter_perf"):
+            with self.subTest(program):
+                result, asked = perf(*ONE, "-m", "5", program=program)
+                self.assertEqual(result.returncode, OK, result)
+                self.assertEqual(asked, {"calls 5": 4 * PLACEMENTS * RANKS, "calls 1": APART})
+
+    def test_those_of_one_rank_are_too(self):
+        result, asked = perf("-b", "4K", "-e", "4K", "-n", "4", "-g", "1", "-m", "5")
+        self.assertEqual(result.returncode, OK, result)
+        self.assertEqual(asked["calls 5"], 4 * PLACEMENTS)
+
+    def test_on_cpu_ranks_they_follow_each_other(self):
+        result, asked = perf(*ONE, "-m", "5", "--backend", "tutti")
+        self.assertEqual((result.returncode, asked), (OK, {}), result)
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Times(unittest.TestCase):
+    """Each call of the doubles begins some milliseconds late; who posts it does not wait for that."""
+    LATE = "10000"
+
+    def test_without_blocking_the_host_posts_all_at_once(self):
+        result, _ = perf(*ONE, "-C", "1", TUTTI_DOUBLE_LATE_US=self.LATE)
+        self.assertIn("cputime", result.stdout)
+        (row,) = rows_of(result.stdout)
+        posting = float(row[5])
+        moved = 4096 / float(row[6]) / 1e3 if float(row[6]) > 0 else None
+        self.assertLess(posting, 1000, "the time to post an operation")
+        self.assertTrue(moved is None or moved > posting, "the bandwidth is that of the whole time")
+
+    def test_each_operation_is_waited_for_where_that_is_asked_for(self):
+        for mode in ("1", "2", "3"):
+            with self.subTest(mode):
+                result, _ = perf(*ONE, "-C", "1", "-z", mode, TUTTI_DOUBLE_LATE_US=self.LATE)
+                self.assertEqual(result.returncode, OK, result)
+                (row,) = rows_of(result.stdout)
+                self.assertGreater(float(row[5]) + float(row[9]), 1000, "posting then waits for the last one")
+
+    def test_single_operations_are_timed_on_the_stream(self):
+        """Reading the clock after each operation would make the loop wait for each of them."""
+        result, _ = perf(*ONE, "-I", "1", "-C", "1", TUTTI_DOUBLE_LATE_US=self.LATE)
+        self.assertEqual(result.returncode, OK, result)
+        (row,) = rows_of(result.stdout)
+        self.assertEqual(len(row), 21, row)
+        self.assertLess(float(row[5]), 1000, "the time to post an operation")
+        self.assertGreater(float(row[10]), 1000, "the longest operation, by events")
+
+
+if __name__ == "__main__":
+    unittest.main()
