@@ -28,7 +28,7 @@ extern "C" {
 
 /* Changes whenever anything in this file changes its layout or its meaning. An object with another number is refused.
  */
-#define TUTTI_BACKEND_ABI 6
+#define TUTTI_BACKEND_ABI 7
 
 /* How the processes of a backend's ranks are started: TuttiBackend.starter. */
 enum {
@@ -149,7 +149,8 @@ typedef struct TuttiBackend {
   int (*describe)(TuttiBackendMessage* text);
 
   /* Makes a group of the ranks of `parent` (a handle) that pass the same colour, ordered by key, then by rank. With a
-   * colour below 0 a rank is in none: its ranks are 0. Collective over the parent, on which nothing is in flight. */
+   * colour below 0 a rank is in none: its ranks are 0. Collective over the parent, on which nothing is in flight. A
+   * process of several ranks calls it once for all of them, which stay together; group->rank is that of the first. */
   int (*split)(void* parent, int32_t colour, int32_t key, TuttiBackendGroup* group, TuttiBackendMessage* message);
 
   /* Frees a group of split; no handle of a call on it is left. Collective over the group. */
@@ -191,8 +192,9 @@ typedef struct TuttiBackend {
   int (*end_group)(TuttiBackendMessage* message);
 
   /* Makes memory known to the library before calls use it, as `kind` of buffer (0: private, 1: shared by all ranks of
-   * the host, or a symmetric window). Collective where kind is 1. */
-  int (*register_buffer)(int32_t local, void* memory, uint64_t bytes, int32_t kind, void** handle,
+   * the host, or a symmetric window). Collective over the group where kind is 1: a process of several ranks then calls
+   * it for all of them between begin_group and end_group, which says what was wrong. */
+  int (*register_buffer)(void* group, int32_t local, void* memory, uint64_t bytes, int32_t kind, void** handle,
                          TuttiBackendMessage* message);
   int (*forget_buffer)(int32_t local, void* handle, TuttiBackendMessage* message);
 
@@ -200,6 +202,10 @@ typedef struct TuttiBackend {
   int (*poll_error)(int32_t local, TuttiBackendMessage* message);
   /* Ends whatever is posted, which is then as failed. Nothing but close is called after it. */
   int (*abort)(int32_t local, TuttiBackendMessage* message);
+
+  /* Memory of the library's own, for what is registered as a symmetric window. Page-aligned. */
+  int (*allocate)(int32_t local, uint64_t bytes, void** memory, TuttiBackendMessage* message);
+  int (*give_back)(int32_t local, void* memory, TuttiBackendMessage* message);
 } TuttiBackend;
 
 /* The one exported symbol. The table is constant and lives as long as the object. */

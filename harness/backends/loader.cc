@@ -208,14 +208,14 @@ Status LoadedBackend::end_group() const {
   return api_->end_group == nullptr ? Status() : checked(name(), api_->end_group);
 }
 
-Result<LoadedBackend::Handle> LoadedBackend::register_buffer(int local, std::span<const std::byte> memory,
+Result<LoadedBackend::Handle> LoadedBackend::register_buffer(void* group, int local, std::span<const std::byte> memory,
                                                              Buffers kind) const {
   Handle registered = nullptr;
   if (api_->register_buffer == nullptr) return registered;
   auto* const address = const_cast<std::byte*>(memory.data());
   const std::int32_t number = kind == Buffers::shared ? 1 : 0;
   TUTTI_RETURN_IF_ERROR(checked(name(), [&](auto* message) {
-    return api_->register_buffer(local, address, memory.size(), number, &registered, message);
+    return api_->register_buffer(group, local, address, memory.size(), number, &registered, message);
   }));
   return registered;
 }
@@ -228,6 +228,19 @@ Status LoadedBackend::forget_buffer(int local, Handle registered) const {
 Status LoadedBackend::poll_error(int local) const {
   if (api_->poll_error == nullptr) return {};
   return checked(name(), [&](auto* message) { return api_->poll_error(local, message); });
+}
+
+Result<void*> LoadedBackend::allocate(int local, std::size_t bytes) const {
+  if (api_->allocate == nullptr) return error(Code::unavailable, "backend {} has no memory of its own", name());
+  Text text;
+  void* memory = nullptr;
+  if (api_->allocate(local, bytes, &memory, text.message()) == 0) return memory;
+  return error(Code::resource, "backend {}: {}", name(), text.text());
+}
+
+Status LoadedBackend::give_back(int local, void* memory) const {
+  if (api_->give_back == nullptr) return {};
+  return checked(name(), [&](auto* message) { return api_->give_back(local, memory, message); });
 }
 
 Status LoadedBackend::abort(int local) const {

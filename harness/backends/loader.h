@@ -76,11 +76,15 @@ class LoadedBackend {
   Status end_group() const;
   [[nodiscard]] bool can_register() const { return api_->register_buffer != nullptr; }
   /// The handle is null where the backend cannot. Errors: io.
-  [[nodiscard]] Result<Handle> register_buffer(int local, std::span<const std::byte> memory, Buffers kind) const;
+  [[nodiscard]] Result<Handle> register_buffer(void* group, int local, std::span<const std::byte> memory,
+                                               Buffers kind) const;
   Status forget_buffer(int local, Handle registered) const;
   /// Errors: io with what the library found of its own accord.
   [[nodiscard]] Status poll_error(int local) const;
   Status abort(int local) const;
+  /// Memory of the library's own. Errors: resource with the library's reason; unavailable where it has none.
+  [[nodiscard]] Result<void*> allocate(int local, std::size_t bytes) const;
+  Status give_back(int local, void* memory) const;
 
  private:
   LoadedBackend(const TuttiBackend* api, std::string path) : api_(api), path_(std::move(path)) {}

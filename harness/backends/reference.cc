@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/backends/reference.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,13 @@ std::size_t bytes_of(Count elements, const Case& one) {
   return static_cast<std::size_t>(elements) * size_of(one.dtype);
 }
 
+/// Of a buffer of the case, on all ranks: the largest one, its guards, and what aligning takes.
+std::size_t window_bytes(const Case& one) {
+  constexpr std::size_t kPage = 4096, kPagesAround = 6;
+  const std::size_t largest = std::max(static_cast<std::size_t>(one.bytes), bytes_of(one.count, one));
+  return (largest + kPage - 1) / kPage * kPage + kPagesAround * kPage;
+}
+
 }  // namespace
 
 /// The prepared call of one rank, and the buffers that the library was told of for it.
@@ -34,24 +42,34 @@ class ReferenceBackend::CallOfRank {
   CallOfRank(const CallOfRank&) = delete;
   CallOfRank& operator=(const CallOfRank&) = delete;
 
-  /// As what `one.buffers` says or, on a GPU, for the rank alone: a symmetric window has to lie in the library's memory.
-  Status register_buffers(const Case& one, const RankBuffers& buffers, int rank) {
+  /// As what `one.buffers` says or, on a GPU, for the rank alone.
+  Status register_buffers(void* group, const Case& one, const RankBuffers& buffers, int rank) {
     const Buffers kind = buffers.memory == MemoryKind::cuda ? Buffers::private_ : one.buffers;
     const Operation what = operation_of(one);
-    const std::size_t inputs = bytes_of(what.input_elements(rank), one);
-    const std::size_t outputs = bytes_of(what.output_elements(rank), one);
-    if (!one.is_in_place || inputs > outputs) TUTTI_RETURN_IF_ERROR(add(buffers.input, inputs, kind));
-    return one.is_in_place && inputs > outputs ? Status() : add(buffers.output, outputs, kind);
+    const std::span input(static_cast<const std::byte*>(buffers.input), bytes_of(what.input_elements(rank), one));
+    const std::span output(static_cast<const std::byte*>(buffers.output), bytes_of(what.output_elements(rank), one));
+    const bool is_larger = input.size() > output.size();
+    if (!one.is_in_place || is_larger) TUTTI_RETURN_IF_ERROR(add(group, input, kind));
+    return one.is_in_place && is_larger ? Status() : add(group, output, kind);
+  }
+  /// The memory around them, as symmetric windows, of which all ranks have as many of the same size.
+  Status register_windows(void* group, const Case& one, const RankBuffers& buffers) {
+    for (const std::span<const std::byte> around : {buffers.around_input, buffers.around_output}) {
+      if (around.empty()) continue;
+      const std::size_t bytes = window_bytes(one);
+      TUTTI_ASSERT(around.size() <= bytes, "a buffer of {} bytes in a window of {}", around.size(), bytes);
+      TUTTI_RETURN_IF_ERROR(add(group, {around.data(), bytes}, Buffers::shared));
+    }
+    return {};
   }
 
   const LoadedBackend::Handle handle;
   const int local;
 
  private:
-  Status add(const void* memory, std::size_t bytes, Buffers kind) {
-    if (bytes == 0) return {};
-    TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle one,
-                           library_.register_buffer(local, {static_cast<const std::byte*>(memory), bytes}, kind));
+  Status add(void* group, std::span<const std::byte> memory, Buffers kind) {
+    if (memory.empty()) return {};
+    TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle one, library_.register_buffer(group, local, memory, kind));
     registered_.push_back(one);
     return {};
   }
@@ -124,7 +142,24 @@ Status ReferenceBackend::open(int ranks, int rank, const TuttiBackendJoin& join)
   return {};
 }
 
-Status ReferenceBackend::close() { return std::exchange(is_open_, false) ? library_->close() : Status(); }
+Status ReferenceBackend::enter_group(int colour, int key) {
+  TUTTI_ASSIGN_OR_RETURN(group_, library_->split(nullptr, colour, key));
+  rank_ = group_.rank;
+  ranks_ = group_.ranks;
+  return {};
+}
+
+Result<void*> ReferenceBackend::allocate(const Case& one, int local, std::size_t bytes) const {
+  return library_->allocate(local, std::max(bytes, window_bytes(one)));
+}
+
+Status ReferenceBackend::close() {
+  if (!std::exchange(is_open_, false)) return {};
+  const Status freed = group_.handle == nullptr ? Status() : library_->free_group(group_);
+  group_ = {};
+  const Status closed = library_->close();
+  return freed.is_ok() ? closed : freed;
+}
 
 ReferenceBackend::~ReferenceBackend() {
   if (!is_open_) return;
@@ -133,7 +168,7 @@ ReferenceBackend::~ReferenceBackend() {
 
 std::unique_ptr<Group> ReferenceBackend::world(GroupMemory memory) const {
   return std::make_unique<ReferenceGroup>(
-      *library_, TuttiBackendGroup{.ranks = ranks_, .rank = rank_, .handle = nullptr}, std::move(memory));
+      *library_, TuttiBackendGroup{.ranks = ranks_, .rank = rank_, .handle = group_.handle}, std::move(memory));
 }
 
 std::string ReferenceBackend::describe() const {
@@ -149,6 +184,7 @@ Status ReferenceBackend::supports(const Case& one) const {
   for (int local = 0; local < local_ranks_; ++local) {
     ReferenceCall asked(operation_of(one), rank_ + local, one.is_in_place);
     asked.call.memory = static_cast<std::int32_t>(memory_kind_);
+    asked.call.group = group_.handle;
     TUTTI_RETURN_IF_ERROR(library_->supports(asked.call));
   }
   return {};
@@ -163,19 +199,33 @@ Result<std::unique_ptr<ReferenceBackend::CallOfRank>> ReferenceBackend::prepare_
   made.call.memory = static_cast<std::int32_t>(buffers.memory);
   made.call.stream = buffers.stream;
   made.call.local = buffers.local;
+  made.call.group = group_.handle;
   if (is_asynchronous) TUTTI_RETURN_IF_ERROR(library_->supports(made.call));
   made.call.send = buffers.input;
   made.call.recv = buffers.output;
   TUTTI_ASSIGN_OR_RETURN(const LoadedBackend::Handle handle, library_->prepare(made.call));
-  auto call = std::make_unique<CallOfRank>(*library_, handle, buffers.local);
-  const bool is_registered = one.buffers == Buffers::shared && library_->can_register();
-  if (is_registered) TUTTI_RETURN_IF_ERROR(call->register_buffers(one, buffers, rank));
-  return call;
+  return std::make_unique<CallOfRank>(*library_, handle, buffers.local);
+}
+
+Status ReferenceBackend::register_buffers(const Case& one, std::span<const RankBuffers> buffers,
+                                          std::span<const std::unique_ptr<CallOfRank>> calls) const {
+  if (one.buffers != Buffers::shared || !library_->can_register()) return {};
+  // Windows are made by all ranks together. A group of calls says at its end what went wrong.
+  if (has_windows_) TUTTI_RETURN_IF_ERROR(library_->begin_group());
+  Status status;
+  for (std::size_t i = 0; i < calls.size() && status.is_ok(); ++i) {
+    CallOfRank& call = *calls[i];
+    status = has_windows_ ? call.register_windows(group_.handle, one, buffers[i])
+                          : call.register_buffers(group_.handle, one, buffers[i], rank_ + buffers[i].local);
+  }
+  const Status ended = has_windows_ ? library_->end_group() : Status();
+  return status.is_ok() ? ended : status;
 }
 
 Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
   if (buffers.size() > 1) return prepare_asynchronous(one, buffers);  // one rank's blocking call waits for the others'
   TUTTI_ASSIGN_OR_RETURN(auto call, prepare_one(one, buffers.front(), false));
+  TUTTI_RETURN_IF_ERROR(register_buffers(one, buffers, {&call, 1}));
   return std::unique_ptr<Prepared>(new BlockingCall(*library_, std::move(call)));
 }
 
@@ -186,6 +236,7 @@ Result<std::unique_ptr<Prepared>> ReferenceBackend::prepare_asynchronous(const C
     TUTTI_ASSIGN_OR_RETURN(auto call, prepare_one(one, of_rank, true));
     calls.push_back(std::move(call));
   }
+  TUTTI_RETURN_IF_ERROR(register_buffers(one, buffers, calls));
   const bool is_in_order = !buffers.empty() && buffers.front().stream != nullptr;
   return std::unique_ptr<Prepared>(new NonblockingCalls(*library_, std::move(calls), is_in_order));
 }

@@ -33,6 +33,15 @@ class ReferenceBackend final : public Backend {
   Status open(int ranks, int rank, const TuttiBackendJoin& join);
   /// Where the buffers of its calls lie; on the host unless this is called.
   void set_memory(MemoryKind memory) { memory_kind_ = memory; }
+  /// From here on cases with shared buffers are registered as symmetric windows, for which the buffers come from
+  /// `allocate`. Requires: TUTTI_MEMORY_CUDA.
+  void use_windows() { has_windows_ = true; }
+  /// Memory of the library's own for a buffer of the case, on all ranks of the same size, as windows are. Errors: those
+  /// of the library.
+  [[nodiscard]] Result<void*> allocate(const Case& one, int local, std::size_t bytes) const;
+  Status give_back(int local, void* memory) const { return library_->give_back(local, memory); }
+  /// From here on its ranks are those of this process's group. Collective. Errors: those of the library.
+  Status enter_group(int colour, int key);
   Status close();
   /// All its ranks, for asynchronous calls. Requires: open.
   [[nodiscard]] std::unique_ptr<Group> world(GroupMemory memory) const;
@@ -53,6 +62,9 @@ class ReferenceBackend final : public Backend {
   /// Requires: one of this process's ranks.
   [[nodiscard]] Result<std::unique_ptr<CallOfRank>> prepare_one(const Case& one, const RankBuffers& buffers,
                                                                 bool is_asynchronous) const;
+  /// Makes the buffers of all ranks of this process known to the library, where that is asked for.
+  Status register_buffers(const Case& one, std::span<const RankBuffers> buffers,
+                          std::span<const std::unique_ptr<CallOfRank>> calls) const;
 
   explicit ReferenceBackend(LoadedBackend library) : library_(std::move(library)), name_(library_->name()) {}
   explicit ReferenceBackend(std::string name) : name_(std::move(name)) {}
@@ -60,6 +72,8 @@ class ReferenceBackend final : public Backend {
   std::optional<LoadedBackend> library_;
   std::string name_;
   bool is_open_ = false;
+  bool has_windows_ = false;
+  TuttiBackendGroup group_{};  ///< that was entered; its handle is null for the world
   MemoryKind memory_kind_ = MemoryKind::host;
   int rank_ = 0;
   int local_ranks_ = 1;

@@ -22,6 +22,8 @@ struct RankBuffers {
   MemoryKind memory = MemoryKind::host;  ///< where both lie
   void* stream = nullptr;                ///< that the rank's calls are posted on; null: they have none
   int local = 0;                         ///< the rank's place among the host's
+  /// All of the memory that each lies in; empty where it was not asked for.
+  std::span<const std::byte> around_input = {}, around_output = {};
 };
 
 /// Memory for the buffers of rank `index` of this host: the same kind for every backend of a cell.

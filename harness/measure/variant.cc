@@ -115,7 +115,9 @@ Status Variant::prepare(Backend& backend) {
                        .output = output_of(i).data(),
                        .memory = kind_of(i).kind(),
                        .stream = kind_of(i).stream(),
-                       .local = static_cast<int>(i)});
+                       .local = static_cast<int>(i),
+                       .around_input = memory_[i].input ? memory_[i].input->memory() : std::span<const std::byte>(),
+                       .around_output = memory_[i].output.memory()});
   }
   TUTTI_ASSIGN_OR_RETURN(
       prepared_, is_asynchronous_ ? backend.prepare_asynchronous(case_, buffers) : backend.prepare(case_, buffers));

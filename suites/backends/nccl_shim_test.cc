@@ -327,8 +327,6 @@ TEST_F(NcclRanks, CannotRunByThemselves) {
   nccl().release(handle);
   one.collective = "pingpong";
   EXPECT_THAT(nccl().supports(one).message(), HasSubstr("NCCL has no pingpong between ranks of one process"));
-  EXPECT_THAT(nccl().split(nullptr, 0, 0).status().message(),
-              HasSubstr("a group of NCCL is split by one rank a process, and this process has 2"));
   one.local = 2;
   EXPECT_EQ(nccl().supports(one).message(), "this process has no rank 2 of its own");
 }
@@ -350,15 +348,15 @@ TEST_F(NcclRanks, AreRefusedMemoryOfTheHost) {
 TEST_F(NcclRanks, TellNcclOfTheirBuffers) {
   ASSERT_TRUE(open(2).is_ok());
   std::byte* const at = put(1, Values(100));
-  const auto made = nccl().register_buffer(1, {at, 400}, Buffers::private_);
+  const auto made = nccl().register_buffer(nullptr, 1, {at, 400}, Buffers::private_);
   ASSERT_TRUE(made.is_ok()) << made.status().message();
   EXPECT_EQ(live(), live_ + 3) << "two communicators and a buffer";
   EXPECT_TRUE(nccl().forget_buffer(1, made.value()).is_ok());
   EXPECT_EQ(live(), live_ + 2);
   EXPECT_THAT(
-      nccl().register_buffer(1, {at, 401}, Buffers::private_).status().message(),
+      nccl().register_buffer(nullptr, 1, {at, 401}, Buffers::private_).status().message(),
       HasSubstr("registering 401 bytes: NCCL says: invalid argument: the buffer is not 401 bytes of the device's"));
-  EXPECT_THAT(nccl().register_buffer(1, {at, 400}, Buffers::shared).status().message(),
+  EXPECT_THAT(nccl().register_buffer(nullptr, 1, {at, 400}, Buffers::shared).status().message(),
               HasSubstr("registering 400 bytes as a symmetric window: NCCL says: invalid argument: no memory of "
                         "ncclMemAlloc (it takes memory of ncclMemAlloc)"));
 }
@@ -372,7 +370,7 @@ TEST_F(NcclRanks, MakeSymmetricWindowsTogether) {
   for (int rank = 0; rank < 2; ++rank) {
     void*& at = memory[static_cast<std::size_t>(rank)];
     ASSERT_EQ(library->ncclMemAlloc(&at, 4096), backend_nccl::kSuccess);
-    const auto made = nccl().register_buffer(rank, {static_cast<std::byte*>(at), 4096}, Buffers::shared);
+    const auto made = nccl().register_buffer(nullptr, rank, {static_cast<std::byte*>(at), 4096}, Buffers::shared);
     ASSERT_TRUE(made.is_ok()) << made.status().message();
     windows.push_back(made.value());
   }
@@ -382,9 +380,79 @@ TEST_F(NcclRanks, MakeSymmetricWindowsTogether) {
     EXPECT_TRUE(nccl().forget_buffer(rank, windows[static_cast<std::size_t>(rank)]).is_ok());
   }
   ::setenv("NCCL_WIN_ENABLE", "0", 1);
-  EXPECT_THAT(nccl().register_buffer(0, {static_cast<std::byte*>(memory[0]), 4096}, Buffers::shared).status().message(),
+  EXPECT_THAT(nccl()
+                  .register_buffer(nullptr, 0, {static_cast<std::byte*>(memory[0]), 4096}, Buffers::shared)
+                  .status()
+                  .message(),
               HasSubstr("NCCL makes no symmetric window of 4096 bytes"));
   for (void* const at : memory) library->ncclMemFree(at);
+}
+
+TEST_F(NcclRanks, AreSplitTogether) {
+  for (const char* const blocking : {"1", "0"}) {
+    ::setenv("NCCL_COMM_BLOCKING", blocking, 1);
+    ASSERT_TRUE(open(3).is_ok());
+    const auto part = nccl().split(nullptr, 7, 0);
+    ASSERT_TRUE(part.is_ok()) << part.status().message();
+    EXPECT_EQ(part.value().ranks, 3);
+    EXPECT_EQ(part.value().rank, 0);
+    EXPECT_EQ(live(), live_ + 6);
+    std::vector<LoadedBackend::Handle> handles;
+    std::vector<std::byte*> at;
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      at.push_back(put(rank, {static_cast<std::int32_t>(rank), 10}));
+      auto one = call(rank, "all_reduce", 2, at[rank], at[rank]);
+      one.group = part.value().handle;
+      handles.push_back(prepare(one));
+    }
+    post(handles);
+    finish(handles);
+    for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(get(rank, at[rank], 2), (Values{3, 30}));
+    release(handles);
+    EXPECT_TRUE(nccl().free_group(part.value()).is_ok());
+    EXPECT_EQ(live(), live_ + 3) << "all of them have left the group";
+    const auto none = nccl().split(nullptr, -1, 0);
+    ASSERT_TRUE(none.is_ok()) << none.status().message();
+    EXPECT_EQ(none.value().ranks, 0);
+    for (auto& buffer : buffers_) memory_[buffer.rank]->release(buffer.at);
+    buffers_.clear();
+    memory_.clear();
+    ASSERT_TRUE(nccl().close().is_ok());
+  }
+  ASSERT_TRUE(open(1).is_ok());
+}
+
+TEST_F(NcclRanks, HaveMemoryOfNcclsOwnForWindows) {
+  ASSERT_TRUE(open(2).is_ok());
+  std::vector<void*> memory;
+  std::vector<LoadedBackend::Handle> windows;
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto made = nccl().allocate(rank, 8192);
+    ASSERT_TRUE(made.is_ok()) << made.status().message();
+    memory.push_back(made.value());
+  }
+  const auto make = [&](std::size_t rank, std::size_t bytes) {
+    const auto at = static_cast<std::byte*>(memory[rank]);
+    return nccl().register_buffer(nullptr, static_cast<int>(rank), {at, bytes}, Buffers::shared);
+  };
+  EXPECT_TRUE(nccl().begin_group().is_ok());
+  for (std::size_t rank = 0; rank < 2; ++rank) windows.push_back(make(rank, 8192).value());
+  EXPECT_TRUE(nccl().end_group().is_ok());
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(nccl().forget_buffer(rank, windows[static_cast<std::size_t>(rank)]).is_ok());
+  }
+  windows.clear();
+  EXPECT_EQ(live(), live_ + 2);
+  ::setenv("NCCL_WIN_ENABLE", "0", 1);
+  EXPECT_TRUE(nccl().begin_group().is_ok());
+  for (std::size_t rank = 0; rank < 2; ++rank) windows.push_back(make(rank, 4096).value());
+  EXPECT_THAT(nccl().end_group().message(), HasSubstr("NCCL makes no symmetric window of 4096 bytes"));
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(nccl().forget_buffer(rank, windows[static_cast<std::size_t>(rank)]).is_ok());
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(nccl().give_back(rank, memory[static_cast<std::size_t>(rank)]).is_ok());
+  }
 }
 
 TEST_F(NcclRanks, AreToldOfARankThatIsLost) {

@@ -3,6 +3,7 @@
 import collections
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -24,14 +25,21 @@ class Asked(collections.Counter):
     """How often each line was logged."""
 
 
-def perf(*words, program="all_reduce_perf", **environment):
+def perf(*words, program="all_reduce_perf", starter=(), **environment):
     """The process as it ended, and what was asked of the doubles."""
     with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
         log = pathlib.Path(folder, "log")
-        result = subprocess.run([support.PROGRAM.parent / program, *words], capture_output=True, text=True,
+        result = subprocess.run([*starter, support.PROGRAM.parent / program, *words], capture_output=True, text=True,
                                 timeout=support.patience(60), stdin=subprocess.DEVNULL,
                                 env={**os.environ, **GPU, "TUTTI_DOUBLE_LOG": str(log), **environment})
         return result, Asked(log.read_text().splitlines() if log.exists() else [])
+
+
+def mpirun(processes):
+    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", str(processes)]
+
+
+OLD = {"TUTTI_NCCL": str(DOUBLES / "libnccl_old.so"), "TUTTI_DOUBLE_NCCL": "21805"}
 
 
 def rows_of(text):
@@ -84,7 +92,7 @@ class Groups(unittest.TestCase):
             with self.subTest(program):
                 result, asked = perf(*ONE, "-m", "5", program=program)
                 self.assertEqual(result.returncode, OK, result)
-                self.assertEqual(asked, {"calls 5": 4 * PLACEMENTS * RANKS, "calls 1": APART})
+                self.assertEqual((asked["calls 5"], asked["calls 1"]), (4 * PLACEMENTS * RANKS, APART))
 
     def test_those_of_one_rank_are_too(self):
         result, asked = perf("-b", "4K", "-e", "4K", "-n", "4", "-g", "1", "-m", "5")
@@ -94,6 +102,105 @@ class Groups(unittest.TestCase):
     def test_on_cpu_ranks_they_follow_each_other(self):
         result, asked = perf(*ONE, "-m", "5", "--backend", "tutti")
         self.assertEqual((result.returncode, asked), (OK, {}), result)
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Registration(unittest.TestCase):
+    def test_buffers_are_registered_for_each_rank(self):
+        result, asked = perf(*ONE, "-R", "1")
+        self.assertEqual(result.returncode, OK, result)
+        # Warm-up and out of place two buffers, in place one.
+        self.assertEqual((asked["registration"], asked["window"]), (5 * RANKS, 0))
+
+    def test_windows_are_made_by_all_ranks_together(self):
+        """The double refuses other memory than NCCL's own, and windows that are not of one size."""
+        for program in ("all_reduce_perf", "gather_perf", "scatter_perf", "alltoallv_perf"):
+            with self.subTest(program):
+                result, asked = perf("-b", "5K", "-e", "5K", "-g", "4", "-R", "2", "-u", "3", "-c", "2", program=program)
+                self.assertEqual(result.returncode, OK, result)
+                in_place = 0 if program == "alltoallv_perf" else 1
+                self.assertEqual((asked["registration"], asked["window"]), (0, 4 * (2 + 2 + in_place)))
+
+    @unittest.skipIf(shutil.which("mpirun") is None, "there is no mpirun")
+    def test_windows_of_several_processes(self):
+        result, asked = perf("-b", "4K", "-e", "4K", "-g", "2", "-R", "2", starter=mpirun(2))
+        self.assertEqual(result.returncode, OK, result)
+        self.assertEqual(asked["window"], 4 * 5)
+
+    def test_what_a_version_lacks_is_named(self):
+        result, _ = perf(*ONE, "-R", "2", **OLD)
+        self.assertEqual((result.returncode, result.stdout), (ENVIRONMENT, ""), result)
+        self.assertIn("-R 2: NCCL 2.18.5 has no symmetric windows: 2.27 is the first; -R 1 registers buffers", result.stderr)
+        result, _ = perf(*ONE, "-R", "1", **OLD)
+        self.assertEqual(result.returncode, ENVIRONMENT, result)
+        self.assertIn("NCCL 2.18.5 registers no buffers: 2.19 is the first", result.stderr)
+        result, _ = perf(*ONE, "-R", "2", NCCL_WIN_ENABLE="0")
+        self.assertEqual(result.returncode, ENVIRONMENT, result)
+        self.assertIn("NCCL makes no symmetric window of", result.stderr)
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+@unittest.skipIf(shutil.which("mpirun") is None, "there is no mpirun")
+class Splits(unittest.TestCase):
+    def test_processes_are_dealt_out_with_all_their_ranks(self):
+        """The groups of 4 ranks of 8, each with devices of its own, sum up their own values."""
+        for setting, colours in (({"NCCL_TESTS_SPLIT": "MOD 2"}, (0, 1)), ({"NCCL_TESTS_SPLIT": "/ 2"}, (0, 1)),
+                                 ({"NCCL_TESTS_SPLIT_MASK": "0x2", "NCCL_TESTS_SPLIT": "MOD 2"}, (0, 2))):
+            with self.subTest(setting):
+                result, asked = perf(*ONE, "-c", "2", starter=mpirun(4), **setting)
+                self.assertEqual(result.returncode, OK, result)
+                self.assertEqual([asked[f"split by colour {colour}"] for colour in colours], [4, 4], asked)
+                self.assertIn("2 groups of 4 ranks; rows are those of group 0", result.stdout)
+                (row,) = rows_of(result.stdout)
+                self.assertEqual((row[8], row[12]), ("0", "0"), row)
+
+    def test_groups_of_several_sizes_with_graphs_and_windows(self):
+        for words in (["-G", "2", "-m", "2"], ["-R", "2"], ["-R", "1", "-z", "1"]):
+            for program in ("all_reduce_perf", "reduce_perf"):
+                with self.subTest(words=words, program=program):
+                    result, _ = perf("-b", "64", "-e", "4K", "-f", "64", *words, "-r", "-1", program=program, starter=mpirun(3),
+                                     NCCL_TESTS_SPLIT="MOD 2")
+                    self.assertEqual(result.returncode, OK, result)
+                    self.assertIn("2 groups of 1 to 2 ranks", result.stdout)
+                    self.assertIn("# Out of bounds values : 0 OK", result.stdout)
+
+    def test_what_one_group_gets_wrong_counts(self):
+        result, _ = perf(*ONE, starter=mpirun(2), NCCL_TESTS_SPLIT="MOD 2", TUTTI_DOUBLE_WRONG="1")
+        self.assertEqual(result.returncode, WRONG, result)
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Places(unittest.TestCase):
+    def test_the_first_gpu_is_the_one_that_the_variable_names(self):
+        result, asked = perf(*ONE, NCCL_TESTS_DEVICE="5")
+        self.assertEqual(result.returncode, OK, result)
+        self.assertIn("device  6 [0000:06:00] Double 6", result.stdout)
+        self.assertEqual([asked[f"rank on device {device}, policy 0"] for device in (5, 6)], [1, 1], asked)
+        for value, why in (("7", "there is 1 GPU from GPU 7 on"), ("8", "NCCL_TESTS_DEVICE is '8': it must be a number from 0 to 7")):
+            result, _ = perf(*ONE, NCCL_TESTS_DEVICE=value)
+            self.assertIn(why, result.stderr)
+            self.assertNotEqual(result.returncode, OK, result)
+
+    @unittest.skipIf(shutil.which("mpirun") is None, "there is no mpirun")
+    def test_processes_have_their_gpus_by_their_numbers(self):
+        result, _ = perf(*ONE, starter=mpirun(2), NCCL_TESTS_DEVICE="1")
+        self.assertEqual(result.returncode, USAGE, result)
+        self.assertIn("NCCL_TESTS_DEVICE=1: 2 processes have their GPUs by their own numbers", result.stderr)
+
+    def test_the_policy_is_told(self):
+        result, asked = perf(*ONE, "-x", "2")
+        self.assertEqual((result.returncode, asked["rank on device 1, policy 2"]), (OK, 1), result)
+        result, _ = perf(*ONE, "-x", "2", TUTTI_DOUBLE_NCCL="22703")
+        self.assertEqual(result.returncode, ENVIRONMENT, result)
+        self.assertIn("-x 2: NCCL 2.27.3 has no such policy: 2.28 is the first", result.stderr)
+
+    def test_hypercube_is_tuttis(self):
+        result, asked = perf(*ONE, program="hypercube_perf")
+        self.assertEqual((result.returncode, asked), (OK, {}), result)
+        self.assertIn("# Backend: tutti, 2 ranks", result.stdout)
+        result, _ = perf(*ONE, "--backend", "nccl", program="hypercube_perf")
+        self.assertEqual(result.returncode, USAGE, result)
+        self.assertIn("NCCL has no hypercube", result.stderr)
 
 
 @unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")

@@ -115,7 +115,9 @@ class Programs(unittest.TestCase):
                 (["-g", "2", "-G", "20", "-z", "2"], USAGE, "-G 20 and -z 2: what a graph has captured is launched as a whole"),
                 (["-g", "2", "-G", "20", "-I", "1"], USAGE, "-G 20 and -I 1: what a graph has captured has no times of its own"),
                 (["-g", "2", "-I", "1", "-m", "4", "-K", "2"], USAGE, "-K 2 skips the times of all 2 groups of -m 4: did you mean '-K 1'?"),
-                (["-g", "2", "-R", "2"], USAGE, "-R 2: must be 0 or 1"),
+                (["-g", "2", "-R", "3"], USAGE, "-R 3: must be 0, 1 (registered buffers) or 2 (symmetric windows)"),
+                (["-g", "2", "-x", "3"], USAGE, "-x 3: must be 0 (the default), 1 (efficiency) or 2 (zero CTAs)"),
+                (["-g", "2", "-y", "2"], USAGE, "-y 2: must be 0 or 1"),
                 (["-g", "2", "-D", "1"], USAGE, "-D 1: NCCL's device API is not measured"),
                 (["-g", "2", "-V", "4"], USAGE, "-V 4: NCCL's device API is not measured"),
                 (["--backend", "ncll"], USAGE, "unknown backend 'ncll': did you mean 'nccl'?"),
@@ -124,13 +126,6 @@ class Programs(unittest.TestCase):
                 result = perf("all_reduce_perf", *SWEEP, *words)
                 self.assertEqual(result.returncode, code, result)
                 self.assertIn(why, result.stderr)
-
-    @unittest.skipIf(shutil.which("mpirun") is None, "there is no mpirun")
-    def test_groups_are_refused(self):
-        result = perf("all_reduce_perf", *SWEEP, NCCL_TESTS_SPLIT="MOD 2",
-                      starter=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"])
-        self.assertEqual(result.returncode, USAGE, result)
-        self.assertIn("groups of NCCL are not measured yet", result.stderr)
 
     def test_wrong_data_is_counted(self):
         result = perf("all_reduce_perf", *SWEEP, "-g", "2", TUTTI_DOUBLE_WRONG="1")

@@ -205,8 +205,8 @@ constexpr std::array kFlags{
          set_number<0, 1, &Settings::reports_cputime>},
     Flag{'a', "average", "0..3", "time of rank 0, or over ranks the mean, min, max (1)",
          set_number<0, 3, &Settings::average>},
-    Flag{'R', "local_register", "0/1", "with nccl: 1 registers the buffers", set_of_gpus<'R'>},
-    Flag{'x', "cta_policy", "N", "no meaning here", set_of_gpus<'x'>},
+    Flag{'R', "local_register", "0..2", "with nccl: 1 registers the buffers, 2 makes them symmetric windows", set_of_gpus<'R'>},
+    Flag{'x', "cta_policy", "0..2", "with nccl: the default, efficiency, or zero CTAs", set_of_gpus<'x'>},
     Flag{'D', "device_implementation", "N", "refused with nccl, left aside on CPU ranks", set_of_gpus<'D'>},
     Flag{'V', "device_cta_count", "N", "refused with nccl, left aside on CPU ranks", set_of_gpus<'V'>},
     Flag{'S', "report_timestamps", "0/1", "local time at the end of each row",
@@ -351,7 +351,8 @@ std::string help_text(const Program& program) {
   for (const Dtype dtype : all_dtypes()) dtypes.push_back(to_string(dtype));
   text += fmt::format("\nTypes: {}, all\nOps: {}, all\n", fmt::join(dtypes, " "), fmt::join(op_names(), " "));
   text +=
-      "\nNCCL_TESTS_MIN_BW: exit code 7 where the average is below nine tenths of it (1e9 bytes/s)\n"
+      "\nNCCL_TESTS_DEVICE: with nccl, number of the first GPU, for one process\n"
+      "NCCL_TESTS_MIN_BW: exit code 7 where the average is below nine tenths of it (1e9 bytes/s)\n"
       "NCCL_TESTS_SPLIT: groups of processes that run at the same time, by AND, OR, MOD or DIV (& | % /) of a "
       "process's\n"
       "number with a number (10, 0x10, 0b10), such as 'MOD 2'; NCCL_TESTS_SPLIT_MASK=0x1 is 'AND 0x1', and goes before "

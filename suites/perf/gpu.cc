@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -18,6 +20,8 @@ namespace {
 
 /// From which version on ranks may share a GPU.
 constexpr const char* kSharedGpuVariable = "NCCL_MULTI_RANK_GPU_ENABLE";
+constexpr const char* kFirstGpuVariable = "NCCL_TESTS_DEVICE";
+constexpr int kUsualCtas = 16;  // of -V
 
 std::vector<std::string> backend_directories() {
   const char* const variable = std::getenv("TUTTI_BACKENDS");
@@ -45,31 +49,58 @@ Result<nlohmann::json> describe_nccl() {
   return said;
 }
 
+Status out_of_range(char letter, int value, std::string_view range) {
+  return error(Code::invalid_argument, "-{} {}: must be {}", letter, value, range);
+}
+
+/// Errors: unavailable: this version of NCCL has no symmetric windows.
+Status check_windows() {
+  TUTTI_ASSIGN_OR_RETURN(const nlohmann::json said, describe_nccl());
+  if (said.value("symmetric_windows", "no") == "yes") return {};
+  return error(Code::unavailable, "-R 2: NCCL {} has no symmetric windows: 2.27 is the first; -R 1 registers buffers",
+               said.value("version", ""));
+}
+
+/// -x: how much of a GPU NCCL takes. Errors: unavailable: this version of NCCL has no such policy.
+Status set_policy(int value) {
+  if (value < 1 || value > 2) return out_of_range('x', value, "0 (the default), 1 (efficiency) or 2 (zero CTAs)");
+  TUTTI_ASSIGN_OR_RETURN(const nlohmann::json said, describe_nccl());
+  const std::string version = said.value("version", "");
+  int major = 0, minor = 0;
+  const int first_minor = 26 + value;  // 2.27 has the first of them, 2.28 the second
+  if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) == 2 && major == 2 && minor < first_minor) {
+    return error(Code::unavailable, "-x {}: NCCL {} has no such policy: 2.{} is the first", value, version,
+                 first_minor);
+  }
+  ::setenv("NCCL_CTA_POLICY", std::to_string(value).c_str(), 1);
+  return {};
+}
+
 /// What a flag that has a meaning on GPUs alone means there. Errors: invalid_argument.
 Status apply(char letter, int value, Settings& settings) {
   switch (letter) {
-    case 'D':
     case 'V':
+      if (value == kUsualCtas) return {};
+      [[fallthrough]];
+    case 'D':
       return error(Code::invalid_argument, "-{} {}: NCCL's device API is not measured: leave it out", letter, value);
     case 'G':
-      if (value < 0) {
-        return error(Code::invalid_argument, "-G {}: must be a whole number from 0, how often a graph is launched",
-                     value);
-      }
+      if (value < 0) return out_of_range(letter, value, "a whole number from 0, how often a graph is launched");
       settings.launches = value;
       return {};
     case 'R':
-      if (value != 1) {
-        return error(
-            Code::invalid_argument,
-            "-R {}: must be 0 or 1: buffers are registered for each rank; symmetric windows, which have to lie in "
-            "NCCL's own memory, are not measured yet",
-            value);
+      if (value < 1 || value > kWindows) {
+        return out_of_range(letter, value, "0, 1 (registered buffers) or 2 (symmetric windows)");
       }
       settings.registration = value;
-      return {};
+      return value == kWindows ? check_windows() : Status();
+    case 'x':
+      return set_policy(value);
     default:
-      settings.notes.push_back(fmt::format("-{} {} is left aside", letter, value));
+      if (value != 1) return out_of_range(letter, value, "0 or 1");
+      settings.notes.push_back(
+          letter == 'y' ? "-y 1 is left aside: operations have streams of their own"
+                        : "-p 1 is left aside: the ranks of a process make their communicators in one group");
       return {};
   }
 }
@@ -99,8 +130,15 @@ std::string gpus_text(int count) { return count == 1 ? "is 1 GPU" : fmt::format(
 
 }  // namespace
 
-Status settle_backend(Settings& settings) {
+Status settle_backend(Settings& settings, const Program& program) {
   const bool is_asked = settings.backend == kNccl;
+  if (program.is_hypercube && is_asked) {
+    return error(
+        Code::invalid_argument,
+        "--backend nccl: NCCL has no hypercube; all_gather_perf measures its all_gather: did you mean --backend "
+        "tutti?");
+  }
+  if (program.is_hypercube) settings.backend = "tutti";
   if (settings.backend.empty() || is_asked) {
     // The library, of some 200 MB, is not loaded where there is no GPU.
     Status usable = runtime().runtime != nullptr ? describe_nccl().status()
@@ -126,14 +164,38 @@ Status settle_backend(Settings& settings) {
   return {};
 }
 
+Status take_first_device(Settings& settings, int processes) {
+  const char* const text = std::getenv(kFirstGpuVariable);
+  if (settings.backend != kNccl || text == nullptr || *text == '\0') return {};
+  const int there = runtime().runtime->devices;
+  const std::string_view all(text);
+  int first = 0;
+  const auto [stop, failure] = std::from_chars(all.data(), all.data() + all.size(), first);
+  if (failure != std::errc() || stop != all.data() + all.size() || first < 0 || first >= there) {
+    return error(Code::invalid_argument, "{} is '{}': it must be a number from 0 to {}, of the first GPU",
+                 kFirstGpuVariable, text, there - 1);
+  }
+  if (processes > 1) {
+    return error(Code::invalid_argument,
+                 "{}={}: {} processes have their GPUs by their own numbers: leave it out, or hide GPUs by "
+                 "CUDA_VISIBLE_DEVICES",
+                 kFirstGpuVariable, text, processes);
+  }
+  settings.first_device = first;
+  return {};
+}
+
 Result<std::vector<int>> devices_of(const Settings& settings, int first, int ranks) {
   std::vector<int> devices;
-  for (int rank = first; rank < first + ranks; ++rank) devices.push_back(rank / settings.ranks_per_gpu);
+  for (int rank = first; rank < first + ranks; ++rank) devices.push_back(device_of(settings, rank));
   const int there = runtime().runtime->devices;
   if (devices.back() < there) return devices;
+  const int left = there - settings.first_device;
   return error(Code::unavailable,
-               "{} ranks on this host, {} for each GPU, and there {}: did you mean --ranks-per-gpu {}?", first + ranks,
-               settings.ranks_per_gpu, gpus_text(there), (first + ranks + there - 1) / there);
+               "{} ranks on this host, {} for each GPU, and there {}{}: did you mean --ranks-per-gpu {}?",
+               first + ranks, settings.ranks_per_gpu, gpus_text(left),
+               settings.first_device == 0 ? "" : fmt::format(" from GPU {} on", settings.first_device),
+               (first + ranks + left - 1) / left);
 }
 
 void describe_device(Device& device, int number) {
@@ -165,7 +227,8 @@ std::int64_t most_bytes_on_gpu(const Settings& settings, double needs, int devic
   return share >= 1 ? settings.max_bytes : static_cast<std::int64_t>(share * static_cast<double>(settings.max_bytes));
 }
 
-Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const std::vector<int>& devices) {
+Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Options& options) {
+  const std::vector<int>& devices = options.devices;
   auto ranks = std::make_unique<NcclRanks>();
   for (const int device : devices) {
     TUTTI_ASSIGN_OR_RETURN(auto memory, harness::CudaMemory::open(runtime().runtime, device));
@@ -176,13 +239,26 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const st
   ranks->reference_->set_memory(harness::MemoryKind::cuda);
   const std::string no_directory;
   harness::Meeting meeting(host, no_directory, devices);
-  TUTTI_RETURN_IF_ERROR(ranks->reference_->open(host.job_ranks(), host.ranks().front(), meeting.join()));
+  TUTTI_RETURN_IF_ERROR(ranks->reference_->open(host.job_ranks(), options.first_rank, meeting.join()));
+  ranks->has_windows_ = options.registration == kWindows;
+  if (ranks->has_windows_) ranks->reference_->use_windows();
+  if (options.has_groups) TUTTI_RETURN_IF_ERROR(ranks->reference_->enter_group(host.group(), options.first_rank));
   host.settle();
   return ranks;
 }
 
 harness::MemorySource NcclRanks::memory() {
-  return [this](const harness::Case&, std::size_t index) { return memory_[index]->allocator(); };
+  return [this](const harness::Case& one, std::size_t index) {
+    harness::Allocator allocator = memory_[index]->allocator();
+    if (!has_windows_) return allocator;
+    const auto local = static_cast<int>(index);
+    allocator.allocate = [this, one, local](std::size_t bytes) { return reference_->allocate(one, local, bytes); };
+    // What cannot be given back is given back with the process.
+    allocator.release = [this, local](void* memory) {
+      static_cast<void>(reference_->give_back(local, memory).is_ok());
+    };
+    return allocator;
+  };
 }
 
 }  // namespace tutti::perf

@@ -16,10 +16,11 @@
 namespace tutti::perf {
 
 inline constexpr const char* kNccl = "nccl";
+inline constexpr int kWindows = 2;  ///< of -R
 
 /// Settles settings.backend: NCCL where nobody chose and where there are a GPU and NCCL. Then what the flags of GPUs
 /// mean: notes, or refusals. Errors: unavailable with the reason where nccl was asked for; invalid_argument for a flag.
-Status settle_backend(Settings& settings);
+Status settle_backend(Settings& settings, const Program& program);
 
 /// Whether NCCL has the collective in place: not where messages would arrive in what is still to be sent.
 [[nodiscard]] constexpr bool has_in_place(Collective collective) {
@@ -27,6 +28,11 @@ Status settle_backend(Settings& settings);
          collective != Collective::sendrecv;
 }
 
+/// Of NCCL_TESTS_DEVICE. Errors: invalid_argument: not a GPU's number, or one for several processes.
+Status take_first_device(Settings& settings, int processes);
+[[nodiscard]] inline int device_of(const Settings& settings, int rank) {
+  return settings.first_device + rank / settings.ranks_per_gpu;
+}
 /// The GPU of each of `ranks` ranks of this host from `first` on. Errors: unavailable: there are not so many.
 [[nodiscard]] Result<std::vector<int>> devices_of(const Settings& settings, int first, int ranks);
 /// Fills number, bus and model in.
@@ -40,8 +46,14 @@ void describe_device(Device& device, int number);
 /// NCCL as the ranks of one host have it open.
 class NcclRanks {
  public:
+  struct Options {
+    const std::vector<int>& devices;  ///< of this host's ranks
+    int first_rank = 0;               ///< of this host's, in the world
+    int registration = 0;             ///< -R
+    bool has_groups = false;          ///< the host's is the one that its ranks are in
+  };
   /// All hosts call it. Errors: those of the backend and of CudaMemory::open.
-  [[nodiscard]] static Result<std::unique_ptr<NcclRanks>> open(harness::Host& host, const std::vector<int>& devices);
+  [[nodiscard]] static Result<std::unique_ptr<NcclRanks>> open(harness::Host& host, const Options& options);
   [[nodiscard]] harness::ReferenceBackend& backend() { return *reference_; }
   [[nodiscard]] harness::MemorySource memory();
   Status close() { return reference_->close(); }
@@ -49,6 +61,7 @@ class NcclRanks {
  private:
   std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank of this host]
   std::unique_ptr<harness::ReferenceBackend> reference_;
+  bool has_windows_ = false;  // buffers lie in NCCL's own memory
 };
 
 }  // namespace tutti::perf

@@ -140,22 +140,27 @@ class Ranks {
   /// One host for all ranks of the process.
   Result<WalkResult> run_on_gpus(const OnRow& on_row) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<int> devices, devices_of(settings_, job_.first_rank(), job_.ranks_here()));
-    std::vector<int> ranks(devices.size());
-    std::iota(ranks.begin(), ranks.end(), job_.first_rank());
+    const Share share = split_.of(job_.process());
+    std::vector<int> ranks(devices.size()), places(devices.size());
+    std::iota(ranks.begin(), ranks.end(), share.first_rank);
+    std::iota(places.begin(), places.end(), job_.first_rank());
     harness::Host host(job_.board(), {.host = job_.process(),
                                       .hosts = job_.ranks() / job_.ranks_here(),
                                       .job_ranks = job_.ranks(),
                                       .ranks = ranks,
+                                      .group = share.group,
                                       .at = {.machine = 0, .local = job_.first_rank()},
+                                      .places = places,
                                       .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
     auto result = walk(program_, settings_,
                        {.host = host,
                         .domain = domain_,
                         .split = split_,
-                        .share = split_.of(job_.process()),
+                        .share = share,
                         .cores = cores_,
                         .has_processes = job_.participants().size() > 1,
                         .devices = devices,
+                        .first_rank = job_.first_rank(),
                         .names = &names_},
                        on_row);
     if (!result.is_ok()) job_.board().abort_flag().store(1, std::memory_order_release);
@@ -217,7 +222,7 @@ RunFacts facts_of(const Program& program, const Settings& settings, const Split&
     const auto& one = job.participants()[static_cast<std::size_t>(process)];
     Device device{.rank = rank, .group = split.of(process).group, .pid = one.pid, .hostname = one.hostname};
     if (settings.backend == kNccl) {
-      describe_device(device, rank / settings.ranks_per_gpu);
+      describe_device(device, device_of(settings, rank));
     } else {
       device.device = rank;
       device.bus = "0000:00:00";
@@ -248,12 +253,9 @@ struct Surroundings {
 /// Adds to the settings what flags alone do not say, and notes. Errors: invalid_argument, the same in all processes
 /// that were started alike.
 Result<Surroundings> complete(Settings& settings, const Program& program, const World& world) {
-  TUTTI_RETURN_IF_ERROR(settle_backend(settings));
+  TUTTI_RETURN_IF_ERROR(settle_backend(settings, program));
+  TUTTI_RETURN_IF_ERROR(take_first_device(settings, world.processes));
   TUTTI_ASSIGN_OR_RETURN(Split split, Split::from_environment(world.processes, settings.ranks_here()));
-  if (settings.backend == kNccl && split.has_groups()) {
-    return error(Code::invalid_argument, "{}: groups of NCCL are not measured yet; leave it out, or pass --backend tutti",
-                 split.setting());
-  }
   if (!split.setting().empty()) settings.notes.push_back(split.note(is_rooted(program.collective)));
   TUTTI_RETURN_IF_ERROR(check_for(settings, program, world.processes * settings.ranks_here(), split.sizes().front()));
   if (settings.backend == kNccl && !has_in_place(program.collective)) {

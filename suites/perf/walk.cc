@@ -100,7 +100,10 @@ class Walk {
   }
 
   Status open_nccl() {
-    TUTTI_ASSIGN_OR_RETURN(nccl_, NcclRanks::open(place_.host, place_.devices));
+    TUTTI_ASSIGN_OR_RETURN(nccl_, NcclRanks::open(place_.host, {.devices = place_.devices,
+                                                                .first_rank = place_.first_rank,
+                                                                .registration = settings_.registration,
+                                                                .has_groups = place_.split.has_groups()}));
     return {};
   }
 
@@ -140,12 +143,16 @@ class Walk {
     TUTTI_RETURN_IF_ERROR(backend().supports(one));
     if (place_.names != nullptr) place_.names->add(case_id(one));
     place_.host.set_case(++cases_);
+    // Registering may be collective, and then is the library's to wait for.
+    const bool registers = settings_.registration > 0;
+    if (registers) place_.host.announce(harness::Activity::operation);
     auto variant = Variant::create(place_.host,
                                    {.backend = backend(),
                                     .memory = memory(),
                                     .instance = one,
                                     .misalignment = static_cast<std::size_t>(settings_.unaligned) * size_of(one.dtype),
                                     .is_asynchronous = nccl_ != nullptr});
+    if (registers) place_.host.settle();
     TUTTI_ASSIGN_OR_RETURN(const harness::Reason why_not, place_.host.first_reason(variant.status()));
     if (!variant.is_ok() || !why_not.is_any()) return variant;
     return error(why_not.code, "another rank cannot run {}: {}", case_id(one), why_not.text());

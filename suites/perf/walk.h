@@ -37,6 +37,7 @@ struct WalkPlace {
   std::vector<int> cores;      ///< that all ranks use together
   bool has_processes = false;  ///< ranks are in several processes
   std::vector<int> devices = {};  ///< of this host's ranks, where NCCL is measured
+  int first_rank = 0;             ///< of this host's, in the world; for NCCL
   CaseNames* names = nullptr;  ///< where this rank tells the cases that it comes to; of one rank of a process
 };
 

@@ -183,6 +183,8 @@ extern "C" __attribute__((visibility("default"))) const TuttiBackend* tutti_back
                                     .register_buffer = nullptr,
                                     .forget_buffer = nullptr,
                                     .poll_error = nullptr,
-                                    .abort = nullptr};
+                                    .abort = nullptr,
+                                    .allocate = nullptr,
+                                    .give_back = nullptr};
   return &backend;
 }

@@ -105,6 +105,7 @@ std::string to_json(const Libraries& all) {
   add(json, "transport", "");  // NCCL has no question for it; NCCL_DEBUG=INFO prints it
   add(json, "single_copy", "");
   if (all.nccl != nullptr) add(json, "path", all.nccl->path);
+  if (all.nccl != nullptr) add(json, "symmetric_windows", all.nccl->ncclCommWindowRegister == nullptr ? "no" : "yes");
   if (all.cuda != nullptr) {
     add(json, "cuda_runtime", cuda::version_text(all.cuda->version));
     add(json, "cuda_driver", cuda::version_text(all.cuda->driver_version));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/backends/backend.h"
 #include "harness/backends/nccl/calls.h"
@@ -32,6 +33,7 @@ struct Registered {
   void* handle = nullptr;  ///< of ncclCommRegister
   tutti::backend_nccl::Window window = nullptr;
   std::shared_ptr<Group> group;
+  uint64_t bytes = 0;
 };
 
 /// Returns 0 where there is no text, else 1, the value of every failure.
@@ -196,8 +198,22 @@ int backend_close(TuttiBackendMessage* message) {
   return world == nullptr ? 0 : result(message, world->close());
 }
 
+/// Windows that were asked for in the open group: they are there when it has ended.
+std::vector<const Registered*> g_awaited_windows;
+
+std::string no_window(uint64_t bytes) {
+  return "NCCL makes no symmetric window of " + std::to_string(bytes) +
+         " bytes: the GPUs cannot address each other's memory, or NCCL_WIN_ENABLE is 0";
+}
+
 int backend_begin_group(TuttiBackendMessage* message) { return result(message, g_world->begin_group()); }
-int backend_end_group(TuttiBackendMessage* message) { return result(message, g_world->end_group()); }
+int backend_end_group(TuttiBackendMessage* message) {
+  std::string wrong = g_world->end_group();
+  for (const Registered* const one : std::exchange(g_awaited_windows, {})) {
+    if (wrong.empty() && one->window == nullptr) wrong = no_window(one->bytes);
+  }
+  return result(message, wrong);
+}
 
 std::string register_with(const Nccl& nccl, void* memory, uint64_t bytes, bool is_window, Registered& made) {
   const auto comm = made.group->comm;
@@ -215,17 +231,15 @@ std::string register_with(const Nccl& nccl, void* memory, uint64_t bytes, bool i
     return "registering " + std::to_string(bytes) + " bytes" + (is_window ? " as a symmetric window" : "") +
            ": NCCL says: " + nccl.text_of(answer, comm) + (is_window ? " (it takes memory of ncclMemAlloc)" : "");
   }
-  if (is_window && made.window == nullptr && !g_world->is_in_group()) {
-    return "NCCL makes no symmetric window of " + std::to_string(bytes) +
-           " bytes: the GPUs cannot address each other's memory, or NCCL_WIN_ENABLE is 0";
-  }
-  return {};
+  made.bytes = bytes;
+  if (is_window && g_world->is_in_group()) g_awaited_windows.push_back(&made);
+  return is_window && made.window == nullptr && !g_world->is_in_group() ? no_window(bytes) : "";
 }
 
-int backend_register(int32_t local, void* memory, uint64_t bytes, int32_t kind, void** handle,
+int backend_register(void* of, int32_t local, void* memory, uint64_t bytes, int32_t kind, void** handle,
                      TuttiBackendMessage* message) {
   auto made = std::make_unique<Registered>();
-  made->group = g_world->group(nullptr, local);
+  made->group = g_world->group(of, local);
   if (made->group == nullptr)
     return result(message, "this process has no rank " + std::to_string(local) + " of its own");
   std::string wrong = register_with(g_world->nccl(), memory, bytes, kind != 0, *made);
@@ -243,6 +257,27 @@ int backend_forget(int32_t /*local*/, void* handle, TuttiBackendMessage* message
   const Answer answer = g_world->settle(comm, is_window ? nccl.ncclCommWindowDeregister(comm, gone->window)
                                                         : nccl.ncclCommDeregister(comm, gone->handle));
   return result(message, answer == kSuccess ? "" : "forgetting a buffer: NCCL says: " + nccl.text_of(answer, comm));
+}
+
+int backend_allocate(int32_t local, uint64_t bytes, void** memory, TuttiBackendMessage* message) {
+  const auto& group = g_world->group(nullptr, local);
+  const Nccl& nccl = g_world->nccl();
+  if (nccl.ncclMemAlloc == nullptr) {
+    return result(message, "NCCL " + tutti::backend_nccl::version_text(nccl.version) +
+                               " has no memory of its own: 2.19 is the first");
+  }
+  const OnDevice here(g_world->cuda(), group->device);
+  const Answer answer = nccl.ncclMemAlloc(memory, bytes);
+  if (answer == kSuccess) return 0;
+  return result(message, std::to_string(bytes) + " bytes of NCCL's memory on GPU " + std::to_string(group->device) +
+                             ": NCCL says: " + nccl.text_of(answer, group->comm));
+}
+
+int backend_give_back(int32_t local, void* memory, TuttiBackendMessage* message) {
+  const auto& group = g_world->group(nullptr, local);
+  const OnDevice here(g_world->cuda(), group->device);
+  const Answer answer = g_world->nccl().ncclMemFree(memory);
+  return result(message, answer == kSuccess ? "" : "ncclMemFree: " + g_world->nccl().text_of(answer, group->comm));
 }
 
 int backend_poll_error(int32_t local, TuttiBackendMessage* message) {
@@ -278,6 +313,8 @@ extern "C" __attribute__((visibility("default"))) const TuttiBackend* tutti_back
                                     .register_buffer = backend_register,
                                     .forget_buffer = backend_forget,
                                     .poll_error = backend_poll_error,
-                                    .abort = backend_abort};
+                                    .abort = backend_abort,
+                                    .allocate = backend_allocate,
+                                    .give_back = backend_give_back};
   return &backend;
 }

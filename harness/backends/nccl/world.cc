@@ -201,42 +201,66 @@ std::string World::close() {
 const std::shared_ptr<Group>& World::group(void* handle, int local) const {
   static const std::shared_ptr<Group> kNone;
   for (const auto& group : of_splits_) {
-    if (group.get() == handle) return group;
+    if (group->handle == handle && group->local == local) return group;
   }
   const bool is_one = handle == nullptr && local >= 0 && static_cast<std::size_t>(local) < of_world_.size();
   return is_one ? of_world_[static_cast<std::size_t>(local)] : kNone;
 }
 
 std::string World::split(void* parent, int colour, int key, std::shared_ptr<Group>& made) {
-  if (of_world_.size() > 1) {
-    return "a group of NCCL is split by one rank a process, and this process has " + std::to_string(of_world_.size());
-  }
-  const std::shared_ptr<Group> whole = group(parent, 0);
-  const auto comm = std::make_shared<Comm>();
+  std::vector<std::shared_ptr<Group>> wholes;
+  for (const auto& rank : of_world_) wholes.push_back(group(parent, rank->local));
+  const auto comms = std::make_shared<std::vector<Comm>>(wholes.size());
   const int wanted = colour < 0 ? kNoColour : colour;
-  const auto done = within(patience_, [=, device = whole->device, of = whole->comm, cuda = cuda_, nccl = nccl_] {
-    cuda->cudaSetDevice(device);
-    const Answer answer = nccl->ncclCommSplit(of, wanted, key, comm.get(), nullptr);  // configured as the whole one
-    return answer == kSuccess || answer == kInProgress ? std::string() : said(nccl->text_of(answer, of));
+  const auto done = within(patience_, [comms, wholes, wanted, key, cuda = cuda_, nccl = nccl_] {
+    const bool are_several = wholes.size() > 1;
+    Answer answer = are_several ? nccl->ncclGroupStart() : kSuccess;
+    for (std::size_t i = 0; i < wholes.size() && answer == kSuccess; ++i) {
+      cuda->cudaSetDevice(wholes[i]->device);
+      // Configured as the whole one.
+      answer = nccl->ncclCommSplit(wholes[i]->comm, wanted, key, &(*comms)[i], nullptr);
+      if (are_several && answer == kInProgress) answer = kSuccess;
+    }
+    if (are_several) {
+      const Answer ended = nccl->ncclGroupEnd();
+      if (answer == kSuccess) answer = ended;
+    }
+    return answer == kSuccess || answer == kInProgress ? std::string()
+                                                       : said(nccl->text_of(answer, wholes.front()->comm));
   });
-  if (!done) return too_late(*whole, "splitting a group");
+  if (!done) return too_late(*wholes.front(), "splitting a group");
   if (!done->empty()) return "splitting a group of NCCL: " + *done;
-  Answer answer = settle(whole->comm, kInProgress);  // the new one is known when the whole one has settled
-  if (answer == kSuccess && *comm != nullptr) answer = settle(*comm, kInProgress);
-  auto group = std::make_shared<Group>(*whole);
-  group->comm = *comm;
-  if (answer == kSuccess && *comm != nullptr) answer = nccl_->ncclCommCount(*comm, &group->ranks);
-  if (answer == kSuccess && *comm != nullptr) answer = nccl_->ncclCommUserRank(*comm, &group->rank);
-  if (answer != kSuccess) return "splitting a group of NCCL: " + said(nccl_->text_of(answer, whole->comm));
-  made = *comm == nullptr ? nullptr : group;
-  if (made != nullptr) of_splits_.push_back(made);
+  // The new ones are known when all of the whole ones have settled.
+  Answer answer = kSuccess;
+  for (std::size_t i = 0; i < wholes.size() && answer == kSuccess; ++i) answer = settle(wholes[i]->comm, kInProgress);
+  std::vector<std::shared_ptr<Group>> parts;
+  for (std::size_t i = 0; i < wholes.size() && answer == kSuccess; ++i) {
+    const Comm comm = (*comms)[i];
+    if (comm == nullptr) continue;
+    const auto part = parts.emplace_back(std::make_shared<Group>(*wholes[i]));
+    part->comm = comm;
+    part->handle = parts.front().get();
+    answer = settle(comm, kInProgress);
+    if (answer == kSuccess) answer = nccl_->ncclCommCount(comm, &part->ranks);
+    if (answer == kSuccess) answer = nccl_->ncclCommUserRank(comm, &part->rank);
+  }
+  if (answer != kSuccess) {
+    return "splitting a group of NCCL: " + said(nccl_->text_of(answer, wholes.front()->comm));
+  }
+  made = parts.empty() ? nullptr : parts.front();
+  std::ranges::move(parts, std::back_inserter(of_splits_));
   return {};
 }
 
 std::string World::free(void* handle) {
-  const std::shared_ptr<Group> gone = group(handle, 0);
-  std::erase(of_splits_, gone);
-  return destroy(*gone);
+  std::string wrong;
+  std::vector<std::shared_ptr<Group>> gone;
+  std::ranges::copy_if(of_splits_, std::back_inserter(gone), [&](const auto& one) { return one->handle == handle; });
+  std::erase_if(of_splits_, [&](const auto& one) { return one->handle == handle; });
+  for (const auto& group : gone) {
+    if (std::string text = destroy(*group); wrong.empty()) wrong = std::move(text);
+  }
+  return wrong;
 }
 
 std::string World::begin_group() {

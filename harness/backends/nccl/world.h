@@ -20,6 +20,7 @@ struct Group {
   int local = 0;            ///< which of this process's ranks
   int device = 0;           ///< its GPU
   int of_this_process = 1;  ///< ranks of the group for which one thread calls
+  void* handle = nullptr;   ///< of backend.h, that all of this process's ranks in it have; null: the world
   void* spare = nullptr;    ///< kSpareBytes of the GPU's memory, all 0: for calls that have no data
 };
 inline constexpr std::size_t kSpareBytes = 16;
@@ -59,7 +60,7 @@ class World {
 
   /// That of a handle of backend.h.
   [[nodiscard]] const std::shared_ptr<Group>& group(void* handle, int local) const;
-  /// `made` is null where the colour is below 0. Collective.
+  /// For all ranks of this process; `made` is that of the first, and null where the colour is below 0. Collective.
   [[nodiscard]] std::string split(void* parent, int colour, int key, std::shared_ptr<Group>& made);
   [[nodiscard]] std::string free(void* handle);
 

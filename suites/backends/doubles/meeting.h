@@ -14,6 +14,7 @@ namespace tutti::doubles {
 
 inline constexpr int kMostRanks = 8;
 inline constexpr int kMostSplits = 64;  ///< of one communicator
+inline constexpr std::uint64_t kWindowsAtOnce = 16;
 inline constexpr std::uint64_t kChannelBytes = 1 << 16;
 
 enum RankState : int { rank_absent = 0, rank_there = 1, rank_left = 2, rank_aborted = 3 };
@@ -40,6 +41,8 @@ struct Room {
   std::atomic<int> attached;
   std::array<std::atomic<int>, kMostRanks> states, processes, devices;
   std::array<Split, kMostSplits> splits;
+  std::array<std::atomic<std::uint64_t>, kMostRanks> windows;  ///< that each rank has asked for
+  std::array<std::array<std::atomic<std::uint64_t>, kWindowsAtOnce>, kMostRanks> window_bytes;  ///< of the last ones
   Channel channels[2][kMostRanks][kMostRanks];
 };
 

@@ -137,6 +137,7 @@ struct OpenGroup {
   int depth = 0;
   std::vector<Call> calls;
   std::vector<std::shared_ptr<Communicator>> joining;
+  std::vector<Comm*> parts;  ///< of communicators that are split: known when those have settled
   Answer error = kSuccess;
 };
 thread_local OpenGroup group;
@@ -184,6 +185,9 @@ Answer end_group() {
   for (const auto& communicator : ended.joining) {
     const Answer joined = blocks() ? finish(*communicator) : kInProgress;
     if (joined != kSuccess && (answer == kSuccess || answer == kInProgress)) answer = joined;
+  }
+  for (Comm* const part : ended.parts) {
+    if (blocks() && *part != nullptr) finish(*Registry::get().find(*part));
   }
   std::vector<std::pair<Comm, Stream>> order;
   std::map<std::pair<Comm, Stream>, std::vector<Operation>> launches;
@@ -383,6 +387,8 @@ Answer ncclCommInitRank(Comm* comm, int ranks, UniqueId id, int rank) {
   }
   int device = 0;
   cuda::cudaGetDevice(&device);
+  doubles::tell("rank on device " + std::to_string(device) + ", policy " +
+                std::to_string(doubles::number_of("NCCL_CTA_POLICY", 0)));
   const auto made = join({.name = id.bytes, .rank = rank, .ranks = ranks, .device = device});
   *comm = Registry::get().add(made);
   if (group.depth > 0) {
@@ -403,7 +409,7 @@ Answer ncclCommSplit(Comm comm, int colour, int key, Comm* made, void* /*config*
   split.colours[at] = colour;
   split.keys[at] = key;
   ++split.arrived;
-  const std::lock_guard lock(Registry::get().mutex);
+  std::unique_lock lock(Registry::get().mutex);
   whole->tasks.push_back([=, part = std::shared_ptr<Communicator>(), whole = whole.get()]() mutable {
     if (whole->seat->meeting->room().splits[static_cast<std::size_t>(number)].arrived < whole->seat->ranks)
       return false;
@@ -411,6 +417,13 @@ Answer ncclCommSplit(Comm comm, int colour, int key, Comm* made, void* /*config*
     if (part != nullptr) *made = Registry::get().add(part);
     return true;
   });
+  lock.unlock();
+  doubles::tell("split by colour " + std::to_string(colour));
+  if (group.depth > 0) {
+    group.joining.push_back(whole);
+    group.parts.push_back(made);
+    return kSuccess;
+  }
   if (!blocks()) return kInProgress;
   Answer answer = finish(*whole);
   if (answer == kSuccess && *made != nullptr) answer = finish(*Registry::get().find(*made));
@@ -510,18 +523,49 @@ Answer ncclCommRegister(Comm comm, void* memory, std::size_t bytes, void** handl
   if (const Answer answer = check_memory("the buffer", memory, bytes); answer != kSuccess) return answer;
   Registry::get().find(comm)->registered.insert(memory);
   *handle = memory;
+  doubles::tell("registration");
   return kSuccess;
 }
 Answer ncclCommDeregister(Comm comm, void* handle) {
   return Registry::get().find(comm)->registered.erase(handle) == 1 ? kSuccess
                                                                    : fail(kInvalidArgument, "no such handle");
 }
+/// Made by all ranks of the communicator together, each of the same size.
 Answer ncclCommWindowRegister(Comm comm, void* memory, std::size_t bytes, Window* window, int flags) {
   if (!Registry::get().symmetric.contains(memory)) return fail(kInvalidArgument, "no memory of ncclMemAlloc");
   *window = nullptr;
   if (doubles::number_of("NCCL_WIN_ENABLE", 1) == 0) return kSuccess;
   if (flags != kSymmetricWindow) return fail(kInvalidArgument, "flags");
-  return ncclCommRegister(comm, memory, bytes, window);
+  if (const Answer answer = check_memory("the buffer", memory, bytes); answer != kSuccess) return answer;
+  const auto communicator = Registry::get().find(comm);
+  doubles::Room& room = communicator->seat->meeting->room();
+  const auto me = static_cast<std::size_t>(communicator->seat->rank);
+  const std::uint64_t number = room.windows[me] + 1;
+  const std::uint64_t at = number % doubles::kWindowsAtOnce;
+  room.window_bytes[me][at] = bytes;
+  room.windows[me] = number;
+  doubles::tell("window");
+  {
+    const std::lock_guard lock(Registry::get().mutex);
+    communicator->tasks.push_back([=, made = communicator.get()] {
+      const doubles::Room& all = made->seat->meeting->room();
+      for (std::size_t rank = 0; rank < static_cast<std::size_t>(made->seat->ranks); ++rank) {
+        if (all.windows[rank] < number) return false;
+        if (all.window_bytes[rank][at] != bytes) {
+          made->error = kInvalidArgument;
+          made->why = "rank " + std::to_string(rank) + " has a window of another size";
+        }
+      }
+      made->registered.insert(memory);
+      *window = memory;
+      return true;
+    });
+  }
+  if (group.depth > 0) {
+    group.joining.push_back(communicator);
+    return kSuccess;
+  }
+  return blocks() ? finish(*communicator) : kInProgress;
 }
 Answer ncclCommWindowDeregister(Comm comm, Window window) { return ncclCommDeregister(comm, window); }
 Answer ncclGather(const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, Stream stream) {

@@ -183,7 +183,7 @@ inline int say(TuttiBackendMessage* message, const std::string& text) {
     ++all.groups;
     return 0;
   };
-  table.register_buffer = [](int32_t, void*, uint64_t bytes, int32_t kind, void** handle, TuttiBackendMessage*) {
+  table.register_buffer = [](void*, int32_t, void*, uint64_t bytes, int32_t kind, void** handle, TuttiBackendMessage*) {
     StreamLibrary& all = *StreamLibrary::now();
     all.registered += kind == 0 ? 1 : 0;  // a symmetric window needs memory of the library
     all.registered_bytes += bytes;
