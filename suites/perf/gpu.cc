@@ -49,6 +49,17 @@ Result<nlohmann::json> describe_nccl() {
   return said;
 }
 
+/// 2.28 of "2.28.9" as 2 and 28, and so on.
+struct Version {
+  int major = 0, minor = 0, patch = 0;
+};
+Version version_of(const nlohmann::json& said) {
+  Version version;
+  const std::string text = said.value("version", "");
+  std::sscanf(text.c_str(), "%d.%d.%d", &version.major, &version.minor, &version.patch);
+  return version;
+}
+
 Status out_of_range(char letter, int value, std::string_view range) {
   return error(Code::invalid_argument, "-{} {}: must be {}", letter, value, range);
 }
@@ -65,12 +76,11 @@ Status check_windows() {
 Status set_policy(int value) {
   if (value < 1 || value > 2) return out_of_range('x', value, "0 (the default), 1 (efficiency) or 2 (zero CTAs)");
   TUTTI_ASSIGN_OR_RETURN(const nlohmann::json said, describe_nccl());
-  const std::string version = said.value("version", "");
-  int major = 0, minor = 0;
+  const Version version = version_of(said);
   const int first_minor = 26 + value;  // 2.27 has the first of them, 2.28 the second
-  if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) == 2 && major == 2 && minor < first_minor) {
-    return error(Code::unavailable, "-x {}: NCCL {} has no such policy: 2.{} is the first", value, version,
-                 first_minor);
+  if (version.major == 2 && version.minor < first_minor) {
+    return error(Code::unavailable, "-x {}: NCCL {} has no such policy: 2.{} is the first", value,
+                 said.value("version", ""), first_minor);
   }
   ::setenv("NCCL_CTA_POLICY", std::to_string(value).c_str(), 1);
   return {};
@@ -124,6 +134,15 @@ Status check_on_gpus(const Settings& settings) {
                  settings.skipped, settings.iterations, settings.aggregated, settings.iterations - 1);
   }
   return {};
+}
+
+/// 0 where CUDA does not say.
+std::size_t free_bytes(int device) {
+  std::size_t free = 0, total = 0;
+  const cuda::Runtime& cuda = *runtime().runtime;
+  const bool is_known =
+      cuda.cudaSetDevice(device) == cuda::kSuccess && cuda.cudaMemGetInfo(&free, &total) == cuda::kSuccess;
+  return is_known ? free : 0;
 }
 
 std::string gpus_text(int count) { return count == 1 ? "is 1 GPU" : fmt::format("are {} GPUs", count); }
@@ -216,13 +235,21 @@ std::string nccl_text() {
   return fmt::format("{} {}", said.value().value("library", kNccl), said.value().value("version", ""));
 }
 
+int nccl_version() {
+  const auto said = describe_nccl();
+  if (!said.is_ok()) return 0;
+  const Version version = version_of(said.value());
+  return 10000 * version.major + 100 * version.minor + version.patch;
+}
+
+void set_patience(const Settings& settings) {
+  ::setenv("TUTTI_NCCL_TIMEOUT", std::to_string(settings.timeout_s).c_str(), 0);
+}
+
 std::int64_t most_bytes_on_gpu(const Settings& settings, double needs, int device) {
   constexpr double kUsable = 0.9;  // the rest is for the library's own buffers
-  std::size_t free = 0, total = 0;
-  const cuda::Runtime& cuda = *runtime().runtime;
-  if (cuda.cudaSetDevice(device) != cuda::kSuccess || cuda.cudaMemGetInfo(&free, &total) != cuda::kSuccess) {
-    return settings.max_bytes;
-  }
+  const std::size_t free = free_bytes(device);
+  if (free == 0) return settings.max_bytes;
   const double share = kUsable * static_cast<double>(free) / (needs * settings.ranks_per_gpu);
   return share >= 1 ? settings.max_bytes : static_cast<std::int64_t>(share * static_cast<double>(settings.max_bytes));
 }
@@ -231,6 +258,8 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Op
   const std::vector<int>& devices = options.devices;
   auto ranks = std::make_unique<NcclRanks>();
   for (const int device : devices) {
+    const bool is_known = !ranks->free_.empty() && ranks->free_.back().device == device;
+    if (!is_known) ranks->free_.push_back({.device = device, .before = free_bytes(device), .opened = 0});
     TUTTI_ASSIGN_OR_RETURN(auto memory, harness::CudaMemory::open(runtime().runtime, device));
     ranks->memory_.push_back(std::move(memory));
   }
@@ -244,7 +273,19 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Op
   if (ranks->has_windows_) ranks->reference_->use_windows();
   if (options.has_groups) TUTTI_RETURN_IF_ERROR(ranks->reference_->enter_group(host.group(), options.first_rank));
   host.settle();
+  for (Free& one : ranks->free_) one.opened = free_bytes(one.device);
   return ranks;
+}
+
+void NcclRanks::add_memory(MemoryUse& memory) const {
+  memory.of = "GPU";
+  const auto taken = [](std::size_t before, std::size_t after) {
+    return before > after ? static_cast<double>(before - after) : 0.0;
+  };
+  for (const Free& one : free_) {
+    memory.initial_bytes = std::max(memory.initial_bytes, taken(one.before, one.opened));
+    memory.collective_bytes = std::max(memory.collective_bytes, taken(one.opened, free_bytes(one.device)));
+  }
 }
 
 harness::MemorySource NcclRanks::memory() {

@@ -39,6 +39,10 @@ Status take_first_device(Settings& settings, int processes);
 void describe_device(Device& device, int number);
 /// "nccl 2.28.9 (/usr/lib/libnccl.so.2), 2 ranks in 1 process"
 [[nodiscard]] std::string nccl_text();
+/// 22809 is 2.28.9; 0 where it does not say.
+[[nodiscard]] int nccl_version();
+/// How long NCCL waits for ranks that do not come: as long as -T, unless the environment says otherwise.
+void set_patience(const Settings& settings);
 /// The largest size not above -e of which the buffers of a GPU's ranks fit what is free there; `needs` are the bytes of
 /// one rank at -e.
 [[nodiscard]] std::int64_t most_bytes_on_gpu(const Settings& settings, double needs, int device);
@@ -56,11 +60,18 @@ class NcclRanks {
   [[nodiscard]] static Result<std::unique_ptr<NcclRanks>> open(harness::Host& host, const Options& options);
   [[nodiscard]] harness::ReferenceBackend& backend() { return *reference_; }
   [[nodiscard]] harness::MemorySource memory();
+  /// What NCCL and CUDA took of the GPU that they took most of: until open returned, and since then.
+  void add_memory(MemoryUse& memory) const;
   Status close() { return reference_->close(); }
 
  private:
   std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank of this host]
   std::unique_ptr<harness::ReferenceBackend> reference_;
+  struct Free {
+    int device;
+    std::size_t before, opened;
+  };
+  std::vector<Free> free_;     // bytes of each GPU
   bool has_windows_ = false;  // buffers lie in NCCL's own memory
 };
 

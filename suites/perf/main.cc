@@ -216,7 +216,7 @@ RunFacts facts_of(const Program& program, const Settings& settings, const Split&
                  .split = split.setting(),
                  .group_sizes = split.sizes(),
                  .has_rows = has_rows(program, split),
-                 .domain_bytes = static_cast<std::int64_t>(domain_bytes(domain.shape()))};
+                 .nccl_version = settings.backend == kNccl ? nccl_version() : 0};
   for (int rank = 0; rank < job.ranks(); ++rank) {
     const int process = rank / job.ranks_here();
     const auto& one = job.participants()[static_cast<std::size_t>(process)];
@@ -238,7 +238,7 @@ int conclude(const char* program, Reports& reports, const WalkResult& result, st
   constexpr double kSlack = 0.9;
   Trailer trailer{.failed_checks = result.failed_checks, .average = result.average()};
   if (least) trailer.is_enough = trailer.average >= kSlack * *least;  // of no row the average is no number
-  const Status written = reports.conclude(trailer, result.most_buffer_bytes);
+  const Status written = reports.conclude(trailer, result.memory);
   const int code = written.is_ok() ? static_cast<int>(exit_ok) : complain(program, written);
   return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : code;
 }
@@ -255,6 +255,7 @@ struct Surroundings {
 Result<Surroundings> complete(Settings& settings, const Program& program, const World& world) {
   TUTTI_RETURN_IF_ERROR(settle_backend(settings, program));
   TUTTI_RETURN_IF_ERROR(take_first_device(settings, world.processes));
+  set_patience(settings);
   TUTTI_ASSIGN_OR_RETURN(Split split, Split::from_environment(world.processes, settings.ranks_here()));
   if (!split.setting().empty()) settings.notes.push_back(split.note(is_rooted(program.collective)));
   TUTTI_RETURN_IF_ERROR(check_for(settings, program, world.processes * settings.ranks_here(), split.sizes().front()));
@@ -293,10 +294,10 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain, job->open_domain());
   const std::int64_t asked = settings.max_bytes;
   const harness::MemoryLeft left = job->memory_left();
-  settings.max_bytes = most_bytes_that_fit(program, settings, job->ranks(), left);
+  const std::int64_t fitting = most_bytes_that_fit(program, settings, job->ranks(), left);
+  if (settings.backend != kNccl) settings.max_bytes = fitting;
   if (settings.backend == kNccl) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<int> devices, devices_of(settings, job->first_rank(), job->ranks_here()));
-    settings.max_bytes = asked;
     for (const int device : devices) {
       settings.max_bytes = std::min(
           settings.max_bytes, most_bytes_on_gpu(settings, bytes_of_a_rank(program, settings, job->ranks()), device));
@@ -304,7 +305,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   }
   if (settings.max_bytes < asked) {
     settings.notes.push_back(fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}",
-                                         settings.max_bytes, asked, left.text()));
+                                         settings.max_bytes, asked, settings.backend == kNccl ? "those of a GPU have to lie in its memory" : left.text()));
   }
   if (settings.traffic.most_of_matrix() > settings.max_bytes) {
     return error(Code::resource, "the matrix moves {} bytes per rank, of which the buffers do not fit: at most {}",
@@ -352,6 +353,9 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     return job->is_first_to_tell() ? complain(argv[0], result.status()) : exit_code_of(result.status());
   }
   int code = result.value().failed_checks > 0 ? exit_wrong : exit_ok;
+  if (settings.backend != kNccl) {
+    result.value().memory.initial_bytes = static_cast<double>(domain_bytes(domain->shape()));
+  }
   if (is_reporter) code = conclude(argv[0], *reports, result.value(), surroundings.least);
   job->finish();
   return code;

@@ -171,9 +171,9 @@ void Reports::write_compatible_row(const TableRow& one) {
   note(write_compatible());
 }
 
-Status Reports::conclude(const Trailer& trailer, std::int64_t buffer_bytes) {
-  const auto memory = settings_.reports_memory ? std::optional(buffer_bytes) : std::nullopt;
-  console_.print(trailer_text(trailer) + closing(program_, memory, facts_.domain_bytes));
+Status Reports::conclude(const Trailer& trailer, const MemoryUse& memory) {
+  console_.print(trailer_text(trailer) +
+                 closing(program_, settings_.reports_memory ? std::optional(memory) : std::nullopt));
   if (json_) note(json_->finish());
   if (json_) note(json_->end());
   note(console_.failure());
@@ -222,8 +222,8 @@ Json Reports::compatible_head() const {
                  {"per_iter_skip", settings_.skipped},
                  {"parallel_init", "false"},
                  {"devices", std::move(devices)}});
-  return {{"version", kCompatibleVersion}, {"start_time", local_time()}, {"args", words_of(facts_.command)},
-          {"env", environment()},          {"nccl_version", 0},          {"config", std::move(config)},
+  return {{"version", kCompatibleVersion}, {"start_time", local_time()},          {"args", words_of(facts_.command)},
+          {"env", environment()},          {"nccl_version", facts_.nccl_version}, {"config", std::move(config)},
           {"results", Json::array()}};
 }
 

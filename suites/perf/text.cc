@@ -122,16 +122,16 @@ std::string trailer_text(const Trailer& trailer) {
   return text + fmt::format("# Avg bus bandwidth    : {:g} {}\n", trailer.average, verdict);
 }
 
-std::string closing(const Program& program, std::optional<std::int64_t> buffer_bytes, std::int64_t domain_bytes) {
+std::string closing(const Program& program, const std::optional<MemoryUse>& memory) {
   std::string text = fmt::format("#\n# Collective test concluded: {}\n", program.name);
-  if (buffer_bytes) {
-    constexpr double kMiB = 1 << 20;
-    const double domain = static_cast<double>(domain_bytes) / kMiB;
-    const double buffers = static_cast<double>(*buffer_bytes) / kMiB;
+  if (memory) {
+    const auto mib = [](double bytes) { return bytes / (1 << 20); };
     text += fmt::format(
-        "# CPU memory usage     : Initialization {:.2f} MiB | User-Allocated {:.2f} MiB | Collective 0.00 MiB | Total  "
+        "# {} memory usage     : Initialization {:.2f} MiB | User-Allocated {:.2f} MiB | Collective {:.2f} MiB | Total "
+        " "
         "{:.2f} MiB\n",
-        domain, buffers, domain + buffers);
+        memory->of, mib(memory->initial_bytes), mib(memory->buffer_bytes), mib(memory->collective_bytes),
+        mib(memory->initial_bytes + memory->buffer_bytes + memory->collective_bytes));
   }
   return text + "#\n\n";
 }

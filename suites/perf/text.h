@@ -72,8 +72,15 @@ struct Trailer {
   std::optional<bool> is_enough;  ///< of NCCL_TESTS_MIN_BW; empty: not asked for
 };
 [[nodiscard]] std::string trailer_text(const Trailer& trailer);
-[[nodiscard]] std::string closing(const Program& program, std::optional<std::int64_t> buffer_bytes,
-                                  std::int64_t domain_bytes);
+
+/// What -M shows.
+struct MemoryUse {
+  std::string_view of = "CPU";
+  double initial_bytes = 0;     ///< before any buffer
+  double buffer_bytes = 0;      ///< at most, at one time
+  double collective_bytes = 0;  ///< that came while operations ran
+};
+[[nodiscard]] std::string closing(const Program& program, const std::optional<MemoryUse>& memory);
 
 /// The number in at most `width` characters with as many of 2, 1, 0 decimals as fit, else with an exponent.
 [[nodiscard]] std::string fitted(double value, std::size_t width);

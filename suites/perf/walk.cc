@@ -50,6 +50,9 @@ class Walk {
 
   Result<WalkResult> run() {
     TUTTI_RETURN_IF_ERROR(settings_.backend == kNccl ? open_nccl() : open_backend());
+    // Free memory of GPUs may differ from process to process.
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> most, place_.host.exchange(max_bytes_));
+    max_bytes_ = *std::ranges::min_element(most);
     const bool has_any = has_rows(program_, place_.split);
     for (int cycle = 0; has_any && (settings_.cycles == 0 || cycle < settings_.cycles); ++cycle) {
       for (const Dtype dtype : settings_.dtypes) {
@@ -59,7 +62,10 @@ class Walk {
         }
       }
     }
-    if (nccl_ != nullptr) TUTTI_RETURN_IF_ERROR(nccl_->close());
+    if (nccl_ != nullptr) {
+      TUTTI_RETURN_IF_ERROR(add_memory_of_gpus());
+      TUTTI_RETURN_IF_ERROR(nccl_->close());
+    }
     return result_;
   }
 
@@ -160,17 +166,17 @@ class Walk {
 
   /// All sizes, after the untimed operations of every doubling.
   Status sweep(Dtype dtype, Op op, int root) {
-    if (settings_.min_bytes > settings_.max_bytes) return {};  // there is no memory for the first one
+    if (settings_.min_bytes > max_bytes_) return {};  // there is no memory for the first one
     for (std::int64_t bytes = settings_.min_bytes; settings_.warm_up > 0; bytes *= 2) {
       TUTTI_ASSIGN_OR_RETURN(Variant variant,
                              make(case_of(dtype, op, root, size_for(program_, bytes, dtype, ranks()), false)));
       variant.refill(0);
       TUTTI_RETURN_IF_ERROR(harness::warm_up(place_.host, variant, settings_.warm_up));
-      if (bytes == 0 || bytes > settings_.max_bytes / 2) break;
+      if (bytes == 0 || bytes > max_bytes_ / 2) break;
     }
-    for (std::int64_t bytes = settings_.min_bytes; bytes <= settings_.max_bytes; bytes = settings_.next_size(bytes)) {
+    for (std::int64_t bytes = settings_.min_bytes; bytes <= max_bytes_; bytes = settings_.next_size(bytes)) {
       TUTTI_RETURN_IF_ERROR(measure_row(dtype, op, root, size_for(program_, bytes, dtype, ranks())));
-      if (settings_.min_bytes == settings_.max_bytes) break;
+      if (settings_.min_bytes == max_bytes_) break;
     }
     return {};
   }
@@ -212,8 +218,11 @@ class Walk {
                                          .salt = salt_};
     TUTTI_ASSIGN_OR_RETURN(const StreamResult result, harness::measure_stream(place_.host, variant, options));
     salt_ = result.last_salt + 1;
-    result_.most_buffer_bytes =
-        std::max(result_.most_buffer_bytes, variant.buffer_bytes_here() * place_.host.job_ranks());
+    const auto buffers = static_cast<double>(variant.buffer_bytes_here());
+    const auto ranks_here = static_cast<double>(place_.host.ranks().size());
+    const double of_gpu = buffers / ranks_here * settings_.ranks_per_gpu;
+    double& most = result_.memory.buffer_bytes;
+    most = std::max(most, nccl_ != nullptr ? of_gpu : buffers * place_.host.job_ranks());
     const double time_us = reported_us(result, settings_.average);
     Measurement measured;
     measured.time_us = settings_.reports_cputime ? result.rank0_posted_us : time_us;
@@ -233,13 +242,32 @@ class Walk {
     return measured;
   }
 
+  /// The most of any GPU, in each respect.
+  Status add_memory_of_gpus() {
+    MemoryUse& memory = result_.memory;
+    nccl_->add_memory(memory);
+    struct Bytes {
+      double initial, buffers, collective;
+    };
+    TUTTI_ASSIGN_OR_RETURN(
+        const std::vector<Bytes> all,
+        place_.host.exchange(Bytes{memory.initial_bytes, memory.buffer_bytes, memory.collective_bytes}));
+    for (const Bytes& one : all) {
+      memory.initial_bytes = std::max(memory.initial_bytes, one.initial);
+      memory.buffer_bytes = std::max(memory.buffer_bytes, one.buffers);
+      memory.collective_bytes = std::max(memory.collective_bytes, one.collective);
+    }
+    return {};
+  }
+
   [[nodiscard]] bool tells_processes() const {
     return settings_.times_each && !settings_.compatible_json.empty() && place_.has_processes;
   }
 
   /// Of each operation the longest on any rank of the process.
   void add_processes(const std::vector<std::vector<double>>& of_ranks, std::ptrdiff_t skipped, Measurement& measured) {
-    const auto ranks_here = static_cast<std::size_t>(settings_.ranks_here());
+    // With NCCL a process is one host.
+    const auto ranks_here = static_cast<std::size_t>(nccl_ != nullptr ? 1 : settings_.ranks_here());
     for (std::size_t first = 0; first < of_ranks.size(); first += ranks_here) {
       std::vector<double> longest(of_ranks[first].begin() + skipped, of_ranks[first].end());
       for (std::size_t rank = first + 1; rank < first + ranks_here; ++rank) {
@@ -269,6 +297,7 @@ class Walk {
   std::unique_ptr<harness::OwnBackend> backend_;
   std::unique_ptr<NcclRanks> nccl_;  ///< in its place where NCCL is measured
   WalkResult result_;
+  std::int64_t max_bytes_ = settings_.max_bytes;
   std::uint64_t salt_ = 1;
   std::uint32_t cases_ = 0;  ///< so far
 };

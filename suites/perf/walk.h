@@ -46,7 +46,7 @@ struct WalkResult {
   std::int64_t failed_checks = 0;
   double bus_sum = 0;
   std::int64_t placements = 0;
-  std::int64_t most_buffer_bytes = 0;  ///< of all ranks at one time
+  MemoryUse memory;  ///< of CPU ranks all buffers together; of GPUs the one that has most
 
   [[nodiscard]] double average() const;  ///< NaN where there was no row
 };

@@ -225,7 +225,8 @@ Error cudaDeviceSynchronize() {
 // Memory
 
 Error cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *free = *total = Arena::kBytes;
+  *total = Arena::kBytes;
+  *free = Arena::get().bytes_left();
   return kSuccess;
 }
 Error cudaMalloc(void** memory, std::size_t bytes) {

@@ -65,4 +65,11 @@ std::size_t Arena::blocks() {
   return blocks_.size();
 }
 
+std::size_t Arena::bytes_left() {
+  const std::lock_guard lock(mutex_);
+  std::size_t left = kBytes;
+  for (const auto& [first, length] : blocks_) left -= (length + kPage - 1) / kPage * kPage;
+  return left;
+}
+
 }  // namespace tutti::doubles

@@ -21,6 +21,7 @@ class Arena {
   [[nodiscard]] std::byte* at(const void* memory, std::size_t bytes);
   [[nodiscard]] bool holds(const void* memory) const { return memory >= there_ && memory < there_ + kBytes; }
   [[nodiscard]] std::size_t blocks();
+  [[nodiscard]] std::size_t bytes_left();
 
   static constexpr std::size_t kBytes = std::size_t{1} << 30;
 

@@ -4,6 +4,7 @@
 // rank, memory of the device, and with NCCL_COMM_BLOCKING=0 that a busy communicator is asked until it is not.
 //
 //   TUTTI_DOUBLE_NCCL   its version (22809); before 2.24 it does not know f8e4m3 and f8e5m2
+//   TUTTI_DOUBLE_HANG   the number of a group of calls that does not end before it is aborted
 //   TUTTI_DOUBLE_WRONG  1: a bit of the first element of every reduction is another
 //
 // Built with TUTTI_DOUBLE_IS_OLD it lacks what version 2.18 lacks.
@@ -151,6 +152,10 @@ struct Launch {
 
 void do_launch(void* argument) {
   auto* const launch = static_cast<Launch*>(argument);
+  static std::atomic<int> launches = 0;
+  if (++launches == doubles::number_of("TUTTI_DOUBLE_HANG", 0)) {
+    while (!launch->seat->is_aborted) std::this_thread::sleep_for(kPause);
+  }
   perform(*launch->seat, launch->calls);
   if (!launch->is_for_a_graph) delete launch;
 }
