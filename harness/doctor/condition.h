@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine/gpu.h"
 #include "harness/machine/machine.h"
 #include "harness/machine/tree.h"
 
@@ -27,6 +28,7 @@ struct Probes {
   std::vector<std::string> programs_path;  ///< the folders of PATH
   std::vector<std::string> backends;       ///< references that were found, and can be started
   std::vector<UnusableBackend> unusable;   ///< those that cannot
+  GpusSeen gpus;                           ///< or why none can be asked
 };
 [[nodiscard]] Probes probe_system();
 

@@ -15,6 +15,19 @@
 namespace tutti::harness::doctor {
 namespace {
 
+nlohmann::ordered_json gpus_json(const GpusSeen& seen) {
+  auto list = nlohmann::ordered_json::array();
+  for (const GpuSeen& gpu : seen.gpus) {
+    list.push_back({{"name", gpu.name},
+                    {"clock_mhz", gpu.clock_mhz},
+                    {"most_clock_mhz", gpu.most_clock_mhz},
+                    {"slowed_down_by", throttling_text(gpu.throttling)},
+                    {"ecc_errors", gpu.ecc_errors},
+                    {"processes", gpu.processes}});
+  }
+  return list;
+}
+
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kUnknown = "unknown";
@@ -120,7 +133,24 @@ Json machine_json(const MachineCondition& c) {
           {"ptrace_scope", or_null(c.ptrace_scope)},
           {"mpirun", or_null(c.mpirun)},
           {"backends", c.probes.backends},
-          {"gpus", c.gpus}};
+          {"gpus", c.gpus},
+          {"gpus_seen", gpus_json(c.probes.gpus)},
+          {"gpus_unseen", or_null(c.probes.gpus.why_not)}};
+}
+
+std::string gpus_text(const MachineCondition& c) {
+  const GpusSeen& seen = c.probes.gpus;
+  const std::string devices = c.gpus.empty() ? "none seen" : fmt::format("{}", fmt::join(c.gpus, " "));
+  if (seen.gpus.empty()) return fmt::format("{}; not asked for their state: {}", devices, seen.why_not);
+  std::string text;
+  for (const GpuSeen& gpu : seen.gpus) {
+    const std::string reasons = throttling_text(gpu.throttling);
+    text += fmt::format("{}{} at {} of {} MHz, {}, {} ECC errors, {} processes", text.empty() ? "" : "; ", gpu.name,
+                        gpu.clock_mhz, gpu.most_clock_mhz,
+                        reasons.empty() ? "not slowed down" : "slowed down by " + reasons, gpu.ecc_errors,
+                        gpu.processes.size());
+  }
+  return text;
 }
 
 }  // namespace
@@ -144,7 +174,7 @@ std::string diagnosis_text(const MachineCondition& c, std::span<const Symptom> f
                    c.probes.backends.empty() ? "none" : fmt::format("{}", fmt::join(c.probes.backends, " ")),
                    c.mpirun.empty() ? "none" : c.mpirun,
                    c.ptrace_scope.value_or(0) == 0 || c.may_ptrace ? "allowed" : "not allowed"));
-  line("GPUs", c.gpus.empty() ? "none seen" : fmt::format("{}", fmt::join(c.gpus, " ")));
+  line("GPUs", gpus_text(c));
   text += findings.empty() ? "\nNothing was found that would spoil a measurement.\n"
                            : "\nWhat would spoil a measurement, or change what it means\n";
   for (const Symptom& finding : findings) {

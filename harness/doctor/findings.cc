@@ -161,6 +161,31 @@ void look_at_references(const MachineCondition& c, List& list) {
   }
 }
 
+void look_at_gpus_of(const MachineCondition& c, List& list) {
+  for (std::size_t i = 0; i < c.probes.gpus.gpus.size(); ++i) {
+    const GpuSeen& gpu = c.probes.gpus.gpus[i];
+    if (const std::string reasons = throttling_text(gpu.throttling); !reasons.empty()) {
+      list.push_back({"gpu_throttled", Severity::spoils, fmt::format("GPU {} is slowed down: {}", i, reasons),
+                      "its clock, and the times with it, change while something is measured",
+                      "cool it, or raise its power limit (nvidia-smi -q -d PERFORMANCE says more)"});
+    }
+    if (gpu.ecc_errors > 0) {
+      list.push_back({"gpu_ecc", Severity::spoils,
+                      fmt::format("GPU {} has had {} memory errors that could not be corrected", i, gpu.ecc_errors),
+                      "its results cannot be trusted", "reset or replace it (nvidia-smi -q -d ECC says more)"});
+    }
+    if (!gpu.processes.empty()) {
+      list.push_back({"gpu_shared", Severity::spoils,
+                      fmt::format("{} {} on GPU {}: {}", gpu.processes.size(),
+                                  gpu.processes.size() == 1 ? "process computes" : "processes compute", i,
+                                  fmt::join(gpu.processes, ", ")),
+                      "the ranks' kernels wait for theirs",
+                      "wait until it is idle, or choose another one "
+                      "(CUDA_VISIBLE_DEVICES)"});
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Severity severity) {
@@ -177,8 +202,8 @@ std::string_view to_string(Severity severity) {
 
 std::vector<Symptom> findings_of(const MachineCondition& condition) {
   List list;
-  for (const auto look :
-       {look_at_what_blocks, look_at_time, look_at_speed, look_at_places, look_at_memory, look_at_references}) {
+  for (const auto look : {look_at_what_blocks, look_at_time, look_at_speed, look_at_places, look_at_memory,
+                          look_at_references, look_at_gpus_of}) {
     look(condition, list);
   }
   std::ranges::stable_sort(list, {}, &Symptom::severity);

@@ -25,6 +25,7 @@ Probes probe_system() {
   if (::statvfs("/dev/shm", &shm) == 0) {
     probes.shm_bytes = static_cast<std::int64_t>(shm.f_blocks) * static_cast<std::int64_t>(shm.f_frsize);
   }
+  probes.gpus = look_at_gpus();
   return probes;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/gate/pairs.h"
+#include "harness/machine/gpu.h"
 #include "harness/record/csv_reader.h"
 #include "harness/record/row_json.h"
 #include "harness/record/unusual.h"
@@ -52,7 +53,13 @@ std::string why_not_comparable(const Row& row, const std::string& here) {
         "the baseline is of another machine, or of another number of its cores: its fingerprint is '{}', here '{}'",
         shown(row.machine), here);
   }
-  const std::vector<Unusual> unusual = unusual_conditions(row);
+  // Where the baseline has a GPU, it is to be this machine's first one.
+  if (const std::string gpu = row.gpu.empty() ? "" : gpu_model(0); gpu != row.gpu) {
+    return fmt::format("the baseline is of another GPU: '{}', here {}", shown(row.gpu),
+                       gpu.empty() ? "there is none" : fmt::format("'{}'", gpu));
+  }
+  std::vector<Unusual> unusual = unusual_conditions(row);
+  std::erase_if(unusual, [](const Unusual& one) { return one.column == "gpu"; });
   if (unusual.empty()) return {};
   const Unusual& first = unusual.front();
   return fmt::format("the baseline has it with {} '{}', a gate measures with '{}'", first.column, shown(first.value),

@@ -198,7 +198,7 @@ class Calls {
     if (host_.count() == 1) return most;
     for (std::size_t i = 0; i < times_.enter_ns.size(); ++i) {
       if (late_rank_ == host_.ranks()[i]) continue;  // as it was asked to be
-      most = std::max(most, host_.clock().common(times_.enter_ns[i]) - instant_ns_);
+      most = std::max(most, host_.clock().common(times_.enter_ns[i]) - times_.marking_ns - instant_ns_);
     }
     return most;
   }
@@ -229,6 +229,22 @@ class Calls {
   std::int64_t instant_ns_ = 0;        ///< of the call before
   std::int64_t period_ns_ = 0;         ///< from one call to the next
 };
+
+/// What each sample took on the stream of the slowest rank.
+Status add_stream_times(Host& host, const Calls& calls, int operations, std::span<Sample> samples) {
+  std::array<double, kMostSamplesPerBlock + 1> mine{};
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::vector<double>& times = calls.times_of(i).stream_us;
+    if (!times.empty()) mine[i] = std::ranges::max(times) / operations;
+  }
+  TUTTI_ASSIGN_OR_RETURN(const auto all, host.exchange(mine));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    double slowest = 0;
+    for (const auto& one : all) slowest = std::max(slowest, one[i]);
+    if (slowest > 0) samples[i].stream_us = slowest;
+  }
+  return {};
+}
 
 void judge_barrier(const SampleRecord& sample, std::size_t index, BlockResult& result) {
   const CheckResult check = check_barrier({.first_leave_ns = sample.first_leave, .last_enter_ns = sample.last_enter});
@@ -313,6 +329,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
     result.samples.push_back(detail_of(sample, parts, calls.times_of(i), options));
   }
+  if (variant.has_streams()) TUTTI_RETURN_IF_ERROR(add_stream_times(host, calls, options.operations, result.samples));
   if (result.samples.empty()) return result;  // of a block that is verified only
   const double late = mark_late(result.samples, tolerance_of(host), options.operations);
   if (late > kMostLateSamples) host.widen_slack();

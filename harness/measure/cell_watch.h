@@ -3,10 +3,12 @@
 // ranks, and at each host's own thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/machine/disturbance.h"
+#include "harness/machine/gpu.h"
 #include "harness/measure/host.h"
 
 namespace tutti::harness::measure {
@@ -14,7 +16,8 @@ namespace tutti::harness::measure {
 class CellWatch {
  public:
   /// Begins. `cores`: of the ranks of all hosts, which host 0 looks at; they outlive the watch.
-  CellWatch(Host& host, const std::vector<int>& cores, Tree machine = Tree("/"));
+  /// `device`: CUDA's number of the GPU of this host's rank; empty: it has none.
+  CellWatch(Host& host, const std::vector<int>& cores, Tree machine = Tree("/"), std::optional<int> device = {});
   /// What was seen since (disturbances_of), which host 0 alone tells. All hosts call it. Errors: those of the host.
   [[nodiscard]] Result<std::string> end();
 
@@ -26,6 +29,8 @@ class CellWatch {
   Tree machine_;
   Watched watched_;
   ThreadCounted before_;
+  std::optional<int> device_;
+  GpusSeen gpu_before_;  ///< nothing where it has none, or NVML is not there
 };
 
 }  // namespace tutti::harness::measure

@@ -35,11 +35,14 @@ class Variant::LoopOnHost {
     TUTTI_RETURN_IF_ERROR(reserve_instants());
     if (loop_.launches > 0) TUTTI_RETURN_IF_ERROR(capture());
     if (loop_.start) TUTTI_RETURN_IF_ERROR(loop_.start());
+    TUTTI_RETURN_IF_ERROR(variant_.mark_begin(times_));
     TUTTI_RETURN_IF_ERROR(mark());
     TUTTI_RETURN_IF_ERROR(loop_.launches > 0 ? launch() : post_first());
+    if (are_all_posted()) TUTTI_RETURN_IF_ERROR(variant_.mark_ends());
     deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
     TUTTI_RETURN_IF_ERROR(host_.poll([this] { return progress(); }, [this] { return look_around(); }));
     TUTTI_RETURN_IF_ERROR(read_instants());
+    TUTTI_RETURN_IF_ERROR(variant_.read_ends(times_));
     return variant_.prepared_->settle();
   }
 
@@ -144,10 +147,14 @@ class Variant::LoopOnHost {
 
   /// The next operation, of all ranks where they post together.
   Status post_next(std::size_t index) {
-    if (!are_together_ && loop_.grouped == 1 && !has_instants()) return variant_.prepared_->post(index);
+    if (!are_together_ && loop_.grouped == 1 && variant_.ends_.empty()) return variant_.prepared_->post(index);
     TUTTI_RETURN_IF_ERROR(post_all([](std::size_t) {}));
-    return mark();
+    TUTTI_RETURN_IF_ERROR(mark());
+    return are_all_posted() ? variant_.mark_ends() : Status();
   }
+
+  /// Whether the one that is under way is the last one. Of several ranks they post together.
+  [[nodiscard]] bool are_all_posted() const { return ended_.front() == loop_.operations - 1; }
 
   /// An operation of a rank has ended: the next one, if there is one.
   Status end(std::size_t index) {

@@ -57,6 +57,15 @@ void set_ranks(Row& row, const Series& series) {
   row.rank_time_max = median_if_any(std::move(most));
 }
 
+/// What the ranks' GPUs say of the samples.
+void set_stream_time(Row& row, const Series& series) {
+  std::vector<double> times;
+  for (const std::optional<double>& one : of_each(series, &Sample::stream_us)) {
+    if (one) times.push_back(*one);
+  }
+  row.time_on_gpu = median_if_any(std::move(times));
+}
+
 /// That a row has fewer samples than were asked for.
 void mark_fewer(Row& row, const Series& series, const CellOptions& options) {
   if (row.samples >= options.conditions.iterations) return;
@@ -99,6 +108,7 @@ Row row_of_series(const Variant& variant, const Series& series, const CellOption
     row.checked_on = checked_on(variant, options.conditions.checking);
   }
   if (options.conditions.tells_ranks) set_ranks(row, series);
+  set_stream_time(row, series);
   mark_fewer(row, series, options);
   return row;
 }

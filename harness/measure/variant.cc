@@ -64,6 +64,7 @@ Result<Variant> Variant::create(Host& host, const Request& request) {
   variant.is_asynchronous_ = request.is_asynchronous;
   variant.number_ = request.number;
   TUTTI_RETURN_IF_ERROR(variant.allocate(request));
+  TUTTI_RETURN_IF_ERROR(variant.reserve_ends());
   TUTTI_RETURN_IF_ERROR(variant.prepare(request.backend));
   for (int set = 1; set < request.rotation.sets; ++set) {
     Set before{.memory = std::move(variant.memory_), .prepared = std::move(variant.prepared_)};
@@ -119,8 +120,42 @@ Status Variant::prepare(Backend& backend) {
                        .around_input = memory_[i].input ? memory_[i].input->memory() : std::span<const std::byte>(),
                        .around_output = memory_[i].output.memory()});
   }
-  TUTTI_ASSIGN_OR_RETURN(
-      prepared_, is_asynchronous_ ? backend.prepare_asynchronous(case_, buffers) : backend.prepare(case_, buffers));
+  TUTTI_ASSIGN_OR_RETURN(prepared_, is_asynchronous_ || !ends_.empty() ? backend.prepare_asynchronous(case_, buffers)
+                                                                       : backend.prepare(case_, buffers));
+  return {};
+}
+
+Status Variant::reserve_ends() {
+  constexpr int kEnds = 2;
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    TUTTI_ASSIGN_OR_RETURN(auto instants, kind_of(i).instants(kEnds));
+    if (instants == nullptr) return {};
+    ends_.push_back(std::move(instants));
+  }
+  return {};
+}
+
+Status Variant::mark_ends() const {
+  for (const auto& ends : ends_) TUTTI_RETURN_IF_ERROR(ends->mark());
+  return {};
+}
+
+Status Variant::mark_begin(RankTimes& times) const {
+  times.marking_ns = 0;
+  if (ends_.empty()) return {};
+  const std::int64_t since = host_->now_ns();
+  TUTTI_RETURN_IF_ERROR(mark_ends());
+  times.marking_ns = host_->now_ns() - since;
+  return {};
+}
+
+Status Variant::read_ends(RankTimes& times) const {
+  times.stream_us.clear();
+  for (const auto& ends : ends_) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<double> intervals, ends->intervals_us());
+    ends->restart();
+    if (!intervals.empty()) times.stream_us.push_back(intervals.front());
+  }
   return {};
 }
 
@@ -230,6 +265,9 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     times.enter_ns[index] = host_->now_ns();
     return prepared_->post(index);
   };
+  // A late rank is posted while others are under way: what it takes on its stream is then not the operation's.
+  const bool marks_ends = !late;
+  if (marks_ends) TUTTI_RETURN_IF_ERROR(mark_begin(times));
   const std::int64_t begin = host_->now_ns();
   if (count > 1) TUTTI_RETURN_IF_ERROR(prepared_->begin_posts());
   for (std::size_t i = 0; i < count; ++i) {
@@ -240,6 +278,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     }
   }
   if (count > 1) TUTTI_RETURN_IF_ERROR(prepared_->end_posts());
+  if (marks_ends) TUTTI_RETURN_IF_ERROR(mark_ends());
   const auto look = [&]() -> Result<Turn> {
     for (std::size_t i = 0; i < count; ++i) {
       if (times.leave_ns[i] != 0) continue;
@@ -258,6 +297,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
   };
   const std::int64_t deadline = deadline_after(begin);
   TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return host_->now_ns() < deadline ? Status() : overdue(times); }));
+  TUTTI_RETURN_IF_ERROR(read_ends(times));
   return prepared_->settle();
 }
 

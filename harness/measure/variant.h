@@ -26,6 +26,8 @@ namespace tutti::harness::measure {
 struct RankTimes {
   std::vector<std::int64_t> enter_ns;
   std::vector<std::int64_t> leave_ns;
+  std::int64_t marking_ns = 0;         ///< before they entered, for the instants on their streams
+  std::vector<double> stream_us = {};  ///< how long it took on each rank's stream; empty where there are none
 };
 
 /// Operations of one case back to back on each rank: a rank begins the next one as soon as it has ended the last. On
@@ -91,6 +93,8 @@ class Variant {
   [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }
   /// Says on the board that all ranks of the host are about to run this case; the host says when it is done.
   void announce();
+  /// Whether calls are posted on streams that have a clock: RankTimes::stream_us.
+  [[nodiscard]] bool has_streams() const { return !ends_.empty(); }
   [[nodiscard]] int sets() const { return static_cast<int>(others_.size()) + 1; }
   /// The next set of buffers is the current one; reads a part of the filler.
   void next_set();
@@ -139,6 +143,14 @@ class Variant {
   [[nodiscard]] std::vector<std::uint64_t> result_fingerprints() const;
 
  private:
+  /// Instants on each rank's stream around what is timed.
+  Status reserve_ends();
+  Status mark_ends() const;
+  /// The first ones.
+  Status mark_begin(RankTimes& times) const;
+  /// Requires: all calls are complete.
+  Status read_ends(RankTimes& times) const;
+
   struct Memory {
     std::optional<GuardedBuffer> input;  ///< empty in place
     GuardedBuffer output;                ///< in place the larger of both, which holds the other
@@ -182,6 +194,8 @@ class Variant {
   std::uint64_t salt_ = 0;
   std::vector<Memory> memory_;
   std::unique_ptr<Prepared> prepared_;
+
+  std::vector<std::unique_ptr<verify::Instants>> ends_;  ///< by rank of the host; empty: they have no streams
 
   std::deque<Set> others_;  ///< in their order, after the current one
   std::span<const std::byte> filler_;

@@ -133,7 +133,7 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   for (const auto member :
        {&Row::invalid_share, &Row::arrival_skew, &Row::time_from_last, &Row::overlap, &Row::overlap_called,
         &Row::time_pure, &Row::time_computing, &Row::time_overlapped, &Row::time_overlapped_called, &Row::rank_time_min,
-        &Row::rank_time_mean, &Row::rank_time_max}) {
+        &Row::rank_time_mean, &Row::rank_time_max, &Row::time_on_gpu}) {
     row.*member = median_where_known(launches, member);
   }
   row.samples = 0;

@@ -97,6 +97,8 @@ struct Row {
   std::optional<double> rank_time_mean = {};
   std::optional<double> rank_time_max = {};
   std::string starter = {};
+  std::string gpu = {};
+  std::optional<double> time_on_gpu = {};
 
   bool operator==(const Row&) const = default;
 };

@@ -26,6 +26,7 @@ struct Sample {
   double skew_us = 0;          ///< from the earliest arrival to the latest, not divided
   int arrived_last = 0;        ///< rank
   int finished_last = 0;
+  std::optional<double> stream_us = {};  ///< of the slowest rank by its stream's clock; empty without streams
   std::vector<double> rank_us = {};    ///< from its own arrival to its own end, by rank
   std::optional<double> late_us = {};  ///< from the announced instant to the latest arrival, without what --skew asks
                                        ///< for; empty where no instant was announced

@@ -32,6 +32,10 @@ std::vector<Unusual> unusual_conditions(const Row& row) {
                     .words = column.words.empty() ? fmt::format("{} {}", name, field)
                                                   : fmt::format(fmt::runtime(column.words), field)});
   }
+  // Nobody chose it, and times on another one are others.
+  if (!row.gpu.empty()) {
+    list.push_back({.column = "gpu", .value = row.gpu, .usual = "none", .words = fmt::format("GPU {}", row.gpu)});
+  }
   return list;
 }
 

@@ -111,10 +111,15 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   }
   const CellOptions options = cell_options(index, limit.has_value(), most_ns);
   if (limit) variants.push_back(std::move(*limit));
-  CellWatch watch(host_, cores_of_ranks_);
+  std::optional<int> device;
+  if (memory_kind_of(spec_) == MemoryKind::cuda) device = spec_.ranks_as == RanksAs::blocks ? 0 : host_.at().local;
+  CellWatch watch(host_, cores_of_ranks_, Tree("/"), device);
   TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(host_, variants, options));
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
   set_disturbed(rows, disturbed);
+  if (device) {
+    for (Row& row : rows) row.gpu = gpu_model(*device);
+  }
   return rows;
 }
 
