@@ -61,7 +61,7 @@ class Rows(unittest.TestCase):
             self.assertEqual(run.code, OK, run)
             second.write_text(first.read_text().replace("Double 0", "Double 9"))
             result = support.run("compare", first, second)
-            self.assertIn("it was measured under GPU Double 9, and under GPU Double 0", result.out + result.err)
+            self.assertIn("it was measured under GPU Double 0, and under GPU Double 9", result.out + result.err)
             self.assertNotIn("measured under", support.run("compare", first, first).out)
 
     def test_a_baseline_of_a_gpu_is_none_without_it(self):
@@ -76,9 +76,11 @@ class Rows(unittest.TestCase):
                 writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
                 writer.writeheader()
                 writer.writerows({**row, "gpu": "Double 9"} for row in rows)
+            suite = pathlib.Path(folder, "suite.toml")
+            suite.write_text("cells = ['all_reduce/local/float/sum/P2.tasks/none/64B/out/private/isolated']\n")
             for environment, here in (({}, "there is none"), (GPU, "'Double 0'")):
-                result = support.run("gate", "all_reduce", "--baseline", path, "--sizes", "64", "--ranks", 2, "--ranks-as", "tasks",
-                                     "--budget", "200ms", limit=support.patience(60), environment=environment)
+                result = support.run("gate", "--baseline", path, "--suite", suite, "--cell-time", "20ms",
+                                     limit=support.patience(60), environment=environment)
                 self.assertIn(f"the baseline is of another GPU: 'Double 9', here {here}", result.out + result.err)
 
 
