@@ -50,6 +50,8 @@ class Pages(unittest.TestCase):
 
     def test_options_exist(self):
         known = set(OF_OTHERS)
+        drop_in = subprocess.run([support.PROGRAM.parent / "all_reduce_perf", "--help"], capture_output=True, text=True, timeout=20)
+        known |= set(re.findall(r"--[a-z][a-z-]+", drop_in.stdout))
         for command in COMMANDS:
             known |= set(re.findall(r"--[a-z][a-z-]+", support.run(*command.split(), "--help").out))
         for page in pages():
