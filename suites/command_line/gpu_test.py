@@ -41,7 +41,7 @@ class Gpu(unittest.TestCase):
     def test_everything_runs_on_doubles(self):
         result = self.on_doubles("--bin", support.PROGRAM.parent)
         self.assertEqual((result.returncode, result.stderr), (0, ""), result)
-        self.assertEqual(result.stdout.splitlines()[-1], "gpu: 12 of 17 steps passed, 5 skipped (no GPU: --double)")
+        self.assertEqual(result.stdout.splitlines()[-1], "gpu: 15 of 20 steps passed, 5 skipped (no GPU: --double)")
         lines = (self.out / "summary.txt").read_text().splitlines()
         self.assertEqual([line.split()[3] for line in lines if line.startswith("skipped")], ON_GPUS_ONLY)
         self.assertEqual((self.out / "verdict.txt").read_text(), result.stdout.splitlines()[-1] + "\n")
@@ -87,7 +87,7 @@ class Gpu(unittest.TestCase):
     def test_without_a_gpu_nothing_runs(self):
         result = self.gpu("--bin", self.fake_programs(), "--out", self.out)
         self.assertEqual(result.returncode, NO_GPU, result)
-        self.assertEqual(result.stdout.splitlines()[-1], "gpu: 0 of 17 steps passed, 17 skipped (no GPU)")
+        self.assertEqual(result.stdout.splitlines()[-1], "gpu: 0 of 20 steps passed, 20 skipped (no GPU)")
 
     def test_mistakes(self):
         for words, reason in [([], "--out DIR is needed"), (["--out"], "--out needs a value"),
