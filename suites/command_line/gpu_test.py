@@ -46,7 +46,7 @@ class Gpu(unittest.TestCase):
         self.assertEqual([line.split()[3] for line in lines if line.startswith("skipped")], ON_GPUS_ONLY)
         self.assertEqual((self.out / "verdict.txt").read_text(), result.stdout.splitlines()[-1] + "\n")
         logs = sorted(path.name for path in self.out.glob("*.log"))
-        self.assertEqual(len(logs), 17)
+        self.assertEqual(len(logs), 20)
         self.assertEqual(len(list(self.out.glob("*.code"))), 12)
         checked = (self.out / "05-check_blocks.log").read_text()
         self.assertRegex(checked, r"(?m)^\$ .*tutti check .* --device host$")
