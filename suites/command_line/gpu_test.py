@@ -47,7 +47,7 @@ class Gpu(unittest.TestCase):
         self.assertEqual((self.out / "verdict.txt").read_text(), result.stdout.splitlines()[-1] + "\n")
         logs = sorted(path.name for path in self.out.glob("*.log"))
         self.assertEqual(len(logs), 20)
-        self.assertEqual(len(list(self.out.glob("*.code"))), 12)
+        self.assertEqual(len(list(self.out.glob("*.code"))), 15)
         checked = (self.out / "05-check_blocks.log").read_text()
         self.assertRegex(checked, r"(?m)^\$ .*tutti check .* --device host$")
         self.assertRegex(checked, r"(?m)^# check: \d+ cases as blocks, \d+ ok, 0 wrong")
