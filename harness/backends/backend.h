@@ -110,8 +110,8 @@ typedef struct TuttiBackendCall {
   void* stream;   /* of memory of a device: post enqueues on it and returns; run posts and synchronises. Else null */
   int32_t local;  /* which of this process's ranks calls; 0 where there is one */
 
-  /* "premul_sum": one element of the dtype, in memory of the host, by which this rank's input is multiplied. It need not
-   * outlive the function. Null of all other ops, and for supports. */
+  /* "premul_sum": one element of the dtype, in memory of the host, by which this rank's input is multiplied. It need
+   * not outlive the function. Null of all other ops, and for supports. */
   const void* factor;
 } TuttiBackendCall;
 
@@ -144,8 +144,8 @@ typedef struct TuttiBackend {
   /* Writes a JSON object with the strings `library`, `version`, `transport` and `single_copy` (how one rank reads
    * another's memory: "cma", "none", ...); "" where it is not known. Before open, transport and single_copy are "".
    * What is loaded at run time adds `missing`, where it cannot be used on this machine: why not, and what to do. Where
-   * nothing hints at the device that it is for, it adds `without`, the device's name: only who asks for it is told then.
-   * Other strings go into the record as they are. Returns non-zero where the text did not fit. */
+   * nothing hints at the device that it is for, it adds `without`, the device's name: only who asks for it is told
+   * then. Other strings go into the record as they are. Returns non-zero where the text did not fit. */
   int (*describe)(TuttiBackendMessage* text);
 
   /* Makes a group of the ranks of `parent` (a handle) that pass the same colour, ordered by key, then by rank. With a

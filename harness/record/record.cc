@@ -139,7 +139,8 @@ std::vector<Column> all_columns() {
           "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
           "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
           "rank with a core was taken off it more than 500 times a second, and at least ten times), quota, heat (a "
-          "core was stopped, or slowed down, for it), clock (changed by more than 5 %); of the ranks' GPUs gpu_throttled, "
+          "core was stopped, or slowed down, for it), clock (changed by more than 5 %); of the ranks' GPUs "
+          "gpu_throttled, "
           "gpu_ecc (errors that could not be corrected), gpu_shared (others computed on it); or empty",
           &Row::disturbed},
       Column{"machine", "",
@@ -177,10 +178,11 @@ std::vector<Column> all_columns() {
       of_condition("lanes"),
       of_condition("block_threads"),
       Column{"gpu", "", "model of rank 0's GPU, in whose memory its buffers lie; empty: in the host's", &Row::gpu},
-      Column{"time_on_gpu", "us",
-             "median of what the slowest rank of a sample took by its GPU's clock: from an event on its stream before the "
-             "operation to one after it; empty where calls have no stream",
-             &Row::time_on_gpu},
+      Column{
+          "time_on_gpu", "us",
+          "median of what the slowest rank of a sample took by its GPU's clock: from an event on its stream before the "
+          "operation to one after it; empty where calls have no stream",
+          &Row::time_on_gpu},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();

@@ -27,12 +27,12 @@ struct Sample {
   int arrived_last = 0;        ///< rank
   int finished_last = 0;
   std::optional<double> stream_us = {};  ///< of the slowest rank by its stream's clock; empty without streams
-  std::vector<double> rank_us = {};    ///< from its own arrival to its own end, by rank
-  std::optional<double> late_us = {};  ///< from the announced instant to the latest arrival, without what --skew asks
-                                       ///< for; empty where no instant was announced
-  bool is_valid = true;                ///< no rank came late to it
-  int block = 0;                       ///< the samples of a block were taken one after the other
-  bool is_of_state = true;             ///< its block counts: it lay in the machine's state that the row is of
+  std::vector<double> rank_us = {};      ///< from its own arrival to its own end, by rank
+  std::optional<double> late_us = {};    ///< from the announced instant to the latest arrival, without what --skew asks
+                                         ///< for; empty where no instant was announced
+  bool is_valid = true;                  ///< no rank came late to it
+  int block = 0;                         ///< the samples of a block were taken one after the other
+  bool is_of_state = true;               ///< its block counts: it lay in the machine's state that the row is of
 };
 
 [[nodiscard]] std::string samples_header();

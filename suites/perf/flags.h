@@ -45,7 +45,7 @@ struct Settings {
   std::string json;
   std::string backend;  ///< tutti or nccl; empty until it is known which
   int ranks_per_gpu = 1;
-  int first_device = 0;  ///< of NCCL_TESTS_DEVICE
+  int first_device = 0;                       ///< of NCCL_TESTS_DEVICE
   int launches = 0;                           ///< -G, of a graph of the loop; 0: there is none
   int registration = 0;                       ///< -R: 1 registers buffers, 2 as symmetric windows
   std::vector<std::pair<char, int>> of_gpus;  ///< flags that have a meaning on GPUs alone, and their values, not 0

@@ -71,7 +71,7 @@ class NcclRanks {
     int device;
     std::size_t before, opened;
   };
-  std::vector<Free> free_;     // bytes of each GPU
+  std::vector<Free> free_;    // bytes of each GPU
   bool has_windows_ = false;  // buffers lie in NCCL's own memory
 };
 

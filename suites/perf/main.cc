@@ -260,7 +260,8 @@ Result<Surroundings> complete(Settings& settings, const Program& program, const 
   if (!split.setting().empty()) settings.notes.push_back(split.note(is_rooted(program.collective)));
   TUTTI_RETURN_IF_ERROR(check_for(settings, program, world.processes * settings.ranks_here(), split.sizes().front()));
   if (settings.backend == kNccl && !has_in_place(program.collective)) {
-    settings.notes.emplace_back("NCCL has this not in place, where messages would arrive in what is still to be sent: 0");
+    settings.notes.emplace_back(
+        "NCCL has this not in place, where messages would arrive in what is still to be sent: 0");
   }
   Surroundings surroundings{.split = std::move(split)};
   const int shown_ranks = surroundings.split.of(0).ranks;
@@ -304,8 +305,9 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     }
   }
   if (settings.max_bytes < asked) {
-    settings.notes.push_back(fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}",
-                                         settings.max_bytes, asked, settings.backend == kNccl ? "those of a GPU have to lie in its memory" : left.text()));
+    settings.notes.push_back(
+        fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}", settings.max_bytes, asked,
+                    settings.backend == kNccl ? "those of a GPU have to lie in its memory" : left.text()));
   }
   if (settings.traffic.most_of_matrix() > settings.max_bytes) {
     return error(Code::resource, "the matrix moves {} bytes per rank, of which the buffers do not fit: at most {}",
@@ -315,7 +317,8 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   std::optional<Reports> reports;
   Status status;
   if (is_reporter) {
-    auto opened = Reports::open(program, settings, facts_of(program, settings, split, *job, *domain, words(0, argc, argv)));
+    auto opened =
+        Reports::open(program, settings, facts_of(program, settings, split, *job, *domain, words(0, argc, argv)));
     status = opened.status();
     if (status.is_ok()) reports.emplace(std::move(opened).value());
   }

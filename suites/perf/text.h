@@ -51,9 +51,9 @@ struct Device {
   int group = 0;
   int pid = 0;
   std::string hostname;
-  int device = 0;             ///< the rank's, or the GPU's number
-  std::string bus;            ///< "0000:00:00", or the GPU's
-  std::string model;          ///< the processor's name, or the GPU's
+  int device = 0;     ///< the rank's, or the GPU's number
+  std::string bus;    ///< "0000:00:00", or the GPU's
+  std::string model;  ///< the processor's name, or the GPU's
 };
 
 /// The lines from the first to the list of devices; `backend` is what the line about it says.

@@ -33,12 +33,12 @@ struct WalkPlace {
   harness::Host& host;
   Domain& domain;
   const Split& split;
-  Share share;                 ///< of this process
-  std::vector<int> cores;      ///< that all ranks use together
-  bool has_processes = false;  ///< ranks are in several processes
+  Share share;                    ///< of this process
+  std::vector<int> cores;         ///< that all ranks use together
+  bool has_processes = false;     ///< ranks are in several processes
   std::vector<int> devices = {};  ///< of this host's ranks, where NCCL is measured
   int first_rank = 0;             ///< of this host's, in the world; for NCCL
-  CaseNames* names = nullptr;  ///< where this rank tells the cases that it comes to; of one rank of a process
+  CaseNames* names = nullptr;     ///< where this rank tells the cases that it comes to; of one rank of a process
 };
 
 /// What all ranks know at the end.

@@ -31,7 +31,8 @@ TEST(Unusual, IsWhateverChangesWhatATimeMeans) {
       ElementsAre("cache rotate", "sync dissemination", "skew 12.5 us (times are from the late rank's entry on)",
                   "nonblocking calls", "other data in every sample", "special values"));
   EXPECT_EQ(unusual_conditions({.conditions = {{"cache", "cold"}}}).front().usual, "hot");
-  EXPECT_THAT(words_of({.gpu = "H200"}), ElementsAre("GPU H200")) << "nobody asked for it, and another one has other times";
+  EXPECT_THAT(words_of({.gpu = "H200"}), ElementsAre("GPU H200"))
+      << "nobody asked for it, and another one has other times";
 }
 
 }  // namespace
