@@ -207,6 +207,7 @@ void add_check(CLI::App& program, Action& action) {
           "--lanes",
           "--block-threads",
           "--transports",
+          "--pretend-hosts",
           {"--algorithms", "all", "algorithms by name, or all"},
           {"--dtypes", "all",
            "element types; the first is that of the counts and placements, of long blocks on many ranks one of a byte"},

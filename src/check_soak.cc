@@ -229,6 +229,7 @@ void add_soak(CLI::App& check, Action& action) {
           "--lanes",
           "--block-threads",
           "--transports",
+          "--pretend-hosts",
           {"--seed", "1",
            "of the mix: the same seed gives the same operations; where it is given with --ranks-as "
            "tasks, also of the order of the ranks' steps"},

@@ -314,6 +314,27 @@ const std::array kConditions{
                    .words = "{} threads a block",
                    .is_of_ranks = true},
         .clashes = kClashesOfBlocks},
+    Condition{
+        .option = "--pretend-hosts",
+        .value = "N",
+        .help = "the ranks are on this many hosts, in blocks, all of them on this machine: ranks of two hosts share no "
+                "memory (default with --transports tcp: each rank is a host of its own)",
+        .example = "2",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return store(parse_number(text, "a number of hosts", 1, 1024), values.pretended_hosts);
+            },
+        .text =
+            [](const Conditions& values) {
+              return unusual_text(fmt::to_string(values.pretended_hosts),
+                                  values.pretended_hosts == kUsual.pretended_hosts);
+            },
+        .column = {.name = "pretended_hosts",
+                   .type = ConditionColumn::Type::integer,
+                   .description = "hosts that the ranks were on, in blocks, all of them on this machine, where somebody "
+                                  "chose their number",
+                   .words = "{} pretended hosts",
+                   .is_of_ranks = true}},
     Condition{.option = "--over-ranks",
               .help = "shows below each row what the fastest rank took, the mean over the ranks and the slowest, "
                       "medians of the samples; JSON and CSV have them then too",
@@ -337,8 +358,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 14);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 15);
 }
 
 /// The text of another option, where it is not the usual one.

@@ -91,6 +91,7 @@ struct Conditions {
   RunsOn device = RunsOn::gpu;      ///< of ranks that are thread blocks
   int lanes = 1;                    ///< and how many blocks each of them has
   int block_threads = 0;            ///< and threads of a block; 0: what suits the device
+  int pretended_hosts = 0;          ///< of ranks that share no memory, all on this machine; 0: as the transport has it
 
   /// A limit waits for no rank: with skew there is none.
   [[nodiscard]] bool measures_limit() const { return has_limit && skew.count() == 0; }

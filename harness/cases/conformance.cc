@@ -34,7 +34,7 @@ constexpr Count kEndless = 1 << 24;  ///< elements of a block: what can be cut i
 
 /// How a call of `count` elements is cut, on the transport with the largest slots, which is that of one process.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count, Buffers buffers) {
-  const DomainShape shape = best_transport(RanksIn::one_process).shape(problem.ranks, 0);
+  const DomainShape shape = best_transport(RanksIn::one_process).shape(problem.ranks, 1, 0);
   const auto segment = choose_segment(schedule_of(algorithm, problem),
                                       {.count = count,
                                        .dtype = dtype,

@@ -131,7 +131,7 @@ BlockTable blocks_of(const Example& example, int rank) {
 /// Runs `body` on every rank, as threads. Errors: the first that explains more than "another rank failed".
 Status on_threads(int ranks, bool proves, const std::function<Status(Communicator&)>& body) {
   const Transport& transport = best_transport(RanksIn::one_process);
-  TUTTI_ASSIGN_OR_RETURN(const auto domain, transport.open(transport.shape(ranks, 0), -1));
+  TUTTI_ASSIGN_OR_RETURN(const auto domain, transport.open(transport.shape(ranks, 1, 0), {}));
   std::mutex mutex;
   Status first;
   std::vector<std::thread> threads;

@@ -139,7 +139,7 @@ class Tasks {
     one.transport = transport.name;
     TUTTI_ASSIGN_OR_RETURN(Pages pages, Pages::create(Board::bytes(one.ranks)));
     auto tasks = std::unique_ptr<Tasks>(new Tasks(std::move(pages), one));
-    TUTTI_ASSIGN_OR_RETURN(tasks->domain_, transport.open(transport.shape(one.ranks, 0), -1));
+    TUTTI_ASSIGN_OR_RETURN(tasks->domain_, transport.open(transport.shape(one.ranks, 1, 0), {}));
     const CommunicatorOptions options{.waiting = Waiting::yield, .prove_plans = false};
     TUTTI_ASSIGN_OR_RETURN(tasks->backend_, OwnBackend::create(*tasks->domain_, tasks->host_.ranks(), options));
     OwnBackend& backend = *tasks->backend_;

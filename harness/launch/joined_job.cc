@@ -61,7 +61,7 @@ RanksIn JoinedJob::ranks_in() const { return is_alone() ? RanksIn::one_process :
 
 const Transport& JoinedJob::transport() const { return best_transport(ranks_in()); }
 
-DomainShape JoinedJob::shape() const { return transport().shape(ranks(), 0); }
+DomainShape JoinedJob::shape() const { return transport().shape(ranks(), 1, 0); }
 
 // Behind the domain, where that is in memory that is made for it.
 std::size_t JoinedJob::board_offset() const {
@@ -86,7 +86,7 @@ bool JoinedJob::is_first_to_tell() const {
 
 Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.data()) + board_offset(), ranks()); }
 
-Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const { return transport().open(shape(), memory_.get()); }
+Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const { return transport().open(shape(), {.memory = memory_.get()}); }
 
 Status JoinedJob::introduce(const std::vector<Introduction>& all) {
   // As the others hear it: what is no UTF-8 is replaced there.

@@ -11,6 +11,7 @@
 #include "harness/measure/rows.h"
 #include "harness/record/samples.h"
 #include "harness/text/json_reader.h"
+#include "impl/transports/hosts.h"
 
 namespace tutti::harness::session {
 namespace {
@@ -59,7 +60,9 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
       systems_(place.systems),
       send_(place.send),
       budget_(task.end_ns) {
-  if (spec_.conditions.measures_limit() && memory_kind_of(spec_) == MemoryKind::host)
+  // What the memory of one machine can do is no limit of what goes between hosts.
+  const bool is_on_one_host = domain_.hosts() == nullptr || domain_.hosts()->count() == 1;
+  if (spec_.conditions.measures_limit() && memory_kind_of(spec_) == MemoryKind::host && is_on_one_host)
     limit_.emplace(domain_, host_.ranks());
 }
 

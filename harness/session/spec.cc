@@ -304,7 +304,11 @@ const Transport& transport_of(const SessionSpec& spec) {
   return *found.value();
 }
 
-DomainShape domain_shape(const SessionSpec& spec) { return transport_of(spec).shape(spec.ranks, spec.heap_bytes); }
+DomainShape domain_shape(const SessionSpec& spec) {
+  const Transport& transport = transport_of(spec);
+  const int chosen = spec.conditions.pretended_hosts > 0 ? spec.conditions.pretended_hosts : spec.ranks;
+  return transport.shape(spec.ranks, transport.spans_hosts ? std::min(chosen, spec.ranks) : 1, spec.heap_bytes);
+}
 
 std::size_t shared_bytes(const SessionSpec& spec) {
   return transport_of(spec).shared_bytes(domain_shape(spec), ranks_in(spec.ranks_as));

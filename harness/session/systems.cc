@@ -104,7 +104,7 @@ Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t inde
 
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   own_ = nullptr;
-  TUTTI_ASSIGN_OR_RETURN(own_domain_, transport_of(spec_).open(domain_shape(spec_), -1));
+  TUTTI_ASSIGN_OR_RETURN(own_domain_, transport_of(spec_).open(domain_shape(spec_), {.seed = spec_.seed}));
   TUTTI_RETURN_IF_ERROR(open_own(*own_domain_, options, {.pace = host_.order()}));
   by_name_[own_->name()] = own_.get();
   add_twins();

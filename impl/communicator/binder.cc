@@ -40,8 +40,9 @@ Problem problem_of(const Call& call, int ranks) {
 
 const Algorithm& Binder::choose(const Call& call) const {
   const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
-  return choose_algorithm(problem, call.buffers, options_.cores,
-                          buffer_bytes(problem, call.count, size_of(call.dtype)));
+  const std::int64_t bytes = buffer_bytes(problem, call.count, size_of(call.dtype));
+  if (hosts_ != nullptr) return choose_across_hosts(problem, bytes);
+  return choose_algorithm(problem, call.buffers, options_.cores, bytes);
 }
 
 BoundEntry* Binder::find(const Call& call, PlanCache::Key& key) const {
@@ -99,10 +100,7 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
                             .blocks = call.blocks};
   TUTTI_ASSIGN_OR_RETURN(entry.call, tutti::bind(entry.schedule, request));
   entry.segments = entry.call.segments();
-  if (has_links_) {
-    TUTTI_RETURN_IF_ERROR(check_reach(entry.call.plan(0).view(), domain_));
-    TUTTI_RETURN_IF_ERROR(check_reach(entry.call.plan(entry.segments - 1).view(), domain_));
-  }
+  if (hosts_ != nullptr) TUTTI_RETURN_IF_ERROR(check_reach_of(call, entry, request));
   const bool proves = options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks;
   if (proves) TUTTI_RETURN_IF_ERROR(prove_call(call, entry.schedule, request));
   entry.kernel = kernel_for(call.dtype, call.op);
@@ -111,6 +109,23 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
   if (after_bind_) after_bind_(rank_, call, entry);
   entry.note = note_of(call, entry);
   return cache_.insert(key, std::move(entry));
+}
+
+Status Binder::check_reach_of(const Call& call, const BoundEntry& entry, const BindRequest& request) const {
+  const auto is_in_line = [](const BoundCall& bound) {
+    return bound.plan(0).header().scratch_bytes == 0 && bound.plan(bound.segments() - 1).header().scratch_bytes == 0;
+  };
+  const Status refused = check_reach(entry.schedule, is_in_line(entry.call), *hosts_);
+  if (refused.is_ok()) return {};
+  std::string others;
+  for (const Algorithm* const algorithm : algorithms_of(call.collective)) {
+    const Schedule other = schedule_of(*algorithm, entry.schedule.problem);
+    const auto bound = tutti::bind(other, request);
+    if (!bound.is_ok() || !check_reach(other, is_in_line(bound.value()), *hosts_).is_ok()) continue;
+    others += fmt::format("{}{}", others.empty() ? "" : ", ", algorithm->name);
+  }
+  return error(refused.code(), "{}: {}{}", refused.message(), others.empty() ? "no algorithm of it does not" : "choose ",
+               others);
 }
 
 Status Binder::prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const {

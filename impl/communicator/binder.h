@@ -5,6 +5,7 @@
 #include "impl/communicator/hooks.h"
 #include "impl/communicator/plan_cache.h"
 #include "impl/transports/domain.h"
+#include "impl/transports/hosts.h"
 
 namespace tutti {
 
@@ -14,14 +15,13 @@ class Binder {
   struct Place {
     Domain& domain;
     int rank = 0;
-    bool has_links = false;  ///< some ranks are behind one
   };
   /// What the arguments refer to outlives the binder.
   Binder(const Place& place, const CommunicatorOptions& options, const AfterBind& after_bind)
       : domain_(place.domain),
         rank_(place.rank),
         ranks_(place.domain.shape().ranks),
-        has_links_(place.has_links),
+        hosts_(place.domain.hosts() != nullptr && place.domain.hosts()->count() > 1 ? place.domain.hosts() : nullptr),
         options_(options),
         after_bind_(after_bind) {}
   Binder(const Binder&) = delete;
@@ -36,19 +36,22 @@ class Binder {
   Status check_buffers(const Call& call) const;
   /// Errors: invalid_argument for a buffer that is not from alloc_shared. Requires: the call's buffers are shared.
   Status check_addresses(const Call& call, const BoundEntry& entry) const;
-  /// Errors: those of tutti::bind; refuted where the proof fails.
+  /// Errors: those of tutti::bind; refuted where the proof fails; unavailable where the schedule would touch memory of
+  /// another host, on all ranks alike, naming the algorithms that do not.
   [[nodiscard]] Result<BoundEntry*> bind(const Call& call, const PlanCache::Key& key);
 
   [[nodiscard]] bool is_full() const { return cache_.is_full(); }
   void forget_v_forms() { cache_.forget_v_forms(); }
 
  private:
+  /// Whether the plans stay within what ranks reach.
+  Status check_reach_of(const Call& call, const BoundEntry& entry, const BindRequest& request) const;
   Status prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const;
 
   Domain& domain_;
   int rank_;
   int ranks_;
-  bool has_links_;
+  const Hosts* hosts_;  // null: one
   const CommunicatorOptions& options_;
   const AfterBind& after_bind_;
   PlanCache cache_;

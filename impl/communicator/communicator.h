@@ -290,5 +290,7 @@ class GroupFormation {
 /// The row of the selection table that fits; `cores` is the number that the ranks may use together. Of a v form `bytes`
 /// does not count, for a rank of all_to_all_v knows its own only.
 [[nodiscard]] const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes);
+/// The same where ranks are on several hosts: none that touches a peer's memory.
+[[nodiscard]] const Algorithm& choose_across_hosts(const Problem& problem, std::int64_t bytes);
 
 }  // namespace tutti

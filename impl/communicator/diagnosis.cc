@@ -61,6 +61,8 @@ std::uint64_t started_by(const Domain& domain, const Seat& seat, const Calls& ca
   return started;
 }
 
+bool is_known(const Domain& domain, int rank) { return domain.seat(rank).journal != nullptr; }
+
 Calls calls_of(const Domain& domain, int rank) {
   const Seat seat = domain.seat(rank);
   const Journal& journal = *seat.journal;
@@ -261,6 +263,7 @@ std::string standing_text(const Domain& domain, const Standing& standing, const 
 }
 
 std::optional<std::string> disagreement(const Domain& domain, int rank, int other) {
+  if (!is_known(domain, rank) || !is_known(domain, other)) return std::nullopt;
   const Calls mine = calls_of(domain, rank), theirs = calls_of(domain, other);
   std::array<std::uint64_t, 2 * Journal::kNotes> boundaries{};
   std::size_t count = 0;
@@ -286,11 +289,15 @@ std::vector<Progress> progress_of(const Domain& domain) {
   std::vector<Calls> all;
   std::uint64_t newest = 0;
   for (int rank = 0; rank < domain.shape().ranks; ++rank) {
-    all.push_back(calls_of(domain, rank));
+    all.push_back(is_known(domain, rank) ? calls_of(domain, rank) : Calls());
     newest = std::max(newest, all.back().started);
   }
   std::vector<Progress> progress;
   for (int rank = 0; const Calls& calls : all) {
+    if (!is_known(domain, rank)) {
+      progress.push_back({.rank = rank++, .started = newest, .text = "is not known here: it shares no memory with this host"});
+      continue;
+    }
     progress.push_back({.rank = rank++,
                         .started = calls.started,
                         .waits = calls.waits_in_operation() || calls.waits_for_transfer(),

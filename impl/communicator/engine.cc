@@ -15,7 +15,7 @@ Result<std::unique_ptr<Communicator>> create_with_hooks(Domain& domain, int rank
     return error(Code::invalid_argument, "rank {} is out of range: 0 to {}", rank, domain.shape().ranks - 1);
   }
   const Engine::Common common{.options = options, .hooks = std::move(hooks), .company = std::make_shared<Company>()};
-  return std::unique_ptr<Communicator>(new Engine(domain, rank, common));
+  return std::unique_ptr<Communicator>(new Engine(domain.seen_by(rank), rank, common));
 }
 
 Status Engine::prepare(const Call& call) {
@@ -23,7 +23,14 @@ Status Engine::prepare(const Call& call) {
   PlanCache::Key key = PlanCache::key_of(call);
   if (binder_.find(call, key) != nullptr) return {};
   TUTTI_RETURN_IF_ERROR(binder_.check_call(call));
-  return binder_.bind(call, key).status();
+  return bind(call, key).status();
+}
+
+Result<BoundEntry*> Engine::bind(const Call& call, const PlanCache::Key& key) {
+  TUTTI_ASSIGN_OR_RETURN(BoundEntry* const entry, binder_.bind(call, key));
+  TUTTI_RETURN_IF_ERROR(machine_.open_channels(entry->call.plan(0).view()));
+  TUTTI_RETURN_IF_ERROR(machine_.open_channels(entry->call.plan(entry->segments - 1).view()));
+  return entry;
 }
 
 Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
@@ -42,7 +49,7 @@ Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
       noted_ = nullptr;
       machine_.forget_plans();
     }
-    const Result<BoundEntry*> bound = binder_.bind(call, whole_key);
+    const Result<BoundEntry*> bound = bind(call, whole_key);
     // Only rank 0 proves, so the others may be on their way already.
     if (bound.status().code() == Code::refuted) return fail(bound.status());
     TUTTI_ASSIGN_OR_RETURN(entry, bound);

@@ -125,8 +125,13 @@ class Engine final : public Communicator {
   /// Walks and starts what it can, looking `patience` times at what a step waits for where there is but one thing to
   /// do.
   void progress(int patience);
-  /// Moves what goes over links, where there are any. A link that carries nothing any more ends the communicator.
-  void progress_links();
+  /// Takes what has come over links, and sends what is owed. A link that carries nothing any more ends the
+  /// communicator.
+  void receive_over_links();
+  void send_over_links(Mood mood);
+  [[nodiscard]] bool is_drained() const { return network_ == nullptr || network_->is_drained(); }
+  /// binder_.bind, with the channels that the plans use.
+  [[nodiscard]] Result<BoundEntry*> bind(const Call& call, const PlanCache::Key& key);
   /// progress, and that of all other communicators of the rank.
   void progress_all();
   [[nodiscard]] int patience() const {
@@ -203,6 +208,7 @@ class Engine final : public Communicator {
   CommunicatorOptions options_;
   Hooks hooks_;
   std::shared_ptr<Company> company_;
+  Network* network_;  // null on one host
   CpuMachine machine_;
   Transfers transfers_;
   Binder binder_;

@@ -25,9 +25,10 @@ Engine::Engine(Domain& domain, int rank, const Common& common)
       options_(common.options),
       hooks_(common.hooks),
       company_(common.company),
+      network_(domain.network()),
       machine_(domain, rank),
       transfers_(domain, rank),
-      binder_({.domain = domain, .rank = rank, .has_links = machine_.has_links()}, options_, hooks_.after_bind),
+      binder_({.domain = domain, .rank = rank}, options_, hooks_.after_bind),
       journal_(*domain.seat(rank).journal),
       ring_(16),
       ring_mask_(ring_.size() - 1),
@@ -48,8 +49,9 @@ Engine::Engine(std::unique_ptr<Domain> domain, int rank, const Common& common) :
 Engine::~Engine() {
   std::erase(*company_, this);
   // What was told is owed to the others: they may wait for it.
-  for (const auto end = Clock::now() + options_.timeout; failed_.is_ok() && !machine_.links_are_drained();) {
-    progress_links();
+  for (const auto end = Clock::now() + options_.timeout; failed_.is_ok() && !is_drained();) {
+    receive_over_links();
+    send_over_links(Mood::idle);
     if (Clock::now() > end) break;
     sched_yield();
   }
@@ -206,8 +208,8 @@ void Engine::finish_chosen(const Operation& operation, StoreChoice& stores) {
 
 void Engine::progress(int patience) {
   const std::uint64_t moves_before = moves_;
-  if (machine_.has_links()) [[unlikely]]
-    progress_links();
+  if (network_ != nullptr) [[unlikely]]
+    receive_over_links();
   if (!transfers_.is_idle()) {
     if (!is_held_back() && transfers_.progress()) ++moves_;
     patience = 0;
@@ -221,16 +223,18 @@ void Engine::progress(int patience) {
     machine_.set_patience(in_flight_ <= 1 ? patience : 0);
     walk(operation(completed_ + in_flight_));
   }
-  if (machine_.has_links()) [[unlikely]]
-    progress_links();
+  if (network_ != nullptr) [[unlikely]]
+    send_over_links(moves_ == moves_before ? Mood::idle : Mood::busy);
   if (options_.waiting == Waiting::yield && moves_ != moves_before) tell_moved();
 }
 
-void Engine::progress_links() {
-  if (machine_.progress_links()) ++moves_;
-  if (!failed_.is_ok()) return;
-  const Status lost = machine_.failure_of_links();
-  if (!lost.is_ok()) (void)fail(lost);
+void Engine::receive_over_links() {
+  if (network_->receive()) ++moves_;
+}
+
+void Engine::send_over_links(Mood mood) {
+  network_->send(mood);
+  if (!network_->failure().is_ok() && failed_.is_ok()) (void)fail(network_->failure());
 }
 
 void Engine::progress_all() {
@@ -325,14 +329,12 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
                                                                       .buffer = request.buffer,
                                                                       .count = count,
                                                                       .dtype = request.dtype}));
-  if (machine_.is_behind_link(request.peer)) {
-    return error(Code::unavailable, "{} {}: it shares no memory with {}, and no link carries sends yet",
-                 is_send ? "send to" : "receive from", domain_.name_of(request.peer), domain_.name_of(rank_));
-  }
   Transfers::Request whole = request;
   whole.bytes = bytes;
-  const std::uint64_t number = transfers_.post(whole);
+  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, transfers_.post(whole));
   if (!is_held_back() && transfers_.progress()) tell_moved();
+  if (network_ != nullptr) [[unlikely]]
+    send_over_links(Mood::busy);
   return handle({.number = number,
                  .peer = request.peer,
                  .kind = is_send ? Ticket::Kind::send : Ticket::Kind::receive});

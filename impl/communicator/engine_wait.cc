@@ -5,6 +5,7 @@
 #include <limits>
 #include <linux/futex.h>
 #include <optional>
+#include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ bool Engine::is_nothing_new() const {
 
 bool Engine::is_over(const Ticket& ticket) {
   if (!is_complete(ticket)) return false;
-  if (machine_.has_links() && !machine_.links_are_drained()) return false;  // peers wait, and nobody else moves it
+  if (!is_drained()) return false;  // peers wait, and nobody else moves it
   if (is_told_) withdraw_standing();
   return true;
 }
@@ -82,7 +83,7 @@ Status Engine::wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout)
     if (options_.waiting == Waiting::spin) continue;
     idle_looks = moves_ == moves_before ? idle_looks + kLooksBetweenChecks : 0;
     moves_before = moves_;
-    if (idle_looks >= kYieldsBeforeParking) park();
+    if (idle_looks >= kYieldsBeforeParking && (network_ == nullptr || network_->descriptor() >= 0)) park();
   }
 }
 
@@ -106,7 +107,12 @@ void Engine::park() {
   bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t moves_before = moves_;
   progress_all();
-  if (moves_ == moves_before) futex(bell.rings, FUTEX_WAIT, rings, &kTick);
+  if (moves_ == moves_before && network_ != nullptr) {
+    pollfd news{.fd = network_->descriptor(), .events = POLLIN, .revents = 0};
+    ppoll(&news, 1, &kTick, nullptr);  // who rings is heard a tick later
+  } else if (moves_ == moves_before) {
+    futex(bell.rings, FUTEX_WAIT, rings, &kTick);
+  }
   bell.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -147,9 +153,11 @@ Status Engine::check_own_failures() {
 Status Engine::fail(Status status) {
   last_ = {};
   failed_ = std::move(status);
+  const int who = network_ == nullptr || network_->failed_rank() < 0 ? rank_ : network_->failed_rank();
   std::uint64_t nobody = 0;
-  domain_.abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(rank_) + 1,
+  domain_.abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(who) + 1,
                                                     std::memory_order_release);
+  if (network_ != nullptr) network_->abort();
   return failed_;
 }
 

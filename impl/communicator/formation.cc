@@ -134,7 +134,7 @@ Status Formation::conclude() {
 }
 
 Status Engine::check_groups() const {
-  if (!machine_.has_links()) return {};
+  if (network_ == nullptr) return {};
   return error(Code::unavailable, "no group: {} shares no memory with some ranks, and groups have no links yet",
                domain_.name_of(rank_));
 }

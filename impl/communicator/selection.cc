@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "impl/communicator/communicator.h"
 
@@ -84,21 +85,61 @@ constexpr std::array kTable{
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},
 };
 
-}  // namespace
+/// Between hosts: channels, and flags that everybody waits for. From the cost formula, and from a trial of all_reduce on
+/// two hosts in which halving was ahead from 64 KiB on.
+constexpr std::array kAcrossHosts{
+    Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 32768, "recursive_doubling"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "halving"},
+    Row{Collective::gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::all_gather, std::nullopt, Crowding::any, kAnyRanks, 65536, "circulant"},
+    Row{Collective::all_gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "ring"},
+    Row{Collective::scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::any, kLinesOfScratch, 65536, "circulant"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "ring"},
+    Row{Collective::all_to_all, std::nullopt, Crowding::any, kLinesOfScratch, 4096, "bruck"},
+    Row{Collective::all_to_all, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "pairwise"},
+    Row{Collective::sendrecv, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
+    Row{Collective::pingpong, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
+    Row{Collective::scan, std::nullopt, Crowding::any, kAnyRanks, 65536, "recursive_doubling"},
+    Row{Collective::scan, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "chain"},
+    Row{Collective::exscan, std::nullopt, Crowding::any, kAnyRanks, 65536, "recursive_doubling"},
+    Row{Collective::exscan, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "chain"},
+    Row{Collective::bandwidth, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
+    Row{Collective::bibandwidth, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
+    Row{Collective::message_rate, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
+};
 
-const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes) {
-  if (has_counts(problem.collective)) bytes = 0;
-  const Crowding crowding = problem.ranks > cores ? Crowding::oversubscribed : Crowding::core_each;
-  for (const Row& row : kTable) {
+/// What one of the two tables says; null where no row fits.
+const Algorithm* look_up(std::span<const Row> table, const Problem& problem, Buffers buffers, Crowding crowding,
+                         std::int64_t bytes) {
+  for (const Row& row : table) {
     const bool fits = row.collective == problem.collective && row.buffers.value_or(buffers) == buffers &&
                       (row.crowding == Crowding::any || row.crowding == crowding) && problem.ranks <= row.most_ranks &&
                       bytes <= row.most_bytes;
     if (!fits) continue;
     const auto algorithm = find_algorithm(row.collective, row.algorithm);
     TUTTI_ASSERT(algorithm.is_ok(), "the selection table names {} {}", to_string(row.collective), row.algorithm);
-    return *algorithm.value();
+    return algorithm.value();
   }
-  TUTTI_ASSERT(false, "no row for {} on {} ranks", to_string(problem.collective), problem.ranks);
+  return nullptr;
+}
+
+}  // namespace
+
+/// Barriers and v forms are of channels anyway.
+const Algorithm& choose_across_hosts(const Problem& problem, std::int64_t bytes) {
+  const Algorithm* const found = look_up(kAcrossHosts, problem, Buffers::private_, Crowding::core_each, bytes);
+  return found != nullptr ? *found : choose_algorithm(problem, Buffers::private_, problem.ranks, bytes);
+}
+
+const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes) {
+  if (has_counts(problem.collective)) bytes = 0;
+  const Crowding crowding = problem.ranks > cores ? Crowding::oversubscribed : Crowding::core_each;
+  const Algorithm* const found = look_up(kTable, problem, buffers, crowding, bytes);
+  TUTTI_ASSERT(found != nullptr, "no row for {} on {} ranks", to_string(problem.collective), problem.ranks);
+  return *found;
 }
 
 }  // namespace tutti

@@ -16,10 +16,11 @@ CpuMachine::CpuMachine(Domain& domain, int rank)
   const auto count = static_cast<std::size_t>(ranks_);
   for (int peer = 0; peer < ranks_; ++peer) {
     seats_.push_back(domain.seat(peer));
-    senders_.push_back({.memory = domain.channel(rank, peer)});
-    receivers_.push_back({.memory = domain.channel(peer, rank)});
     links_.push_back(peer == rank ? nullptr : domain.link(peer));
-    has_links_ |= links_.back() != nullptr;
+    const bool is_near = links_.back() == nullptr;
+    senders_.push_back({.memory = is_near ? domain.channel(rank, peer) : ChannelMemory()});
+    receivers_.push_back({.memory = is_near ? domain.channel(peer, rank) : ChannelMemory()});
+    has_links_ |= !is_near;
   }
   if (!has_links_) links_.clear();
   const Seat& mine = seats_[static_cast<std::size_t>(rank)];
@@ -273,27 +274,31 @@ void CpuMachine::publish_over_link(const PlanOp& op, const PlanOperand& operand)
   const auto peer = static_cast<std::size_t>(operand.ranks.first);
   if (links_[peer] == nullptr) return;
   const bool is_inline = op.rest_bytes <= static_cast<std::int64_t>(SlotHeader::kInline);
-  links_[peer]->publish(senders_[peer].slices, is_inline ? 0 : static_cast<std::size_t>(operand.offset + op.bytes));
+  links_[peer]->publish(ChannelOf::collectives, senders_[peer].slices, is_inline ? 0 : static_cast<std::size_t>(operand.offset + op.bytes));
 }
 
 void CpuMachine::release_over_link(int peer) {
   const auto index = static_cast<std::size_t>(peer);
-  if (links_[index] != nullptr) links_[index]->release(receivers_[index].slices);
+  if (links_[index] != nullptr) links_[index]->release(ChannelOf::collectives, receivers_[index].slices);
 }
 
-bool CpuMachine::progress_links() {
-  bool has_moved = false;
-  for (Link* const link : links_) has_moved |= link != nullptr && link->progress();
-  return has_moved;
-}
-
-bool CpuMachine::links_are_drained() const {
-  return std::ranges::all_of(links_, [](const Link* link) { return link == nullptr || link->is_drained(); });
-}
-
-Status CpuMachine::failure_of_links() const {
-  for (const Link* const link : links_) {
-    if (link != nullptr) TUTTI_RETURN_IF_ERROR(link->failure());
+Status CpuMachine::open_channels(const PlanView& plan) {
+  if (!has_links_ || !plan.header().uses_channels) return {};
+  for (std::uint32_t at = 0; at < plan.header().ops; ++at) {
+    const PlanOp& op = plan.ops()[at];
+    if (op.verb != Verb::move) continue;
+    const PlanOperand* const operands = plan.operands() + op.first_operand;
+    for (int i = 0; i < op.destinations + op.sources; ++i) {
+      const int peer = operands[i].ranks.first;
+      if (operands[i].space != Space::channel || !is_behind_link(peer)) continue;
+      const bool is_sender = i < op.destinations;
+      ChannelMemory& memory = (is_sender ? senders_ : receivers_)[static_cast<std::size_t>(peer)].memory;
+      if (memory.slots == nullptr) memory = is_sender ? domain_.channel(rank_, peer) : domain_.channel(peer, rank_);
+      if (memory.slots == nullptr) {
+        return error(Code::resource, "no memory for a channel of {} slots of {} bytes with {}", domain_.shape().slots,
+                     domain_.shape().slot_bytes, domain_.name_of(peer));
+      }
+    }
   }
   return {};
 }

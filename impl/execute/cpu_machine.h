@@ -139,12 +139,9 @@ class CpuMachine {
   [[nodiscard]] bool is_behind_link(int rank) const {
     return has_links_ && links_[static_cast<std::size_t>(rank)] != nullptr;
   }
-  /// Sends and takes what links can without waiting; true where something moved.
-  bool progress_links();
-  /// Whether all that links were told has left this rank's hands.
-  [[nodiscard]] bool links_are_drained() const;
-  /// The first that a link says; empty where all carry.
-  [[nodiscard]] Status failure_of_links() const;
+  /// Makes the ends of the channels to ranks behind links that the plan uses: most pairs of a large world never talk.
+  /// Errors: resource.
+  Status open_channels(const PlanView& plan);
 
   // ---- what step.h asks for
 
@@ -338,7 +335,7 @@ class CpuMachine {
   void fail_on_mismatch(int peer);
   void fail_on_length(int peer, std::uint64_t sent, std::int64_t expected);
 
-  const Domain& domain_;
+  Domain& domain_;
   int rank_;
   int ranks_;
   std::uint64_t generation_mask_;

@@ -6,11 +6,11 @@
 namespace tutti {
 namespace {
 
-/// The first rank of the set that is behind a link.
-std::optional<int> behind_link(const RankSet& set, const PlanHeader& header, Domain& domain) {
-  int rank = set.first;
-  for (int i = 0; i < set.n; ++i, rank = set.after(rank, header.ranks)) {
-    if (rank != header.rank && domain.link(rank) != nullptr) return rank;
+/// The first rank of the set that is on another host than `rank`.
+std::optional<int> elsewhere(const RankSet& set, int rank, const Hosts& hosts) {
+  int member = set.first;
+  for (int i = 0; i < set.n; ++i, member = set.after(member, hosts.ranks())) {
+    if (!hosts.share_memory(member, rank)) return member;
   }
   return std::nullopt;
 }
@@ -22,25 +22,39 @@ const char* memory_named(Space space) {
 
 }  // namespace
 
-Status check_reach(const PlanView& plan, Domain& domain) {
-  const PlanHeader& header = plan.header();
-  const auto refused = [&](int rank, const std::string& what) {
-    return error(Code::unavailable, "{} shares no memory with {}, and the algorithm {}: name one of channels",
-                 domain.name_of(header.rank), domain.name_of(rank), what);
+Status check_reach(const Schedule& schedule, bool scratch_is_in_line, const Hosts& hosts) {
+  const auto crosses = [&](Space space) {
+    return space == Space::channel || (space == Space::scratch && scratch_is_in_line);
   };
-  for (std::uint32_t at = 0; at < header.ops; ++at) {
-    const PlanOp& op = plan.ops()[at];
-    const PlanOperand* const operands = plan.operands() + op.first_operand;
-    if (op.verb == Verb::signal) {
-      const auto rank = behind_link(operands->ranks, header, domain);
-      if (rank && (op.marks & mark_exposes) != 0) return refused(*rank, "shows it buffers");
-      if (rank && !header.synchronises) return refused(*rank, "tells it without waiting for all ranks");
-    }
-    for (int i = 0; op.verb == Verb::move && i < op.destinations + op.sources; ++i) {
-      const PlanOperand& operand = operands[i];
-      if (operand.is_mine || operand.space == Space::channel || operand.space == Space::line) continue;
-      const auto rank = behind_link(operand.ranks, header, domain);
-      if (rank) return refused(*rank, fmt::format("touches {} there", memory_named(operand.space)));
+  const auto refused = [&](int toucher, int owner, const std::string& what) {
+    return error(Code::unavailable, "{} of {} {} of rank {} on host {}, which shares no memory with rank {} on host {}",
+                 schedule.name, to_string(schedule.problem.collective), what, owner, hosts.host_of(owner), toucher,
+                 hosts.host_of(toucher));
+  };
+  for (int rank = 0; rank < hosts.ranks(); ++rank) {
+    const int count = schedule.step_count(rank);
+    for (int index = 0; index < count; ++index) {
+      const Step step = schedule.step(rank, index);
+      if (step.verb == Verb::signal) {
+        const auto other = elsewhere(step.ranks, rank, hosts);
+        for (const Exposure* const one : {&step.read, &step.write}) {
+          if (!other || one->is_empty() || crosses(one->space)) continue;
+          return refused(*other, rank, fmt::format("exposes {}", memory_named(one->space)));
+        }
+        if (other && !schedule.synchronises) {
+          return error(Code::unavailable,
+                       "{} of {} has rank {} on host {} signal to rank {} on host {} without waiting for all ranks",
+                       schedule.name, to_string(schedule.problem.collective), rank, hosts.host_of(rank), *other,
+                       hosts.host_of(*other));
+        }
+      }
+      for (const Operands<4>* const list : {&step.destinations, &step.sources}) {
+        for (const Operand& operand : *list) {
+          if (crosses(operand.space)) continue;
+          const auto other = elsewhere(operand.ranks, rank, hosts);
+          if (other) return refused(rank, *other, fmt::format("touches {}", memory_named(operand.space)));
+        }
+      }
     }
   }
   return {};

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which plans may leave a rank's memory. Over a link go the slots of channels and flag lines, and nothing else does.
+// Which schedules may run on ranks of several hosts. Over a link go the slots of channels and flag lines, and nothing
+// else does.
 #pragma once
 
-#include "impl/schedule/plan.h"
-#include "impl/transports/domain.h"
+#include "impl/schedule/schedule.h"
+#include "impl/transports/hosts.h"
 #include "impl/types/status.h"
 
 namespace tutti {
 
-/// Whether the plan leaves alone what its rank cannot reach: memory of ranks behind a link. It is the rank's own view.
-/// A flag over a link must be one that everybody waits for, since no rank sees there what the others have completed.
-/// Errors: unavailable naming the rank and what the plan would touch.
-[[nodiscard]] Status check_reach(const PlanView& plan, Domain& domain);
+/// Whether every rank leaves alone what it cannot reach: memory of ranks of other hosts, but for what lies in a flag
+/// line. All ranks are asked about, so that all refuse alike; a schedule that exposes nothing is asked little. A flag
+/// for another host must be one that everybody waits for, since no rank sees there what the others have completed.
+/// `scratch_is_in_line`: binding has placed the scratch in the flag line.
+/// Errors: unavailable naming both ranks and what one would touch of the other.
+[[nodiscard]] Status check_reach(const Schedule& schedule, bool scratch_is_in_line, const Hosts& hosts);
 
 }  // namespace tutti

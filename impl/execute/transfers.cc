@@ -24,7 +24,7 @@ Status error_of(const MismatchedMessage& message) {
                message.number, message.sender, message.receiver, amount(message.sent), amount(message.expected));
 }
 
-Transfers::Transfers(const Domain& domain, int rank)
+Transfers::Transfers(Domain& domain, int rank)
     : domain_(domain),
       rank_(rank),
       slots_(static_cast<std::uint64_t>(domain.shape().pair_slots)),
@@ -36,12 +36,17 @@ Transfers::End& Transfers::end_of(Direction direction, int peer) {
     end.direction = direction;
     end.peer = peer;
     end.memory = direction == Direction::send ? domain_.pair_channel(rank_, peer) : domain_.pair_channel(peer, rank_);
+    end.link = peer == rank_ ? nullptr : domain_.link(peer);
   }
   return end;
 }
 
-std::uint64_t Transfers::post(const Request& request) {
+Result<std::uint64_t> Transfers::post(const Request& request) {
   End& end = end_of(request.direction, request.peer);
+  if (end.memory.slots == nullptr) {
+    return error(Code::resource, "no memory for a channel of {} slots of {} bytes with {}", slots_, slot_bytes_,
+                 domain_.name_of(request.peer));
+  }
   if (end.queue.empty()) busy_.push_back(&end);
   end.queue.push_back({.buffer = request.buffer, .bytes = request.bytes, .done = 0, .dtype = request.dtype});
   return end.completed + end.queue.size() - 1;
@@ -96,6 +101,10 @@ bool Transfers::send_slice(End& end, Transfer& transfer) {
   header.bytes = static_cast<std::uint64_t>(transfer.bytes);
   header.hash = static_cast<std::uint32_t>(transfer.dtype);
   header.message.store(end.slices + 1, std::memory_order_release);
+  if (end.link != nullptr) {
+    const bool is_inline = bytes <= static_cast<std::int64_t>(SlotHeader::kInline);
+    end.link->publish(ChannelOf::sends, end.slices + 1, is_inline ? 0 : static_cast<std::size_t>(bytes));
+  }
   return true;
 }
 
@@ -111,6 +120,7 @@ bool Transfers::receive_slice(End& end, Transfer& transfer) {
   if (bytes > 0) std::memcpy(transfer.buffer + transfer.done, payload(header, bytes), static_cast<std::size_t>(bytes));
   transfer.done += bytes;
   end.memory.consumed->store(end.slices + 1, std::memory_order_release);
+  if (end.link != nullptr) end.link->release(ChannelOf::sends, end.slices + 1);
   return true;
 }
 

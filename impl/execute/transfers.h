@@ -17,6 +17,7 @@
 
 #include "impl/transports/domain.h"
 #include "impl/transports/journal.h"
+#include "impl/transports/link.h"
 #include "impl/types/dtype.h"
 #include "impl/types/status.h"
 
@@ -48,10 +49,10 @@ class Transfers {
     Dtype dtype = Dtype::f32;
   };
 
-  Transfers(const Domain& domain, int rank);
+  Transfers(Domain& domain, int rank);
 
-  /// Its number in its queue, from 0.
-  std::uint64_t post(const Request& request);
+  /// Its number in its queue, from 0. Errors: resource, of the first one with a rank of another host.
+  [[nodiscard]] Result<std::uint64_t> post(const Request& request);
   [[nodiscard]] bool is_complete(Direction direction, int peer, std::uint64_t number) const;
   [[nodiscard]] bool is_idle() const { return busy_.empty(); }
   /// Moves what can be moved at once; true when anything was.
@@ -76,6 +77,7 @@ class Transfers {
     std::uint64_t slices = 0;         ///< sent or received so far
     std::uint64_t consumed_seen = 0;  ///< sender: the receiver's count when last read
     std::uint64_t completed = 0;      ///< transfers
+    Link* link = nullptr;             ///< to the peer; null where it shares this memory
     std::deque<Transfer> queue;       ///< those under way, oldest first
   };
 
@@ -87,7 +89,7 @@ class Transfers {
   bool receive_slice(End& end, Transfer& transfer);
   void fail_on_mismatch(const End& end, const Transfer& transfer, const SlotHeader& header);
 
-  const Domain& domain_;
+  Domain& domain_;
   int rank_;
   std::uint64_t slots_;
   std::int64_t slot_bytes_;

@@ -20,7 +20,7 @@ struct Layout {
       : ranks(static_cast<std::size_t>(shape.ranks)),
         generations(static_cast<std::size_t>(shape.generations)),
         control_stride((generations + 1) * sizeof(FlagLine)),
-        journal_stride(round_up(sizeof(Journal) + ranks * sizeof(std::int64_t), kCacheLine)),
+        journal_stride(round_up(sizeof(Journal) + journal_ranks(shape) * sizeof(std::int64_t), kCacheLine)),
         scratch_stride(round_up(generations * shape.scratch_bytes, kPage)),
         channel_stride(kCacheLine + static_cast<std::size_t>(shape.slots) * (sizeof(SlotHeader) + shape.slot_bytes)),
         pair_stride(kCacheLine +
@@ -33,6 +33,10 @@ struct Layout {
         pairs(channels + ranks * ranks * channel_stride),
         heaps(round_up(pairs + ranks * ranks * pair_stride, kPage)),
         total(heaps + ranks * heap_stride) {}
+
+  static std::size_t journal_ranks(const DomainShape& shape) {
+    return static_cast<std::size_t>(shape.journal_ranks > 0 ? shape.journal_ranks : shape.ranks);
+  }
 
   std::size_t ranks, generations;
   std::size_t control_stride, journal_stride, scratch_stride, channel_stride, pair_stride, heap_stride;
@@ -55,6 +59,26 @@ DomainShape default_shape(int ranks, std::size_t heap_bytes, std::size_t channel
   shape.scratch_bytes = share(kScratchBudget, seats, kLeastScratch, shape.scratch_bytes);
   shape.slot_bytes = slot_share(channel_budget, shape.slots, shape.slot_bytes);
   shape.pair_slot_bytes = slot_share(channel_budget / 4, shape.pair_slots, shape.pair_slot_bytes);
+  return shape;
+}
+
+DomainShape shape_across_hosts(int ranks, int hosts, std::size_t heap_bytes) {
+  constexpr int kFewRanks = 16;  // a rank's windows to all of them stay within its share of the caches
+  const auto on_a_host = static_cast<std::size_t>((ranks + hosts - 1) / hosts);
+  DomainShape shape = default_shape(ranks, heap_bytes);
+  shape.hosts = hosts;
+  shape.slots = ranks <= kFewRanks ? 16 : 8;
+  shape.pair_slots = shape.slots / 2;
+  const auto share = [](std::size_t budget, std::size_t parts, std::size_t least, std::size_t most) {
+    return std::clamp(budget / parts / kCacheLine * kCacheLine, least, most);
+  };
+  const auto slot_share = [&](std::size_t budget, int slots) {
+    const std::size_t parts = on_a_host * on_a_host * static_cast<std::size_t>(slots);
+    return share(budget, parts, 4 * kCacheLine, std::size_t{64} * 1024);
+  };
+  shape.slot_bytes = slot_share(std::size_t{64} << 20U, shape.slots);
+  shape.pair_slot_bytes = slot_share(std::size_t{32} << 20U, shape.pair_slots);
+  shape.scratch_bytes = share(std::size_t{16} << 20U, on_a_host, 4096, std::size_t{1} << 20U);
   return shape;
 }
 

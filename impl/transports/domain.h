@@ -75,6 +75,8 @@ struct DomainShape {
   std::size_t heap_bytes = 0;               ///< per rank, for alloc_shared; shm only
   int pair_slots = 4;                       ///< per pair channel: those of sends and receives
   std::size_t pair_slot_bytes = 16 * 1024;  ///< a multiple of 64
+  int hosts = 1;                            ///< that the ranks are on, in blocks (hosts.h)
+  int journal_ranks = 0;                    ///< of the world, where these are the ranks of one of its hosts; 0: ranks
 };
 /// Default shape for `ranks` ranks. Slots shrink as the P^2 channels grow. All channels stay within `channel_budget`
 /// bytes and all pair channels within a quarter of it; a slot has at least 256 bytes. Scratch shrinks on more than 64
@@ -82,8 +84,14 @@ struct DomainShape {
 /// KiB.
 [[nodiscard]] DomainShape default_shape(int ranks, std::size_t heap_bytes,
                                         std::size_t channel_budget = std::size_t{64} << 20U);
+/// Default shape for `ranks` ranks on `hosts` hosts. A message crosses a network in few large slices, and a segment in
+/// few rounds: slots have up to 64 KiB, and scratch up to 1 MiB. Both ends of a message cut it alike, so ranks of one
+/// host have the same slots.
+[[nodiscard]] DomainShape shape_across_hosts(int ranks, int hosts, std::size_t heap_bytes);
 
+class Hosts;
 class Link;
+class Network;
 struct Journal;
 
 /// One rank's memory as seen from here.
@@ -92,7 +100,7 @@ struct Seat {
   CompletionLine* completion = nullptr;
   std::byte* scratch = nullptr;  ///< [generations][scratch_bytes]
   std::byte* heap = nullptr;     ///< base of references; nullptr: references are addresses
-  Journal* journal = nullptr;    ///< for reports (journal.h)
+  Journal* journal = nullptr;    ///< for reports (journal.h); nullptr: it is on another host
 };
 
 /// One direction between two ranks.
@@ -130,20 +138,29 @@ class Domain {
 
   [[nodiscard]] const DomainShape& shape() const { return shape_; }
   [[nodiscard]] const char* transport() const { return transport_; }  ///< its name
-  [[nodiscard]] Seat seat(int rank) const;
-  [[nodiscard]] ChannelMemory channel(int from, int to) const;
+  [[nodiscard]] virtual Seat seat(int rank) const;
+  /// Between ranks of two hosts, one is the rank that sees this domain. Null where there is no memory for it.
+  [[nodiscard]] virtual ChannelMemory channel(int from, int to) const;
   /// The channel of sends from one rank to another: pair_slots slots of pair_slot_bytes.
-  [[nodiscard]] ChannelMemory pair_channel(int from, int to) const;
-  [[nodiscard]] AbortLine& abort_line() const;
+  [[nodiscard]] virtual ChannelMemory pair_channel(int from, int to) const;
+  [[nodiscard]] virtual AbortLine& abort_line() const;
   /// One for the world and all its groups: a rank that sleeps may wait for any of them.
   [[nodiscard]] virtual Doorbell& doorbell() const;
 
   /// The domain that this one is a group of; itself where it is no group.
   [[nodiscard]] virtual Domain& world() { return *this; }
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
+
+  /// The domain as that rank of this process sees it; this one where all see the same.
+  [[nodiscard]] virtual Domain& seen_by(int /*rank*/) { return *this; }
+  /// Where the ranks are; null: on one host.
+  [[nodiscard]] virtual const Hosts* hosts() const { return nullptr; }
+  /// By which the rank that sees this domain reaches ranks of other hosts; null where there are none.
+  [[nodiscard]] virtual Network* network() { return nullptr; }
   /// How what I write reaches that rank (link.h), which cannot read it here; null where it shares this memory. The same
   /// for as long as the domain is.
   [[nodiscard]] virtual Link* link(int /*rank*/) { return nullptr; }
+
   /// For messages: "rank 3", "rank 1 of the group (rank 3 of the world)".
   [[nodiscard]] virtual std::string name_of(int rank) const;
 

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <array>
 
+#include "impl/transports/fake/domain.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
 
 namespace tutti {
 
 std::span<const Transport* const> built_in_transports() {
-  static const std::array kTable{&local::transport(), &shm::transport()};
+  static const std::array kTable{&local::transport(), &shm::transport(), &fake::transport()};
   return kTable;
 }
 

@@ -4,6 +4,7 @@
 // a shared object, libtutti_transport_NAME.so, with a row of its own (loader.h). Nobody else spells its name.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,15 @@ enum class RanksIn : std::uint8_t {
 };
 [[nodiscard]] constexpr unsigned bit_of(RanksIn where) { return 1U << static_cast<unsigned>(where); }
 
+/// What a process has for a domain, beside its shape.
+struct Opening {
+  int memory = -1;  ///< descriptor of `shared_bytes`, zeroed, which stays the caller's; -1: there is none
+  /// Whose process this is, where each rank has one; -1: that of all ranks, or of somebody who only looks.
+  int rank = -1;
+  std::uint64_t seed = 1;                                       ///< of what is drawn
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< until ranks of other hosts are there
+};
+
 struct Transport {
   // These two come first in every version: they are read of a shared object that may be built for another one.
   std::uint64_t number;   ///< kTransportNumber (build.h)
@@ -32,13 +42,14 @@ struct Transport {
   const char* note;      ///< for `tutti list`
   unsigned serves;       ///< bit_of of each kind of ranks
   bool addresses_peers;  ///< a rank can read and write what peers expose, so that every plan runs
-  /// What suits that many ranks. `heap_bytes` are what each wants for alloc_shared.
-  DomainShape (*shape)(int ranks, std::size_t heap_bytes);
+  bool spans_hosts;      ///< ranks may be on several hosts
+  /// What suits that many ranks; on one host, where it does not span several. `heap_bytes` are what each wants for
+  /// alloc_shared.
+  DomainShape (*shape)(int ranks, int hosts, std::size_t heap_bytes);
   /// Bytes of the memory that whoever starts the ranks makes for all of them; 0 where a domain makes its own.
   std::size_t (*shared_bytes)(const DomainShape& shape, RanksIn where);
-  /// `memory` is the descriptor of that memory, zeroed, which stays the caller's; -1 where there is none.
-  /// Errors: resource, io, invalid_argument.
-  Result<std::unique_ptr<Domain>> (*open)(const DomainShape& shape, int memory);
+  /// Errors: resource, io, invalid_argument, timeout.
+  Result<std::unique_ptr<Domain>> (*open)(const DomainShape& shape, const Opening& opening);
 
   [[nodiscard]] bool serves_ranks(RanksIn where) const { return (serves & bit_of(where)) != 0; }
 };

@@ -96,10 +96,11 @@ constexpr Transport kRow{
     .note = "a test's own memory",
     .serves = bit_of(RanksIn::one_process) | bit_of(RanksIn::own_processes),
     .addresses_peers = true,
-    .shape = [](int ranks, std::size_t heap_bytes) { return default_shape(ranks, heap_bytes); },
+    .spans_hosts = false,
+    .shape = [](int ranks, int, std::size_t heap_bytes) { return default_shape(ranks, heap_bytes); },
     .shared_bytes = [](const DomainShape& shape,
                        RanksIn where) { return where == RanksIn::own_processes ? domain_bytes(shape) : 0; },
-    .open = open_arena,
+    .open = [](const DomainShape& shape, const Opening& opening) { return open_arena(shape, opening.memory); },
 };
 
 }  // namespace

@@ -98,9 +98,10 @@ const Transport& transport() {
       .note = "ranks of one process: threads, tasks, blocks",
       .serves = bit_of(RanksIn::one_process),
       .addresses_peers = true,
-      .shape = [](int ranks, std::size_t) { return shape_for(ranks); },
+      .spans_hosts = false,
+      .shape = [](int ranks, int, std::size_t) { return shape_for(ranks); },
       .shared_bytes = [](const DomainShape&, RanksIn) { return std::size_t{0}; },
-      .open = [](const DomainShape& shape, int) { return open_domain(shape); },
+      .open = [](const DomainShape& shape, const Opening&) { return open_domain(shape); },
   };
   return kRow;
 }

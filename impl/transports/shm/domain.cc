@@ -173,9 +173,10 @@ const Transport& transport() {
       .note = "processes of one node",
       .serves = bit_of(RanksIn::own_processes),
       .addresses_peers = true,
-      .shape = [](int ranks, std::size_t heap_bytes) { return default_shape(ranks, heap_bytes); },
+      .spans_hosts = false,
+      .shape = [](int ranks, int, std::size_t heap_bytes) { return default_shape(ranks, heap_bytes); },
       .shared_bytes = [](const DomainShape& shape, RanksIn) { return domain_bytes(shape); },
-      .open = open_domain,
+      .open = [](const DomainShape& shape, const Opening& opening) { return open_domain(shape, opening.memory); },
   };
   return kRow;
 }

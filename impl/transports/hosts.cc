@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/transports/hosts.h"
+
+#include <algorithm>
+
+#include "impl/types/status.h"
+
+namespace tutti {
+
+Hosts::Hosts(std::vector<int> host_of) : host_of_(std::move(host_of)) {
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const int host = this->host_of(rank);
+    TUTTI_ASSERT(host >= 0 && host < ranks(), "rank {} is on host {} of at most {}", rank, host, ranks());
+    if (host >= count()) ranks_on_.resize(static_cast<std::size_t>(host) + 1);
+    std::vector<int>& there = ranks_on_[static_cast<std::size_t>(host)];
+    place_of_.push_back(static_cast<int>(there.size()));
+    there.push_back(rank);
+  }
+}
+
+Hosts Hosts::in_blocks(int ranks, int hosts) {
+  TUTTI_ASSERT(hosts >= 1 && hosts <= ranks, "{} hosts of {} ranks", hosts, ranks);
+  std::vector<int> host_of;
+  for (int host = 0; host < hosts; ++host) {
+    const int share = ranks / hosts + (host < ranks % hosts ? 1 : 0);
+    host_of.insert(host_of.end(), static_cast<std::size_t>(share), host);
+  }
+  return Hosts(std::move(host_of));
+}
+
+int Hosts::most_ranks() const {
+  std::size_t most = 0;
+  for (const std::vector<int>& ranks : ranks_on_) most = std::max(most, ranks.size());
+  return static_cast<int>(most);
+}
+
+}  // namespace tutti

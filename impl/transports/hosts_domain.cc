@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/transports/hosts_domain.h"
+
+namespace tutti {
+namespace {
+
+Status no_groups() { return error(Code::unavailable, "no group: its ranks would share no memory"); }
+
+}  // namespace
+
+DomainShape host_shape(const DomainShape& whole, int ranks_there) {
+  DomainShape shape = whole;
+  shape.ranks = ranks_there;
+  shape.hosts = 1;
+  shape.journal_ranks = whole.ranks;
+  return shape;
+}
+
+std::string name_on_host(const Hosts& hosts, int rank) {
+  return fmt::format("rank {} on host {}", rank, hosts.host_of(rank));
+}
+
+HostsDomain::HostsDomain(const char* transport, const Place& place)
+    : Domain(place.shape, transport, nullptr), hosts_(place.hosts), rank_(place.rank), host_(place.host) {
+  const FlagLine* const mine = host_.seat(hosts_.place_of(rank_)).lines;
+  for (int rank = 0; rank < place.shape.ranks; ++rank) {
+    mirrors_.push_back(is_here(rank) ? nullptr : std::make_unique<Mirror>(place.shape, mine));
+  }
+}
+
+Result<std::unique_ptr<HostsDomain>> HostsDomain::make(const char* transport, const Place& place,
+                                                       const MakeNetwork& make_network) {
+  std::unique_ptr<HostsDomain> domain(new HostsDomain(transport, place));
+  if (place.hosts.count() == 1) return domain;
+  TUTTI_ASSIGN_OR_RETURN(domain->network_, make_network({.hosts = domain->hosts_,
+                                                         .rank = domain->rank_,
+                                                         .shape = domain->shape(),
+                                                         .mirrors = domain->mirrors_}));
+  return domain;
+}
+
+Seat HostsDomain::seat(int rank) const {
+  if (is_here(rank)) return host_.seat(hosts_.place_of(rank));
+  Mirror& mirror = *mirrors_[static_cast<std::size_t>(rank)];
+  return {.lines = mirror.theirs(), .completion = mirror.completion()};
+}
+
+ChannelMemory HostsDomain::channel_of(ChannelOf which, int from, int to) const {
+  if (hosts_.share_memory(from, to)) {
+    if (!is_here(from)) return {};
+    const int sender = hosts_.place_of(from), receiver = hosts_.place_of(to);
+    return which == ChannelOf::collectives ? host_.channel(sender, receiver) : host_.pair_channel(sender, receiver);
+  }
+  TUTTI_ASSERT(from == rank_ || to == rank_, "rank {} asks for a channel from {} to {}", rank_, from, to);
+  if (from == rank_) return mirrors_[static_cast<std::size_t>(to)]->to_peer(which);
+  return mirrors_[static_cast<std::size_t>(from)]->from_peer(which);
+}
+
+ChannelMemory HostsDomain::channel(int from, int to) const { return channel_of(ChannelOf::collectives, from, to); }
+ChannelMemory HostsDomain::pair_channel(int from, int to) const { return channel_of(ChannelOf::sends, from, to); }
+
+Link* HostsDomain::link(int rank) { return is_here(rank) ? nullptr : &network_->link(rank); }
+
+Result<void*> HostsDomain::alloc_shared(int rank, std::size_t bytes) {
+  return host_.alloc_shared(hosts_.place_of(rank), bytes);
+}
+void HostsDomain::free_shared(int rank, void* pointer) { host_.free_shared(hosts_.place_of(rank), pointer); }
+bool HostsDomain::is_shared(int rank, const void* pointer, std::size_t bytes) const {
+  return host_.is_shared(hosts_.place_of(rank), pointer, bytes);
+}
+
+Result<std::shared_ptr<GroupMemory>> HostsDomain::make_group_memory(std::size_t bytes) {
+  if (hosts_.count() > 1) return no_groups();
+  return host_.make_group_memory(bytes);
+}
+Result<std::shared_ptr<GroupMemory>> HostsDomain::take_group_memory(const GroupMemory::Offer& offer,
+                                                                    std::size_t bytes) {
+  if (hosts_.count() > 1) return no_groups();
+  return host_.take_group_memory(offer, bytes);
+}
+
+HostsWorld::HostsWorld(const char* transport, const DomainShape& shape, Hosts hosts,
+                       std::vector<std::unique_ptr<Domain>> memories)
+    : Domain(shape, transport, nullptr),
+      hosts_(std::move(hosts)),
+      memories_(std::move(memories)),
+      views_(static_cast<std::size_t>(shape.ranks)) {}
+
+Status HostsWorld::add_view(int rank, const MakeNetwork& make_network) {
+  const HostsDomain::Place place{.shape = shape(), .hosts = hosts_, .rank = rank, .host = memory_of(rank)};
+  TUTTI_ASSIGN_OR_RETURN(views_[static_cast<std::size_t>(rank)], HostsDomain::make(transport(), place, make_network));
+  return {};
+}
+
+Domain& HostsWorld::seen_by(int rank) {
+  const auto& view = views_[static_cast<std::size_t>(rank)];
+  return view == nullptr ? static_cast<Domain&>(*this) : *view;
+}
+
+Seat HostsWorld::seat(int rank) const { return memory_of(rank).seat(hosts_.place_of(rank)); }
+
+ChannelMemory HostsWorld::channel(int from, int to) const {
+  if (!hosts_.share_memory(from, to)) return {};
+  return memory_of(from).channel(hosts_.place_of(from), hosts_.place_of(to));
+}
+ChannelMemory HostsWorld::pair_channel(int from, int to) const {
+  if (!hosts_.share_memory(from, to)) return {};
+  return memory_of(from).pair_channel(hosts_.place_of(from), hosts_.place_of(to));
+}
+
+Result<void*> HostsWorld::alloc_shared(int rank, std::size_t bytes) {
+  return memory_of(rank).alloc_shared(hosts_.place_of(rank), bytes);
+}
+void HostsWorld::free_shared(int rank, void* pointer) { memory_of(rank).free_shared(hosts_.place_of(rank), pointer); }
+bool HostsWorld::is_shared(int rank, const void* pointer, std::size_t bytes) const {
+  return memory_of(rank).is_shared(hosts_.place_of(rank), pointer, bytes);
+}
+Result<std::shared_ptr<GroupMemory>> HostsWorld::make_group_memory(std::size_t bytes) {
+  if (hosts_.count() > 1) return no_groups();
+  return memories_.front()->make_group_memory(bytes);
+}
+Result<std::shared_ptr<GroupMemory>> HostsWorld::take_group_memory(const GroupMemory::Offer& offer,
+                                                                   std::size_t bytes) {
+  if (hosts_.count() > 1) return no_groups();
+  return memories_.front()->take_group_memory(offer, bytes);
+}
+
+}  // namespace tutti

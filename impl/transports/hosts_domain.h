@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// A domain over several hosts, as one of its ranks sees it: the memory of its own host, and a mirror of each rank of
+// the others. Where all hosts are pretended within one process, HostsWorld has their memory and a view for each rank.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "impl/transports/domain.h"
+#include "impl/transports/hosts.h"
+#include "impl/transports/mirror.h"
+
+namespace tutti {
+
+/// Of the memory of one of its hosts.
+[[nodiscard]] DomainShape host_shape(const DomainShape& whole, int ranks_there);
+/// "rank 3 on host 1".
+[[nodiscard]] std::string name_on_host(const Hosts& hosts, int rank);
+
+/// What a network needs to know of the rank that it serves.
+struct Outlook {
+  const Hosts& hosts;
+  int rank = 0;
+  const DomainShape& shape;
+  /// [rank], null for those of its own host.
+  const std::vector<std::unique_ptr<Mirror>>& mirrors;
+};
+using MakeNetwork = std::function<Result<std::unique_ptr<Network>>(const Outlook&)>;
+
+class HostsDomain final : public Domain {
+ public:
+  struct Place {
+    DomainShape shape;  ///< of the whole
+    const Hosts& hosts;
+    int rank = 0;
+    Domain& host;  ///< the memory of its own host
+  };
+  /// What `place` refers to outlives the domain. Errors: those of `make_network`.
+  [[nodiscard]] static Result<std::unique_ptr<HostsDomain>> make(const char* transport, const Place& place,
+                                                                 const MakeNetwork& make_network);
+
+  [[nodiscard]] Seat seat(int rank) const override;
+  [[nodiscard]] ChannelMemory channel(int from, int to) const override;
+  [[nodiscard]] ChannelMemory pair_channel(int from, int to) const override;
+  [[nodiscard]] AbortLine& abort_line() const override { return host_.abort_line(); }
+  [[nodiscard]] Doorbell& doorbell() const override { return host_.doorbell(); }
+  [[nodiscard]] const Hosts* hosts() const override { return &hosts_; }
+  [[nodiscard]] Network* network() override { return network_.get(); }
+  [[nodiscard]] Link* link(int rank) override;
+  [[nodiscard]] std::string name_of(int rank) const override { return name_on_host(hosts_, rank); }
+
+  [[nodiscard]] Result<void*> alloc_shared(int rank, std::size_t bytes) override;
+  void free_shared(int rank, void* pointer) override;
+  [[nodiscard]] bool is_shared(int rank, const void* pointer, std::size_t bytes) const override;
+  [[nodiscard]] Result<std::shared_ptr<GroupMemory>> make_group_memory(std::size_t bytes) override;
+  [[nodiscard]] Result<std::shared_ptr<GroupMemory>> take_group_memory(const GroupMemory::Offer& offer,
+                                                                       std::size_t bytes) override;
+
+ private:
+  HostsDomain(const char* transport, const Place& place);
+  [[nodiscard]] ChannelMemory channel_of(ChannelOf which, int from, int to) const;
+  [[nodiscard]] bool is_here(int rank) const { return hosts_.share_memory(rank, rank_); }
+
+  const Hosts& hosts_;
+  int rank_;
+  Domain& host_;
+  std::vector<std::unique_ptr<Mirror>> mirrors_;  // [rank]
+  std::unique_ptr<Network> network_;              // gone before what it writes to
+};
+
+/// All hosts, for whoever can look at the memory of each: ranks that are threads or tasks of this process, and the
+/// launcher of a job whose hosts are pretended.
+class HostsWorld final : public Domain {
+ public:
+  HostsWorld(const char* transport, const DomainShape& shape, Hosts hosts,
+             std::vector<std::unique_ptr<Domain>> memories);
+  /// Makes the view of one rank. Errors: those of `make_network`.
+  Status add_view(int rank, const MakeNetwork& make_network);
+
+  /// Requires: add_view of that rank, or of none: then whoever asks only looks.
+  [[nodiscard]] Domain& seen_by(int rank) override;
+  [[nodiscard]] const Hosts* hosts() const override { return &hosts_; }
+  [[nodiscard]] Seat seat(int rank) const override;
+  /// Of ranks of one host.
+  [[nodiscard]] ChannelMemory channel(int from, int to) const override;
+  [[nodiscard]] ChannelMemory pair_channel(int from, int to) const override;
+  /// Of host 0.
+  [[nodiscard]] AbortLine& abort_line() const override { return memories_.front()->abort_line(); }
+  [[nodiscard]] Doorbell& doorbell() const override { return memories_.front()->doorbell(); }
+  [[nodiscard]] std::string name_of(int rank) const override { return name_on_host(hosts_, rank); }
+
+  [[nodiscard]] Result<void*> alloc_shared(int rank, std::size_t bytes) override;
+  void free_shared(int rank, void* pointer) override;
+  [[nodiscard]] bool is_shared(int rank, const void* pointer, std::size_t bytes) const override;
+  [[nodiscard]] Result<std::shared_ptr<GroupMemory>> make_group_memory(std::size_t bytes) override;
+  [[nodiscard]] Result<std::shared_ptr<GroupMemory>> take_group_memory(const GroupMemory::Offer& offer,
+                                                                       std::size_t bytes) override;
+
+ private:
+  [[nodiscard]] Domain& memory_of(int rank) const {
+    return *memories_[static_cast<std::size_t>(hosts_.host_of(rank))];
+  }
+  Hosts hosts_;
+  std::vector<std::unique_ptr<Domain>> memories_;      // [host]
+  std::vector<std::unique_ptr<HostsDomain>> views_;    // [rank], null where nobody has asked for it
+};
+
+}  // namespace tutti
