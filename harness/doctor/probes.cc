@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "harness/doctor/condition.h"
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 
 namespace tutti::harness::doctor {
 

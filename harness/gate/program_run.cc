@@ -15,7 +15,7 @@
 #include "harness/launch/waits.h"
 #include "harness/record/csv_reader.h"
 #include "harness/text/file.h"
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 
 namespace tutti::harness::gate {
 namespace {

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "harness/floors.h"
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/floors.h"
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {

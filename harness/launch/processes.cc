@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 
 namespace tutti::harness::launch {
 namespace {

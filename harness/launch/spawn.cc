@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "harness/launch/waits.h"
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 
 extern char** environ;
 

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "harness/floors.h"
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 
 namespace tutti::harness::launch {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 #include "impl/types/status.h"
 
 namespace tutti {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "impl/bootstrap/control.h"
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 #include "impl/bootstrap/rendezvous.h"
 
 namespace tutti {

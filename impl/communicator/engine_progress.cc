@@ -235,6 +235,7 @@ void Engine::receive_over_links() {
 void Engine::send_over_links(Mood mood) {
   network_->send(mood);
   if (!network_->failure().is_ok() && failed_.is_ok()) (void)fail(network_->failure());
+  if (hooks_.pace != nullptr && !network_->is_quiet()) hooks_.pace->went_on();
 }
 
 void Engine::progress_all() {

@@ -97,14 +97,24 @@ Domain& HostsWorld::seen_by(int rank) {
   return view == nullptr ? static_cast<Domain&>(*this) : *view;
 }
 
-Seat HostsWorld::seat(int rank) const { return memory_of(rank).seat(hosts_.place_of(rank)); }
+Domain& HostsWorld::any_memory() const {
+  for (const auto& memory : memories_) {
+    if (memory != nullptr) return *memory;
+  }
+  TUTTI_ASSERT(false, "a world of {} hosts, none of which is seen", hosts_.count());
+}
+
+Seat HostsWorld::seat(int rank) const {
+  if (!is_seen(rank)) return {};
+  return memory_of(rank).seat(hosts_.place_of(rank));
+}
 
 ChannelMemory HostsWorld::channel(int from, int to) const {
-  if (!hosts_.share_memory(from, to)) return {};
+  if (!hosts_.share_memory(from, to) || !is_seen(from)) return {};
   return memory_of(from).channel(hosts_.place_of(from), hosts_.place_of(to));
 }
 ChannelMemory HostsWorld::pair_channel(int from, int to) const {
-  if (!hosts_.share_memory(from, to)) return {};
+  if (!hosts_.share_memory(from, to) || !is_seen(from)) return {};
   return memory_of(from).pair_channel(hosts_.place_of(from), hosts_.place_of(to));
 }
 
@@ -117,12 +127,12 @@ bool HostsWorld::is_shared(int rank, const void* pointer, std::size_t bytes) con
 }
 Result<std::shared_ptr<GroupMemory>> HostsWorld::make_group_memory(std::size_t bytes) {
   if (hosts_.count() > 1) return no_groups();
-  return memories_.front()->make_group_memory(bytes);
+  return any_memory().make_group_memory(bytes);
 }
 Result<std::shared_ptr<GroupMemory>> HostsWorld::take_group_memory(const GroupMemory::Offer& offer,
                                                                    std::size_t bytes) {
   if (hosts_.count() > 1) return no_groups();
-  return memories_.front()->take_group_memory(offer, bytes);
+  return any_memory().take_group_memory(offer, bytes);
 }
 
 }  // namespace tutti

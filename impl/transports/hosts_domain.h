@@ -73,6 +73,7 @@ class HostsDomain final : public Domain {
 /// launcher of a job whose hosts are pretended.
 class HostsWorld final : public Domain {
  public:
+  /// `memories[host]`; null where this process does not see that host's.
   HostsWorld(const char* transport, const DomainShape& shape, Hosts hosts,
              std::vector<std::unique_ptr<Domain>> memories);
   /// Makes the view of one rank. Errors: those of `make_network`.
@@ -85,9 +86,9 @@ class HostsWorld final : public Domain {
   /// Of ranks of one host.
   [[nodiscard]] ChannelMemory channel(int from, int to) const override;
   [[nodiscard]] ChannelMemory pair_channel(int from, int to) const override;
-  /// Of host 0.
-  [[nodiscard]] AbortLine& abort_line() const override { return memories_.front()->abort_line(); }
-  [[nodiscard]] Doorbell& doorbell() const override { return memories_.front()->doorbell(); }
+  /// Of the first host that is seen.
+  [[nodiscard]] AbortLine& abort_line() const override { return any_memory().abort_line(); }
+  [[nodiscard]] Doorbell& doorbell() const override { return any_memory().doorbell(); }
   [[nodiscard]] std::string name_of(int rank) const override { return name_on_host(hosts_, rank); }
 
   [[nodiscard]] Result<void*> alloc_shared(int rank, std::size_t bytes) override;
@@ -98,9 +99,14 @@ class HostsWorld final : public Domain {
                                                                        std::size_t bytes) override;
 
  private:
+  [[nodiscard]] bool is_seen(int rank) const {
+    return memories_[static_cast<std::size_t>(hosts_.host_of(rank))] != nullptr;
+  }
   [[nodiscard]] Domain& memory_of(int rank) const {
     return *memories_[static_cast<std::size_t>(hosts_.host_of(rank))];
   }
+  /// Of one host that is seen.
+  [[nodiscard]] Domain& any_memory() const;
   Hosts hosts_;
   std::vector<std::unique_ptr<Domain>> memories_;      // [host]
   std::vector<std::unique_ptr<HostsDomain>> views_;    // [rank], null where nobody has asked for it

@@ -49,6 +49,9 @@ class Network {
   /// Whether all that was told, but for what may be told late, is out of this rank's hands, so that it may turn to
   /// something else for long.
   [[nodiscard]] virtual bool is_drained() const = 0;
+  /// Whether it is known that another look brings nothing, unless another rank goes on: for a simulation, which tells
+  /// ranks that stand still from ranks that wait for the weather.
+  [[nodiscard]] virtual bool is_quiet() const { return false; }
   /// Why something will not arrive any more, naming the rank that went: aborted, io. It stays.
   [[nodiscard]] virtual const Status& failure() const = 0;
   /// The rank that the failure is about; -1 while there is none.

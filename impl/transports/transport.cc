@@ -7,11 +7,12 @@
 #include "impl/transports/fake/domain.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
+#include "impl/transports/tcp/domain.h"
 
 namespace tutti {
 
 std::span<const Transport* const> built_in_transports() {
-  static const std::array kTable{&local::transport(), &shm::transport(), &fake::transport()};
+  static const std::array kTable{&local::transport(), &shm::transport(), &tcp::transport(), &fake::transport()};
   return kTable;
 }
 

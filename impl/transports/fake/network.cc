@@ -36,6 +36,7 @@ class FakeLink final : public Link {
     }
     return has_told;
   }
+  [[nodiscard]] bool owes_counts() const { return credits_[0].is_owed() || credits_[1].is_owed(); }
   void push(Frame frame) { out_.push(std::move(frame)); }
   void detach() { out_.detach(); }
   [[nodiscard]] std::uint64_t published(ChannelOf channel) const { return published_[static_cast<std::size_t>(channel)]; }
@@ -102,6 +103,13 @@ class FakeNetwork final : public Network {
     return has_told;
   }
   [[nodiscard]] bool is_drained() const override { return true; }
+  [[nodiscard]] bool is_quiet() const override {
+    for (int peer = 0; peer < static_cast<int>(links_.size()); ++peer) {
+      const auto& link = links_[static_cast<std::size_t>(peer)];
+      if (link != nullptr && (link->owes_counts() || !air_->queue(peer, rank_).is_empty())) return false;
+    }
+    return true;
+  }
   [[nodiscard]] const Status& failure() const override { return failure_; }
   [[nodiscard]] int failed_rank() const override { return failed_rank_; }
   void abort() override {

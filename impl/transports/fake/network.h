@@ -30,6 +30,7 @@ class Queue {
   void push(Frame frame);
   /// The sender's slots are about to go: what is under way is copied.
   void detach();
+  [[nodiscard]] bool is_empty() const { return waiting_.load(std::memory_order_acquire) == 0; }
   /// Up to `most` frames, oldest first; `take` gets each while the sender's slot holds.
   template <class Take>
   bool pull(int most, Take take) {

@@ -74,8 +74,8 @@ class Heap {
   std::map<std::size_t, std::size_t> used_;
 };
 
-Result<std::byte*> map(int fd, std::size_t bytes) {
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+Result<std::byte*> map(int fd, std::size_t bytes, std::size_t offset = 0) {
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
   if (base == MAP_FAILED)
     return error(Code::resource, "cannot map {} bytes of shared memory: {}", bytes, std::strerror(errno));
   return static_cast<std::byte*>(base);
@@ -152,16 +152,16 @@ class ShmDomain final : public Domain {
 
 }  // namespace
 
-Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd) {
+Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd, std::size_t offset) {
   const std::size_t bytes = domain_bytes(shape);
   struct stat status {};
   if (fstat(fd, &status) != 0)
     return error(Code::io, "the job's shared memory (descriptor {}): {}", fd, std::strerror(errno));
-  if (static_cast<std::size_t>(status.st_size) < bytes) {
+  if (static_cast<std::size_t>(status.st_size) < offset + bytes) {
     return error(Code::invalid_argument, "the job's shared memory has {} bytes; {} ranks need {}", status.st_size,
-                 shape.ranks, bytes);
+                 shape.ranks, offset + bytes);
   }
-  TUTTI_ASSIGN_OR_RETURN(std::byte* const base, map(fd, bytes));
+  TUTTI_ASSIGN_OR_RETURN(std::byte* const base, map(fd, bytes, offset));
   return std::unique_ptr<Domain>(new ShmDomain(shape, base));
 }
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "impl/bootstrap/descriptor.h"
+#include "impl/types/descriptor.h"
 
 namespace tutti::harness::launch {
 namespace {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks on several hosts, with TCP between them. The hosts are pretended so far: all are this machine, and talk over
+// 127.0.0.1. Ranks of two hosts share no memory all the same.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "impl/transports/domain.h"
+#include "impl/transports/transport.h"
+
+namespace tutti {
+class Hosts;
+}
+
+namespace tutti::tcp {
+
+[[nodiscard]] const Transport& transport();
+/// All ranks in this process, each with sockets of its own at `interface`. Errors: resource, io.
+[[nodiscard]] Result<std::unique_ptr<Domain>> open_in_process(const DomainShape& shape, const Hosts& hosts,
+                                                              const std::string& interface = "127.0.0.1");
+
+}  // namespace tutti::tcp

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes over a link once the two ends have greeted each other: frames, in the byte order of the machines, which are
+// of one kind. Each has a place before it is sent: the slot that it goes to is free, and lines and counts are overwritten.
+// So the reader never has to keep more than a header, and a frame that a peer could not send is an error.
+//
+//   header | slot header | payload   slice
+//   header                           count, abort, bye
+//   header | flag, hash, payload     line
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "impl/transports/mirror.h"
+
+namespace tutti::tcp {
+
+enum class Kind : std::uint8_t { slice = 1, count, line, abort, bye };
+
+struct FrameHeader {
+  std::uint32_t bytes = 0;  ///< that follow
+  Kind kind = Kind::slice;
+  ChannelOf channel = ChannelOf::collectives;
+  std::uint16_t communicator = 0;  ///< 0: the world
+  std::uint64_t number = 0;        ///< slice, count, generation, rank
+};
+static_assert(sizeof(FrameHeader) == 16);
+
+/// Takes a stream of bytes apart, in pieces of any length, and fills the mirror.
+class FrameReader {
+ public:
+  /// `published[channel]`: slices that went to the peer so far.
+  FrameReader(Mirror& mirror, std::span<const std::uint64_t, kChannelsOfPair> published)
+      : mirror_(mirror), published_(published) {}
+
+  /// Takes all of it. Errors: io (no frame, or one that has no place here), resource; for ever after.
+  Status take(std::span<const std::byte> bytes);
+  /// Where the rest of a payload goes, for whoever can read into it; empty between payloads.
+  [[nodiscard]] std::span<std::byte> wanted() const { return payload_; }
+  /// The first `bytes` of `wanted` are there.
+  void put(std::size_t bytes);
+
+  [[nodiscard]] bool has_left() const { return has_left_; }
+  [[nodiscard]] int aborted_rank() const { return aborted_rank_; }  ///< -1: none
+  /// A frame has begun and is not whole.
+  [[nodiscard]] bool is_within_frame() const { return kept_ > 0 || !payload_.empty(); }
+
+ private:
+  static constexpr std::size_t kMostKept = sizeof(FrameHeader) + 64;
+  [[nodiscard]] FrameHeader header() const;
+  /// How much is to be kept before the frame can be acted on. Errors: io.
+  [[nodiscard]] Result<std::size_t> needed() const;
+  Status act();
+  Status begin_slice(const FrameHeader& header);
+  void end_slice();
+
+  Mirror& mirror_;
+  std::span<const std::uint64_t, kChannelsOfPair> published_;
+  std::array<std::byte, kMostKept> kept_bytes_{};
+  std::size_t kept_ = 0;
+  std::span<std::byte> payload_;  ///< of the slice at hand: what is missing
+  bool has_left_ = false;
+  int aborted_rank_ = -1;
+};
+
+}  // namespace tutti::tcp

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The links of one rank over TCP. A connection between two ranks is made when one of them first has something to say.
+// Whoever polls moves everything: nothing here has a thread.
+//
+// What is told waits in a list for each link, by address: a slice lies in its slot until it is sent. The list is sent as
+// soon as kEager bytes are owed, and when the rank has walked as far as it can. What the socket does not take stays, and
+// no more can be told than there are slots. What comes goes to its slot at once: for all of it there is one.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "impl/transports/hosts_domain.h"
+#include "impl/transports/tcp/frames.h"
+#include "impl/transports/tcp/greeting.h"
+#include "impl/transports/tcp/socket.h"
+
+namespace tutti::tcp {
+
+inline constexpr std::size_t kEager = std::size_t{128} * 1024;  ///< owed bytes that are sent at once
+inline constexpr std::size_t kMostArrivals = 64;  ///< connections at a time whose other end has shown nothing yet
+
+class TcpNetwork;
+
+class TcpLink final : public Link {
+ public:
+  TcpLink(TcpNetwork& network, int peer, Mirror& mirror);
+
+  void publish(ChannelOf channel, std::uint64_t slice, std::size_t bytes) override;
+  void release(ChannelOf channel, std::uint64_t count) override;
+  void announce(int generation) override;
+
+ private:
+  friend class TcpNetwork;
+  enum class State : std::uint8_t {
+    apart,       ///< nobody has said anything
+    connecting,  ///< on my way
+    greeting,    ///< there, as a client
+    awaited,     ///< the peer is on its way here
+    up,
+    closed,      ///< the peer has left, or the link has failed
+  };
+  /// Bytes to be sent, in this order: the head, then the body, which stays where it is until the peer has it.
+  struct Item {
+    std::array<std::byte, sizeof(FrameHeader) + kLineOnTheWay> head;
+    std::size_t head_bytes;
+    std::span<const std::byte> body;
+    [[nodiscard]] std::size_t size() const { return head_bytes + body.size(); }
+  };
+  void add(const FrameHeader& header, std::span<const std::byte> in_head, std::span<const std::byte> body);
+  void add_counts();
+  [[nodiscard]] bool owes_counts() const { return credits_[0].is_owed() || credits_[1].is_owed(); }
+  [[nodiscard]] bool is_drained() const { return items_.empty() || state_ == State::closed; }
+  /// Sends what the socket takes; true where that was something.
+  bool send();
+  /// Takes what has come; true where that was something.
+  bool receive();
+
+  TcpNetwork& network_;
+  int peer_;
+  Mirror& mirror_;
+  State state_ = State::apart;
+  Descriptor socket_;
+  std::unique_ptr<Greeting> greeting_;
+  std::deque<Item> items_;
+  std::size_t sent_of_first_ = 0;
+  std::size_t owed_ = 0;
+  bool is_blocked_ = false;  ///< the socket took less than it was given
+  bool is_dirty_ = false;    ///< in the network's list of those that owe something
+  std::array<Credit, kChannelsOfPair> credits_;
+  std::array<std::uint64_t, kChannelsOfPair> published_{};
+  FrameReader reader_;
+};
+
+class TcpNetwork final : public Network {
+ public:
+  struct Options {
+    std::string interface = "127.0.0.1";
+    Secret secret;
+  };
+  /// Listens. Errors: io.
+  [[nodiscard]] static Result<std::unique_ptr<TcpNetwork>> make(const Outlook& outlook, const Options& options);
+  /// Says goodbye: what was told goes out first, for some time at most.
+  ~TcpNetwork() override;
+
+  /// Where the others reach this rank, for the meeting.
+  [[nodiscard]] const std::string& address() const { return listener_.address; }
+  /// Of all ranks, before the first link is used.
+  void set_addresses(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
+
+  [[nodiscard]] Link& link(int rank) override { return *links_[static_cast<std::size_t>(rank)]; }
+  bool receive() override;
+  bool send(Mood mood) override;
+  [[nodiscard]] bool is_drained() const override;
+  [[nodiscard]] const Status& failure() const override { return failure_; }
+  [[nodiscard]] int failed_rank() const override { return failed_rank_; }
+  [[nodiscard]] int descriptor() const override { return events_.get(); }
+  void abort() override;
+
+  /// Connections that are open, for tests.
+  [[nodiscard]] std::size_t connections() const;
+
+ private:
+  friend class TcpLink;
+  /// Somebody who has connected and has not shown that it is of this job.
+  struct Arrival {
+    Descriptor socket;
+    Greeting greeting;
+    std::chrono::steady_clock::time_point since;
+  };
+  TcpNetwork(const Outlook& outlook, const Options& options) : hosts_(outlook.hosts), rank_(outlook.rank), secret_(options.secret) {}
+
+  void connect(TcpLink& link);
+  /// A connection that is made, and the greeting over it, go on.
+  void go_on(TcpLink& link);
+  void take_arrivals();
+  void go_on(std::list<Arrival>::iterator arrival);
+  void drop_silent_arrivals();
+  /// The arrival is a rank that this one has a link to.
+  void admit(std::list<Arrival>::iterator arrival);
+  void become_up(TcpLink& link, Descriptor socket);
+  void watch(int socket, std::uint64_t what, bool also_writable);
+  void rewatch(int socket, std::uint64_t what, bool also_writable);
+  void mark_dirty(TcpLink& link);
+  void fail(int rank, Code code, const std::string& how);
+  void say_goodbye();
+  [[nodiscard]] std::string name_of(int rank) const { return name_on_host(hosts_, rank); }
+
+  const Hosts& hosts_;
+  int rank_;
+  Secret secret_;
+  Listener listener_;
+  Descriptor events_;
+  std::vector<std::string> addresses_;
+  std::vector<std::unique_ptr<TcpLink>> links_;  // [rank], null on this host
+  std::vector<TcpLink*> dirty_;                  // that owe bytes or counts
+  std::list<Arrival> arrivals_;
+  std::vector<std::byte> stage_;
+  int idle_looks_ = 0;
+  Status failure_;
+  int failed_rank_ = -1;
+  bool has_aborted_ = false;
+};
+
+}  // namespace tutti::tcp

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// TCP sockets that never block, for IPv4 and IPv6.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <sys/uio.h>
+
+#include "impl/types/descriptor.h"
+#include "impl/types/status.h"
+
+namespace tutti::tcp {
+
+struct Listener {
+  Descriptor socket;
+  std::string address;  ///< "127.0.0.1:40123", "[::1]:40123"
+};
+
+/// At a port that is free, of the address of one interface: "127.0.0.1", "::1". Errors: io, invalid_argument.
+[[nodiscard]] Result<Listener> listen_on(std::string_view interface);
+/// The next one that has come; not open where there is none.
+[[nodiscard]] Descriptor accept_from(int listener);
+
+/// On its way: connected, or refused, when it can be written. Errors: io, invalid_argument.
+[[nodiscard]] Result<Descriptor> connect_to(std::string_view address);
+/// How that ended; 0: it is connected.
+[[nodiscard]] int error_of(int socket);
+
+/// What a socket took or gave: so many bytes, nothing now, or its end.
+struct Moved {
+  std::size_t bytes = 0;
+  bool has_ended = false;
+  int error = 0;  ///< with has_ended: why; 0: the peer has closed it
+};
+[[nodiscard]] Moved read_some(int socket, std::span<const iovec> parts);
+[[nodiscard]] Moved write_some(int socket, std::span<const iovec> parts);
+
+}  // namespace tutti::tcp
