@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/conformance.h"
+#include "harness/cases/transports.h"
 #include "harness/machine/clock.h"
 #include "harness/record/csv.h"
 #include "harness/text/counted.h"
@@ -100,6 +101,17 @@ int try_faults(Settings settings, const CLI::App& command) {
                        .conditions = settings.conditions});
 }
 
+/// Of cases on several hosts, those of algorithms that need the memory of all ranks. A case that was named stays, and is
+/// refused in words.
+void leave_out_what_leaves_hosts(harness::Conformance& conformance, const Settings& settings) {
+  if (!settings.case_id.empty()) return;
+  std::erase_if(conformance.cases, [&](const Case& one) {
+    const Status stays = harness::stays_on_hosts(one, settings.conditions);
+    if (stays.code() == Code::unavailable) harness::leave_out(conformance.left_out, stays.message());
+    return stays.code() == Code::unavailable;
+  });
+}
+
 int check(const SweepOptions& options, const CLI::App& command) {
   auto parsed = options.settings({.known_backends = known_backends()});
   if (!parsed.is_ok()) return complain(parsed.status());
@@ -133,6 +145,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
     csv = std::move(opened).value();
   }
 
+  leave_out_what_leaves_hosts(conformance.value(), parsed.value());
   JobsRequest request;
   for (Case& one : conformance.value().cases) request.cells.push_back({std::move(one)});
   request.spec.ranks_as = sweep.ranks_as;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "harness/cases/lists.h"
+#include "harness/cases/transports.h"
 #include "harness/launch/binding.h"
 #include "harness/launch/launch.h"
 #include "harness/machine/machine.h"
@@ -200,13 +201,14 @@ std::vector<Start> starts_of(const JobsRequest& request, std::span<const Starter
 
 }  // namespace
 
-std::vector<std::vector<Case>> resolved(std::span<const std::vector<Case>> cells, RanksAs ranks_as) {
+std::vector<std::vector<Case>> resolved(std::span<const std::vector<Case>> cells, RanksAs ranks_as,
+                                        const harness::Conditions& conditions) {
   const int cores = harness::cores_together(ranks_as);
   std::vector<std::vector<Case>> result;
   for (const std::vector<Case>& cell : cells) {
     std::vector<Case>& cases = result.emplace_back();
     for (Case one : cell) {
-      if (one.algorithm == "auto") one.algorithm = choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name;
+      if (one.algorithm == "auto") one.algorithm = harness::chosen_algorithm(one, conditions, cores);
       harness::append_new(cases, std::move(one));
     }
   }
@@ -282,7 +284,7 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     spec.starter = starter.name;
     spec.ranks = cells.front().front().ranks;
     set_transport(cells.front().front().transport, spec);
-    spec.cells = resolved(cells, spec.ranks_as);
+    spec.cells = resolved(cells, spec.ranks_as, spec.conditions);
     spec.references = starter.references;
     spec.memory = starter.needs_gpu ? harness::MemoryKind::cuda : harness::MemoryKind::host;
     std::erase_if(spec.twins, [&](const std::string& twin) {

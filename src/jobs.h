@@ -42,7 +42,8 @@ struct JobsListener {
 
 /// The cells with the algorithm that `auto` chooses in its place; what then stands in a cell twice runs once.
 [[nodiscard]] std::vector<std::vector<harness::Case>> resolved(std::span<const std::vector<harness::Case>> cells,
-                                                               harness::RanksAs ranks_as);
+                                                               harness::RanksAs ranks_as,
+                                                               const harness::Conditions& conditions);
 
 /// Rows carry the number of the start of the ranks that they come from, and where and when that was. `auto` in the
 /// cells is resolved before anything is started. So `--case` takes every id that is printed. The exit code: 0, or that

@@ -326,11 +326,14 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
     sweep.cadence = one.cadence;
     sweep.ranks_as = one.ranks_as;
     sweep.dtypes.values = {one.dtype};
+    sweep.ranks = {one.ranks};
+    sweep.transports = {one.transport};
   }
   TUTTI_RETURN_IF_ERROR(check_collectives(sweep.collectives, texts));
   if (const Status there = check_transports(sweep); !there.is_ok()) {
     return error(there.code(), "--transports: {}", there.message());
   }
+  TUTTI_RETURN_IF_ERROR(check_hosts(sweep, settings.conditions));
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
   return check_conditions(
       settings.conditions,

@@ -304,7 +304,7 @@ int run(const SweepOptions& options, bool only_lists) {
 
   const auto starters = starters_of(request.cells, sweep.ranks_as);
   if (!starters.is_ok()) return complain(starters.status());
-  reports.value().lay_out(resolved(request.cells, sweep.ranks_as), starters.value().size());
+  reports.value().lay_out(resolved(request.cells, sweep.ranks_as, request.spec.conditions), starters.value().size());
 
   Progress progress(task.end_ns);
   const int code = run_jobs(

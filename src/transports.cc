@@ -8,6 +8,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/transports.h"
+#include "harness/text/counted.h"
 #include "impl/transports/loader.h"
 
 namespace tutti::program {
@@ -27,6 +28,26 @@ const std::vector<std::string>& transport_directories() {
 Status check_transports(const harness::Sweep& sweep) {
   for (const std::string& name : sweep.transports) {
     TUTTI_RETURN_IF_ERROR(harness::transport_for(name, sweep.ranks_as, transport_directories()).status());
+  }
+  return {};
+}
+
+Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions) {
+  const int hosts = conditions.pretended_hosts;
+  if (hosts == 0) return {};
+  for (const std::string& name : transports_of(sweep)) {
+    TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
+                           harness::transport_for(name, sweep.ranks_as, transport_directories()));
+    if (transport->spans_hosts) continue;
+    return error(Code::invalid_argument,
+                 "--pretend-hosts: '{}' has no meaning with transport {}, whose ranks share memory: did you mean "
+                 "--transports tcp?",
+                 hosts, name);
+  }
+  for (const int ranks : sweep.ranks) {
+    if (hosts <= ranks) continue;
+    return error(Code::invalid_argument, "--pretend-hosts: '{}' with {}: 1 to {} hosts, did you mean {}?", hosts,
+                 harness::counted(static_cast<std::size_t>(ranks), "rank"), ranks, ranks);
   }
   return {};
 }

@@ -18,6 +18,8 @@ namespace tutti::program {
 [[nodiscard]] const std::vector<std::string>& transport_directories();
 /// Whether they are there and serve the sweep's ranks. Errors: those of transport_for.
 [[nodiscard]] Status check_transports(const harness::Sweep& sweep);
+/// Whether the hosts that are pretended have a meaning there. Errors: invalid_argument.
+[[nodiscard]] Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions);
 /// Its ranks use that one.
 void set_transport(const std::string& name, harness::SessionSpec& spec);
 /// For `tutti list`: name, note, whether it is available, which ranks it serves, whether they address each other's

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/cases/transports.h"
 
-#include "harness/cases/case.h"
+#include <algorithm>
+
+#include "impl/communicator/communicator.h"
+#include "impl/execute/reach.h"
+#include "impl/schedule/bind.h"
+#include "impl/transports/hosts.h"
 #include "impl/transports/loader.h"
 
 namespace tutti::harness::cases {
@@ -17,6 +22,45 @@ Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as, 
   if (transport->serves_ranks(ranks_in(ranks_as))) return transport;
   return error(Code::invalid_argument, "transport '{}' with {}: did you mean '{}'?", name, to_string(ranks_as),
                usual_transport(ranks_as));
+}
+
+int hosts_for(const Transport& transport, int ranks, const Conditions& conditions) {
+  if (!transport.spans_hosts) return 1;
+  return conditions.pretended_hosts > 0 ? std::min(conditions.pretended_hosts, ranks) : ranks;
+}
+
+int hosts_of(const Case& one, const Conditions& conditions) {
+  const auto transport = find_transport(one.transport, {});
+  return transport.is_ok() ? hosts_for(*transport.value(), one.ranks, conditions) : 1;
+}
+
+Status stays_on_hosts(const Case& one, const Conditions& conditions) {
+  const int hosts = hosts_of(one, conditions);
+  if (hosts == 1) return {};
+  TUTTI_ASSIGN_OR_RETURN(const Algorithm* const algorithm, find_algorithm(one.collective, one.algorithm));
+  Problem problem = one.problem();
+  problem.collective = base_of(problem.collective);
+  const Schedule schedule = schedule_of(*algorithm, problem);
+  const DomainShape shape = shape_across_hosts(one.ranks, hosts, 0);
+  const auto bound = bind(schedule, {.count = has_counts(one.collective) ? 1 : one.count,
+                                     .dtype = one.dtype,
+                                     .op = one.op,
+                                     .is_in_place = one.is_in_place,
+                                     .buffers = one.buffers,
+                                     .resources = {.slots = shape.slots,
+                                                   .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
+                                                   .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+  TUTTI_RETURN_IF_ERROR(bound.status());
+  if (check_reach(schedule, bound.value(), Hosts::in_blocks(one.ranks, hosts)).is_ok()) return {};
+  return error(Code::unavailable, "{} {}, which touches memory of other hosts{}", to_string(one.collective), one.algorithm,
+               schedule.shape.scratch_units > 0 && !schedule.shape.exposes_input && !schedule.shape.exposes_output
+                   ? " beyond what a flag line holds"
+                   : "");
+}
+
+std::string chosen_algorithm(const Case& one, const Conditions& conditions, int cores) {
+  if (hosts_of(one, conditions) > 1) return std::string(choose_across_hosts(one.problem(), one.bytes).name);
+  return std::string(choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name);
 }
 
 }  // namespace tutti::harness::cases

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "harness/cases/case.h"
+#include "harness/cases/conditions.h"
 #include "harness/cases/ranks_as.h"
 #include "impl/transports/transport.h"
 #include "impl/types/status.h"
@@ -20,5 +22,15 @@ namespace tutti::harness::cases {
 /// serve them, naming one that does.
 [[nodiscard]] Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as,
                                                      std::span<const std::string> folders);
+
+/// How many hosts that many ranks are on: those that are pretended, or one for each rank where nobody chose; 1 on a
+/// transport whose ranks share memory.
+[[nodiscard]] int hosts_for(const Transport& transport, int ranks, const Conditions& conditions);
+/// The same of a case, whose transport is one of this build or else has one host.
+[[nodiscard]] int hosts_of(const Case& one, const Conditions& conditions);
+/// Whether no rank of the case would touch memory of another host. Errors: unavailable, naming the algorithm.
+[[nodiscard]] Status stays_on_hosts(const Case& one, const Conditions& conditions);
+/// The algorithm that `auto` chooses for the case; `cores` as for choose_algorithm.
+[[nodiscard]] std::string chosen_algorithm(const Case& one, const Conditions& conditions, int cores);
 
 }  // namespace tutti::harness::cases

@@ -306,8 +306,7 @@ const Transport& transport_of(const SessionSpec& spec) {
 
 DomainShape domain_shape(const SessionSpec& spec) {
   const Transport& transport = transport_of(spec);
-  const int chosen = spec.conditions.pretended_hosts > 0 ? spec.conditions.pretended_hosts : spec.ranks;
-  return transport.shape(spec.ranks, transport.spans_hosts ? std::min(chosen, spec.ranks) : 1, spec.heap_bytes);
+  return transport.shape(spec.ranks, hosts_for(transport, spec.ranks, spec.conditions), spec.heap_bytes);
 }
 
 std::size_t shared_bytes(const SessionSpec& spec) {

@@ -112,16 +112,13 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
 }
 
 Status Binder::check_reach_of(const Call& call, const BoundEntry& entry, const BindRequest& request) const {
-  const auto is_in_line = [](const BoundCall& bound) {
-    return bound.plan(0).header().scratch_bytes == 0 && bound.plan(bound.segments() - 1).header().scratch_bytes == 0;
-  };
-  const Status refused = check_reach(entry.schedule, is_in_line(entry.call), *hosts_);
+  const Status refused = check_reach(entry.schedule, entry.call, *hosts_);
   if (refused.is_ok()) return {};
   std::string others;
   for (const Algorithm* const algorithm : algorithms_of(call.collective)) {
     const Schedule other = schedule_of(*algorithm, entry.schedule.problem);
     const auto bound = tutti::bind(other, request);
-    if (!bound.is_ok() || !check_reach(other, is_in_line(bound.value()), *hosts_).is_ok()) continue;
+    if (!bound.is_ok() || !check_reach(other, bound.value(), *hosts_).is_ok()) continue;
     others += fmt::format("{}{}", others.empty() ? "" : ", ", algorithm->name);
   }
   return error(refused.code(), "{}: {}{}", refused.message(), others.empty() ? "no algorithm of it does not" : "choose ",

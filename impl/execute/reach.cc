@@ -60,4 +60,9 @@ Status check_reach(const Schedule& schedule, bool scratch_is_in_line, const Host
   return {};
 }
 
+Status check_reach(const Schedule& schedule, const BoundCall& bound, const Hosts& hosts) {
+  const auto has_none = [](const Plan& plan) { return plan.header().scratch_bytes == 0; };
+  return check_reach(schedule, has_none(bound.plan(0)) && has_none(bound.plan(bound.segments() - 1)), hosts);
+}
+
 }  // namespace tutti

@@ -3,6 +3,7 @@
 // else does.
 #pragma once
 
+#include "impl/schedule/bind.h"
 #include "impl/schedule/schedule.h"
 #include "impl/transports/hosts.h"
 #include "impl/types/status.h"
@@ -15,5 +16,7 @@ namespace tutti {
 /// `scratch_is_in_line`: binding has placed the scratch in the flag line.
 /// Errors: unavailable naming both ranks and what one would touch of the other.
 [[nodiscard]] Status check_reach(const Schedule& schedule, bool scratch_is_in_line, const Hosts& hosts);
+/// The same of a schedule that is bound.
+[[nodiscard]] Status check_reach(const Schedule& schedule, const BoundCall& bound, const Hosts& hosts);
 
 }  // namespace tutti
