@@ -94,15 +94,14 @@ int try_faults(Settings settings, const CLI::App& command) {
   if (are_all) sweep.collectives.assign(every_collective().begin(), every_collective().end());
   if (command.count("--ranks") == 0) sweep.ranks = {4};
   if (command.count("--ops") == 0) sweep.ops = {{Op::sum}, false};
-  return check_faults(sweep,
-                      {.names = settings.faults,
-                       .blind = settings.blind,
-                       .has_dtypes = command.count("--dtypes") > 0,
-                       .conditions = settings.conditions});
+  return check_faults(sweep, {.names = settings.faults,
+                              .blind = settings.blind,
+                              .has_dtypes = command.count("--dtypes") > 0,
+                              .conditions = settings.conditions});
 }
 
-/// Of cases on several hosts, those of algorithms that need the memory of all ranks. A case that was named stays, and is
-/// refused in words.
+/// Of cases on several hosts, those of algorithms that need the memory of all ranks. A case that was named stays, and
+/// is refused in words.
 void leave_out_what_leaves_hosts(harness::Conformance& conformance, const Settings& settings) {
   if (!settings.case_id.empty()) return;
   std::erase_if(conformance.cases, [&](const Case& one) {

@@ -156,6 +156,7 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(Settings settings, options.settings({.known_backends = known_backends()}));
   harness::Sweep& sweep = settings.sweep;
   const bool as_processes = sweep.ranks_as == harness::RanksAs::processes;
+  TUTTI_RETURN_IF_ERROR(settle_across_hosts(sweep, settings.conditions));
   TUTTI_RETURN_IF_ERROR(settle_backends(sweep.backends, as_processes));
   SessionSpec common;
   common.ranks_as = sweep.ranks_as;

@@ -84,7 +84,8 @@ const std::array kSweepOptions{
     Option{"--roots", "LIST", "0", "roots, or all", TUTTI_SETS(parse_roots, sweep.roots)},
     Option{"--ranks", "LIST", "", "numbers of ranks; 1:128 is every number between (default: cores, at most 8)",
            set_ranks},
-    Option{"--ranks-as", "KIND", "processes", "what a rank is: processes, threads, tasks, blocks (thread blocks of a GPU)",
+    Option{"--ranks-as", "KIND", "processes",
+           "what a rank is: processes, threads, tasks, blocks (thread blocks of a GPU)",
            TUTTI_SETS(parse_ranks_as, sweep.ranks_as)},
     Option{
         "--backends", "LIST", "all",
@@ -395,8 +396,8 @@ std::string command_text(const harness::Conditions& conditions) {
   for (const harness::Condition& condition : harness::conditions()) {
     const std::string value = condition.text(conditions);
     if (value == condition.usual) continue;
-    text += condition.value.empty() ? fmt::format(" {}", condition.option)
-                                    : fmt::format(" {} {}", condition.option, value);
+    text +=
+        condition.value.empty() ? fmt::format(" {}", condition.option) : fmt::format(" {} {}", condition.option, value);
   }
   return text;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/transports.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "harness/backends/loader.h"
+#include "harness/cases/backend_name.h"
 #include "harness/cases/transports.h"
 #include "harness/text/counted.h"
 #include "impl/transports/loader.h"
@@ -52,6 +54,25 @@ Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& condi
   return {};
 }
 
+Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& conditions) {
+  for (const std::string& name : transports_of(sweep)) {
+    const auto transport = harness::transport_for(name, sweep.ranks_as, transport_directories());
+    TUTTI_RETURN_IF_ERROR(transport.status());
+    const auto spans = [&](int ranks) { return harness::hosts_for(*transport.value(), ranks, conditions) > 1; };
+    if (std::ranges::none_of(sweep.ranks, spans)) continue;
+    if (sweep.backends.empty()) sweep.backends = {std::string(harness::kOwnBackend)};
+    for (const std::string& backend : sweep.backends) {
+      if (harness::backend_of(backend) == harness::kOwnBackend) continue;
+      return error(
+          Code::unavailable,
+          "backend '{}' with --transports {}: the hosts are pretended, and its ranks would share the memory of "
+          "this machine: --backends {}",
+          backend, name, harness::kOwnBackend);
+    }
+  }
+  return {};
+}
+
 void set_transport(const std::string& name, harness::SessionSpec& spec) {
   spec.transport = name;
   spec.transport_directories = transport_directories();
@@ -68,7 +89,7 @@ nlohmann::json list_of_transports() {
     const Transport& row = *one.row.value();
     json serves = json::array();
     for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks, RanksAs::blocks}) {
-      if (row.serves_ranks(harness::ranks_in(ranks_as))) serves.push_back(to_string(ranks_as));
+      if (harness::serves(row, ranks_as)) serves.push_back(to_string(ranks_as));
     }
     const std::string from = one.path.empty() ? "" : fmt::format("; {}", one.path);
     list.push_back({{"name", one.name},

@@ -270,50 +270,52 @@ const std::array kConditions{
                    .usual = "gpu",
                    .words = "thread blocks as threads of the {}",
                    .is_of_ranks = true},
-        .field = [](const Conditions& values) { return values.device == RunsOn::gpu ? "" : std::string(to_string(values.device)); },
-        .clashes = kClashesOfBlocks,
-        .names = [] { return names_in(kDevices); }},
-    Condition{
-        .option = "--lanes",
-        .value = "N",
-        .usual = "1",
-        .help = "thread blocks of a rank, which share the segments of a call out: 1 to 64",
-        .example = "2",
-        .read =
-            [](Conditions& values, std::string_view text) {
-              return store(parse_number(text, "a number of thread blocks", 1, 64), values.lanes);
-            },
-        .text = [](const Conditions& values) { return fmt::to_string(values.lanes); },
-        .column = {.name = "lanes",
-                   .type = ConditionColumn::Type::integer,
-                   .description = "thread blocks of a rank, where there are several",
-                   .usual = "1",
-                   .words = "{} thread blocks a rank",
-                   .is_of_ranks = true},
         .field =
             [](const Conditions& values) {
-              return unusual_text(fmt::to_string(values.lanes), values.lanes == kUsual.lanes);
+              return values.device == RunsOn::gpu ? "" : std::string(to_string(values.device));
             },
-        .clashes = kClashesOfBlocks},
-    Condition{
-        .option = "--block-threads",
-        .value = "N",
-        .help = "threads of a thread block, 1 to 1024 (default: 512 on a GPU, 1 on the host)",
-        .example = "2",
-        .read =
-            [](Conditions& values, std::string_view text) {
-              return store(parse_number(text, "a number of threads", 1, 1024), values.block_threads);
-            },
-        .text =
-            [](const Conditions& values) {
-              return unusual_text(fmt::to_string(values.block_threads), values.block_threads == kUsual.block_threads);
-            },
-        .column = {.name = "block_threads",
-                   .type = ConditionColumn::Type::integer,
-                   .description = "threads of a thread block, where somebody chose them",
-                   .words = "{} threads a block",
-                   .is_of_ranks = true},
-        .clashes = kClashesOfBlocks},
+        .clashes = kClashesOfBlocks,
+        .names = [] { return names_in(kDevices); }},
+    Condition{.option = "--lanes",
+              .value = "N",
+              .usual = "1",
+              .help = "thread blocks of a rank, which share the segments of a call out: 1 to 64",
+              .example = "2",
+              .read =
+                  [](Conditions& values, std::string_view text) {
+                    return store(parse_number(text, "a number of thread blocks", 1, 64), values.lanes);
+                  },
+              .text = [](const Conditions& values) { return fmt::to_string(values.lanes); },
+              .column = {.name = "lanes",
+                         .type = ConditionColumn::Type::integer,
+                         .description = "thread blocks of a rank, where there are several",
+                         .usual = "1",
+                         .words = "{} thread blocks a rank",
+                         .is_of_ranks = true},
+              .field =
+                  [](const Conditions& values) {
+                    return unusual_text(fmt::to_string(values.lanes), values.lanes == kUsual.lanes);
+                  },
+              .clashes = kClashesOfBlocks},
+    Condition{.option = "--block-threads",
+              .value = "N",
+              .help = "threads of a thread block, 1 to 1024 (default: 512 on a GPU, 1 on the host)",
+              .example = "2",
+              .read =
+                  [](Conditions& values, std::string_view text) {
+                    return store(parse_number(text, "a number of threads", 1, 1024), values.block_threads);
+                  },
+              .text =
+                  [](const Conditions& values) {
+                    return unusual_text(fmt::to_string(values.block_threads),
+                                        values.block_threads == kUsual.block_threads);
+                  },
+              .column = {.name = "block_threads",
+                         .type = ConditionColumn::Type::integer,
+                         .description = "threads of a thread block, where somebody chose them",
+                         .words = "{} threads a block",
+                         .is_of_ranks = true},
+              .clashes = kClashesOfBlocks},
     Condition{
         .option = "--pretend-hosts",
         .value = "N",
@@ -331,8 +333,9 @@ const std::array kConditions{
             },
         .column = {.name = "pretended_hosts",
                    .type = ConditionColumn::Type::integer,
-                   .description = "hosts that the ranks were on, in blocks, all of them on this machine, where somebody "
-                                  "chose their number",
+                   .description =
+                       "hosts that the ranks were on, in blocks, all of them on this machine, where somebody "
+                       "chose their number",
                    .words = "{} pretended hosts",
                    .is_of_ranks = true}},
     Condition{.option = "--over-ranks",

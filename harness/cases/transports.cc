@@ -17,9 +17,14 @@ const std::string& usual_transport(RanksAs ranks_as) {
   return ranks_in(ranks_as) == RanksIn::own_processes ? of_processes : of_threads;
 }
 
+bool serves(const Transport& transport, RanksAs ranks_as) {
+  const bool are_apart = ranks_as == RanksAs::blocks && transport.spans_hosts;  // one device has all blocks
+  return transport.serves_ranks(ranks_in(ranks_as)) && !are_apart;
+}
+
 Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as, std::span<const std::string> folders) {
   TUTTI_ASSIGN_OR_RETURN(const Transport* const transport, find_transport(name, folders));
-  if (transport->serves_ranks(ranks_in(ranks_as))) return transport;
+  if (serves(*transport, ranks_as)) return transport;
   return error(Code::invalid_argument, "transport '{}' with {}: did you mean '{}'?", name, to_string(ranks_as),
                usual_transport(ranks_as));
 }
@@ -52,7 +57,8 @@ Status stays_on_hosts(const Case& one, const Conditions& conditions) {
                                                    .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
   TUTTI_RETURN_IF_ERROR(bound.status());
   if (check_reach(schedule, bound.value(), Hosts::in_blocks(one.ranks, hosts)).is_ok()) return {};
-  return error(Code::unavailable, "{} {}, which touches memory of other hosts{}", to_string(one.collective), one.algorithm,
+  return error(Code::unavailable, "{} {}, which touches memory of other hosts{}", to_string(one.collective),
+               one.algorithm,
                schedule.shape.scratch_units > 0 && !schedule.shape.exposes_input && !schedule.shape.exposes_output
                    ? " beyond what a flag line holds"
                    : "");

@@ -18,6 +18,7 @@ namespace tutti::harness::cases {
   return ranks_as == RanksAs::processes ? RanksIn::own_processes : RanksIn::one_process;
 }
 
+[[nodiscard]] bool serves(const Transport& transport, RanksAs ranks_as);
 /// The transport of that name, for these ranks. Errors: those of find_transport; invalid_argument where it does not
 /// serve them, naming one that does.
 [[nodiscard]] Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as,

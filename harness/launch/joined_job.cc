@@ -86,7 +86,9 @@ bool JoinedJob::is_first_to_tell() const {
 
 Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.data()) + board_offset(), ranks()); }
 
-Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const { return transport().open(shape(), {.memory = memory_.get()}); }
+Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
+  return transport().open(shape(), {.memory = memory_.get()});
+}
 
 Status JoinedJob::introduce(const std::vector<Introduction>& all) {
   // As the others hear it: what is no UTF-8 is replaced there.

@@ -164,11 +164,12 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(bind, hosts_of(spec), places_here()));
   const int together = cores_together(spec.ranks_as);  // before threads are pinned
   TUTTI_ASSIGN_OR_RETURN(const Transport* const transport, find_transport_of(spec));
-  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain, transport->open(domain_shape(spec),
-                                         {.memory = place.domain_fd,
-                                          .rank = spec.ranks_as == RanksAs::processes ? place.rank : -1,
-                                          .seed = spec.seed,
-                                          .timeout = spec.timeout}));
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Domain> domain,
+      transport->open(domain_shape(spec), {.memory = place.domain_fd,
+                                           .rank = spec.ranks_as == RanksAs::processes ? place.rank : -1,
+                                           .seed = spec.seed,
+                                           .timeout = spec.timeout}));
   const SharedPlace shared{.spec = spec, .place = place, .masks = masks, .domain = *domain, .cores = together};
   if (spec.ranks_as == RanksAs::threads) return run_on_threads(shared, spec.ranks);
   return run_host(shared, spec.ranks_as == RanksAs::processes ? place.rank : 0);

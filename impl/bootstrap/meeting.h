@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "impl/bootstrap/control.h"
-#include "impl/types/descriptor.h"
 #include "impl/bootstrap/rendezvous.h"
+#include "impl/types/descriptor.h"
 
 namespace tutti {
 

@@ -121,8 +121,8 @@ Status Binder::check_reach_of(const Call& call, const BoundEntry& entry, const B
     if (!bound.is_ok() || !check_reach(other, bound.value(), *hosts_).is_ok()) continue;
     others += fmt::format("{}{}", others.empty() ? "" : ", ", algorithm->name);
   }
-  return error(refused.code(), "{}: {}{}", refused.message(), others.empty() ? "no algorithm of it does not" : "choose ",
-               others);
+  return error(refused.code(), "{}: {}{}", refused.message(),
+               others.empty() ? "no algorithm of it does not" : "choose ", others);
 }
 
 Status Binder::prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const {

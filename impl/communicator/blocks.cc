@@ -8,6 +8,7 @@
 #include "impl/communicator/binder.h"
 #include "impl/communicator/block_world.h"
 #include "impl/communicator/requests.h"
+#include "impl/transports/hosts.h"
 
 namespace tutti {
 namespace {
@@ -216,6 +217,9 @@ Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(Domain& doma
                                                                     const Hooks& hooks) {
   if (blocks.lanes < 1 || blocks.lanes > kMostLanes) {
     return error(Code::invalid_argument, "{} blocks of a rank: 1 to {}", blocks.lanes, kMostLanes);
+  }
+  if (domain.hosts() != nullptr && domain.hosts()->count() > 1) {
+    return error(Code::unavailable, "thread blocks on {} hosts: one device has all of them", domain.hosts()->count());
   }
   if (blocks.threads < 1) return error(Code::invalid_argument, "{} threads of a block: at least 1", blocks.threads);
   BlockWorld::Common common{.device = device, .blocks = blocks, .options = options, .hooks = hooks};

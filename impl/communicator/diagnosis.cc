@@ -295,7 +295,8 @@ std::vector<Progress> progress_of(const Domain& domain) {
   std::vector<Progress> progress;
   for (int rank = 0; const Calls& calls : all) {
     if (!is_known(domain, rank)) {
-      progress.push_back({.rank = rank++, .started = newest, .text = "is not known here: it shares no memory with this host"});
+      progress.push_back(
+          {.rank = rank++, .started = newest, .text = "is not known here: it shares no memory with this host"});
       continue;
     }
     progress.push_back({.rank = rank++,

@@ -317,9 +317,7 @@ Status Engine::run_where_it_lies(const Call& call) {
   return place_and_run(call);
 }
 
-Status Engine::place_and_run(const Call& call) {
-  return run(placed_where_it_lies(call, rank_, ranks_));
-}
+Status Engine::place_and_run(const Call& call) { return run(placed_where_it_lies(call, rank_, ranks_)); }
 
 Result<Work> Engine::post_transfer(const Transfers::Request& request, Count count) {
   TUTTI_RETURN_IF_ERROR(failed_);
@@ -336,9 +334,7 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
   if (!is_held_back() && transfers_.progress()) tell_moved();
   if (network_ != nullptr) [[unlikely]]
     send_over_links(Mood::busy);
-  return handle({.number = number,
-                 .peer = request.peer,
-                 .kind = is_send ? Ticket::Kind::send : Ticket::Kind::receive});
+  return handle({.number = number, .peer = request.peer, .kind = is_send ? Ticket::Kind::send : Ticket::Kind::receive});
 }
 
 Result<Work> Engine::post_send(const void* buffer, Count count, Dtype dtype, int peer) {

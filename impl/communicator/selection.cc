@@ -85,8 +85,8 @@ constexpr std::array kTable{
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "dissemination"},
 };
 
-/// Between hosts: channels, and flags that everybody waits for. From the cost formula, and from a trial of all_reduce on
-/// two hosts in which halving was ahead from 64 KiB on.
+/// Between hosts: channels, and flags that everybody waits for. From the cost formula, and from a trial of all_reduce
+/// on two hosts in which halving was ahead from 64 KiB on.
 constexpr std::array kAcrossHosts{
     Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
     Row{Collective::reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},

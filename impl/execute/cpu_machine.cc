@@ -274,7 +274,8 @@ void CpuMachine::publish_over_link(const PlanOp& op, const PlanOperand& operand)
   const auto peer = static_cast<std::size_t>(operand.ranks.first);
   if (links_[peer] == nullptr) return;
   const bool is_inline = op.rest_bytes <= static_cast<std::int64_t>(SlotHeader::kInline);
-  links_[peer]->publish(ChannelOf::collectives, senders_[peer].slices, is_inline ? 0 : static_cast<std::size_t>(operand.offset + op.bytes));
+  links_[peer]->publish(ChannelOf::collectives, senders_[peer].slices,
+                        is_inline ? 0 : static_cast<std::size_t>(operand.offset + op.bytes));
 }
 
 void CpuMachine::release_over_link(int peer) {

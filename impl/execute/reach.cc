@@ -2,6 +2,7 @@
 #include "impl/execute/reach.h"
 
 #include <optional>
+#include <vector>
 
 namespace tutti {
 namespace {
@@ -13,6 +14,14 @@ std::optional<int> elsewhere(const RankSet& set, int rank, const Hosts& hosts) {
     if (!hosts.share_memory(member, rank)) return member;
   }
   return std::nullopt;
+}
+
+bool all_elsewhere_in(const RankSet& set, int rank, const Hosts& hosts, const std::vector<bool>& has_sent) {
+  int member = set.first;
+  for (int i = 0; i < set.n; ++i, member = set.after(member, hosts.ranks())) {
+    if (!hosts.share_memory(member, rank) && !has_sent[static_cast<std::size_t>(member)]) return false;
+  }
+  return true;
 }
 
 const char* memory_named(Space space) {
@@ -31,7 +40,9 @@ Status check_reach(const Schedule& schedule, bool scratch_is_in_line, const Host
                  schedule.name, to_string(schedule.problem.collective), what, owner, hosts.host_of(owner), toucher,
                  hosts.host_of(toucher));
   };
+  std::vector<bool> has_sent(static_cast<std::size_t>(hosts.ranks()));  // to the rank at hand, so far
   for (int rank = 0; rank < hosts.ranks(); ++rank) {
+    has_sent.assign(has_sent.size(), false);
     const int count = schedule.step_count(rank);
     for (int index = 0; index < count; ++index) {
       const Step step = schedule.step(rank, index);
@@ -41,12 +52,16 @@ Status check_reach(const Schedule& schedule, bool scratch_is_in_line, const Host
           if (!other || one->is_empty() || crosses(one->space)) continue;
           return refused(*other, rank, fmt::format("exposes {}", memory_named(one->space)));
         }
-        if (other && !schedule.synchronises) {
+        const bool is_early = other && !schedule.synchronises && !all_elsewhere_in(step.ranks, rank, hosts, has_sent);
+        if (is_early) {
           return error(Code::unavailable,
-                       "{} of {} has rank {} on host {} signal to rank {} on host {} without waiting for all ranks",
+                       "{} of {} has rank {} on host {} signal to rank {} on host {} without waiting for it",
                        schedule.name, to_string(schedule.problem.collective), rank, hosts.host_of(rank), *other,
                        hosts.host_of(*other));
         }
+      }
+      for (const Operand& source : step.sources) {
+        if (source.space == Space::channel) has_sent[static_cast<std::size_t>(source.ranks.first)] = true;
       }
       for (const Operands<4>* const list : {&step.destinations, &step.sources}) {
         for (const Operand& operand : *list) {

@@ -11,8 +11,10 @@
 namespace tutti {
 
 /// Whether every rank leaves alone what it cannot reach: memory of ranks of other hosts, but for what lies in a flag
-/// line. All ranks are asked about, so that all refuse alike; a schedule that exposes nothing is asked little. A flag
-/// for another host must be one that everybody waits for, since no rank sees there what the others have completed.
+/// line. All ranks are asked about, so that all refuse alike.
+/// A flag for another host must not come while an older one of its generation is still to be heard there, and no rank
+/// sees what ranks of other hosts have completed. So either everybody waits for all ranks, or the one that signals has
+/// got a message from the one that hears before: that one uses its channels in the order of operations.
 /// `scratch_is_in_line`: binding has placed the scratch in the flag line.
 /// Errors: unavailable naming both ranks and what one would touch of the other.
 [[nodiscard]] Status check_reach(const Schedule& schedule, bool scratch_is_in_line, const Hosts& hosts);

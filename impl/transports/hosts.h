@@ -11,8 +11,8 @@ class Hosts {
  public:
   /// `host_of[rank]`: numbers from 0 without a gap.
   explicit Hosts(std::vector<int> host_of);
-  /// Ranks in their order, as many to each host as to the next; the first hosts have one more where it does not come out
-  /// even. Requires: 1 <= hosts <= ranks.
+  /// Ranks in their order, as many to each host as to the next; the first hosts have one more where it does not come
+  /// out even. Requires: 1 <= hosts <= ranks.
   [[nodiscard]] static Hosts in_blocks(int ranks, int hosts);
 
   [[nodiscard]] int count() const { return static_cast<int>(ranks_on_.size()); }

@@ -32,10 +32,10 @@ Result<std::unique_ptr<HostsDomain>> HostsDomain::make(const char* transport, co
                                                        const MakeNetwork& make_network) {
   std::unique_ptr<HostsDomain> domain(new HostsDomain(transport, place));
   if (place.hosts.count() == 1) return domain;
-  TUTTI_ASSIGN_OR_RETURN(domain->network_, make_network({.hosts = domain->hosts_,
-                                                         .rank = domain->rank_,
-                                                         .shape = domain->shape(),
-                                                         .mirrors = domain->mirrors_}));
+  TUTTI_ASSIGN_OR_RETURN(
+      domain->network_,
+      make_network(
+          {.hosts = domain->hosts_, .rank = domain->rank_, .shape = domain->shape(), .mirrors = domain->mirrors_}));
   return domain;
 }
 
@@ -129,8 +129,7 @@ Result<std::shared_ptr<GroupMemory>> HostsWorld::make_group_memory(std::size_t b
   if (hosts_.count() > 1) return no_groups();
   return any_memory().make_group_memory(bytes);
 }
-Result<std::shared_ptr<GroupMemory>> HostsWorld::take_group_memory(const GroupMemory::Offer& offer,
-                                                                   std::size_t bytes) {
+Result<std::shared_ptr<GroupMemory>> HostsWorld::take_group_memory(const GroupMemory::Offer& offer, std::size_t bytes) {
   if (hosts_.count() > 1) return no_groups();
   return any_memory().take_group_memory(offer, bytes);
 }

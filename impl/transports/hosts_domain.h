@@ -102,14 +102,12 @@ class HostsWorld final : public Domain {
   [[nodiscard]] bool is_seen(int rank) const {
     return memories_[static_cast<std::size_t>(hosts_.host_of(rank))] != nullptr;
   }
-  [[nodiscard]] Domain& memory_of(int rank) const {
-    return *memories_[static_cast<std::size_t>(hosts_.host_of(rank))];
-  }
+  [[nodiscard]] Domain& memory_of(int rank) const { return *memories_[static_cast<std::size_t>(hosts_.host_of(rank))]; }
   /// Of one host that is seen.
   [[nodiscard]] Domain& any_memory() const;
   Hosts hosts_;
-  std::vector<std::unique_ptr<Domain>> memories_;      // [host]
-  std::vector<std::unique_ptr<HostsDomain>> views_;    // [rank], null where nobody has asked for it
+  std::vector<std::unique_ptr<Domain>> memories_;    // [host]
+  std::vector<std::unique_ptr<HostsDomain>> views_;  // [rank], null where nobody has asked for it
 };
 
 }  // namespace tutti

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank has of one rank of another host: a copy of its flag lines, and both channels of each kind between the two.
-// It is memory of this rank alone. A link fills in what the other rank writes, and takes from here what this rank
+// What a rank has of one rank of another host: a copy of its flag lines, and both channels of each kind between the
+// two. It is memory of this rank alone. A link fills in what the other rank writes, and takes from here what this rank
 // writes. Channels are made on first use: most pairs of a large world never talk.
 #pragma once
 

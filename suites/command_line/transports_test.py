@@ -45,8 +45,11 @@ class Transports(unittest.TestCase):
         rows = self.list()
         self.assertEqual(rows["shm"]["serves"], ["processes"])
         self.assertEqual(rows["local"]["serves"], ["threads", "tasks", "blocks"])
-        self.assertTrue(all(row["available"] and row["addresses_peers"] for row in rows.values()))
-        self.assertEqual(sorted(rows), ["local", "shm"])
+        self.assertEqual(rows["tcp"]["serves"], list(KINDS))
+        self.assertEqual(rows["fake"]["serves"], ["threads", "tasks"])
+        self.assertTrue(all(row["available"] for row in rows.values()))
+        self.assertEqual({name for name, row in rows.items() if row["addresses_peers"]}, {"local", "shm"})
+        self.assertEqual(sorted(rows), ["fake", "local", "shm", "tcp"])
 
     def test_the_list_has_shared_objects_and_why_one_is_not_there(self):
         with tempfile.TemporaryDirectory() as folder:

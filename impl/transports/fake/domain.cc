@@ -44,9 +44,8 @@ const Transport& transport() {
       .spans_hosts = true,
       .shape = shape_across_hosts,
       .shared_bytes = [](const DomainShape&, RanksIn) { return std::size_t{0}; },
-      .open = [](const DomainShape& shape, const Opening& opening) {
-        return open_domain(shape, {.seed = opening.seed});
-      },
+      .open = [](const DomainShape& shape,
+                 const Opening& opening) { return open_domain(shape, {.seed = opening.seed}); },
   };
   return kRow;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks of one process on pretended hosts. Links between them deliver by a seed: any delay, in order on each link, no
-// order between links. A slice is read from its slot as late as can be, and arrives in two parts. So what relies on more
-// than a link promises goes wrong here, and the seed makes it go wrong again.
+// order between links. A slice is read from its slot as late as can be, and arrives in two parts. So what relies on
+// more than a link promises goes wrong here, and the seed makes it go wrong again.
 #pragma once
 
 #include <cstdint>

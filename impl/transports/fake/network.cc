@@ -39,7 +39,9 @@ class FakeLink final : public Link {
   [[nodiscard]] bool owes_counts() const { return credits_[0].is_owed() || credits_[1].is_owed(); }
   void push(Frame frame) { out_.push(std::move(frame)); }
   void detach() { out_.detach(); }
-  [[nodiscard]] std::uint64_t published(ChannelOf channel) const { return published_[static_cast<std::size_t>(channel)]; }
+  [[nodiscard]] std::uint64_t published(ChannelOf channel) const {
+    return published_[static_cast<std::size_t>(channel)];
+  }
   [[nodiscard]] Mirror& mirror() { return mirror_; }
   /// Of a slice that has arrived in part.
   bool is_halfway = false;
@@ -66,9 +68,9 @@ class FakeNetwork final : public Network {
         random_(weather.seed * 7919 + static_cast<std::uint64_t>(outlook.rank)) {
     for (int peer = 0; peer < outlook.shape.ranks; ++peer) {
       Mirror* const mirror = outlook.mirrors[static_cast<std::size_t>(peer)].get();
-      links_.push_back(mirror == nullptr ? nullptr
-                                         : std::make_unique<FakeLink>(*this, peer, air_->queue(rank_, peer), *mirror,
-                                                                      mishap_));
+      links_.push_back(mirror == nullptr
+                           ? nullptr
+                           : std::make_unique<FakeLink>(*this, peer, air_->queue(rank_, peer), *mirror, mishap_));
       if (mirror != nullptr && mishap_.goes) fail(peer, "went");
     }
   }
@@ -86,8 +88,9 @@ class FakeNetwork final : public Network {
     for (int peer = 0; peer < static_cast<int>(links_.size()); ++peer) {
       FakeLink* const link = links_[static_cast<std::size_t>(peer)].get();
       if (link == nullptr || random_() % 3 == 0) continue;
-      has_come |= air_->queue(peer, rank_).pull(static_cast<int>(random_() % 3 + 1),
-                                                [&](const Frame& frame) { return take(peer, *link, frame); });
+      has_come |= air_->queue(peer, rank_).pull(static_cast<int>(random_() % 3 + 1), [&](const Frame& frame) {
+        return take(peer, *link, frame);
+      });
     }
     if (has_come) idle_looks_ = 0;
     return has_come;

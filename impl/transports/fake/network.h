@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of a rank on a pretended host. Frames wait in a queue for each ordered pair of ranks, and the receiver takes
-// from it as its seed says. Any thread may have either end.
+// The links of a rank on a pretended host. Frames wait in a queue for each ordered pair of ranks, and the receiver
+// takes from it as its seed says. Any thread may have either end.
 #pragma once
 
 #include <atomic>

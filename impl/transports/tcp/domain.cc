@@ -39,7 +39,8 @@ class MappedBoard {
  public:
   [[nodiscard]] static Result<MappedBoard> map(int memory) {
     void* const base = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (base == MAP_FAILED) return error(Code::io, "the job's shared memory (descriptor {}): {}", memory, std::strerror(errno));
+    if (base == MAP_FAILED)
+      return error(Code::io, "the job's shared memory (descriptor {}): {}", memory, std::strerror(errno));
     return MappedBoard(static_cast<Noticeboard*>(base));
   }
   MappedBoard(MappedBoard&& other) noexcept : board_(std::exchange(other.board_, nullptr)) {}
@@ -79,15 +80,17 @@ Result<std::vector<std::unique_ptr<Domain>>> map_hosts(const DomainShape& shape,
   std::vector<std::unique_ptr<Domain>> memories(static_cast<std::size_t>(hosts.count()));
   for (int host = 0; host < hosts.count(); ++host) {
     if (!is_seen(host)) continue;
-    TUTTI_ASSIGN_OR_RETURN(memories[static_cast<std::size_t>(host)],
-                           shm::open_domain(shape_of_host(shape, hosts, host), memory, offset_of_host(shape, hosts, host)));
+    TUTTI_ASSIGN_OR_RETURN(
+        memories[static_cast<std::size_t>(host)],
+        shm::open_domain(shape_of_host(shape, hosts, host), memory, offset_of_host(shape, hosts, host)));
   }
   return memories;
 }
 
 /// The addresses of all ranks; this one's is `mine`.
 Result<std::vector<std::string>> meet_at_board(const MappedBoard& board, const Opening& opening, int ranks,
-                                               const Secret& secret, const Listener& listener, const std::string& mine) {
+                                               const Secret& secret, const Listener& listener,
+                                               const std::string& mine) {
   return meet({.secret = secret,
                .process = opening.rank,
                .processes = ranks,
@@ -149,7 +152,7 @@ Result<std::unique_ptr<Domain>> open(const DomainShape& shape, const Opening& op
 }  // namespace
 
 Result<std::unique_ptr<Domain>> open_in_process(const DomainShape& shape, const Hosts& hosts,
-                                                const std::string& interface) {
+                                                const std::string& interface, const Route& route) {
   std::vector<std::unique_ptr<Domain>> memories;
   for (int host = 0; host < hosts.count(); ++host) {
     TUTTI_ASSIGN_OR_RETURN(auto memory, local::open_domain(shape_of_host(shape, hosts, host)));
@@ -166,7 +169,14 @@ Result<std::unique_ptr<Domain>> open_in_process(const DomainShape& shape, const 
     return std::unique_ptr<Network>(std::move(network));
   };
   for (int rank = 0; rank < shape.ranks; ++rank) TUTTI_RETURN_IF_ERROR(world->add_view(rank, make));
-  for (TcpNetwork* const network : networks) network->set_addresses(addresses);
+  for (int rank = 0; rank < static_cast<int>(networks.size()); ++rank) {
+    std::vector<std::string> seen = addresses;
+    for (int peer = 0; route && peer < shape.ranks; ++peer) {
+      std::string& address = seen[static_cast<std::size_t>(peer)];
+      address = route(rank, peer, address);
+    }
+    networks[static_cast<std::size_t>(rank)]->set_addresses(std::move(seen));
+  }
   return std::unique_ptr<Domain>(std::move(world));
 }
 

@@ -17,8 +17,11 @@ class Hosts;
 namespace tutti::tcp {
 
 [[nodiscard]] const Transport& transport();
+/// Where a rank looks for another one; the address as it comes where that is where it listens.
+using Route = std::function<std::string(int from, int to, const std::string& address)>;
 /// All ranks in this process, each with sockets of its own at `interface`. Errors: resource, io.
 [[nodiscard]] Result<std::unique_ptr<Domain>> open_in_process(const DomainShape& shape, const Hosts& hosts,
-                                                              const std::string& interface = "127.0.0.1");
+                                                              const std::string& interface = "127.0.0.1",
+                                                              const Route& route = {});
 
 }  // namespace tutti::tcp

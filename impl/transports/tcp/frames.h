@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes over a link once the two ends have greeted each other: frames, in the byte order of the machines, which are
-// of one kind. Each has a place before it is sent: the slot that it goes to is free, and lines and counts are overwritten.
-// So the reader never has to keep more than a header, and a frame that a peer could not send is an error.
+// of one kind. Each has a place before it is sent: the slot that it goes to is free, and lines and counts are
+// overwritten. So the reader never has to keep more than a header, and a frame that a peer could not send is an error.
 //
 //   header | slot header | payload   slice
 //   header                           count, abort, bye

@@ -7,8 +7,8 @@
 //
 // Each end draws a nonce of its own, so that nothing that was said before can be said again. The two directions have
 // different labels, so that nothing can be sent back. Who claims to be whom is sealed with it. All lengths are fixed,
-// and nothing is looked at before its seal has held. What follows is neither secret nor sealed: who sits on the wire can
-// read and change it, as with MPI.
+// and nothing is looked at before its seal has held. What follows is neither secret nor sealed: who sits on the wire
+// can read and change it, as with MPI.
 #pragma once
 
 #include <array>
@@ -24,9 +24,9 @@ enum class Role : std::uint32_t { link = 1, meeting = 2 };
 /// What the client says of itself.
 struct Claim {
   Role role = Role::link;
-  std::uint32_t from = 0;  ///< its rank, or its process
-  std::uint32_t to = 0;    ///< and whom it wants
-  std::uint32_t build = 0; ///< both ends are of the same
+  std::uint32_t from = 0;   ///< its rank, or its process
+  std::uint32_t to = 0;     ///< and whom it wants
+  std::uint32_t build = 0;  ///< both ends are of the same
 };
 static_assert(sizeof(Claim) == 16);
 

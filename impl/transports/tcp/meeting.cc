@@ -158,15 +158,16 @@ class Hosting {
         guest->greeting.answer(Verdict::welcome);
         guest->greeting.step(guest->socket.get());
       }
-      const bool is_stranger = guest->greeting.state() == Greeting::State::failed ||
-                               Clock::now() - guest->since > kPatienceWithGuests;
+      const bool is_stranger =
+          guest->greeting.state() == Greeting::State::failed || Clock::now() - guest->since > kPatienceWithGuests;
       if (guest->greeting.state() == Greeting::State::done) {
         const Claim& claim = guest->greeting.claim();
         if (claim.role != Role::meeting || claim.from == 0 || claim.from >= talks_.size()) {
           return error(Code::mismatch, "process {} is at the meeting of {} processes", claim.from, talks_.size());
         }
         Talk& talk = talks_[claim.from];
-        if (talk.socket.is_open()) return error(Code::mismatch, "two processes say that they are process {}", claim.from);
+        if (talk.socket.is_open())
+          return error(Code::mismatch, "two processes say that they are process {}", claim.from);
         talk.socket = std::move(guest->socket);
         guest = guests_.erase(guest);
       } else if (is_stranger) {
@@ -212,7 +213,8 @@ class Hosting {
 /// One try to be let in. Not open: nobody is there yet, or who is there is no process 0 of this job.
 Result<Descriptor> knock(const MeetingRequest& request, Clock::time_point end, bool& is_strange) {
   auto socket = connect_to(request.address);
-  if (!socket.is_ok()) return socket.status().code() == Code::io ? Result<Descriptor>(Descriptor()) : Result<Descriptor>(socket.status());
+  if (!socket.is_ok())
+    return socket.status().code() == Code::io ? Result<Descriptor>(Descriptor()) : Result<Descriptor>(socket.status());
   TUTTI_ASSIGN_OR_RETURN(const Nonce nonce, draw_nonce());
   Greeting greeting = Greeting::of_client(
       request.secret, nonce, {.role = Role::meeting, .from = static_cast<std::uint32_t>(request.process), .to = 0});
@@ -241,8 +243,9 @@ Result<std::vector<std::string>> visit(const MeetingRequest& request) {
     TUTTI_ASSIGN_OR_RETURN(socket, knock(request, end, is_strange));
     if (socket.is_open()) break;
     if (Clock::now() > end) {
-      return is_strange ? error(Code::mismatch, "who listens at {} did not show that it is of this job", request.address)
-                        : error(Code::timeout, "nobody listens at {}, where process 0 should be", request.address);
+      return is_strange
+                 ? error(Code::mismatch, "who listens at {} did not show that it is of this job", request.address)
+                 : error(Code::timeout, "nobody listens at {}, where process 0 should be", request.address);
     }
     std::this_thread::sleep_for(kBetweenTries);
   }
@@ -265,7 +268,8 @@ Result<std::vector<std::string>> visit(const MeetingRequest& request) {
 
 Result<std::vector<std::string>> meet(const MeetingRequest& request) {
   if (request.text.size() > kMostLine) {
-    return error(Code::invalid_argument, "a line of {} bytes for the meeting; at most {}", request.text.size(), kMostLine);
+    return error(Code::invalid_argument, "a line of {} bytes for the meeting; at most {}", request.text.size(),
+                 kMostLine);
   }
   if (request.processes == 1) return std::vector{request.text};
   return request.process == 0 ? Hosting(request).run() : visit(request);

@@ -18,10 +18,10 @@ using namespace std::chrono_literals;
 
 /// Small frames of a whole round fit; a longer payload goes to its slot without a stop here.
 constexpr std::size_t kStage = std::size_t{16} * 1024;
-constexpr std::size_t kMostParts = 64;     // of one write
-constexpr int kMostReads = 8;              // of one link in one look
+constexpr std::size_t kMostParts = 64;  // of one write
+constexpr int kMostReads = 8;           // of one link in one look
 constexpr int kMostEvents = 32;
-constexpr int kIdleBeforeCounts = 4;       // looks in vain before counts are told that nobody has asked for
+constexpr int kIdleBeforeCounts = 4;  // looks in vain before counts are told that nobody has asked for
 constexpr auto kPatienceWithStrangers = 2s;
 constexpr auto kPatienceWithGoodbyes = 2s;
 constexpr auto kPatienceAfterFailure = 100ms;
@@ -140,7 +140,8 @@ bool TcpLink::receive() {
       if (direct > 0) reader_.put(direct);
       const Status taken = reader_.take(std::span(stage).first(moved.bytes - direct));
       if (!taken.is_ok()) {
-        network_.fail(peer_, taken.code(), fmt::format("has a link that carries nothing any more: {}", taken.message()));
+        network_.fail(peer_, taken.code(),
+                      fmt::format("has a link that carries nothing any more: {}", taken.message()));
         return true;
       }
       if (reader_.aborted_rank() >= 0) {
@@ -298,16 +299,16 @@ void TcpNetwork::go_on(TcpLink& link) {
     }
     const auto nonce = draw_nonce();
     if (!nonce.is_ok()) return fail(link.peer_, Code::io, "is not greeted: " + nonce.status().message());
-    const Claim claim{.role = Role::link,
-                      .from = static_cast<std::uint32_t>(rank_),
-                      .to = static_cast<std::uint32_t>(link.peer_)};
+    const Claim claim{
+        .role = Role::link, .from = static_cast<std::uint32_t>(rank_), .to = static_cast<std::uint32_t>(link.peer_)};
     link.greeting_ = std::make_unique<Greeting>(Greeting::of_client(secret_, nonce.value(), claim));
     link.state_ = TcpLink::State::greeting;
   }
   if (link.state_ != TcpLink::State::greeting) return;
   switch (link.greeting_->step(socket)) {
     case Greeting::State::failed:
-      return fail(link.peer_, Code::io, fmt::format("is not at {}: who is there did not show that it is of this job", address));
+      return fail(link.peer_, Code::io,
+                  fmt::format("is not at {}: who is there did not show that it is of this job", address));
     case Greeting::State::done:
       if (link.greeting_->verdict() == Verdict::welcome) return become_up(link, std::move(link.socket_));
       link.socket_.close();
@@ -339,9 +340,8 @@ void TcpNetwork::take_arrivals() {
       arrivals_.erase(silent == arrivals_.end() ? arrivals_.begin() : silent);
     }
     watch(socket.get(), kArrival | static_cast<std::uint64_t>(socket.get()), false);
-    arrivals_.push_back({.socket = std::move(socket),
-                         .greeting = Greeting::of_server(secret_, nonce.value()),
-                         .since = Clock::now()});
+    arrivals_.push_back(
+        {.socket = std::move(socket), .greeting = Greeting::of_server(secret_, nonce.value()), .since = Clock::now()});
     go_on(std::prev(arrivals_.end()));
   }
 }

@@ -2,9 +2,9 @@
 // The links of one rank over TCP. A connection between two ranks is made when one of them first has something to say.
 // Whoever polls moves everything: nothing here has a thread.
 //
-// What is told waits in a list for each link, by address: a slice lies in its slot until it is sent. The list is sent as
-// soon as kEager bytes are owed, and when the rank has walked as far as it can. What the socket does not take stays, and
-// no more can be told than there are slots. What comes goes to its slot at once: for all of it there is one.
+// What is told waits in a list for each link, by address: a slice lies in its slot until it is sent. The list is sent
+// as soon as kEager bytes are owed, and when the rank has walked as far as it can. What the socket does not take stays,
+// and no more can be told than there are slots. What comes goes to its slot at once: for all of it there is one.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class TcpLink final : public Link {
     greeting,    ///< there, as a client
     awaited,     ///< the peer is on its way here
     up,
-    closed,      ///< the peer has left, or the link has failed
+    closed,  ///< the peer has left, or the link has failed
   };
   /// Bytes to be sent, in this order: the head, then the body, which stays where it is until the peer has it.
   struct Item {
@@ -113,7 +113,8 @@ class TcpNetwork final : public Network {
     Greeting greeting;
     std::chrono::steady_clock::time_point since;
   };
-  TcpNetwork(const Outlook& outlook, const Options& options) : hosts_(outlook.hosts), rank_(outlook.rank), secret_(options.secret) {}
+  TcpNetwork(const Outlook& outlook, const Options& options)
+      : hosts_(outlook.hosts), rank_(outlook.rank), secret_(options.secret) {}
 
   void connect(TcpLink& link);
   /// A connection that is made, and the greeting over it, go on.

@@ -53,8 +53,8 @@ std::string to_text(const Secret& secret) {
 Result<Secret> secret_from(std::string_view text) {
   Secret secret;
   const auto wrong = [&] {
-    return error(Code::invalid_argument, "the job's secret has {} characters; {} digits of base 16 are one", text.size(),
-                 2 * kSecretBytes);
+    return error(Code::invalid_argument, "the job's secret has {} characters; {} digits of base 16 are one",
+                 text.size(), 2 * kSecretBytes);
   };
   if (text.size() != 2 * kSecretBytes) return wrong();
   for (std::size_t i = 0; i < kSecretBytes; ++i) {

@@ -25,8 +25,9 @@ Result<Addresses> look_up(const std::string& host, const std::string& port) {
   addrinfo* found = nullptr;
   const int failure = getaddrinfo(host.c_str(), port.c_str(), &wanted, &found);
   if (failure != 0) {
-    return error(Code::invalid_argument, "'{}' port '{}' is no address: {}; one is 192.0.2.7:4711 or [2001:db8::7]:4711",
-                 host, port, gai_strerror(failure));
+    return error(Code::invalid_argument,
+                 "'{}' port '{}' is no address: {}; one is 192.0.2.7:4711 or [2001:db8::7]:4711", host, port,
+                 gai_strerror(failure));
   }
   return Addresses(found, &freeaddrinfo);
 }

@@ -36,11 +36,11 @@ TEST(Transports, ARowOpensItsDomains) {
   for (const Transport* const one : built_in_transports()) {
     for (const RanksIn where : kAllKinds) {
       if (!one->serves_ranks(where)) continue;
-      const DomainShape shape = one->shape(3, 8192);
+      const DomainShape shape = one->shape(3, 1, 8192);
       EXPECT_EQ(shape.ranks, 3);
       const std::size_t bytes = one->shared_bytes(shape, where);
       const int memory = bytes > 0 ? create_memory("tutti-test", bytes).value() : -1;
-      const auto domain = one->open(shape, memory);
+      const auto domain = one->open(shape, {.memory = memory});
       ASSERT_TRUE(domain.is_ok()) << domain.status().message();
       EXPECT_STREQ(domain.value()->transport(), one->name);
       for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(domain.value()->link(rank), nullptr);
@@ -55,8 +55,8 @@ TEST(Transports, AreFoundByName) {
   EXPECT_EQ(unknown.code(), Code::invalid_argument);
   EXPECT_THAT(unknown.message(), HasSubstr("unknown transport 'loca': did you mean 'local'?"));
   const std::vector<std::string> nowhere{"/nowhere", "/nothing"};
-  EXPECT_THAT(find_transport("tcp", nowhere).status().message(),
-              HasSubstr("no libtutti_transport_tcp.so in /nowhere, /nothing"));
+  EXPECT_THAT(find_transport("verbs", nowhere).status().message(),
+              HasSubstr("no libtutti_transport_verbs.so in /nowhere, /nothing"));
   EXPECT_EQ(list_transports(nowhere).size(), built_in_transports().size());
 }
 

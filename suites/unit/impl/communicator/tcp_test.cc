@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks on pretended hosts with TCP between them: all in this process, or each a process that may be killed or stopped.
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/transports/shared_memory.h"
+#include "impl/transports/tcp/domain.h"
+#include "impl/transports/tcp/socket.h"
+#include "suites/unit/impl/communicator/hosts.h"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+RanksOn ranks_over_tcp(int ranks, int hosts, const std::string& interface = "127.0.0.1", const tcp::Route& route = {},
+                       std::chrono::nanoseconds timeout = 20s) {
+  const DomainShape shape = shape_across_hosts(ranks, hosts, 0);
+  return RanksOn(tcp::open_in_process(shape, Hosts::in_blocks(ranks, hosts), interface, route).value(), timeout);
+}
+
+/// One call of each rank, in a thread of its own; `auto` chooses where there is no schedule.
+void sum_on(RanksOn& world, Count count, const Schedule* schedule, int repetitions = 1) {
+  for (int i = 0; i < repetitions; ++i) {
+    Sums sums(world.ranks(), count, i);
+    world.in_threads([&](int rank) {
+      const Status done = world.on(rank).run(sums.call(rank, schedule));
+      EXPECT_TRUE(done.is_ok()) << done.message();
+    });
+    EXPECT_TRUE(sums.are_right()) << count << " elements on " << world.ranks();
+  }
+}
+
+TEST(Tcp, SumsAreRightOnAnySplitOfHosts) {
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    for (int hosts = 1; hosts <= std::min(ranks, 4); ++hosts) {
+      RanksOn world = ranks_over_tcp(ranks, hosts);
+      for (const char* const name : {"ring", "halving", "recursive_doubling"}) {
+        const Schedule schedule = schedule_named(Collective::all_reduce, name, ranks);
+        for (const Count count : {0, 11, 40'000}) sum_on(world, count, &schedule);
+      }
+      if (ranks <= 4) sum_on(world, 300'000, nullptr);
+    }
+  }
+}
+
+TEST(Tcp, OverIPv6) {
+  if (!tcp::listen_on("::1").is_ok()) GTEST_SKIP() << "no ::1 here";
+  RanksOn world = ranks_over_tcp(3, 3, "::1");
+  sum_on(world, 70'000, nullptr, 3);
+}
+
+TEST(Tcp, HostsNeedNotBeInBlocks) {
+  const Hosts hosts(std::vector{0, 1, 0, 1, 2});
+  RanksOn world(tcp::open_in_process(shape_across_hosts(5, 3, 0), hosts).value());
+  sum_on(world, 70'000, nullptr, 3);
+}
+
+TEST(Tcp, MessagesOfAnyLengthArriveInTheirOrder) {
+  constexpr int kRanks = 4;
+  RanksOn world = ranks_over_tcp(kRanks, 3);
+  const std::vector<Count> counts{200'000, 0, 5, 16'384, 1, 700'000};
+  world.in_threads([&](int rank) {
+    std::vector<std::vector<std::int32_t>> sent, received;
+    std::vector<Work> works;
+    for (const Count count : counts) {
+      for (int peer = 0; peer < kRanks; ++peer) {
+        sent.emplace_back(static_cast<std::size_t>(count), 1000 * rank + 10 * peer + static_cast<int>(count % 7));
+        received.emplace_back(static_cast<std::size_t>(count), -1);
+        works.push_back(world.on(rank).post_recv(received.back().data(), count, Dtype::i32, peer).value());
+        works.push_back(world.on(rank).post_send(sent.back().data(), count, Dtype::i32, peer).value());
+      }
+    }
+    for (Work& work : works) {
+      const Status done = work.wait(20s);
+      EXPECT_TRUE(done.is_ok()) << done.message();
+    }
+    for (std::size_t i = 0; i < received.size(); ++i) {
+      const auto peer = static_cast<int>(i % kRanks);
+      const Count count = counts[i / kRanks];
+      const std::vector<std::int32_t> expected(static_cast<std::size_t>(count),
+                                               1000 * peer + 10 * rank + static_cast<int>(count % 7));
+      EXPECT_EQ(received[i], expected);
+    }
+  });
+}
+
+// A rank that does not look for messages for a while keeps no more than the slots and the kernel's buffers.
+TEST(Tcp, WhoSendsMoreThanIsTakenWaits) {
+  RanksOn world = ranks_over_tcp(2, 2);
+  constexpr Count kCount = 4 << 20;  // 16 MiB, of which a channel holds half of one
+  std::vector<std::int32_t> sent(kCount, 7), received(kCount, -1);
+  auto send = world.on(0).post_send(sent.data(), kCount, Dtype::i32, 1).value();
+  for (int i = 0; i < 2000; ++i) ASSERT_FALSE(send.test().value());
+  std::thread other([&] {
+    const Status done = world.on(1).recv(received.data(), kCount, Dtype::i32, 0);
+    EXPECT_TRUE(done.is_ok()) << done.message();
+  });
+  EXPECT_TRUE(send.wait(20s).is_ok());
+  other.join();
+  EXPECT_EQ(received, sent);
+}
+
+/// Hands on what goes to and fro, a few bytes at a time.
+class Relay {
+ public:
+  explicit Relay(std::string to, std::size_t piece)
+      : to_(std::move(to)), piece_(piece), listener_(tcp::listen_on("127.0.0.1").value()), thread_([this] { run(); }) {}
+  ~Relay() {
+    stops_ = true;
+    thread_.join();
+  }
+  [[nodiscard]] const std::string& address() const { return listener_.address; }
+
+ private:
+  void run() {
+    Descriptor here, there;
+    while (!stops_) {
+      if (!here.is_open()) {
+        here = tcp::accept_from(listener_.socket.get());
+        if (here.is_open()) there = tcp::connect_to(to_).value();
+        std::this_thread::sleep_for(1ms);
+        continue;
+      }
+      std::array<pollfd, 2> sockets{pollfd{.fd = here.get(), .events = POLLIN, .revents = 0},
+                                    pollfd{.fd = there.get(), .events = POLLIN, .revents = 0}};
+      ::poll(sockets.data(), sockets.size(), 10);
+      if (!pass(here, there) || !pass(there, here)) {
+        here.close();
+        there.close();
+      }
+    }
+  }
+  /// One piece; false at the end.
+  [[nodiscard]] bool pass(const Descriptor& from, const Descriptor& to) const {
+    std::array<char, 64> bytes{};
+    const ssize_t n = recv(from.get(), bytes.data(), piece_, MSG_DONTWAIT);
+    if (n == 0) return false;
+    for (ssize_t done = 0; done < n;) {
+      const ssize_t sent = send(to.get(), bytes.data() + done, static_cast<std::size_t>(n - done), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN) return false;
+      done += std::max<ssize_t>(sent, 0);
+    }
+    return true;
+  }
+
+  std::string to_;
+  std::size_t piece_;
+  tcp::Listener listener_;
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;
+};
+
+TEST(Tcp, ASocketThatTakesAFewBytesAtATime) {
+  for (const std::size_t piece : {1U, 7U}) {
+    std::vector<std::unique_ptr<Relay>> relays;
+    const tcp::Route through = [&](int, int, const std::string& address) {
+      return relays.emplace_back(std::make_unique<Relay>(address, piece))->address();
+    };
+    RanksOn world = ranks_over_tcp(2, 2, "127.0.0.1", through);
+    const Schedule schedule = schedule_named(Collective::all_reduce, "halving", 2);
+    for (const Count count : {1, 11, 700}) sum_on(world, count, &schedule, 2);
+  }
+}
+
+TEST(Tcp, StrangersAtTheDoorKeepNobodyOut) {
+  std::vector<std::string> doors;
+  RanksOn world = ranks_over_tcp(2, 2, "127.0.0.1", [&](int, int, const std::string& address) {
+    doors.push_back(address);
+    return address;
+  });
+  std::vector<Descriptor> strangers;
+  for (int i = 0; i < 300; ++i) {
+    auto one = tcp::connect_to(doors[static_cast<std::size_t>(i) % doors.size()]);
+    if (!one.is_ok()) continue;
+    if (i % 3 == 0) (void)send(one.value().get(), "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
+    strangers.push_back(std::move(one).value());
+  }
+  sum_on(world, 1000, nullptr, 5);
+}
+
+TEST(Tcp, DescriptorsReturn) {
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 20; ++i) {
+    RanksOn world = ranks_over_tcp(3, 3);
+    sum_on(world, 100, nullptr);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+// The last one to leave has heard everything: nobody resets a connection over which something is still on its way.
+TEST(Tcp, WhoLeavesLeavesNothingUnsaid) {
+  for (int i = 0; i < 20; ++i) {
+    auto domain = tcp::open_in_process(shape_across_hosts(2, 2, 0), Hosts::in_blocks(2, 2)).value();
+    RanksOn world(std::move(domain));
+    std::vector<std::int32_t> sent(100'000, 5), received(100'000, -1);
+    std::thread first([&] {
+      EXPECT_TRUE(world.on(0).send(sent.data(), 100'000, Dtype::i32, 1).is_ok());
+      world.leave(0);
+    });
+    const Status done = world.on(1).recv(received.data(), 100'000, Dtype::i32, 0);
+    EXPECT_TRUE(done.is_ok()) << done.message();
+    first.join();
+    EXPECT_EQ(received, sent);
+  }
+}
+
+/// Ranks that are processes, as the launcher has them: one memory, of which each sees its own host's part.
+class Processes {
+ public:
+  Processes(int ranks, int hosts, std::chrono::nanoseconds timeout)
+      : shape_(tcp::transport().shape(ranks, hosts, 0)),
+        memory_(create_memory("tutti-test", tcp::transport().shared_bytes(shape_, RanksIn::own_processes)).value()),
+        timeout_(timeout) {
+    EXPECT_EQ(pipe(said_.data()), 0);
+    for (int rank = 0; rank < ranks; ++rank) {
+      pids_.push_back(fork());
+      if (pids_.back() == 0) run(rank);
+    }
+    close(said_[1]);
+  }
+  ~Processes() {
+    for (const pid_t pid : pids_) {
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+    }
+    close(said_[0]);
+    close(memory_);
+  }
+  void signal_to(int rank, int number) const { kill(pids_[static_cast<std::size_t>(rank)], number); }
+
+  /// What ranks say, until `lines` of them or the time is over.
+  std::vector<std::string> hear(std::size_t lines, std::chrono::milliseconds patience) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    std::vector<std::string> heard;
+    while (heard.size() < lines) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+      pollfd one{.fd = said_[0], .events = POLLIN, .revents = 0};
+      if (left.count() <= 0 || ::poll(&one, 1, static_cast<int>(left.count())) <= 0) break;
+      std::array<char, 4096> bytes;
+      const ssize_t n = read(said_[0], bytes.data(), bytes.size());
+      if (n <= 0) break;
+      text_.append(bytes.data(), static_cast<std::size_t>(n));
+      for (std::size_t at; (at = text_.find('\n')) != std::string::npos; text_.erase(0, at + 1)) {
+        heard.push_back(text_.substr(0, at));
+      }
+    }
+    return heard;
+  }
+
+ private:
+  void say(int rank, const std::string& text) const {
+    std::string line = fmt::format("{}: {}", rank, text);
+    std::ranges::replace(line, '\n', ' ');
+    line = line.substr(0, 2000) + "\n";
+    (void)!write(said_[1], line.data(), line.size());
+  }
+  /// Sums until something goes wrong, and says what.
+  [[noreturn]] void run(int rank) const {
+    auto domain = tcp::transport().open(shape_, {.memory = memory_, .rank = rank, .timeout = 10s});
+    if (!domain.is_ok()) {
+      say(rank, domain.status().message());
+      _exit(1);
+    }
+    {
+      const CommunicatorOptions options{.waiting = Waiting::yield, .timeout = timeout_, .prove_plans = false};
+      const auto communicator = Communicator::create(*domain.value(), rank, options).value();
+      for (int i = 0;; ++i) {
+        Sums sums(shape_.ranks, 2000, 1);
+        const Status done = communicator->run(sums.call(rank, nullptr));
+        if (i == 5) say(rank, "is under way");
+        if (done.is_ok()) continue;
+        say(rank, done.message());
+        break;
+      }
+    }
+    domain = error(Code::aborted, "gone");
+    _exit(0);
+  }
+
+  DomainShape shape_;
+  int memory_;
+  std::chrono::nanoseconds timeout_;
+  std::array<int, 2> said_{};
+  std::vector<pid_t> pids_;
+  std::string text_;
+};
+
+TEST(TcpProcesses, WhoIsKilledIsNamedWithinASecond) {
+  Processes ranks(4, 3, 30s);
+  ASSERT_EQ(ranks.hear(4, 10s).size(), 4U);
+  ranks.signal_to(3, SIGKILL);
+  const std::vector<std::string> heard = ranks.hear(3, 1000ms);
+  ASSERT_EQ(heard.size(), 3U);
+  for (const std::string& one : heard) {
+    EXPECT_THAT(one, AnyOf(HasSubstr("rank 3 on host 2 went"), HasSubstr("rank 3 on host 2 failed")));
+  }
+}
+
+TEST(TcpProcesses, WhoIsStoppedIsNamedAtTheDeadline) {
+  Processes ranks(2, 2, 500ms);
+  ASSERT_EQ(ranks.hear(2, 10s).size(), 2U);
+  ranks.signal_to(1, SIGSTOP);
+  const std::vector<std::string> heard = ranks.hear(1, 2000ms);
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_THAT(heard.front(), AllOf(HasSubstr("0: rank 0 on host 0 gave up"), HasSubstr("rank 1 on host 1")));
+  ranks.signal_to(1, SIGCONT);
+  EXPECT_THAT(ranks.hear(1, 2000ms), testing::ElementsAre(HasSubstr("rank 0 on host 0")));
+}
+
+TEST(TcpProcesses, WhoHangsUpIsNamed) {
+  Processes ranks(2, 2, 30s);
+  ASSERT_EQ(ranks.hear(2, 10s).size(), 2U);
+  ranks.signal_to(1, SIGTERM);  // nobody handles it
+  EXPECT_THAT(ranks.hear(1, 1000ms), testing::ElementsAre(HasSubstr("rank 1 on host 1 went")));
+}
+
+}  // namespace
+}  // namespace tutti
