@@ -17,6 +17,7 @@
 #include "harness/session/systems.h"
 #include "harness/session/walk.h"
 #include "harness/soak/soak.h"
+#include "impl/transports/hosts.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -26,6 +27,8 @@ namespace tutti::harness::session {
 namespace {
 
 int hosts_of(const SessionSpec& spec) { return share_a_host(spec.ranks_as) ? 1 : spec.ranks; }
+
+bool spans_hosts(const Domain& domain) { return domain.hosts() != nullptr && domain.hosts()->count() > 1; }
 
 Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Place& place) {
   Host& host = place.host;
@@ -37,16 +40,18 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
   TUTTI_ASSIGN_OR_RETURN(
       OwnRanks own,
       open_own_ranks(spec, host, place.domain, communicator_options(spec, host, place.cores), {.pace = host.order()}));
+  const Hosts* const hosts = spans_hosts(place.domain) ? place.domain.hosts() : nullptr;
   const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
     const auto at = std::ranges::find(host.ranks(), rank) - host.ranks().begin();
     auto& world = own.communicators[static_cast<std::size_t>(at)];
-    return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
+    return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>(), hosts));
   };
   const auto tell = [&](const SoakProgress& progress) { return place.send("soaked", to_json(progress)); };
   const SoakSpec mix{.operations = task.operations,
                      .seed = spec.seed,
                      .ranks = spec.ranks,
                      .ranks_as = spec.ranks_as,
+                     .no_groups = hosts != nullptr ? "a group: those of several hosts have no links yet" : "",
                      .timeout = spec.timeout};
   SoakResult result;
   if (spec.references.empty()) {

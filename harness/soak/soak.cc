@@ -257,9 +257,13 @@ Status run_epoch(const SoakSpec& spec, const SoakPlace& place, std::vector<std::
                  Report& of_all) {
   Host& host = place.host;
   Teller teller(place);
-  EpochBarriers barriers(Mix(spec.seed, spec.ranks, spec.operations), epoch);
+  EpochBarriers barriers(Mix(spec.seed, spec.ranks, spec.operations, spec.no_groups.empty()), epoch);
   for (const auto& seat : seats) seat->begin_epoch(epoch, barriers);
   for (int group = 1; group < kSoakCommunicators; ++group) {
+    if (!spec.no_groups.empty()) {
+      ++seats.front()->not_run[spec.no_groups];
+      continue;
+    }
     host.announce(Activity::operation);
     for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->form(group));
     TUTTI_RETURN_IF_ERROR(drive(host, seats, [&](Seat& seat) { return seat.is_formed(group); }));
@@ -375,15 +379,19 @@ Result<SoakResult> soak_from_json(std::string_view text) {
 }
 
 Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
-  const Mix mix(spec.seed, spec.ranks, spec.operations);
+  const Mix mix(spec.seed, spec.ranks, spec.operations, spec.no_groups.empty());
   Host& host = place.host;
   const bool is_own_process = spec.ranks_as == RanksAs::processes;
   // Threads share their process: only between two exchanges, in which all stand still, is a count one's own.
   struct Nothing {};
-  TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
   const bool counts = is_own_process || host.index() == 0;
-  const std::int64_t descriptors_before = counts ? count_descriptors() : 0;
-  TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
+  std::int64_t descriptors_before = 0;
+  const auto count_before = [&]() -> Status {
+    TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
+    descriptors_before = counts ? count_descriptors() : 0;
+    return host.exchange(Nothing()).status();
+  };
+  TUTTI_RETURN_IF_ERROR(count_before());
   Report mine;
   Reasons not_run;
   {
@@ -394,6 +402,8 @@ Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
     }
     for (int epoch = 0; epoch < kSoakEpochs; ++epoch) {
       TUTTI_RETURN_IF_ERROR(run_epoch(spec, place, seats, epoch, mine));
+      // Between hosts connections are made on first use, and stay.
+      if (epoch == 0 && !spec.no_groups.empty()) TUTTI_RETURN_IF_ERROR(count_before());
     }
     for (const auto& seat : seats) {
       mine.verified += seat->report.verified;

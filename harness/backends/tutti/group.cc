@@ -2,8 +2,10 @@
 #include "harness/backends/tutti/group.h"
 
 #include <optional>
+#include <vector>
 
 #include "harness/verify/inputs.h"
+#include "impl/execute/reach.h"
 
 namespace tutti::harness::backends {
 namespace {
@@ -52,8 +54,12 @@ Allocator TuttiGroup::memory(Buffers buffers) {
 const Schedule* TuttiGroup::schedule_for(const GroupCall& call) {
   Problem problem = call.what.problem;
   if (call.algorithm == 0 && problem.pairing == Pairing()) return nullptr;
-  const auto algorithms = algorithms_of(problem.collective);
+  const auto all = algorithms_of(problem.collective);
   problem.collective = base_of(problem.collective);
+  std::vector<const Algorithm*> algorithms(all.begin(), all.end());
+  std::erase_if(algorithms, [&](const Algorithm* one) {
+    return hosts_ != nullptr && !check_reach(schedule_of(*one, problem), false, *hosts_).is_ok();
+  });
   const Algorithm* const algorithm = algorithms[call.algorithm % algorithms.size()];
   auto& schedule = (*schedules_)[{algorithm, problem.ranks, problem.root, problem.pairing.window}];
   if (schedule == nullptr) schedule = std::make_unique<Schedule>(schedule_of(*algorithm, problem));

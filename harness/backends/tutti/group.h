@@ -8,6 +8,7 @@
 
 #include "harness/backends/group.h"
 #include "impl/communicator/communicator.h"
+#include "impl/transports/hosts.h"
 
 namespace tutti::harness::backends {
 
@@ -16,9 +17,10 @@ using Schedules = std::map<std::tuple<const Algorithm*, int, int, int>, std::uni
 
 class TuttiGroup final : public Group {
  public:
-  /// Groups made of it share `schedules`.
-  TuttiGroup(std::unique_ptr<Communicator> communicator, std::shared_ptr<Schedules> schedules)
-      : schedules_(std::move(schedules)), communicator_(std::move(communicator)) {}
+  /// Groups made of it share `schedules`. Where ranks are on several hosts only algorithms of channels are drawn.
+  TuttiGroup(std::unique_ptr<Communicator> communicator, std::shared_ptr<Schedules> schedules,
+             const Hosts* hosts = nullptr)
+      : schedules_(std::move(schedules)), communicator_(std::move(communicator)), hosts_(hosts) {}
 
   [[nodiscard]] int rank() const override { return communicator_->rank(); }
   [[nodiscard]] int ranks() const override { return communicator_->ranks(); }
@@ -36,6 +38,7 @@ class TuttiGroup final : public Group {
 
   std::shared_ptr<Schedules> schedules_;  // outlives the communicator
   std::unique_ptr<Communicator> communicator_;
+  const Hosts* hosts_;  // null: one
 };
 
 }  // namespace tutti::harness::backends
