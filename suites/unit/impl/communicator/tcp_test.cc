@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -101,6 +102,31 @@ TEST(Tcp, MessagesOfAnyLengthArriveInTheirOrder) {
       EXPECT_EQ(received[i], expected);
     }
   });
+}
+
+TEST(Tcp, ARingThatNeedsAllSlotsGoesOnThoughCountsTakeAnotherWay) {
+  constexpr int kRanks = 3;
+  const Schedule ring = schedule_named(Collective::all_reduce, "ring", kRanks);
+  DomainShape shape = shape_across_hosts(kRanks, kRanks, 0);
+  shape.slot_bytes = 256;
+  shape.slots = ring.least_slots(7);
+  RanksOn world(tcp::open_in_process(shape, Hosts::in_blocks(kRanks, kRanks)).value(), 5s);
+  sum_on(world, 7 * 64 * kRanks, &ring, 10);
+}
+
+// A rank that turns to something else after its call is not asked again for what the call told.
+TEST(Tcp, ACallThatIsOverHasLeftThisRank) {
+  for (int i = 0; i < 5; ++i) {
+    RanksOn world = ranks_over_tcp(2, 2, "127.0.0.1", {}, 3s);
+    std::vector<std::int32_t> sent(50'000, i), received(50'000, -1);
+    std::thread other([&] {
+      const Status done = world.on(1).recv(received.data(), 50'000, Dtype::i32, 0);
+      EXPECT_TRUE(done.is_ok()) << done.message();
+    });
+    EXPECT_TRUE(world.on(0).send(sent.data(), 50'000, Dtype::i32, 1).is_ok());
+    other.join();  // while rank 0 makes no call
+    EXPECT_EQ(received, sent);
+  }
 }
 
 // A rank that does not look for messages for a while keeps no more than the slots and the kernel's buffers.
@@ -226,8 +252,13 @@ TEST(Tcp, WhoLeavesLeavesNothingUnsaid) {
 /// Ranks that are processes, as the launcher has them: one memory, of which each sees its own host's part.
 class Processes {
  public:
-  Processes(int ranks, int hosts, std::chrono::nanoseconds timeout)
-      : shape_(tcp::transport().shape(ranks, hosts, 0)),
+  /// What a rank does with its communicator, and what it says of it.
+  using Act = std::function<std::string(Communicator& communicator)>;
+
+  /// Without `act` they sum until something goes wrong.
+  Processes(int ranks, int hosts, std::chrono::nanoseconds timeout, Act act = {})
+      : act_(std::move(act)),
+        shape_(tcp::transport().shape(ranks, hosts, 0)),
         memory_(create_memory("tutti-test", tcp::transport().shared_bytes(shape_, RanksIn::own_processes)).value()),
         timeout_(timeout) {
     EXPECT_EQ(pipe(said_.data()), 0);
@@ -283,7 +314,8 @@ class Processes {
     {
       const CommunicatorOptions options{.waiting = Waiting::yield, .timeout = timeout_, .prove_plans = false};
       const auto communicator = Communicator::create(*domain.value(), rank, options).value();
-      for (int i = 0;; ++i) {
+      if (act_) say(rank, act_(*communicator));
+      for (int i = 0; !act_; ++i) {
         Sums sums(shape_.ranks, 2000, 1);
         const Status done = communicator->run(sums.call(rank, nullptr));
         if (i == 5) say(rank, "is under way");
@@ -296,6 +328,7 @@ class Processes {
     _exit(0);
   }
 
+  Act act_;
   DomainShape shape_;
   int memory_;
   std::chrono::nanoseconds timeout_;
@@ -303,6 +336,30 @@ class Processes {
   std::vector<pid_t> pids_;
   std::string text_;
 };
+
+// What lies unread at a rank that leaves would reset the connection, and with it what is still on its way from there.
+TEST(TcpProcesses, WhoLeavesTakesNothingBack) {
+  constexpr Count kCount = 100'000;
+  const auto act = [](Communicator& communicator) -> std::string {
+    std::vector<std::int32_t> values(kCount, 5);
+    const bool is_first = communicator.rank() == 0;
+    if (is_first) {
+      const Status sent = communicator.send(values.data(), kCount, Dtype::i32, 1);
+      std::this_thread::sleep_for(100ms);  // a message comes that nobody asks for
+      return sent.is_ok() ? "has sent" : sent.message();
+    }
+    std::ranges::fill(values, -1);
+    std::int32_t unasked = 7;
+    auto first = communicator.post_send(&unasked, 1, Dtype::i32, 0).value();
+    const Status told = first.wait(5s);
+    std::this_thread::sleep_for(300ms);  // by then the other one is gone
+    const Status received = communicator.recv(values.data(), kCount, Dtype::i32, 0);
+    const bool is_right = std::ranges::all_of(values, [](std::int32_t value) { return value == 5; });
+    return told.is_ok() && received.is_ok() && is_right ? "has received" : told.message() + received.message();
+  };
+  Processes ranks(2, 2, 5s, act);
+  EXPECT_THAT(ranks.hear(2, 10s), testing::UnorderedElementsAre("0: has sent", "1: has received"));
+}
 
 TEST(TcpProcesses, WhoIsKilledIsNamedWithinASecond) {
   Processes ranks(4, 3, 30s);
