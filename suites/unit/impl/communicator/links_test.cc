@@ -257,7 +257,9 @@ TEST(Links, WhatTouchesMemoryOfAnotherHostIsRefusedOnAllRanksAlike) {
   constexpr int kRanks = 3;
   RanksOn world = world_of(kRanks, 2);
   const Schedule two_shot = schedule_named(Collective::all_reduce, "two_shot", kRanks);
-  const Schedule direct = schedule_named(Collective::gather, "direct", kRanks);
+  // Rank 0 shares memory with the root, and rank 2 does not.
+  const Schedule direct = schedule_of(*find_algorithm(Collective::gather, "direct").value(),
+                                      {.collective = Collective::gather, .ranks = kRanks, .root = 1});
   Sums sums(kRanks, 500, 1);
   for (int rank = 0; rank < kRanks; ++rank) {
     const Status refused = world.on(rank).post(sums.call(rank, &two_shot)).status();
@@ -265,9 +267,10 @@ TEST(Links, WhatTouchesMemoryOfAnotherHostIsRefusedOnAllRanksAlike) {
     EXPECT_THAT(refused.message(),
                 AllOf(HasSubstr("two_shot of all_reduce exposes the input of rank 0 on host 0"),
                       HasSubstr("rank 2 on host 1: choose circulant, halving, recursive_doubling, ring")));
-    // Rank 1 shares memory with the root, and is refused all the same: its call would wait for ever.
-    EXPECT_EQ(world.on(rank).prepare({.collective = Collective::gather, .count = 4, .schedule = &direct}).code(),
-              Code::unavailable);
+    // Whoever could take part all the same would wait for ever.
+    EXPECT_EQ(
+        world.on(rank).prepare({.collective = Collective::gather, .root = 1, .count = 4, .schedule = &direct}).code(),
+        Code::unavailable);
   }
   EXPECT_EQ(world.on(0).post_split(0, 0).status().code(), Code::unavailable);
   EXPECT_EQ(world.on(0).post_new_group(std::vector{0, 1}).status().code(), Code::unavailable);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the ranks stand: what is told of each when one gives up, and before.
-#include "impl/communicator/diagnosis.h"
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,6 +11,7 @@
 
 #include <gmock/gmock.h>
 
+#include "impl/communicator/diagnosis.h"
 #include "suites/conformance/ranks.h"
 
 namespace tutti {

@@ -223,14 +223,14 @@ TEST_F(TcpMeeting, WhoHasAnotherSecretIsNotLetIn) {
 }
 
 TEST_F(TcpMeeting, ManyWhoSayNothingKeepNobodyOut) {
-  std::list<Descriptor> silent;
+  std::list<Descriptor> silent;  // for less time than a stranger is given
   for (int i = 0; i < 400; ++i) {
     auto one = connect_to(listener_.address);
     if (one.is_ok()) silent.push_back(std::move(one).value());
   }
   Met host;
-  std::thread first([&] { host = meet_as(as(0, 2)); });
-  const Met guest = meet_as(as(1, 2));
+  std::thread first([&] { host = meet_as(as(0, 2, 1500ms)); });
+  const Met guest = meet_as(as(1, 2, 1500ms));
   first.join();
   EXPECT_TRUE(host.status.is_ok()) << host.status.message();
   EXPECT_TRUE(guest.status.is_ok()) << guest.status.message();
