@@ -183,6 +183,7 @@ std::vector<Column> all_columns() {
           "median of what the slowest rank of a sample took by its GPU's clock: from an event on its stream before the "
           "operation to one after it; empty where calls have no stream",
           &Row::time_on_gpu},
+      of_condition("pretended_hosts"),
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();
