@@ -142,6 +142,27 @@ TEST(Links, WhatAutoChoosesRunsOnAnyHosts) {
   }
 }
 
+// Nobody waits for all ranks there, and what the other one has completed is not told.
+TEST(Links, AFlagThatAnswersAMessageMayCross) {
+  const Schedule window = schedule_named(Collective::message_rate, "channel", 2);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    RanksOn world = world_of(2, 2, {.seed = seed});
+    for (int repetition = 0; repetition < 20; ++repetition) {  // more than there are generations
+      const std::vector<std::int32_t> sent(100, repetition);
+      std::vector<std::int32_t> received(100, -1);
+      Call call{.collective = Collective::message_rate, .dtype = Dtype::i32, .count = 100, .schedule = &window};
+      std::vector<Work> works;
+      for (int rank = 0; rank < 2; ++rank) {
+        call.input = rank == 0 ? sent.data() : nullptr;
+        call.output = rank == 1 ? received.data() : nullptr;
+        works.push_back(world.on(rank).post(call).value());
+      }
+      ASSERT_TRUE(world.go(works, seed)) << "seed " << seed << ", call " << repetition;
+      EXPECT_EQ(received, sent);
+    }
+  }
+}
+
 TEST(Links, BlockingCallsLeaveNothingToldBehind) {
   constexpr int kRanks = 3;
   const Schedule ring = schedule_named(Collective::all_reduce, "ring", kRanks);
