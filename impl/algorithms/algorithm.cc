@@ -73,7 +73,7 @@ Schedule schedule_of(const Algorithm& algorithm, const Problem& problem) {
               [&algorithm, problem](int slices) {
                 return algorithm.least_slots == nullptr ? 0 : algorithm.least_slots(problem, slices);
               },
-          .synchronises = algorithm.synchronises,
+          .synchronises = algorithm.synchronises || (algorithm.synchronises_on_one_host && problem.is_on_one_host()),
           .stages_in_place = algorithm.stages_in_place,
           .takes_counts = algorithm.takes_counts};
 }

@@ -22,6 +22,7 @@ struct Algorithm {
   Cost (*cost)(const Problem&, int rank);
   int (*least_slots)(const Problem&, int slices) = nullptr;  ///< nullptr: no channels
   bool synchronises = false;                                 ///< as Schedule::synchronises; checked by the prover
+  bool synchronises_on_one_host = false;                     ///< where it does not on several
   bool stages_in_place = false;
   /// Right for blocks of different lengths, bound in one segment: nothing is exposed, nothing lies in scratch, and the
   /// slots needed do not depend on the slices.

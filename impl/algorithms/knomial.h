@@ -69,4 +69,32 @@ struct Children {
   return static_cast<int>(relative + (below - relative) / width * width);
 }
 
+// A broadcast over the tree. A rank's first MOVE serves three children beside the output, those with the largest
+// subtrees first; each further MOVE serves four.
+inline constexpr int kFirst = 3;
+inline constexpr int kFurther = 4;
+
+[[nodiscard]] inline int moves_for(int children) {
+  return 1 + std::max(0, children - kFirst + kFurther - 1) / kFurther;
+}
+[[nodiscard]] inline int move_of_child(int index) { return index < kFirst ? 0 : 1 + (index - kFirst) / kFurther; }
+
+/// MOVEs and transfers from the start to the end of the first MOVE of relative rank v.
+[[nodiscard]] inline int depth_of(int ranks, int relative) {
+  if (relative == 0) return 1;
+  const int parent = parent_of(ranks, relative);
+  const Children siblings = children_of(ranks, parent);
+  const auto place = siblings.end() - 1 - std::find(siblings.begin(), siblings.end(), relative);
+  return depth_of(ranks, parent) + move_of_child(static_cast<int>(place)) + 2;
+}
+
+/// To the end of the last MOVE of all.
+[[nodiscard]] inline int broadcast_depth(int ranks) {
+  int depth = 0;
+  for (int v = 0; v < ranks; ++v) {
+    depth = std::max(depth, depth_of(ranks, v) + moves_for(children_of(ranks, v).size) - 1);
+  }
+  return depth;
+}
+
 }  // namespace tutti::knomial

@@ -71,7 +71,10 @@ struct Problem {
   int ranks;
   int root = 0;
   Pairing pairing = {};
+  /// Ranks h L to h L + L - 1 are on host h, where L is this; it divides `ranks`. 0: all ranks are on one host.
+  int ranks_per_host = 0;
 
+  [[nodiscard]] bool is_on_one_host() const { return ranks_per_host == 0 || ranks_per_host == ranks; }
   bool operator==(const Problem&) const = default;
 };
 

@@ -38,6 +38,7 @@ std::uint64_t v_key_hash(const Schedule& schedule, const BindRequest& request) {
       .add(schedule.name)
       .add(schedule.problem.ranks)
       .add(schedule.problem.root)
+      .add(schedule.problem.ranks_per_host)
       .add(to_string(request.dtype))
       .add(to_string(request.op))
       .add(to_string(request.buffers));
@@ -55,6 +56,7 @@ std::uint64_t key_hash(const Schedule& schedule, const BindRequest& request, Cou
       .add(schedule.problem.pairing.window)
       .add(schedule.problem.pairing.first)
       .add(schedule.problem.pairing.second)
+      .add(schedule.problem.ranks_per_host)
       .add(request.count)
       .add(segment)
       .add(to_string(request.dtype))
@@ -115,6 +117,11 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
   }
   if (schedule.problem.root < 0 || schedule.problem.root >= ranks) {
     return error(Code::invalid_argument, "root {} is out of range: 0 to {}", schedule.problem.root, ranks - 1);
+  }
+  const int per_host = schedule.problem.ranks_per_host;
+  if (per_host < 0 || (per_host > 0 && ranks % per_host != 0)) {
+    return error(Code::invalid_argument, "{} ranks per host is out of range: a divisor of {}, or 0 for one host",
+                 per_host, ranks);
   }
   TUTTI_RETURN_IF_ERROR(validate_pairing(schedule.problem));
   TUTTI_RETURN_IF_ERROR(validate_shape(schedule));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk over the program, and SIGNAL and WAIT. Each becomes one op that keeps its set of ranks. Where buffers are
 // staged, what a SIGNAL lets peers read is copied to the mirror before it. What it let them write is copied out of the
-// mirror after the WAIT that ends the exposure. A rank waits for a peer once per phase, so what is expected is kept by
-// peer. A plan then takes time in its number of (SIGNAL, peer) pairs, not in its square.
+// mirror after the WAIT that ends the exposure. A set may hold the rank itself, which needs no mirror of its own
+// memory. A rank waits for a peer once per phase, so what is expected is kept by peer. A plan then takes time in its
+// number of (SIGNAL, peer) pairs, not in its square.
 #include "impl/schedule/lower.h"
 
 #include <algorithm>
@@ -164,10 +165,11 @@ void Lowering::append(Staged& staged, Space space, const UnitSet& set) const {
 
 void Lowering::copy_exposed_reads(const Step& step) {
   Staged exposed;
-  // Once only where all targets get the same units.
-  const int n = step.read.per_target == 0 ? std::min(step.ranks.n, 1) : step.ranks.n;
-  for (int i = 0; i < n; ++i) {
-    append(exposed, step.read.space, exposed_to(step.read, step.ranks.at(i, ranks_)));
+  for (int i = 0; i < step.ranks.n; ++i) {
+    const int target = step.ranks.at(i, ranks_);
+    if (target == rank_) continue;
+    append(exposed, step.read.space, exposed_to(step.read, target));
+    if (step.read.per_target == 0) break;  // once only where all targets get the same units
   }
   copy_local({Space::scratch, only(rank_), exposed.mirror}, {step.read.space, only(rank_), exposed.user});
 }
@@ -177,6 +179,7 @@ void Lowering::expect_exposed_writes(const Step& step) {
   incoming_.resize(static_cast<std::size_t>(ranks_));
   for (int i = 0; i < step.ranks.n; ++i) {
     const int target = step.ranks.at(i, ranks_);
+    if (target == rank_) continue;
     incoming_[static_cast<std::size_t>(target)].push_back(
         {.space = step.write.space, .units = exposed_to(step.write, target), .phase = step.phase});
   }
@@ -187,6 +190,7 @@ void Lowering::keep(const Step& step, const Exposure& exposure, bool is_write) {
   const auto op = static_cast<std::uint32_t>(ops_.size());
   for (int i = 0; i < step.ranks.n; ++i) {
     const int target = step.ranks.at(i, ranks_);
+    if (target == rank_) continue;
     const Operand exposed{.space = exposure.space, .ranks = only(rank_), .units = exposed_to(exposure, target)};
     if (!is_user(exposure.space)) move_bytes_ = exposure.units.length * table_.largest_unit_bytes();
     const Located located = locate_memory(exposed, is_user(exposure.space) && is_staged_);

@@ -133,7 +133,8 @@ struct Step {
   bool in_turn_with_next = false;
   /// MOVE from channels to channels alone: whose length it has, without touching it; empty for all other steps.
   Operand as_long_as;
-  RankSet ranks;   ///< SIGNAL, WAIT: to or for which ranks
+  /// SIGNAL, WAIT: to or for which ranks. A set may hold the rank itself, where it signals before it waits.
+  RankSet ranks;
   int phase = 0;   ///< SIGNAL, WAIT: >= 1, rising in program order
   Exposure read;   ///< SIGNAL
   Exposure write;  ///< SIGNAL

@@ -7,16 +7,14 @@
 //   step 1  WAIT {3} phase 1      step 3  WAIT {2} phase 2
 //
 // Source: Hensgen, Finkel & Manber, Two algorithms for barrier synchronization, 1988.
+#include <bit>
+
 #include "impl/algorithms/algorithm.h"
 
 namespace tutti {
 namespace {
 
-int rounds(int ranks) {
-  int count = 0;
-  while ((std::int64_t{1} << count) < ranks) ++count;
-  return count;
-}
+int rounds(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
 Shape shape(const Problem& /*problem*/) { return {}; }
 

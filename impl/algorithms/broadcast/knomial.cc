@@ -11,17 +11,10 @@
 namespace tutti {
 namespace {
 
-/// Children that the first MOVE serves beside the output; each further MOVE serves four.
-constexpr int kFirst = 3;
-constexpr int kFurther = 4;
-
-int moves_for(int children) { return 1 + std::max(0, children - kFirst + kFurther - 1) / kFurther; }
-int move_of_child(int index) { return index < kFirst ? 0 : 1 + (index - kFirst) / kFurther; }
-
 Shape shape(const Problem& problem) { return {.units_per_block = 1, .largest_message = problem.ranks > 1 ? 1 : 0}; }
 
 int step_count(const Problem& problem, int rank) {
-  return moves_for(knomial::children_of(problem.ranks, knomial::relative_rank(problem, rank)).size);
+  return knomial::moves_for(knomial::children_of(problem.ranks, knomial::relative_rank(problem, rank)).size);
 }
 
 Step step(const Problem& problem, int rank, int index) {
@@ -33,7 +26,7 @@ Step step(const Problem& problem, int rank, int index) {
   if (index == 0) destinations.push_back(output(rank, all));
   for (int i = 0; i < children.size; ++i) {
     const int child = *(children.end() - 1 - i);
-    if (move_of_child(i) == index) destinations.push_back(channel(knomial::absolute_rank(problem, child)));
+    if (knomial::move_of_child(i) == index) destinations.push_back(channel(knomial::absolute_rank(problem, child)));
   }
   if (relative == 0) return move(destinations, {input(rank, all)});
   if (index == 0) {
@@ -43,22 +36,12 @@ Step step(const Problem& problem, int rank, int index) {
   return move(destinations, {output(rank, all)});
 }
 
-/// MOVEs and transfers from the start to the end of the first MOVE of relative rank v.
-int depth_of(int ranks, int relative) {
-  if (relative == 0) return 1;
-  const int parent = knomial::parent_of(ranks, relative);
-  const knomial::Children siblings = knomial::children_of(ranks, parent);
-  const auto place = siblings.end() - 1 - std::find(siblings.begin(), siblings.end(), relative);
-  return depth_of(ranks, parent) + move_of_child(static_cast<int>(place)) + 2;
-}
-
 Cost cost(const Problem& problem, int rank) {
   const int children = knomial::children_of(problem.ranks, knomial::relative_rank(problem, rank)).size;
-  int depth = 0;
-  for (int v = 0; v < problem.ranks; ++v) {
-    depth = std::max(depth, depth_of(problem.ranks, v) + moves_for(knomial::children_of(problem.ranks, v).size) - 1);
-  }
-  return {.steps = moves_for(children), .messages = children, .units = children, .depth = depth};
+  return {.steps = knomial::moves_for(children),
+          .messages = children,
+          .units = children,
+          .depth = knomial::broadcast_depth(problem.ranks)};
 }
 
 }  // namespace
