@@ -43,8 +43,10 @@ Status stays_on_hosts(const Case& one, const Conditions& conditions) {
   const int hosts = hosts_of(one, conditions);
   if (hosts == 1) return {};
   TUTTI_ASSIGN_OR_RETURN(const Algorithm* const algorithm, find_algorithm(one.collective, one.algorithm));
+  const Hosts in_blocks = Hosts::in_blocks(one.ranks, hosts);
   Problem problem = one.problem();
   problem.collective = base_of(problem.collective);
+  problem.ranks_per_host = in_blocks.ranks_per_host();
   const Schedule schedule = schedule_of(*algorithm, problem);
   const DomainShape shape = shape_across_hosts(one.ranks, hosts, 0);
   const auto bound = bind(schedule, {.count = has_counts(one.collective) ? 1 : one.count,
@@ -56,7 +58,7 @@ Status stays_on_hosts(const Case& one, const Conditions& conditions) {
                                                    .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
                                                    .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
   TUTTI_RETURN_IF_ERROR(bound.status());
-  if (check_reach(schedule, bound.value(), Hosts::in_blocks(one.ranks, hosts)).is_ok()) return {};
+  if (check_reach(schedule, bound.value(), in_blocks).is_ok()) return {};
   return error(Code::unavailable, "{} {}, which touches memory of other hosts{}", to_string(one.collective),
                one.algorithm,
                schedule.shape.scratch_units > 0 && !schedule.shape.exposes_input && !schedule.shape.exposes_output
@@ -65,7 +67,11 @@ Status stays_on_hosts(const Case& one, const Conditions& conditions) {
 }
 
 std::string chosen_algorithm(const Case& one, const Conditions& conditions, int cores) {
-  if (hosts_of(one, conditions) > 1) return std::string(choose_across_hosts(one.problem(), one.bytes).name);
+  if (const int hosts = hosts_of(one, conditions); hosts > 1) {
+    Problem problem = one.problem();
+    problem.ranks_per_host = Hosts::in_blocks(one.ranks, hosts).ranks_per_host();
+    return std::string(choose_across_hosts(problem, one.bytes).name);
+  }
   return std::string(choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name);
 }
 

@@ -15,13 +15,11 @@ constexpr char kMark = '~';  ///< between an algorithm's name and the number of 
 /// How long after completion the rest of a late write comes.
 constexpr std::int64_t kLateNs = 20'000;
 
-std::optional<Schedule> own_schedule(const Case& one) {
+std::optional<Schedule> own_schedule(const Case& one, const Problem& problem) {
   const std::size_t mark = one.algorithm.find(kMark);
   if (mark == std::string::npos) return std::nullopt;
   const auto algorithm = find_algorithm(one.collective, one.algorithm.substr(0, mark));
   if (!algorithm.is_ok()) return std::nullopt;
-  Problem problem = one.problem();
-  problem.collective = base_of(problem.collective);
   return schedule_of(*algorithm.value(), problem);
 }
 

@@ -29,17 +29,20 @@ CallNote note_of(const Call& call, const BoundEntry& entry) {
   return note;
 }
 
-/// A window and a pair are those of the call's schedule.
-Problem problem_of(const Call& call, int ranks) {
+/// A window, a pair and the hosts are those of the call's schedule, if it has one. What it touches is checked.
+Problem problem_of(const Call& call, int ranks, const Hosts* hosts) {
   Problem problem{.collective = call.collective, .ranks = ranks, .root = call.root};
-  if (call.schedule != nullptr) problem.pairing = call.schedule->problem.pairing;
+  if (hosts != nullptr) problem.ranks_per_host = hosts->ranks_per_host();
+  if (call.schedule == nullptr) return problem;
+  problem.pairing = call.schedule->problem.pairing;
+  problem.ranks_per_host = call.schedule->problem.ranks_per_host;
   return problem;
 }
 
 }  // namespace
 
 const Algorithm& Binder::choose(const Call& call) const {
-  const Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+  const Problem problem = problem_of(call, ranks_, hosts_);
   const std::int64_t bytes = buffer_bytes(problem, call.count, size_of(call.dtype));
   if (hosts_ != nullptr) return choose_across_hosts(problem, bytes);
   return choose_algorithm(problem, call.buffers, options_.cores, bytes);
@@ -75,7 +78,7 @@ Status Binder::check_call(const Call& call) const {
 }
 
 Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
-  Problem problem = problem_of(call, ranks_);
+  Problem problem = problem_of(call, ranks_, hosts_);
   problem.collective = base_of(call.collective);
   const DomainShape& shape = domain_.shape();
   BoundEntry entry{.schedule = call.schedule != nullptr ? *call.schedule : schedule_of(choose(call), problem)};
@@ -144,7 +147,7 @@ Status Binder::prove_call(const Call& call, const Schedule& schedule, const Bind
 }
 
 Status Binder::check_buffers(const Call& call) const {
-  const Problem problem = problem_of(call, ranks_);
+  const Problem problem = problem_of(call, ranks_, hosts_);
   const bool has_blocks = call.blocks != nullptr;
   const bool reads = has_blocks ? total_of(call.blocks->input) > 0 : call.count > 0 && input_blocks(problem, rank_) > 0;
   const bool writes =

@@ -128,6 +128,8 @@ class Communicator {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
+  /// As problems of this communicator have it (collective.h).
+  [[nodiscard]] virtual int ranks_per_host() const { return 0; }
   /// The number in the world of a rank of this communicator.
   [[nodiscard]] virtual int world_rank(int rank) const = 0;
 

@@ -37,6 +37,9 @@ class Engine final : public Communicator {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
+  [[nodiscard]] int ranks_per_host() const override {
+    return domain_.hosts() == nullptr ? 0 : domain_.hosts()->ranks_per_host();
+  }
   [[nodiscard]] int world_rank(int rank) const override { return domain_.world_rank(rank); }
   Status prepare(const Call& call) override;
   [[nodiscard]] Result<Work> post(const Call& call) override;

@@ -111,7 +111,16 @@ constexpr std::array kAcrossHosts{
     Row{Collective::message_rate, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
 };
 
-/// What one of the two tables says; null where no row fits.
+/// Where several hosts have equally many ranks, more than one: from the cost formula, until it is measured.
+constexpr std::array kTwoLevels{
+    Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "two_level"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "two_level"},
+    Row{Collective::all_gather, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "two_level"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "two_level"},
+    Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "two_level"},
+};
+
+/// What one of the tables says; null where no row fits.
 const Algorithm* look_up(std::span<const Row> table, const Problem& problem, Buffers buffers, Crowding crowding,
                          std::int64_t bytes) {
   for (const Row& row : table) {
@@ -130,7 +139,9 @@ const Algorithm* look_up(std::span<const Row> table, const Problem& problem, Buf
 
 /// Barriers and v forms are of channels anyway.
 const Algorithm& choose_across_hosts(const Problem& problem, std::int64_t bytes) {
-  const Algorithm* const found = look_up(kAcrossHosts, problem, Buffers::private_, Crowding::core_each, bytes);
+  const Algorithm* found = nullptr;
+  if (problem.ranks_per_host > 1) found = look_up(kTwoLevels, problem, Buffers::private_, Crowding::core_each, bytes);
+  if (found == nullptr) found = look_up(kAcrossHosts, problem, Buffers::private_, Crowding::core_each, bytes);
   return found != nullptr ? *found : choose_algorithm(problem, Buffers::private_, problem.ranks, bytes);
 }
 

@@ -28,6 +28,16 @@ Hosts Hosts::in_blocks(int ranks, int hosts) {
   return Hosts(std::move(host_of));
 }
 
+int Hosts::ranks_per_host() const {
+  if (count() == 1) return 0;
+  if (ranks() % count() != 0) return 1;
+  const int each = ranks() / count();
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (host_of(rank) != rank / each) return 1;
+  }
+  return each;
+}
+
 int Hosts::most_ranks() const {
   std::size_t most = 0;
   for (const std::vector<int>& ranks : ranks_on_) most = std::max(most, ranks.size());

@@ -23,6 +23,9 @@ class Hosts {
   /// In their order.
   [[nodiscard]] const std::vector<int>& ranks_on(int host) const { return ranks_on_[static_cast<std::size_t>(host)]; }
   [[nodiscard]] bool share_memory(int one, int other) const { return host_of(one) == host_of(other); }
+  /// As a problem has it (collective.h): ranks of each host, where all have equally many, in blocks. Else 1: each rank
+  /// may stand for a host of its own. 0 on one host.
+  [[nodiscard]] int ranks_per_host() const;
   /// Ranks of the host that has the most.
   [[nodiscard]] int most_ranks() const;
 

@@ -120,7 +120,7 @@ Rows on_hosts(const Fault& fault, const HostWork& work) {
     Host host(board, host_options(rank, kRanks));
     TUTTI_ASSIGN_OR_RETURN(
         auto backend, OwnBackend::create(*domain.value(), {rank}, {.waiting = Waiting::yield, .prove_plans = false}));
-    backend->set_substitute([&](const Case& one) {
+    backend->set_substitute([&](const Case& one, const Problem& /*problem*/) {
       return one.algorithm == fault.name ? std::optional(broken_schedule(fault)) : std::nullopt;
     });
     TUTTI_ASSIGN_OR_RETURN(Rows mine, work(host, *backend));

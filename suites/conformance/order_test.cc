@@ -42,7 +42,7 @@ Result<Row> check(const Setting& setting, Host& host, Order* order) {
       OwnBackend::create(*domain, host.ranks(),
                          {.waiting = Waiting::yield, .timeout = std::chrono::seconds(30), .prove_plans = false},
                          {.pace = order}));
-  if (setting.broken) backend->set_substitute([&](const Case&) { return setting.broken; });
+  if (setting.broken) backend->set_substitute([&](const Case&, const Problem&) { return setting.broken; });
   TUTTI_ASSIGN_OR_RETURN(
       Variant variant,
       Variant::create(host,

@@ -5,6 +5,7 @@
 
 #include "harness/verify/inputs.h"
 #include "impl/reduce/kernels.h"
+#include "impl/transports/hosts.h"
 
 namespace tutti::harness::backends {
 namespace {
@@ -72,8 +73,9 @@ std::string OwnBackend::describe() const {
 
 Status OwnBackend::supports(const Case& one) const {
   if (memory_kind_ != MemoryKind::host && one.buffers == Buffers::shared && has_data(one.collective)) {
-    return error(Code::unavailable, "the shared buffers of ranks as blocks lie in the memory of the host, which their GPU "
-                                    "cannot address: --buffers private");
+    return error(Code::unavailable,
+                 "the shared buffers of ranks as blocks lie in the memory of the host, which their GPU "
+                 "cannot address: --buffers private");
   }
   if (one.algorithm == "auto" || substitute_) return {};
   const auto algorithm = find_algorithm(one.collective, one.algorithm);
@@ -100,11 +102,12 @@ Result<const Schedule*> OwnBackend::schedule_for(const Case& one) {
   auto& schedule = schedules_[{one.collective, one.root, one.algorithm == "auto" ? algorithm_of(one) : one.algorithm,
                                pairing.window, pairing.first, pairing.second}];
   if (schedule != nullptr) return static_cast<const Schedule*>(schedule.get());
-  std::optional<Schedule> made = substitute_ ? substitute_(one) : std::nullopt;
+  Problem problem = one.problem();
+  problem.collective = base_of(problem.collective);
+  if (domain_.hosts() != nullptr) problem.ranks_per_host = domain_.hosts()->ranks_per_host();
+  std::optional<Schedule> made = substitute_ ? substitute_(one, problem) : std::nullopt;
   if (!made) {
     TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, algorithm_of(one)));
-    Problem problem = one.problem();
-    problem.collective = base_of(problem.collective);
     made = schedule_of(*algorithm, problem);
   }
   schedule = std::make_unique<Schedule>(std::move(*made));

@@ -27,8 +27,9 @@ class OwnBackend final : public Backend {
   /// GPU lie there.
   void set_memory(MemoryKind memory) { memory_kind_ = memory; }
 
-  /// Schedules that take the place of the named algorithm's: how tests put broken ones under the harness.
-  using Substitute = std::function<std::optional<Schedule>(const Case&)>;
+  /// Schedules that take the place of the named algorithm's: how tests put broken ones under the harness. The problem
+  /// is what a schedule of the case is for.
+  using Substitute = std::function<std::optional<Schedule>(const Case&, const Problem&)>;
   void set_substitute(Substitute substitute) { substitute_ = std::move(substitute); }
 
   [[nodiscard]] const std::string& name() const override { return name_; }

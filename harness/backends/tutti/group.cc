@@ -56,6 +56,7 @@ const Schedule* TuttiGroup::schedule_for(const GroupCall& call) {
   if (call.algorithm == 0 && problem.pairing == Pairing()) return nullptr;
   const auto all = algorithms_of(problem.collective);
   problem.collective = base_of(problem.collective);
+  problem.ranks_per_host = communicator_->ranks_per_host();
   std::vector<const Algorithm*> algorithms(all.begin(), all.end());
   std::erase_if(algorithms, [&](const Algorithm* one) {
     return hosts_ != nullptr && !check_reach(schedule_of(*one, problem), false, *hosts_).is_ok();

@@ -60,7 +60,7 @@ class Place {
     host_.emplace(memory_.board(), HostOptions{.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = ranks});
     domain_ = local::open_domain(local::shape_for(kRanks)).value();
     backend_ = OwnBackend::create(*domain_, ranks, {.waiting = Waiting::yield, .prove_plans = false}).value();
-    backend_->set_substitute([forgotten](const Case& one) {
+    backend_->set_substitute([forgotten](const Case& one, const Problem& /*problem*/) {
       return one.algorithm == "forgetful" ? std::optional(forgetting(forgotten)) : std::nullopt;
     });
   }
