@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "harness/machine/clock.h"
 #include "harness/machine/flush.h"
@@ -407,6 +408,23 @@ Damage Variant::verify_rounding(std::size_t index, Count most, Accuracy& accurac
 
 Damage Variant::verify(const Sight& sight) const { return verify_ranks(0, memory_.size(), sight); }
 
+std::vector<CheckResult> Variant::verify_outputs(const Operation& operation, std::size_t first, std::size_t end) const {
+  Oracle oracle(operation);
+  std::vector<CheckResult> results;
+  for (std::size_t i = first; i < end;) {
+    const auto* const verifier = kind_of(i).verifier();
+    std::vector<RankBuffer> together;
+    std::size_t next = i;
+    do {
+      together.push_back({.rank = host_->ranks()[next], .bytes = output_of(next)});
+      ++next;
+    } while (next < end && verifier != nullptr && kind_of(next).verifier() == verifier);
+    std::ranges::move(kind_of(i).verify_outputs(oracle, together), std::back_inserter(results));
+    i = next;
+  }
+  return results;
+}
+
 Damage Variant::verify_ranks(std::size_t first, std::size_t end, const Sight& sight) const {
   Damage damage;
   const auto note = [&damage](std::int64_t wrong, std::string text, bool tells_cause) {
@@ -418,20 +436,20 @@ Damage Variant::verify_ranks(std::size_t first, std::size_t end, const Sight& si
   };
   Operation operation = shape_;
   operation.salt = salt_;
-  Oracle oracle(operation);
+  std::vector<CheckResult> outputs;
+  if (sight.outputs && has_data(case_.collective)) outputs = verify_outputs(operation, first, end);
   for (std::size_t i = first; i < end; ++i) {
     const int rank = host_->ranks()[i];
     const Memory& memory = memory_[i];
-    if (sight.outputs && has_data(case_.collective)) {
-      const CheckResult output = kind_of(i).verify_output(oracle, {.rank = rank, .bytes = output_of(i)});
+    if (!outputs.empty()) {
+      const CheckResult& output = outputs[i - first];
       if (!output.is_ok()) {
         if (damage.wrong_outputs++ == 0) damage.wrong_rank = rank;
         note(output.wrong, fmt::format("rank {}: output: {}", rank, output.text()), output.tells_cause);
       }
     }
     if (sight.outputs && operation.blocks != nullptr && output_blocks(operation.problem, rank) > 0) {
-      const HostView whole = kind_of(i).view(output_of(i));
-      const CheckResult gaps = verify_gaps(operation, {.rank = rank, .bytes = whole.bytes()}, is_covered(i));
+      const CheckResult gaps = kind_of(i).verify_gaps(operation, {.rank = rank, .bytes = output_of(i)}, is_covered(i));
       if (!gaps.is_ok()) note(gaps.wrong, fmt::format("rank {}: output: {}", rank, gaps.text()), gaps.tells_cause);
     }
     if (sight.inputs && has_data(case_.collective)) {

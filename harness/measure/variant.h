@@ -168,6 +168,9 @@ class Variant {
   void refill_rank(std::size_t index);
   /// As verify, for the ranks [first, end) of the host.
   [[nodiscard]] Damage verify_ranks(std::size_t first, std::size_t end, const Sight& sight = {}) const;
+  /// Of those ranks; outputs on one device are compared in one pass.
+  [[nodiscard]] std::vector<CheckResult> verify_outputs(const Operation& operation, std::size_t first,
+                                                        std::size_t end) const;
   /// The error of the first rank that has not left.
   [[nodiscard]] Status overdue(const RankTimes& times) const;
   /// That of an operation which began at `begin_ns`.

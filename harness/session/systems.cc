@@ -7,6 +7,8 @@
 
 #include "harness/measure/order.h"
 #include "harness/session/meeting.h"
+#include "harness/verify/device_opener.h"
+#include "harness/verify/device_verifier.h"
 #include "impl/communicator/blocks.h"
 #include "impl/cuda/runtime.h"
 #include "impl/device/opener.h"
@@ -16,12 +18,19 @@ namespace tutti::harness::session {
 namespace {
 
 Result<std::unique_ptr<Device>> open_device(const SessionSpec& spec) {
-  if (spec.conditions.device == RunsOn::host) return make_host_teams();
+  if (spec.conditions.device == RunsOn::host) return std::unique_ptr<Device>(make_host_teams());
   const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
   const bool has_no_gpu =
       found.lack == cuda::Lack::driver || found.lack == cuda::Lack::newer_driver || found.lack == cuda::Lack::device;
   if (has_no_gpu) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);
   return open_gpu(spec.transport_directories);
+}
+
+/// The GPU's own; null where there are no kernels of the verifier, or they do not run: the host verifies then.
+std::shared_ptr<const DeviceVerifier> verifier_of(int device, std::span<const std::string> directories) {
+  auto runner = open_gpu_runner(directories, device);
+  if (!runner.is_ok() || runner.value() == nullptr) return nullptr;
+  return std::make_shared<const DeviceVerifier>(std::move(runner).value());
 }
 
 std::int64_t last_level_cache_bytes() {
@@ -72,6 +81,7 @@ Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, con
 
 Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
   TUTTI_RETURN_IF_ERROR(open_memory());
+  verify_on_teams();
   const Hooks hooks{.pace = host_.order(), .after_bind = std::move(after_bind)};
   TUTTI_RETURN_IF_ERROR(open_own(domain_, options, hooks));
   by_name_[own_->name()] = own_.get();
@@ -133,9 +143,12 @@ Status Systems::close() {
 Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(const SessionSpec& spec, const LocalRanks& ranks,
                                                                  const std::shared_ptr<const cuda::Runtime>& runtime) {
   std::vector<std::unique_ptr<CudaMemory>> memory;
+  std::map<int, std::shared_ptr<const DeviceVerifier>> verifiers;  // by GPU: ranks of one are verified together
   for (std::size_t i = 0; i < ranks.count; ++i) {
     const int device = spec.ranks_as == RanksAs::blocks ? 0 : ranks.first + static_cast<int>(i);
     TUTTI_ASSIGN_OR_RETURN(auto one, CudaMemory::open(runtime, device));
+    if (!verifiers.contains(device)) verifiers[device] = verifier_of(device, spec.transport_directories);
+    one->set_verifier(verifiers[device]);
     memory.push_back(std::move(one));
   }
   return memory;
@@ -161,9 +174,20 @@ Status Systems::open_memory() {
   return {};
 }
 
+void Systems::verify_on_teams() {
+  if (spec_.ranks_as != RanksAs::blocks || spec_.conditions.device != RunsOn::host) return;
+  // One team of the calling thread: others would take the cores that the ranks' teams need.
+  constexpr RunnerTeams kTeams{.teams = 1, .threads = 1};
+  teams_memory_ = verified_host_memory(std::make_shared<DeviceVerifier>(make_teams_runner(kTeams)));
+}
+
 MemorySource Systems::memory() {
   if (!memory_.empty()) return [this](const Case&, std::size_t index) { return memory_[index]->allocator(); };
-  return [this](const Case& which, std::size_t index) { return own_->allocator(which, index); };
+  return [this](const Case& which, std::size_t index) {
+    Allocator allocator = own_->allocator(which, index);
+    if (teams_memory_ != nullptr) allocator.kind = teams_memory_.get();
+    return allocator;
+  };
 }
 
 Variant::Request Systems::request_for(Backend& backend, const Case& one) {

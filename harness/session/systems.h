@@ -47,8 +47,8 @@ struct LocalRanks {
   int first = 0;
   std::size_t count = 1;
 };
-/// The memory that each of the ranks has its buffers in: that of a GPU of its own, as a library that is given no devices
-/// takes them; thread blocks share GPU 0. Errors: unavailable where there is no such GPU.
+/// The memory that each of the ranks has its buffers in: that of a GPU of its own, as a library that is given no
+/// devices takes them; thread blocks share GPU 0. Errors: unavailable where there is no such GPU.
 [[nodiscard]] Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(
     const SessionSpec& spec, const LocalRanks& ranks, const std::shared_ptr<const cuda::Runtime>& runtime);
 
@@ -86,6 +86,8 @@ class Systems {
  private:
   /// `own_`, with ranks in `domain`.
   Status open_own(Domain& domain, const CommunicatorOptions& options, const Hooks& hooks);
+  /// For ranks as teams of the host, whose buffers it fills and compares by the text that a GPU runs.
+  void verify_on_teams();
   /// Opened, or skipped where ranks are no processes.
   Result<std::unique_ptr<ReferenceBackend>> reference_of(std::size_t index);
   void add_twins();
@@ -98,9 +100,10 @@ class Systems {
   Host& host_;
   Domain& domain_;
   const std::string& directory_;
+  std::unique_ptr<Memory> teams_memory_;             ///< verifies what teams of the host write; null: the host does
   std::vector<std::unique_ptr<CudaMemory>> memory_;  ///< by rank of this host; empty: buffers lie on the host
-  std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
-  std::unique_ptr<Device> device_;      ///< of own_, where its ranks are thread blocks
+  std::unique_ptr<Domain> own_domain_;               ///< of own_, where that is not domain_
+  std::unique_ptr<Device> device_;                   ///< of own_, where its ranks are thread blocks
   std::unique_ptr<OwnBackend> own_;
   std::optional<SlowedBackend> slowed_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;

@@ -4,13 +4,12 @@
 // the inputs add up or multiply to is exact.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
 #include "harness/floors.h"
 #include "impl/types/dtype.h"
+#include "impl/types/host_device.h"
 #include "impl/types/op.h"
 
 namespace tutti::harness::verify {
@@ -19,23 +18,25 @@ namespace tutti::harness::verify {
 template <class T>
 struct Accumulation {
   using Type = float;
-  static float load(T value) { return value.to_float(); }
-  static T store(float total) { return T::from_float(total); }
-  static T divided(float total, int ranks) { return T::from_float(total / static_cast<float>(ranks)); }
+  TUTTI_HOST_DEVICE static float load(T value) { return value.to_float(); }
+  TUTTI_HOST_DEVICE static T store(float total) { return T::from_float(total); }
+  TUTTI_HOST_DEVICE static T divided(float total, int ranks) {
+    return T::from_float(total / static_cast<float>(ranks));
+  }
 };
 template <class T>
 requires(std::is_floating_point_v<T>) struct Accumulation<T> {
   using Type = T;
-  static T load(T value) { return value; }
-  static T store(T total) { return total; }
-  static T divided(T total, int ranks) { return total / static_cast<T>(ranks); }
+  TUTTI_HOST_DEVICE static T load(T value) { return value; }
+  TUTTI_HOST_DEVICE static T store(T total) { return total; }
+  TUTTI_HOST_DEVICE static T divided(T total, int ranks) { return total / static_cast<T>(ranks); }
 };
 template <class T>
 requires(std::is_integral_v<T>) struct Accumulation<T> {
   using Type = std::make_unsigned_t<T>;
-  static Type load(T value) { return static_cast<Type>(value); }
-  static T store(Type total) { return static_cast<T>(total); }
-  static T divided(Type total, int ranks) {
+  TUTTI_HOST_DEVICE static Type load(T value) { return static_cast<Type>(value); }
+  TUTTI_HOST_DEVICE static T store(Type total) { return static_cast<T>(total); }
+  TUTTI_HOST_DEVICE static T divided(Type total, int ranks) {
     if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<std::int64_t>(store(total)) / ranks);
     return static_cast<T>(static_cast<std::uint64_t>(total) / static_cast<std::uint64_t>(ranks));
   }
@@ -56,17 +57,25 @@ decltype(auto) visit_op(Op op, F&& f) {
   TUTTI_ASSERT(false, "op {}", static_cast<int>(op));
 }
 
+/// Whether the sign is that of a negative number, also of a zero.
+[[nodiscard]] TUTTI_HOST_DEVICE inline bool is_negative(float value) {
+  return __builtin_bit_cast(std::uint32_t, value) >> 31U != 0;
+}
+[[nodiscard]] TUTTI_HOST_DEVICE inline bool is_negative(double value) {
+  return __builtin_bit_cast(std::uint64_t, value) >> 63U != 0;
+}
+
 /// A NaN stays one, and -0 lies below +0.
 template <Op op, class Float>
-Float extreme(Float a, Float b) {
+TUTTI_HOST_DEVICE Float extreme(Float a, Float b) {
   if (a != a || b != b) return a + b;
-  if (a == b) return std::signbit(a) == (op == Op::min) ? a : b;
+  if (a == b) return is_negative(a) == (op == Op::min) ? a : b;
   return (a < b) == (op == Op::min) ? a : b;
 }
 
 /// total op value, where avg and premul_sum add.
 template <class T, Op op>
-typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T value) {
+TUTTI_HOST_DEVICE typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T value) {
   using A = Accumulation<T>;
   using Type = typename A::Type;
   const Type other = A::load(value);
@@ -78,7 +87,8 @@ typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T v
   } else if constexpr (op == Op::min || op == Op::max) {
     // Of the type, not of its accumulator: integers may have a sign.
     if constexpr (std::is_integral_v<T>) {
-      return A::load(op == Op::min ? std::min(A::store(total), value) : std::max(A::store(total), value));
+      const T so_far = A::store(total);
+      return A::load((value < so_far) == (op == Op::min) ? value : so_far);
     } else {
       return extreme<op>(total, other);
     }
@@ -97,14 +107,14 @@ typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T v
 
 /// `value` times `factor`, as one of the inputs that premul_sum adds.
 template <class T>
-T scaled(T value, int factor) {
+TUTTI_HOST_DEVICE T scaled(T value, int factor) {
   using A = Accumulation<T>;
   return A::store(static_cast<typename A::Type>(A::load(value) * static_cast<typename A::Type>(factor)));
 }
 
 /// The total as the output holds it.
 template <class T>
-T finish(typename Accumulation<T>::Type total, Op op, int ranks) {
+TUTTI_HOST_DEVICE T finish(typename Accumulation<T>::Type total, Op op, int ranks) {
   return op == Op::avg ? Accumulation<T>::divided(total, ranks) : Accumulation<T>::store(total);
 }
 

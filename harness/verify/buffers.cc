@@ -8,14 +8,10 @@
 #include <span>
 #include <utility>
 
+#include "harness/verify/guard.h"
+
 namespace tutti::harness::verify {
 namespace {
-
-/// Depends on the position, so that a copy of one part of the guard onto another shows. Never 0 and never 0xff.
-constexpr std::size_t kGuardPeriod = 191;
-constexpr std::byte guard_byte(std::size_t offset) {
-  return static_cast<std::byte>(0x21U + (offset * 29U) % kGuardPeriod);
-}
 
 /// Several periods of the guard.
 constexpr std::size_t kGuardPart = 16 * kGuardPeriod;
@@ -88,33 +84,40 @@ GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
   return *this;
 }
 
-std::optional<GuardDamage> GuardedBuffer::check_guards() const {
+std::array<GuardZone, 2> GuardedBuffer::zones() const {
   const auto start = static_cast<std::size_t>(payload_.data() - memory_.data());
-  std::optional<GuardDamage> damage;
-  const auto check = [&](std::size_t from, std::size_t to) {
-    const HostView zone = kind().view(memory_.subspan(from, to - from));
-    for_each_guard_part(from, to, [&](std::size_t at, std::span<const std::byte> pattern) {
-      const std::span part = zone.bytes().subspan(at - from, pattern.size());
-      if (damage || std::memcmp(part.data(), pattern.data(), pattern.size()) == 0) return;
-      const auto bad = std::ranges::mismatch(part, pattern).in1;
-      const std::size_t offset = at + static_cast<std::size_t>(bad - part.begin());
-      damage = {.offset = static_cast<std::ptrdiff_t>(offset) - static_cast<std::ptrdiff_t>(start),
-                .expected = guard_byte(offset),
-                .actual = *bad};
-    });
-  };
-  check(0, start);
-  check(start + payload_.size(), memory_.size());
-  return damage;
+  const std::size_t end = start + payload_.size();
+  return {GuardZone{.there = memory_.first(start), .offset = 0},
+          GuardZone{.there = memory_.subspan(end), .offset = end}};
 }
 
-void GuardedBuffer::restore_guards() {
-  const auto start = static_cast<std::size_t>(payload_.data() - memory_.data());
-  const auto write = [&](std::size_t at, std::span<const std::byte> pattern) {
-    kind().write(memory_.data() + at, pattern);
-  };
-  for_each_guard_part(0, start, write);
-  for_each_guard_part(start + payload_.size(), memory_.size(), write);
+std::optional<GuardDamage> GuardedBuffer::check_guards() const {
+  const std::optional<std::size_t> bad = kind().guard_damage(zones());
+  if (!bad) return std::nullopt;
+  std::byte actual{};
+  kind().read(std::span(&actual, 1), memory_.data() + *bad);
+  return GuardDamage{.offset = static_cast<std::ptrdiff_t>(*bad) - (payload_.data() - memory_.data()),
+                     .expected = guard_byte(*bad),
+                     .actual = actual};
+}
+
+void GuardedBuffer::restore_guards() { kind().fill_guards(zones()); }
+
+void fill_guard(std::span<std::byte> bytes, std::size_t offset) {
+  for_each_guard_part(offset, offset + bytes.size(), [&](std::size_t at, std::span<const std::byte> pattern) {
+    std::ranges::copy(pattern, bytes.data() + (at - offset));
+  });
+}
+
+std::optional<std::size_t> guard_damage(std::span<const std::byte> bytes, std::size_t offset) {
+  std::optional<std::size_t> damage;
+  for_each_guard_part(offset, offset + bytes.size(), [&](std::size_t at, std::span<const std::byte> pattern) {
+    const std::span part = bytes.subspan(at - offset, pattern.size());
+    if (damage || std::memcmp(part.data(), pattern.data(), pattern.size()) == 0) return;
+    const auto bad = std::ranges::mismatch(part, pattern).in1;
+    damage = at + static_cast<std::size_t>(bad - part.begin());
+  });
+  return damage;
 }
 
 std::uint16_t poison_word(std::uint64_t salt) {

@@ -7,6 +7,7 @@
 // comes from the caller's allocator: the shared heap, or another kind of memory (memory.h).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -63,11 +64,18 @@ class GuardedBuffer {
 
  private:
   GuardedBuffer(std::span<std::byte> memory, std::span<std::byte> payload, Allocator allocator);
+  /// Before and after the payload.
+  [[nodiscard]] std::array<GuardZone, 2> zones() const;
 
   std::span<std::byte> memory_;
   std::span<std::byte> payload_;
   Allocator allocator_;
 };
+
+/// Writes the guard of a zone that begins at `offset` from the first byte of a buffer's memory.
+void fill_guard(std::span<std::byte> bytes, std::size_t offset);
+/// The least offset at which such a zone is not as written; nullopt: it is.
+[[nodiscard]] std::optional<std::size_t> guard_damage(std::span<const std::byte> bytes, std::size_t offset);
 
 /// The 16 bits that the poison of this salt repeats: a NaN as bfloat16 and, twice, as float.
 [[nodiscard]] std::uint16_t poison_word(std::uint64_t salt);

@@ -46,7 +46,8 @@ CheckResult verify_untouched(const Operation& operation, const RankBuffer& outpu
   return result;
 }
 
-/// What no block of the output of `rank` holds, up to the end of the last one.
+}  // namespace
+
 std::vector<Place> gaps_of(const Operation& operation, int rank) {
   std::vector<Place> blocks;
   for (int block = 0; block < output_blocks(operation.problem, rank); ++block) {
@@ -61,8 +62,6 @@ std::vector<Place> gaps_of(const Operation& operation, int rank) {
   }
   return gaps;
 }
-
-}  // namespace
 
 std::string CheckResult::text() const {
   if (is_ok()) return fmt::format("{} checked, none wrong", checked);

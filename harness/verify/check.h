@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "harness/verify/oracle.h"
 
@@ -36,6 +37,9 @@ struct RankBuffer {
   int rank = 0;
   std::span<const std::byte> bytes;
 };
+
+/// What no block of the output of `rank` holds, up to the end of the last one.
+[[nodiscard]] std::vector<Place> gaps_of(const Operation& operation, int rank);
 
 /// Compares every element of the output of `output.rank` with the oracle, or where results are rounded with the exact
 /// ones, within their bound (rounding.h). Where the collective leaves the output alone

@@ -64,10 +64,17 @@ bool Comparison::add_wrong(const WrongElement& element) {
   return is_first;
 }
 
-CheckResult Comparison::judged(const Operation& operation, const RankBuffer& output) {
+void Comparison::take_counts(const CheckResult& result, Count poisoned) {
+  result_.checked = result.checked;
+  result_.wrong = result.wrong;
+  result_.last_bad = result.last_bad;
+  poisoned_ = poisoned;
+}
+
+CheckResult Comparison::judged(const Operation& operation, int rank, const FetchOutput& output) {
   if (result_.is_ok()) return result_;
-  const Diagnosis likely = diagnose(
-      operation, output.rank, {.result = result_, .wrong = wrong_, .poisoned = poisoned_, .output = output.bytes});
+  const Diagnosis likely =
+      diagnose(operation, rank, {.result = result_, .wrong = wrong_, .poisoned = poisoned_, .output = output});
   result_.diagnosis = likely.text;
   result_.tells_cause = likely.is_cause;
   return result_;

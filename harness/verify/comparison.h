@@ -33,8 +33,17 @@ class Comparison {
   bool add_wrong(const WrongElement& element);
 
   [[nodiscard]] CheckResult& result() { return result_; }
+  /// For what a device has counted: `result` and the number of poisoned elements are its, of which this comparison has
+  /// seen the first ones.
+  void take_counts(const CheckResult& result, Count poisoned);
+  /// Whether enough wrong elements were seen for a diagnosis.
+  [[nodiscard]] bool has_seen_enough() const { return wrong_.size() >= WrongOutput::kMost; }
+
   /// The result, where an element is wrong with the likely cause.
-  [[nodiscard]] CheckResult judged(const Operation& operation, const RankBuffer& output);
+  [[nodiscard]] CheckResult judged(const Operation& operation, int rank, const FetchOutput& output);
+  [[nodiscard]] CheckResult judged(const Operation& operation, const RankBuffer& output) {
+    return judged(operation, output.rank, [&output] { return output.bytes; });
+  }
 
  private:
   [[nodiscard]] bool is_right(const WrongElement& element) const;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers in the memory of a GPU, or of its double, with a stream that calls on them are posted on.
+// Buffers in the memory of a GPU, or of its double, with a stream that calls on them are posted on. Where the kernels
+// of the verifier are (device_opener.h), the GPU fills and compares; else the host does.
 #pragma once
 
 #include <memory>
 
-#include "harness/verify/memory.h"
+#include "harness/verify/device_verifier.h"
 #include "impl/cuda/runtime.h"
 
 namespace tutti::harness::verify {
 
-class CudaMemory final : public Memory {
+class CudaMemory final : public VerifiedMemory {
  public:
   /// Of GPU `device`, with a stream of its own. Errors: unavailable naming the GPU and how many there are.
   [[nodiscard]] static Result<std::unique_ptr<CudaMemory>> open(std::shared_ptr<const cuda::Runtime> runtime,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,13 +20,16 @@ struct WrongElement {
   std::uint64_t actual = 0;
 };
 
+/// What an output holds, for whoever asks: a device's is fetched then.
+using FetchOutput = std::function<std::span<const std::byte>()>;
+
 /// What the comparison saw.
 struct WrongOutput {
   static constexpr std::size_t kMost = 64;
   CheckResult result;
   std::vector<WrongElement> wrong;  ///< the first ones, at most kMost
   Count poisoned = 0;               ///< wrong elements that still hold the poison
-  std::span<const std::byte> output = {};
+  FetchOutput output;               ///< valid as long as the function
 };
 
 struct Diagnosis {

@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "harness/floors.h"
+#include "harness/verify/factor.h"
 #include "impl/types/bfloat16.h"
 #include "impl/types/host_device.h"
 #include "impl/types/narrow_float.h"
@@ -188,6 +189,22 @@ TUTTI_HOST_DEVICE T summand(std::uint32_t index, const Stream& stream) {
       if constexpr (sizeof(T) == 1) steps <<= role.common & 3U;
       return exactly<T>(static_cast<float>(signed_value(steps, role.is_negative)));
     }
+  }
+}
+
+/// What times this rank's factor is a summand; of integers, any but 0.
+template <class T>
+TUTTI_HOST_DEVICE T before_factor(std::uint32_t index, const Stream& stream) {
+  const T value = summand<T, Sharing::by_role>(index, stream);
+  const int factor = factor_of(static_cast<int>(stream.rank));
+  if constexpr (std::is_integral_v<T>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return value / factor;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return value / static_cast<float>(factor);
+  } else {
+    return exactly<T>(value.to_float() / static_cast<float>(factor));
   }
 }
 

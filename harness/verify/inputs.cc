@@ -11,6 +11,7 @@
 
 #include "harness/verify/input_values.h"
 #include "harness/verify/special_values.h"
+#include "harness/verify/streams.h"
 
 namespace tutti::harness::verify {
 namespace {
@@ -73,6 +74,8 @@ void turn(const InputSpec& spec, std::uint64_t index_high, Stream& stream) {
   stream.seat = static_cast<std::uint32_t>((stream.rank + spec.salt % stream.ranks * stream.active) % stream.ranks);
 }
 
+}  // namespace
+
 Stream stream_of(const InputSpec& spec, std::uint64_t index_high) {
   std::uint64_t key = mix(spec.seed + 0x9e3779b97f4a7c15U);
   key = mix(key ^ (spec.salt * 0xa0761d6478bd642fU));
@@ -95,6 +98,8 @@ Stream stream_of(const InputSpec& spec, std::uint64_t index_high) {
   turn(spec, index_high, stream);
   return stream;
 }
+
+namespace {
 
 /// Tile by tile, within one upper half of the index.
 template <class T, class Element>
@@ -126,22 +131,6 @@ void fill_bytes(std::span<std::byte> bytes, std::uint32_t first, const HashKeys&
     const std::size_t part = std::min(bytes.size() - done, sizeof(tile) - skipped);
     std::memcpy(bytes.data() + done, tile.data() + skipped, part);
     done += part;
-  }
-}
-
-/// What times this rank's factor is a summand; of integers, any but 0.
-template <class T>
-T before_factor(std::uint32_t index, const Stream& stream) {
-  const T value = summand<T, Sharing::by_role>(index, stream);
-  const int factor = factor_of(static_cast<int>(stream.rank));
-  if constexpr (std::is_integral_v<T>) {
-    return value;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return value / factor;
-  } else if constexpr (std::is_same_v<T, float>) {
-    return value / static_cast<float>(factor);
-  } else {
-    return exactly<T>(value.to_float() / static_cast<float>(factor));
   }
 }
 
@@ -201,7 +190,11 @@ template <class T>
 template <class T>
 void fill_stream_here(std::span<std::byte> bytes, std::uint32_t first, const Stream& stream, const InputSpec& spec) {
   if constexpr (!std::is_integral_v<T>) {
-    if (spec.values == Values::special) return fill_tiles<T>(bytes, first, SpecialInput<T>(stream, spec.op));
+    if (spec.values == Values::special) {
+      return fill_tiles<T>(bytes, first, [=, table = special_table<T>(spec.op)](std::uint32_t i) {
+        return special_value(i, stream, table);
+      });
+    }
   }
   const bool is_random = is_rounded(spec.values, spec.dtype, spec.op);
 #if defined(__x86_64__)

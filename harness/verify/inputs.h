@@ -36,6 +36,7 @@
 #include <span>
 
 #include "harness/cases/conditions.h"
+#include "harness/verify/factor.h"
 #include "impl/collective/collective.h"
 #include "impl/reduce/scale.h"
 #include "impl/types/dtype.h"
@@ -54,9 +55,7 @@ struct InputSpec {
   Values values = Values::exact;
 };
 
-/// What premul_sum multiplies `rank`'s input by: not 1, and not the same on neighbours.
-[[nodiscard]] constexpr int factor_of(int rank) { return rank % 2 == 0 ? 4 : 2; }
-/// The same as an element of `dtype`.
+/// What premul_sum multiplies `rank`'s input by (factor_of), as an element of `dtype`.
 [[nodiscard]] Factor factor_element(Dtype dtype, int rank);
 
 /// Errors: invalid_argument where the op does not exist for the dtype, or there are no ranks.

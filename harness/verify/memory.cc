@@ -89,9 +89,38 @@ void Memory::fill_poison(std::span<const std::span<std::byte>> parts, std::uint6
   }
 }
 
+void Memory::fill_guards(std::span<const GuardZone> zones) {
+  for (const GuardZone& zone : zones) {
+    std::vector<std::byte> here(zone.there.size());
+    fill_guard(here, zone.offset);
+    write(zone.there.data(), here);
+  }
+}
+
+std::optional<std::size_t> Memory::guard_damage(std::span<const GuardZone> zones) const {
+  for (const GuardZone& zone : zones) {
+    const HostView here = view(zone.there);
+    if (const auto damage = verify::guard_damage(here.bytes(), zone.offset)) return damage;
+  }
+  return std::nullopt;
+}
+
+std::vector<CheckResult> Memory::verify_outputs(Oracle& oracle, std::span<const RankBuffer> there) const {
+  std::vector<CheckResult> results;
+  for (const RankBuffer& output : there) {
+    const HostView here = view(output.bytes);
+    results.push_back(verify::verify_output(oracle, {.rank = output.rank, .bytes = here.bytes()}));
+  }
+  return results;
+}
+
 CheckResult Memory::verify_output(Oracle& oracle, const RankBuffer& there) const {
+  return verify_outputs(oracle, std::span(&there, 1)).front();
+}
+
+CheckResult Memory::verify_gaps(const Operation& operation, const RankBuffer& there, bool hold_input) const {
   const HostView here = view(there.bytes);
-  return verify::verify_output(oracle, {.rank = there.rank, .bytes = here.bytes()});
+  return verify::verify_gaps(operation, {.rank = there.rank, .bytes = here.bytes()}, hold_input);
 }
 
 CheckResult Memory::verify_input_unchanged(const Operation& operation, const RankBuffer& there) const {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ struct CheckResult;
 struct InputSpec;
 struct Operation;
 struct RankBuffer;
+class DeviceVerifier;
 class Memory;
 class Oracle;
 
@@ -57,6 +59,12 @@ class HostView {
  private:
   std::vector<std::byte> copy_;
   std::span<const std::byte> bytes_;
+};
+
+/// Part of a guard zone (buffers.h).
+struct GuardZone {
+  std::span<std::byte> there;
+  std::size_t offset = 0;  ///< of its first byte, from that of the buffer's memory
 };
 
 /// Spans named `there` are of this kind of memory, all others of the host.
@@ -93,8 +101,21 @@ class Memory {
   /// `there` is then in no cache of the host. Requires: can_flush (harness/machine/flush.h).
   virtual void flush(std::span<const std::byte> there) const = 0;
 
-  /// As the functions of check.h; the bytes of the rank's buffer are of this kind of memory.
-  [[nodiscard]] virtual CheckResult verify_output(Oracle& oracle, const RankBuffer& there) const;
+  /// Writes the guards of all zones.
+  virtual void fill_guards(std::span<const GuardZone> zones);
+  /// The least offset in the zones, which are in order, that does not hold its guard; nullopt: all do.
+  [[nodiscard]] virtual std::optional<std::size_t> guard_damage(std::span<const GuardZone> zones) const;
+
+  /// What fills and compares on this memory's device; null where the host does. Outputs of memories that have the same
+  /// one are verified in one pass.
+  [[nodiscard]] virtual const DeviceVerifier* verifier() const { return nullptr; }
+  /// As the functions of check.h; the bytes of the ranks' buffers are of this kind of memory, or of one with the same
+  /// verifier.
+  [[nodiscard]] virtual std::vector<CheckResult> verify_outputs(Oracle& oracle,
+                                                                std::span<const RankBuffer> there) const;
+  [[nodiscard]] CheckResult verify_output(Oracle& oracle, const RankBuffer& there) const;
+  [[nodiscard]] virtual CheckResult verify_gaps(const Operation& operation, const RankBuffer& there,
+                                                bool hold_input) const;
   [[nodiscard]] virtual CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& there) const;
 };
 

@@ -12,14 +12,12 @@
 // What is moved and not reduced is any bits, and every second element one of the special values: signalling NaNs too.
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cstring>
+#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "harness/verify/accumulation.h"
 #include "harness/verify/input_values.h"
-#include "harness/verify/inputs.h"
 
 namespace tutti::harness::verify {
 
@@ -35,28 +33,32 @@ struct Special {
   static constexpr Code kTop = static_cast<Code>(((Code{1} << Format<T>::kExponentBits) - 1U) << kMantissa);
   static constexpr Code kLargest = static_cast<Code>(kHasInfinity ? kTop - 1U : 0x7eU);
 
-  static T of(std::uint64_t code) { return std::bit_cast<T>(static_cast<Code>(code)); }
-  static T zero() { return of(0); }
-  static T infinity() { return of(kTop); }
+  TUTTI_HOST_DEVICE static T of(std::uint64_t code) { return __builtin_bit_cast(T, static_cast<Code>(code)); }
+  TUTTI_HOST_DEVICE static T zero() { return of(0); }
+  TUTTI_HOST_DEVICE static T infinity() { return of(kTop); }
   /// Negative: never the poison of an output, nor half of it.
-  static T nan() { return negative(of(kHasInfinity ? kTop | Code{1} << (kMantissa - 1) | 1U : 0x7fU)); }
-  static T signalling_nan() { return negative(of(kHasInfinity ? kTop | 1U : 0x7fU)); }
-  static T largest() { return of(kLargest); }
+  TUTTI_HOST_DEVICE static T nan() {
+    return negative(of(kHasInfinity ? kTop | Code{1} << (kMantissa - 1) | 1U : 0x7fU));
+  }
+  TUTTI_HOST_DEVICE static T signalling_nan() { return negative(of(kHasInfinity ? kTop | 1U : 0x7fU)); }
+  TUTTI_HOST_DEVICE static T largest() { return of(kLargest); }
   /// Half of the distance from the largest value to the next lower one, and the value before that.
-  static T half_step() { return of(half_step_code()); }
-  static T below_half_step() { return of(half_step_code() - 1); }
-  static T least() { return of(1); }  ///< subnormal
-  static T twice_the_least() { return of(2); }
-  static T largest_subnormal() { return of((std::uint64_t{1} << kMantissa) - 1); }
-  static T least_normal() { return of(std::uint64_t{1} << kMantissa); }
-  static T power_of_two(int exponent) { return of(static_cast<std::uint64_t>(bias_of<T>() + exponent) << kMantissa); }
-  static T one() { return power_of_two(0); }
-  static T negative(T value) {
-    return std::bit_cast<T>(static_cast<Code>(std::bit_cast<Code>(value) ^ (Code{1} << (8 * sizeof(T) - 1))));
+  TUTTI_HOST_DEVICE static T half_step() { return of(half_step_code()); }
+  TUTTI_HOST_DEVICE static T below_half_step() { return of(half_step_code() - 1); }
+  TUTTI_HOST_DEVICE static T least() { return of(1); }  ///< subnormal
+  TUTTI_HOST_DEVICE static T twice_the_least() { return of(2); }
+  TUTTI_HOST_DEVICE static T largest_subnormal() { return of((std::uint64_t{1} << kMantissa) - 1); }
+  TUTTI_HOST_DEVICE static T least_normal() { return of(std::uint64_t{1} << kMantissa); }
+  TUTTI_HOST_DEVICE static T power_of_two(int exponent) {
+    return of(static_cast<std::uint64_t>(bias_of<T>() + exponent) << kMantissa);
+  }
+  TUTTI_HOST_DEVICE static T one() { return power_of_two(0); }
+  TUTTI_HOST_DEVICE static T negative(T value) {
+    return __builtin_bit_cast(T, static_cast<Code>(__builtin_bit_cast(Code, value) ^ (Code{1} << (8 * sizeof(T) - 1))));
   }
 
  private:
-  static constexpr std::uint64_t half_step_code() {
+  TUTTI_HOST_DEVICE static constexpr std::uint64_t half_step_code() {
     return static_cast<std::uint64_t>((kLargest >> kMantissa) - kMantissa - 1) << kMantissa;
   }
 };
@@ -134,60 +136,84 @@ std::vector<T> special_numbers() {
 
 /// What times this rank's factor is `value`, or `value` where that cannot be.
 template <class T>
-T before_special_factor(T value, int factor) {
+TUTTI_HOST_DEVICE T before_special_factor(T value, int factor) {
   using A = Accumulation<T>;
+  using Code = typename Format<T>::Code;
   const T divided = A::store(A::load(value) / static_cast<typename A::Type>(factor));
   const T back = scaled(divided, factor);
-  return std::memcmp(&back, &value, sizeof(T)) == 0 ? divided : value;
+  return __builtin_bit_cast(Code, back) == __builtin_bit_cast(Code, value) ? divided : value;
 }
 
-/// The special values of one input.
+/// The special values of an op: a plain table, which a device can have a copy of.
 template <class T>
-class SpecialInput {
- public:
-  SpecialInput(const Stream& stream, Op op) : stream_(stream), op_(op), numbers_(special_numbers<T>()) {
-    if (combining(op) == Op::sum) columns_ = special_sums<T>(op);
-    if (op == Op::prod) columns_ = special_products<T>();
-  }
-
-  [[nodiscard]] T operator()(std::uint32_t index) const {
-    const std::uint32_t own = hash(index, stream_.own);
-    if (op_ == Op::none) return any_bits(own);
-    const Role role = role_of(index, own, stream_);
-    if (columns_.empty()) return extreme(own, role);
-    const SpecialElement<T>& column = columns_[chosen(role.common << 16U, columns_.size())];
-    const T value = role.place == 0 ? column.first : role.place == 1 ? column.second : column.rest;
-    return op_ == Op::premul_sum ? before_special_factor(value, factor_of(static_cast<int>(stream_.rank))) : value;
-  }
-
- private:
-  using S = Special<T>;
-  /// A number below `many`, from the upper half of a hash.
-  static std::size_t chosen(std::uint32_t h, std::size_t many) { return ((h >> 16U) * many) >> 16U; }
-  [[nodiscard]] T number(std::uint32_t h) const { return numbers_[chosen(h, numbers_.size())]; }
-  /// Of min and max: in one element of eight a NaN of one rank, or of two; in another zeros only.
-  [[nodiscard]] T extreme(std::uint32_t own, const Role& role) const {
-    constexpr std::uint32_t kKinds = 8;
-    const std::uint32_t kind = role.common % kKinds;
-    if (kind == 0 && role.place < 2) return role.place == 0 ? S::nan() : number(own);
-    if (kind == 1 && role.place < 2) return role.place == 0 ? S::nan() : S::signalling_nan();
-    if (kind == 2) return own % 2 == 0 ? S::zero() : S::negative(S::zero());
-    return number(own);
-  }
-  /// What is moved.
-  [[nodiscard]] T any_bits(std::uint32_t own) const {
-    constexpr std::uint32_t kKinds = 8;
-    const T nan = own >> 31U == 0 ? S::nan() : S::negative(S::nan());
-    const T signalling = own >> 31U == 0 ? S::signalling_nan() : S::negative(S::signalling_nan());
-    if (own % kKinds == 0) return nan;
-    if (own % kKinds == 1) return signalling;
-    return own % kKinds < kKinds / 2 ? number(own) : S::of(widened<typename S::Code>(own * 0x85ebca6bU));
-  }
-
-  const Stream& stream_;
-  Op op_;
-  std::vector<SpecialElement<T>> columns_;  ///< of sum, avg, premul_sum and prod
-  std::vector<T> numbers_;
+struct SpecialTable {
+  static constexpr std::uint32_t kMostColumns = 20;
+  static constexpr std::uint32_t kMostNumbers = 16;
+  Op op;
+  std::uint32_t columns;  ///< of sum, avg, premul_sum and prod; 0 for other ops
+  std::uint32_t numbers;
+  SpecialElement<T> column[kMostColumns];
+  T number[kMostNumbers];
 };
+
+template <class T>
+[[nodiscard]] SpecialTable<T> special_table(Op op) {
+  std::vector<SpecialElement<T>> columns;
+  if (combining(op) == Op::sum) columns = special_sums<T>(op);
+  if (op == Op::prod) columns = special_products<T>();
+  const std::vector<T> numbers = special_numbers<T>();
+  SpecialTable<T> table{};
+  TUTTI_ASSERT(columns.size() <= table.kMostColumns && numbers.size() <= table.kMostNumbers,
+               "{} columns and {} numbers", columns.size(), numbers.size());
+  table.op = op;
+  for (const SpecialElement<T>& column : columns) table.column[table.columns++] = column;
+  for (const T number : numbers) table.number[table.numbers++] = number;
+  return table;
+}
+
+/// A number below `many`, from the upper half of a hash.
+TUTTI_HOST_DEVICE inline std::uint32_t chosen(std::uint32_t h, std::uint32_t many) {
+  return ((h >> 16U) * many) >> 16U;
+}
+template <class T>
+TUTTI_HOST_DEVICE T special_number(std::uint32_t h, const SpecialTable<T>& table) {
+  return table.number[chosen(h, table.numbers)];
+}
+
+/// Of min and max: in one element of eight a NaN of one rank, or of two; in another zeros only.
+template <class T>
+TUTTI_HOST_DEVICE T special_extreme(std::uint32_t own, const Role& role, const SpecialTable<T>& table) {
+  using S = Special<T>;
+  constexpr std::uint32_t kKinds = 8;
+  const std::uint32_t kind = role.common % kKinds;
+  if (kind == 0 && role.place < 2) return role.place == 0 ? S::nan() : special_number(own, table);
+  if (kind == 1 && role.place < 2) return role.place == 0 ? S::nan() : S::signalling_nan();
+  if (kind == 2) return own % 2 == 0 ? S::zero() : S::negative(S::zero());
+  return special_number(own, table);
+}
+
+/// What is moved.
+template <class T>
+TUTTI_HOST_DEVICE T special_bits(std::uint32_t own, const SpecialTable<T>& table) {
+  using S = Special<T>;
+  constexpr std::uint32_t kKinds = 8;
+  const T nan = own >> 31U == 0 ? S::nan() : S::negative(S::nan());
+  const T signalling = own >> 31U == 0 ? S::signalling_nan() : S::negative(S::signalling_nan());
+  if (own % kKinds == 0) return nan;
+  if (own % kKinds == 1) return signalling;
+  return own % kKinds < kKinds / 2 ? special_number(own, table) : S::of(widened<typename S::Code>(own * 0x85ebca6bU));
+}
+
+/// Element `index` of the special values of one input.
+template <class T>
+TUTTI_HOST_DEVICE T special_value(std::uint32_t index, const Stream& stream, const SpecialTable<T>& table) {
+  const std::uint32_t own = hash(index, stream.own);
+  if (table.op == Op::none) return special_bits(own, table);
+  const Role role = role_of(index, own, stream);
+  if (table.columns == 0) return special_extreme(own, role, table);
+  const SpecialElement<T>& column = table.column[chosen(role.common << 16U, table.columns)];
+  const T value = role.place == 0 ? column.first : role.place == 1 ? column.second : column.rest;
+  return table.op == Op::premul_sum ? before_special_factor(value, factor_of(static_cast<int>(stream.rank))) : value;
+}
 
 }  // namespace tutti::harness::verify

@@ -110,8 +110,9 @@ bool Suspect::holds_input(const Origin& origin) const {
 bool Suspect::output_holds(Count index, int block, Count element) const {
   const std::size_t size = size_of(operation_.dtype);
   const std::size_t at = static_cast<std::size_t>(index) * size;
-  if (at + size > wrong_output_.output.size()) return false;
-  return element_bits(wrong_output_.output.subspan(at), operation_.dtype) == expected(operation_, block, element);
+  const std::span<const std::byte> output = wrong_output_.output();
+  if (at + size > output.size()) return false;
+  return element_bits(output.subspan(at), operation_.dtype) == expected(operation_, block, element);
 }
 
 std::string Suspect::stale() const {

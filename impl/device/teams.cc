@@ -56,12 +56,9 @@ struct TeamReduce {
   }
 };
 
-/// A launch on its way.
-struct Job {
-  explicit Job(DeviceLaunch what)
-      : launch(std::move(what)),
-        move(device_move_for(launch.dtype, launch.op)),
-        running(launch.teams() * launch.threads) {
+/// Plans that teams walk.
+struct Walk {
+  explicit Walk(DeviceLaunch what) : launch(std::move(what)), move(device_move_for(launch.dtype, launch.op)) {
     for (int team = 0; team < launch.teams(); ++team) barriers.emplace_back(launch.threads);
     const auto addresses = static_cast<std::size_t>(most_device_addresses(launch.world.ranks));
     lists.assign(static_cast<std::size_t>(launch.teams()), std::vector<std::byte*>(addresses));
@@ -86,12 +83,37 @@ struct Job {
   DeviceMoveFunction move;
   std::deque<TeamBarrier> barriers;            // [team]
   std::vector<std::vector<std::byte*>> lists;  // [team] of addresses
-  std::atomic<int> running;                    // threads that have not ended
 };
 
-class HostTeams final : public Device {
+/// A function that teams run.
+struct Run {
+  Run(const TeamsOfThreads& shape, HostTeams::Function what) : threads(shape.threads), function(std::move(what)) {
+    for (int team = 0; team < shape.teams; ++team) barriers.emplace_back(threads);
+  }
+  void run(int index) {
+    HostTarget target(barriers[static_cast<std::size_t>(index / threads)], index % threads, threads);
+    function(target, index / threads);
+  }
+
+  int threads;
+  HostTeams::Function function;
+  std::deque<TeamBarrier> barriers;  // [team]
+};
+
+/// What threads are at work on: each calls `run` with its index.
+struct Job {
+  template <class What>
+  Job(std::shared_ptr<What> what, int all_threads)
+      : run([what = std::move(what)](int index) { what->run(index); }), threads(all_threads), running(all_threads) {}
+
+  std::function<void(int index)> run;
+  int threads;
+  std::atomic<int> running;  // threads that have not ended
+};
+
+class Teams final : public HostTeams {
  public:
-  ~HostTeams() override {
+  ~Teams() override {
     {
       const std::lock_guard lock(mutex_);
       is_over_ = true;
@@ -131,11 +153,25 @@ class HostTeams final : public Device {
 
   Result<Ticket> launch(DeviceLaunch launch) override {
     TUTTI_RETURN_IF_ERROR(fits(launch.teams(), launch.threads));
-    auto job = std::make_shared<Job>(std::move(launch));
+    const int threads = launch.teams() * launch.threads;
+    return start(std::make_shared<Job>(std::make_shared<Walk>(std::move(launch)), threads));
+  }
+
+  Result<Ticket> run(const TeamsOfThreads& shape, Function function) override {
+    TUTTI_RETURN_IF_ERROR(fits(shape.teams, shape.threads));
+    return start(std::make_shared<Job>(std::make_shared<Run>(shape, std::move(function)), shape.teams * shape.threads));
+  }
+
+  Result<bool> is_complete(Ticket ticket) override { return complete_.load(std::memory_order_acquire) >= ticket; }
+
+ private:
+  static constexpr std::size_t kReserved = std::size_t{1} << 20U;  // from here on
+
+  Result<Ticket> start(std::shared_ptr<Job> job) {
     Ticket ticket = 0;
     {
       const std::lock_guard lock(mutex_);
-      TUTTI_RETURN_IF_ERROR(start_threads(static_cast<std::size_t>(job->running.load())));
+      TUTTI_RETURN_IF_ERROR(start_threads(static_cast<std::size_t>(job->threads)));
       jobs_.push_back(std::move(job));
       ticket = first_ + jobs_.size() - 1;
       newest_.store(ticket, std::memory_order_release);
@@ -143,11 +179,6 @@ class HostTeams final : public Device {
     changed_.notify_all();
     return ticket;
   }
-
-  Result<bool> is_complete(Ticket ticket) override { return complete_.load(std::memory_order_acquire) >= ticket; }
-
- private:
-  static constexpr std::size_t kReserved = std::size_t{1} << 20U;  // from here on
 
   static Status no_memory(std::size_t bytes) {
     return error(Code::resource, "no memory for {} bytes of the ranks' teams", bytes);
@@ -180,7 +211,7 @@ class HostTeams final : public Device {
     for (;; ++next) {
       if (!sleep_until([&] { return newest_.load(std::memory_order_acquire) >= next; })) return;
       const std::shared_ptr<Job> job = job_of(next);
-      if (job != nullptr && index < job->launch.teams() * job->launch.threads) {
+      if (job != nullptr && index < job->threads) {
         job->run(index);
         if (job->running.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(next);
       }
@@ -231,6 +262,6 @@ class HostTeams final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_host_teams() { return std::make_unique<HostTeams>(); }
+std::unique_ptr<HostTeams> make_host_teams() { return std::make_unique<Teams>(); }
 
 }  // namespace tutti

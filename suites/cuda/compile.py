@@ -8,13 +8,15 @@ warning, no spilled register and no fused multiply-add. The kernels wait for eac
 and store with release. Needs no GPU.
 
   --sources LIST        text: the arithmetic and the inputs (device_text.cu); kernels: what ranks as thread blocks run
-                        (impl/device/cuda/kernels.cu) (default: both)
+                        (impl/device/cuda/kernels.cu); verify: what fills and compares (harness/verify/cuda/kernels.cu)
+                        (default: all)
   --dtypes LIST         of the dtype table, comma-separated (default: all)
   --architectures LIST  (default: sm_80,sm_90,sm_100)
-  --link                also links the kernels with device.cu into an object for each architecture, loads it and looks for
-                        tutti_device; dtypes that are not asked for have no kernels in it
-  --generated FOLDER    of transport_build.h, which the build made; --link reads it (default: build/generated of this
-                        checkout)
+  --link                also links the kernels with device.cu, and those of verify with runner.cu, into an object for each
+                        architecture, loads it and looks for tutti_device and tutti_device_verifier; dtypes that are not
+                        asked for have no kernels in it
+  --generated FOLDER    of transport_build.h and runner_build.h, which the build made; --link reads them (default:
+                        build/generated of this checkout)
   --nvcc NVCC           the compiler (default: nvcc, else that of $CUDA_HOME or /usr/local/cuda)
   --jobs N              compilers at a time (default: a half of the cores)
 
@@ -38,9 +40,11 @@ import time
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 CUDA = ROOT / "impl/device/cuda"
+VERIFY = ROOT / "harness/verify/cuda"
 Source = collections.namedtuple("Source", "file macro needs")
 SOURCES = {"text": Source(FOLDER / "device_text.cu", "TUTTI_DEVICE_DTYPE", []),
-           "kernels": Source(CUDA / "kernels.cu", "TUTTI_KERNEL_DTYPE", ["ld.acquire", "st.release"])}
+           "kernels": Source(CUDA / "kernels.cu", "TUTTI_KERNEL_DTYPE", ["ld.acquire", "st.release"]),
+           "verify": Source(VERIFY / "kernels.cu", "TUTTI_KERNEL_DTYPE", [])}
 # What libtutti_device_cuda.so takes of impl (impl/device/cuda/CMakeLists.txt).
 PARTS = [ROOT / "impl/types" / name for name in ["status.cc", "tables.cc", "names.cc"]]
 ARCHITECTURES = ["sm_80", "sm_90", "sm_100"]
@@ -70,8 +74,8 @@ def kernels_of(said):
             name, stack, spilled = match[1], 0, 0
             if mangled := re.match(r"_Z(\d+)(\w+)", name):
                 name = mangled[2][:int(mangled[1])]
-            elif mangled := re.match(r"_ZN.*10collectiveI.*LNS_2OpE(\d+)E", name):
-                name = f"collective_{ops()[int(mangled[1])]}"
+            elif mangled := re.match(r"_ZN.*\d(collective|fill|compare)I.*LNS_2OpE(\d+)E", name):
+                name = f"{mangled[1]}_{ops()[int(mangled[2])]}"
         elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
             stack, spilled = int(match[1]), int(match[2]) + int(match[3])
         elif match := re.search(r"Used (\d+) registers", line):
@@ -137,24 +141,40 @@ class Opener(ctypes.Structure):
     _fields_ = [("number", ctypes.c_uint64), ("built_for", ctypes.c_char_p), ("open", ctypes.c_void_p)]
 
 
+class RunnerOpener(ctypes.Structure):
+    """harness/verify/device_opener.h."""
+
+    _fields_ = [("number", ctypes.c_uint64), ("open", ctypes.c_void_p)]
+
+
+ENTRIES = {"kernels": ("tutti_device", Opener), "verify": ("tutti_device_verifier", RunnerOpener)}
+
+
 def linked(nvcc, asked, architecture, objects, known):
     """(what is wrong, seconds, what nvcc said) of an object for ranks as blocks with the kernels of the dtypes asked for."""
     begin = time.monotonic()
-    enumerators = {known[name] for name in asked.dtypes}
+    kinds = [kind for kind in ENTRIES if kind in asked.sources]
+    others = [enumerator for name, enumerator in known.items() if name not in asked.dtypes]
     rows = pathlib.Path(objects, "rows.cc")
-    rows.write_text('#include "impl/device/cuda/kernels.h"\nnamespace tutti::cuda {\n' + "".join(
-        f"const KernelRow k_kernels_{enumerator};\n" for enumerator in known.values() if enumerator not in enumerators) + "}\n")
+    rows.write_text("\n".join(
+        ['#include "impl/device/cuda/kernels.h"', '#include "harness/verify/cuda/kernels.h"', "namespace tutti::cuda {",
+         *(f"const KernelRow k_kernels_{enumerator};" for enumerator in others),
+         "}", "namespace tutti::harness::verify::gpu {",
+         *(f"const KernelRow k_verify_{enumerator};" for enumerator in others if "verify" in kinds), "}\n"]))
+    sources = [CUDA / "device.cu", rows, *PARTS, *([VERIFY / "runner.cu"] if "verify" in kinds else [])]
     target = f"{objects}/libtutti_device_cuda.{architecture}.so"
     said, wrong = run(nvcc, "-shared", f"-I{asked.generated}", code_for(architecture), "-cudart", "static",
-                      *(f"{objects}/kernels.{name}.{architecture}.o" for name in asked.dtypes), str(CUDA / "device.cu"),
-                      str(rows), *map(str, PARTS), "-lfmt", "-Xlinker", "-zdefs", "-o", target)
+                      *(f"{objects}/{kind}.{name}.{architecture}.o" for kind in kinds for name in asked.dtypes),
+                      *map(str, sources), "-lfmt", "-Xlinker", "-zdefs", "-o", target)
     if not wrong:
         try:
-            entry = ctypes.CDLL(target, mode=os.RTLD_NOW | os.RTLD_LOCAL).tutti_device
-            entry.restype = ctypes.POINTER(Opener)
-            opener = entry().contents
-            if not (opener.number and opener.built_for and opener.open):
-                wrong = ["tutti_device says no program that it was built for, or opens nothing"]
+            loaded = ctypes.CDLL(target, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+            for name, form in map(ENTRIES.get, kinds):
+                entry = getattr(loaded, name)
+                entry.restype = ctypes.POINTER(form)
+                opener = entry().contents
+                if not all(getattr(opener, field) for field, _ in form._fields_):
+                    wrong = [f"{name} says no program that it was built for, or opens nothing"]
         except (OSError, AttributeError) as failure:
             wrong = [f"the object does not load: {failure}"]
     return wrong, time.monotonic() - begin, said
@@ -184,8 +204,9 @@ def arguments(known):
                 parser.error(f"{option}: unknown {what} '{word}': {meant}(one of: {' '.join(right)})")
     if asked.link and "kernels" not in asked.sources:
         parser.error("--link: kernels must be among --sources, for they are linked")
-    if asked.link and not (asked.generated / "transport_build.h").exists():
-        parser.error(f"--generated: there is no transport_build.h in '{asked.generated}': configure (cmake --preset release)")
+    for header in ["transport_build.h", "runner_build.h"]:
+        if asked.link and not (asked.generated / header).exists():
+            parser.error(f"--generated: there is no {header} in '{asked.generated}': configure (cmake --preset release)")
     for architecture in asked.architectures:
         if not re.fullmatch(r"sm_\d+[a-z]?", architecture):
             parser.error(f"--architectures: '{architecture}': must be sm_ and a number, as sm_90")
@@ -225,9 +246,10 @@ def main():
             for kernel, registers, stack, _ in kernels:
                 print(f"        {kernel:<22} {registers:>3} registers, {stack} bytes of stack")
         if asked.link and are_right:
+            names = " and ".join(name for kind, (name, _) in ENTRIES.items() if kind in asked.sources)
             for architecture in asked.architectures:
                 wrong, seconds, said = linked(nvcc, asked, architecture, objects, known)
-                tell(wrong, f"object {architecture}", f"  loads, has tutti_device, {seconds:.1f} s" if not wrong else "",
+                tell(wrong, f"object {architecture}", f"  loads, has {names}, {seconds:.1f} s" if not wrong else "",
                      said if wrong else "")
     return 0 if are_right else 1
 

@@ -63,6 +63,12 @@ class Faults(unittest.TestCase):
             said = GOOD.replace("_Z8fill_sumv", name)
             self.assertEqual(device.kernels_of(said)[1][0], f"collective_{op}")
 
+    def test_so_is_one_of_the_verifier(self):
+        for number, kernel, op in [(0, "4fill", "sum"), (9, "7compare", "none")]:
+            name = f"_ZN5tutti7harness6verify3gpu43_GLOBAL__N__740f3248{kernel}IfLNS_2OpE{number}EEEvNS1_8FillWorkE"
+            said = GOOD.replace("_Z8fill_sumv", name)
+            self.assertEqual(device.kernels_of(said)[1][0], f"{kernel[1:]}_{op}")
+
     def test_no_kernel_at_all(self):
         self.assertEqual(device.faults_of("", PTX), ["ptxas told of no kernel"])
 

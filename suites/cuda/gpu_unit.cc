@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no machine without a GPU can show: that the GPU's bits are the host's. In three parts: the arithmetic of every
-// dtype and op; the inputs of the verifier; small worlds of ranks as thread blocks, judged by the oracle. The third runs
-// on teams of threads of the host too, where all it needs can be tried.
+// What no machine without a GPU can show: that the GPU's bits are the host's. In four parts: the arithmetic of every
+// dtype and op; the inputs of the verifier; the verifier as the GPU runs it; small worlds of ranks as thread blocks,
+// judged by the oracle. The last two run on teams of threads of the host too, where all they need can be tried.
+#include "suites/cuda/gpu_unit.h"
+
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "harness/verify/check.h"
+#include "harness/verify/device_opener.h"
 #include "harness/verify/inputs.h"
 #include "harness/verify/oracle.h"
 #include "impl/algorithms/algorithm.h"
@@ -20,7 +23,7 @@
 #include "impl/device/opener.h"
 #include "impl/device/teams.h"
 #include "impl/transports/local/domain.h"
-#include "suites/cuda/gpu_unit.h"
+#include "suites/cuda/verifier_cases.h"
 
 namespace tutti {
 namespace {
@@ -31,7 +34,7 @@ namespace verify = harness::verify;
 constexpr int kExitOk = 0, kExitWrong = 1, kExitUsage = 2, kExitNoGpu = 3;
 constexpr const char* kUsage =
     "usage: gpu_unit [--device gpu|host] [--small]\n"
-    "  --device host  small worlds on teams of threads of the host, and nothing of the GPU's\n"
+    "  --device host  the verifier and small worlds on teams of threads of the host, and nothing of the GPU's\n"
     "  --small        few elements and worlds, as for compute-sanitizer\n"
     "Exit code: 0, 1 where bits differ, 2 usage, 3 where there is no GPU.\n";
 
@@ -47,8 +50,8 @@ class World {
     std::unique_ptr<World> world(new World(device));
     TUTTI_ASSIGN_OR_RETURN(world->domain_, local::open_domain(local::shape_for(ranks)));
     const TeamShape blocks{.lanes = 2, .threads = device.usual_threads()};
-    TUTTI_ASSIGN_OR_RETURN(world->ranks_, create_as_blocks(*world->domain_, device, blocks,
-                                                           {.timeout = std::chrono::seconds(20)}));
+    TUTTI_ASSIGN_OR_RETURN(world->ranks_,
+                           create_as_blocks(*world->domain_, device, blocks, {.timeout = std::chrono::seconds(20)}));
     return world;
   }
 
@@ -113,7 +116,8 @@ class World {
 Compared check_worlds(Device& device, const Asked& asked) {
   Compared all;
   const std::vector<int> worlds = asked.is_small ? std::vector{2, 3} : std::vector{1, 2, 3, 4, 5, 8};
-  const std::vector<Count> counts = asked.is_small ? std::vector<Count>{3, 257} : std::vector<Count>{0, 1, 5, 1023, 40'000};
+  const std::vector<Count> counts =
+      asked.is_small ? std::vector<Count>{3, 257} : std::vector<Count>{0, 1, 5, 1023, 40'000};
   for (const int ranks : worlds) {
     // Schedules must outlive the communicators.
     std::vector<std::unique_ptr<const Schedule>> schedules;
@@ -165,7 +169,7 @@ int tell(const char* part, const Compared& result) {
 int check_text(const Asked& asked) {
   const int packs = asked.is_small ? 256 : 65'536;
   int code = kExitOk;
-#define TUTTI_ROW(id, type, name)                                                   \
+#define TUTTI_ROW(id, type, name)                                                       \
   code = std::max(code, tell("arithmetic " name, cuda::k_text_##id.arithmetic(packs))); \
   code = std::max(code, tell("inputs " name, cuda::k_text_##id.inputs(packs)));
   TUTTI_DTYPES(TUTTI_ROW)
@@ -180,8 +184,8 @@ std::optional<Asked> parse(int argc, char** argv) {
     const std::string_view word = argv[i];
     if (word == "--small") {
       asked.is_small = true;
-    } else if (word == "--device" && i + 1 < argc && (std::string_view(argv[i + 1]) == "host" ||
-                                                      std::string_view(argv[i + 1]) == "gpu")) {
+    } else if (word == "--device" && i + 1 < argc &&
+               (std::string_view(argv[i + 1]) == "host" || std::string_view(argv[i + 1]) == "gpu")) {
       asked.is_on_host = std::string_view(argv[++i]) == "host";
     } else {
       return std::nullopt;
@@ -191,7 +195,13 @@ std::optional<Asked> parse(int argc, char** argv) {
 }
 
 int run(const Asked& asked) {
-  if (asked.is_on_host) return tell("worlds on the host", check_worlds(*make_host_teams(), asked));
+  if (asked.is_on_host) {
+    const auto teams = make_host_teams();
+    const int verifier =
+        tell("verifier on the host",
+             cuda::verifier_cases(*teams, verify::make_teams_runner({.teams = 3, .threads = 2}), asked.is_small));
+    return std::max(verifier, tell("worlds on the host", check_worlds(*teams, asked)));
+  }
 #ifdef TUTTI_HAS_DEVICE_TEXT
   const std::vector<std::string> folders{std::filesystem::read_symlink("/proc/self/exe").parent_path().string()};
   auto gpu = open_gpu(folders);
@@ -200,10 +210,18 @@ int run(const Asked& asked) {
     return kExitNoGpu;
   }
   std::printf("gpu_unit: on the %s\n", gpu.value()->name().c_str());
-  const int text = check_text(asked);
-  return std::max(text, tell("worlds", check_worlds(*gpu.value(), asked)));
+  auto runner = verify::open_gpu_runner(folders, 0);
+  if (!runner.is_ok() || runner.value() == nullptr) {
+    std::fprintf(stderr, "gpu_unit: the GPU does not verify: %s\n", std::string(runner.status().message()).c_str());
+    return kExitWrong;
+  }
+  int code = check_text(asked);
+  code =
+      std::max(code, tell("verifier", cuda::verifier_cases(*gpu.value(), std::move(runner).value(), asked.is_small)));
+  return std::max(code, tell("worlds", check_worlds(*gpu.value(), asked)));
 #else
-  std::fprintf(stderr, "gpu_unit: no GPU: this build has no kernels (configure with -DTUTTI_WITH_CUDA=ON where nvcc is); %s\n",
+  std::fprintf(stderr,
+               "gpu_unit: no GPU: this build has no kernels (configure with -DTUTTI_WITH_CUDA=ON where nvcc is); %s\n",
                kInsteadOfGpu);
   return kExitNoGpu;
 #endif
