@@ -26,13 +26,6 @@ Result<std::unique_ptr<Device>> open_device(const SessionSpec& spec) {
   return open_gpu(spec.transport_directories);
 }
 
-/// The GPU's own; null where there are no kernels of the verifier, or they do not run: the host verifies then.
-std::shared_ptr<const DeviceVerifier> verifier_of(int device, std::span<const std::string> directories) {
-  auto runner = open_gpu_runner(directories, device);
-  if (!runner.is_ok() || runner.value() == nullptr) return nullptr;
-  return std::make_shared<const DeviceVerifier>(std::move(runner).value());
-}
-
 std::int64_t last_level_cache_bytes() {
   const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return l3 > 0 ? l3 : std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE));
@@ -147,7 +140,7 @@ Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(const SessionSp
   for (std::size_t i = 0; i < ranks.count; ++i) {
     const int device = spec.ranks_as == RanksAs::blocks ? 0 : ranks.first + static_cast<int>(i);
     TUTTI_ASSIGN_OR_RETURN(auto one, CudaMemory::open(runtime, device));
-    if (!verifiers.contains(device)) verifiers[device] = verifier_of(device, spec.transport_directories);
+    if (!verifiers.contains(device)) verifiers[device] = gpu_verifier(spec.transport_directories, device);
     one->set_verifier(verifiers[device]);
     memory.push_back(std::move(one));
   }

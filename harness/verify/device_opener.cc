@@ -31,4 +31,10 @@ Result<std::unique_ptr<DeviceRunner>> open_gpu_runner(std::span<const std::strin
   return std::unique_ptr<DeviceRunner>();
 }
 
+std::shared_ptr<const DeviceVerifier> gpu_verifier(std::span<const std::string> folders, int device) {
+  auto runner = open_gpu_runner(folders, device);
+  if (!runner.is_ok() || runner.value() == nullptr) return nullptr;
+  return std::make_shared<const DeviceVerifier>(std::move(runner).value());
+}
+
 }  // namespace tutti::harness::verify

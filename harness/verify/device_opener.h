@@ -9,6 +9,7 @@
 #include <string>
 
 #include "harness/verify/device_runner.h"
+#include "harness/verify/device_verifier.h"
 #include "runner_build.h"
 
 namespace tutti::harness::verify {
@@ -25,5 +26,8 @@ struct RunnerOpener {
 /// For GPU `device`, by the object in the first of `folders` that has one, which stays loaded. Null where none has: the
 /// host verifies then. Errors: unavailable where it is there and cannot be used.
 [[nodiscard]] Result<std::unique_ptr<DeviceRunner>> open_gpu_runner(std::span<const std::string> folders, int device);
+
+/// A verifier that runs there; null where nothing can, whatever the reason: the host verifies then, which is slower.
+[[nodiscard]] std::shared_ptr<const DeviceVerifier> gpu_verifier(std::span<const std::string> folders, int device);
 
 }  // namespace tutti::harness::verify

@@ -155,12 +155,27 @@ TUTTI_HOST_DEVICE inline void fill_poison_parts(const PoisonWork& work, const De
   }
 }
 
+/// Calls `f(i, guard byte)` for every byte of a zone that is the thread's.
+template <class F>
+TUTTI_HOST_DEVICE void for_each_guard_byte(const GuardPart& part, const DeviceThread& me, F&& f) {
+  // guard_byte of each, without a division for each.
+  const std::uint32_t period = kGuardPeriod;
+  const auto place_of = [](std::int64_t offset) {
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(offset) * kGuardStep % kGuardPeriod);
+  };
+  const std::uint32_t step = place_of(me.count());
+  std::uint32_t place = place_of(part.offset + me.index());
+  for (std::int64_t i = me.index(); i < part.bytes; i += me.count()) {
+    f(i, guard_at(place));
+    place += step;
+    if (place >= period) place -= period;
+  }
+}
+
 TUTTI_HOST_DEVICE inline void write_guard_parts(const GuardWork& work, const DeviceThread& me) {
   for (std::int32_t p = 0; p < work.count; ++p) {
     const GuardPart& part = work.parts[p];
-    for (std::int64_t i = me.index(); i < part.bytes; i += me.count()) {
-      part.at[i] = guard_byte(static_cast<std::uint64_t>(part.offset + i));
-    }
+    for_each_guard_byte(part, me, [&part](std::int64_t i, std::byte guard) { part.at[i] = guard; });
   }
 }
 
@@ -168,10 +183,9 @@ template <class Words>
 TUTTI_HOST_DEVICE void compare_guard_parts(const GuardWork& work, const DeviceThread& me) {
   for (std::int32_t p = 0; p < work.count; ++p) {
     const GuardPart& part = work.parts[p];
-    for (std::int64_t i = me.index(); i < part.bytes; i += me.count()) {
-      const auto offset = static_cast<std::uint64_t>(part.offset + i);
-      if (part.at[i] != guard_byte(offset)) Words::least(work.damage, offset);
-    }
+    for_each_guard_byte(part, me, [&](std::int64_t i, std::byte guard) {
+      if (part.at[i] != guard) Words::least(work.damage, static_cast<std::uint64_t>(part.offset + i));
+    });
   }
 }
 

@@ -2,6 +2,7 @@
 #include "impl/device/teams.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -56,6 +57,18 @@ TEST(HostTeams, LackOfMemoryIsAnErrorWithTheNumber) {
   const auto memory = device->allocate(std::size_t{1} << 60U);
   EXPECT_EQ(memory.status().code(), Code::resource);
   EXPECT_EQ(memory.status().message(), "no memory for 1152921504606846976 bytes of the ranks' teams");
+}
+
+TEST(HostTeams, AFunctionIsRunByEveryThreadOfEveryTeam) {
+  const auto device = make_host_teams();
+  std::vector<std::atomic<int>> seen(6);
+  const auto ticket = device->run({.teams = 3, .threads = 2}, [&seen](HostTarget& target, int team) {
+    const bool has_first = target.any(target.thread() == 0);  // all threads of the team meet
+    seen[static_cast<std::size_t>(team * 2 + target.thread())] += has_first && target.threads() == 2 ? 1 : 100;
+  });
+  while (!device->is_complete(ticket.value()).value()) std::this_thread::yield();
+  for (const std::atomic<int>& one : seen) EXPECT_EQ(one.load(), 1);
+  EXPECT_EQ(device->run({.teams = 1025, .threads = 1}, [](HostTarget&, int) {}).status().code(), Code::resource);
 }
 
 TEST(HostTeams, TooManyThreadsAreRefusedWithTheNumbers) {
