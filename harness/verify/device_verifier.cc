@@ -9,8 +9,8 @@
 #include "harness/verify/buffers.h"
 #include "harness/verify/comparison.h"
 #include "harness/verify/diagnose.h"
+#include "harness/verify/input_streams.h"
 #include "harness/verify/special_values.h"
-#include "harness/verify/streams.h"
 
 namespace tutti::harness::verify {
 namespace {

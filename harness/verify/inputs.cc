@@ -9,9 +9,9 @@
 #include <bit>
 #include <cstring>
 
+#include "harness/verify/input_streams.h"
 #include "harness/verify/input_values.h"
 #include "harness/verify/special_values.h"
-#include "harness/verify/streams.h"
 
 namespace tutti::harness::verify {
 namespace {

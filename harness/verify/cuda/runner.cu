@@ -2,7 +2,6 @@
 // A GPU that fills and compares. It has a stream of its own and waits for it at the end of every call. What a call needs
 // beside the buffers is copied into one piece of the GPU's memory, which grows with the largest call.
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -49,8 +48,9 @@ class Tables {
   std::size_t add(std::span<const T> table) {
     const std::size_t at = bytes_.size();
     constexpr std::size_t kAligned = 16;
-    bytes_.resize(at + (table.size_bytes() + kAligned - 1) / kAligned * kAligned);
-    if (!table.empty()) std::memcpy(bytes_.data() + at, table.data(), table.size_bytes());
+    const std::span<const std::byte> raw = std::as_bytes(table);
+    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+    while (bytes_.size() % kAligned != 0) bytes_.push_back({});
     return at;
   }
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
