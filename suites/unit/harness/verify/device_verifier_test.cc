@@ -401,6 +401,10 @@ TEST(DeviceVerifier, ADeviceThatCountsOtherwiseThanTheHostIsNotTrusted) {
   const CheckResult output = device->verify_output(oracle, world.outputs()[0]);
   EXPECT_EQ(output.wrong, 3);
   EXPECT_THAT(output.diagnosis, HasSubstr("not to be trusted"));
+  seen.adds_wrong = 1;  // as many as there are, but not where
+  flip(world, 0, 7, 0);
+  EXPECT_THAT(device->verify_output(oracle, world.outputs()[0]).diagnosis, HasSubstr("not to be trusted"));
+  seen.adds_wrong = 3;
   const Bytes input = input_bytes(world.operation, 1, 400);
   const CheckResult unchanged = device->verify_input_unchanged(world.operation, {.rank = 1, .bytes = input});
   EXPECT_EQ(unchanged.wrong, 3);
