@@ -168,7 +168,9 @@ Status Systems::open_memory() {
 }
 
 void Systems::verify_on_teams() {
-  if (spec_.ranks_as != RanksAs::blocks || spec_.conditions.device != RunsOn::host) return;
+  constexpr int kMostRanks = 4;  // of more the host itself verifies, which is several times as fast
+  const bool is_on_teams = spec_.ranks_as == RanksAs::blocks && spec_.conditions.device == RunsOn::host;
+  if (!is_on_teams || spec_.ranks > kMostRanks) return;
   // One team of the calling thread: others would take the cores that the ranks' teams need.
   constexpr RunnerTeams kTeams{.teams = 1, .threads = 1};
   teams_memory_ = verified_host_memory(std::make_shared<DeviceVerifier>(make_teams_runner(kTeams)));
