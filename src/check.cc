@@ -150,6 +150,8 @@ int check(const SweepOptions& options, const CLI::App& command) {
   request.spec.ranks_as = sweep.ranks_as;
   request.spec.seed = sweep.seed;
   request.spec.conditions = parsed.value().conditions;
+  request.agent = parsed.value().agent;
+  request.interface = parsed.value().interface;
   request.spec.timeout = sweep.timeout;
   const bool draws_order = parsed.value().has_seed && sweep.ranks_as == harness::RanksAs::tasks;
   request.spec.task = harness::CheckTask{.order_seed = draws_order ? std::optional(sweep.seed) : std::nullopt};
@@ -220,6 +222,10 @@ void add_check(CLI::App& program, Action& action) {
           "--block-threads",
           "--transports",
           "--pretend-hosts",
+          "--hosts",
+          "--hostfile",
+          "--agent",
+          "--interface",
           {"--algorithms", "all", "algorithms by name, or all"},
           {"--dtypes", "all",
            "element types; the first is that of the counts and placements, of long blocks on many ranks one of a byte"},

@@ -35,7 +35,8 @@ constexpr std::array kGroups{
         " --no-limit --seed "},
     GroupRow{"How to verify", " --check --blind --accuracy "},
     GroupRow{"Where and how ranks run",
-             " --ranks --ranks-as --device --lanes --block-threads --transports --pretend-hosts --bind --timeout "},
+             " --ranks --ranks-as --device --lanes --block-threads --transports --pretend-hosts --hosts --hostfile "
+             "--agent --interface --bind --timeout "},
     GroupRow{"Output",
              " --csv --json --samples --html --png --svg --prometheus --github --bencher --junit --summary --require "
              "--quiet --over-ranks "},

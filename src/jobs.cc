@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cases/host_list.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/transports.h"
 #include "harness/launch/binding.h"
@@ -22,8 +23,10 @@
 #include "harness/report/json.h"
 #include "harness/text/streams.h"
 #include "impl/communicator/communicator.h"
+#include "impl/transports/hosts_domain.h"
 #include "src/program.h"
 #include "src/transports.h"
+#include "src/usage.h"
 
 namespace tutti::program {
 namespace {
@@ -132,8 +135,26 @@ class Messages final : public harness::Listener {
   Status failure_;
 };
 
-int run_job(const SessionSpec& spec, const Starter& starter, Messages& messages) {
-  const auto outcome = harness::launch_job(job_of(spec, starter), messages);
+/// The machines of the job, each with memory of its own.
+harness::JobAcross across_of(const SessionSpec& spec, const JobsRequest& request) {
+  harness::JobAcross across{.hosts = {}, .agent = request.agent, .interface = request.interface, .build = build_text()};
+  const tutti::DomainShape shape = domain_shape(spec);
+  const auto named = harness::parse_hosts(spec.conditions.hosts);
+  for (std::size_t host = 0; host < shape.ranks_on.size(); ++host) {
+    across.hosts.push_back({.name = named.value()[host].name,
+                            .ranks = shape.ranks_on[host],
+                            .domain_bytes = tutti::bytes_of_host(shape, static_cast<int>(host))});
+  }
+  return across;
+}
+
+int run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest& request, Messages& messages) {
+  harness::Job job = job_of(spec, starter);
+  if (!spec.conditions.hosts.empty()) {
+    job.across = across_of(spec, request);
+    job.domain_bytes = 0;  // each machine makes its own
+  }
+  const auto outcome = harness::launch_job(job, messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
@@ -298,7 +319,7 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
                                               harness::most_for_limits(spec));
     Messages messages(spec, listener,
                       {.first = first, .of = all, .launch = number, .launches = static_cast<int>(starts.size())});
-    const int ended = run_job(spec, starter, messages);
+    const int ended = run_job(spec, starter, request, messages);
     if (ended == exit_interrupted) return ended;
     if (ended != exit_ok) failed.insert(index);
     if (code == exit_ok) code = ended;

@@ -21,6 +21,8 @@ struct JobsRequest {
   harness::SessionSpec spec;                      ///< what all jobs have in common; cells and ranks are set per job
   std::vector<std::vector<harness::Case>> cells;  ///< sorted by ranks
   int launches = 1;                               ///< of all cells; from two on, each in another seeded order
+  std::string agent = "ssh";                      ///< of spec.conditions.hosts
+  std::string interface = {};                     ///< at which they reach this machine; empty: that of the route
 };
 
 /// What the jobs tell.

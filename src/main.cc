@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
   add_list(program, action);
   add_doctor(program, action);
   add_rank(program, action);
+  add_host(program, action);
   add_generate(program, action);
   add_probe(program, action);
   program.set_version_flag("--version", version_text(), "version, commit, and what was built in");

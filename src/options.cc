@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/cases/host_list.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/number.h"
 #include "harness/cases/transports.h"
@@ -98,6 +99,30 @@ const std::array kSweepOptions{
            "how bytes move between ranks: names of `tutti list`, which looks for shared objects in the folders that "
            "TUTTI_TRANSPORTS names and beside the program (default: the best for --ranks-as)",
            TUTTI_SETS(parse_transports, sweep.transports)},
+    Option{"--hostfile", "FILE", "",
+           "as --hosts: a line for each machine, its name and the number of ranks it has room for",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             TUTTI_ASSIGN_OR_RETURN(const std::string lines, harness::read_file(std::string(text)));
+             const auto hosts = harness::parse_hostfile(lines);
+             if (!hosts.is_ok()) return error(hosts.status().code(), "'{}': {}", text, hosts.status().message());
+             settings.conditions.hosts = to_text(hosts.value());
+             return {};
+           }},
+    Option{"--agent", "CMD", "ssh",
+           "with --hosts: what starts a command on another machine, called as `CMD HOST COMMAND...`, with what the "
+           "command reads on stdin",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             settings.agent = text;
+             return {};
+           }},
+    Option{
+        "--interface", "ADDRESS", "",
+        "with --hosts: the address, or the name of the interface, at which this machine is reached (default: that of "
+        "the route to the first other machine); a name holds on each of them",
+        [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+          settings.interface = text;
+          return {};
+        }},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",
            TUTTI_SETS(parse_placements, sweep.placements)},
     Option{"--buffers", "LIST", "private", "private, or shared: memory that every rank of the node can address",
@@ -428,7 +453,35 @@ Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const Settin
     if (const Status status = option.set(settings, text, {}); !status.is_ok()) return at_line(status, key);
   }
   if (const Status status = check_transports(settings.sweep); !status.is_ok()) return at_line(status, "transports");
+  if (const Status status = check_hosts(settings.sweep, settings.conditions); !status.is_ok()) {
+    return at_line(status, "ranks");
+  }
   return settings.sweep;
+}
+
+/// What --hosts leaves unsaid. Errors: invalid_argument for what has no meaning without it.
+Status SweepOptions::settle_hosts(Settings& settings) const {
+  const auto is_given = [&](const char* name) {
+    const auto text = texts_.find(name);
+    return text != texts_.end() && !text->second.empty();
+  };
+  if (is_given("--hosts") && is_given("--hostfile")) {
+    return error(Code::invalid_argument, "--hostfile: has no meaning with --hosts; leave one of the two out");
+  }
+  if (settings.conditions.hosts.empty()) {
+    for (const char* const name : {"--agent", "--interface"}) {
+      if (is_given(name))
+        return error(Code::invalid_argument, "{0}: has no meaning without --hosts; leave {0} out", name);
+    }
+    return {};
+  }
+  TUTTI_ASSIGN_OR_RETURN(const auto hosts, harness::parse_hosts(settings.conditions.hosts));
+  if (!is_given("--ranks") && settings.case_id.empty()) {
+    settings.sweep.ranks = {slots_of(hosts)};
+    settings.has_ranks = true;
+  }
+  if (!is_given("--transports") && settings.case_id.empty()) settings.sweep.transports = {"tcp"};
+  return {};
 }
 
 Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const {
@@ -468,6 +521,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     const auto given = texts_.find("--" + key);
     if (given != texts_.end() && !given->second.empty()) settings.given[key] = given->second;
   }
+  TUTTI_RETURN_IF_ERROR(settle_hosts(settings));
   TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
   TUTTI_RETURN_IF_ERROR(check_all_apart(settings));
   return settings;

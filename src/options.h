@@ -34,15 +34,17 @@ struct Settings {
   std::string case_id;
   std::string suite;                         ///< a file with the cells
   std::map<std::string, std::string> given;  ///< what the command line says of cells, by the keys of a suite
-  std::string faults;           ///< by name, of a trial of the verifier
-  std::string blind;            ///< parts that it does not look at
-  std::int64_t operations = 0;  ///< of a soak
+  std::string faults;                        ///< by name, of a trial of the verifier
+  std::string blind;                         ///< parts that it does not look at
+  std::int64_t operations = 0;               ///< of a soak
   int seeds = 1;
   std::optional<harness::SlowDown> slow_down;
   bool requires_a_result = false;
   bool shows_accuracy = false;
   bool is_quiet = false;
   harness::Conditions conditions;
+  std::string agent;      ///< of conditions.hosts
+  std::string interface;  ///< at which this machine is reached by them; empty: that of the route to them
 };
 
 /// What the table's parsers may look at besides the text.
@@ -91,6 +93,8 @@ class SweepOptions {
   [[nodiscard]] Result<Settings> settings(const Surroundings& surroundings) const;
 
  private:
+  Status settle_hosts(Settings& settings) const;
+
   std::vector<std::string> collectives_;
   std::span<const Collective> otherwise_;
   std::vector<OptionChoice> choices_;

@@ -53,6 +53,7 @@ void add_report(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 void add_rank(CLI::App& program, Action& action);      ///< hidden: what the launcher starts
+void add_host(CLI::App& program, Action& action);      ///< hidden: what the launcher has on each of several machines
 void add_probe(CLI::App& program, Action& action);     ///< hidden: a reference in a process of its own; probe.h
 void add_generate(CLI::App& program, Action& action);  ///< hidden: the man page and completions, when tutti is built
 

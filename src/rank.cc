@@ -12,14 +12,22 @@ int run_rank() {
   auto link = harness::RankLink::connect();
   if (!link.is_ok()) return complain(link.status());
   harness::RankLink& connection = link.value();
-  const auto spec = harness::session_from_json(connection.payload());
+  auto spec = harness::session_from_json(connection.payload());
   Status status = spec.status();
+  const harness::AcrossPlace* const across = connection.across();
+  if (status.is_ok() && across != nullptr) {  // a budget ends by the launcher's clock
+    auto* const task = std::get_if<harness::MeasureTask>(&spec.value().task);
+    if (task != nullptr && task->end_ns != 0) task->end_ns += across->lead_ns;
+  }
   if (status.is_ok()) {
     status = harness::run_session(spec.value(), {.board = connection.board(),
                                                  .rank = connection.rank(),
                                                  .at = connection.place(),
                                                  .domain_fd = connection.domain_fd(),
                                                  .directory = connection.directory(),
+                                                 .across = across,
+                                                 .exchange_listener = connection.listeners().exchange.get(),
+                                                 .domain_listener = connection.listeners().domain.get(),
                                                  .send = [&](std::string_view type, std::string_view text) {
                                                    return connection.send(type, text);
                                                  }});

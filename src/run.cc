@@ -51,6 +51,7 @@ class Reports {
     Reports reports;
     reports.console_ = console_for(settings);
     reports.left_out_ = expansion.left_out;
+    reports.has_hosts_ = !settings.conditions.hosts.empty();
     harness::RatioOf ratio = harness::ratio_within_a_launch;
     if (settings.sweep.launches > 1) {
       std::vector<std::string> cells;
@@ -110,7 +111,7 @@ class Reports {
       launches_->add(rows);
     }
     for (const Row& row : rows) {
-      if (row.time_median && row.ranks_as != to_string(harness::RanksAs::tasks) &&
+      if (row.time_median && !has_hosts_ && row.ranks_as != to_string(harness::RanksAs::tasks) &&
           row.ranks_as != to_string(harness::RanksAs::blocks) && row.ranks > cores_) {
         crowded_.insert(row.ranks);
       }
@@ -159,6 +160,12 @@ class Reports {
     if (json_ && in_time.is_number()) {
       note(json_->set_measurement(fmt::format("in_time_ns.P{}", ranks), in_time.get<double>()));
     }
+    const nlohmann::json clocks = facts.value("clocks", nlohmann::json::object());
+    for (const auto& [name, value] : clocks.items()) {
+      if (!value.is_number()) continue;
+      clocks_us_[name] = value.get<double>() * 1e-3;
+      if (json_) note(json_->set_measurement(fmt::format("clocks_{}.P{}", name, ranks), value.get<double>()));
+    }
     const nlohmann::json bound = facts.value("bound", nlohmann::json());
     if (json_ && bound.is_array()) note(json_->set_bound(fmt::format("P{}", ranks), bound.dump()));
     const nlohmann::json backends = facts.value("backends", nlohmann::json::object());
@@ -197,6 +204,13 @@ class Reports {
     if (clock_ns_.size() == 2) {
       facts += fmt::format("# clock: readings differ by {:.0f} ns or more, one takes {:.0f} ns\n",
                            clock_ns_["clock_tick_ns"], clock_ns_["clock_read_ns"]);
+    }
+    if (!clocks_us_.empty()) {
+      facts += fmt::format(
+          "# clocks of the hosts: known to {:.1f} us (half of the least round trip), and from one estimate to the next "
+          "they "
+          "moved {:.1f} us at most against what was foreseen\n",
+          clocks_us_["bound_ns"], clocks_us_["change_ns"]);
     }
     std::vector<std::string> floors;
     for (const auto& [_, text] : floors_) floors.push_back(text);
@@ -245,8 +259,10 @@ class Reports {
   std::optional<harness::SamplesFile> samples_;
   /// By number of ranks and backend; the last launch's.
   std::map<std::pair<int, std::string>, std::string> floors_;
-  std::map<std::string, double> clock_ns_;  ///< the last launch's
+  std::map<std::string, double> clock_ns_;   ///< the last launch's
+  std::map<std::string, double> clocks_us_;  ///< of several machines; the last launch's
   int cores_ = static_cast<int>(harness::allowed_cores().size());
+  bool has_hosts_ = false;          ///< named ones, whose cores are not known here
   std::set<std::int64_t> crowded_;  ///< numbers of ranks, each a thread or a process, that are more than the cores
   std::string prometheus_;          ///< a file; empty: none is asked for
   std::vector<Row> kept_;           ///< for it
@@ -274,6 +290,7 @@ int run(const SweepOptions& options, bool only_lists) {
   if (only_lists) return list(plan.value(), settings);
   const harness::Places places = harness::places_here();
   for (const harness::Cell& cell : expansion.cells) {
+    if (!settings.conditions.hosts.empty()) break;  // each machine sees for itself
     const int hosts = harness::share_a_host(sweep.ranks_as) ? 1 : cell.ranks;
     const auto masks = harness::masks_for(settings.conditions.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
@@ -294,6 +311,8 @@ int run(const SweepOptions& options, bool only_lists) {
   request.spec.seed = sweep.seed;
   request.spec.timeout = sweep.timeout;
   request.spec.conditions = settings.conditions;
+  request.agent = settings.agent;
+  request.interface = settings.interface;
   request.spec.backend_directories = backend_directories();
   harness::MeasureTask task{.tells_samples = !settings.samples.empty(), .slow_down = settings.slow_down};
   for (const std::string& system : sweep.backends) {

@@ -9,6 +9,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/backend_name.h"
+#include "harness/cases/host_list.h"
 #include "harness/cases/transports.h"
 #include "harness/text/counted.h"
 #include "impl/transports/loader.h"
@@ -34,7 +35,40 @@ Status check_transports(const harness::Sweep& sweep) {
   return {};
 }
 
+namespace {
+
+Status check_named_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions) {
+  if (conditions.hosts.empty()) return {};
+  const std::string& text = conditions.hosts;
+  if (conditions.pretended_hosts > 0) {
+    return error(Code::invalid_argument, "--pretend-hosts: has no meaning with --hosts {}, which are real ones", text);
+  }
+  if (sweep.ranks_as != RanksAs::processes) {
+    return error(Code::invalid_argument, "--hosts: '{}' with {}: did you mean --ranks-as processes?", text,
+                 to_string(sweep.ranks_as));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const auto named, harness::parse_hosts(text));
+  for (const int ranks : sweep.ranks) {
+    if (const int slots = slots_of(named); ranks > slots) {
+      return error(Code::invalid_argument, "--ranks: {} on {}, which have room for {}: 1 to {}, did you mean {}?",
+                   ranks, text, slots, slots, slots);
+    }
+  }
+  for (const std::string& name : transports_of(sweep)) {
+    TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
+                           harness::transport_for(name, sweep.ranks_as, transport_directories()));
+    if (transport->spans_hosts) continue;
+    return error(Code::invalid_argument,
+                 "--hosts: '{}' with transport {}, whose ranks share memory: did you mean --transports tcp?", text,
+                 name);
+  }
+  return {};
+}
+
+}  // namespace
+
 Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions) {
+  TUTTI_RETURN_IF_ERROR(check_named_hosts(sweep, conditions));
   const int hosts = conditions.pretended_hosts;
   if (hosts == 0) return {};
   for (const std::string& name : transports_of(sweep)) {
@@ -59,10 +93,15 @@ Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& con
     const auto transport = harness::transport_for(name, sweep.ranks_as, transport_directories());
     TUTTI_RETURN_IF_ERROR(transport.status());
     const auto spans = [&](int ranks) { return harness::hosts_for(*transport.value(), ranks, conditions) > 1; };
-    if (std::ranges::none_of(sweep.ranks, spans)) continue;
+    if (conditions.hosts.empty() && std::ranges::none_of(sweep.ranks, spans)) continue;
     if (sweep.backends.empty()) sweep.backends = {std::string(harness::kOwnBackend)};
     for (const std::string& backend : sweep.backends) {
       if (harness::backend_of(backend) == harness::kOwnBackend) continue;
+      if (!conditions.hosts.empty()) {
+        return error(Code::unavailable,
+                     "backend '{}' with --hosts {}: references run on one machine so far: --backends {}", backend,
+                     conditions.hosts, harness::kOwnBackend);
+      }
       return error(
           Code::unavailable,
           "backend '{}' with --transports {}: the hosts are pretended, and its ranks would share the memory of "

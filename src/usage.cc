@@ -56,12 +56,12 @@ struct Foreign {
   std::string_view own;
 };
 constexpr std::array kForeign{
-    Foreign{"-n", "--ranks"},       Foreign{"-np", "--ranks"},         Foreign{"--np", "--ranks"},
-    Foreign{"--ntasks", "--ranks"}, Foreign{"-g", "--ranks"},          Foreign{"--ngpus", "--ranks"},
-    Foreign{"-t", "--ranks"},       Foreign{"-b", "--sizes"},          Foreign{"--minbytes", "--sizes"},
-    Foreign{"-e", "--sizes"},       Foreign{"--maxbytes", "--sizes"},  Foreign{"-f", "--sizes"},
-    Foreign{"-d", "--dtypes"},      Foreign{"--datatype", "--dtypes"}, Foreign{"-o", "--ops"},
-    Foreign{"-r", "--roots"},       Foreign{"-c", "--check"},          Foreign{"-T", "--timeout"},
+    Foreign{"-n", "--ranks"},           Foreign{"-np", "--ranks"},         Foreign{"--np", "--ranks"},
+    Foreign{"--ntasks", "--ranks"},     Foreign{"-g", "--ranks"},          Foreign{"--ngpus", "--ranks"},
+    Foreign{"-t", "--ranks"},           Foreign{"-b", "--sizes"},          Foreign{"--minbytes", "--sizes"},
+    Foreign{"-e", "--sizes"},           Foreign{"--maxbytes", "--sizes"},  Foreign{"-f", "--sizes"},
+    Foreign{"-d", "--dtypes"},          Foreign{"--datatype", "--dtypes"}, Foreign{"-o", "--ops"},
+    Foreign{"-r", "--roots"},           Foreign{"-c", "--check"},          Foreign{"-T", "--timeout"},
     Foreign{"--iters", "--iterations"},
 };
 
@@ -131,12 +131,15 @@ Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int 
   return error(Code::invalid_argument, "{}\n`{} --help` says more", failure.what(), name);
 }
 
+std::string build_text() {
+  return fmt::format("tutti {} (commit {}), built with GCC {}.{}.{} {}", TUTTI_VERSION, TUTTI_COMMIT, __GNUC__,
+                     __GNUC_MINOR__, __GNUC_PATCHLEVEL__, TUTTI_BUILD_TYPE);
+}
+
 std::string version_text() {
   std::string transports;
   for (const Transport* const transport : built_in_transports()) transports += fmt::format(" {}", transport->name);
-  return fmt::format("tutti {} (commit {}), built with GCC {}.{}.{} {}; kernels {}; transports{}", TUTTI_VERSION,
-                     TUTTI_COMMIT, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__, TUTTI_BUILD_TYPE, kernel_isa(),
-                     transports);
+  return fmt::format("{}; kernels {}; transports{}", build_text(), kernel_isa(), transports);
 }
 
 }  // namespace tutti::program

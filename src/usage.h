@@ -15,5 +15,7 @@ namespace tutti::program {
 
 /// `tutti 0.1.0 (commit), built with GCC 12.2.0 Release; kernels avx2; transports ...`, those of this build
 [[nodiscard]] std::string version_text();
+/// What all machines of a job must have alike: the version, the commit, the compiler.
+[[nodiscard]] std::string build_text();
 
 }  // namespace tutti::program

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cases/host_list.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/number.h"
 #include "harness/cases/sweep.h"
@@ -338,6 +339,23 @@ const std::array kConditions{
                        "chose their number",
                    .words = "{} pretended hosts",
                    .is_of_ranks = true}},
+    Condition{
+        .option = "--hosts",
+        .value = "LIST",
+        .help = "the ranks are on these machines, which --agent reaches: names with the number of ranks that each "
+                "has room for; each in its turn gets one more rank (default: this machine)",
+        .example = "a:2,b:2",
+        .read = [](Conditions& values, std::string_view text) -> Status {
+          TUTTI_ASSIGN_OR_RETURN(const std::vector<NamedHost> hosts, parse_hosts(text));
+          values.hosts = to_text(hosts);
+          return {};
+        },
+        .text = [](const Conditions& values) { return values.hosts; },
+        .column = {.name = "hosts",
+                   .description = "the machines that the ranks were on, each with the number of ranks that it has "
+                                  "room for, where there were several",
+                   .words = "hosts {}",
+                   .is_of_ranks = true}},
     Condition{.option = "--over-ranks",
               .help = "shows below each row what the fastest rank took, the mean over the ranks and the slowest, "
                       "medians of the samples; JSON and CSV have them then too",
@@ -361,8 +379,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 15);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 16);
 }
 
 /// The text of another option, where it is not the usual one.

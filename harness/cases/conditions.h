@@ -92,6 +92,7 @@ struct Conditions {
   int lanes = 1;                    ///< and how many blocks each of them has
   int block_threads = 0;            ///< and threads of a block; 0: what suits the device
   int pretended_hosts = 0;          ///< of ranks that share no memory, all on this machine; 0: as the transport has it
+  std::string hosts = {};           ///< that the ranks are on, as parse_hosts reads them; empty: this machine
 
   /// A limit waits for no rank: with skew there is none.
   [[nodiscard]] bool measures_limit() const { return has_limit && skew.count() == 0; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/cases/host_list.h"
 #include "impl/communicator/communicator.h"
 #include "impl/execute/reach.h"
 #include "impl/schedule/bind.h"
@@ -29,24 +30,37 @@ Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as, 
                usual_transport(ranks_as));
 }
 
-int hosts_for(const Transport& transport, int ranks, const Conditions& conditions) {
-  if (!transport.spans_hosts) return 1;
-  return conditions.pretended_hosts > 0 ? std::min(conditions.pretended_hosts, ranks) : ranks;
+Hosts layout_for(const Transport& transport, int ranks, const Conditions& conditions) {
+  if (!transport.spans_hosts) return Hosts::in_blocks(ranks, 1);
+  if (!conditions.hosts.empty()) {
+    const auto named = parse_hosts(conditions.hosts);
+    TUTTI_ASSERT(named.is_ok() && ranks <= slots_of(named.value()), "{} ranks on {}", ranks, conditions.hosts);
+    return dealt_to(named.value(), ranks);
+  }
+  return Hosts::in_blocks(ranks, conditions.pretended_hosts > 0 ? std::min(conditions.pretended_hosts, ranks) : ranks);
 }
 
-int hosts_of(const Case& one, const Conditions& conditions) {
-  const auto transport = find_transport(one.transport, {});
-  return transport.is_ok() ? hosts_for(*transport.value(), one.ranks, conditions) : 1;
+int hosts_for(const Transport& transport, int ranks, const Conditions& conditions) {
+  return layout_for(transport, ranks, conditions).count();
 }
+
+namespace {
+Hosts layout_of(const Case& one, const Conditions& conditions) {
+  const auto transport = find_transport(one.transport, {});
+  return transport.is_ok() ? layout_for(*transport.value(), one.ranks, conditions) : Hosts::in_blocks(one.ranks, 1);
+}
+}  // namespace
+
+int hosts_of(const Case& one, const Conditions& conditions) { return layout_of(one, conditions).count(); }
 
 Status stays_on_hosts(const Case& one, const Conditions& conditions) {
   const int hosts = hosts_of(one, conditions);
   if (hosts == 1) return {};
   TUTTI_ASSIGN_OR_RETURN(const Algorithm* const algorithm, find_algorithm(one.collective, one.algorithm));
-  const Hosts in_blocks = Hosts::in_blocks(one.ranks, hosts);
+  const Hosts layout = layout_of(one, conditions);
   Problem problem = one.problem();
   problem.collective = base_of(problem.collective);
-  problem.ranks_per_host = in_blocks.ranks_per_host();
+  problem.ranks_per_host = layout.ranks_per_host();
   const Schedule schedule = schedule_of(*algorithm, problem);
   const DomainShape shape = shape_across_hosts(one.ranks, hosts, 0);
   const auto bound = bind(schedule, {.count = has_counts(one.collective) ? 1 : one.count,
@@ -58,7 +72,7 @@ Status stays_on_hosts(const Case& one, const Conditions& conditions) {
                                                    .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
                                                    .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
   TUTTI_RETURN_IF_ERROR(bound.status());
-  if (check_reach(schedule, bound.value(), in_blocks).is_ok()) return {};
+  if (check_reach(schedule, bound.value(), layout).is_ok()) return {};
   return error(Code::unavailable, "{} {}, which touches memory of other hosts{}", to_string(one.collective),
                one.algorithm,
                schedule.shape.scratch_units > 0 && !schedule.shape.exposes_input && !schedule.shape.exposes_output
@@ -69,7 +83,7 @@ Status stays_on_hosts(const Case& one, const Conditions& conditions) {
 std::string chosen_algorithm(const Case& one, const Conditions& conditions, int cores) {
   if (const int hosts = hosts_of(one, conditions); hosts > 1) {
     Problem problem = one.problem();
-    problem.ranks_per_host = Hosts::in_blocks(one.ranks, hosts).ranks_per_host();
+    problem.ranks_per_host = layout_of(one, conditions).ranks_per_host();
     return std::string(choose_across_hosts(problem, one.bytes).name);
   }
   return std::string(choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name);

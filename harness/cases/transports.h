@@ -9,6 +9,7 @@
 #include "harness/cases/case.h"
 #include "harness/cases/conditions.h"
 #include "harness/cases/ranks_as.h"
+#include "impl/transports/hosts.h"
 #include "impl/transports/transport.h"
 #include "impl/types/status.h"
 
@@ -24,8 +25,10 @@ namespace tutti::harness::cases {
 [[nodiscard]] Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as,
                                                      std::span<const std::string> folders);
 
-/// How many hosts that many ranks are on: those that are pretended, or one for each rank where nobody chose; 1 on a
-/// transport whose ranks share memory.
+/// Which ranks are on which host. Requires: hosts_for says that there are several, or one.
+[[nodiscard]] Hosts layout_for(const Transport& transport, int ranks, const Conditions& conditions);
+/// How many hosts that many ranks are on: those that are named, those that are pretended, or one for each rank where
+/// nobody chose; 1 on a transport whose ranks share memory.
 [[nodiscard]] int hosts_for(const Transport& transport, int ranks, const Conditions& conditions);
 /// The same of a case, whose transport is one of this build or else has one host.
 [[nodiscard]] int hosts_of(const Case& one, const Conditions& conditions);

@@ -11,12 +11,15 @@
 
 namespace tutti::harness::launch {
 
-Status Connections::listen(const std::string& name, int expected, Welcome welcome, std::vector<int> descriptors) {
+Status Connections::listen(const std::string& name, Expected expected, Welcome welcome, std::vector<int> descriptors,
+                           std::vector<int> for_rank_0) {
   constexpr int kStrangers = 16;  // room for strangers, which will be turned away
-  TUTTI_ASSIGN_OR_RETURN(listener_, listen_at(name, expected + kStrangers));
-  is_taken_.assign(static_cast<std::size_t>(expected), false);
+  TUTTI_ASSIGN_OR_RETURN(listener_, listen_at(name, expected.ranks + kStrangers));
+  first_ = expected.first;
+  is_taken_.assign(static_cast<std::size_t>(expected.ranks), false);
   welcome_ = std::move(welcome);
   descriptors_ = std::move(descriptors);
+  for_rank_0_ = std::move(for_rank_0);
   return Status();
 }
 
@@ -92,15 +95,19 @@ Status Connections::greet(Peer& peer, const Frame& hello, Events& events) {
   if (hello.type != "hello" || std::from_chars(hello.text.data(), end, rank).ptr != end) {
     return error(Code::io, "the first message is '{}', not a hello", hello.type);
   }
-  if (rank < 0 || static_cast<std::size_t>(rank) >= is_taken_.size()) {
-    return error(Code::io, "a hello from rank {}; ranks are 0 to {}", rank, is_taken_.size() - 1);
+  const int last = first_ + static_cast<int>(is_taken_.size()) - 1;
+  if (rank < first_ || rank > last) {
+    return error(Code::io, "a hello from rank {}; ranks are {} to {}", rank, first_, last);
   }
-  if (is_taken_[static_cast<std::size_t>(rank)]) return error(Code::io, "a second hello from rank {}", rank);
-  is_taken_[static_cast<std::size_t>(rank)] = true;
+  const auto index = static_cast<std::size_t>(rank - first_);
+  if (is_taken_[index]) return error(Code::io, "a second hello from rank {}", rank);
+  is_taken_[index] = true;
   peer.rank = rank;
   events.on_hello(rank, peer.pid);
+  std::vector<int> given = descriptors_;
+  if (rank == 0) given.insert(given.end(), for_rank_0_.begin(), for_rank_0_.end());
   // If the rank is gone already, the end of its stream says so.
-  [[maybe_unused]] const Status sent = send_frame(peer.socket.get(), welcome_(rank), descriptors_);
+  [[maybe_unused]] const Status sent = send_frame(peer.socket.get(), welcome_(rank), given);
   return Status();
 }
 

@@ -26,12 +26,19 @@ class Connections {
     virtual void on_closed(int rank) = 0;
     virtual void on_garbage(int rank, pid_t pid, const std::string& what) = 0;
     virtual void on_exhausted(const std::string& what) = 0;  ///< a rank came, and no descriptor was left for it
+    /// A machine cannot go on, or is gone; `first_rank` is there.
+    virtual void on_lost_host(int /*first_rank*/, const Status& /*why*/) {}
   };
 
   using Welcome = std::function<Frame(int rank)>;
-  /// `expected` ranks will say hello; each gets its `welcome` with `descriptors`, which must outlive this.
-  /// Errors: io.
-  Status listen(const std::string& name, int expected, Welcome welcome, std::vector<int> descriptors);
+  struct Expected {
+    int ranks = 1;
+    int first = 0;  ///< number of the first of them
+  };
+  /// These ranks will say hello; each gets its `welcome` with `descriptors`, rank 0 also those `for_rank_0`. They must
+  /// outlive this. Errors: io.
+  Status listen(const std::string& name, Expected expected, Welcome welcome, std::vector<int> descriptors,
+                std::vector<int> for_rank_0 = {});
   /// Appends what to wait for.
   void add_to(std::vector<pollfd>& set) const;
   /// Accepts and reads all there is at this moment.
@@ -51,9 +58,10 @@ class Connections {
 
   Descriptor listener_;
   std::vector<Peer> peers_;
-  std::vector<bool> is_taken_;  ///< ranks that said hello
+  int first_ = 0;
+  std::vector<bool> is_taken_;  ///< ranks that said hello, from the first one on
   Welcome welcome_;
-  std::vector<int> descriptors_;
+  std::vector<int> descriptors_, for_rank_0_;
 };
 
 }  // namespace tutti::harness::launch

@@ -23,6 +23,7 @@ int weight(const Finding& finding) {
       return kKilled;
     case Ending::stopped:
     case Ending::hung:
+    case Ending::lost_host:
     case Ending::never_connected:
       return 5;
     case Ending::interrupted:
@@ -49,6 +50,8 @@ std::string_view to_string(Ending how) {
       return "said error";
     case Ending::garbled:
       return "garbled";
+    case Ending::lost_host:
+      return "lost host";
     case Ending::never_connected:
       return "never connected";
     case Ending::interrupted:
@@ -62,10 +65,10 @@ std::string name_of(int rank, pid_t pid) {
   return pid > 0 ? fmt::format("{} (pid {})", who, pid) : who;
 }
 
-Finding lost_connection(int rank, pid_t pid) {
+Finding lost_connection(int rank, const std::string& who) {
   Finding finding;
   finding.rank = rank;
-  finding.text = fmt::format("{} closed its connection before it was done", name_of(rank, pid));
+  finding.text = fmt::format("{} closed its connection before it was done", who);
   finding.is_certain = false;
   return finding;
 }

@@ -21,7 +21,7 @@ struct Finding {
 };
 
 /// The connection of a rank ended without a bye.
-[[nodiscard]] Finding lost_connection(int rank, pid_t pid);
+[[nodiscard]] Finding lost_connection(int rank, const std::string& who);
 /// A process ended: `who` is "rank 3 (pid 17)" or "mpirun (pid 17)".
 [[nodiscard]] Finding killed_by(int rank, const std::string& who, int signal);
 [[nodiscard]] Finding exited_with(int rank, const std::string& who, int exit_code);

@@ -21,13 +21,30 @@ namespace tutti::harness::launch {
 
 class RankStarter;
 
+/// One machine of a job on several.
+struct JobHost {
+  std::string name;              ///< as the agent takes it
+  int ranks = 1;                 ///< that run there: those after the ranks of the machines before
+  std::size_t domain_bytes = 0;  ///< memory that they share
+};
+
+struct JobAcross {
+  std::vector<JobHost> hosts;
+  std::string agent = "ssh";  ///< started as `AGENT HOST COMMAND...`
+  std::string interface;      ///< see find_interface; empty: of the route to the first other machine
+  std::string build;          ///< what all machines must have
+};
+
 struct Job {
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which says hello as rank 0
   /// Starts the ranks, which must be processes, in place of the own spawn.
   std::optional<StartCommand> start = {};
-  RankStarter* starter = nullptr;  ///< null: Children, on this machine
-  bool has_directory = false;      ///< the ranks get a directory of the job's own; with a start command always
+  RankStarter* starter = nullptr;        ///< null: Children, on this machine
+  std::optional<JobAcross> across = {};  ///< the ranks are on these machines; then they are processes
+  int first_rank = 0;                    ///< of those that are started, where other machines have the rest
+  int ranks_here = 0;                    ///< and how many they are; 0: all
+  bool has_directory = false;            ///< the ranks get a directory of the job's own; with a start command always
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
   std::string payload;                                                   ///< given to every rank
@@ -37,6 +54,9 @@ struct Job {
   std::filesystem::path log;  ///< appended: output of ranks and of what started them; empty: kept in memory only
 };
 
+/// Ranks of the job that this process, or its start command, starts.
+[[nodiscard]] inline int ranks_here(const Job& job) { return job.ranks_here > 0 ? job.ranks_here : job.ranks; }
+
 enum class Ending : std::uint8_t {
   finished,         ///< every rank said bye and exited with 0
   exited,           ///< a rank (or its start command) ended before its time: `number` is its exit code
@@ -45,6 +65,7 @@ enum class Ending : std::uint8_t {
   hung,             ///< an announced operation lasted longer than the timeout
   said_error,       ///< a rank reported an error; `failure` has the code that it gave
   garbled,          ///< a rank sent something that is not a message
+  lost_host,        ///< a machine is gone, or never came
   never_connected,  ///< a rank did not say hello in time
   interrupted,      ///< this process got signal `number` (SIGINT, SIGTERM, SIGHUP)
 };

@@ -8,6 +8,7 @@
 #include <random>
 #include <unistd.h>
 
+#include "harness/launch/hosts_starter.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
 
@@ -58,7 +59,7 @@ Status RunningJob::start() {
     return Frame{"welcome", fmt::format("{} {} {} {} {} {}", job_.ranks, expected, job_.domain_bytes, place.machine,
                                         place.local, directory_.path())};
   };
-  TUTTI_RETURN_IF_ERROR(connections_.listen(name, expected, welcome, std::move(descriptors)));
+  TUTTI_RETURN_IF_ERROR(connections_.listen(name, {.ranks = expected}, welcome, std::move(descriptors)));
   started_ = std::chrono::steady_clock::now();
   return children_.start(job_, name, directory_.path(), log_.descriptor());
 }
@@ -68,6 +69,7 @@ Outcome RunningJob::run() {
     wait();
     children_.reap();  // before reading: whatever a dead child sent is then read before its death is weighed
     connections_.service(*this);
+    children_.service(*this, *board_);
     weigh();
     if (is_decided()) return conclude();
     if (!finding_ && all_said_bye() && children_.have_all_exited()) return conclude();
@@ -78,6 +80,7 @@ void RunningJob::wait() {
   std::vector<pollfd> set = {{interrupts_.descriptor(), POLLIN, 0}};
   if (interrupts_.signal() != 0) set.clear();
   connections_.add_to(set);
+  children_.add_to(set);
   auto tick = all_said_hello() ? kTick : kConnectTick;
   if (finding_ || last_bye_) tick = kEndTick;
   ::poll(set.data(), set.size(), static_cast<int>(tick.count()));
@@ -99,7 +102,7 @@ void RunningJob::on_frame(int rank, const Frame& frame) {
     finding.how = Ending::said_error;
     finding.rank = rank;
     finding.code = code > 0 && code <= static_cast<int>(Code::refuted) ? static_cast<Code>(code) : Code::aborted;
-    finding.text = fmt::format("rank {}: {}", rank, frame.text.substr(std::min(space + 1, frame.text.size())));
+    finding.text = fmt::format("{}: {}", who(rank, 0), frame.text.substr(std::min(space + 1, frame.text.size())));
     // A rank that waited in vain may not know of the others.
     const bool has_report = finding.text.find('\n') != std::string::npos;
     if (finding.code == Code::timeout && !has_report) finding.text += rank_lines(views());
@@ -111,7 +114,7 @@ void RunningJob::on_frame(int rank, const Frame& frame) {
 
 void RunningJob::on_closed(int rank) {
   if (rank < 0) return;  // its exit will tell
-  if (!member(rank).has_said_bye) add(lost_connection(rank, member(rank).pid));
+  if (!member(rank).has_said_bye) add(lost_connection(rank, who(rank, member(rank).pid)));
 }
 
 void RunningJob::on_garbage(int rank, pid_t pid, const std::string& what) {
@@ -119,8 +122,23 @@ void RunningJob::on_garbage(int rank, pid_t pid, const std::string& what) {
   finding.how = Ending::garbled;
   finding.rank = rank;
   finding.code = Code::io;
-  finding.text = fmt::format("{}: {}", rank < 0 ? fmt::format("process {}", pid) : name_of(rank, pid), what);
+  finding.text = fmt::format("{}: {}", rank < 0 ? fmt::format("process {}", pid) : who(rank, pid), what);
   add(std::move(finding));
+}
+
+void RunningJob::on_lost_host(int first_rank, const Status& why) {
+  Finding finding;
+  finding.how = Ending::lost_host;
+  finding.rank = first_rank;
+  finding.code = why.code();
+  finding.text = why.message();
+  add(std::move(finding));
+}
+
+std::string RunningJob::who(int rank, pid_t pid) const {
+  const std::string host = rank < 0 ? std::string() : children_.host_name(rank);
+  if (host.empty()) return name_of(rank, pid);
+  return pid > 0 ? fmt::format("rank {} on {} (pid {})", rank, host, pid) : fmt::format("rank {} on {}", rank, host);
 }
 
 void RunningJob::on_exhausted(const std::string& what) {
@@ -166,6 +184,7 @@ Outcome RunningJob::conclude() {
   directory_.remove();
   if (finding_) leftovers_.remove();
   connections_.service(*this);  // what the dead had sent: finished rows are kept
+  children_.service(*this, *board_);
   if (!outcome.ok) outcome.log_tail = log_.tail();
   return outcome;
 }
@@ -177,6 +196,9 @@ Status check(const Job& job) {
   if (job.start && job.ranks_as != RanksAs::processes) {
     return error(Code::invalid_argument, "'{}' starts ranks as processes only", job.start->words.front());
   }
+  if (job.across && (job.start || job.ranks_as != RanksAs::processes)) {
+    return error(Code::invalid_argument, "ranks on several machines are processes that tutti starts itself");
+  }
   if (job.timeout <= 0ms) return error(Code::invalid_argument, "a timeout of {} ms; at least 1", job.timeout.count());
   return Status();
 }
@@ -186,7 +208,10 @@ Status check(const Job& job) {
 Result<Outcome> launch_job(const Job& job, Listener& listener) {
   TUTTI_RETURN_IF_ERROR(check(job));
   TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of(job)));
-  RunningJob running(job, listener);
+  Job with_starter = job;
+  std::optional<HostsStarter> hosts;
+  if (job.across) with_starter.starter = &hosts.emplace(*job.across);
+  RunningJob running(with_starter, listener);
   TUTTI_RETURN_IF_ERROR(running.start());
   return running.run();
 }

@@ -66,17 +66,23 @@ Status RankLink::receive_welcome() {
   FrameReader reader;
   std::vector<Descriptor> given;
   TUTTI_ASSIGN_OR_RETURN(const Frame welcome, receive_frame(socket_.get(), reader, given));
+  // Behind a line break, what there is to say of other machines; rank 0 then gets two listeners.
+  const std::size_t line = std::min(welcome.text.find('\n'), welcome.text.size());
+  const bool is_across = line < welcome.text.size();
+  const std::string words = welcome.text.substr(0, line);
   int processes = 0;
   int length = 0;  // of what stands before the directory
   const bool is_read =
-      welcome.type == "welcome" && std::sscanf(welcome.text.c_str(), "%d %d %zu %d %d %n", &ranks_, &processes,
-                                               &domain_bytes_, &place_.machine, &place_.local, &length) == 5;
-  const std::size_t expected = domain_bytes_ > 0 ? 3 : 2;
+      welcome.type == "welcome" && std::sscanf(words.c_str(), "%d %d %zu %d %d %n", &ranks_, &processes, &domain_bytes_,
+                                               &place_.machine, &place_.local, &length) == 5;
+  const std::size_t expected = (domain_bytes_ > 0 ? 3U : 2U) + (is_across && rank_ == 0 ? 2U : 0U);
   if (!is_read || given.size() != expected) {
-    return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, welcome.text,
-                 given.size());
+    return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, words, given.size());
   }
-  directory_ = welcome.text.substr(static_cast<std::size_t>(length));
+  directory_ = words.substr(static_cast<std::size_t>(length));
+  if (is_across) {
+    TUTTI_ASSIGN_OR_RETURN(across_, across_from_json(std::string_view(welcome.text).substr(line + 1)));
+  }
   const auto world = number_in_environment("TUTTI_RANK") ? std::nullopt : first_number(kRanksVariables);
   if (world && *world != processes) {
     return error(Code::mismatch, "mpirun started {} ranks, the launcher expects {}", *world, processes);
@@ -84,6 +90,10 @@ Status RankLink::receive_welcome() {
   TUTTI_ASSIGN_OR_RETURN(payload_, read_text(given[0].get()));
   TUTTI_ASSIGN_OR_RETURN(board_memory_, Mapping::map(given[1].get(), Board::bytes(ranks_)));
   if (domain_bytes_ > 0) domain_ = std::move(given[2]);
+  if (is_across && rank_ == 0) {
+    listeners_.domain = std::move(given.back());
+    listeners_.exchange = std::move(given[given.size() - 2]);
+  }
   return Status();
 }
 

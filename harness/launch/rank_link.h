@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "harness/launch/across.h"
 #include "harness/launch/board.h"
 #include "harness/launch/rank_place.h"
 #include "harness/launch/segment.h"
@@ -34,6 +36,10 @@ class RankLink {
   [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has no domain
   [[nodiscard]] std::size_t domain_bytes() const { return domain_bytes_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }  ///< empty if the job has none
+
+  /// Null where all ranks are on one machine.
+  [[nodiscard]] const AcrossPlace* across() const { return across_ ? &*across_ : nullptr; }
+  [[nodiscard]] const AcrossListeners& listeners() const { return listeners_; }
 
   /// Any thread may send. Errors: io, invalid_argument (too long, or a reserved type).
   Status send(std::string_view type, std::string_view text);
@@ -61,6 +67,8 @@ class RankLink {
   Descriptor domain_;
   std::size_t domain_bytes_ = 0;
   std::string directory_;
+  std::optional<AcrossPlace> across_;
+  AcrossListeners listeners_;
   Mapping board_memory_;
   std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();
 };

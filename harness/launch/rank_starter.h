@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankStarter: what starts the ranks of a job, tells on which machine each of them runs, and ends them. Children is the
-// one that there is: processes of this machine.
+// RankStarter: what starts the ranks of a job, tells on which machine each of them runs, and ends them. Children are
+// processes of this machine; HostsStarter has ranks on several.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,8 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "harness/launch/board.h"
+#include "harness/launch/connections.h"
 #include "harness/launch/rank_place.h"
 #include "impl/types/status.h"
 
@@ -30,6 +32,15 @@ class RankStarter {
   virtual Status start(const Job& job, const std::string& control_name, const std::string& directory, int log) = 0;
   /// Of any rank of the job, before it has started too. Each rank is told its own.
   [[nodiscard]] virtual RankPlace place_of(int rank) const = 0;
+
+  /// Of a job on several machines: the name of the one that a rank is on. Empty: there is one.
+  [[nodiscard]] virtual std::string host_name(int /*rank*/) const { return {}; }
+  /// The state of a rank's process (ProcessInfo), where it cannot be seen from here; nothing: it can.
+  [[nodiscard]] virtual std::optional<char> state_of(int /*rank*/) const { return {}; }
+  /// What the ranks of other machines say comes here: appends what to wait for, and hands on what has come. What they
+  /// announce goes to `board`.
+  virtual void add_to(std::vector<pollfd>& /*set*/) const {}
+  virtual void service(Connections::Events& /*events*/, const Board& /*board*/) {}
 
   /// Waits, without blocking, for those that have ended.
   virtual void reap() = 0;

@@ -54,6 +54,9 @@ class RunningJob : private Connections::Events {
   void on_closed(int rank) override;
   void on_garbage(int rank, pid_t pid, const std::string& what) override;
   void on_exhausted(const std::string& what) override;
+  void on_lost_host(int first_rank, const Status& why) override;
+  /// "rank 3 (pid 17)"; of a job on several machines "rank 3 on b (pid 17)".
+  [[nodiscard]] std::string who(int rank, pid_t pid) const;
 
   void wait();
   void weigh();
@@ -95,7 +98,7 @@ class RunningJob : private Connections::Events {
   TimePoint started_;  ///< when the processes were started
   std::optional<TimePoint> last_bye_;
   TimePoint next_state_look_;
-  std::map<pid_t, TimePoint> stopped_since_;
+  std::map<std::pair<int, pid_t>, TimePoint> stopped_since_;  ///< rank and process
   PrivateDirectory directory_;
   Leftovers leftovers_;
   Children own_children_;

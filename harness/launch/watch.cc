@@ -20,6 +20,11 @@ bool is_gone(const RankView& view) { return view.state == 'Z' || view.state == '
 
 double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
+std::string name_of(const RankView& view) {
+  return view.host.empty() ? fmt::format("rank {} (pid {})", view.rank, view.pid)
+                           : fmt::format("rank {} on {} (pid {})", view.rank, view.host, view.pid);
+}
+
 // Smaller is guiltier.
 auto innocence(const RankView& view) {
   return std::tuple(!is_stopped(view), !is_gone(view), view.operation, is_waiting(view), view.rank);
@@ -56,7 +61,7 @@ std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case
   const std::size_t shown = std::min(sorted.size(), kMostLines);
   std::string text;
   for (const RankView& view : std::span(sorted).first(shown)) {
-    text += fmt::format("\n  rank {} (pid {}): ", view.rank, view.pid);
+    text += fmt::format("\n  {}: ", name_of(view));
     if (is_gone(view)) text += "dead, ";
     if (is_stopped(view)) text += describe_state(view.state) + ", ";
     text += place_of(view, case_name);
@@ -117,8 +122,8 @@ std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::
   const std::string state = is_gone(*guilty) ? "dead" : describe_state(guilty->state);
   const std::string own_wait =
       is_waiting(*guilty) ? fmt::format(" for {:.1f} s", seconds(guilty->waited)) : std::string();
-  blame.text = fmt::format("rank {} (pid {}) is {}, {}{}{}", guilty->rank, guilty->pid, state,
-                           place_of(*guilty, case_name), own_wait, victims(ranks, guilty->rank, case_name));
+  blame.text = fmt::format("{} is {}, {}{}{}", name_of(*guilty), state, place_of(*guilty, case_name), own_wait,
+                           victims(ranks, guilty->rank, case_name));
   return blame;
 }
 

@@ -22,6 +22,7 @@ namespace tutti::harness::launch {
 struct RankView {
   int rank = 0;
   pid_t pid = 0;
+  std::string host = {};                 ///< where there are several machines
   char state = 'S';                      ///< see ProcessInfo
   std::chrono::nanoseconds waited = {};  ///< since the announcement; 0: nothing is pending
   std::uint64_t operation = 0;

@@ -45,7 +45,7 @@ void RunningJob::weigh_children() {
     if (child.rank < 0) {
       weigh_command(child);
     } else if (*child.wait_status != 0 || !member(child.rank).has_said_bye) {
-      add(with_place(from_wait_status(child.rank, name_of(child.rank, child.pid), *child.wait_status)));
+      add(with_place(from_wait_status(child.rank, who(child.rank, child.pid), *child.wait_status)));
     }
   }
 }
@@ -122,7 +122,7 @@ void RunningJob::weigh_deadlines() {
       if (child.wait_status) continue;
       finding.how = Ending::hung;
       finding.rank = child.rank;
-      finding.text = fmt::format("{} said that it is done but does not exit", name_of(child.rank, child.pid));
+      finding.text = fmt::format("{} said that it is done but does not exit", who(child.rank, child.pid));
       return add(std::move(finding));
     }
   }
@@ -133,7 +133,12 @@ std::vector<RankView> RunningJob::views() const {
   for (int rank = 0; rank < job_.ranks; ++rank) {
     pids.push_back(members_[members_.size() == 1 ? 0 : static_cast<std::size_t>(rank)].pid);
   }
-  return view_ranks(*board_, pids, monotonic_ns());
+  std::vector<RankView> views = view_ranks(*board_, pids, monotonic_ns());
+  for (RankView& view : views) {
+    view.host = children_.host_name(view.rank);
+    if (const auto state = children_.state_of(view.rank)) view.state = *state;
+  }
+  return views;
 }
 
 std::string RunningJob::rank_lines(std::span<const RankView> views) const {
@@ -178,19 +183,23 @@ void RunningJob::weigh_states() {
 }
 
 void RunningJob::weigh_state(int rank, pid_t pid) {
-  const auto info = process_info(pid);
-  if (!info || info->state != 'T') {
-    stopped_since_.erase(pid);
+  auto state = children_.state_of(rank);
+  if (!state) {
+    if (const auto info = process_info(pid)) state = info->state;
+  }
+  const std::pair which(rank, pid);
+  if (state != 'T') {
+    stopped_since_.erase(which);
     return;
   }
-  const auto since = stopped_since_.emplace(pid, Clock::now()).first->second;
+  const auto since = stopped_since_.emplace(which, Clock::now()).first->second;
   const bool has_complaint = finding_ && finding_->how == Ending::said_error;
   if (!has_complaint && Clock::now() - since < job_.timeout) return;
   Finding finding;
   finding.how = Ending::stopped;
   finding.rank = rank;
   finding.code = Code::timeout;
-  finding.text = fmt::format("{} is {}", name_of(rank, pid), describe_state(info->state));
+  finding.text = fmt::format("{} is {}", who(rank, pid), describe_state(*state));
   if (has_complaint) finding.text += "; " + finding_->text;
   if (finding.text.find('\n') == std::string::npos) finding.text += rank_lines(views());
   add(std::move(finding));

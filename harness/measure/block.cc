@@ -246,8 +246,9 @@ Status add_stream_times(Host& host, const Calls& calls, int operations, std::spa
   return {};
 }
 
-void judge_barrier(const SampleRecord& sample, std::size_t index, BlockResult& result) {
-  const CheckResult check = check_barrier({.first_leave_ns = sample.first_leave, .last_enter_ns = sample.last_enter});
+void judge_barrier(const SampleRecord& sample, std::size_t index, std::int64_t doubt_ns, BlockResult& result) {
+  const CheckResult check =
+      check_barrier({.first_leave_ns = sample.first_leave + doubt_ns, .last_enter_ns = sample.last_enter});
   if (!check.is_ok() && result.wrong == 0) result.reason = fmt::format("in sample {} {}", index, check.diagnosis);
   result.wrong += check.wrong;
 }
@@ -305,6 +306,7 @@ bool BlockResult::is_steady() const {
 Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& options) {
   BlockResult result;
   BlockRecord mine;
+  TUTTI_RETURN_IF_ERROR(host.compare_clocks());
   TUTTI_ASSIGN_OR_RETURN(result.line_before_ns, host.probe_line());
   Calls calls(host, variant, mine, options);
   TUTTI_RETURN_IF_ERROR(calls.run(options));
@@ -325,7 +327,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     for (const BlockRecord& record : all) parts.push_back(record.samples[i]);
     SampleRecord sample = parts.front();
     for (const SampleRecord& part : parts) sample = merge(sample, part);
-    if (judges_samples) judge_barrier(sample, i, result);
+    if (judges_samples) judge_barrier(sample, i, host.clock().doubt_ns, result);
     if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
     result.samples.push_back(detail_of(sample, parts, calls.times_of(i), options));
   }

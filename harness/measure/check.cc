@@ -125,6 +125,7 @@ Result<Damage> check_operation(Host& host, Variant& variant, const Look& look) {
 Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sight) {
   Damage damage;
   RankTimes times;
+  TUTTI_RETURN_IF_ERROR(host.compare_clocks());
   for (int round = 0; round < kBarrierRounds; ++round) {
     const int late = round % host.job_ranks();
     variant.announce();
@@ -135,11 +136,12 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sig
         const std::vector<BarrierTimes> all,
         host.exchange(BarrierTimes{.first_leave_ns = host.clock().common(std::ranges::min(times.leave_ns)),
                                    .last_enter_ns = host.clock().common(std::ranges::max(times.enter_ns))}));
-    BarrierTimes of_all = all.front();
+    BarrierTimes of_all = all.front();  // on clocks that may be off a little
     for (const BarrierTimes& each : all) {
       of_all.first_leave_ns = std::min(of_all.first_leave_ns, each.first_leave_ns);
       of_all.last_enter_ns = std::max(of_all.last_enter_ns, each.last_enter_ns);
     }
+    of_all.first_leave_ns += host.clock().doubt_ns;
     const CheckResult check = check_barrier(of_all);
     if (check.is_ok() || host.index() != 0 || !sight.barriers) continue;
     damage.wrong += check.wrong;

@@ -5,10 +5,21 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "harness/launch/board.h"
+#include "harness/measure/host_clock.h"
+#include "impl/types/status.h"
 
 namespace tutti::harness::measure {
+
+/// One question for another machine's clock: readings of this one around it.
+struct ClockTrip {
+  std::int64_t asked_ns = 0;
+  std::int64_t there_ns = 0;
+  std::int64_t heard_ns = 0;
+  [[nodiscard]] std::int64_t round_ns() const { return heard_ns - asked_ns; }
+};
 
 class Exchange {
  public:
@@ -21,6 +32,14 @@ class Exchange {
   /// Puts what the others have told on this host's board, without waiting. Called in waiting loops, if it is needed.
   virtual void look(const Board& board) = 0;
   [[nodiscard]] virtual bool needs_look() const = 0;
+  /// The board on which a host sees what another one has written.
+  [[nodiscard]] virtual Board seen(const Board& board, int /*host*/) const { return board; }
+  /// By host, the machine that it runs on; empty: one has them all.
+  [[nodiscard]] virtual const std::vector<int>& machines() const;
+  /// Asks a host of another machine for its reading of its clock, and waits for it. Errors: timeout, aborted.
+  [[nodiscard]] virtual Result<ClockTrip> ask_clock(int host, const HostClock& mine, const Board& board);
+  /// What others are told who ask this host for its clock. It outlives the exchange, or is replaced.
+  virtual void answer_clock(const HostClock* /*mine*/) {}
   /// Whether the job was given up. Called now and then, in every waiting loop.
   [[nodiscard]] virtual bool is_aborted(const Board& board) const = 0;
 };

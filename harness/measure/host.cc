@@ -2,6 +2,7 @@
 #include "harness/measure/host.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sched.h>
 #include <thread>
 
@@ -17,7 +18,9 @@ constexpr int kBouncesPerBatch = 25;
 // a core, a turn of the run queue where not.
 constexpr std::int64_t kSlackNs = 1500;
 constexpr std::int64_t kSlackPerHostYieldingNs = 3000;
+constexpr std::int64_t kSlackPerHostAcrossNs = 2000;
 constexpr std::int64_t kMostSlackTimes = 16;
+constexpr int kClockTrips = 40;
 constexpr std::int64_t kInTimeNs = 1000;
 constexpr std::int64_t kInTimeYieldingNs = 10'000'000;  // two to three time slices of the scheduler
 constexpr int kTurnsBeforeNaps = 64;
@@ -75,7 +78,7 @@ Status Host::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
   page.sequence.store(number, std::memory_order_release);
   tell(Exchange::Part::page);
   for (int host = 0; host < options_.hosts; ++host) {
-    const HostPage& other = board_.page(host);
+    const HostPage& other = seen(host).page(host);
     TUTTI_RETURN_IF_ERROR(
         wait_until([&] { return other.sequence.load(std::memory_order_acquire) >= number; }, "an exchange", host));
     std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(host) * bytes, other.payload + half, bytes);
@@ -98,15 +101,18 @@ Result<std::int64_t> Host::start_together() {
     return last_start();
   }
   const std::uint64_t number = ++starts_;
-  SyncLine& announcement = board_.sync(0);
   if (options_.host == 0) {
+    SyncLine& announcement = board_.sync(0);
     for (int host = 1; host < options_.hosts; ++host) {
-      const SyncLine& line = board_.sync(host);
+      const SyncLine& line = seen(host).sync(host);
       TUTTI_RETURN_IF_ERROR(wait_until([&] { return line.word.load(std::memory_order_acquire) >= number; },
                                        "the start of a sample", host));
     }
     const std::int64_t slack = options_.yields ? options_.hosts * kSlackPerHostYieldingNs : kSlackNs;
-    announcement.instants_ns[number % 2].store(common_now_ns() + slack * slack_times_, std::memory_order_relaxed);
+    // Between machines an announcement takes half a round trip, and a word for each host is sent.
+    const std::int64_t across = has_machines() ? 4 * clocks_.round_ns + options_.hosts * kSlackPerHostAcrossNs : 0;
+    announcement.instants_ns[number % 2].store(common_now_ns() + (slack + across) * slack_times_,
+                                               std::memory_order_relaxed);
     announcement.word.store(number, std::memory_order_release);
     tell(Exchange::Part::sync);
   } else {
@@ -136,7 +142,7 @@ Status Host::start_after(const std::function<Status()>& barrier) {
 // Of two instants one is still there. Host 0 announces the next one but one when all have begun the next one, and a
 // host that has begun it has read this one.
 Result<std::int64_t> Host::last_start() {
-  const SyncLine& announcement = board_.sync(0);
+  const SyncLine& announcement = seen(0).sync(0);
   TUTTI_RETURN_IF_ERROR(wait_until([&] { return announcement.word.load(std::memory_order_acquire) >= starts_; },
                                    "the start of a sample", 0));
   return announcement.instants_ns[starts_ % 2].load(std::memory_order_relaxed);
@@ -147,14 +153,75 @@ Status Host::pass_barrier() {
     board_.sync(options_.host).round.store(++rounds_, std::memory_order_release);
     tell(Exchange::Part::sync);
     const int before = (options_.host - distance + options_.hosts) % options_.hosts;
-    const SyncLine& line = board_.sync(before);
+    const SyncLine& line = seen(before).sync(before);
     TUTTI_RETURN_IF_ERROR(
         wait_until([&] { return line.round.load(std::memory_order_acquire) >= rounds_; }, "a barrier", before));
   }
   return {};
 }
 
-std::int64_t Host::in_time_ns() const { return options_.yields ? kInTimeYieldingNs : kInTimeNs; }
+std::int64_t Host::in_time_ns() const {
+  return (options_.yields ? kInTimeYieldingNs : kInTimeNs) + options_.clock.doubt_ns;
+}
+
+// A machine's first host asks for all of that machine. They ask one after the other, while host 0 looks for questions
+// as it waits for the exchange behind.
+Status Host::compare_clocks() {
+  const std::vector<int>& machines = options_.exchange->machines();
+  if (machines.empty()) return {};
+  const auto machine_of = [&](int host) { return machines[static_cast<std::size_t>(host)]; };
+  const auto asker_of = [&](int host) {
+    return static_cast<int>(std::ranges::find(machines, machine_of(host)) - machines.begin());
+  };
+  ClockEstimate mine;
+  mine.since_ns = now_ns();
+  for (int host = 0; host < options_.hosts; ++host) {
+    if (asker_of(host) != host || machine_of(host) == machine_of(0)) continue;
+    if (host == options_.host) {
+      ClockTrip best;
+      for (int i = 0; i < kClockTrips; ++i) {
+        TUTTI_ASSIGN_OR_RETURN(const ClockTrip trip, options_.exchange->ask_clock(0, options_.clock, board_));
+        if (i == 0 || trip.round_ns() < best.round_ns()) best = trip;
+      }
+      mine.bound_ns = (best.round_ns() + 1) / 2;
+      mine.offset_ns = best.asked_ns + best.round_ns() / 2 - best.there_ns;
+      mine.since_ns = best.heard_ns;
+    }
+    TUTTI_RETURN_IF_ERROR(exchange(char{}).status());
+  }
+  struct Record {
+    ClockEstimate estimate;
+    std::int64_t change_ns;  ///< against what was foreseen
+  };
+  std::int64_t change_ns = 0;
+  if (first_estimate_ && asker_of(options_.host) == options_.host) {
+    const std::int64_t foreseen = mine.since_ns - options_.clock.common(mine.since_ns);
+    change_ns = std::abs(mine.offset_ns - foreseen);
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, exchange(Record{mine, change_ns}));
+  clocks_.round_ns = 0;
+  std::int64_t doubt_ns = 0;
+  for (const Record& one : all) {
+    clocks_.most_bound_ns = std::max(clocks_.most_bound_ns, one.estimate.bound_ns);
+    clocks_.most_change_ns = std::max(clocks_.most_change_ns, one.change_ns);
+    clocks_.round_ns = std::max(clocks_.round_ns, 2 * one.estimate.bound_ns);
+    doubt_ns = std::max(doubt_ns, 2 * (one.estimate.bound_ns + one.change_ns));
+  }
+  const ClockEstimate& estimate = all[static_cast<std::size_t>(asker_of(options_.host))].estimate;
+  HostClock& clock = options_.clock;
+  clock.offset_ns = estimate.offset_ns;
+  clock.since_ns = estimate.since_ns;
+  clock.doubt_ns = doubt_ns;
+  if (!first_estimate_) {
+    first_estimate_ = estimate;
+    return {};
+  }
+  const std::int64_t moved = estimate.offset_ns - first_estimate_->offset_ns;
+  const std::int64_t time = estimate.since_ns - first_estimate_->since_ns;
+  const bool tells = std::abs(moved) > estimate.bound_ns + first_estimate_->bound_ns;
+  clock.drift = tells && time > 0 ? static_cast<double>(moved) / static_cast<double>(time) : 0;
+  return {};
+}
 
 void Host::widen_slack() { slack_times_ = std::min(2 * slack_times_, kMostSlackTimes); }
 
@@ -181,7 +248,8 @@ Result<double> Host::bounce(int last) {
 }
 
 Result<std::optional<double>> Host::probe_line() {
-  if (options_.hosts == 1 || options_.yields) return std::optional<double>();
+  // Between machines there is no line that goes to and fro.
+  if (options_.hosts == 1 || options_.yields || has_machines()) return std::optional<double>();
   const int last = options_.hosts - 1;
   double median = 0;
   if (options_.host == 0 || options_.host == last) {

@@ -53,6 +53,13 @@ struct HostOptions {
   std::function<void()> on_start = {};  ///< at each announced instant, before its ranks begin: how a test is late
 };
 
+/// Of a machine's clock.
+struct ClockEstimate {
+  std::int64_t offset_ns = 0;  ///< its reading less the common instant
+  std::int64_t bound_ns = 0;   ///< half of the round trip
+  std::int64_t since_ns = 0;   ///< its reading
+};
+
 class Host {
  public:
   /// Most bytes of one host's record in an exchange.
@@ -87,6 +94,19 @@ class Host {
   }
   /// The same of `bytes` bytes, at most kMostBytes: `all` has room for every host's.
   Status exchange_bytes(const void* mine, void* all, std::size_t bytes);
+  /// Estimates the clocks of other machines against host 0's, from the quickest of some tens of questions. Where an
+  /// earlier estimate is so far back that both tell more than their bounds, also the drift. All hosts call it.
+  /// Errors: as exchange.
+  Status compare_clocks();
+  /// What that has come to so far: bounds of the estimates, with what the last one was found to be off by.
+  struct Clocks {
+    std::int64_t most_bound_ns = 0;   ///< half of a least round trip, the largest of all machines and estimates
+    std::int64_t most_change_ns = 0;  ///< by which an estimate differed from what the one before had foreseen
+    std::int64_t round_ns = 0;        ///< least round trip to the furthest machine, in the last estimate
+  };
+  [[nodiscard]] const Clocks& clocks() const { return clocks_; }
+  [[nodiscard]] bool has_machines() const { return !options_.exchange->machines().empty(); }
+
   /// Host 0's value, on every host.
   template <class Value>
   [[nodiscard]] Result<Value> agree(const Value& mine) {
@@ -153,8 +173,13 @@ class Host {
     return options_.places.empty() ? options_.ranks : options_.places;
   }
 
+  /// On which another host's lines and pages are seen.
+  [[nodiscard]] Board seen(int host) const { return options_.exchange->seen(board_, host); }
+
   Board board_;
   HostOptions options_;
+  Clocks clocks_;
+  std::optional<ClockEstimate> first_estimate_;
   std::uint64_t exchanges_ = 0;
   std::uint64_t starts_ = 0;
   std::uint64_t rounds_ = 0;      ///< of barriers

@@ -18,6 +18,7 @@ struct HostClock {
   std::int64_t offset_ns = 0;  ///< the reading less the common instant, when `since_ns` is read
   double drift = 0;            ///< by which the offset grows with each nanosecond from then on
   std::int64_t since_ns = 0;
+  std::int64_t doubt_ns = 0;  ///< by which the common instants of two machines may be out of order
 
   [[nodiscard]] std::int64_t now() const { return monotonic_ns() + lead_ns; }
   /// The common instant of a reading; the reading at a common instant.

@@ -11,8 +11,10 @@
 
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/group.h"
+#include "harness/cases/transports.h"
 #include "harness/launch/binding.h"
 #include "harness/measure/host.h"
+#include "harness/measure/mesh.h"
 #include "harness/measure/order.h"
 #include "harness/session/systems.h"
 #include "harness/session/walk.h"
@@ -85,9 +87,10 @@ HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
 struct SharedPlace {
   const SessionSpec& spec;
   const SessionPlace& place;
-  const std::vector<std::vector<int>>& masks;  ///< by host
+  const std::vector<std::vector<int>>& masks;  ///< by host; of a job on several machines, by place on the cores here
   Domain& domain;
   int cores;  ///< see cores_together
+  Exchange& exchange;
 };
 
 /// A check has new buffers for every case. So malloc keeps the memory of the last ones, and the kernel need not clear
@@ -101,10 +104,24 @@ void keep_freed_memory() {
 #endif
 }
 
+/// Connections beside those of the transport. All ranks call it.
+Result<std::unique_ptr<Exchange>> join_mesh(const SessionSpec& spec, const SessionPlace& place, const Hosts& hosts) {
+  MeshPlace mesh{.host = place.rank,
+                 .interface = place.across->interface,
+                 .address = place.across->exchange_address,
+                 .listener = place.exchange_listener,
+                 .timeout = spec.timeout};
+  for (int rank = 0; rank < spec.ranks; ++rank) mesh.machines.push_back(hosts.host_of(rank));
+  TUTTI_ASSIGN_OR_RETURN(mesh.secret, tcp::secret_from(place.across->secret));
+  TUTTI_ASSIGN_OR_RETURN(auto joined, Mesh::join(mesh));
+  return std::unique_ptr<Exchange>(std::move(joined));
+}
+
 Status run_host(const SharedPlace& shared, int index) {
   const SessionSpec& spec = shared.spec;
   const SessionPlace& place = shared.place;
-  const Status bound = bind_this_thread(shared.masks[static_cast<std::size_t>(index)]);
+  const int mask = place.across != nullptr ? place.across->first_on_cores + place.at.local : index;
+  const Status bound = bind_this_thread(shared.masks[static_cast<std::size_t>(mask)]);
   if (!bound.is_ok() && spec.conditions.bind) {  // where nobody asked for it, the thread stays where it may run
     place.board.abort_flag().store(1, std::memory_order_release);
     return bound;
@@ -115,7 +132,10 @@ Status run_host(const SharedPlace& shared, int index) {
   options.at = place.at;
   if (spec.ranks_as == RanksAs::threads) options.at.local += index;
   options.order = order ? &*order : nullptr;
+  options.exchange = &shared.exchange;
   Host host(place.board, options);
+  shared.exchange.answer_clock(&host.clock());
+  TUTTI_RETURN_IF_ERROR(host.compare_clocks());
   const SessionWalk::Place here{
       .host = host, .domain = shared.domain, .send = place.send, .cores = shared.cores, .directory = place.directory};
   const auto* const soaked = spec.as<SoakTask>();
@@ -166,16 +186,38 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   if (spec.as<CheckTask>() != nullptr && spec.ranks_as != RanksAs::tasks) keep_freed_memory();
   // Threads of blocks inherit the mask of the one that calls for all ranks.
   const auto bind = spec.ranks_as == RanksAs::blocks ? std::optional(Bind::none) : spec.conditions.bind;
-  TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(bind, hosts_of(spec), places_here()));
-  const int together = cores_together(spec.ranks_as);  // before threads are pinned
+  const AcrossPlace* const far = place.across;
+  const int on_cores = far != nullptr ? far->ranks_on_cores : hosts_of(spec);
+  TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(bind, on_cores, places_here()));
+  int together = cores_together(spec.ranks_as);                     // before threads are pinned
+  if (far != nullptr) together = together * spec.ranks / on_cores;  // as if all machines were like this one
   TUTTI_ASSIGN_OR_RETURN(const Transport* const transport, find_transport_of(spec));
+  const Hosts hosts = layout_for(*transport, spec.ranks, spec.conditions);
+  std::unique_ptr<Exchange> mesh;
+  std::optional<Across> across;
+  if (far != nullptr) {
+    across = Across{.host = hosts.host_of(place.rank),
+                    .interface = far->interface,
+                    .address = far->domain_address,
+                    .listener = place.domain_listener,
+                    .secret = far->secret};
+    if (hosts.count() > 1) {
+      TUTTI_ASSIGN_OR_RETURN(mesh, join_mesh(spec, place, hosts));
+    }
+  }
   TUTTI_ASSIGN_OR_RETURN(
       const std::unique_ptr<Domain> domain,
       transport->open(domain_shape(spec), {.memory = place.domain_fd,
                                            .rank = spec.ranks_as == RanksAs::processes ? place.rank : -1,
                                            .seed = spec.seed,
-                                           .timeout = spec.timeout}));
-  const SharedPlace shared{.spec = spec, .place = place, .masks = masks, .domain = *domain, .cores = together};
+                                           .timeout = spec.timeout,
+                                           .across = across ? &*across : nullptr}));
+  const SharedPlace shared{.spec = spec,
+                           .place = place,
+                           .masks = masks,
+                           .domain = *domain,
+                           .cores = together,
+                           .exchange = mesh != nullptr ? *mesh : shared_board()};
   if (spec.ranks_as == RanksAs::threads) return run_on_threads(shared, spec.ranks);
   return run_host(shared, spec.ranks_as == RanksAs::processes ? place.rank : 0);
 }

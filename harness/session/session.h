@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/launch/across.h"
 #include "harness/launch/board.h"
 #include "harness/launch/rank_place.h"
 #include "harness/session/spec.h"
@@ -23,7 +24,8 @@ namespace tutti::harness::session {
 ///   samples  before it, where they are asked for: lines of samples, in parts (harness/record/samples.h)
 ///   facts  JSON object: floors_ns (object: of a sample in which nothing is done, by backend where samples start after
 ///          its own barrier, else `all`), clock_tick_ns, clock_read_ns, bound (the cores that each host may run on),
-///          and what each backend says of itself; of a check whose order is drawn: order, with steps and trace
+///          and what each backend says of itself; at the end of a job on several machines: clocks, with bound_ns and
+///          change_ns (Host::Clocks); of a check whose order is drawn: order, with steps and trace
 ///          (harness/measure/order.h)
 ///   soak   what a soak found (harness/soak/soak.h)
 ///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault
@@ -40,11 +42,14 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 
 struct SessionPlace {
   Board board;
-  int rank = 0;           ///< processes: whose process this is
-  RankPlace at = {};      ///< of that rank, or of the first one of this process
-  int domain_fd = -1;     ///< processes: the memory of the domain
-  std::string directory;  ///< of the job; empty: it has none
-  Send send;              ///< called from host 0's thread only
+  int rank = 0;                         ///< processes: whose process this is
+  RankPlace at = {};                    ///< of that rank, or of the first one of this process
+  int domain_fd = -1;                   ///< processes: the memory of the domain
+  std::string directory;                ///< of the job; empty: it has none
+  const AcrossPlace* across = nullptr;  ///< of a job on several machines: what its ranks need to meet
+  int exchange_listener = -1;           ///< rank 0 of such a job: where the others are awaited
+  int domain_listener = -1;
+  Send send;  ///< called from host 0's thread only
 };
 /// Runs the session on the ranks of this process; with threads and tasks these are all ranks.
 [[nodiscard]] Status run_session(const SessionSpec& spec, const SessionPlace& place);

@@ -306,7 +306,13 @@ const Transport& transport_of(const SessionSpec& spec) {
 
 DomainShape domain_shape(const SessionSpec& spec) {
   const Transport& transport = transport_of(spec);
-  return transport.shape(spec.ranks, hosts_for(transport, spec.ranks, spec.conditions), spec.heap_bytes);
+  const Hosts hosts = layout_for(transport, spec.ranks, spec.conditions);
+  DomainShape shape = transport.shape(spec.ranks, hosts.count(), spec.heap_bytes);
+  if (spec.conditions.hosts.empty()) return shape;
+  for (int host = 0; host < hosts.count(); ++host) {
+    shape.ranks_on.push_back(static_cast<int>(hosts.ranks_on(host).size()));
+  }
+  return shape;
 }
 
 std::size_t shared_bytes(const SessionSpec& spec) {

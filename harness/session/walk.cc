@@ -35,6 +35,7 @@ Status SessionWalk::run() {
     TUTTI_RETURN_IF_ERROR(report("begin", std::to_string(i)));
     TUTTI_RETURN_IF_ERROR(run_cell(i));
   }
+  if (measuring_ && host_.has_machines()) TUTTI_RETURN_IF_ERROR(report_clocks());
   TUTTI_RETURN_IF_ERROR(systems_.close());
   return host_.order() == nullptr ? Status() : report_order(*host_.order());
 }
@@ -137,6 +138,16 @@ Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
     TUTTI_RETURN_IF_ERROR(report("fault", to_json(result)));
   }
   return {};
+}
+
+Status SessionWalk::report_clocks() {
+  const Host::Clocks& clocks = host_.clocks();
+  return report(
+      "facts",
+      nlohmann::json{
+          {"clocks",
+           {{"bound_ns", clocks.most_bound_ns}, {"change_ns", clocks.most_change_ns}, {"round_ns", clocks.round_ns}}}}
+          .dump());
 }
 
 Status SessionWalk::report_order(const Order& order) {

@@ -47,6 +47,8 @@ class SessionWalk {
   Result<Variant> make_ready(const Case& one, std::uint32_t number);
   Result<std::vector<Row>> check(std::vector<Variant>& variants);
   Status try_faults(const FaultsTask& task, const Case& one);
+  /// How well the clocks of several machines were known.
+  Status report_clocks();
   Status report_order(const Order& order);
 
   const SessionSpec& spec_;

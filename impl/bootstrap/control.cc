@@ -36,6 +36,8 @@ Result<Address> abstract_address(std::string_view name) {
   return address;
 }
 
+}  // namespace
+
 std::string encode(const Frame& frame) {
   const Header header = {kMagic, static_cast<std::uint32_t>(frame.type.size()),
                          static_cast<std::uint32_t>(frame.text.size())};
@@ -43,8 +45,6 @@ std::string encode(const Frame& frame) {
   std::memcpy(bytes.data(), header.data(), sizeof(header));
   return bytes.append(frame.type).append(frame.text);
 }
-
-}  // namespace
 
 Result<std::optional<Frame>> FrameReader::next() {
   const std::size_t available = buffer_.size() - start_;

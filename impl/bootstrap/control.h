@@ -27,6 +27,9 @@ struct Frame {
   std::string text;
 };
 
+/// As it goes over the wire.
+[[nodiscard]] std::string encode(const Frame& frame);
+
 /// Cuts a stream of bytes into frames.
 class FrameReader {
  public:

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "impl/types/status.h"
 
@@ -76,6 +77,7 @@ struct DomainShape {
   int pair_slots = 4;                       ///< per pair channel: those of sends and receives
   std::size_t pair_slot_bytes = 16 * 1024;  ///< a multiple of 64
   int hosts = 1;                            ///< that the ranks are on, in blocks (hosts.h)
+  std::vector<int> ranks_on = {};           ///< [host], where they are not dealt evenly; empty: Hosts::in_blocks
   int journal_ranks = 0;                    ///< of the world, where these are the ranks of one of its hosts; 0: ranks
 };
 /// Default shape for `ranks` ranks. Slots shrink as the P^2 channels grow. All channels stay within `channel_budget`

@@ -7,6 +7,7 @@ DomainShape group_shape(const DomainShape& of, int ranks) {
   DomainShape shape = of;
   shape.ranks = ranks;
   shape.heap_bytes = 0;
+  shape.ranks_on.clear();
   return shape;
 }
 

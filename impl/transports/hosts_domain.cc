@@ -12,8 +12,22 @@ DomainShape host_shape(const DomainShape& whole, int ranks_there) {
   DomainShape shape = whole;
   shape.ranks = ranks_there;
   shape.hosts = 1;
+  shape.ranks_on.clear();
   shape.journal_ranks = whole.ranks;
   return shape;
+}
+
+Hosts hosts_of(const DomainShape& whole) {
+  if (whole.ranks_on.empty()) return Hosts::in_blocks(whole.ranks, whole.hosts);
+  std::vector<int> host_of;
+  for (std::size_t host = 0; host < whole.ranks_on.size(); ++host) {
+    host_of.insert(host_of.end(), static_cast<std::size_t>(whole.ranks_on[host]), static_cast<int>(host));
+  }
+  return Hosts(std::move(host_of));
+}
+
+std::size_t bytes_of_host(const DomainShape& whole, int host) {
+  return domain_bytes(host_shape(whole, static_cast<int>(hosts_of(whole).ranks_on(host).size())));
 }
 
 std::string name_on_host(const Hosts& hosts, int rank) {

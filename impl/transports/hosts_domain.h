@@ -15,6 +15,10 @@ namespace tutti {
 
 /// Of the memory of one of its hosts.
 [[nodiscard]] DomainShape host_shape(const DomainShape& whole, int ranks_there);
+/// As the shape has them.
+[[nodiscard]] Hosts hosts_of(const DomainShape& whole);
+/// Of the memory that the ranks of a real host share.
+[[nodiscard]] std::size_t bytes_of_host(const DomainShape& whole, int host);
 /// "rank 3 on host 1".
 [[nodiscard]] std::string name_on_host(const Hosts& hosts, int rank);
 

@@ -24,6 +24,15 @@ enum class RanksIn : std::uint8_t {
 };
 [[nodiscard]] constexpr unsigned bit_of(RanksIn where) { return 1U << static_cast<unsigned>(where); }
 
+/// Where ranks of other machines are met.
+struct Across {
+  int host = 0;           ///< that of this process: `memory` is what its ranks share
+  std::string interface;  ///< the address at which this machine's ranks listen
+  std::string address;    ///< where rank 0 awaits the others
+  int listener = -1;      ///< rank 0: which listens there, and stays the caller's
+  std::string secret;     ///< of the job, in digits of base 16
+};
+
 /// What a process has for a domain, beside its shape.
 struct Opening {
   int memory = -1;  ///< descriptor of `shared_bytes`, zeroed, which stays the caller's; -1: there is none
@@ -31,6 +40,7 @@ struct Opening {
   int rank = -1;
   std::uint64_t seed = 1;                                       ///< of what is drawn
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< until ranks of other hosts are there
+  const Across* across = nullptr;                               ///< null: all ranks are on this machine
 };
 
 struct Transport {

@@ -70,7 +70,7 @@ std::size_t offset_of_host(const DomainShape& shape, const Hosts& hosts, int hos
 
 std::size_t shared_bytes(const DomainShape& shape, RanksIn where) {
   if (where == RanksIn::one_process) return 0;
-  const Hosts hosts = Hosts::in_blocks(shape.ranks, shape.hosts);
+  const Hosts hosts = hosts_of(shape);
   return offset_of_host(shape, hosts, hosts.count());
 }
 
@@ -122,7 +122,7 @@ Status come_to_board(const MappedBoard& board, const Opening& opening, Listener&
 }
 
 Result<std::unique_ptr<Domain>> open_as_rank(const DomainShape& shape, const Opening& opening) {
-  const Hosts hosts = Hosts::in_blocks(shape.ranks, shape.hosts);
+  const Hosts hosts = hosts_of(shape);
   const auto is_mine = [&](int host) { return host == hosts.host_of(opening.rank); };
   TUTTI_ASSIGN_OR_RETURN(auto memories, map_hosts(shape, hosts, opening.memory, is_mine));
   auto world = std::make_unique<HostsWorld>(kName, shape, hosts, std::move(memories));
@@ -141,8 +141,35 @@ Result<std::unique_ptr<Domain>> open_as_rank(const DomainShape& shape, const Ope
   return std::unique_ptr<Domain>(std::move(world));
 }
 
+/// Of a job on several machines; `opening.memory` is what the ranks of this one share.
+Result<std::unique_ptr<Domain>> open_across(const DomainShape& shape, const Opening& opening) {
+  const Across& across = *opening.across;
+  const Hosts hosts = hosts_of(shape);
+  std::vector<std::unique_ptr<Domain>> memories(static_cast<std::size_t>(hosts.count()));
+  TUTTI_ASSIGN_OR_RETURN(memories[static_cast<std::size_t>(across.host)],
+                         shm::open_domain(shape_of_host(shape, hosts, across.host), opening.memory));
+  auto world = std::make_unique<HostsWorld>(kName, shape, hosts, std::move(memories));
+  if (opening.rank < 0) return std::unique_ptr<Domain>(std::move(world));
+  const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {
+    TUTTI_ASSIGN_OR_RETURN(const Secret secret, secret_from(across.secret));
+    TUTTI_ASSIGN_OR_RETURN(auto network, TcpNetwork::make(outlook, {.interface = across.interface, .secret = secret}));
+    TUTTI_ASSIGN_OR_RETURN(auto addresses, meet({.secret = secret,
+                                                 .process = opening.rank,
+                                                 .processes = shape.ranks,
+                                                 .text = network->address(),
+                                                 .address = across.address,
+                                                 .listener = across.listener,
+                                                 .timeout = opening.timeout}));
+    network->set_addresses(std::move(addresses));
+    return std::unique_ptr<Network>(std::move(network));
+  };
+  TUTTI_RETURN_IF_ERROR(world->add_view(opening.rank, make));
+  return std::unique_ptr<Domain>(std::move(world));
+}
+
 Result<std::unique_ptr<Domain>> open(const DomainShape& shape, const Opening& opening) {
-  const Hosts hosts = Hosts::in_blocks(shape.ranks, shape.hosts);
+  if (opening.across != nullptr) return open_across(shape, opening);
+  const Hosts hosts = hosts_of(shape);
   if (opening.memory < 0) return open_in_process(shape, hosts);
   if (opening.rank >= 0) return open_as_rank(shape, opening);
   TUTTI_ASSIGN_OR_RETURN(auto memories, map_hosts(shape, hosts, opening.memory, [](int) { return true; }));
@@ -185,7 +212,7 @@ const Transport& transport() {
       .number = kTransportNumber,
       .built_for = kTransportBuild,
       .name = kName,
-      .note = "processes, threads, tasks on pretended hosts: ranks of two hosts talk over 127.0.0.1",
+      .note = "processes on several hosts (--hosts); on pretended ones also threads, tasks: these talk over 127.0.0.1",
       .serves = bit_of(RanksIn::own_processes) | bit_of(RanksIn::one_process),
       .addresses_peers = false,
       .spans_hosts = true,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks on several hosts, with TCP between them. The hosts are pretended so far: all are this machine, and talk over
-// 127.0.0.1. Ranks of two hosts share no memory all the same.
+// Ranks on several hosts, with TCP between them. Where nobody says which these are (Across), they are pretended: all
+// are this machine, and talk over 127.0.0.1. Ranks of two hosts share no memory all the same.
 #pragma once
 
 #include <functional>

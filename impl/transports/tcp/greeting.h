@@ -19,7 +19,12 @@
 
 namespace tutti::tcp {
 
-enum class Role : std::uint32_t { link = 1, meeting = 2 };
+enum class Role : std::uint32_t {
+  link = 1,
+  meeting = 2,
+  machine = 3,   ///< what starts the ranks of a machine, with whoever has started it
+  exchange = 4,  ///< two ranks, beside what they are measured with
+};
 
 /// What the client says of itself.
 struct Claim {

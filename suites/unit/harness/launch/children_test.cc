@@ -101,15 +101,15 @@ TEST(Finding, KillExplainsComplaintsAndLostConnectionsButNotAnEarlierKill) {
   complaint.how = Ending::said_error;
   complaint.rank = 0;
   EXPECT_TRUE(outweighs(kill, complaint));
-  EXPECT_TRUE(outweighs(kill, lost_connection(1, 5)));
+  EXPECT_TRUE(outweighs(kill, lost_connection(1, "rank 1 (pid 5)")));
   EXPECT_FALSE(outweighs(killed_by(1, "rank 1", 9), kill));
   EXPECT_FALSE(outweighs(complaint, kill));
 }
 
 TEST(Finding, ExitExplainsOnlyTheSameRank) {
   const Finding exit = exited_with(1, "rank 1", 3);
-  EXPECT_TRUE(outweighs(exit, lost_connection(1, 5)));
-  EXPECT_FALSE(outweighs(exit, lost_connection(2, 5)));
+  EXPECT_TRUE(outweighs(exit, lost_connection(1, "rank 1 (pid 5)")));
+  EXPECT_FALSE(outweighs(exit, lost_connection(2, "rank 2 (pid 5)")));
   Finding said;
   said.how = Ending::said_error;
   said.rank = 1;

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/hosts_starter.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/launch/spawn.h"
+#include "harness/launch/waits.h"
+#include "harness/machine/clock.h"
+#include "impl/transports/tcp/interface.h"
+
+namespace tutti::harness::launch {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostGuests = 64;
+constexpr auto kPatienceWithGuests = 2s;
+constexpr auto kMachinesEndPatience = 4s;  // a machine kills its ranks within about 2 s, mostly in some ms
+constexpr auto kAgentPatience = 1s;        // and its agent then has nothing more to do
+constexpr auto kMostSilence = 10s;
+constexpr auto kLeastSilence = 3s;  // on a busy machine nobody may get on for a while
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t from = text.find_first_not_of(' '); from != std::string::npos;) {
+    const std::size_t to = std::min(text.find(' ', from), text.size());
+    words.push_back(text.substr(from, to - from));
+    from = text.find_first_not_of(' ', to);
+  }
+  return words;
+}
+
+/// An agent hands a command to a shell, as ssh does, or to exec: only what both take alike is given to it.
+Status check_words(const std::string& program) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("/._+-=@:,").find(c) != std::string_view::npos;
+  };
+  if (std::ranges::all_of(program, is_plain)) return {};
+  return error(
+      Code::unavailable,
+      "the program's path '{}' has characters that a shell on another machine reads otherwise: install it where "
+      "the path has none",
+      program);
+}
+
+/// The next word of `text`, as a number.
+int take_number(std::string_view& text) {
+  int number = -1;
+  const std::size_t space = std::min(text.find(' '), text.size());
+  std::from_chars(text.data(), text.data() + space, number);
+  text.remove_prefix(std::min(space + 1, text.size()));
+  return number;
+}
+
+std::string end_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? fmt::format("was killed by signal {}", WTERMSIG(wait_status))
+                                  : fmt::format("exited with code {}", WEXITSTATUS(wait_status));
+}
+
+}  // namespace
+
+Status HostsStarter::start(const Job& job, const std::string& /*control_name*/, const std::string& /*directory*/,
+                           int log) {
+  job_ = &job;
+  const std::string program = resolve_program(job.program);
+  std::string first_other;
+  int first = 0;
+  for (const JobHost& host : across_.hosts) {
+    Machine& machine = machines_.emplace_back();
+    machine.host = &host;
+    machine.first = first;
+    machine.is_here = tcp::is_this_machine(host.name);
+    if (!machine.is_here && first_other.empty()) first_other = host.name;
+    first += host.ranks;
+  }
+  children_.resize(static_cast<std::size_t>(job.ranks));
+  states_.assign(children_.size(), 'S');
+  for (std::size_t rank = 0; rank < children_.size(); ++rank) children_[rank].rank = static_cast<int>(rank);
+  if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
+
+  std::string address = "127.0.0.1";
+  if (!across_.interface.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(address, tcp::address_of_interface(across_.interface));
+  } else if (!first_other.empty()) {
+    const auto found = tcp::address_towards(first_other);
+    if (!found.is_ok()) {
+      return error(Code::unavailable, "{}; --interface says at which address this machine is reached",
+                   found.status().message());
+    }
+    address = found.value();
+  }
+  TUTTI_ASSIGN_OR_RETURN(secret_, tcp::draw_secret());
+  TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address));
+  started_ = told_ = Clock::now();
+  for (Machine& machine : machines_) TUTTI_RETURN_IF_ERROR(start_machine(machine, {program, "host"}, log));
+  return {};
+}
+
+Status HostsStarter::start_machine(Machine& machine, const std::vector<std::string>& program, int log) {
+  SpawnRequest request;
+  if (!machine.is_here) {
+    request.command = words_of(across_.agent);
+    request.command.push_back(machine.host->name);
+  }
+  request.command.insert(request.command.end(), program.begin(), program.end());
+  request.environment = {"TUTTI_CONTROL", "TUTTI_RANK"};
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return error(Code::resource, "cannot make a pair of sockets: {}", std::strerror(errno));
+  machine.input = Descriptor(ends[0]);
+  const Descriptor its_end(ends[1]);
+  request.input = its_end.get();
+  request.output = log;
+  request.death_signal = SIGTERM;
+  auto pid = spawn(request);
+  if (!pid.is_ok()) {
+    return error(pid.status().code(), "host {}: {}", machine.host->name, pid.status().message());
+  }
+  machine.agent = pid.value();
+  // An address means this machine only; a name is one on each.
+  const bool is_name =
+      std::ranges::any_of(across_.interface, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) &&
+      across_.interface.find(':') == std::string::npos;
+  const std::string line = to_line({.secret = tcp::to_text(secret_),
+                                    .address = listener_.address,
+                                    .machine = static_cast<int>(&machine - machines_.data()),
+                                    .interface = is_name ? across_.interface : ""});
+  machine.heard = Clock::now();
+  // If it is gone already, its end says so.
+  (void)::send(machine.input.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  return {};
+}
+
+const HostsStarter::Machine& HostsStarter::machine_of(int rank) const {
+  const auto after = std::ranges::find_if(machines_, [&](const Machine& one) { return one.first > rank; });
+  return *std::prev(after);
+}
+
+RankPlace HostsStarter::place_of(int rank) const {
+  const Machine& machine = machine_of(rank);
+  return {.machine = static_cast<int>(&machine - machines_.data()), .local = rank - machine.first};
+}
+
+std::string HostsStarter::host_name(int rank) const { return machine_of(rank).host->name; }
+
+std::optional<char> HostsStarter::state_of(int rank) const {
+  return rank < 0 ? std::nullopt : std::optional(states_[static_cast<std::size_t>(rank)]);
+}
+
+std::string HostsStarter::name_of(const Machine& machine) const { return fmt::format("host {}", machine.host->name); }
+
+bool HostsStarter::have_all_come() const {
+  return std::ranges::all_of(machines_, [](const Machine& one) { return one.hello.has_value(); });
+}
+
+void HostsStarter::add_to(std::vector<pollfd>& set) const {
+  if (listener_.socket.is_open()) set.push_back({listener_.socket.get(), POLLIN, 0});
+  for (const Guest& guest : guests_) {
+    set.push_back(
+        {guest.socket.get(), static_cast<short>(POLLIN | (guest.greeting.wants_to_write() ? POLLOUT : 0)), 0});
+  }
+  for (const Machine& machine : machines_) {
+    if (machine.stream.is_open()) set.push_back({machine.stream.descriptor(), machine.stream.events(), 0});
+  }
+}
+
+void HostsStarter::service(Connections::Events& events, const Board& board) {
+  if (!is_ending_) {
+    let_in();
+    greet();
+  }
+  for (Machine& machine : machines_) {
+    machine.stream.go_on();
+    hear(machine, events, board);
+  }
+  if (is_ending_) return;
+  if (!has_given_jobs_ && have_all_come()) give_jobs();
+  if (Clock::now() - told_ > kAliveInterval) {
+    told_ = Clock::now();
+    for (Machine& machine : machines_) machine.stream.send({"alive", ""});
+  }
+  look_for_losses(events);
+}
+
+void HostsStarter::let_in() {
+  while (listener_.socket.is_open()) {
+    Descriptor socket = tcp::accept_from(listener_.socket.get());
+    if (!socket.is_open()) return;
+    const auto nonce = tcp::draw_nonce();
+    if (!nonce.is_ok()) return;
+    if (guests_.size() >= kMostGuests) {
+      const auto silent = std::ranges::find_if(guests_, [](const Guest& one) { return !one.greeting.has_heard(); });
+      guests_.erase(silent == guests_.end() ? guests_.begin() : silent);
+    }
+    guests_.push_back({.socket = std::move(socket),
+                       .greeting = tcp::Greeting::of_server(secret_, nonce.value()),
+                       .since = Clock::now()});
+  }
+}
+
+void HostsStarter::greet() {
+  for (auto guest = guests_.begin(); guest != guests_.end();) {
+    tcp::Greeting& greeting = guest->greeting;
+    if (greeting.step(guest->socket.get()) == tcp::Greeting::State::claimed) {
+      greeting.answer(tcp::Verdict::welcome);
+      greeting.step(guest->socket.get());
+    }
+    const bool is_done = greeting.state() == tcp::Greeting::State::done;
+    const bool is_stranger =
+        greeting.state() == tcp::Greeting::State::failed || Clock::now() - guest->since > kPatienceWithGuests;
+    if (is_done) admit(*guest);
+    guest = is_done || is_stranger ? guests_.erase(guest) : std::next(guest);
+  }
+}
+
+void HostsStarter::admit(Guest& guest) {
+  const tcp::Claim& claim = guest.greeting.claim();
+  if (claim.role != tcp::Role::machine || claim.from >= machines_.size()) return;
+  Machine& machine = machines_[claim.from];
+  if (machine.has_come) return;
+  machine.has_come = true;
+  machine.stream = FrameStream(std::move(guest.socket));
+  machine.heard = Clock::now();
+}
+
+void HostsStarter::hear(Machine& machine, Connections::Events& events, const Board& board) {
+  for (;;) {
+    const auto frame = machine.stream.next();
+    if (!frame.is_ok()) return lose(machine, frame.status(), events);
+    if (!frame.value()) return;
+    machine.heard = Clock::now();
+    take(machine, *frame.value(), events, board);
+  }
+}
+
+void HostsStarter::take(Machine& machine, const Frame& frame, Connections::Events& events, const Board& board) {
+  std::string_view text = frame.text;
+  const auto is_of_it = [&](int rank) { return rank >= machine.first && rank < machine.first + machine.host->ranks; };
+  if (frame.type == "hello") {
+    auto hello = hello_from_json(text);
+    if (!hello.is_ok()) return lose(machine, hello.status(), events);
+    if (hello.value().build != across_.build) {
+      return lose(machine,
+                  error(Code::mismatch, "its build is '{}', and this one is '{}'", hello.value().build, across_.build),
+                  events);
+    }
+    machine.hello = std::move(hello).value();
+  } else if (frame.type == "status") {
+    take_statuses(machine, frame.text, board);
+  } else if (frame.type == "failed") {
+    lose(machine, failure_from_words(text), events);
+  } else if (frame.type == "ended") {
+    machine.has_ended = true;
+  } else {
+    const int rank = take_number(text);
+    if (!is_of_it(rank)) return lose(machine, error(Code::io, "it speaks of rank {}, which it has not", rank), events);
+    Child& child = children_[static_cast<std::size_t>(rank)];
+    if (frame.type == "up") {
+      child.pid = take_number(text);
+      events.on_hello(rank, child.pid);
+    } else if (frame.type == "from") {
+      const std::size_t line = std::min(text.find('\n'), text.size());
+      events.on_frame(rank,
+                      {std::string(text.substr(0, line)), std::string(text.substr(std::min(line + 1, text.size())))});
+    } else if (frame.type == "closed") {
+      events.on_closed(rank);
+    } else if (frame.type == "garbage") {
+      const int pid = take_number(text);
+      events.on_garbage(rank, pid, std::string(text));
+    } else if (frame.type == "exit") {
+      child.pid = take_number(text);
+      child.wait_status = take_number(text);
+      states_[static_cast<std::size_t>(rank)] = 'X';
+    }
+  }
+}
+
+// Ages, since clocks of two machines have nothing in common.
+void HostsStarter::take_statuses(const Machine& machine, const std::string& lines, const Board& board) {
+  const std::int64_t now = monotonic_ns();
+  int rank = machine.first;
+  for (std::size_t at = 0; at < lines.size() && rank < machine.first + machine.host->ranks; ++rank) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    long long age = 0;
+    unsigned long long operation = 0;
+    unsigned case_index = 0, activity = 0;
+    char state = 'S';
+    const std::string line = lines.substr(at, end - at);
+    at = end + 1;
+    if (std::sscanf(line.c_str(), "%lld %llu %u %u %c", &age, &operation, &case_index, &activity, &state) != 5) return;
+    RankStatus& status = board.status(rank);
+    status.case_index.store(case_index, std::memory_order_relaxed);
+    status.activity.store(activity, std::memory_order_relaxed);
+    status.operation.store(operation, std::memory_order_relaxed);
+    status.pending_since_ns.store(age == 0 ? 0 : now - age, std::memory_order_release);
+    char& known = states_[static_cast<std::size_t>(rank)];
+    if (known != 'X') known = state;
+  }
+}
+
+void HostsStarter::give_jobs() {
+  has_given_jobs_ = true;
+  listener_.socket.close();  // nobody else is expected
+  guests_.clear();
+  std::map<std::string, int> on_kernel;
+  for (const Machine& machine : machines_) on_kernel[machine.hello->kernel] += machine.host->ranks;
+  std::map<std::string, int> before;
+  for (Machine& machine : machines_) {
+    const std::string& kernel = machine.hello->kernel;
+    MachineJob job{.ranks = job_->ranks,
+                   .first = machine.first,
+                   .here = machine.host->ranks,
+                   .domain_bytes = machine.host->domain_bytes,
+                   .has_directory = job_->has_directory,
+                   .place = {.interface = machine.hello->interface,
+                             .exchange_address = machines_.front().hello->exchange_address,
+                             .domain_address = machines_.front().hello->domain_address,
+                             .secret = tcp::to_text(secret_),
+                             .first_on_cores = before[kernel],
+                             .ranks_on_cores = on_kernel[kernel]}};
+    before[kernel] += machine.host->ranks;
+    machine.stream.send({"payload", job_->payload});
+    job.launcher_ns = monotonic_ns();
+    machine.stream.send({"job", to_json(job)});
+  }
+}
+
+void HostsStarter::look_for_losses(Connections::Events& events) {
+  const auto now = Clock::now();
+  const auto silence = std::clamp<std::chrono::nanoseconds>(job_->timeout / 2, kLeastSilence, kMostSilence);
+  for (Machine& machine : machines_) {
+    if (machine.is_lost || machine.has_ended) continue;
+    const std::string agent =
+        machine.is_here ? "its process" : fmt::format("`{} {}`", across_.agent, machine.host->name);
+    if (machine.agent_status && (!machine.has_come || *machine.agent_status != 0 || !machine.stream.is_open())) {
+      lose(machine,
+           error(machine.has_come ? Code::aborted : Code::unavailable, "{} {}{}", agent, end_of(*machine.agent_status),
+                 machine.has_come ? "" : " before it had come"),
+           events);
+    } else if (machine.has_come && !machine.stream.is_open()) {
+      lose(machine, error(Code::aborted, "its connection has ended"), events);
+    } else if (!machine.hello && now - started_ > job_->connect_timeout) {
+      lose(machine,
+           error(Code::unavailable, "{} has not brought it to {} within {} s", agent, listener_.address,
+                 std::chrono::duration<double>(job_->connect_timeout).count()),
+           events);
+    } else if (machine.hello && now - machine.heard > silence) {
+      lose(machine,
+           error(Code::aborted, "it has said nothing for {:.1f} s",
+                 std::chrono::duration<double>(now - machine.heard).count()),
+           events);
+    }
+  }
+}
+
+void HostsStarter::lose(Machine& machine, const Status& why, Connections::Events& events) {
+  if (machine.is_lost) return;
+  machine.is_lost = true;
+  if (is_ending_) return;
+  const int last = machine.first + machine.host->ranks - 1;
+  const std::string ranks =
+      last == machine.first ? fmt::format("rank {}", last) : fmt::format("ranks {} to {}", machine.first, last);
+  events.on_lost_host(machine.first,
+                      Status(why.code(), fmt::format("{} ({}) is lost: {}", name_of(machine), ranks, why.message())));
+}
+
+void HostsStarter::reap() {
+  for (Machine& machine : machines_) {
+    int status = 0;
+    if (machine.agent > 0 && !machine.agent_status && ::waitpid(machine.agent, &status, WNOHANG) == machine.agent)
+      machine.agent_status = status;
+  }
+}
+
+bool HostsStarter::have_all_exited() const {
+  return std::ranges::all_of(children_, [](const Child& child) { return child.wait_status.has_value(); });
+}
+
+void HostsStarter::end() {
+  if (is_ending_ || machines_.empty()) return;
+  is_ending_ = true;
+  listener_.socket.close();
+  guests_.clear();
+  for (Machine& machine : machines_) machine.stream.send({"end", ""});
+  // One that cannot be reached learns from the end of its stdin, if its agent tells it, or from silence.
+  for (Machine& machine : machines_) {
+    if (!machine.stream.is_open() || machine.is_lost) machine.input.close();
+  }
+  const auto end = Clock::now() + kMachinesEndPatience;
+  const auto is_talking = [&](const Machine& one) { return one.stream.is_open() && !one.is_lost; };
+  while (std::ranges::any_of(machines_, is_talking) && Clock::now() < end) {
+    std::vector<pollfd> set;
+    add_to(set);
+    ::poll(set.data(), set.size(), 20);
+    for (Machine& machine : machines_) machine.stream.go_on();
+  }
+  for (Machine& machine : machines_) machine.input.close();
+  const auto all_gone = [&] {
+    reap();
+    return std::ranges::all_of(machines_, [](const Machine& one) { return one.agent == 0 || one.agent_status; });
+  };
+  if (nap_until(kAgentPatience, all_gone)) return;
+  for (const Machine& machine : machines_) {
+    if (machine.agent > 0 && !machine.agent_status) ::kill(-machine.agent, SIGKILL);
+  }
+  nap_until(kAgentPatience, all_gone);
+}
+
+}  // namespace tutti::harness::launch

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostsStarter: the ranks of a job on several machines. It has one process on each of them (machine.h), started by an
+// agent such as ssh, or by itself on this machine, and talks with it over TCP. To the launcher the ranks look as if
+// they were children: their messages, exits and states come from there.
+#pragma once
+
+#include <chrono>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/launch/frame_stream.h"
+#include "harness/launch/job.h"
+#include "harness/launch/machine_talk.h"
+#include "harness/launch/rank_starter.h"
+#include "impl/transports/tcp/greeting.h"
+#include "impl/transports/tcp/socket.h"
+
+namespace tutti::harness::launch {
+
+class HostsStarter final : public RankStarter {
+ public:
+  /// `across` outlives it.
+  explicit HostsStarter(const JobAcross& across) : across_(across) {}
+  ~HostsStarter() override { HostsStarter::end(); }
+  HostsStarter(const HostsStarter&) = delete;
+  HostsStarter& operator=(const HostsStarter&) = delete;
+
+  Status start(const Job& job, const std::string& control_name, const std::string& directory, int log) override;
+  [[nodiscard]] RankPlace place_of(int rank) const override;
+  [[nodiscard]] std::string host_name(int rank) const override;
+  [[nodiscard]] std::optional<char> state_of(int rank) const override;
+  void add_to(std::vector<pollfd>& set) const override;
+  void service(Connections::Events& events, const Board& board) override;
+  void reap() override;
+  [[nodiscard]] bool have_all_exited() const override;
+  [[nodiscard]] const std::vector<Child>& all() const override { return children_; }
+  [[nodiscard]] std::vector<pid_t> members() const override { return {}; }
+  void end() override;
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  struct Machine {
+    const JobHost* host = nullptr;
+    int first = 0;  ///< rank
+    bool is_here = false;
+    pid_t agent = 0;
+    std::optional<int> agent_status;
+    Descriptor input;  ///< the agent's stdin; its end tells the machine to end its ranks
+    FrameStream stream;
+    bool has_come = false;
+    std::optional<MachineHello> hello;
+    bool has_ended = false;
+    bool is_lost = false;
+    TimePoint heard;
+  };
+  /// Somebody who has connected and not shown yet that it is of this job.
+  struct Guest {
+    Descriptor socket;
+    tcp::Greeting greeting;
+    TimePoint since;
+  };
+
+  [[nodiscard]] const Machine& machine_of(int rank) const;
+  Status start_machine(Machine& machine, const std::vector<std::string>& program, int log);
+  void let_in();
+  void greet();
+  void admit(Guest& guest);
+  void hear(Machine& machine, Connections::Events& events, const Board& board);
+  void take(Machine& machine, const Frame& frame, Connections::Events& events, const Board& board);
+  void take_statuses(const Machine& machine, const std::string& lines, const Board& board);
+  /// All have come: each gets the job.
+  void give_jobs();
+  void look_for_losses(Connections::Events& events);
+  void lose(Machine& machine, const Status& why, Connections::Events& events);
+  [[nodiscard]] bool have_all_come() const;
+  [[nodiscard]] std::string name_of(const Machine& machine) const;
+
+  const JobAcross& across_;
+  const Job* job_ = nullptr;
+  tcp::Secret secret_;
+  tcp::Listener listener_;
+  std::vector<Machine> machines_;
+  std::vector<Child> children_;  ///< [rank]
+  std::vector<char> states_;     ///< [rank]
+  std::list<Guest> guests_;
+  bool has_given_jobs_ = false;
+  bool is_ending_ = false;
+  TimePoint started_, told_;
+};
+
+}  // namespace tutti::harness::launch

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/machine.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <poll.h>
+#include <set>
+#include <unistd.h>
+#include <vector>
+
+#include "harness/launch/children.h"
+#include "harness/launch/connections.h"
+#include "harness/launch/frame_stream.h"
+#include "harness/launch/interrupts.h"
+#include "harness/launch/limits.h"
+#include "harness/launch/machine_talk.h"
+#include "harness/launch/private_directory.h"
+#include "harness/launch/processes.h"
+#include "harness/launch/segment.h"
+#include "harness/launch/waits.h"
+#include "harness/machine/clock.h"
+#include "impl/transports/tcp/greeting.h"
+#include "impl/transports/tcp/interface.h"
+#include "impl/transports/tcp/socket.h"
+
+namespace tutti::harness::launch {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kInvitationPatience = 30s;
+constexpr auto kConnectPatience = 10s;
+constexpr auto kMachineEndTick = 20ms;
+constexpr auto kMachineTick = 50ms;
+constexpr std::size_t kMostInvitation = 4096;
+
+Result<std::string> read_line() {
+  std::string line;
+  const auto end = Clock::now() + kInvitationPatience;
+  while (line.size() < kMostInvitation) {
+    if (!wait_readable(STDIN_FILENO, std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()))) break;
+    char c = 0;
+    const ssize_t n = ::read(STDIN_FILENO, &c, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    if (c == '\n') return line;
+    line += c;
+  }
+  return error(
+      Code::invalid_argument,
+      "no invitation on stdin: `tutti host` is started by tutti's launcher, through an agent that hands on what "
+      "it is told on stdin");
+}
+
+std::string kernel_here() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+std::string name_here() {
+  std::array<char, 256> name{};
+  (void)gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
+  TUTTI_ASSIGN_OR_RETURN(const tcp::Secret secret, tcp::secret_from(invitation.secret));
+  TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
+  TUTTI_ASSIGN_OR_RETURN(Descriptor socket, tcp::connect_to(invitation.address));
+  tcp::Greeting greeting = tcp::Greeting::of_client(
+      secret, nonce, {.role = tcp::Role::machine, .from = static_cast<std::uint32_t>(invitation.machine)});
+  bool is_connected = false;
+  for (const auto end = Clock::now() + kConnectPatience; Clock::now() < end;) {
+    const auto events = static_cast<short>(POLLIN | (!is_connected || greeting.wants_to_write() ? POLLOUT : 0));
+    pollfd one{.fd = socket.get(), .events = events, .revents = 0};
+    ::poll(&one, 1, 100);
+    if (one.revents == 0) continue;
+    if (const int failure = is_connected ? 0 : tcp::error_of(socket.get()); failure != 0) {
+      return error(Code::unavailable, "the launcher cannot be reached at {}: {}", invitation.address,
+                   std::strerror(failure));
+    }
+    is_connected = true;
+    const auto state = greeting.step(socket.get());
+    if (state == tcp::Greeting::State::done) return socket;
+    if (state == tcp::Greeting::State::failed) {
+      return error(Code::mismatch, "who listens at {} did not show that it is of this job", invitation.address);
+    }
+  }
+  return error(Code::unavailable, "the launcher does not answer at {}", invitation.address);
+}
+
+class Machine : private Connections::Events {
+ public:
+  Machine(FrameStream stream, tcp::Listener exchange, tcp::Listener domain)
+      : stream_(std::move(stream)), exchange_(std::move(exchange)), domain_listener_(std::move(domain)) {}
+  ~Machine() override { children_.end(); }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  void say(const Frame& frame) { stream_.send(frame); }
+
+  /// To the end; why, where that is not what the launcher wants.
+  Status run() {
+    heard_ = Clock::now();
+    Status why;
+    while (!is_to_end_ && why.is_ok()) {
+      wait();
+      stream_.go_on();
+      take_orders();
+      if (has_job_) look();
+      why = check();
+    }
+    return conclude(why);
+  }
+
+ private:
+  void on_hello(int rank, pid_t pid) override { stream_.send({"up", fmt::format("{} {}", rank, pid)}); }
+  void on_frame(int rank, const Frame& frame) override {
+    stream_.send({"from", fmt::format("{} {}\n{}", rank, frame.type, frame.text)});
+  }
+  void on_closed(int rank) override {
+    if (rank >= 0) stream_.send({"closed", std::to_string(rank)});
+  }
+  void on_garbage(int rank, pid_t pid, const std::string& what) override {
+    // One that said no hello is counted as the machine's first.
+    stream_.send({"garbage", fmt::format("{} {} {}", rank < 0 ? job_.first : rank, pid, what)});
+  }
+  void on_exhausted(const std::string& what) override { fail(error(Code::resource, "{}", what)); }
+
+  void wait() {
+    std::vector<pollfd> set = {
+        {interrupts_.descriptor(), POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}, {stream_.descriptor(), stream_.events(), 0}};
+    if (has_job_) connections_.add_to(set);
+    ::poll(set.data(), set.size(), static_cast<int>(kMachineTick.count()));
+    if (set[1].revents != 0) {
+      char c = 0;
+      is_alone_ |= ::read(STDIN_FILENO, &c, 1) <= 0;
+    }
+  }
+
+  [[nodiscard]] Status check() const {
+    if (interrupts_.signal() != 0) return error(Code::aborted, "{}", interruption_text(interrupts_.signal()));
+    if (is_alone_ || !stream_.is_open()) return error(Code::aborted, "the launcher is gone");
+    if (Clock::now() - heard_ > kLauncherSilence) {
+      return error(Code::aborted, "the launcher has said nothing for {} s", kLauncherSilence.count());
+    }
+    return {};
+  }
+
+  void fail(const Status& why) { stream_.send({"failed", to_words(why)}); }
+
+  void take_orders() {
+    for (;;) {
+      auto frame = stream_.next();
+      if (!frame.is_ok()) return stream_.close();
+      if (!frame.value()) return;
+      heard_ = Clock::now();
+      if (frame.value()->type == "payload") payload_ = std::move(frame.value()->text);
+      if (frame.value()->type == "end") is_to_end_ = true;
+      if (frame.value()->type != "job" || has_job_) continue;
+      const Status started = start(frame.value()->text);
+      if (!started.is_ok()) fail(started);
+    }
+  }
+
+  Status start(const std::string& text) {
+    TUTTI_ASSIGN_OR_RETURN(job_, job_from_json(text));
+    job_.place.lead_ns = monotonic_ns() - job_.launcher_ns;
+    Job job;
+    job.ranks = job_.ranks;
+    job.first_rank = job_.first;
+    job.ranks_here = job_.here;
+    job.arguments = {"rank"};
+    TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of(job)));
+    TUTTI_ASSIGN_OR_RETURN(payload_segment_, make_text_segment("tutti-payload", payload_));
+    TUTTI_ASSIGN_OR_RETURN(board_segment_, make_segment("tutti-board", Board::bytes(job.ranks)));
+    TUTTI_ASSIGN_OR_RETURN(board_memory_, Mapping::map(board_segment_.get(), Board::bytes(job.ranks)));
+    board_.emplace(board_memory_.data(), job.ranks);
+    std::vector<int> descriptors = {payload_segment_.get(), board_segment_.get()};
+    if (job_.domain_bytes > 0) {
+      TUTTI_ASSIGN_OR_RETURN(domain_, make_segment("tutti-domain", job_.domain_bytes));
+      descriptors.push_back(domain_.get());
+    }
+    if (job_.has_directory) {
+      TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(std::size_t{8} << 20U));
+    }
+    const auto welcome = [this](int rank) {
+      return Frame{"welcome", fmt::format("{} {} {} {} {} {}\n{}", job_.ranks, job_.here, job_.domain_bytes, number_,
+                                          rank - job_.first, directory_.path(), to_json(job_.place))};
+    };
+    const std::string name = fmt::format("tutti-{}-{}-host{}", ::getuid(), ::getpid(), number_);
+    TUTTI_RETURN_IF_ERROR(connections_.listen(name, {.ranks = job_.here, .first = job_.first}, welcome,
+                                              std::move(descriptors),
+                                              {exchange_.socket.get(), domain_listener_.socket.get()}));
+    has_job_ = true;
+    return children_.start(job, name, directory_.path(), STDERR_FILENO);
+  }
+
+  void look() {
+    children_.reap();  // before reading: whatever a dead child sent is then told before its death
+    connections_.service(*this);
+    for (const Child& child : children_.all()) {
+      if (!child.wait_status || !told_.insert(child.rank).second) continue;
+      stream_.send({"exit", fmt::format("{} {} {}", child.rank, child.pid, *child.wait_status)});
+    }
+    tell_statuses();
+  }
+
+  void tell_statuses() {
+    const auto now = Clock::now();
+    if (now - told_statuses_ < kStatusInterval) return;
+    told_statuses_ = now;
+    const std::int64_t now_ns = monotonic_ns();
+    std::string lines;
+    for (const Child& child : children_.all()) {
+      const RankStatus& status = board_->status(child.rank);
+      const std::int64_t since = status.pending_since_ns.load(std::memory_order_acquire);
+      const auto info = process_info(child.pid);
+      lines += fmt::format("{} {} {} {} {}\n", since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1),
+                           status.operation.load(std::memory_order_relaxed),
+                           status.case_index.load(std::memory_order_relaxed),
+                           status.activity.load(std::memory_order_relaxed), info ? info->state : 'X');
+    }
+    stream_.send({"status", lines});
+  }
+
+  Status conclude(const Status& why) {
+    if (board_) board_->abort_flag().store(1, std::memory_order_release);
+    children_.end();
+    directory_.remove();
+    if (has_job_) connections_.service(*this);  // what the dead had sent
+    stream_.send({"ended", ""});
+    for (const auto end = Clock::now() + 2s; stream_.is_open() && !stream_.has_sent_all() && Clock::now() < end;) {
+      pollfd one{.fd = stream_.descriptor(), .events = stream_.events(), .revents = 0};
+      ::poll(&one, 1, static_cast<int>(kMachineEndTick.count()));
+      stream_.go_on();
+    }
+    return why;
+  }
+
+ public:
+  int number_ = 0;  ///< of this machine
+
+ private:
+  FrameStream stream_;
+  tcp::Listener exchange_, domain_listener_;
+  Interrupts interrupts_;
+  MachineJob job_;
+  std::string payload_;
+  bool has_job_ = false, is_to_end_ = false, is_alone_ = false;
+  Clock::time_point heard_, told_statuses_;
+  Descriptor payload_segment_, board_segment_, domain_;
+  Mapping board_memory_;
+  std::optional<Board> board_;
+  Connections connections_;
+  std::set<int> told_;
+  PrivateDirectory directory_;
+  Children children_;
+};
+
+}  // namespace
+
+Status run_machine(const std::string& build) {
+  ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
+  TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
+  TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
+  TUTTI_ASSIGN_OR_RETURN(Descriptor socket, connect_to_launcher(invitation));
+  MachineHello hello{.build = build, .name = name_here(), .kernel = kernel_here()};
+  if (invitation.interface.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::own_address(socket.get()));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::address_of_interface(invitation.interface));
+  }
+  tcp::Listener exchange, domain;
+  if (invitation.machine == 0) {
+    TUTTI_ASSIGN_OR_RETURN(exchange, tcp::listen_on(hello.interface));
+    TUTTI_ASSIGN_OR_RETURN(domain, tcp::listen_on(hello.interface));
+    hello.exchange_address = exchange.address;
+    hello.domain_address = domain.address;
+  }
+  Machine machine(FrameStream(std::move(socket)), std::move(exchange), std::move(domain));
+  machine.number_ = invitation.machine;
+  machine.say({"hello", to_json(hello)});
+  return machine.run();
+}
+
+}  // namespace tutti::harness::launch

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the launcher of a job on several machines and the process that it has on each of them say to each other. First
+// an Invitation goes over that process's stdin, for nobody else can read it there. Then the process connects, and both
+// show that they know the secret (impl/transports/tcp/greeting.h). Then frames:
+//
+//   machine -> launcher   hello    MachineHello
+//   launcher -> machine   payload  the job's
+//                         job      MachineJob
+//   machine -> launcher   up       rank and pid of a rank that said hello
+//                         from     rank, type, line break, text: what a rank says
+//                         closed   rank: its connection has ended
+//                         garbage  rank, pid and what: it sent something that is no message
+//                         exit     rank, pid and wait status
+//                         status   a line per rank (see board.h), now and then: who says nothing is gone
+//                         failed   code and message: it cannot go on
+//   launcher -> machine   alive    now and then
+//                         end      kill what is left and leave
+//   machine -> launcher   ended    nothing is left here
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "harness/floors.h"
+#include "harness/launch/across.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::launch {
+
+inline constexpr std::chrono::milliseconds kStatusInterval(250);
+inline constexpr std::chrono::milliseconds kAliveInterval(1000);
+/// A machine that has not heard of its launcher for this long ends its ranks.
+inline constexpr std::chrono::seconds kLauncherSilence(15);
+
+struct Invitation {
+  std::string secret;     ///< in digits of base 16
+  std::string address;    ///< where the launcher listens
+  int machine = 0;        ///< the number of this one
+  std::string interface;  ///< of this machine; empty: the one that the connection to the launcher has
+};
+/// One line.
+[[nodiscard]] std::string to_line(const Invitation& invitation);
+/// Errors: invalid_argument.
+[[nodiscard]] Result<Invitation> invitation_from(std::string_view line);
+
+struct MachineHello {
+  std::string build;             ///< the version text
+  std::string name;              ///< the machine's own
+  std::string kernel;            ///< the same on machines that are one
+  std::string interface;         ///< where its ranks will listen
+  std::string exchange_address;  ///< of machine 0: what rank 0 will listen at
+  std::string domain_address;
+};
+[[nodiscard]] std::string to_json(const MachineHello& hello);
+[[nodiscard]] Result<MachineHello> hello_from_json(std::string_view text);
+
+struct MachineJob {
+  int ranks = 1;  ///< of the whole job
+  int first = 0;  ///< of this machine
+  int here = 1;
+  std::size_t domain_bytes = 0;
+  bool has_directory = false;
+  std::int64_t launcher_ns = 0;  ///< its clock, when this is sent
+  AcrossPlace place;
+};
+[[nodiscard]] std::string to_json(const MachineJob& job);
+[[nodiscard]] Result<MachineJob> job_from_json(std::string_view text);
+
+/// "<code> <message>" and back.
+[[nodiscard]] std::string to_words(const Status& failure);
+[[nodiscard]] Status failure_from_words(std::string_view words);
+
+}  // namespace tutti::harness::launch

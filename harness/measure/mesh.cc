@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/mesh.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <fmt/ranges.h>
+
+#include "harness/machine/clock.h"
+#include "impl/transports/tcp/greeting.h"
+#include "impl/transports/tcp/meeting.h"
+#include "impl/transports/tcp/socket.h"
+
+namespace tutti::harness::measure {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kBoardAlignment = 4096;
+constexpr std::size_t kHalfPage = HostPage::kPayload / 2;
+constexpr std::size_t kMostGuests = 64;
+constexpr std::chrono::seconds kPatienceWithGuests(2);
+
+enum class Kind : std::uint32_t { page = 1, sync = 2, probe = 3, question = 4, answer = 5 };
+
+struct Line {
+  std::uint64_t word = 0, round = 0;
+  std::array<std::int64_t, 2> instants_ns{};
+};
+
+Line line_of(const SyncLine& line) {
+  // The word first: it is written last, and says that the instants are there.
+  Line copy{.word = line.word.load(std::memory_order_acquire), .round = line.round.load(std::memory_order_relaxed)};
+  for (std::size_t i = 0; i < 2; ++i) copy.instants_ns[i] = line.instants_ns[i].load(std::memory_order_relaxed);
+  return copy;
+}
+
+void put(const Line& copy, SyncLine& line) {
+  for (std::size_t i = 0; i < 2; ++i) line.instants_ns[i].store(copy.instants_ns[i], std::memory_order_relaxed);
+  line.round.store(copy.round, std::memory_order_release);
+  line.word.store(copy.word, std::memory_order_release);
+}
+
+}  // namespace
+
+/// What goes before a payload. Both ends are of one build.
+struct Mesh::Message {
+  Kind kind = Kind::page;
+  std::uint32_t bytes = 0;   ///< of the payload
+  std::uint64_t number = 0;  ///< of an exchange; an answer's reading
+};
+
+Mesh::Mesh(int host, std::vector<int> machines, std::chrono::nanoseconds timeout)
+    : host_(host), machines_(std::move(machines)), timeout_(timeout) {
+  const std::size_t bytes =
+      (Board::bytes(static_cast<int>(machines_.size())) + kBoardAlignment - 1) / kBoardAlignment * kBoardAlignment;
+  mirror_.reset(std::aligned_alloc(kBoardAlignment, bytes));
+  TUTTI_ASSERT(mirror_ != nullptr, "no {} bytes for a board", bytes);
+  std::memset(mirror_.get(), 0, bytes);
+}
+
+Result<std::unique_ptr<Mesh>> Mesh::join(const MeshPlace& place) {
+  std::unique_ptr<Mesh> mesh(new Mesh(place.host, place.machines, place.timeout));
+  TUTTI_ASSIGN_OR_RETURN(const tcp::Listener listener, tcp::listen_on(place.interface));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
+                         tcp::meet({.secret = place.secret,
+                                    .process = place.host,
+                                    .processes = static_cast<int>(place.machines.size()),
+                                    .text = listener.address,
+                                    .address = place.address,
+                                    .listener = place.listener,
+                                    .timeout = place.timeout}));
+  TUTTI_RETURN_IF_ERROR(mesh->connect(place, listener.socket.get(), addresses));
+  mesh->events_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  if (!mesh->events_.is_open()) return error(Code::io, "cannot make an epoll: {}", std::strerror(errno));
+  for (std::size_t i = 0; i < mesh->peers_.size(); ++i) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
+    if (epoll_ctl(mesh->events_.get(), EPOLL_CTL_ADD, mesh->peers_[i].socket.get(), &event) != 0)
+      return error(Code::io, "cannot wait for the connections of the exchange: {}", std::strerror(errno));
+  }
+  return mesh;
+}
+
+// Of two hosts the one with the lower number connects. All listen before anybody knows an address.
+Status Mesh::connect(const MeshPlace& place, int listener, const std::vector<std::string>& addresses) {
+  struct Half {
+    int host = -1;  ///< -1: not known yet
+    Descriptor socket;
+    tcp::Greeting greeting;
+    bool is_connected = false;
+    Clock::time_point since;
+  };
+  std::list<Half> halves;
+  std::size_t wanted = 0;
+  for (int host = 0; host < static_cast<int>(machines_.size()); ++host) {
+    if (!is_far(host)) continue;
+    ++wanted;
+    if (host < host_) continue;
+    TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
+    TUTTI_ASSIGN_OR_RETURN(Descriptor socket, tcp::connect_to(addresses[static_cast<std::size_t>(host)]));
+    halves.push_back({.host = host,
+                      .socket = std::move(socket),
+                      .greeting = tcp::Greeting::of_client(place.secret, nonce,
+                                                           {.role = tcp::Role::exchange,
+                                                            .from = static_cast<std::uint32_t>(host_),
+                                                            .to = static_cast<std::uint32_t>(host)}),
+                      .since = Clock::now()});
+  }
+  const auto is_there = [&](int host) { return std::ranges::find(peers_, host, &Peer::host) != peers_.end(); };
+  const auto end = Clock::now() + place.timeout;
+  while (peers_.size() < wanted) {
+    if (Clock::now() > end) {
+      std::vector<int> missing;
+      for (int host = 0; host < static_cast<int>(machines_.size()); ++host) {
+        if (is_far(host) && !is_there(host)) missing.push_back(host);
+      }
+      return error(Code::timeout, "rank {} has no connection for exchanges to rank {} within {:.1f} s", host_,
+                   fmt::join(missing, ", "), std::chrono::duration<double>(place.timeout).count());
+    }
+    std::vector<pollfd> set{{.fd = listener, .events = POLLIN, .revents = 0}};
+    for (const Half& half : halves) {
+      const bool writes = (half.host >= 0 && !half.is_connected) || half.greeting.wants_to_write();
+      set.push_back(
+          {.fd = half.socket.get(), .events = static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), .revents = 0});
+    }
+    ::poll(set.data(), set.size(), 100);
+    auto ready = std::next(set.begin());
+    for (auto half = halves.begin(); half != halves.end(); ++ready) {
+      const bool is_client = half->host >= 0;
+      if (is_client && !half->is_connected && ready->revents == 0) {
+        ++half;
+        continue;
+      }
+      if (is_client && !half->is_connected) {
+        if (const int failure = tcp::error_of(half->socket.get()); failure != 0) {
+          return error(Code::io, "rank {} does not reach rank {} at {}: {}", host_, half->host,
+                       addresses[static_cast<std::size_t>(half->host)], std::strerror(failure));
+        }
+        half->is_connected = true;
+      }
+      auto state = half->greeting.step(half->socket.get());
+      if (state == tcp::Greeting::State::claimed) {
+        half->greeting.answer(tcp::Verdict::welcome);
+        state = half->greeting.step(half->socket.get());
+      }
+      if (state == tcp::Greeting::State::done) {
+        const tcp::Claim& claim = half->greeting.claim();
+        const int host = is_client ? half->host : static_cast<int>(claim.from);
+        const bool is_mine = claim.role == tcp::Role::exchange && host < static_cast<int>(machines_.size()) &&
+                             is_far(host) && !is_there(host);
+        if (is_mine) peers_.push_back({.host = host, .socket = std::move(half->socket), .in = {}});
+        half = halves.erase(half);
+      } else if (state == tcp::Greeting::State::failed && is_client) {
+        return error(Code::mismatch, "who listens at {} did not show that it is of this job",
+                     addresses[static_cast<std::size_t>(half->host)]);
+      } else if (state == tcp::Greeting::State::failed ||
+                 (!is_client && Clock::now() - half->since > kPatienceWithGuests)) {
+        half = halves.erase(half);
+      } else {
+        ++half;
+      }
+    }
+    while (halves.size() < kMostGuests + wanted) {
+      Descriptor socket = tcp::accept_from(listener);
+      if (!socket.is_open()) break;
+      TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
+      halves.push_back({.socket = std::move(socket),
+                        .greeting = tcp::Greeting::of_server(place.secret, nonce),
+                        .since = Clock::now()});
+    }
+  }
+  return {};
+}
+
+void Mesh::send(Peer& peer, const Message& message, const void* payload) {
+  if (peer.is_gone) return;
+  std::array<iovec, 2> parts{
+      {{const_cast<Message*>(&message), sizeof message}, {const_cast<void*>(payload), message.bytes}}};
+  std::span<iovec> left(parts.data(), message.bytes > 0 ? 2 : 1);
+  const auto end = Clock::now() + timeout_;
+  while (!left.empty()) {
+    const tcp::Moved moved = tcp::write_some(peer.socket.get(), left);
+    if (moved.has_ended) {
+      peer.is_gone = true;  // what is waited for then does not come
+      return;
+    }
+    std::size_t bytes = moved.bytes;
+    while (!left.empty() && bytes >= left.front().iov_len) {
+      bytes -= left.front().iov_len;
+      left = left.subspan(1);
+    }
+    if (left.empty()) return;
+    left.front().iov_base = static_cast<std::byte*>(left.front().iov_base) + bytes;
+    left.front().iov_len -= bytes;
+    if (moved.bytes > 0) continue;
+    if (Clock::now() > end) {
+      peer.is_gone = true;
+      return;
+    }
+    pollfd one{.fd = peer.socket.get(), .events = POLLOUT, .revents = 0};
+    ::poll(&one, 1, 10);
+  }
+}
+
+void Mesh::tell(const Board& board, int host, Part part) {
+  Message message;
+  Line line;
+  const void* payload = &line;
+  switch (part) {
+    case Part::page: {
+      const HostPage& page = board.page(host);
+      message.number = page.sequence.load(std::memory_order_relaxed);
+      message.bytes = kHalfPage;
+      payload = page.payload + message.number % 2 * kHalfPage;
+      break;
+    }
+    case Part::sync:
+    case Part::probe:
+      message.kind = part == Part::sync ? Kind::sync : Kind::probe;
+      message.bytes = sizeof line;
+      line = line_of(part == Part::sync ? board.sync(host) : board.probe(host));
+      break;
+  }
+  for (Peer& peer : peers_) send(peer, message, payload);
+}
+
+void Mesh::look(const Board& /*board*/) {
+  constexpr int kMost = 16;
+  std::array<epoll_event, kMost> ready;
+  const int count = epoll_wait(events_.get(), ready.data(), kMost, 0);
+  for (int i = 0; i < count; ++i) take(peers_[ready[static_cast<std::size_t>(i)].data.u64]);
+}
+
+void Mesh::take(Peer& peer) {
+  std::array<std::byte, 16384> bytes;
+  const iovec part{.iov_base = bytes.data(), .iov_len = bytes.size()};
+  const tcp::Moved moved = tcp::read_some(peer.socket.get(), {&part, 1});
+  if (moved.has_ended) {
+    peer.is_gone = true;
+    epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.socket.get(), nullptr);
+    return;
+  }
+  peer.in.insert(peer.in.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(moved.bytes));
+  std::size_t at = 0;
+  while (peer.in.size() - at >= sizeof(Message)) {
+    Message message;
+    std::memcpy(&message, peer.in.data() + at, sizeof message);
+    if (message.bytes > kHalfPage) {  // no message of ours
+      peer.is_gone = true;
+      epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.socket.get(), nullptr);
+      return;
+    }
+    if (peer.in.size() - at - sizeof message < message.bytes) break;
+    apply(peer, message, peer.in.data() + at + sizeof message);
+    at += sizeof message + message.bytes;
+  }
+  peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void Mesh::apply(Peer& peer, const Message& message, const std::byte* payload) {
+  const Board board(mirror_.get(), static_cast<int>(machines_.size()));
+  switch (message.kind) {
+    case Kind::page: {
+      if (message.bytes != kHalfPage) return;
+      HostPage& page = board.page(peer.host);
+      std::memcpy(page.payload + message.number % 2 * kHalfPage, payload, kHalfPage);
+      page.sequence.store(message.number, std::memory_order_release);
+      return;
+    }
+    case Kind::sync:
+    case Kind::probe: {
+      Line line;
+      if (message.bytes != sizeof line) return;
+      std::memcpy(&line, payload, sizeof line);
+      put(line, message.kind == Kind::sync ? board.sync(peer.host) : board.probe(peer.host));
+      return;
+    }
+    case Kind::question: {
+      const std::int64_t now = clock_ == nullptr ? monotonic_ns() : clock_->now();
+      return send(peer, {.kind = Kind::answer, .number = static_cast<std::uint64_t>(now)}, nullptr);
+    }
+    case Kind::answer:
+      answer_ns_ = static_cast<std::int64_t>(message.number);
+      has_answer_ = true;
+      return;
+  }
+}
+
+Result<ClockTrip> Mesh::ask_clock(int host, const HostClock& mine, const Board& board) {
+  const auto peer = std::ranges::find(peers_, host, &Peer::host);
+  TUTTI_ASSERT(peer != peers_.end(), "host {} asks host {}, of its own machine, for the clock", host_, host);
+  has_answer_ = false;
+  const auto end = Clock::now() + timeout_;
+  ClockTrip trip{.asked_ns = mine.now()};
+  send(*peer, {.kind = Kind::question}, nullptr);
+  for (int turn = 1;; ++turn) {
+    look(board);
+    if (has_answer_) break;
+    if (turn % 64 != 0) continue;
+    sched_yield();
+    if (is_aborted(board)) return error(Code::aborted, "the job was given up");
+    if (Clock::now() > end) return error(Code::timeout, "rank {} does not say what its clock is", host);
+  }
+  trip.heard_ns = mine.now();
+  trip.there_ns = answer_ns_;
+  return trip;
+}
+
+}  // namespace tutti::harness::measure

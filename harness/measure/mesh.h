@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mesh: the exchange of hosts on several machines, each host a process. Two hosts of different machines have a
+// connection of their own, beside the system under test. What a host tells goes to all of these; what comes, it keeps
+// on a board of its own, which nobody else writes. Hosts of one machine share their board as ever.
+//
+// A host that does not wait does not look, so what is told to it stays in the connection. That is little: nobody gets
+// further ahead of another host than one exchange and a start or a barrier.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/measure/exchange.h"
+#include "impl/transports/tcp/secret.h"
+#include "impl/types/descriptor.h"
+
+namespace tutti::harness::measure {
+
+struct MeshPlace {
+  int host = 0;               ///< whose end this is
+  std::vector<int> machines;  ///< by host
+  tcp::Secret secret;
+  std::string interface;  ///< the address at which this host listens
+  std::string address;    ///< where host 0 awaits the others
+  int listener = -1;      ///< host 0: which listens there
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+};
+
+class Mesh final : public Exchange {
+ public:
+  /// All hosts call it; returns when this one has a connection to each host of another machine. Errors: timeout naming
+  /// the hosts that are missing, mismatch, io.
+  [[nodiscard]] static Result<std::unique_ptr<Mesh>> join(const MeshPlace& place);
+  ~Mesh() override = default;
+  Mesh(const Mesh&) = delete;
+  Mesh& operator=(const Mesh&) = delete;
+
+  void tell(const Board& board, int host, Part part) override;
+  void look(const Board& board) override;
+  [[nodiscard]] bool needs_look() const override { return true; }
+  [[nodiscard]] bool is_aborted(const Board& board) const override { return shared_board().is_aborted(board); }
+  [[nodiscard]] Board seen(const Board& board, int host) const override {
+    return is_far(host) ? Board(mirror_.get(), static_cast<int>(machines_.size())) : board;
+  }
+  [[nodiscard]] const std::vector<int>& machines() const override { return machines_; }
+  [[nodiscard]] Result<ClockTrip> ask_clock(int host, const HostClock& mine, const Board& board) override;
+  void answer_clock(const HostClock* mine) override { clock_ = mine; }
+
+ private:
+  struct Peer {
+    int host = 0;
+    Descriptor socket;
+    std::vector<std::byte> in;  ///< what has come of a message
+    bool is_gone = false;
+  };
+  struct Message;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
+  Mesh(int host, std::vector<int> machines, std::chrono::nanoseconds timeout);
+  [[nodiscard]] bool is_far(int host) const {
+    return machines_[static_cast<std::size_t>(host)] != machines_[static_cast<std::size_t>(host_)];
+  }
+  Status connect(const MeshPlace& place, int listener, const std::vector<std::string>& addresses);
+  void send(Peer& peer, const Message& message, const void* payload);
+  void take(Peer& peer);
+  void apply(Peer& peer, const Message& message, const std::byte* payload);
+
+  int host_;
+  std::vector<int> machines_;
+  std::chrono::nanoseconds timeout_;
+  std::vector<Peer> peers_;
+  Descriptor events_;
+  std::unique_ptr<void, Free> mirror_;  ///< the board of what others have told
+  const HostClock* clock_ = nullptr;
+  std::int64_t answer_ns_ = 0;  ///< to the question last asked
+  bool has_answer_ = false;
+};
+
+}  // namespace tutti::harness::measure

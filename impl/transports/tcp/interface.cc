@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/transports/tcp/interface.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ifaddrs.h>
+#include <memory>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/ranges.h>
+
+#include "impl/types/descriptor.h"
+
+namespace tutti::tcp {
+namespace {
+
+struct Interface {
+  std::string name;
+  std::string address;
+  int family = AF_INET;
+};
+
+std::string text_of(const sockaddr* address) {
+  const bool is_ipv6 = address->sa_family == AF_INET6;
+  std::array<char, NI_MAXHOST> host{};
+  const auto bytes = static_cast<socklen_t>(is_ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+  if (getnameinfo(address, bytes, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) return "";
+  return host.data();
+}
+
+/// With an address each, IPv4 first.
+std::vector<Interface> interfaces() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, &freeifaddrs);
+  std::vector<Interface> found;
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+      if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != family || (one->ifa_flags & IFF_UP) == 0) continue;
+      found.push_back({.name = one->ifa_name, .address = text_of(one->ifa_addr), .family = family});
+    }
+  }
+  return found;
+}
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+Result<Addresses> look_up(const std::string& host) {
+  std::string name = host.substr(host.rfind('@') + 1);  // user@name, as ssh takes it
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  addrinfo wanted = {};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  const int failure = getaddrinfo(name.c_str(), "9", &wanted, &found);
+  if (failure != 0) return error(Code::unavailable, "'{}' has no address here: {}", name, gai_strerror(failure));
+  return Addresses(found, &freeaddrinfo);
+}
+
+}  // namespace
+
+Result<std::string> address_of_interface(const std::string& text) {
+  const std::vector<Interface> all = interfaces();
+  std::vector<std::string> names;
+  for (const Interface& one : all) {
+    if (one.name == text || one.address == text) return one.address;
+    names.push_back(fmt::format("{} ({})", one.name, one.address));
+  }
+  // Every address of 127.0.0.0/8 is of this machine.
+  if (text.starts_with("127.") && std::ranges::count(text, '.') == 3) return text;
+  return error(Code::invalid_argument, "'{}' is neither an interface of this machine nor its address; there are: {}",
+               text, fmt::join(names, ", "));
+}
+
+Result<std::string> address_towards(const std::string& host) {
+  TUTTI_ASSIGN_OR_RETURN(const Addresses found, look_up(host));
+  const Descriptor socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open() || connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0) {
+    return error(Code::unavailable, "there is no route to '{}': {}", host, std::strerror(errno));
+  }
+  return own_address(socket.get());
+}
+
+Result<std::string> own_address(int socket) {
+  sockaddr_storage name = {};
+  socklen_t bytes = sizeof name;
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&name), &bytes) != 0)
+    return error(Code::io, "a socket has no address: {}", std::strerror(errno));
+  return text_of(reinterpret_cast<const sockaddr*>(&name));
+}
+
+bool is_this_machine(const std::string& name) {
+  std::array<char, 256> own{};
+  (void)gethostname(own.data(), own.size() - 1);
+  if (name == "localhost" || name == own.data()) return true;
+  const auto found = look_up(name);
+  if (!found.is_ok()) return false;
+  const std::string address = text_of(found.value()->ai_addr);
+  return address_of_interface(address).is_ok();
+}
+
+}  // namespace tutti::tcp

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The addresses of this machine: which one others reach it at.
+#pragma once
+
+#include <string>
+
+#include "impl/types/status.h"
+
+namespace tutti::tcp {
+
+/// Of an interface by its name, or an address of this machine as it is: "eth0", "192.0.2.7", "2001:db8::7". IPv4 before
+/// IPv6. Errors: invalid_argument naming the interfaces that there are.
+[[nodiscard]] Result<std::string> address_of_interface(const std::string& text);
+/// That of the route to a machine, by its name or address. Nothing is sent, but to look its name up.
+/// Errors: unavailable where the name is not known, or there is no route.
+[[nodiscard]] Result<std::string> address_towards(const std::string& host);
+/// At which the other end of a connection sees this machine. Errors: io.
+[[nodiscard]] Result<std::string> own_address(int socket);
+/// Whether a name is one of this machine: localhost, its own, or one whose address it has.
+[[nodiscard]] bool is_this_machine(const std::string& name);
+
+}  // namespace tutti::tcp

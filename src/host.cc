@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti host`: what a launcher has on each machine of a job on several. Hidden: an agent such as ssh starts it.
+#include "harness/launch/machine.h"
+#include "src/program.h"
+#include "src/usage.h"
+
+namespace tutti::program {
+
+void add_host(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("host", "the ranks of one machine; started by tutti itself");
+  command->group("");
+  command->callback([&action] {
+    action = [] {
+      const Status status = harness::run_machine(build_text());
+      return status.is_ok() ? exit_ok : complain(status);
+    };
+  });
+}
+
+}  // namespace tutti::program
