@@ -28,6 +28,7 @@ constexpr std::size_t kMostGuests = 64;
 constexpr auto kPatienceWithGuests = 2s;
 constexpr auto kMachinesEndPatience = 4s;  // a machine kills its ranks within about 2 s, mostly in some ms
 constexpr auto kAgentPatience = 1s;        // and its agent then has nothing more to do
+constexpr auto kBeforeTheRanks = 500ms;  // of its ranks nobody will have heard either, which says less
 constexpr auto kMostSilence = 10s;
 constexpr auto kLeastSilence = 3s;  // on a busy machine nobody may get on for a while
 
@@ -351,7 +352,7 @@ void HostsStarter::look_for_losses(Connections::Events& events) {
            events);
     } else if (machine.has_come && !machine.stream.is_open()) {
       lose(machine, error(Code::aborted, "its connection has ended"), events);
-    } else if (!machine.hello && now - started_ > job_->connect_timeout) {
+    } else if (!machine.hello && now - started_ > job_->connect_timeout - kBeforeTheRanks) {
       lose(machine,
            error(Code::unavailable, "{} has not brought it to {} within {} s", agent, listener_.address,
                  std::chrono::duration<double>(job_->connect_timeout).count()),

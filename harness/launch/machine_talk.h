@@ -33,7 +33,7 @@ namespace tutti::harness::launch {
 inline constexpr std::chrono::milliseconds kStatusInterval(250);
 inline constexpr std::chrono::milliseconds kAliveInterval(1000);
 /// A machine that has not heard of its launcher for this long ends its ranks.
-inline constexpr std::chrono::seconds kLauncherSilence(15);
+inline constexpr std::chrono::seconds kLauncherSilence(10);
 
 struct Invitation {
   std::string secret;     ///< in digits of base 16

@@ -29,8 +29,6 @@ constexpr std::size_t kHalfPage = HostPage::kPayload / 2;
 constexpr std::size_t kMostGuests = 64;
 constexpr std::chrono::seconds kPatienceWithGuests(2);
 
-enum class Kind : std::uint32_t { page = 1, sync = 2, probe = 3, question = 4, answer = 5 };
-
 struct Line {
   std::uint64_t word = 0, round = 0;
   std::array<std::int64_t, 2> instants_ns{};
@@ -53,6 +51,7 @@ void put(const Line& copy, SyncLine& line) {
 
 /// What goes before a payload. Both ends are of one build.
 struct Mesh::Message {
+  enum class Kind : std::uint32_t { page = 1, sync = 2, probe = 3, question = 4, answer = 5 };
   Kind kind = Kind::page;
   std::uint32_t bytes = 0;   ///< of the payload
   std::uint64_t number = 0;  ///< of an exchange; an answer's reading
@@ -224,7 +223,7 @@ void Mesh::tell(const Board& board, int host, Part part) {
     }
     case Part::sync:
     case Part::probe:
-      message.kind = part == Part::sync ? Kind::sync : Kind::probe;
+      message.kind = part == Part::sync ? Message::Kind::sync : Message::Kind::probe;
       message.bytes = sizeof line;
       line = line_of(part == Part::sync ? board.sync(host) : board.probe(host));
       break;
@@ -268,26 +267,26 @@ void Mesh::take(Peer& peer) {
 void Mesh::apply(Peer& peer, const Message& message, const std::byte* payload) {
   const Board board(mirror_.get(), static_cast<int>(machines_.size()));
   switch (message.kind) {
-    case Kind::page: {
+    case Message::Kind::page: {
       if (message.bytes != kHalfPage) return;
       HostPage& page = board.page(peer.host);
       std::memcpy(page.payload + message.number % 2 * kHalfPage, payload, kHalfPage);
       page.sequence.store(message.number, std::memory_order_release);
       return;
     }
-    case Kind::sync:
-    case Kind::probe: {
+    case Message::Kind::sync:
+    case Message::Kind::probe: {
       Line line;
       if (message.bytes != sizeof line) return;
       std::memcpy(&line, payload, sizeof line);
-      put(line, message.kind == Kind::sync ? board.sync(peer.host) : board.probe(peer.host));
+      put(line, message.kind == Message::Kind::sync ? board.sync(peer.host) : board.probe(peer.host));
       return;
     }
-    case Kind::question: {
+    case Message::Kind::question: {
       const std::int64_t now = clock_ == nullptr ? monotonic_ns() : clock_->now();
-      return send(peer, {.kind = Kind::answer, .number = static_cast<std::uint64_t>(now)}, nullptr);
+      return send(peer, {.kind = Message::Kind::answer, .number = static_cast<std::uint64_t>(now)}, nullptr);
     }
-    case Kind::answer:
+    case Message::Kind::answer:
       answer_ns_ = static_cast<std::int64_t>(message.number);
       has_answer_ = true;
       return;
@@ -300,7 +299,7 @@ Result<ClockTrip> Mesh::ask_clock(int host, const HostClock& mine, const Board& 
   has_answer_ = false;
   const auto end = Clock::now() + timeout_;
   ClockTrip trip{.asked_ns = mine.now()};
-  send(*peer, {.kind = Kind::question}, nullptr);
+  send(*peer, {.kind = Message::Kind::question}, nullptr);
   for (int turn = 1;; ++turn) {
     look(board);
     if (has_answer_) break;

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs on several machines (--hosts): through an agent that only runs the command, with all machines at 127.0.0.1, and
+in network namespaces where these can be made. What they measure and check, how they end, and what they leave: nothing.
+"""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import uuid
+
+import support
+
+PLAIN = 'shift\nexec "$@"\n'  # an agent that runs the command here
+CHILD = 'shift\n"$@"\n'       # and one that stays beside it, as ssh does
+FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
+# A row soon, and then a cell that lasts.
+LONG = ["run", "all_reduce", "--sizes", "8,32M", "--iterations", "300", "--no-limit", "--quiet", *FILES]
+
+
+class Agents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="tutti-agents-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+
+    def agent(self, text):
+        path = self.folder / f"agent-{uuid.uuid4().hex}"
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(0o755)
+        return path
+
+    def on(self, hosts, *words, agent=PLAIN, interface="127.0.0.1", **options):
+        return support.Run(*words, "--hosts", hosts, "--agent", self.agent(agent), "--interface", interface, **options)
+
+    def machine(self, run, number):
+        """The process that a launcher has on the machine `number`, which has ranks already."""
+        parents = {process.pid: process.parent for process in support.processes()}
+        hosts = {parents[pid] for pid in run.ranks().values()}
+        found = {}
+        for pid in hosts:
+            for socket in support.pathlib.Path("/proc/net/unix").read_text().splitlines():
+                match = re.search(rf"@tutti-\d+-{pid}-host(\d+)$", socket)
+                if match:
+                    found[int(match[1])] = pid
+        return found[number]
+
+    def nothing_is_left(self, run, within=5):
+        end = time.monotonic() + support.patience(within)
+        while run.left_behind() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(run.left_behind(), [])
+
+
+class OnThisMachine(Agents):
+    def test_a_run_has_rows_the_hosts_and_the_bound_of_their_clocks(self):
+        with self.on("a:2,b:1", "run", "all_reduce", "barrier", "--sizes", "8,64K", "--budget", "2s", *FILES) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            _, rows = run.rows()
+            self.assertEqual({(row["hosts"], row["transport"], row["ranks"], row["verdict"]) for row in rows},
+                             {("a:2,b:1", "tcp", "3", "ok")})
+            record = support.read_json(run.path / "record.json")
+            bound = float(record["measurement"]["clocks_bound_ns.P3"])
+            self.assertTrue(0 < bound < 50e6, bound)
+            self.assertRegex(result.out, r"(?m)^# clocks of the hosts: known to [0-9.]+ us \(half of the least round trip\)")
+            self.nothing_is_left(run)
+
+    def test_ranks_are_dealt_to_the_hosts_in_turn_and_one_host_is_enough(self):
+        with self.on("a:3,b:1", "run", "all_reduce", "--sizes", "8", "--ranks", "1,2,4", "--budget", "1s", *FILES) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual([row["ranks"] for row in run.rows()[1]], ["1", "2", "4"], result)
+
+    def test_a_hostfile_says_the_same(self):
+        path = self.folder / "hosts"
+        path.write_text("# machines\na slots=2\n\nb  # one slot\n")
+        with support.Run("run", "barrier", "--hostfile", path, "--agent", self.agent(PLAIN), "--interface", "lo",
+                         "--budget", "500ms", *FILES) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual(run.rows()[1][0]["hosts"], "a:2,b:1")
+
+    def test_a_machine_that_is_this_one_needs_no_agent(self):
+        result = support.run("run", "barrier", "--hosts", "localhost:1,127.0.0.1:1", "--agent", "/nowhere/agent", "--budget", "500ms")
+        self.assertEqual(result.code, 0, result)
+
+    def test_check_finds_everything_right(self):
+        with self.on("a:2,b:1", "check", "all") as run:
+            result = run.wait(support.patience(120))
+            self.assertEqual(result.code, 0, result)
+            cases, ok, wrong = map(int, re.search(r"# check: (\d+) cases as processes, (\d+) ok, (\d+) wrong", result.out).groups())
+            self.assertGreater(cases, 500)
+            self.assertEqual((ok, wrong), (cases, 0), result)
+            self.nothing_is_left(run)
+
+    def test_the_verifier_finds_faults_there(self):
+        with self.on("a:1,b:1", "check", "all_reduce", "broadcast", "barrier", "--faults", "all") as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertRegex(result.out, r"# faults: 14 in \d+ cells as processes, seed 1: [1-9]\d* caught \(\d+ without a named cause\), 0 missed")
+
+    def test_a_killed_rank_is_named_with_its_host(self):
+        with self.on("a:2,b:2", *LONG) as run:
+            ranks = run.wait_for_ranks(4)
+            run.wait_for_rows(1)
+            run.note_memory()
+            os.kill(ranks[3], signal.SIGKILL)
+            result = run.wait(support.patience(15))
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, rf"(?m)^tutti: rank 3 on b \(pid {ranks[3]}\) was killed by signal 9")
+            self.assertGreaterEqual(len(run.rows()[1]), 1)
+            self.nothing_is_left(run)
+
+    def test_a_stopped_rank_is_named_with_its_host(self):
+        with self.on("a:1,b:1", *LONG, "--timeout", "2s") as run:
+            ranks = run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            os.kill(ranks[1], signal.SIGSTOP)
+            result = run.wait(support.patience(15))
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, rf"rank 1 on b \(pid {ranks[1]}\) is stopped \(state T\)")
+            self.nothing_is_left(run)
+
+    def test_where_a_rank_waits_is_told_of_each_host(self):
+        for _ in range(4):  # a rank that is stopped between two operations is waited for elsewhere
+            with self.on("a:1,b:1", *LONG, "--cadence", "streaming", "--timeout", "1s") as run:
+                ranks = run.wait_for_ranks(2)
+                run.wait_for_rows(1)
+                time.sleep(1)  # then buffers are filled
+                os.kill(ranks[1], signal.SIGSTOP)
+                result = run.wait(support.patience(15))
+                self.assertEqual(result.code, 5, result)
+                self.assertRegex(result.err, r"(?m)^  rank 0 on a \(pid \d+\): in operation")
+            if re.search(r"(?m)^  rank 0 on a \(pid \d+\): in operation .*; its communicator .*\brank 1\b", result.err):
+                return
+        self.fail(result)
+
+    def test_a_killed_agent_is_told_by_its_host(self):
+        for name, agent in [("runs the command", PLAIN), ("stays beside it", CHILD)]:
+            with self.subTest(name), self.on("a:1,b:1", *LONG, agent=agent) as run:
+                run.wait_for_ranks(2)
+                run.wait_for_rows(1)
+                run.note_memory()
+                parents = {process.pid: process.parent for process in support.processes()}
+                machine = self.machine(run, 1)
+                os.kill(machine if agent is PLAIN else parents[machine], signal.SIGKILL)
+                result = run.wait(support.patience(15))
+                self.assertEqual(result.code, 5, result)
+                self.assertRegex(result.err, r"(?m)^tutti: host b \(rank 1\) is lost: (its connection has ended|`\S+ b` was killed by signal 9)")
+                self.assertGreaterEqual(len(run.rows()[1]), 1)
+                self.nothing_is_left(run)
+
+    def test_a_machine_that_says_nothing_is_named_in_time(self):
+        with self.on("a:1,b:1", *LONG, "--timeout", "20s") as run:
+            run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            os.kill(self.machine(run, 1), signal.SIGSTOP)
+            result = run.wait(support.patience(25))
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, r"(?m)^tutti: host b \(rank 1\) is lost: it has said nothing for \d+\.\d s")
+            self.nothing_is_left(run)
+
+    def test_an_interrupt_ends_everything_and_keeps_the_rows(self):
+        with self.on("a:1,b:1", *LONG, agent=CHILD) as run:
+            run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            run.note_memory()
+            os.kill(run.process.pid, signal.SIGINT)
+            result = run.wait(support.patience(10))
+            self.assertEqual(result.code, 130, result)
+            self.assertGreaterEqual(len(run.rows()[1]), 1)
+            self.nothing_is_left(run)
+
+    def test_no_machine_outlives_its_launcher(self):
+        with self.on("a:1,b:1", *LONG, agent=CHILD) as run:
+            run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            run.note_memory()
+            run.process.kill()
+            run.process.wait()
+            self.nothing_is_left(run)
+
+    def test_a_wrong_secret_is_not_let_in(self):
+        wrong = 'shift\nread -r line\necho "$line" | sed "s/\\"secret\\":\\"..../\\"secret\\":\\"0f0f/" | "$@"\n'
+        with self.on("a:1,b:1", "run", "barrier", "--budget", "1s", agent=wrong) as run:
+            result = run.wait(support.patience(20))
+            self.assertEqual((result.code, result.out), (3, ""), result)
+            self.assertRegex(result.err, r"(?m)^tutti: host [ab] \(rank [01]\) is lost: `\S+ [ab]` exited with code \d+ before it had come")
+            self.assertIn("did not show that it is of this job", result.err)
+            self.nothing_is_left(run)
+
+    def test_the_secret_is_on_no_command_line_and_in_no_environment(self):
+        with self.on("a:1,b:1", *LONG, agent=CHILD) as run:
+            run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            for pid in run.living():
+                words = " ".join(support.command_of(pid)) + " ".join(support.environment_of(pid).values())
+                self.assertEqual(re.findall(r"\b[0-9a-f]{64}\b", words), [])
+
+    def test_another_build_is_refused(self):
+        version = re.search(r"commit (\S+?)\)", support.run("--version").out)[1].encode()
+        other = self.folder / "tutti-of-another-build"
+        other.write_bytes(support.PROGRAM.read_bytes().replace(version, version[::-1]))
+        other.chmod(0o755)
+        agent = f'if [ "$1" = b ]; then shift 2; exec {other} "$@"; fi\n{PLAIN}'
+        with self.on("a:1,b:1", "run", "barrier", "--budget", "1s", agent=agent) as run:
+            result = run.wait(support.patience(20))
+            self.assertEqual((result.code, result.out), (3, ""), result)
+            self.assertRegex(result.err, 
+                             rf"host b \(rank 1\) is lost: its build is '.*{re.escape(version[::-1].decode())}.*', and this one "
+                             rf"is '.*{re.escape(version.decode())}")
+            self.nothing_is_left(run)
+
+    def test_an_agent_that_cannot_reach_a_host(self):
+        with self.on("a:1,b:1", "run", "barrier", agent='echo "no route to $1" >&2\nexit 255\n') as run:
+            result = run.wait(support.patience(20))
+            self.assertEqual((result.code, result.out), (3, ""), result)
+            self.assertRegex(result.err, r"host [ab] \(rank [01]\) is lost: `\S+ [ab]` exited with code 255 before it had come")
+            self.assertIn("no route to ", result.err)
+
+    def test_what_has_no_meaning_is_said(self):
+        on = ["run", "barrier", "--hosts", "a:2,b:2"]
+        hostfile, broken = self.folder / "two", self.folder / "broken"
+        hostfile.write_text("a 2\nb 2\n")
+        broken.write_text("a 2\nb two\n")
+        for code, words, says in [
+                (2, ["run", "barrier", "--hosts", "a:0"], "'0' is not a number of slots of host 'a': a whole number from 1 to 1024: did you mean '1'?"),
+                (2, ["run", "barrier", "--hosts", "a,"], "'' is no name of a host"),
+                (2, ["run", "barrier", "--hosts", "-oProxyCommand=x"], "is no name of a host"),
+                (2, [*on, "--ranks", "5"], "--ranks: 5 on a:2,b:2, which have room for 4: 1 to 4, did you mean 4?"),
+                (2, [*on, "--ranks-as", "threads", "--transports", "tcp"], "did you mean --ranks-as processes?"),
+                (2, [*on, "--transports", "shm"], "did you mean --transports tcp?"),
+                (2, [*on, "--pretend-hosts", "2"], "--pretend-hosts: has no meaning with --hosts a:2,b:2"),
+                (2, [*on, "--hostfile", hostfile], "leave one of the two out"),
+                (2, ["run", "barrier", "--hostfile", broken], "line 2: 'two' is not a number of slots of host 'b'"),
+                (2, ["run", "barrier", "--agent", "ssh"], "--agent: has no meaning without --hosts"),
+                (2, [*on, "--interface", "no0"], "'no0' is neither an interface of this machine nor its address; there are: lo (127.0.0.1)"),
+                (3, [*on, "--agent", "/nowhere/agent", "--interface", "lo"], "host a: cannot execute '/nowhere/agent'"),
+                (3, ["run", "barrier", "--hosts", "no.such.host.invalid,b"], "--interface says at which address this machine is reached"),
+                (3, [*on, "--backends", "tutti,openmpi"], "references run on one machine so far: --backends tutti"),
+        ]:
+            with self.subTest(words):
+                if "tutti,openmpi" in words and not support.HAS_OPENMPI:
+                    continue
+                result = support.run(*words)
+                self.assertEqual((result.code, result.out), (code, ""), result)
+                self.assertIn(says, result.err)
+
+
+def ip(*words):
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=True, timeout=10)
+
+
+class InNamespaces(Agents):
+    """Two machines with a cable between them. The launcher is on the first."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if shutil.which("ip") is None or shutil.which("unshare") is None:
+            raise unittest.SkipTest("there is no `ip` or no `unshare`: no network namespace can be made")
+        tag = uuid.uuid4().hex[:6]
+        cls.names = [f"tt{tag}{i}" for i in range(2)]
+        try:
+            for name in cls.names:
+                ip("netns", "add", name)
+                cls.addClassCleanup(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
+            ip("link", "add", f"v{tag}a", "netns", cls.names[0], "type", "veth", "peer", "name", f"v{tag}b", "netns", cls.names[1])
+            for i, (name, end) in enumerate(zip(cls.names, "ab")):
+                ip("-n", name, "link", "set", f"v{tag}{end}", "name", "cable")
+                ip("-n", name, "address", "add", f"10.77.{int(tag[:2], 16)}.{i + 1}/24", "dev", "cable")
+                for link in ["cable", "lo"]:
+                    ip("-n", name, "link", "set", link, "up")
+        except (OSError, subprocess.SubprocessError) as failure:
+            raise unittest.SkipTest(f"no network namespace can be made: {getattr(failure, 'stderr', '') or failure}")
+
+    # The command stays in a session of its own, as on another machine: nobody here can end it by its group.
+    AGENT = 'name=$1; shift\nsetsid ip netns exec $name unshare --uts sh -c \'hostname $0; exec "$@"\' $name "$@"\n'
+
+    def in_both(self, ranks, *words, **options):
+        hosts = ",".join(f"{name}:{ranks}" for name in self.names)
+        command = ["netns", "exec", self.names[0], support.PROGRAM, *words]
+        return self.on(hosts, *command, **{"agent": self.AGENT, "interface": "cable", "program": "ip", **options})
+
+    def test_a_run_and_a_check(self):
+        with self.in_both(2, "run", "all_reduce", "--sizes", "8,64K,1M", "--budget", "2s", *FILES) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual({(row["ranks"], row["verdict"]) for row in run.rows()[1]}, {("4", "ok")})
+            self.nothing_is_left(run)
+        with self.in_both(1, "check", "all_reduce", "barrier", "broadcast") as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertRegex(result.out, r"# check: \d+ cases as processes, \d+ ok, 0 wrong, 0 neither, 0 not run")
+
+    def test_a_killed_rank(self):
+        with self.in_both(1, *LONG) as run:
+            ranks = run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            os.kill(ranks[1], signal.SIGKILL)
+            result = run.wait(support.patience(15))
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, rf"(?m)^tutti: rank 1 on {self.names[1]} \(pid {ranks[1]}\) was killed by signal 9")
+            self.nothing_is_left(run)
+
+    def test_a_cut_cable(self):
+        # An agent that is cut off does not tell its machine that the launcher has gone.
+        mute = 'name=$1; shift\nread -r line\n{ echo "$line"; exec sleep 60; } | ' + self.AGENT.split("\n")[1] + "\n"
+        with self.in_both(1, *LONG, "--timeout", "6s", agent=mute) as run:
+            run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            ip("-n", self.names[1], "link", "set", "cable", "down")
+            self.addCleanup(ip, "-n", self.names[1], "link", "set", "cable", "up")
+            result = run.wait(support.patience(20))
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, rf"(?m)^tutti: host {self.names[1]} \(rank 1\) is lost: it has said nothing for \d+\.\d s")
+            self.assertGreaterEqual(len(run.rows()[1]), 1)
+            self.nothing_is_left(run, within=15)  # the machine that is cut off ends by itself
+
+
+if __name__ == "__main__":
+    unittest.main()
