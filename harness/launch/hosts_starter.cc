@@ -28,7 +28,7 @@ constexpr std::size_t kMostGuests = 64;
 constexpr auto kPatienceWithGuests = 2s;
 constexpr auto kMachinesEndPatience = 4s;  // a machine kills its ranks within about 2 s, mostly in some ms
 constexpr auto kAgentPatience = 1s;        // and its agent then has nothing more to do
-constexpr auto kBeforeTheRanks = 500ms;  // of its ranks nobody will have heard either, which says less
+constexpr auto kBeforeTheRanks = 500ms;    // of its ranks nobody will have heard either, which says less
 constexpr auto kMostSilence = 10s;
 constexpr auto kLeastSilence = 3s;  // on a busy machine nobody may get on for a while
 
@@ -253,9 +253,10 @@ void HostsStarter::take(Machine& machine, const Frame& frame, Connections::Event
     auto hello = hello_from_json(text);
     if (!hello.is_ok()) return lose(machine, hello.status(), events);
     if (hello.value().build != across_.build) {
-      return lose(machine,
-                  error(Code::mismatch, "its build is '{}', and this one is '{}'", hello.value().build, across_.build),
-                  events);
+      return lose(
+          machine,
+          error(Code::unavailable, "its build is '{}', and this one is '{}'", hello.value().build, across_.build),
+          events);
     }
     machine.hello = std::move(hello).value();
   } else if (frame.type == "status") {

@@ -129,8 +129,7 @@ void RunningJob::on_garbage(int rank, pid_t pid, const std::string& what) {
 void RunningJob::on_lost_host(int first_rank, const Status& why) {
   Finding finding;
   // Before it has come, or with another build, it is as if it had refused.
-  const bool has_refused = why.code() == Code::unavailable || why.code() == Code::mismatch;
-  finding.how = has_refused ? Ending::said_error : Ending::lost_host;
+  finding.how = why.code() == Code::unavailable ? Ending::said_error : Ending::lost_host;
   finding.rank = first_rank;
   finding.code = why.code();
   finding.text = why.message();

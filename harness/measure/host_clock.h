@@ -14,13 +14,20 @@
 namespace tutti::harness::measure {
 
 struct HostClock {
-  std::int64_t lead_ns = 0;    ///< added to each reading: how a test's host has another clock
+  std::int64_t lead_ns = 0;  ///< added to each reading: how a test's host has another clock
+  double lead_drift = 0;     ///< and by which that lead grows with each nanosecond from `lead_since_ns` on
+  std::int64_t lead_since_ns = 0;
   std::int64_t offset_ns = 0;  ///< the reading less the common instant, when `since_ns` is read
   double drift = 0;            ///< by which the offset grows with each nanosecond from then on
   std::int64_t since_ns = 0;
   std::int64_t doubt_ns = 0;  ///< by which the common instants of two machines may be out of order
 
-  [[nodiscard]] std::int64_t now() const { return monotonic_ns() + lead_ns; }
+  [[nodiscard]] std::int64_t now() const {
+    const std::int64_t true_ns = monotonic_ns();
+    const std::int64_t grown =
+        lead_drift == 0 ? 0 : std::llround(lead_drift * static_cast<double>(true_ns - lead_since_ns));
+    return true_ns + lead_ns + grown;
+  }
   /// The common instant of a reading; the reading at a common instant.
   [[nodiscard]] std::int64_t common(std::int64_t reading) const {
     return reading - offset_ns - std::llround(drift * static_cast<double>(reading - since_ns));

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts on several machines that share no board: each a thread here, over 127.0.0.1, with a clock of its own.
+#include "harness/measure/mesh.h"
+
+#include <array>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/machine/clock.h"
+#include "harness/measure/host.h"
+#include "impl/transports/tcp/socket.h"
+#include "suites/unit/harness/measure/board_memory.h"
+
+namespace tutti::harness::measure {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kLeadNs = 1'000'000'000;
+constexpr double kDrift = 100e-6;
+
+HostClock clock_of_machine(int machine, std::int64_t since_ns) {
+  HostClock clock;
+  if (machine == 0) return clock;
+  clock.lead_ns = machine * kLeadNs;
+  clock.lead_drift = machine * kDrift;
+  clock.lead_since_ns = since_ns;
+  return clock;
+}
+
+/// Runs `body` on a host for each entry of `machines`; hosts of one machine share a board and nothing else.
+template <class Body>
+void on_machines(const std::vector<int>& machines, Body body) {
+  const int hosts = static_cast<int>(machines.size());
+  std::deque<BoardMemory> boards;
+  for (int machine = 0; machine <= machines.back(); ++machine) boards.emplace_back(hosts);
+  const auto secret = tcp::draw_secret();
+  const auto meeting = tcp::listen_on("127.0.0.1");
+  ASSERT_TRUE(secret.is_ok() && meeting.is_ok());
+  const std::int64_t since_ns = monotonic_ns();
+  std::vector<std::thread> threads;
+  for (int index = 0; index < hosts; ++index) {
+    threads.emplace_back([&, index] {
+      const int machine = machines[static_cast<std::size_t>(index)];
+      auto mesh = Mesh::join({.host = index,
+                              .machines = machines,
+                              .secret = secret.value(),
+                              .interface = "127.0.0.1",
+                              .address = meeting.value().address,
+                              .listener = index == 0 ? meeting.value().socket.get() : -1,
+                              .timeout = 20s});
+      ASSERT_TRUE(mesh.is_ok()) << mesh.status().message();
+      HostOptions options{.host = index, .hosts = hosts, .job_ranks = hosts, .ranks = {index}};
+      options.clock = clock_of_machine(machine, since_ns);
+      options.exchange = mesh.value().get();
+      options.yields = true;
+      options.timeout = 20s;
+      Host host(boards[static_cast<std::size_t>(machine)].board(), options);
+      mesh.value()->answer_clock(&host.clock());
+      body(host);
+      // Nobody leaves while another one may still ask.
+      ASSERT_TRUE(host.exchange(char{}).is_ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// By how much the host's common instant is off now.
+std::int64_t error_of(const Host& host) {
+  const std::int64_t before = monotonic_ns();
+  const std::int64_t common = host.common_now_ns();
+  const std::int64_t after = monotonic_ns();
+  return common < before ? before - common : std::max<std::int64_t>(0, common - after);
+}
+
+TEST(Mesh, AnExchangeGivesEveryHostEveryRecordRoundAfterRound) {
+  on_machines({0, 0, 1, 1, 2}, [](Host& host) {
+    struct Record {
+      int host, round;
+      std::array<char, 1500> rest;
+    };
+    for (int round = 0; round < 100; ++round) {
+      Record mine{.host = host.index(), .round = round, .rest = {}};
+      mine.rest.fill(static_cast<char>(round + host.index()));
+      const auto all = host.exchange(mine);
+      ASSERT_TRUE(all.is_ok()) << all.status().message();
+      for (int other = 0; other < 5; ++other) {
+        const Record& record = all.value()[static_cast<std::size_t>(other)];
+        ASSERT_EQ(record.host, other);
+        ASSERT_EQ(record.round, round);
+        ASSERT_EQ(record.rest.back(), static_cast<char>(round + other));
+      }
+      ASSERT_TRUE(host.pass_barrier().is_ok());
+    }
+  });
+}
+
+TEST(Mesh, AnOffsetIsRecoveredWithinItsBound) {
+  on_machines({0, 1}, [](Host& host) {
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    const std::int64_t error = error_of(host);
+    const std::int64_t bound = host.clocks().most_bound_ns;
+    EXPECT_GT(bound, 0);
+    // A drift that is not known yet adds what has passed since.
+    EXPECT_LE(error, bound + 10'000) << host.index();
+    EXPECT_NEAR(static_cast<double>(host.clock().offset_ns), host.index() * 1e9, 1e8);
+    EXPECT_GE(host.clock().doubt_ns, 2 * bound);
+  });
+}
+
+TEST(Mesh, ADriftIsRecoveredAndWhatItHadMovedIsTold) {
+  on_machines({0, 1}, [](Host& host) {
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    const std::int64_t first_bound = host.clocks().most_bound_ns;
+    const std::int64_t since = monotonic_ns();
+    std::this_thread::sleep_for(400ms);
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    const double passed = static_cast<double>(monotonic_ns() - since);
+    const double bounds = static_cast<double>(first_bound + host.clocks().most_bound_ns);
+    if (host.index() == 1) EXPECT_NEAR(host.clock().drift, kDrift, 1.1 * bounds / passed + 1e-6);
+    EXPECT_NEAR(static_cast<double>(host.clocks().most_change_ns), kDrift * passed, 1.1 * bounds + 20'000);
+    std::this_thread::sleep_for(400ms);
+    EXPECT_LE(static_cast<double>(error_of(host)), 4 * bounds + 10'000);
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+  });
+}
+
+TEST(Mesh, AnErrorBeyondTheBoundIsTold) {
+  on_machines({0, 1}, [](Host& host) {
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    std::this_thread::sleep_for(1ms);
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    std::this_thread::sleep_for(1500ms);  // at 100 ppm that is 150 us
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    const std::int64_t least = 145'000 - 2 * host.clocks().most_bound_ns;
+    EXPECT_GE(host.clocks().most_change_ns, least);
+    EXPECT_GE(host.clock().doubt_ns, 2 * least);
+  });
+}
+
+TEST(Mesh, AStartIsAtOneInstantOnAllMachines) {
+  on_machines({0, 0, 1}, [](Host& host) {
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    for (int round = 0; round < 20; ++round) {
+      const auto instant = host.start_together();
+      ASSERT_TRUE(instant.is_ok()) << instant.status().message();
+      const std::int64_t entered = host.common_now_ns();
+      EXPECT_GE(entered, instant.value());
+      const auto all = host.exchange(instant.value());
+      ASSERT_TRUE(all.is_ok());
+      EXPECT_THAT(all.value(), testing::Each(instant.value()));
+    }
+  });
+}
+
+TEST(Mesh, WhoDoesNotKnowTheSecretIsNoHost) {
+  const auto meeting = tcp::listen_on("127.0.0.1");
+  ASSERT_TRUE(meeting.is_ok());
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 2; ++index) {
+    threads.emplace_back([&, index] {
+      const auto secret = tcp::draw_secret();  // each another one
+      const auto mesh = Mesh::join({.host = index,
+                                    .machines = {0, 1},
+                                    .secret = secret.value(),
+                                    .interface = "127.0.0.1",
+                                    .address = meeting.value().address,
+                                    .listener = index == 0 ? meeting.value().socket.get() : -1,
+                                    .timeout = 500ms});
+      EXPECT_FALSE(mesh.is_ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace tutti::harness::measure
