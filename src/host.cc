@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti host`: what a launcher has on each machine of a job on several. Hidden: an agent such as ssh starts it.
 #include "harness/launch/machine.h"
+#include "harness/session/session.h"
 #include "src/program.h"
 #include "src/usage.h"
 
@@ -11,7 +12,12 @@ void add_host(CLI::App& program, Action& action) {
   command->group("");
   command->callback([&action] {
     action = [] {
-      const Status status = harness::run_machine(build_text());
+      const auto standings = [](const std::string& payload, int machine, int domain_fd) {
+        const auto spec = harness::session_from_json(payload);
+        if (!spec.is_ok()) return std::vector<std::string>();
+        return harness::standings_of(harness::progress_of(spec.value(), domain_fd, machine));
+      };
+      const Status status = harness::run_machine(build_text(), standings);
       return status.is_ok() ? exit_ok : complain(status);
     };
   });

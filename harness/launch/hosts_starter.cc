@@ -278,6 +278,9 @@ void HostsStarter::take(Machine& machine, const Frame& frame, Connections::Event
                       {std::string(text.substr(0, line)), std::string(text.substr(std::min(line + 1, text.size())))});
     } else if (frame.type == "closed") {
       events.on_closed(rank);
+    } else if (frame.type == "standing") {
+      standings_.resize(children_.size(), "of which its machine has not told");
+      standings_[static_cast<std::size_t>(rank)] = text;
     } else if (frame.type == "garbage") {
       const int pid = take_number(text);
       events.on_garbage(rank, pid, std::string(text));
@@ -326,6 +329,7 @@ void HostsStarter::give_jobs() {
                    .here = machine.host->ranks,
                    .domain_bytes = machine.host->domain_bytes,
                    .has_directory = job_->has_directory,
+                   .timeout_ns = std::chrono::nanoseconds(job_->timeout).count(),
                    .place = {.interface = machine.hello->interface,
                              .exchange_address = machines_.front().hello->exchange_address,
                              .domain_address = machines_.front().hello->domain_address,

@@ -31,6 +31,7 @@ class HostsStarter final : public RankStarter {
   [[nodiscard]] RankPlace place_of(int rank) const override;
   [[nodiscard]] std::string host_name(int rank) const override;
   [[nodiscard]] std::optional<char> state_of(int rank) const override;
+  [[nodiscard]] std::vector<std::string> standings() const override { return standings_; }
   void add_to(std::vector<pollfd>& set) const override;
   void service(Connections::Events& events, const Board& board) override;
   void reap() override;
@@ -82,8 +83,9 @@ class HostsStarter final : public RankStarter {
   tcp::Secret secret_;
   tcp::Listener listener_;
   std::vector<Machine> machines_;
-  std::vector<Child> children_;  ///< [rank]
-  std::vector<char> states_;     ///< [rank]
+  std::vector<Child> children_;         ///< [rank]
+  std::vector<char> states_;            ///< [rank]
+  std::vector<std::string> standings_;  ///< [rank], once one of them has waited for long
   std::list<Guest> guests_;
   bool has_given_jobs_ = false;
   bool is_ending_ = false;

@@ -37,6 +37,7 @@ constexpr auto kInvitationPatience = 30s;
 constexpr auto kConnectPatience = 10s;
 constexpr auto kMachineEndTick = 20ms;
 constexpr auto kMachineTick = 50ms;
+constexpr auto kStandingsInterval = 500ms;
 constexpr std::size_t kMostInvitation = 4096;
 
 Result<std::string> read_line() {
@@ -98,8 +99,16 @@ Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
 
 class Machine : private Connections::Events {
  public:
-  Machine(FrameStream stream, tcp::Listener exchange, tcp::Listener domain)
-      : stream_(std::move(stream)), exchange_(std::move(exchange)), domain_listener_(std::move(domain)) {}
+  struct Place {
+    int number = 0;  ///< of this machine
+    tcp::Listener exchange, domain;
+  };
+  Machine(FrameStream stream, Place place, const Standings& standings)
+      : stream_(std::move(stream)),
+        number_(place.number),
+        exchange_(std::move(place.exchange)),
+        domain_listener_(std::move(place.domain)),
+        standings_(standings) {}
   ~Machine() override { children_.end(); }
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -219,16 +228,29 @@ class Machine : private Connections::Events {
     told_statuses_ = now;
     const std::int64_t now_ns = monotonic_ns();
     std::string lines;
+    std::int64_t longest_ns = 0;
     for (const Child& child : children_.all()) {
       const RankStatus& status = board_->status(child.rank);
       const std::int64_t since = status.pending_since_ns.load(std::memory_order_acquire);
       const auto info = process_info(child.pid);
+      if (since != 0) longest_ns = std::max(longest_ns, now_ns - since);
       lines += fmt::format("{} {} {} {} {}\n", since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1),
                            status.operation.load(std::memory_order_relaxed),
                            status.case_index.load(std::memory_order_relaxed),
                            status.activity.load(std::memory_order_relaxed), info ? info->state : 'X');
     }
     stream_.send({"status", lines});
+    if (longest_ns > job_.timeout_ns / 4 * 3 && now - told_standings_ > kStandingsInterval) {
+      told_standings_ = now;
+      tell_standings();
+    }
+  }
+
+  void tell_standings() {
+    const std::vector<std::string> all = standings_(payload_, number_, domain_.get());
+    for (int rank = job_.first; rank < job_.first + job_.here && rank < static_cast<int>(all.size()); ++rank) {
+      stream_.send({"standing", fmt::format("{} {}", rank, all[static_cast<std::size_t>(rank)])});
+    }
   }
 
   Status conclude(const Status& why) {
@@ -245,17 +267,15 @@ class Machine : private Connections::Events {
     return why;
   }
 
- public:
-  int number_ = 0;  ///< of this machine
-
- private:
   FrameStream stream_;
+  int number_;
   tcp::Listener exchange_, domain_listener_;
+  const Standings& standings_;
   Interrupts interrupts_;
   MachineJob job_;
   std::string payload_;
   bool has_job_ = false, is_to_end_ = false, is_alone_ = false;
-  Clock::time_point heard_, told_statuses_;
+  Clock::time_point heard_, told_statuses_, told_standings_;
   Descriptor payload_segment_, board_segment_, domain_;
   Mapping board_memory_;
   std::optional<Board> board_;
@@ -267,7 +287,7 @@ class Machine : private Connections::Events {
 
 }  // namespace
 
-Status run_machine(const std::string& build) {
+Status run_machine(const std::string& build, const Standings& standings) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
   TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
   TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
@@ -285,8 +305,9 @@ Status run_machine(const std::string& build) {
     hello.exchange_address = exchange.address;
     hello.domain_address = domain.address;
   }
-  Machine machine(FrameStream(std::move(socket)), std::move(exchange), std::move(domain));
-  machine.number_ = invitation.machine;
+  Machine machine(FrameStream(std::move(socket)),
+                  {.number = invitation.machine, .exchange = std::move(exchange), .domain = std::move(domain)},
+                  standings);
   machine.say({"hello", to_json(hello)});
   return machine.run();
 }

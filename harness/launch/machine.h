@@ -3,16 +3,22 @@
 // a board and memory of their own, hands on what they say and how they end, and does not outlive the launcher.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "harness/floors.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
 
+/// What the memory that the ranks of machine `machine` share says of each rank of the job; empty: nothing.
+using Standings = std::function<std::vector<std::string>(const std::string& payload, int machine, int domain_fd)>;
+
 /// From the invitation on stdin to the end. Nothing of the job is left here when it returns, unless this process is
-/// killed: then the kernel kills the ranks. `build`: compared with the launcher's. Errors: invalid_argument (no
-/// invitation), unavailable (the launcher cannot be reached), mismatch (who answers is not of this job), io.
-Status run_machine(const std::string& build);
+/// killed: then the kernel kills the ranks. `build`: compared with the launcher's. `standings`: asked for where a rank
+/// has waited for most of the timeout. Errors: invalid_argument (no invitation), unavailable (the launcher cannot be
+/// reached), mismatch (who answers is not of this job), io.
+Status run_machine(const std::string& build, const Standings& standings);
 
 }  // namespace tutti::harness::launch

@@ -69,6 +69,7 @@ std::string to_json(const MachineJob& job) {
               {"here", job.here},
               {"domain_bytes", job.domain_bytes},
               {"has_directory", job.has_directory},
+              {"timeout_ns", job.timeout_ns},
               {"launcher_ns", job.launcher_ns},
               {"place", to_json(job.place)}}
       .dump();
@@ -82,6 +83,7 @@ Result<MachineJob> job_from_json(std::string_view text) {
                    .here = all.at("here"),
                    .domain_bytes = all.at("domain_bytes"),
                    .has_directory = all.at("has_directory"),
+                   .timeout_ns = all.at("timeout_ns"),
                    .launcher_ns = all.at("launcher_ns")};
     TUTTI_ASSIGN_OR_RETURN(job.place, across_from_json(all.at("place").get<std::string>()));
     return job;

@@ -12,6 +12,7 @@
 //                         garbage  rank, pid and what: it sent something that is no message
 //                         exit     rank, pid and wait status
 //                         status   a line per rank (see board.h), now and then: who says nothing is gone
+//                         standing rank and text: what the memory says of one that has waited for long
 //                         failed   code and message: it cannot go on
 //   launcher -> machine   alive    now and then
 //                         end      kill what is left and leave
@@ -63,6 +64,7 @@ struct MachineJob {
   int here = 1;
   std::size_t domain_bytes = 0;
   bool has_directory = false;
+  std::int64_t timeout_ns = 0;   ///< of an announced operation
   std::int64_t launcher_ns = 0;  ///< its clock, when this is sent
   AcrossPlace place;
 };

@@ -143,8 +143,10 @@ std::vector<RankView> RunningJob::views() const {
 
 std::string RunningJob::rank_lines(std::span<const RankView> views) const {
   if (!all_said_hello()) return "";
+  std::vector<std::string> standings = children_.standings();
+  if (standings.empty()) standings = listener_.standings(domain_.get());
   return describe_ranks(
-      views, [&](std::uint32_t index) { return listener_.case_name(index); }, listener_.standings(domain_.get()));
+      views, [&](std::uint32_t index) { return listener_.case_name(index); }, standings);
 }
 
 void RunningJob::weigh_board() {

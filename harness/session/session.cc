@@ -167,9 +167,11 @@ std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd) {
   return standings_of(progress_of(spec, domain_fd));
 }
 
-std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd) {
+std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
   if (domain_fd < 0) return {};
-  const auto domain = transport_of(spec).open(domain_shape(spec), {.memory = domain_fd});
+  const Across across{.host = machine.value_or(0)};
+  const auto domain =
+      transport_of(spec).open(domain_shape(spec), {.memory = domain_fd, .across = machine ? &across : nullptr});
   return domain.is_ok() ? tutti::progress_of(*domain.value()) : std::vector<Progress>();
 }
 

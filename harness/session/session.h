@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,10 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 
 /// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands.
 [[nodiscard]] std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd);
-/// Where the communicators of a job's ranks stand; empty where the domain cannot be opened.
-[[nodiscard]] std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd);
+/// Where the communicators of a job's ranks stand; empty where the domain cannot be opened. `machine`: of a job on
+/// several, the one whose ranks share that memory; of the others nothing is known here.
+[[nodiscard]] std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd,
+                                                std::optional<int> machine = std::nullopt);
 /// The sentences of these; empty where no rank has told of a wait.
 [[nodiscard]] std::vector<std::string> standings_of(const std::vector<Progress>& all);
 /// The same of a domain that is open.
