@@ -92,12 +92,13 @@ int try_faults(Settings settings, const CLI::App& command) {
     return std::ranges::find(sweep.collectives, one) != sweep.collectives.end();
   });
   if (are_all) sweep.collectives.assign(every_collective().begin(), every_collective().end());
-  if (command.count("--ranks") == 0) sweep.ranks = {4};
+  if (command.count("--ranks") == 0 && settings.conditions.hosts.empty()) sweep.ranks = {4};
   if (command.count("--ops") == 0) sweep.ops = {{Op::sum}, false};
   return check_faults(sweep, {.names = settings.faults,
                               .blind = settings.blind,
                               .has_dtypes = command.count("--dtypes") > 0,
-                              .conditions = settings.conditions});
+                              .conditions = settings.conditions,
+                              .reach = settings.reach});
 }
 
 /// Of cases on several hosts, those of algorithms that need the memory of all ranks. A case that was named stays, and
@@ -150,8 +151,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
   request.spec.ranks_as = sweep.ranks_as;
   request.spec.seed = sweep.seed;
   request.spec.conditions = parsed.value().conditions;
-  request.agent = parsed.value().agent;
-  request.interface = parsed.value().interface;
+  request.reach = parsed.value().reach;
   request.spec.timeout = sweep.timeout;
   const bool draws_order = parsed.value().has_seed && sweep.ranks_as == harness::RanksAs::tasks;
   request.spec.task = harness::CheckTask{.order_seed = draws_order ? std::optional(sweep.seed) : std::nullopt};

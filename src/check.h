@@ -6,6 +6,7 @@
 
 #include "harness/cases/conditions.h"
 #include "harness/cases/sweep.h"
+#include "src/jobs.h"
 
 namespace tutti::program {
 
@@ -14,6 +15,7 @@ struct FaultOptions {
   std::string blind;        ///< parts that the verifier is not to look at; may be empty
   bool has_dtypes = false;  ///< --dtypes was given: those, and not one drawn of each class
   harness::Conditions conditions = {};
+  Reach reach = {};  ///< of conditions.hosts
 };
 /// The verifier on trial, on the sweep's collectives, dtypes, ops, ranks, kind of ranks and seed. An exit code.
 [[nodiscard]] int check_faults(const harness::Sweep& sweep, const FaultOptions& options);

@@ -139,8 +139,8 @@ class TrialMessages final : public harness::Listener {
   Status failure_;
 };
 
-int run_trials(const SessionSpec& spec, TrialMessages& messages) {
-  const auto outcome = harness::launch_job(job_of(spec), messages);
+int run_trials(const SessionSpec& spec, const Reach& reach, TrialMessages& messages) {
+  const auto outcome = harness::launch_job(job_of(spec, {}, reach), messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
@@ -185,7 +185,7 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     spec.heap_bytes = harness::heap_bytes_for(longest, spec.conditions.cache, harness::memory_for(spec));
     cells += spec.cells.size();
     TrialMessages messages(spec, tally, unnamed);
-    code = run_trials(spec, messages);
+    code = run_trials(spec, options.reach, messages);
     if (code != exit_ok) break;
   }
   fmt::print(

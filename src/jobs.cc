@@ -135,26 +135,8 @@ class Messages final : public harness::Listener {
   Status failure_;
 };
 
-/// The machines of the job, each with memory of its own.
-harness::JobAcross across_of(const SessionSpec& spec, const JobsRequest& request) {
-  harness::JobAcross across{.hosts = {}, .agent = request.agent, .interface = request.interface, .build = build_text()};
-  const tutti::DomainShape shape = domain_shape(spec);
-  const auto named = harness::parse_hosts(spec.conditions.hosts);
-  for (std::size_t host = 0; host < shape.ranks_on.size(); ++host) {
-    across.hosts.push_back({.name = named.value()[host].name,
-                            .ranks = shape.ranks_on[host],
-                            .domain_bytes = tutti::bytes_of_host(shape, static_cast<int>(host))});
-  }
-  return across;
-}
-
 int run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest& request, Messages& messages) {
-  harness::Job job = job_of(spec, starter);
-  if (!spec.conditions.hosts.empty()) {
-    job.across = across_of(spec, request);
-    job.domain_bytes = 0;  // each machine makes its own
-  }
-  const auto outcome = harness::launch_job(job, messages);
+  const auto outcome = harness::launch_job(job_of(spec, starter, request.reach), messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
@@ -271,7 +253,24 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
   return starters;
 }
 
-harness::Job job_of(const SessionSpec& spec, const Starter& starter) {
+namespace {
+
+/// The machines of the job, each with memory of its own.
+harness::JobAcross across_of(const SessionSpec& spec, const Reach& reach) {
+  harness::JobAcross across{.hosts = {}, .agent = reach.agent, .interface = reach.interface, .build = build_text()};
+  const tutti::DomainShape shape = domain_shape(spec);
+  const auto named = harness::parse_hosts(spec.conditions.hosts);
+  for (std::size_t host = 0; host < shape.ranks_on.size(); ++host) {
+    across.hosts.push_back({.name = named.value()[host].name,
+                            .ranks = shape.ranks_on[host],
+                            .domain_bytes = tutti::bytes_of_host(shape, static_cast<int>(host))});
+  }
+  return across;
+}
+
+}  // namespace
+
+harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach& reach) {
   harness::Job job;
   job.ranks = spec.ranks;
   job.ranks_as = spec.ranks_as;
@@ -279,7 +278,11 @@ harness::Job job_of(const SessionSpec& spec, const Starter& starter) {
   job.has_directory = starter.has_directory;
   job.arguments = {"rank"};
   job.payload = to_json(spec);
-  job.domain_bytes = shared_bytes(spec);
+  if (spec.conditions.hosts.empty()) {
+    job.domain_bytes = shared_bytes(spec);
+  } else {
+    job.across = across_of(spec, reach);  // each machine makes its own memory
+  }
   job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
   return job;
 }

@@ -17,12 +17,17 @@
 
 namespace tutti::program {
 
+/// How the machines that --hosts names are reached, and reach this one.
+struct Reach {
+  std::string agent = "ssh";
+  std::string interface = {};  ///< of this machine; empty: that of the route to them
+};
+
 struct JobsRequest {
   harness::SessionSpec spec;                      ///< what all jobs have in common; cells and ranks are set per job
   std::vector<std::vector<harness::Case>> cells;  ///< sorted by ranks
   int launches = 1;                               ///< of all cells; from two on, each in another seeded order
-  std::string agent = "ssh";                      ///< of spec.conditions.hosts
-  std::string interface = {};                     ///< at which they reach this machine; empty: that of the route
+  Reach reach = {};                               ///< of spec.conditions.hosts
 };
 
 /// What the jobs tell.
@@ -35,7 +40,8 @@ struct JobsListener {
 };
 
 /// The job of a session; all its references have this starter.
-[[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec, const Starter& starter = {});
+[[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec, const Starter& starter = {},
+                                  const Reach& reach = {});
 /// Who starts the ranks of these cells, in the order in which they are measured: the own spawn where no reference needs
 /// another one. Each runs all own cases and those of its references. Errors: those of starter_of.
 [[nodiscard]] Result<std::vector<Starter>> starters_of(std::span<const std::vector<harness::Case>> cells,

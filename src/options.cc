@@ -112,7 +112,7 @@ const std::array kSweepOptions{
            "with --hosts: what starts a command on another machine, called as `CMD HOST COMMAND...`, with what the "
            "command reads on stdin",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             settings.agent = text;
+             settings.reach.agent = text;
              return {};
            }},
     Option{
@@ -120,7 +120,7 @@ const std::array kSweepOptions{
         "with --hosts: the address, or the name of the interface, at which this machine is reached (default: that of "
         "the route to the first other machine); a name holds on each of them",
         [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-          settings.interface = text;
+          settings.reach.interface = text;
           return {};
         }},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",

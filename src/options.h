@@ -18,6 +18,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/text/streams.h"
 #include "impl/types/status.h"
+#include "src/jobs.h"
 
 namespace tutti::program {
 
@@ -43,8 +44,7 @@ struct Settings {
   bool shows_accuracy = false;
   bool is_quiet = false;
   harness::Conditions conditions;
-  std::string agent;      ///< of conditions.hosts
-  std::string interface;  ///< at which this machine is reached by them; empty: that of the route to them
+  Reach reach;  ///< of conditions.hosts
 };
 
 /// What the table's parsers may look at besides the text.

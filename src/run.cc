@@ -311,8 +311,7 @@ int run(const SweepOptions& options, bool only_lists) {
   request.spec.seed = sweep.seed;
   request.spec.timeout = sweep.timeout;
   request.spec.conditions = settings.conditions;
-  request.agent = settings.agent;
-  request.interface = settings.interface;
+  request.reach = settings.reach;
   request.spec.backend_directories = backend_directories();
   harness::MeasureTask task{.tells_samples = !settings.samples.empty(), .slow_down = settings.slow_down};
   for (const std::string& system : sweep.backends) {
