@@ -19,6 +19,7 @@ struct Example {
   int ranks;
   std::vector<int> shown;  ///< ranks whose steps are written out
   bool is_listed;          ///< "step 0  ...": one by one; otherwise "rank 0  ...;  ..."
+  int ranks_per_host = 0;
 };
 
 /// The examples by collective and name; an algorithm that is not here is expected to show rank 0 of 4.
@@ -35,6 +36,11 @@ Example example_of(const Algorithm& algorithm) {
       {"all_gather/direct", {.ranks = 3, .shown = {0}, .is_listed = true}},
       {"all_gather/recursive_doubling", {.ranks = 3, .shown = {0, 1}, .is_listed = true}},
       {"all_gather/halving", {.ranks = 5, .shown = {0}, .is_listed = true}},
+      {"all_gather/two_level", {.ranks = 4, .shown = {0}, .is_listed = true, .ranks_per_host = 2}},
+      {"all_reduce/two_level", {.ranks = 4, .shown = {0}, .is_listed = true, .ranks_per_host = 2}},
+      {"barrier/two_level", {.ranks = 4, .shown = {0, 1}, .is_listed = true, .ranks_per_host = 2}},
+      {"broadcast/two_level", {.ranks = 4, .shown = {0, 1}, .is_listed = true, .ranks_per_host = 2}},
+      {"reduce_scatter/two_level", {.ranks = 4, .shown = {0}, .is_listed = true, .ranks_per_host = 2}},
       {"bandwidth/channel", {.ranks = 3, .shown = {0, 1}, .is_listed = true}},
       {"bandwidth/direct", {.ranks = 3, .shown = {0, 1}, .is_listed = true}},
       {"bibandwidth/channel", {.ranks = 3, .shown = {0}, .is_listed = true}},
@@ -104,7 +110,9 @@ TEST_P(Examples, InTheHeadOfTheFileAreWhatTheGeneratorEmits) {
   const Algorithm& algorithm = *GetParam();
   const Example example = example_of(algorithm);
   const std::string head = head_of(algorithm);
-  const Schedule schedule = schedule_of(algorithm, {.collective = algorithm.collective, .ranks = example.ranks});
+  const Schedule schedule = schedule_of(
+      algorithm,
+      {.collective = algorithm.collective, .ranks = example.ranks, .ranks_per_host = example.ranks_per_host});
   EXPECT_THAT(head, testing::HasSubstr(fmt::format("P = {}", example.ranks)));
   std::size_t most = 0;
   for (const int rank : example.shown) {

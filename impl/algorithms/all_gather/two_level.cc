@@ -2,14 +2,14 @@
 // Two-level all_gather on M hosts of L ranks. Rank (h, l) passes the blocks of the ranks (*, l) around the ring of
 // hosts, and stores each to all outputs of its host. A send and a receive take turns, so that one slot is enough.
 //
-// L = 2, M = 2, rank 0 (next and previous: rank 2; host {0, 1}):
-//   step 0  SIGNAL {0, 1} phase 1, write OUT[t], OUT[t + 2]
-//   step 1  WAIT {0, 1} phase 1
-//   step 2  OUT[0]@{0, 1} <- IN[0]
+// P = 4, L = 2, M = 2, rank 0 (next and previous: rank 2; host {0,1}):
+//   step 0  SIGNAL {0,1} phase 1, write OUT[0] (rank t: OUT[t] and OUT[t + 2])
+//   step 1  WAIT {0,1} phase 1
+//   step 2  OUT[0]@{0..1} <- IN[0]
 //   step 3  CH(2) <- IN[0], in turn
-//   step 4  OUT[2]@{0, 1} <- CH(2)
-//   step 5  SIGNAL {0, 1} phase 2
-//   step 6  WAIT {0, 1} phase 2
+//   step 4  OUT[2]@{0..1} <- CH(2)
+//   step 5  SIGNAL {0,1} phase 2
+//   step 6  WAIT {0,1} phase 2
 #include "impl/algorithms/two_level.h"
 
 namespace tutti {

@@ -3,14 +3,14 @@
 // ring of hosts goes what each host adds up of that slice, and then the sum, which goes to all outputs of the host. A
 // host's part is added in the MOVE that passes the message on.
 //
-// L = 2, M = 2, rank 0 (units 0 and 1; next and previous: rank 2; host {0, 1}):
-//   step 0  SIGNAL {0, 1} phase 1, read IN of t's slice, write OUT of t's slice
-//   step 1  WAIT {0, 1} phase 1
+// P = 4, L = 2, M = 2, rank 0 (units 0 and 1; next and previous: rank 2; host {0,1}):
+//   step 0  SIGNAL {0,1} phase 1, read IN[0,2), write OUT[0,2) (rank t: 2 t further)
+//   step 1  WAIT {0,1} phase 1
 //   step 2  CH(2) <- IN[0]@0 op IN[0]@1
-//   step 3  OUT[1]@{0, 1}, CH(2) <- CH(2) op IN[1]@0 op IN[1]@1 (final)
-//   step 4  OUT[0]@{0, 1} <- CH(2)
-//   step 5  SIGNAL {0, 1} phase 2
-//   step 6  WAIT {0, 1} phase 2
+//   step 3  OUT[1]@{0..1}, CH(2) <- CH(2) op IN[1]@0 op IN[1]@1 (final)
+//   step 4  OUT[0]@{0..1} <- CH(2)
+//   step 5  SIGNAL {0,1} phase 2
+//   step 6  WAIT {0,1} phase 2
 #include "impl/algorithms/two_level.h"
 
 namespace tutti {

@@ -2,7 +2,8 @@
 // Two-level barrier on M hosts of L ranks: the first rank of each host hears of all ranks of its host, these first
 // ranks are in a dissemination barrier, and each then tells its host.
 //
-// L = 2, M = 2, rank 0                    rank 1
+// P = 4, L = 2, M = 2
+//   rank 0                                rank 1
 //   step 0  WAIT {1} phase 1              step 0  SIGNAL {0} phase 1
 //   step 1  SIGNAL {2} phase 2            step 1  WAIT {0} phase 3
 //   step 2  WAIT {2} phase 2

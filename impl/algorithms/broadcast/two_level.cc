@@ -2,11 +2,12 @@
 // Two-level broadcast on M hosts of L ranks. The leaders, the root and the first rank of each other host, are the
 // 4-nomial tree of knomial.h. Each stores what arrives to all outputs of its host, and passes it on, in one MOVE.
 //
-// L = 2, M = 2, root 1:   rank 1 (leader)                     rank 0
-//                         step 0  WAIT {0} phase 1            step 0  SIGNAL {1} phase 1, write OUT[0]
-//                         step 1  OUT[0]@{0, 1}, CH(2) <- IN  step 1  WAIT {1} phase 2
-//                         step 2  SIGNAL {0, 1} phase 2
-//                         step 3  WAIT {1} phase 2
+// P = 4, L = 2, M = 2, root 0
+//   rank 0 (leader)                            rank 1
+//   step 0  WAIT {1} phase 1                   step 0  SIGNAL {0} phase 1, write OUT[0]
+//   step 1  OUT[0]@{0..1}, CH(2) <- IN[0]       step 1  WAIT {0} phase 2
+//   step 2  SIGNAL {0,1} phase 2
+//   step 3  WAIT {0} phase 2
 #include "impl/algorithms/two_level.h"
 
 #include "impl/algorithms/knomial.h"

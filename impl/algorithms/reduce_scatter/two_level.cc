@@ -2,13 +2,13 @@
 // Two-level reduce_scatter on M hosts of L ranks. The block of rank (h, l) starts at rank (h + 1, l) and travels once
 // around the ring of hosts. Each host's part of it is added up in the MOVE that passes it on; rank (h, l) is the last.
 //
-// L = 2, M = 2, rank 0 (next and previous: rank 2; host {0, 1}):
-//   step 0  SIGNAL {0, 1} phase 1, read IN[t], IN[t + 2]
-//   step 1  WAIT {0, 1} phase 1
+// P = 4, L = 2, M = 2, rank 0 (next and previous: rank 2; host {0,1}):
+//   step 0  SIGNAL {0,1} phase 1, read IN[0] (rank t: IN[t] and IN[t + 2])
+//   step 1  WAIT {0,1} phase 1
 //   step 2  CH(2) <- IN[2]@0 op IN[2]@1
 //   step 3  OUT[0] <- CH(2) op IN[0]@0 op IN[0]@1 (final)
-//   step 4  SIGNAL {0, 1} phase 2
-//   step 5  WAIT {0, 1} phase 2
+//   step 4  SIGNAL {0,1} phase 2
+//   step 5  WAIT {0,1} phase 2
 #include "impl/algorithms/two_level.h"
 
 namespace tutti {
