@@ -3,7 +3,7 @@
 // or beside it. suites/floors/floors_test.py reads these lines.
 //
 // floor 1: cuda, types
-// floor 2: collective, reduce
+// floor 2: collective, reduce, tcp
 // floor 3: schedule, transports
 // floor 4: algorithms, bootstrap, execute, prove
 // floor 5: device

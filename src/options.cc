@@ -480,7 +480,9 @@ Status SweepOptions::settle_hosts(Settings& settings) const {
     settings.sweep.ranks = {slots_of(hosts)};
     settings.has_ranks = true;
   }
-  if (!is_given("--transports") && settings.case_id.empty()) settings.sweep.transports = {"tcp"};
+  if (!is_given("--transports") && settings.case_id.empty()) {
+    settings.sweep.transports = {harness::usual_transport_between_hosts()};
+  }
   return {};
 }
 

@@ -23,6 +23,19 @@ bool serves(const Transport& transport, RanksAs ranks_as) {
   return transport.serves_ranks(ranks_in(ranks_as)) && !are_apart;
 }
 
+const std::string& usual_transport_between_hosts() {
+  static const std::string name = [] {
+    const auto table = built_in_transports();
+    const auto spans = [](const Transport* one) {
+      return one->spans_hosts && one->serves_ranks(ranks_in(RanksAs::processes));
+    };
+    const auto found = std::ranges::find_if(table, spans);
+    TUTTI_ASSERT(found != table.end(), "no transport spans hosts");
+    return std::string((*found)->name);
+  }();
+  return name;
+}
+
 Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as, std::span<const std::string> folders) {
   TUTTI_ASSIGN_OR_RETURN(const Transport* const transport, find_transport(name, folders));
   if (serves(*transport, ranks_as)) return transport;

@@ -25,6 +25,8 @@ namespace tutti::harness::cases {
 [[nodiscard]] Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as,
                                                      std::span<const std::string> folders);
 
+/// The transport of processes on several hosts where nobody names one.
+[[nodiscard]] const std::string& usual_transport_between_hosts();
 /// Which ranks are on which host. Requires: hosts_for says that there are several, or one.
 [[nodiscard]] Hosts layout_for(const Transport& transport, int ranks, const Conditions& conditions);
 /// How many hosts that many ranks are on: those that are named, those that are pretended, or one for each rank where

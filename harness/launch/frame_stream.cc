@@ -4,7 +4,7 @@
 #include <array>
 #include <poll.h>
 
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/socket.h"
 
 namespace tutti::harness::launch {
 

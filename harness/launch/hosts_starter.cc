@@ -16,7 +16,7 @@
 #include "harness/launch/spawn.h"
 #include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
-#include "impl/transports/tcp/interface.h"
+#include "impl/tcp/interface.h"
 
 namespace tutti::harness::launch {
 namespace {

@@ -14,8 +14,8 @@
 #include "harness/launch/job.h"
 #include "harness/launch/machine_talk.h"
 #include "harness/launch/rank_starter.h"
-#include "impl/transports/tcp/greeting.h"
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/greeting.h"
+#include "impl/tcp/socket.h"
 
 namespace tutti::harness::launch {
 

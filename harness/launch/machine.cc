@@ -23,9 +23,9 @@
 #include "harness/launch/segment.h"
 #include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
-#include "impl/transports/tcp/greeting.h"
-#include "impl/transports/tcp/interface.h"
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/greeting.h"
+#include "impl/tcp/interface.h"
+#include "impl/tcp/socket.h"
 
 namespace tutti::harness::launch {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the launcher of a job on several machines and the process that it has on each of them say to each other. First
 // an Invitation goes over that process's stdin, for nobody else can read it there. Then the process connects, and both
-// show that they know the secret (impl/transports/tcp/greeting.h). Then frames:
+// show that they know the secret (impl/tcp/greeting.h). Then frames:
 //
 //   machine -> launcher   hello    MachineHello
 //   launcher -> machine   payload  the job's

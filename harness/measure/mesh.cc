@@ -15,9 +15,9 @@
 #include <fmt/ranges.h>
 
 #include "harness/machine/clock.h"
-#include "impl/transports/tcp/greeting.h"
-#include "impl/transports/tcp/meeting.h"
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/greeting.h"
+#include "impl/tcp/meeting.h"
+#include "impl/tcp/socket.h"
 
 namespace tutti::harness::measure {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/measure/exchange.h"
-#include "impl/transports/tcp/secret.h"
+#include "impl/tcp/secret.h"
 #include "impl/types/descriptor.h"
 
 namespace tutti::harness::measure {

@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "impl/tcp/meeting.h"
 #include "impl/transports/build.h"
 #include "impl/transports/hosts_domain.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
-#include "impl/transports/tcp/meeting.h"
 #include "impl/transports/tcp/network.h"
 
 namespace tutti::tcp {

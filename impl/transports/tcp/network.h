@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "impl/tcp/greeting.h"
+#include "impl/tcp/socket.h"
 #include "impl/transports/hosts_domain.h"
 #include "impl/transports/tcp/frames.h"
-#include "impl/transports/tcp/greeting.h"
-#include "impl/transports/tcp/socket.h"
 
 namespace tutti::tcp {
 

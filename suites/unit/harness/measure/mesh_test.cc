@@ -12,7 +12,7 @@
 
 #include "harness/machine/clock.h"
 #include "harness/measure/host.h"
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/socket.h"
 #include "suites/unit/harness/measure/board_memory.h"
 
 namespace tutti::harness::measure {

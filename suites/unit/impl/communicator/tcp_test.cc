@@ -14,9 +14,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "impl/tcp/socket.h"
 #include "impl/transports/shared_memory.h"
 #include "impl/transports/tcp/domain.h"
-#include "impl/transports/tcp/socket.h"
 #include "suites/unit/impl/communicator/hosts.h"
 
 namespace tutti {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/transports/tcp/greeting.h"
+#include "impl/tcp/greeting.h"
 
 #include <cstring>
 
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/socket.h"
 
 namespace tutti::tcp {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "impl/transports/tcp/secret.h"
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/secret.h"
+#include "impl/tcp/socket.h"
 
 namespace tutti::tcp {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/transports/tcp/secret.h"
+#include "impl/tcp/secret.h"
 
 #include <cerrno>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // After the greeting a process says its line; process 0 answers with those of all. A line is its length, 4 bytes, and
 // its text.
-#include "impl/transports/tcp/meeting.h"
+#include "impl/tcp/meeting.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +12,7 @@
 
 #include <fmt/ranges.h>
 
-#include "impl/transports/tcp/greeting.h"
+#include "impl/tcp/greeting.h"
 
 namespace tutti::tcp {
 namespace {

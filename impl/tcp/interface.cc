@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/transports/tcp/interface.h"
+#include "impl/tcp/interface.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/socket.h"
 
 #include <array>
 #include <cerrno>

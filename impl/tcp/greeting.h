@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "impl/transports/tcp/secret.h"
+#include "impl/tcp/secret.h"
 
 namespace tutti::tcp {
 

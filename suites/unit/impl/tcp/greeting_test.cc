@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strangers: who does not know the job's secret gets nothing, whatever it has heard before.
-#include "impl/transports/tcp/greeting.h"
+#include "impl/tcp/greeting.h"
 
 #include <array>
 #include <cstring>
@@ -13,8 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "impl/transports/tcp/meeting.h"
-#include "impl/transports/tcp/socket.h"
+#include "impl/tcp/meeting.h"
+#include "impl/tcp/socket.h"
 
 namespace tutti::tcp {
 namespace {
