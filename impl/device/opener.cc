@@ -12,7 +12,7 @@ constexpr const char* kFile = "libtutti_device_cuda.so";
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders) {
+Result<std::optional<DeviceExport>> device_export(std::span<const std::string> folders, const char* name) {
   for (const std::string& folder : folders) {
     const std::filesystem::path path = std::filesystem::path(folder) / kFile;
     std::error_code ignored;
@@ -20,20 +20,31 @@ Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders) {
     void* const object = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
     const char* const reason = object == nullptr ? dlerror() : nullptr;
     if (object == nullptr) {
-      return error(Code::unavailable, "no GPU: {} cannot be loaded: {}", path.string(), reason == nullptr ? "" : reason);
+      return error(Code::unavailable, "{} cannot be loaded: {}", path.string(), reason == nullptr ? "" : reason);
     }
-    const auto entry = reinterpret_cast<const DeviceOpener* (*)()>(dlsym(object, "tutti_device"));
-    if (entry == nullptr) return error(Code::unavailable, "no GPU: {} has no device", path.string());
-    const DeviceOpener& opener = *entry();
-    if (opener.number != kTransportNumber) {
-      return error(Code::unavailable, "no GPU: {} was built for {}, this program is {}: build it again", path.string(),
-                   opener.built_for, kTransportBuild);
-    }
-    return opener.open();
+    return std::optional(DeviceExport{.path = path.string(), .symbol = dlsym(object, name)});
   }
-  return error(Code::unavailable, "no GPU: this build has no kernels ({} is not there: configure with "
-                                  "-DTUTTI_WITH_CUDA=ON where nvcc is); {}",
-               kFile, kInsteadOfGpu);
+  return std::optional<DeviceExport>();
+}
+
+Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders) {
+  const auto found = device_export(folders, "tutti_device");
+  if (!found.is_ok()) return error(found.status().code(), "no GPU: {}", found.status().message());
+  if (!found.value()) {
+    return error(Code::unavailable,
+                 "no GPU: this build has no kernels ({} is not there: configure with "
+                 "-DTUTTI_WITH_CUDA=ON where nvcc is); {}",
+                 kFile, kInsteadOfGpu);
+  }
+  const DeviceExport& exported = *found.value();
+  const auto entry = reinterpret_cast<const DeviceOpener* (*)()>(exported.symbol);
+  if (entry == nullptr) return error(Code::unavailable, "no GPU: {} has no device", exported.path);
+  const DeviceOpener& opener = *entry();
+  if (opener.number != kTransportNumber) {
+    return error(Code::unavailable, "no GPU: {} was built for {}, this program is {}: build it again", exported.path,
+                 opener.built_for, kTransportBuild);
+  }
+  return opener.open();
 }
 
 }  // namespace tutti

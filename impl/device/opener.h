@@ -3,6 +3,7 @@
 // built for one program, as transports are (impl/transports/build.h).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,8 +22,19 @@ struct DeviceOpener {
 /// What can be done where there is no GPU.
 inline constexpr const char* kInsteadOfGpu = "--device host runs thread blocks as threads of the host";
 
-/// The GPU, by the object in the first of `folders` that has one. It stays loaded until the process ends.
-/// Errors: unavailable, saying why there is no GPU and what can be done instead.
+/// What the device's object exports under a name.
+struct DeviceExport {
+  std::string path;  ///< of the object
+  void* symbol = nullptr;
+};
+
+/// Of the object in the first of `folders` that has one, which stays loaded until the process ends. Nothing where no
+/// folder has one; a null symbol where it does not export `name`. Errors: unavailable, naming the file that cannot be
+/// loaded.
+[[nodiscard]] Result<std::optional<DeviceExport>> device_export(std::span<const std::string> folders, const char* name);
+
+/// The GPU, by the object in the first of `folders` that has one. Errors: unavailable, saying why there is no GPU and
+/// what can be done instead.
 [[nodiscard]] Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders);
 
 }  // namespace tutti
