@@ -41,4 +41,9 @@ inline constexpr const char* kSource =
 /// A SIGNAL and a WAIT of the whole host, before and after what goes between hosts; none where a host has one rank.
 [[nodiscard]] inline int flags_around(const Place& place) { return place.shares() ? 2 : 0; }
 
+/// The one or the other of the two: step `index` of them.
+[[nodiscard]] inline Step flag(const Place& place, int index, int phase, Exposure read = {}, Exposure write = {}) {
+  return index == 0 ? signal(place.neighbours(), phase, read, write) : wait(place.neighbours(), phase);
+}
+
 }  // namespace tutti::two_level

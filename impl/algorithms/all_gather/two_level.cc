@@ -32,13 +32,9 @@ Step step(const Problem& problem, int rank, int index) {
   const int hosts = place.hosts;
   const int move_index = index - two_level::flags_around(place);  // of 2M - 1 MOVEs
   if (move_index < 0) {
-    return index == 0
-               ? signal(place.neighbours(), 1, {}, {.space = Space::output, .units = place.column(), .per_target = 1})
-               : wait(place.neighbours(), 1);
+    return two_level::flag(place, index, 1, {}, {.space = Space::output, .units = place.column(), .per_target = 1});
   }
-  if (move_index >= 2 * hosts - 1) {
-    return move_index == 2 * hosts - 1 ? signal(place.neighbours(), 2) : wait(place.neighbours(), 2);
-  }
+  if (move_index >= 2 * hosts - 1) return two_level::flag(place, move_index - (2 * hosts - 1), 2);
 
   const Operand mine = input(rank, unit(0));
   const auto store = [&](int host) { return on(place.neighbours(), output(rank, unit(place.rank_on(host)))); };

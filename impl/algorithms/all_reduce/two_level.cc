@@ -38,13 +38,10 @@ Step step(const Problem& problem, int rank, int index) {
   const int round = index - before;  // 2M - 1 of them
   if (round < 0) {
     const UnitSet slice = units(0, hosts);
-    return index == 0 ? signal(place.neighbours(), 1, {.space = Space::input, .units = slice, .per_target = hosts},
-                               {.space = Space::output, .units = slice, .per_target = hosts})
-                      : wait(place.neighbours(), 1);
+    return two_level::flag(place, index, 1, {.space = Space::input, .units = slice, .per_target = hosts},
+                           {.space = Space::output, .units = slice, .per_target = hosts});
   }
-  if (round >= 2 * hosts - 1) {
-    return round == 2 * hosts - 1 ? signal(place.neighbours(), 2) : wait(place.neighbours(), 2);
-  }
+  if (round >= 2 * hosts - 1) return two_level::flag(place, round - (2 * hosts - 1), 2);
 
   const UnitSet here = unit(place.local * hosts + (place.host + 2 * hosts - round) % hosts);
   const Operand mine = on(place.neighbours(), input(rank, here));

@@ -31,12 +31,9 @@ Step step(const Problem& problem, int rank, int index) {
   const int hosts = place.hosts;
   const int round = index - two_level::flags_around(place);
   if (round < 0) {
-    return index == 0 ? signal(place.neighbours(), 1, {.space = Space::input, .units = place.column(), .per_target = 1})
-                      : wait(place.neighbours(), 1);
+    return two_level::flag(place, index, 1, {.space = Space::input, .units = place.column(), .per_target = 1});
   }
-  if (round >= hosts) {
-    return closing_reads(round == hosts ? signal(place.neighbours(), 2) : wait(place.neighbours(), 2));
-  }
+  if (round >= hosts) return closing_reads(two_level::flag(place, round - hosts, 2));
 
   const int host = (place.host + 2 * hosts - 1 - round) % hosts;
   const Operand here = on(place.neighbours(), input(rank, unit(place.rank_on(host))));
