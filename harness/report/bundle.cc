@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/case.h"
+#include "harness/measure/limit.h"
 #include "harness/record/launches.h"
 #include "harness/record/row_json.h"
 #include "harness/report/table.h"
@@ -223,6 +224,19 @@ Document source_json(const ResultFile& result) {
   return source;
 }
 
+/// The part of a case's id that its cell's does not have.
+struct SystemOfCase {
+  std::string backend;
+  std::string algorithm;
+};
+
+SystemOfCase system_of_case(const std::string& case_id) {
+  const std::size_t slash = std::min(case_id.find('/'), case_id.size() - 1);
+  const std::string system = case_id.substr(slash + 1, case_id.find('/', slash + 1) - slash - 1);
+  const std::size_t dot = std::min(system.find('.'), system.size());
+  return {.backend = system.substr(0, dot), .algorithm = dot < system.size() ? system.substr(dot + 1) : ""};
+}
+
 /// Place `i` of `shown` places that are evenly spaced over `all`.
 std::size_t evenly(std::size_t i, std::size_t shown, std::size_t all) { return i * all / shown; }
 
@@ -238,21 +252,11 @@ Document samples_json(const SampledCase& one, std::size_t source) {
     last.push_back(sample.arrived_last);
   }
   const std::string cell = cell_of_case(one.case_id);
-  const std::size_t slash = std::min(one.case_id.find('/'), one.case_id.size() - 1);
-  const std::string system = one.case_id.substr(slash + 1, one.case_id.find('/', slash + 1) - slash - 1);
-  const std::size_t dot = std::min(system.find('.'), system.size());
-  return {{"source", source},
-          {"case", one.case_id},
-          {"cell", cell},
-          {"backend", system.substr(0, dot)},
-          {"algorithm", dot < system.size() ? system.substr(dot + 1) : ""},
-          {"launch", one.launch},
-          {"starter", one.starter},
-          {"taken", one.samples.size()},
-          {"time", std::move(times)},
-          {"mark", std::move(marks)},
-          {"skew", std::move(skews)},
-          {"last", std::move(last)}};
+  const SystemOfCase system = system_of_case(one.case_id);
+  return {{"source", source},          {"case", one.case_id},           {"cell", cell},
+          {"backend", system.backend}, {"algorithm", system.algorithm}, {"launch", one.launch},
+          {"starter", one.starter},    {"taken", one.samples.size()},   {"time", std::move(times)},
+          {"mark", std::move(marks)},  {"skew", std::move(skews)},      {"last", std::move(last)}};
 }
 
 /// The samples of one cell under one starter: of each of its cases and launches.
@@ -275,7 +279,7 @@ std::vector<SampledCell> sampled_cells_of(std::span<const ResultFile> results) {
       if (one.starter.empty()) one.starter = starters[{one.case_id, one.launch}];
       const auto [place, is_new] = known.try_emplace({cell_of_case(one.case_id), one.starter}, cells.size());
       if (is_new) cells.emplace_back();
-      cells[place->second].is_compared |= one.case_id.find("/limit.") == std::string::npos;
+      cells[place->second].is_compared |= system_of_case(one.case_id).backend != kLimitName;
       cells[place->second].cases.emplace_back(std::move(one), source);
     }
   }
