@@ -16,6 +16,7 @@
 #include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "src/jobs.h"
+#include "src/join.h"
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
@@ -114,7 +115,8 @@ void leave_out_what_leaves_hosts(harness::Conformance& conformance, const Settin
 
 int check(const SweepOptions& options, const CLI::App& command) {
   auto parsed = options.settings({.known_backends = known_backends()});
-  if (!parsed.is_ok()) return complain(parsed.status());
+  if (!parsed.is_ok()) return complain_once(parsed.status());
+  if (const Joining joining = join_job(parsed.value(), false); joining.exit_code) return *joining.exit_code;
   if (!parsed.value().faults.empty()) return try_faults(std::move(parsed).value(), command);
   if (!parsed.value().blind.empty()) {
     return complain(error(Code::invalid_argument, "--blind: has no meaning without --faults; leave it out"));
@@ -226,6 +228,9 @@ void add_check(CLI::App& program, Action& action) {
           "--hostfile",
           "--agent",
           "--interface",
+          "--init",
+          "--expect-ranks",
+          "--expect-hosts",
           {"--algorithms", "all", "algorithms by name, or all"},
           {"--dtypes", "all",
            "element types; the first is that of the counts and placements, of long blocks on many ranks one of a byte"},

@@ -16,6 +16,7 @@
 #include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "src/jobs.h"
+#include "src/join.h"
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
@@ -115,14 +116,14 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
   return result.wrong > 0 || leaks ? exit_wrong : exit_ok;
 }
 
-int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
+int soak_once(const SessionSpec& spec, const Reach& reach, Progress& progress, SoakTally& tally) {
   ++tally.begun;
   SoakMessages messages(spec, tally, progress);
   const Result<Starter> starter =
       spec.references.empty() ? Result<Starter>(Starter()) : starter_of(spec.references.front());
   if (!starter.is_ok()) return complain(starter.status());
   const Traces before = Traces::now();
-  const auto outcome = harness::launch_job(job_of(spec, starter.value()), messages);
+  const auto outcome = harness::launch_job(job_of(spec, starter.value(), reach), messages);
   progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
   int code = exit_ok;
@@ -152,8 +153,7 @@ int soak_once(const SessionSpec& spec, Progress& progress, SoakTally& tally) {
 }
 
 /// A soak for each backend, number of ranks and seed. Errors: invalid_argument, unavailable.
-Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(Settings settings, options.settings({.known_backends = known_backends()}));
+Result<std::vector<SessionSpec>> soaks_of(Settings& settings) {
   harness::Sweep& sweep = settings.sweep;
   const bool as_processes = sweep.ranks_as == harness::RanksAs::processes;
   TUTTI_RETURN_IF_ERROR(settle_across_hosts(sweep, settings.conditions));
@@ -196,14 +196,23 @@ Result<std::vector<SessionSpec>> soaks_of(const SweepOptions& options) {
 }
 
 int soak(const SweepOptions& options) {
-  const auto soaks = soaks_of(options);
+  auto settings = options.settings({.known_backends = known_backends()});
+  if (!settings.is_ok()) return complain_once(settings.status());
+  if (const Joining joining = join_job(settings.value(), false); joining.exit_code) return *joining.exit_code;
+  const auto soaks = soaks_of(settings.value());
   if (!soaks.is_ok()) return complain(soaks.status());
+  const Reach& reach = settings.value().reach;
+  if (reach.joined != nullptr && soaks.value().size() > 1) {
+    return complain(error(Code::invalid_argument,
+                          "the ranks were started for one mix, and there are {}: name one backend and one seed",
+                          soaks.value().size()));
+  }
   const std::int64_t begin = harness::monotonic_ns();
   Progress progress(0);
   SoakTally tally{.mixes = soaks.value().size()};
   int code = exit_ok;
   for (const SessionSpec& spec : soaks.value()) {
-    const int one = soak_once(spec, progress, tally);
+    const int one = soak_once(spec, reach, progress, tally);
     code = one == exit_interrupted ? one : std::max(code, one);
     if (one == exit_interrupted) break;
   }
@@ -231,6 +240,13 @@ void add_soak(CLI::App& check, Action& action) {
           "--block-threads",
           "--transports",
           "--pretend-hosts",
+          "--hosts",
+          "--hostfile",
+          "--agent",
+          "--interface",
+          "--init",
+          "--expect-ranks",
+          "--expect-hosts",
           {"--seed", "1",
            "of the mix: the same seed gives the same operations; where it is given with --ranks-as "
            "tasks, also of the order of the ranks' steps"},

@@ -225,7 +225,8 @@ int exit_code_of(const Outcome& outcome) {
   return exit_crash;
 }
 
-Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cells, RanksAs ranks_as) {
+Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cells, RanksAs ranks_as,
+                                         const Reach& reach) {
   std::vector<std::string> references;
   for (const std::vector<Case>& cell : cells) {
     for (const Case& one : cell) {
@@ -233,6 +234,14 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
     }
   }
   std::vector<Starter> starters;
+  if (reach.joined != nullptr) {
+    Starter joined{.name = reach.joined->starter, .references = references};
+    for (const std::string& reference : references) {
+      TUTTI_ASSIGN_OR_RETURN(const Starter own, starter_of(reference));
+      joined.has_directory |= own.has_directory;
+    }
+    return std::vector{std::move(joined)};
+  }
   for (std::string& reference : references) {
     Starter starter;  // with threads and tasks, where references are skipped, the own spawn
     if (ranks_as == RanksAs::processes) {
@@ -258,6 +267,7 @@ namespace {
 /// The machines of the job, each with memory of its own.
 harness::JobAcross across_of(const SessionSpec& spec, const Reach& reach) {
   harness::JobAcross across{.hosts = {}, .agent = reach.agent, .interface = reach.interface, .build = build_text()};
+  if (reach.joined != nullptr) across.joined = reach.joined->hosts;
   const tutti::DomainShape shape = domain_shape(spec);
   const auto named = harness::parse_hosts(spec.conditions.hosts);
   for (std::size_t host = 0; host < shape.ranks_on.size(); ++host) {
@@ -284,11 +294,17 @@ harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach
     job.across = across_of(spec, reach);  // each machine makes its own memory
   }
   job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
+  if (reach.joined == nullptr) return job;
+  job.start.reset();  // they have been started
+  job.control = reach.joined->control;
+  job.told = reach.joined->arguments;
+  job.awaits_others = !job.across;
+  job.ranks_here = job.across ? 0 : 1;
   return job;
 }
 
 int run_jobs(const JobsRequest& request, const JobsListener& listener) {
-  const auto starters = starters_of(request.cells, request.spec.ranks_as);
+  const auto starters = starters_of(request.cells, request.spec.ranks_as, request.reach);
   if (!starters.is_ok()) return complain(starters.status());
   const std::vector<Start> starts = starts_of(request, starters.value());
   std::size_t all = 0, first = 0;

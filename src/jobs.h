@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,10 +18,21 @@
 
 namespace tutti::program {
 
-/// How the machines that --hosts names are reached, and reach this one.
+/// A job that somebody else has started once per rank (join.h), as its launcher, process 0, knows it.
+struct StartedJob {
+  int ranks = 1;
+  std::string starter;    ///< as rows have it
+  std::string control;    ///< where the ranks of this host look for the launcher
+  std::string arguments;  ///< what all ranks were started with
+  Descriptor alive;       ///< by its end the ranks of this host know that the launcher is gone
+  std::shared_ptr<harness::JoinedHosts> hosts = nullptr;  ///< where there are several
+};
+
+/// How the machines of the ranks are reached, and reach this one.
 struct Reach {
   std::string agent = "ssh";
-  std::string interface = {};  ///< of this machine; empty: that of the route to them
+  std::string interface = {};                          ///< of this machine; empty: that of the route to them
+  std::shared_ptr<const StartedJob> joined = nullptr;  ///< null: this process starts the ranks
 };
 
 struct JobsRequest {
@@ -43,9 +55,10 @@ struct JobsListener {
 [[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec, const Starter& starter = {},
                                   const Reach& reach = {});
 /// Who starts the ranks of these cells, in the order in which they are measured: the own spawn where no reference needs
-/// another one. Each runs all own cases and those of its references. Errors: those of starter_of.
+/// another one, and whoever has started a job that this process joined. Each runs all own cases and those of its
+/// references. Errors: those of starter_of.
 [[nodiscard]] Result<std::vector<Starter>> starters_of(std::span<const std::vector<harness::Case>> cells,
-                                                       harness::RanksAs ranks_as);
+                                                       harness::RanksAs ranks_as, const Reach& reach);
 [[nodiscard]] int exit_code_of(const harness::Outcome& outcome);
 
 /// The cells with the algorithm that `auto` chooses in its place; what then stands in a cell twice runs once.

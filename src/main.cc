@@ -17,23 +17,17 @@
 namespace tutti::program {
 namespace {
 
-/// What all that were started alike find wrong the first of them tells.
-int complain_once(const Status& status) {
-  const auto world = world_from_environment();
-  if (!world.is_ok() || world.value().process == 0) return complain(status);
-  let_the_first_speak(world.value());
-  return exit_code_of(status);
-}
-
-/// The commands that start ranks start them themselves: one that somebody starts once per rank would run as many sweeps
-/// at once, each in the others' way. A command that somebody starts once is alone, as from a shell, with the cores that
-/// a shell has, and ends with its starter. The exit code, 0 where it may go on.
+/// A command that starts its ranks itself and that somebody starts once per rank would run as many times at once, each
+/// in the others' way. A command that somebody starts once is alone, as from a shell, with the cores that a shell has,
+/// and ends with its starter. The exit code, 0 where it may go on.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;
   for (const char* command : {"run", "check", "explain", "gate"}) starts_ranks |= program.got_subcommand(command);
   if (!starts_ranks) return exit_ok;
   const auto world = world_from_environment();
-  if (!world.is_ok()) return complain(world.status());  // of how many it is one is not known
+  const bool joins = program.got_subcommand("run") || program.got_subcommand("check");
+  if (joins && (!world.is_ok() || world.value().processes > 1)) return exit_ok;  // it then sees for itself
+  if (!world.is_ok()) return complain(world.status());                           // of how many it is one is not known
   if (world.value().processes == 1) {
     if (world.value().started_by.empty()) return exit_ok;
     harness::leave_binding();  // before there is a thread
@@ -41,11 +35,11 @@ int refuse_job(const CLI::App& program) {
     harness::leave_job();
     return exit_ok;
   }
-  return complain_once(
-      error(Code::invalid_argument,
-            "`tutti` joins no job, and {} has started {} of it: start it once and by itself, its ranks "
-            "it starts itself (--ranks {})",
-            world.value().started_by, world.value().processes, world.value().processes));
+  return complain_once(error(
+      Code::invalid_argument,
+      "this command joins no job, as `tutti run` and `tutti check` do, and {} has started {} of it: start it once "
+      "and by itself, its ranks it starts itself (--ranks {})",
+      world.value().started_by, world.value().processes, world.value().processes));
 }
 
 /// What was printed must have arrived.

@@ -15,6 +15,7 @@
 #include "harness/text/file.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
+#include "impl/bootstrap/init.h"
 #include "src/program.h"
 #include "src/references.h"
 #include "src/transports.h"
@@ -115,14 +116,34 @@ const std::array kSweepOptions{
              settings.reach.agent = text;
              return {};
            }},
+    Option{"--interface", "ADDRESS", "",
+           "with --hosts, or in a job on several hosts: the address, or the name of the interface, at which this "
+           "machine is "
+           "reached (default: that of the route to the others); a name holds on each of them",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             settings.reach.interface = text;
+             return {};
+           }},
     Option{
-        "--interface", "ADDRESS", "",
-        "with --hosts: the address, or the name of the interface, at which this machine is reached (default: that of "
-        "the route to the first other machine); a name holds on each of them",
+        "--init", "URL", "",
+        "where this process meets the others of a job that mpirun, srun, torchrun or a script has started on several "
+        "hosts: env:// (MASTER_ADDR and TUTTI_PORT), tcp://HOST:PORT of rank 0, or file://PATH that all can read "
+        "(default: TUTTI_INIT, or env://)",
         [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-          settings.reach.interface = text;
-          return {};
+          settings.init = text;
+          return init_from(text, environment_here()).status();
         }},
+    Option{"--expect-ranks", "N", "",
+           "of such a job: end at once where it does not have that many ranks, because somebody did not join",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             return store(harness::parse_number(text, "a number of ranks", 1, harness::kMaxRanks),
+                          settings.expected_ranks);
+           }},
+    Option{"--expect-hosts", "N", "", "of such a job: the same of hosts",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             return store(harness::parse_number(text, "a number of hosts", 1, harness::kMaxRanks),
+                          settings.expected_hosts);
+           }},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",
            TUTTI_SETS(parse_placements, sweep.placements)},
     Option{"--buffers", "LIST", "private", "private, or shared: memory that every rank of the node can address",
@@ -469,11 +490,8 @@ Status SweepOptions::settle_hosts(Settings& settings) const {
     return error(Code::invalid_argument, "--hostfile: has no meaning with --hosts; leave one of the two out");
   }
   if (settings.conditions.hosts.empty()) {
-    for (const char* const name : {"--agent", "--interface"}) {
-      if (is_given(name))
-        return error(Code::invalid_argument, "{0}: has no meaning without --hosts; leave {0} out", name);
-    }
-    return {};
+    if (!is_given("--agent")) return {};
+    return error(Code::invalid_argument, "--agent: has no meaning without --hosts; leave --agent out");
   }
   TUTTI_ASSIGN_OR_RETURN(const auto hosts, harness::parse_hosts(settings.conditions.hosts));
   if (!is_given("--ranks") && settings.case_id.empty()) {

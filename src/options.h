@@ -44,7 +44,10 @@ struct Settings {
   bool shows_accuracy = false;
   bool is_quiet = false;
   harness::Conditions conditions;
-  Reach reach;  ///< of conditions.hosts
+  Reach reach;             ///< of conditions.hosts, or of a job that somebody else has started
+  std::string init;        ///< where processes of several hosts meet (impl/bootstrap/init.h); empty: nobody chose
+  int expected_ranks = 0;  ///< of a job that somebody else has started; 0: any number
+  int expected_hosts = 0;
 };
 
 /// What the table's parsers may look at besides the text.

@@ -8,6 +8,7 @@
 
 #include "harness/machine/allowed_cores.h"
 #include "harness/text/streams.h"
+#include "impl/bootstrap/rendezvous.h"
 
 namespace tutti::program {
 namespace {
@@ -41,6 +42,13 @@ int exit_code_of(const Status& status) {
 
 int complain(const Status& status) {
   harness::to_stderr(fmt::format("tutti: {}\n", status.message()));
+  return exit_code_of(status);
+}
+
+int complain_once(const Status& status) {
+  const auto world = world_from_environment();
+  if (!world.is_ok() || world.value().process == 0) return complain(status);
+  let_the_first_speak(world.value());
   return exit_code_of(status);
 }
 

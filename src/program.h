@@ -30,6 +30,9 @@ enum Exit : int {
 /// Prints `tutti: <message>` to stderr; returns the exit code.
 int complain(const Status& status);
 
+/// The same of what all processes that were started alike find wrong: the first of them tells it.
+int complain_once(const Status& status);
+
 /// Cores that this process may use, at most 8: the default of --ranks.
 [[nodiscard]] int default_ranks();
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti rank`: what the launcher starts, once per rank or once for all ranks of a process. Hidden: people never call
 // it.
+#include <chrono>
+#include <thread>
+
 #include "harness/launch/rank_link.h"
+#include "harness/launch/starter.h"
 #include "harness/session/session.h"
 #include "src/program.h"
 
@@ -10,6 +14,11 @@ namespace {
 
 int run_rank() {
   auto link = harness::RankLink::connect();
+  if (!link.is_ok() && link.status().code() == Code::aborted && harness::RankLink::has_come_by_itself()) {
+    constexpr std::chrono::milliseconds kToExitFirst(500);  // the launcher has said why, and its exit code is the job's
+    std::this_thread::sleep_for(kToExitFirst);
+    return exit_crash;
+  }
   if (!link.is_ok()) return complain(link.status());
   harness::RankLink& connection = link.value();
   auto spec = harness::session_from_json(connection.payload());
@@ -23,6 +32,7 @@ int run_rank() {
     status = harness::run_session(spec.value(), {.board = connection.board(),
                                                  .rank = connection.rank(),
                                                  .at = connection.place(),
+                                                 .keeps_cores = harness::is_bound_by_starter(),
                                                  .domain_fd = connection.domain_fd(),
                                                  .directory = connection.directory(),
                                                  .across = across,
@@ -33,7 +43,8 @@ int run_rank() {
                                                  }});
   }
   const Status last_word = status.is_ok() ? connection.finish() : connection.fail(status);
-  if (!status.is_ok()) return complain(status);
+  const bool says_launcher = harness::RankLink::has_come_by_itself() && last_word.is_ok();
+  if (!status.is_ok()) return says_launcher ? exit_code_of(status) : complain(status);
   return last_word.is_ok() ? exit_ok : complain(last_word);
 }
 

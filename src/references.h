@@ -38,8 +38,8 @@ struct Starter {
 /// Errors: those of path_of_backend, of one named.
 [[nodiscard]] Status settle_backends(std::vector<std::string>& systems, bool as_processes, bool says_why = true);
 /// The shared object of a reference that was found and can run here. With ranks as processes it is tried whether ranks
-/// of it can be started (probe.h); with others it is skipped, and not tried, unless it needs a GPU. Errors: unavailable;
-/// invalid_argument where no reference has that name.
+/// of it can be started (probe.h); with others it is skipped, and not tried, unless it needs a GPU. Errors:
+/// unavailable; invalid_argument where no reference has that name.
 [[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);
 /// Who starts the ranks of a backend, of tutti the own spawn. Asks a child the first time. Errors: unavailable.
 [[nodiscard]] Result<Starter> starter_of(std::string_view backend);

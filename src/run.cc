@@ -30,6 +30,7 @@
 #include "harness/text/file.h"
 #include "harness/text/streams.h"
 #include "src/jobs.h"
+#include "src/join.h"
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
@@ -271,7 +272,7 @@ class Reports {
 
 /// Prints what would run, and runs nothing.
 int list(const RunPlan& plan, const Settings& settings) {
-  const auto starters = starters_of(plan.cells, settings.sweep.ranks_as);
+  const auto starters = starters_of(plan.cells, settings.sweep.ranks_as, settings.reach);
   if (!starters.is_ok()) return complain(starters.status());
   print_plan(plan, settings, starters.value().size());
   return exit_ok;
@@ -280,9 +281,10 @@ int list(const RunPlan& plan, const Settings& settings) {
 int run(const SweepOptions& options, bool only_lists) {
   const std::vector<std::string> known = known_backends();
   auto parsed = options.settings({.known_backends = known});
-  if (!parsed.is_ok()) return complain(parsed.status());
+  if (!parsed.is_ok()) return complain_once(parsed.status());
   Settings& settings = parsed.value();
   harness::Sweep& sweep = settings.sweep;
+  if (const Joining joining = join_job(settings, only_lists); joining.exit_code) return *joining.exit_code;
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
   auto plan = run_plan_of(settings);
   if (!plan.is_ok()) return complain(plan.status());
@@ -290,7 +292,7 @@ int run(const SweepOptions& options, bool only_lists) {
   if (only_lists) return list(plan.value(), settings);
   const harness::Places places = harness::places_here();
   for (const harness::Cell& cell : expansion.cells) {
-    if (!settings.conditions.hosts.empty()) break;  // each machine sees for itself
+    if (!settings.conditions.hosts.empty() || settings.reach.joined != nullptr) break;  // each machine sees for itself
     const int hosts = harness::share_a_host(sweep.ranks_as) ? 1 : cell.ranks;
     const auto masks = harness::masks_for(settings.conditions.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
@@ -320,7 +322,7 @@ int run(const SweepOptions& options, bool only_lists) {
   if (sweep.budget) task.end_ns = harness::monotonic_ns() + sweep.budget->count();
   request.spec.task = task;
 
-  const auto starters = starters_of(request.cells, sweep.ranks_as);
+  const auto starters = starters_of(request.cells, sweep.ranks_as, request.reach);
   if (!starters.is_ok()) return complain(starters.status());
   reports.value().lay_out(resolved(request.cells, sweep.ranks_as, request.spec.conditions), starters.value().size());
 

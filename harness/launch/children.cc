@@ -27,6 +27,7 @@ constexpr const char* kControl = "TUTTI_CONTROL";
 
 Status Children::start(const Job& job, const std::string& control_name, const std::string& directory, int log) {
   control_name_ = control_name;
+  leaves_others_ = job.awaits_others;
   has_command_ = job.start.has_value();
   SpawnRequest request;
   request.output = log;
@@ -85,7 +86,9 @@ std::vector<pid_t> Children::members() const {
   };
   for (const ProcessInfo& process : all_processes()) {
     if (process.pid == ::getpid()) continue;
-    if (is_session(process.session) || environment_of(process.pid, kControl) == control_name_)
+    // Ranks that somebody else has started end by themselves, with the job's exit code, unless they are stopped.
+    const bool may_be_rank = !leaves_others_ || process.state == 'T';
+    if (is_session(process.session) || (may_be_rank && environment_of(process.pid, kControl) == control_name_))
       found.push_back(process.pid);
   }
   return found;

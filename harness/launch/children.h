@@ -41,6 +41,7 @@ class Children : public RankStarter {
   std::string control_name_;
   bool was_adopting_ = false;
   bool has_command_ = false;
+  bool leaves_others_ = false;  ///< ranks that somebody else has started
 };
 
 /// What the last words of a start command say about the first rank that ended badly, if they do.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/launch/connections.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "impl/types/names.h"
+
 namespace tutti::harness::launch {
 
 Status Connections::listen(const std::string& name, Expected expected, Welcome welcome, std::vector<int> descriptors,
@@ -16,6 +19,7 @@ Status Connections::listen(const std::string& name, Expected expected, Welcome w
   constexpr int kStrangers = 16;  // room for strangers, which will be turned away
   TUTTI_ASSIGN_OR_RETURN(listener_, listen_at(name, expected.ranks + kStrangers));
   first_ = expected.first;
+  arguments_ = std::move(expected.arguments);
   is_taken_.assign(static_cast<std::size_t>(expected.ranks), false);
   welcome_ = std::move(welcome);
   descriptors_ = std::move(descriptors);
@@ -39,8 +43,8 @@ void Connections::accept_all(Events& events) {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.is_open()) {
       if (errno == EMFILE || errno == ENFILE) {
-        events.on_exhausted(fmt::format("no open file is left for the connection of rank {} of {}: {}", peers_.size(),
-                                        is_taken_.size(), std::strerror(errno)));
+        events.on_unfit(error(Code::resource, "no open file is left for the connection of rank {} of {}: {}",
+                              peers_.size(), is_taken_.size(), std::strerror(errno)));
       }
       return;
     }
@@ -83,7 +87,11 @@ bool Connections::take_frames(Peer& peer, Events& events) {
     if (peer.rank >= 0) {
       events.on_frame(peer.rank, frame);
     } else if (const Status greeted = greet(peer, frame, events); !greeted.is_ok()) {
-      events.on_garbage(-1, peer.pid, greeted.message());
+      if (greeted.code() == Code::mismatch) {
+        events.on_unfit(greeted);
+      } else {
+        events.on_garbage(-1, peer.pid, greeted.message());
+      }
       return false;
     }
   }
@@ -91,13 +99,20 @@ bool Connections::take_frames(Peer& peer, Events& events) {
 
 Status Connections::greet(Peer& peer, const Frame& hello, Events& events) {
   int rank = -1;
-  const char* end = hello.text.data() + hello.text.size();
+  // Behind the number one that came by itself says what it was started with.
+  const std::size_t line = std::min(hello.text.find('\n'), hello.text.size());
+  const char* end = hello.text.data() + line;
   if (hello.type != "hello" || std::from_chars(hello.text.data(), end, rank).ptr != end) {
     return error(Code::io, "the first message is '{}', not a hello", hello.type);
   }
   const int last = first_ + static_cast<int>(is_taken_.size()) - 1;
   if (rank < first_ || rank > last) {
     return error(Code::io, "a hello from rank {}; ranks are {} to {}", rank, first_, last);
+  }
+  const std::string_view arguments = std::string_view(hello.text).substr(std::min(line + 1, hello.text.size()));
+  if (line < hello.text.size() && !arguments_.empty() && arguments != arguments_) {
+    return error(Code::mismatch, "rank {} (pid {}) was started with '{}', rank 0 with '{}'", rank, peer.pid,
+                 shown(arguments), shown(arguments_));
   }
   const auto index = static_cast<std::size_t>(rank - first_);
   if (is_taken_[index]) return error(Code::io, "a second hello from rank {}", rank);

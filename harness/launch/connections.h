@@ -25,7 +25,7 @@ class Connections {
     virtual void on_frame(int rank, const Frame& frame) = 0;
     virtual void on_closed(int rank) = 0;
     virtual void on_garbage(int rank, pid_t pid, const std::string& what) = 0;
-    virtual void on_exhausted(const std::string& what) = 0;  ///< a rank came, and no descriptor was left for it
+    virtual void on_unfit(const Status& why) = 0;  ///< a rank came, and cannot be one: the job cannot go on
     /// A machine cannot go on, or is gone; `first_rank` is there.
     virtual void on_lost_host(int /*first_rank*/, const Status& /*why*/) {}
   };
@@ -33,7 +33,8 @@ class Connections {
   using Welcome = std::function<Frame(int rank)>;
   struct Expected {
     int ranks = 1;
-    int first = 0;  ///< number of the first of them
+    int first = 0;               ///< number of the first of them
+    std::string arguments = {};  ///< that one which came by itself says it was started with; empty: any
   };
   /// These ranks will say hello; each gets its `welcome` with `descriptors`, rank 0 also those `for_rank_0`. They must
   /// outlive this. Errors: io.
@@ -59,6 +60,7 @@ class Connections {
   Descriptor listener_;
   std::vector<Peer> peers_;
   int first_ = 0;
+  std::string arguments_;
   std::vector<bool> is_taken_;  ///< ranks that said hello, from the first one on
   Welcome welcome_;
   std::vector<int> descriptors_, for_rank_0_;

@@ -72,9 +72,19 @@ std::string end_of(int wait_status) {
 
 }  // namespace
 
-Status HostsStarter::start(const Job& job, const std::string& /*control_name*/, const std::string& /*directory*/,
-                           int log) {
+Result<std::string> HostsStarter::own_address(const std::string& first_other) const {
+  if (!across_.interface.empty()) return tcp::address_of_interface(across_.interface);
+  if (first_other.empty()) return std::string("127.0.0.1");
+  auto found = tcp::address_towards(first_other);
+  if (found.is_ok()) return found;
+  return error(Code::unavailable, "{}; --interface says at which address this machine is reached",
+               found.status().message());
+}
+
+Status HostsStarter::start(const Job& job, const std::string& control_name, const std::string& /*directory*/, int log) {
   job_ = &job;
+  control_ = control_name;
+  JoinedHosts* const joined = across_.joined.get();
   const std::string program = resolve_program(job.program);
   std::string first_other;
   int first = 0;
@@ -82,29 +92,27 @@ Status HostsStarter::start(const Job& job, const std::string& /*control_name*/, 
     Machine& machine = machines_.emplace_back();
     machine.host = &host;
     machine.first = first;
-    machine.is_here = tcp::is_this_machine(host.name);
+    machine.is_here = joined != nullptr ? machines_.size() == 1 : tcp::is_this_machine(host.name);
     if (!machine.is_here && first_other.empty()) first_other = host.name;
     first += host.ranks;
   }
   children_.resize(static_cast<std::size_t>(job.ranks));
   states_.assign(children_.size(), 'S');
   for (std::size_t rank = 0; rank < children_.size(); ++rank) children_[rank].rank = static_cast<int>(rank);
-  if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
-
-  std::string address = "127.0.0.1";
-  if (!across_.interface.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(address, tcp::address_of_interface(across_.interface));
-  } else if (!first_other.empty()) {
-    const auto found = tcp::address_towards(first_other);
-    if (!found.is_ok()) {
-      return error(Code::unavailable, "{}; --interface says at which address this machine is reached",
-                   found.status().message());
+  started_ = told_ = Clock::now();
+  if (joined != nullptr) {
+    if (!joined->listener.socket.is_open()) {
+      return error(Code::invalid_argument,
+                   "ranks that somebody else has started serve one job, and this is the second");
     }
-    address = found.value();
+    secret_ = joined->secret;
+    listener_ = std::move(joined->listener);
+    return start_machine(machines_.front(), {program, "host"}, log);
   }
+  if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
+  TUTTI_ASSIGN_OR_RETURN(const std::string address, own_address(first_other));
   TUTTI_ASSIGN_OR_RETURN(secret_, tcp::draw_secret());
   TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address));
-  started_ = told_ = Clock::now();
   for (Machine& machine : machines_) TUTTI_RETURN_IF_ERROR(start_machine(machine, {program, "host"}, log));
   return {};
 }
@@ -132,12 +140,16 @@ Status HostsStarter::start_machine(Machine& machine, const std::vector<std::stri
   machine.agent = pid.value();
   // An address means this machine only; a name is one on each.
   const bool is_name =
+      across_.joined == nullptr &&
       std::ranges::any_of(across_.interface, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) &&
       across_.interface.find(':') == std::string::npos;
   const std::string line = to_line({.secret = tcp::to_text(secret_),
                                     .address = listener_.address,
                                     .machine = static_cast<int>(&machine - machines_.data()),
-                                    .interface = is_name ? across_.interface : ""});
+                                    .interface = across_.joined != nullptr ? across_.joined->interface
+                                                 : is_name                 ? across_.interface
+                                                                           : "",
+                                    .control = control_});
   machine.heard = Clock::now();
   // If it is gone already, its end says so.
   (void)::send(machine.input.get(), line.data(), line.size(), MSG_NOSIGNAL);
@@ -327,6 +339,8 @@ void HostsStarter::give_jobs() {
     MachineJob job{.ranks = job_->ranks,
                    .first = machine.first,
                    .here = machine.host->ranks,
+                   .started = across_.joined != nullptr ? 1 : machine.host->ranks,
+                   .arguments = job_->told,
                    .domain_bytes = machine.host->domain_bytes,
                    .has_directory = job_->has_directory,
                    .timeout_ns = std::chrono::nanoseconds(job_->timeout).count(),
@@ -348,8 +362,9 @@ void HostsStarter::look_for_losses(Connections::Events& events) {
   const auto silence = std::clamp<std::chrono::nanoseconds>(job_->timeout / 2, kLeastSilence, kMostSilence);
   for (Machine& machine : machines_) {
     if (machine.is_lost || machine.has_ended) continue;
-    const std::string agent =
-        machine.is_here ? "its process" : fmt::format("`{} {}`", across_.agent, machine.host->name);
+    const std::string agent = machine.is_here || across_.joined != nullptr
+                                  ? std::string("its process")
+                                  : fmt::format("`{} {}`", across_.agent, machine.host->name);
     if (machine.agent_status && (!machine.has_come || *machine.agent_status != 0 || !machine.stream.is_open())) {
       lose(machine,
            error(machine.has_come ? Code::aborted : Code::unavailable, "{} {}{}", agent, end_of(*machine.agent_status),

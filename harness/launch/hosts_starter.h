@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostsStarter: the ranks of a job on several machines. It has one process on each of them (machine.h), started by an
-// agent such as ssh, or by itself on this machine, and talks with it over TCP. To the launcher the ranks look as if
+// agent such as ssh, or by itself on this machine, and talks with it over TCP. In a job that somebody else has started
+// those of other machines come by themselves (joined_hosts.h). To the launcher the ranks look as if
 // they were children: their messages, exits and states come from there.
 #pragma once
 
@@ -64,6 +65,8 @@ class HostsStarter final : public RankStarter {
   };
 
   [[nodiscard]] const Machine& machine_of(int rank) const;
+  /// The address at which the other machines reach this one. Errors: unavailable.
+  [[nodiscard]] Result<std::string> own_address(const std::string& first_other) const;
   Status start_machine(Machine& machine, const std::vector<std::string>& program, int log);
   void let_in();
   void greet();
@@ -82,6 +85,7 @@ class HostsStarter final : public RankStarter {
   const Job* job_ = nullptr;
   tcp::Secret secret_;
   tcp::Listener listener_;
+  std::string control_;  ///< see control_name_of
   std::vector<Machine> machines_;
   std::vector<Child> children_;         ///< [rank]
   std::vector<char> states_;            ///< [rank]

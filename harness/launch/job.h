@@ -8,12 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/cases/ranks_as.h"
+#include "harness/launch/joined_hosts.h"
 #include "harness/launch/start_command.h"
 #include "impl/types/status.h"
 
@@ -33,6 +35,8 @@ struct JobAcross {
   std::string agent = "ssh";  ///< started as `AGENT HOST COMMAND...`
   std::string interface;      ///< see find_interface; empty: of the route to the first other machine
   std::string build;          ///< what all machines must have
+  /// Of a job that somebody else has started: the machines come by themselves. It serves one job.
+  std::shared_ptr<JoinedHosts> joined = nullptr;
 };
 
 struct Job {
@@ -44,6 +48,9 @@ struct Job {
   std::optional<JobAcross> across = {};  ///< the ranks are on these machines; then they are processes
   int first_rank = 0;                    ///< of those that are started, where other machines have the rest
   int ranks_here = 0;                    ///< and how many they are; 0: all
+  bool awaits_others = false;            ///< somebody else starts the other ranks, and they come by themselves
+  std::string control = {};              ///< where ranks look for this process; empty: a name is drawn
+  std::string told = {};                 ///< what a rank that comes by itself has to have been started with
   bool has_directory = false;            ///< the ranks get a directory of the job's own; with a start command always
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name

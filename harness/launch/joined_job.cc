@@ -13,6 +13,7 @@
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/text/json_reader.h"
+#include "impl/tcp/interface.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -21,11 +22,6 @@ constexpr int kTickMs = 100;  // of the look at the board
 /// By how much a process other than 0 is later to judge the board: process 0 tells it, unless it is the one that
 /// stands.
 constexpr auto kPatienceWithProcess0 = std::chrono::seconds(2);
-
-std::string hostname() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 /// What a process tells the others of itself. Any process that knows the name of the meeting may come to it.
 struct SelfPortrait {
@@ -92,7 +88,8 @@ Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
 
 Status JoinedJob::introduce(const std::vector<Introduction>& all) {
   // As the others hear it: what is no UTF-8 is replaced there.
-  TUTTI_ASSIGN_OR_RETURN(const SelfPortrait here, portrait_from_json(to_json({.arguments = request_.arguments})));
+  TUTTI_ASSIGN_OR_RETURN(const SelfPortrait here,
+                         portrait_from_json(to_json(SelfPortrait{.arguments = request_.arguments})));
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto said = portrait_from_json(all[i].text);
     if (!said.is_ok()) {
@@ -110,11 +107,12 @@ Status JoinedJob::introduce(const std::vector<Introduction>& all) {
 }
 
 Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
+  TUTTI_RETURN_IF_ERROR(check_one_host(request.world));
   std::unique_ptr<JoinedJob> job(new JoinedJob(request));
-  const std::string text = to_json({.arguments = request.arguments,
-                                    .hostname = hostname(),
-                                    .cores = allowed_cores(),
-                                    .memory = harness::memory_left()});
+  const std::string text = to_json(SelfPortrait{.arguments = request.arguments,
+                                                .hostname = tcp::hostname(),
+                                                .cores = allowed_cores(),
+                                                .memory = harness::memory_left()});
   const std::size_t bytes = job->memory_bytes();
   TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of_joining(request.world.processes, request.ranks_here)));
   job->starter_ = Starter::of_this_process();

@@ -53,13 +53,14 @@ Status RunningJob::start() {
     TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(directory_bytes(job_)));
   }
   const int expected = static_cast<int>(members_.size());
-  const std::string name = control_name();
+  const std::string name = job_.control.empty() ? control_name() : job_.control;
   const auto welcome = [this, expected](int rank) {
     const RankPlace place = children_.place_of(rank);
     return Frame{"welcome", fmt::format("{} {} {} {} {} {}", job_.ranks, expected, job_.domain_bytes, place.machine,
                                         place.local, directory_.path())};
   };
-  TUTTI_RETURN_IF_ERROR(connections_.listen(name, {.ranks = expected}, welcome, std::move(descriptors)));
+  TUTTI_RETURN_IF_ERROR(
+      connections_.listen(name, {.ranks = expected, .arguments = job_.told}, welcome, std::move(descriptors)));
   started_ = std::chrono::steady_clock::now();
   return children_.start(job_, name, directory_.path(), log_.descriptor());
 }
@@ -129,7 +130,8 @@ void RunningJob::on_garbage(int rank, pid_t pid, const std::string& what) {
 void RunningJob::on_lost_host(int first_rank, const Status& why) {
   Finding finding;
   // Before it has come, or with another build, it is as if it had refused.
-  finding.how = why.code() == Code::unavailable ? Ending::said_error : Ending::lost_host;
+  const bool has_refused = why.code() != Code::aborted && why.code() != Code::timeout && why.code() != Code::io;
+  finding.how = has_refused ? Ending::said_error : Ending::lost_host;
   finding.rank = first_rank;
   finding.code = why.code();
   finding.text = why.message();
@@ -142,11 +144,11 @@ std::string RunningJob::who(int rank, pid_t pid) const {
   return pid > 0 ? fmt::format("rank {} on {} (pid {})", rank, host, pid) : fmt::format("rank {} on {}", rank, host);
 }
 
-void RunningJob::on_exhausted(const std::string& what) {
+void RunningJob::on_unfit(const Status& why) {
   Finding finding;
   finding.how = Ending::said_error;
-  finding.code = Code::resource;
-  finding.text = what;
+  finding.code = why.code();
+  finding.text = why.message();
   add(std::move(finding));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/launch/machine.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include "harness/launch/connections.h"
 #include "harness/launch/frame_stream.h"
 #include "harness/launch/interrupts.h"
+#include "harness/launch/joined_hosts.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/machine_talk.h"
 #include "harness/launch/private_directory.h"
@@ -65,12 +67,6 @@ std::string kernel_here() {
   return id;
 }
 
-std::string name_here() {
-  std::array<char, 256> name{};
-  (void)gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
   TUTTI_ASSIGN_OR_RETURN(const tcp::Secret secret, tcp::secret_from(invitation.secret));
   TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
@@ -100,12 +96,16 @@ Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
 class Machine : private Connections::Events {
  public:
   struct Place {
-    int number = 0;  ///< of this machine
+    int number = 0;       ///< of this machine
+    std::string control;  ///< of the job
+    bool reads_stdin = true;
     tcp::Listener exchange, domain;
   };
   Machine(FrameStream stream, Place place, const Standings& standings)
       : stream_(std::move(stream)),
         number_(place.number),
+        control_(std::move(place.control)),
+        reads_stdin_(place.reads_stdin),
         exchange_(std::move(place.exchange)),
         domain_listener_(std::move(place.domain)),
         standings_(standings) {}
@@ -130,22 +130,31 @@ class Machine : private Connections::Events {
   }
 
  private:
-  void on_hello(int rank, pid_t pid) override { stream_.send({"up", fmt::format("{} {}", rank, pid)}); }
+  void on_hello(int rank, pid_t pid) override {
+    visitor(rank).pid = pid;
+    stream_.send({"up", fmt::format("{} {}", rank, pid)});
+  }
   void on_frame(int rank, const Frame& frame) override {
+    visitor(rank).has_said_bye |= frame.type == "bye";
     stream_.send({"from", fmt::format("{} {}\n{}", rank, frame.type, frame.text)});
   }
   void on_closed(int rank) override {
-    if (rank >= 0) stream_.send({"closed", std::to_string(rank)});
+    if (rank < 0) return;
+    stream_.send({"closed", std::to_string(rank)});
+    // How one that came by itself exits only its starter learns.
+    const Visitor& visitor = this->visitor(rank);
+    if (!is_child(rank) && visitor.has_said_bye) stream_.send({"exit", fmt::format("{} {} 0", rank, visitor.pid)});
   }
   void on_garbage(int rank, pid_t pid, const std::string& what) override {
     // One that said no hello is counted as the machine's first.
     stream_.send({"garbage", fmt::format("{} {} {}", rank < 0 ? job_.first : rank, pid, what)});
   }
-  void on_exhausted(const std::string& what) override { fail(error(Code::resource, "{}", what)); }
+  void on_unfit(const Status& why) override { fail(why); }
 
   void wait() {
-    std::vector<pollfd> set = {
-        {interrupts_.descriptor(), POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}, {stream_.descriptor(), stream_.events(), 0}};
+    std::vector<pollfd> set = {{interrupts_.descriptor(), POLLIN, 0},
+                               {reads_stdin_ ? STDIN_FILENO : -1, POLLIN, 0},
+                               {stream_.descriptor(), stream_.events(), 0}};
     if (has_job_) connections_.add_to(set);
     ::poll(set.data(), set.size(), static_cast<int>(kMachineTick.count()));
     if (set[1].revents != 0) {
@@ -185,8 +194,10 @@ class Machine : private Connections::Events {
     Job job;
     job.ranks = job_.ranks;
     job.first_rank = job_.first;
-    job.ranks_here = job_.here;
+    job.ranks_here = job_.started;
+    job.awaits_others = job_.started < job_.here;
     job.arguments = {"rank"};
+    visitors_.resize(static_cast<std::size_t>(job_.here));
     TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of(job)));
     TUTTI_ASSIGN_OR_RETURN(payload_segment_, make_text_segment("tutti-payload", payload_));
     TUTTI_ASSIGN_OR_RETURN(board_segment_, make_segment("tutti-board", Board::bytes(job.ranks)));
@@ -204,10 +215,10 @@ class Machine : private Connections::Events {
       return Frame{"welcome", fmt::format("{} {} {} {} {} {}\n{}", job_.ranks, job_.here, job_.domain_bytes, number_,
                                           rank - job_.first, directory_.path(), to_json(job_.place))};
     };
-    const std::string name = fmt::format("tutti-{}-{}-host{}", ::getuid(), ::getpid(), number_);
-    TUTTI_RETURN_IF_ERROR(connections_.listen(name, {.ranks = job_.here, .first = job_.first}, welcome,
-                                              std::move(descriptors),
-                                              {exchange_.socket.get(), domain_listener_.socket.get()}));
+    const std::string name = control_name_of(control_, job_.first);
+    TUTTI_RETURN_IF_ERROR(
+        connections_.listen(name, {.ranks = job_.here, .first = job_.first, .arguments = job_.arguments}, welcome,
+                            std::move(descriptors), {exchange_.socket.get(), domain_listener_.socket.get()}));
     has_job_ = true;
     return children_.start(job, name, directory_.path(), STDERR_FILENO);
   }
@@ -229,15 +240,18 @@ class Machine : private Connections::Events {
     const std::int64_t now_ns = monotonic_ns();
     std::string lines;
     std::int64_t longest_ns = 0;
-    for (const Child& child : children_.all()) {
-      const RankStatus& status = board_->status(child.rank);
+    for (int rank = job_.first; rank < job_.first + job_.here; ++rank) {
+      const RankStatus& status = board_->status(rank);
       const std::int64_t since = status.pending_since_ns.load(std::memory_order_acquire);
-      const auto info = process_info(child.pid);
+      const pid_t pid =
+          is_child(rank) ? children_.all()[static_cast<std::size_t>(rank - job_.first)].pid : visitor(rank).pid;
+      const auto info = process_info(pid);
+      const char state = info ? info->state : pid == 0 ? 'S' : 'X';  // one that has not come is not known yet
       if (since != 0) longest_ns = std::max(longest_ns, now_ns - since);
       lines += fmt::format("{} {} {} {} {}\n", since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1),
                            status.operation.load(std::memory_order_relaxed),
                            status.case_index.load(std::memory_order_relaxed),
-                           status.activity.load(std::memory_order_relaxed), info ? info->state : 'X');
+                           status.activity.load(std::memory_order_relaxed), state);
     }
     stream_.send({"status", lines});
     if (longest_ns > job_.timeout_ns / 4 * 3 && now - told_standings_ > kStandingsInterval) {
@@ -258,17 +272,29 @@ class Machine : private Connections::Events {
     children_.end();
     directory_.remove();
     if (has_job_) connections_.service(*this);  // what the dead had sent
+    // The launcher ends a job that has failed and one that is done alike.
+    const bool is_done = std::ranges::all_of(visitors_, [](const Visitor& one) { return one.has_said_bye; });
     stream_.send({"ended", ""});
     for (const auto end = Clock::now() + 2s; stream_.is_open() && !stream_.has_sent_all() && Clock::now() < end;) {
       pollfd one{.fd = stream_.descriptor(), .events = stream_.events(), .revents = 0};
       ::poll(&one, 1, static_cast<int>(kMachineEndTick.count()));
       stream_.go_on();
     }
-    return why;
+    return why.is_ok() && !is_done && !reads_stdin_ ? error(Code::aborted, "the job has failed") : why;
   }
+
+  struct Visitor {  ///< at the other end of a connection
+    pid_t pid = 0;
+    bool has_said_bye = false;
+  };
+  [[nodiscard]] Visitor& visitor(int rank) { return visitors_[static_cast<std::size_t>(rank - job_.first)]; }
+  [[nodiscard]] bool is_child(int rank) const { return rank < job_.first + job_.started; }
 
   FrameStream stream_;
   int number_;
+  std::string control_;
+  bool reads_stdin_;
+  std::vector<Visitor> visitors_;  ///< from the machine's first rank on
   tcp::Listener exchange_, domain_listener_;
   const Standings& standings_;
   Interrupts interrupts_;
@@ -287,12 +313,12 @@ class Machine : private Connections::Events {
 
 }  // namespace
 
-Status run_machine(const std::string& build, const Standings& standings) {
+namespace {
+
+Status serve(const Invitation& invitation, const std::string& build, const Standings& standings, bool reads_stdin) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
-  TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
-  TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
   TUTTI_ASSIGN_OR_RETURN(Descriptor socket, connect_to_launcher(invitation));
-  MachineHello hello{.build = build, .name = name_here(), .kernel = kernel_here()};
+  MachineHello hello{.build = build, .name = tcp::hostname(), .kernel = kernel_here()};
   if (invitation.interface.empty()) {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::own_address(socket.get()));
   } else {
@@ -306,10 +332,26 @@ Status run_machine(const std::string& build, const Standings& standings) {
     hello.domain_address = domain.address;
   }
   Machine machine(FrameStream(std::move(socket)),
-                  {.number = invitation.machine, .exchange = std::move(exchange), .domain = std::move(domain)},
+                  {.number = invitation.machine,
+                   .control = invitation.control,
+                   .reads_stdin = reads_stdin,
+                   .exchange = std::move(exchange),
+                   .domain = std::move(domain)},
                   standings);
   machine.say({"hello", to_json(hello)});
   return machine.run();
+}
+
+}  // namespace
+
+Status run_machine(const std::string& build, const Standings& standings) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
+  TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
+  return serve(invitation, build, standings, true);
+}
+
+Status serve_machine(const Invitation& invitation, const std::string& build, const Standings& standings) {
+  return serve(invitation, build, standings, false);
 }
 
 }  // namespace tutti::harness::launch

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/floors.h"
+#include "harness/launch/machine_talk.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
@@ -20,5 +21,8 @@ using Standings = std::function<std::vector<std::string>(const std::string& payl
 /// has waited for most of the timeout. Errors: invalid_argument (no invitation), unavailable (the launcher cannot be
 /// reached), mismatch (who answers is not of this job), io.
 Status run_machine(const std::string& build, const Standings& standings);
+/// The same where the invitation has come another way, and nothing is to be read from stdin: in a job that somebody
+/// else has started (joined_hosts.h).
+Status serve_machine(const Invitation& invitation, const std::string& build, const Standings& standings);
 
 }  // namespace tutti::harness::launch

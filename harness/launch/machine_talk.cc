@@ -22,7 +22,8 @@ std::string to_line(const Invitation& invitation) {
   return json{{"secret", invitation.secret},
               {"address", invitation.address},
               {"machine", invitation.machine},
-              {"interface", invitation.interface}}
+              {"interface", invitation.interface},
+              {"control", invitation.control}}
              .dump() +
          "\n";
 }
@@ -33,7 +34,8 @@ Result<Invitation> invitation_from(std::string_view line) {
     return Invitation{.secret = all.at("secret"),
                       .address = all.at("address"),
                       .machine = all.at("machine"),
-                      .interface = all.at("interface")};
+                      .interface = all.at("interface"),
+                      .control = all.at("control")};
   } catch (const json::exception&) {
     return not_understood("the launcher's invitation on stdin");
   }
@@ -67,12 +69,14 @@ std::string to_json(const MachineJob& job) {
   return json{{"ranks", job.ranks},
               {"first", job.first},
               {"here", job.here},
+              {"started", job.started},
+              {"arguments", job.arguments},
               {"domain_bytes", job.domain_bytes},
               {"has_directory", job.has_directory},
               {"timeout_ns", job.timeout_ns},
               {"launcher_ns", job.launcher_ns},
               {"place", to_json(job.place)}}
-      .dump();
+      .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<MachineJob> job_from_json(std::string_view text) {
@@ -81,6 +85,8 @@ Result<MachineJob> job_from_json(std::string_view text) {
     MachineJob job{.ranks = all.at("ranks"),
                    .first = all.at("first"),
                    .here = all.at("here"),
+                   .started = all.at("started"),
+                   .arguments = all.at("arguments"),
                    .domain_bytes = all.at("domain_bytes"),
                    .has_directory = all.at("has_directory"),
                    .timeout_ns = all.at("timeout_ns"),

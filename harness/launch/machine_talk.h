@@ -41,6 +41,7 @@ struct Invitation {
   std::string address;    ///< where the launcher listens
   int machine = 0;        ///< the number of this one
   std::string interface;  ///< of this machine; empty: the one that the connection to the launcher has
+  std::string control;    ///< of the job: see control_name_of
 };
 /// One line.
 [[nodiscard]] std::string to_line(const Invitation& invitation);
@@ -62,6 +63,8 @@ struct MachineJob {
   int ranks = 1;  ///< of the whole job
   int first = 0;  ///< of this machine
   int here = 1;
+  int started = 1;        ///< the first of those, which this process starts itself; the others come by themselves
+  std::string arguments;  ///< that ranks which come by themselves have to have been started with
   std::size_t domain_bytes = 0;
   bool has_directory = false;
   std::int64_t timeout_ns = 0;   ///< of an announced operation

@@ -13,6 +13,7 @@
 #include <optional>
 #include <pthread.h>
 #include <span>
+#include <thread>
 #include <unistd.h>
 
 #include "harness/launch/start_command.h"
@@ -40,10 +41,33 @@ std::optional<int> first_number(std::span<const char* const> names) {
 // The launcher sends nothing after the welcome: whatever wakes this thread means that it is gone.
 void* die_with_launcher(void* socket) {
   wait_readable(static_cast<int>(reinterpret_cast<std::intptr_t>(socket)), kForever);
-  ::_exit(1);
+  // Who has started this rank ends the others with the first exit code, which is to be the launcher's.
+  constexpr std::chrono::milliseconds kToExitFirst(500);
+  constexpr int kOfBrokenJob = 5;
+  if (!RankLink::has_come_by_itself()) ::_exit(1);
+  std::this_thread::sleep_for(kToExitFirst);
+  ::_exit(kOfBrokenJob);
+}
+
+Result<Descriptor> reach(const char* name) {
+  constexpr std::chrono::seconds kPatience(60);
+  constexpr std::chrono::milliseconds kBetweenTries(20);
+  for (const auto end = std::chrono::steady_clock::now() + kPatience;;) {
+    auto socket = connect_to(name);
+    if (socket.is_ok() || !RankLink::has_come_by_itself()) return socket;
+    if (std::chrono::steady_clock::now() > end) {
+      return error(Code::timeout, "the first rank of this host has not begun the job within {} s: {}",
+                   kPatience.count(), socket.status().message());
+    }
+    if (wait_readable(number_in_environment("TUTTI_ALIVE").value_or(-1), kBetweenTries)) {
+      return error(Code::aborted, "the first rank of this host is gone");
+    }
+  }
 }
 
 }  // namespace
+
+bool RankLink::has_come_by_itself() { return std::getenv("TUTTI_ARGUMENTS") != nullptr; }
 
 Result<RankLink> RankLink::connect() {
   const char* name = std::getenv("TUTTI_CONTROL");
@@ -55,8 +79,10 @@ Result<RankLink> RankLink::connect() {
   if (!rank) return error(Code::unavailable, "no rank in the environment: neither TUTTI_RANK nor what mpirun sets");
   RankLink link;
   link.rank_ = *rank;
-  TUTTI_ASSIGN_OR_RETURN(link.socket_, connect_to(name));
-  TUTTI_RETURN_IF_ERROR(send_frame(link.socket_.get(), {"hello", std::to_string(*rank)}));
+  TUTTI_ASSIGN_OR_RETURN(link.socket_, reach(name));
+  std::string hello = std::to_string(*rank);
+  if (has_come_by_itself()) hello += fmt::format("\n{}", std::getenv("TUTTI_ARGUMENTS"));
+  TUTTI_RETURN_IF_ERROR(send_frame(link.socket_.get(), {"hello", std::move(hello)}));
   TUTTI_RETURN_IF_ERROR(link.receive_welcome());
   TUTTI_RETURN_IF_ERROR(link.start_watching());
   return link;

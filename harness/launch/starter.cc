@@ -105,6 +105,14 @@ void leave_binding() {
   sched_setaffinity(0, sizeof mask, &mask);  // a refusal leaves it where it may run
 }
 
+bool is_bound_by_starter() {
+  if (std::getenv(kJoined) == nullptr) return false;
+  const Starter starter = Starter::of_this_process();
+  cpu_set_t own, its;
+  if (starter.pid() == 0 || sched_getaffinity(0, sizeof own, &own) != 0) return false;
+  return sched_getaffinity(starter.pid(), sizeof its, &its) == 0 && CPU_COUNT(&own) < CPU_COUNT(&its);
+}
+
 void leave_job() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -30,6 +30,10 @@ void end_with_starter();
 /// where another one has started it, or where somebody asked for a binding (--bind-to, --cpu-set). Threads that run
 /// already stay where they are.
 void leave_binding();
+/// What stands in the environment of all processes of a job that somebody else has started, once they have joined.
+inline constexpr const char* kJoined = "TUTTI_JOINED";
+/// Whether this process is of such a job and may use fewer cores than its starter: somebody has bound it.
+[[nodiscard]] bool is_bound_by_starter();
 /// Takes what mpirun and torchrun say of their job out of this process's environment: what it starts is another job.
 void leave_job();
 

@@ -170,11 +170,11 @@ void RunningJob::weigh_states() {
   for (const Child& child : children_.all()) {
     if (!child.wait_status) weigh_state(child.rank, child.pid);
   }
-  if (!job_.start) return;
+  if (!job_.start && !job_.awaits_others) return;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].has_said_hello) weigh_state(static_cast<int>(i), members_[i].pid);
   }
-  if (all_said_hello()) return;
+  if (all_said_hello() || !job_.start) return;
   for (const pid_t pid : children_.members()) {  // before its hello a rank is known by its environment only
     for (const char* const name : kRankVariables) {
       const auto rank = environment_of(pid, name);

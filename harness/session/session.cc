@@ -120,7 +120,8 @@ Result<std::unique_ptr<Exchange>> join_mesh(const SessionSpec& spec, const Sessi
 Status run_host(const SharedPlace& shared, int index) {
   const SessionSpec& spec = shared.spec;
   const SessionPlace& place = shared.place;
-  const int mask = place.across != nullptr ? place.across->first_on_cores + place.at.local : index;
+  int mask = place.across != nullptr ? place.across->first_on_cores + place.at.local : index;
+  if (place.keeps_cores) mask = 0;
   const Status bound = bind_this_thread(shared.masks[static_cast<std::size_t>(mask)]);
   if (!bound.is_ok() && spec.conditions.bind) {  // where nobody asked for it, the thread stays where it may run
     place.board.abort_flag().store(1, std::memory_order_release);
@@ -187,12 +188,15 @@ std::vector<std::string> standings_of(const std::vector<Progress>& all) {
 Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   if (spec.as<CheckTask>() != nullptr && spec.ranks_as != RanksAs::tasks) keep_freed_memory();
   // Threads of blocks inherit the mask of the one that calls for all ranks.
-  const auto bind = spec.ranks_as == RanksAs::blocks ? std::optional(Bind::none) : spec.conditions.bind;
+  // A rank that somebody has bound is taken to have its cores for itself.
+  const bool binds_nothing = spec.ranks_as == RanksAs::blocks || place.keeps_cores;
+  const auto bind = binds_nothing ? std::optional(Bind::none) : spec.conditions.bind;
   const AcrossPlace* const far = place.across;
-  const int on_cores = far != nullptr ? far->ranks_on_cores : hosts_of(spec);
+  const int on_cores = place.keeps_cores ? 1 : far != nullptr ? far->ranks_on_cores : hosts_of(spec);
   TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(bind, on_cores, places_here()));
-  int together = cores_together(spec.ranks_as);                     // before threads are pinned
-  if (far != nullptr) together = together * spec.ranks / on_cores;  // as if all machines were like this one
+  int together = cores_together(spec.ranks_as);  // before threads are pinned
+  // As if all machines were like this one.
+  if (far != nullptr || place.keeps_cores) together = together * spec.ranks / on_cores;
   TUTTI_ASSIGN_OR_RETURN(const Transport* const transport, find_transport_of(spec));
   const Hosts hosts = layout_for(*transport, spec.ranks, spec.conditions);
   std::unique_ptr<Exchange> mesh;

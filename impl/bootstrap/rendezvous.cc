@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
+#include <string_view>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -48,6 +50,9 @@ class Reader {
       if (!environment_(slurm.size) && environment_(kTasksOfJob)) slurm.size = kTasksOfJob;
       TUTTI_RETURN_IF_ERROR(hear(slurm));
     }
+    // PMI that srun serves says nothing of hosts.
+    const bool is_of_srun = environment_("SLURM_PROCID") == std::to_string(world_.process);
+    if (is_step && is_of_srun && world_.local_processes == world_.processes) TUTTI_RETURN_IF_ERROR(hear_nodes());
     if (world_.started_by.empty()) return check_pmix();
     TUTTI_RETURN_IF_ERROR(check_pmix().status());
     if (world_.processes > 1) TUTTI_RETURN_IF_ERROR(name_meeting());
@@ -98,19 +103,72 @@ class Reader {
   Status hear_local(const Starter& starter) {
     TUTTI_ASSIGN_OR_RETURN(const auto local_rank, number(starter.local_rank));
     TUTTI_ASSIGN_OR_RETURN(const auto local_size, number(starter.local_size));
-    TUTTI_ASSIGN_OR_RETURN(const auto nodes, number(starter.rank == kSlurm.rank ? "SLURM_STEP_NUM_NODES" : ""));
     world_.local_process = local_rank.value_or(world_.process);
-    const int here = local_size.value_or(world_.processes);
-    if (here > world_.processes || world_.local_process >= here) {
+    world_.local_processes = local_size.value_or(world_.processes);
+    if (world_.local_processes > world_.processes || world_.local_process >= world_.local_processes) {
       return error(Code::invalid_argument, "{} is {} of {} on this host, and {} is {}: ranks of a host are among all",
-                   local_rank ? starter.local_rank : starter.rank, world_.local_process, here, starter.size,
-                   world_.processes);
+                   local_rank ? starter.local_rank : starter.rank, world_.local_process, world_.local_processes,
+                   starter.size, world_.processes);
     }
-    if (here == world_.processes && nodes.value_or(1) <= 1) return {};
-    const std::string spread =
-        nodes ? fmt::format("SLURM_STEP_NUM_NODES is {}", *nodes) : fmt::format("{} is {}", starter.local_size, here);
-    return error(Code::unavailable, "this job of {} ranks spans several hosts ({}): they must all be on one",
-                 world_.processes, spread);
+    if (world_.local_processes == world_.processes) return {};
+    world_.spread = fmt::format("{} is {}", starter.local_size, world_.local_processes);
+    const int end = world_.first_here() + world_.local_processes;
+    if (world_.first_here() >= 0 && end <= world_.processes) return {};
+    return not_by_hosts(starter.rank);
+  }
+
+  /// srun says how many tasks each node has.
+  Status hear_nodes() {
+    TUTTI_ASSIGN_OR_RETURN(const auto nodes, number("SLURM_STEP_NUM_NODES"));
+    if (nodes.value_or(1) <= 1) return {};
+    TUTTI_ASSIGN_OR_RETURN(const auto node, number("SLURM_NODEID"));
+    TUTTI_ASSIGN_OR_RETURN(const auto local_rank, number("SLURM_LOCALID"));
+    const auto text = environment_("SLURM_STEP_TASKS_PER_NODE");
+    const std::vector<int> tasks = text ? tasks_by_node(*text) : std::vector<int>();
+    if (!node || !local_rank || *node >= static_cast<int>(tasks.size())) {
+      return error(
+          Code::invalid_argument,
+          "SLURM_STEP_NUM_NODES is {}, and SLURM_NODEID, SLURM_LOCALID and SLURM_STEP_TASKS_PER_NODE ('{}') do "
+          "not say which tasks are on this node",
+          *nodes, text.value_or(""));
+    }
+    world_.local_process = *local_rank;
+    world_.local_processes = tasks[static_cast<std::size_t>(*node)];
+    world_.spread = fmt::format("SLURM_STEP_NUM_NODES is {}", *nodes);
+    const int before = std::accumulate(tasks.begin(), tasks.begin() + *node, 0);
+    return world_.first_here() == before ? Status() : not_by_hosts("SLURM_PROCID");
+  }
+
+  /// "2(x3),1": 2, 2, 2, 1. Empty where it says something else.
+  static std::vector<int> tasks_by_node(std::string_view text) {
+    constexpr int kMostNodes = 100'000;
+    std::vector<int> tasks;
+    while (!text.empty()) {
+      const auto take = [&](int& value) {
+        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        return failure == std::errc() && value > 0;
+      };
+      int count = 0, times = 1;
+      if (!take(count)) return {};
+      if (text.starts_with("(x")) {
+        text.remove_prefix(2);
+        if (!take(times) || times > kMostNodes || !text.starts_with(')')) return {};
+        text.remove_prefix(1);
+      }
+      tasks.insert(tasks.end(), static_cast<std::size_t>(times), count);
+      if (!text.empty() && !text.starts_with(',')) return {};
+      text.remove_prefix(text.empty() ? 0 : 1);
+    }
+    return tasks;
+  }
+
+  [[nodiscard]] Status not_by_hosts(const char* rank) const {
+    return error(
+        Code::unavailable,
+        "{} is {}, the {}th of {} on this host: ranks have to be numbered by hosts (mpirun --map-by slot, srun "
+        "--distribution=block)",
+        rank, world_.process, world_.local_process, world_.local_processes);
   }
 
   [[nodiscard]] static Status contradiction(const char* one, int is, const char* other, int other_is) {
@@ -141,11 +199,13 @@ class Reader {
       add("SLURM_STEP_ID");
     }
     const bool has_address = environment_("MASTER_ADDR").has_value();
-    const bool has_port = environment_("MASTER_PORT").has_value();
+    const char* const port = environment_("MASTER_PORT") ? "MASTER_PORT" : "TUTTI_PORT";
+    const bool has_port = environment_(port).has_value();
     if (has_address && has_port) {
       add("MASTER_ADDR");
-      add("MASTER_PORT");
+      add(port);
     }
+    add("TUTTI_INIT");
     if (parts.empty() && has_address != has_port) {
       return error(Code::invalid_argument, "{} is set and {} is not: ranks meet where both say",
                    has_address ? "MASTER_ADDR" : "MASTER_PORT", has_address ? "MASTER_PORT" : "MASTER_ADDR");
@@ -153,9 +213,11 @@ class Reader {
     // MPICH's proxy starts all ranks of a host itself, and names the job nowhere.
     if (parts.empty() && is_pmi_) parts.push_back(fmt::format("child-of-{}", getppid()));
     if (parts.empty()) {
-      return error(Code::invalid_argument,
-                   "{} is {} of {}, and nothing names the job: set MASTER_ADDR and MASTER_PORT, the same on all ranks",
-                   rank_name_, world_.process, world_.processes);
+      return error(
+          Code::invalid_argument,
+          "{} is {} of {}, and nothing names the job: set MASTER_ADDR and MASTER_PORT, or TUTTI_INIT, the same "
+          "on all ranks",
+          rank_name_, world_.process, world_.processes);
     }
     world_.meeting = fmt::format("tutti-meeting-{}-{}", getuid(), fmt::join(parts, "-"));
     if (world_.meeting.size() <= kMostNameBytes) return {};
@@ -176,11 +238,19 @@ class Reader {
 
 Result<World> world_from(const Environment& environment) { return Reader(environment).read(); }
 
-Result<World> world_from_environment() {
-  return world_from([](const std::string& name) {
+Environment environment_here() {
+  return [](const std::string& name) {
     const char* text = std::getenv(name.c_str());
     return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string>(text);
-  });
+  };
+}
+
+Result<World> world_from_environment() { return world_from(environment_here()); }
+
+Status check_one_host(const World& world) {
+  if (!world.spans_hosts()) return {};
+  return error(Code::unavailable, "this job of {} ranks spans several hosts ({}): they must all be on one",
+               world.processes, world.spread);
 }
 
 void let_the_first_speak(const World& world) {

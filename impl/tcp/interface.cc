@@ -88,6 +88,11 @@ Result<std::string> address_towards(const std::string& host) {
   return own_address(socket.get());
 }
 
+Result<std::string> address_of_host(const std::string& host) {
+  TUTTI_ASSIGN_OR_RETURN(const Addresses found, look_up(host));
+  return text_of(found->ai_addr);
+}
+
 Result<std::string> own_address(int socket) {
   sockaddr_storage name = {};
   socklen_t bytes = sizeof name;
@@ -96,10 +101,13 @@ Result<std::string> own_address(int socket) {
   return text_of(reinterpret_cast<const sockaddr*>(&name));
 }
 
+std::string hostname() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "localhost";
+}
+
 bool is_this_machine(const std::string& name) {
-  std::array<char, 256> own{};
-  (void)gethostname(own.data(), own.size() - 1);
-  if (name == "localhost" || name == own.data()) return true;
+  if (name == "localhost" || name == hostname()) return true;
   const auto found = look_up(name);
   if (!found.is_ok()) return false;
   const std::string address = text_of(found.value()->ai_addr);

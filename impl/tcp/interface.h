@@ -14,8 +14,12 @@ namespace tutti::tcp {
 /// That of the route to a machine, by its name or address. Nothing is sent, but to look its name up.
 /// Errors: unavailable where the name is not known, or there is no route.
 [[nodiscard]] Result<std::string> address_towards(const std::string& host);
+/// The first of a machine's addresses, by its name. Errors: unavailable where the name is not known.
+[[nodiscard]] Result<std::string> address_of_host(const std::string& host);
 /// At which the other end of a connection sees this machine. Errors: io.
 [[nodiscard]] Result<std::string> own_address(int socket);
+/// What this machine calls itself.
+[[nodiscard]] std::string hostname();
 /// Whether a name is one of this machine: localhost, its own, or one whose address it has.
 [[nodiscard]] bool is_this_machine(const std::string& name);
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <netdb.h>
@@ -40,8 +41,7 @@ std::string address_of(int socket) {
   if (getsockname(socket, reinterpret_cast<sockaddr*>(&name), &bytes) != 0) return "";
   getnameinfo(reinterpret_cast<sockaddr*>(&name), bytes, host.data(), host.size(), port.data(), port.size(),
               NI_NUMERICHOST | NI_NUMERICSERV);
-  return name.ss_family == AF_INET6 ? fmt::format("[{}]:{}", host.data(), port.data())
-                                    : fmt::format("{}:{}", host.data(), port.data());
+  return with_port(host.data(), std::atoi(port.data()));
 }
 
 /// Small frames leave at once. A peer that is gone without a word is noticed though nothing is sent to it.
@@ -65,12 +65,21 @@ Moved moved(ssize_t n, bool is_read) {
 
 }  // namespace
 
-Result<Listener> listen_on(std::string_view interface) {
-  TUTTI_ASSIGN_OR_RETURN(const Addresses found, look_up(std::string(interface), "0"));
+std::string with_port(std::string_view interface, int port) {
+  const bool is_ipv6 = interface.find(':') != std::string_view::npos;
+  return is_ipv6 ? fmt::format("[{}]:{}", interface, port) : fmt::format("{}:{}", interface, port);
+}
+
+Result<Listener> listen_on(std::string_view interface, int port) {
+  TUTTI_ASSIGN_OR_RETURN(const Addresses found, look_up(std::string(interface), std::to_string(port)));
   Listener listener{.socket = Descriptor(::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0))};
   const int socket = listener.socket.get();
+  const int yes = 1;  // connections of a job that has ended do not keep its port
+  if (port != 0) (void)setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (socket < 0 || bind(socket, found->ai_addr, found->ai_addrlen) != 0 || listen(socket, kBacklog) != 0) {
-    return error(Code::io, "cannot listen at {}: {}", interface, std::strerror(errno));
+    const Code code = port != 0 && errno == EADDRINUSE ? Code::unavailable : Code::io;
+    return error(code, "cannot listen at {}: {}", port == 0 ? std::string(interface) : with_port(interface, port),
+                 std::strerror(errno));
   }
   listener.address = address_of(socket);
   return listener;

@@ -18,8 +18,11 @@ struct Listener {
   std::string address;  ///< "127.0.0.1:40123", "[::1]:40123"
 };
 
-/// At a port that is free, of the address of one interface: "127.0.0.1", "::1". Errors: io, invalid_argument.
-[[nodiscard]] Result<Listener> listen_on(std::string_view interface);
+/// At the address of one interface, "127.0.0.1" or "::1", and a port; 0: one that is free. Errors: io,
+/// invalid_argument; unavailable where the port is taken.
+[[nodiscard]] Result<Listener> listen_on(std::string_view interface, int port = 0);
+/// "127.0.0.1:40123", "[::1]:40123".
+[[nodiscard]] std::string with_port(std::string_view interface, int port);
 /// The next one that has come; not open where there is none.
 [[nodiscard]] Descriptor accept_from(int listener);
 

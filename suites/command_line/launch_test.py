@@ -180,7 +180,9 @@ class Under(unittest.TestCase):
     def test_what_is_wrong_is_told_once(self):
         for words, said in [(["run", "all_reduce", "--bogus", "3"], "unknown option '--bogus'"),
                             (["list", "--bogus"], "unknown option '--bogus'"),
-                            (["run", "all_reduce"], "joins no job")]:
+                            (["gate", "all_reduce"], "joins no job"),
+                            (["run", "all_reduce", "--sizes", "x"], "size 'x' is not a number of bytes"),
+                            (["run", "all_reduce", "--ranks", "2"], "did you mean --ranks 3?")]:
             result = self.under(3, "tutti", *words)
             self.assertEqual((result.code, once(result.err, said)), (2, 1), result)
         result = self.under(3, "all_reduce_perf", "-b", "8", "-e", "8", "--csv", "/nowhere/x.csv")
@@ -188,7 +190,7 @@ class Under(unittest.TestCase):
 
 
 class Started(unittest.TestCase):
-    """By what says so in the environment only: `tutti` starts its ranks itself, and does not do so several times over."""
+    """By what says so in the environment only: `tutti run` and `tutti check` join, the others start their ranks themselves."""
 
     BATCH = {"SLURM_JOB_ID": "77", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "2"}
     WORDS = ["run", "barrier", "--backends", "tutti", "--ranks", "1", "--budget", "200ms"]
@@ -196,9 +198,9 @@ class Started(unittest.TestCase):
     def test_several_are_refused(self):
         srun = {**self.BATCH, "SLURM_STEP_ID": "0"}
         for variables, code, said in [
-                (srun, 2, "`tutti` joins no job, and srun (SLURM_PROCID) has started 2 of it"),
-                ({**srun, "SLURM_STEP_NUM_TASKS": "3"}, 2, "has started 3 of it"),
-                ({**srun, "SLURM_STEP_NUM_NODES": "2"}, 3, "spans several hosts (SLURM_STEP_NUM_NODES is 2)"),
+                (srun, 2, "srun (SLURM_PROCID) has started 2 ranks, and all of them take part: did you mean --ranks 2?"),
+                ({**srun, "SLURM_STEP_NUM_TASKS": "3"}, 2, "did you mean --ranks 3?"),
+                ({**srun, "SLURM_STEP_NUM_NODES": "2"}, 2, "do not say which tasks are on this node"),
                 ({"PMIX_RANK": "1"}, 2, "PMIX_RANK is 1 and nothing says of how many"),
                 ({"RANK": "0", "WORLD_SIZE": "2"}, 2, "nothing names the job")]:
             with self.subTest(variables=variables):

@@ -41,14 +41,11 @@ class Agents(unittest.TestCase):
     def machine(self, run, number):
         """The process that a launcher has on the machine `number`, which has ranks already."""
         parents = {process.pid: process.parent for process in support.processes()}
-        hosts = {parents[pid] for pid in run.ranks().values()}
-        found = {}
-        for pid in hosts:
-            for socket in support.pathlib.Path("/proc/net/unix").read_text().splitlines():
-                match = re.search(rf"@tutti-\d+-{pid}-host(\d+)$", socket)
-                if match:
-                    found[int(match[1])] = pid
-        return found[number]
+        machines = []
+        for _, pid in sorted(run.ranks().items()):
+            if parents[pid] not in machines:
+                machines.append(parents[pid])
+        return machines[number]
 
     def nothing_is_left(self, run, within=5):
         end = time.monotonic() + support.patience(within)

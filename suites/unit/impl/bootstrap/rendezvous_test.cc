@@ -139,11 +139,35 @@ TEST(Rendezvous, ABatchScriptIsOneProcess) {
   EXPECT_EQ(world_of(batch).value().processes, 1);
 }
 
-TEST(Rendezvous, SeveralHostsAreRefused) {
-  EXPECT_THAT(refusal(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}}), Code::unavailable),
-              HasSubstr("LOCAL_WORLD_SIZE is 2"));
-  EXPECT_THAT(refusal(with(kSrun, {{"SLURM_STEP_NUM_NODES", "2"}}), Code::unavailable),
-              HasSubstr("SLURM_STEP_NUM_NODES is 2"));
+TEST(Rendezvous, RanksOfAHostFollowEachOther) {
+  const World second = world_of(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}})).value();
+  EXPECT_TRUE(second.spans_hosts());
+  EXPECT_EQ(second.first_here(), 1);
+  EXPECT_EQ(second.local_processes, 2);
+  EXPECT_THAT(check_one_host(second).message(), HasSubstr("LOCAL_WORLD_SIZE is 2"));
+  EXPECT_THAT(refusal(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}}), Code::unavailable),
+              HasSubstr("RANK is 2, the 0th of 2 on this host"))
+      << "there is no rank 3";
+  EXPECT_FALSE(world_of(kTorchrun).value().spans_hosts());
+}
+
+TEST(Rendezvous, SrunSaysHowManyTasksEachNodeHas) {
+  const Variables nodes{{"SLURM_STEP_NUM_NODES", "3"}, {"SLURM_STEP_NUM_TASKS", "5"},
+                        {"SLURM_PROCID", "3"},         {"SLURM_STEP_TASKS_PER_NODE", "2(x2),1"},
+                        {"SLURM_NODEID", "1"},         {"SLURM_LOCALID", "1"}};
+  const World world = world_of(with(kSrun, nodes)).value();
+  EXPECT_EQ(world.first_here(), 2);
+  EXPECT_EQ(world.local_processes, 2);
+  EXPECT_EQ(world.spread, "SLURM_STEP_NUM_NODES is 3");
+  EXPECT_THAT(refusal(with(kSrun, with(nodes, {{"SLURM_LOCALID", "0"}})), Code::unavailable),
+              HasSubstr("--distribution=block"));
+  for (const char* tasks : {"", "2(x", "2(x2", "x", "2,,1", "2(x99999999),1"}) {
+    EXPECT_THAT(refusal(with(kSrun, with(nodes, {{"SLURM_STEP_TASKS_PER_NODE", tasks}}))),
+                HasSubstr("SLURM_STEP_TASKS_PER_NODE"))
+        << tasks;
+  }
+  Variables pmi = with(kSrun, with(nodes, {{"PMI_RANK", "3"}, {"PMI_SIZE", "5"}}));
+  EXPECT_EQ(world_of(pmi).value().local_processes, 2) << "PMI that srun serves says nothing of hosts";
 }
 
 }  // namespace

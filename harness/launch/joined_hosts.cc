@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/launch/joined_hosts.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <thread>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/text/json_reader.h"
+#include "impl/tcp/interface.h"
+#include "impl/tcp/meeting.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness::launch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostArguments = 400;  // bytes that are shown; a hash stands for all
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+
+/// What a process tells the others of itself.
+struct Card {
+  std::string host;
+  int first = 0;  ///< of its host
+  int here = 1;
+  int processes = 1;
+  std::string build;
+  std::string arguments;  ///< their beginning
+  std::size_t hash = 0;
+  std::string launcher;  ///< of process 0
+};
+
+std::string text_of(const Card& card) {
+  return nlohmann::json{{"host", card.host},           {"first", card.first},      {"here", card.here},
+                        {"processes", card.processes}, {"build", card.build},      {"arguments", card.arguments},
+                        {"hash", card.hash},           {"launcher", card.launcher}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<Card> card_from_json(std::string_view text) {
+  return read_json(Code::mismatch, "what it says of itself", text, [](const nlohmann::json& all) -> Result<Card> {
+    return Card{.host = all.at("host"),
+                .first = all.at("first"),
+                .here = all.at("here"),
+                .processes = all.at("processes"),
+                .build = all.at("build"),
+                .arguments = all.at("arguments"),
+                .hash = all.at("hash"),
+                .launcher = all.at("launcher")};
+  });
+}
+
+/// Process 0 tells where it listens.
+class MeetingFile {
+ public:
+  explicit MeetingFile(std::string path) : path_(std::move(path)) {}
+  ~MeetingFile() {
+    if (is_written_) ::unlink(path_.c_str());
+  }
+  MeetingFile(const MeetingFile&) = delete;
+  MeetingFile& operator=(const MeetingFile&) = delete;
+
+  Status write(const std::string& address) {
+    const std::string aside = fmt::format("{}.{}", path_, ::getpid());
+    const Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    const std::string line = address + "\n";
+    const bool is_there =
+        file.is_open() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    if (!is_there || std::rename(aside.c_str(), path_.c_str()) != 0) {
+      return error(Code::io, "--init: cannot write '{}': {}", path_, std::strerror(errno));
+    }
+    is_written_ = true;
+    return {};
+  }
+
+ private:
+  std::string path_;
+  bool is_written_ = false;
+};
+
+/// Empty until the file is there, whole.
+std::string address_in(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && !file.eof() ? line : "";
+}
+
+Result<std::string> own_interface(const HostsMeeting& meeting) {
+  if (!meeting.interface.empty()) return tcp::address_of_interface(meeting.interface);
+  if (!meeting.init.file.empty() && meeting.world.process == 0) return tcp::address_of_host(tcp::hostname());
+  return tcp::address_of_host(meeting.init.host);
+}
+
+/// Where process 0 listens. It has to be one of its own addresses.
+Result<tcp::Listener> listen_as_first(const HostsMeeting& meeting, const std::string& interface) {
+  const auto own = tcp::address_of_interface(interface);
+  if (!own.is_ok()) {
+    return error(Code::unavailable, "{} says that rank 0 is at '{}': {}", meeting.init.said_by, meeting.init.host,
+                 own.status().message());
+  }
+  auto listener = tcp::listen_on(own.value(), meeting.init.port);
+  if (listener.is_ok() || meeting.init.port == 0) return listener;
+  return error(Code::unavailable,
+               "{}: {}; another job may be there: name another port, by TUTTI_PORT or --init tcp://HOST:PORT",
+               meeting.init.said_by, listener.status().message());
+}
+
+/// Where process 0 listens, once it is known.
+Result<std::string> address_of_first(const HostsMeeting& meeting, Clock::time_point end) {
+  if (meeting.init.file.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string host, tcp::address_of_host(meeting.init.host));
+    return tcp::with_port(host, meeting.init.port);
+  }
+  while (Clock::now() < end) {
+    if (std::string address = address_in(meeting.init.file); !address.empty()) return address;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return error(Code::timeout, "--init: rank 0 has not written '{}' within {:.0f} s", meeting.init.file,
+               std::chrono::duration<double>(meeting.timeout).count());
+}
+
+/// The hosts that all cards together say. Errors: mismatch.
+Result<std::vector<JoinedHost>> hosts_of(const std::vector<Card>& cards) {
+  std::vector<JoinedHost> hosts;
+  for (int rank = 0; rank < static_cast<int>(cards.size()); ++rank) {
+    const Card& card = cards[static_cast<std::size_t>(rank)];
+    const Card& first = cards.front();
+    const auto differs = [&](const char* what, const auto& its, const auto& other) {
+      return error(Code::mismatch, "rank {} on {} {} '{}', rank 0 on {} '{}'", rank, card.host, what, its, first.host,
+                   other);
+    };
+    if (card.build != first.build) return differs("has the build", card.build, first.build);
+    if (card.processes != first.processes) return differs("knows of ranks", card.processes, first.processes);
+    if (card.hash != first.hash) return differs("was started with", shown(card.arguments), shown(first.arguments));
+    const bool begins = hosts.empty() || rank == hosts.back().first + hosts.back().ranks;
+    if (begins) hosts.push_back({.name = card.host, .first = rank, .ranks = card.here});
+    if (card.first != hosts.back().first || card.here != hosts.back().ranks) {
+      return error(
+          Code::mismatch,
+          "rank {} on {} says that its host has ranks {} to {}, and rank {} that those are {} to {}: ranks have "
+          "to be numbered by hosts",
+          rank, card.host, card.first, card.first + card.here - 1, hosts.back().first, hosts.back().first,
+          hosts.back().first + hosts.back().ranks - 1);
+    }
+  }
+  // Several hosts of one name are on one machine, or their administrator named them alike.
+  std::vector<std::string> names;
+  for (JoinedHost& host : hosts) {
+    std::string name = host.name;
+    for (int i = 1; std::ranges::find(names, name) != names.end(); ++i) name = fmt::format("{}-{}", host.name, i);
+    names.push_back(host.name = std::move(name));
+  }
+  return hosts;
+}
+
+}  // namespace
+
+std::string control_name_of(const std::string& job, int first) { return fmt::format("{}-first{}", job, first); }
+
+Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
+  const auto end = Clock::now() + meeting.timeout;
+  const World& world = meeting.world;
+  JoinedHosts joined;
+  joined.secret = meeting.secret;
+  tcp::Listener listener;
+  MeetingFile file(meeting.init.file);
+  std::string address;
+  if (world.process == 0) {
+    TUTTI_ASSIGN_OR_RETURN(joined.interface, own_interface(meeting));
+    TUTTI_ASSIGN_OR_RETURN(listener, listen_as_first(meeting, joined.interface));
+    TUTTI_ASSIGN_OR_RETURN(joined.listener, tcp::listen_on(joined.interface));
+    joined.launcher = joined.listener.address;
+    address = listener.address;
+    if (!meeting.init.file.empty()) TUTTI_RETURN_IF_ERROR(file.write(address));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(address, address_of_first(meeting, end));
+    if (meeting.interface.empty()) {
+      const std::string host = address.substr(0, address.rfind(':'));
+      TUTTI_ASSIGN_OR_RETURN(joined.interface, tcp::address_towards(host));
+    } else {
+      TUTTI_ASSIGN_OR_RETURN(joined.interface, tcp::address_of_interface(meeting.interface));
+    }
+  }
+  const Card card{.host = tcp::hostname(),
+                  .first = world.first_here(),
+                  .here = world.local_processes,
+                  .processes = world.processes,
+                  .build = meeting.build,
+                  .arguments = meeting.arguments.substr(0, kMostArguments),
+                  .hash = std::hash<std::string>()(meeting.arguments),
+                  .launcher = joined.launcher};
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                         tcp::meet({.secret = meeting.secret,
+                                    .process = world.process,
+                                    .processes = world.processes,
+                                    .text = text_of(card),
+                                    .address = address,
+                                    .listener = listener.socket.get(),
+                                    .timeout = std::max<std::chrono::nanoseconds>(end - Clock::now(), kBetweenLooks)}));
+  std::vector<Card> cards;
+  for (std::size_t rank = 0; rank < lines.size(); ++rank) {
+    auto one = card_from_json(lines[rank]);
+    if (!one.is_ok()) return error(Code::mismatch, "rank {}: {}", rank, one.status().message());
+    cards.push_back(std::move(one).value());
+  }
+  TUTTI_ASSIGN_OR_RETURN(joined.all, hosts_of(cards));
+  joined.launcher = cards.front().launcher;
+  return joined;
+}
+
+}  // namespace tutti::harness::launch

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hosts of a job that somebody else has started once per rank: which there are, and what their processes need to
+// become its ranks. Process 0 of the job becomes its launcher. The first process of each other host becomes what a
+// launcher has there (machine.h). The ranks then come to the process of their host, whose name they know.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "harness/floors.h"
+#include "impl/bootstrap/init.h"
+#include "impl/bootstrap/rendezvous.h"
+#include "impl/tcp/secret.h"
+#include "impl/tcp/socket.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::launch {
+
+struct JoinedHost {
+  std::string name;
+  int first = 0;  ///< rank
+  int ranks = 1;
+
+  bool operator==(const JoinedHost&) const = default;
+};
+
+struct JoinedHosts {
+  std::vector<JoinedHost> all;
+  tcp::Secret secret;
+  std::string interface;   ///< at which this process's host is reached
+  std::string launcher;    ///< where the launcher listens
+  tcp::Listener listener;  ///< of process 0: there
+};
+
+struct HostsMeeting {
+  World world;
+  Init init;
+  tcp::Secret secret;
+  std::string interface;  ///< see address_of_interface; empty: of the route to process 0
+  std::string build;
+  std::string arguments;  ///< what the job is to do
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+};
+
+/// Every process of the job calls it. Errors: timeout naming the ranks that did not come; mismatch where a process has
+/// another build, other arguments or other numbers than rank 0; unavailable, io, invalid_argument.
+[[nodiscard]] Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting);
+
+/// The name at which the ranks of a host find its process; `first`: of those ranks.
+[[nodiscard]] std::string control_name_of(const std::string& job, int first);
+
+}  // namespace tutti::harness::launch

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where processes of several hosts meet (`--init`, TUTTI_INIT), and the secret by which they know each other. The names
+// are torch.distributed's.
+//
+//   env://          MASTER_ADDR, and TUTTI_PORT, or the port after MASTER_PORT: torchrun itself listens at that one.
+//                   Under srun without MASTER_ADDR: the first node of the step, and a port that is drawn from its ids
+//   tcp://HOST:PORT process 0 listens there
+//   file://PATH     process 0 listens where it likes, and writes into this file where that is
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "impl/bootstrap/rendezvous.h"
+#include "impl/tcp/secret.h"
+#include "impl/types/status.h"
+
+namespace tutti {
+
+struct Init {
+  std::string host;  ///< of process 0
+  int port = 0;      ///< at which it listens; 0: any, `file` says which
+  std::string file;
+  std::string said_by;  ///< "MASTER_ADDR and MASTER_PORT"
+};
+
+/// `url`: empty where nobody chose. Errors: invalid_argument naming the text and what there may be; unavailable where
+/// nothing says where to meet.
+[[nodiscard]] Result<Init> init_from(std::string_view url, const Environment& environment);
+
+/// Of TUTTI_SECRET_FILE, a file that nobody else may read, or else TUTTI_SECRET: 64 digits of base 16. Errors:
+/// unavailable where there is none, or others can read it; invalid_argument, without the text.
+[[nodiscard]] Result<tcp::Secret> job_secret_from(const Environment& environment);
+
+/// The first name of a list as Slurm writes it: "node[07-09,12],other" begins with node07.
+[[nodiscard]] std::string first_of_nodelist(std::string_view list);
+
+}  // namespace tutti

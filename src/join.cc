@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/join.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/cases/host_list.h"
+#include "harness/cases/transports.h"
+#include "harness/launch/joined_hosts.h"
+#include "harness/launch/machine.h"
+#include "harness/launch/starter.h"
+#include "impl/bootstrap/control.h"
+#include "impl/bootstrap/init.h"
+#include "impl/bootstrap/rendezvous.h"
+#include "impl/tcp/secret.h"
+#include "src/jobs.h"
+#include "src/program.h"
+#include "src/usage.h"
+
+namespace tutti::program {
+namespace {
+
+constexpr const char* kInit = "TUTTI_INIT";
+
+/// What the ranks of a job that is started for them cannot be.
+Status check_settings(const Settings& settings, const World& world) {
+  const harness::Sweep& sweep = settings.sweep;
+  const auto refuse = [&](const char* option, const std::string& why) {
+    return error(Code::invalid_argument, "{}: {} has started {} ranks, {}", option, world.started_by, world.processes,
+                 why);
+  };
+  if (sweep.ranks_as != harness::RanksAs::processes) return refuse("--ranks-as", "which are processes");
+  if (settings.given.contains("ranks") && sweep.ranks != std::vector{world.processes}) {
+    return refuse("--ranks", fmt::format("and all of them take part: did you mean --ranks {}?", world.processes));
+  }
+  if (!settings.conditions.hosts.empty()) return refuse("--hosts", "where they are: leave it out");
+  if (sweep.launches > 1) return refuse("--launches", "once: several are as many commands");
+  if (!settings.suite.empty())
+    return refuse("--suite", "once, and a suite starts them for each number: run it by itself");
+  if (sweep.transports.size() > 1) return refuse("--transports", "for one transport: name one");
+  return {};
+}
+
+/// What was expected of the job. Errors: mismatch, the same in all processes.
+Status check_expected(const Settings& settings, int ranks, int hosts) {
+  const auto compare = [](const char* option, int expected, int found, const char* what) {
+    if (expected == 0 || expected == found) return Status();
+    return error(Code::unavailable, "{} {}: the job has {} {}", option, expected, found, what);
+  };
+  TUTTI_RETURN_IF_ERROR(compare("--expect-ranks", settings.expected_ranks, ranks, "ranks"));
+  return compare("--expect-hosts", settings.expected_hosts, hosts, "hosts");
+}
+
+/// What has a meaning only where somebody else has started several processes. Errors: invalid_argument; unavailable
+/// where more were expected.
+Status check_alone(const Settings& settings) {
+  if (settings.expected_ranks > 1 || settings.expected_hosts > 1) return check_expected(settings, 1, 1);
+  const bool has_interface = !settings.reach.interface.empty() && settings.conditions.hosts.empty();
+  if (!has_interface && settings.init.empty()) return {};
+  return error(Code::invalid_argument,
+               "{0}: nobody has started this process as one of several (RANK and WORLD_SIZE, mpirun, srun, torchrun): "
+               "leave {0} out{1}",
+               has_interface ? "--interface" : "--init", has_interface ? ", or name --hosts" : "");
+}
+
+std::vector<std::string> standings(const std::string& payload, int machine, int domain_fd) {
+  const auto spec = harness::session_from_json(payload);
+  if (!spec.is_ok()) return {};
+  return harness::standings_of(harness::progress_of(spec.value(), domain_fd, machine));
+}
+
+/// Where nobody names any: tutti, and on one host the references whose ranks these processes can be.
+std::vector<std::string> usual_backends(const World& world) {
+  std::vector<std::string> backends{std::string(harness::kOwnBackend)};
+  if (world.spans_hosts()) return backends;
+  const Environment environment = environment_here();
+  const bool is_of_openmpi = environment("OMPI_COMM_WORLD_RANK").has_value();
+  const bool is_of_mpich = !is_of_openmpi && environment("PMI_RANK").has_value();
+  for (std::string& name : known_backends()) {
+    const bool is_theirs = (name == "openmpi" && is_of_openmpi) || (name == "mpich" && is_of_mpich) || name == "gloo";
+    if (is_theirs) backends.push_back(std::move(name));
+  }
+  return backends;
+}
+
+/// The first process of a host has this listener for as long as it lives.
+std::string alive_name_of(const std::string& control) { return control + "-alive"; }
+
+/// Open while the first process of this host lives.
+Result<Descriptor> reach_first(const World& world, const std::string& control, std::chrono::nanoseconds timeout) {
+  constexpr std::chrono::milliseconds kBetweenTries(20);
+  for (const auto end = std::chrono::steady_clock::now() + timeout;;) {
+    auto socket = connect_to(alive_name_of(control));
+    if (socket.is_ok()) return socket;
+    if (std::chrono::steady_clock::now() > end) {
+      return error(Code::timeout, "rank {} did not come within {:.0f} s: {}", world.first_here(),
+                   std::chrono::duration<double>(timeout).count(), socket.status().message());
+    }
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+/// This process goes on as a rank, which looks for its host's first process at `control`.
+int become_rank(const World& world, const std::string& control, const std::string& arguments,
+                std::chrono::nanoseconds timeout) {
+  const auto alive = reach_first(world, control, timeout);
+  if (!alive.is_ok()) return complain(alive.status());
+  ::fcntl(alive.value().get(), F_SETFD, 0);
+  ::setenv("TUTTI_ALIVE", std::to_string(alive.value().get()).c_str(), 1);
+  ::setenv("TUTTI_CONTROL", control.c_str(), 1);
+  ::setenv("TUTTI_RANK", std::to_string(world.process).c_str(), 1);
+  ::setenv("TUTTI_ARGUMENTS", arguments.c_str(), 1);
+  std::string name = "tutti", command = "rank";
+  char* words[] = {name.data(), command.data(), nullptr};
+  ::execv("/proc/self/exe", words);
+  return complain(error(Code::unavailable, "cannot go on as rank {}: {}", world.process, std::strerror(errno)));
+}
+
+/// The world, with what --init says in place of the environment's.
+Result<World> world_of(const Settings& settings) {
+  if (!settings.init.empty()) ::setenv(kInit, settings.init.c_str(), 1);
+  return world_from_environment();
+}
+
+/// The hosts, in process 0; every other process ends with its ranks.
+Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, const World& world,
+                                                   const std::string& arguments) {
+  harness::HostsMeeting meeting{.world = world,
+                                .interface = settings.reach.interface,
+                                .build = build_text(),
+                                .arguments = arguments,
+                                .timeout = settings.sweep.timeout};
+  TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment_here()));
+  TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment_here()));
+  TUTTI_ASSIGN_OR_RETURN(harness::JoinedHosts hosts, meet_hosts(meeting));
+  return std::make_shared<harness::JoinedHosts>(std::move(hosts));
+}
+
+/// The first process of a host that is not the first.
+int serve_host(const World& world, const harness::JoinedHosts& hosts, const std::string& control) {
+  const auto at = std::ranges::find(hosts.all, world.first_here(), &harness::JoinedHost::first);
+  const Status status = harness::serve_machine({.secret = tcp::to_text(hosts.secret),
+                                                .address = hosts.launcher,
+                                                .machine = static_cast<int>(at - hosts.all.begin()),
+                                                .interface = hosts.interface,
+                                                .control = control},
+                                               build_text(), standings);
+  if (status.is_ok()) return exit_ok;
+  let_the_first_speak(world);  // it knows why, and its exit code is to be the first
+  return status.code() == Code::aborted ? exit_crash : complain(status);
+}
+
+}  // namespace
+
+Joining join_job(Settings& settings, bool only_lists) {
+  const auto found = world_of(settings);
+  if (!found.is_ok()) return {complain(found.status())};
+  const World& world = found.value();
+  if (world.processes == 1) {
+    const Status alone = check_alone(settings);
+    return alone.is_ok() ? Joining() : Joining{complain(alone)};
+  }
+  if (only_lists && world.process > 0) return {exit_ok};
+  const auto refuse = [&](const Status& why) -> Joining {
+    if (world.process == 0) return {complain(why)};
+    let_the_first_speak(world);
+    return {exit_code_of(why)};
+  };
+  if (const Status fits = check_settings(settings, world); !fits.is_ok()) return refuse(fits);
+  settings.sweep.ranks = {world.processes};
+  settings.has_ranks = true;
+  if (only_lists) return {};
+  harness::leave_binding();  // before there is a thread
+  harness::end_with_starter();
+  ::setenv(harness::kJoined, "1", 1);
+  const std::string control =
+      world.spans_hosts() ? harness::control_name_of(world.meeting, world.first_here()) : world.meeting;
+  Descriptor alive;
+  if (world.local_process == 0) {
+    auto listener = listen_at(alive_name_of(control), world.local_processes);
+    if (!listener.is_ok()) return {complain(listener.status())};
+    alive = std::move(listener).value();
+  }
+  const std::string arguments = command_line();
+  auto joined = std::make_shared<StartedJob>();
+  joined->ranks = world.processes;
+  joined->starter = world.started_by.substr(0, world.started_by.find(' '));
+  joined->control = world.meeting;
+  joined->arguments = arguments;
+  joined->alive = std::move(alive);
+  int hosts = 1;
+  if (world.spans_hosts()) {
+    auto met = meet(settings, world, arguments);
+    if (!met.is_ok()) return refuse(met.status());
+    joined->hosts = std::move(met).value();
+    hosts = static_cast<int>(joined->hosts->all.size());
+  }
+  if (const Status fits = check_expected(settings, world.processes, hosts); !fits.is_ok()) return refuse(fits);
+  if (world.local_process > 0) return {become_rank(world, control, arguments, settings.sweep.timeout)};
+  if (world.process > 0) return {serve_host(world, *joined->hosts, world.meeting)};
+  if (joined->hosts != nullptr) {
+    std::vector<harness::NamedHost> named;
+    for (const harness::JoinedHost& host : joined->hosts->all)
+      named.push_back({.name = host.name, .slots = host.ranks});
+    settings.conditions.hosts = to_text(named);
+    if (settings.sweep.transports.empty()) settings.sweep.transports = {harness::usual_transport_between_hosts()};
+  }
+  if (settings.sweep.backends.empty()) settings.sweep.backends = usual_backends(world);
+  settings.reach.joined = std::move(joined);
+  return {};
+}
+
+}  // namespace tutti::program

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tutti run` and `tutti check` that somebody has started once per rank, on hosts that the environment pretends: all of
+them are at 127.0.0.1."""
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import tempfile
+import time
+import unittest
+
+import support
+
+SECRET = "5e" * 32
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class ByHand(unittest.TestCase):
+    def start(self, hosts, *words, own=lambda rank: {}):
+        """The processes of all ranks; `hosts` says how many are on each."""
+        port, ranks, runs = str(free_port()), sum(hosts), []
+        for here in hosts:
+            for local in range(here):
+                rank = len(runs)
+                environment = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(local),
+                               "LOCAL_WORLD_SIZE": str(here), "MASTER_ADDR": "127.0.0.1", "TUTTI_PORT": port,
+                               "TUTTI_SECRET": SECRET, **own(rank)}
+                environment = {name: value for name, value in environment.items() if value is not None}
+                runs.append(self.enterContext(support.Run(*words, environment=environment)))
+        return runs
+
+    def ends(self, runs, within=60):
+        return [run.wait(support.patience(within)) for run in runs]
+
+    def test_a_run_on_two_hosts(self):
+        runs = self.start([2, 2], "run", "all_reduce", "--sizes", "8,64K", "--budget", "2s")
+        results = self.ends(runs)
+        self.assertEqual([result.code for result in results], [0] * 4, results)
+        self.assertRegex(results[0].out, r"(?m)^# measured with hosts \S+:2,\S+:2$")
+        self.assertRegex(results[0].out, r"(?m)^# 2 rows in 2 cells: 2 ok")
+        self.assertEqual([result.out for result in results[1:]], [""] * 3, results)
+
+    def test_hosts_of_other_sizes_and_a_check(self):
+        results = self.ends(self.start([1, 2], "check", "all_reduce", "barrier", "broadcast", "--expect-hosts", "2"))
+        self.assertEqual([result.code for result in results], [0] * 3, results)
+        self.assertRegex(results[0].out, r"# check: \d+ cases as processes, \d+ ok, 0 wrong, 0 neither, 0 not run")
+
+    def test_one_host(self):
+        results = self.ends(self.start([2], "run", "barrier", "--backends", "tutti", "--budget", "500ms"))
+        self.assertEqual([result.code for result in results], [0, 0], results)
+
+    def test_a_file_says_where_they_meet(self):
+        with tempfile.TemporaryDirectory() as folder:
+            init = {"MASTER_ADDR": None, "TUTTI_PORT": None, "TUTTI_INIT": f"file://{folder}/meeting"}
+            results = self.ends(self.start([1, 1], "run", "barrier", "--budget", "500ms", "--interface", "127.0.0.1",
+                                           own=lambda rank: init))
+            self.assertEqual([result.code for result in results], [0, 0], results)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_what_is_wrong(self):
+        for code, own, says in [
+                (3, lambda rank: {"TUTTI_SECRET": None}, "openssl rand -hex 32"),
+                (2, lambda rank: {"TUTTI_SECRET": "5e"}, "64 digits of base 16"),
+                (3, lambda rank: {"TUTTI_PORT": None}, "MASTER_ADDR is set and MASTER_PORT is not"),
+                (3, lambda rank: {"MASTER_ADDR": "192.0.2.1"}, "says that rank 0 is at '192.0.2.1'")]:
+            runs = self.start([1, 1], "run", "barrier", "--timeout", "3s", own=own)
+            result = runs[0].wait(support.patience(20))
+            self.assertIn(says, result.err)
+            self.assertIn(result.code, (2, 3), result)
+
+    def test_others_than_were_expected(self):
+        for words, says in [(["--expect-hosts", "3"], "--expect-hosts 3: the job has 2 hosts"),
+                            (["--expect-ranks", "4"], "--expect-ranks 4: the job has 2 ranks")]:
+            results = self.ends(self.start([1, 1], "run", "barrier", *words))
+            self.assertEqual([result.code for result in results], [3, 3], results)
+            self.assertIn(says, results[0].err)
+
+    def test_one_that_does_not_come_is_named(self):
+        runs = self.start([1, 1], "run", "barrier", "--timeout", "2s", own=lambda rank: {"TUTTI_SECRET": ("ab" if rank else "cd") * 32})
+        result = runs[0].wait(support.patience(20))
+        self.assertNotEqual(result.code, 0)
+        self.assertRegex(result.err, r"1 of 2 processes did not come to 127\.0\.0\.1:\d+ within 2\.0 s: 1")
+
+    def test_a_killed_rank_ends_all(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        rows = pathlib.Path(folder) / "rows.csv"
+        runs = self.start([1, 2], "run", "all_reduce", "--sizes", "8,32M", "--iterations", "300", "--no-limit", "--csv", rows)
+        end = time.monotonic() + support.patience(30)
+        while time.monotonic() < end and not (rows.exists() and rows.read_text().count("\n") > 1):
+            time.sleep(0.05)
+        time.sleep(0.3)
+        runs[2].process.send_signal(signal.SIGKILL)
+        results = self.ends(runs, 30)
+        self.assertEqual(results[0].code, 5, results)
+        self.assertRegex(results[0].err, r"rank 2 on \S+ \(pid \d+\) closed its connection before it was done")
+        self.assertEqual(results[1].code, 5, results)
+        self.assertGreater(rows.read_text().count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
