@@ -11,8 +11,11 @@ __global__ void __launch_bounds__(kThreads) fill(const __grid_constant__ FillWor
   fill_elements<T, op>(work, this_thread());
 }
 
+/// With so many registers as leave room for kBlocks blocks. Where nothing is said, ptxas keeps to fewer and spills some.
+constexpr int kBlocks = 4;
+
 template <class T, Op op>
-__global__ void __launch_bounds__(kThreads) compare(const __grid_constant__ CompareWork work) {
+__global__ void __launch_bounds__(kThreads, kBlocks) compare(const __grid_constant__ CompareWork work) {
   compare_elements<T, op, GpuWords>(work, this_thread());
 }
 
