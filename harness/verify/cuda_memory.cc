@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/verify/cuda_memory.h"
 
+#include <algorithm>
+
 #include "harness/verify/check.h"
 
 namespace tutti::harness::verify {
@@ -90,7 +92,10 @@ Result<std::unique_ptr<CudaMemory>> CudaMemory::open(std::shared_ptr<const cuda:
   return std::unique_ptr<CudaMemory>(new CudaMemory(std::move(runtime), device, stream));
 }
 
-CudaMemory::~CudaMemory() { cuda_->cudaStreamDestroy(stream_); }
+CudaMemory::~CudaMemory() {
+  if (other_ != nullptr) cuda_->cudaFree(other_);
+  cuda_->cudaStreamDestroy(stream_);
+}
 
 void CudaMemory::expect(const char* function, cuda::Error error) const {
   TUTTI_ASSERT(error == cuda::kSuccess, "GPU {}: {}", device_, cuda_->text_of(function, error));
@@ -110,6 +115,31 @@ Result<std::unique_ptr<Graph>> CudaMemory::end_capture() {
   cuda_->cudaGraphDestroy(graph);
   TUTTI_RETURN_IF_ERROR(outcome(*cuda_, "cudaGraphInstantiateWithFlags", failure));
   return std::unique_ptr<Graph>(new CudaGraph(cuda_, executable, stream_));
+}
+
+Status CudaMemory::start_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  return outcome(*cuda_, "cudaMemcpyAsync", cuda_->cudaMemcpyAsync(to, from, bytes, cuda::kDeviceToDevice, stream_));
+}
+
+Result<bool> CudaMemory::is_idle() {
+  const cuda::Error answer = cuda_->cudaStreamQuery(stream_);
+  if (answer == cuda::kNotReady) return false;
+  TUTTI_RETURN_IF_ERROR(outcome(*cuda_, "cudaStreamQuery", answer));
+  return true;
+}
+
+void CudaMemory::flush(std::span<const std::byte> there) const {
+  constexpr std::size_t kTimesTheCache = 2;
+  if (there.empty()) return;
+  expect("cudaSetDevice", cuda_->cudaSetDevice(device_));
+  if (other_ == nullptr) {
+    int cache = 0;
+    expect("cudaDeviceGetAttribute", cuda_->cudaDeviceGetAttribute(&cache, cuda::kL2CacheBytes, device_));
+    other_bytes_ = kTimesTheCache * static_cast<std::size_t>(std::max(cache, 1));
+    expect("cudaMalloc", cuda_->cudaMalloc(&other_, other_bytes_));
+  }
+  expect("cudaMemsetAsync", cuda_->cudaMemsetAsync(other_, 0, other_bytes_, stream_));
+  expect("cudaStreamSynchronize", cuda_->cudaStreamSynchronize(stream_));
 }
 
 Result<std::unique_ptr<Instants>> CudaMemory::instants(int most) {

@@ -24,13 +24,16 @@ class CudaMemory final : public VerifiedMemory {
   Status begin_capture() override;
   [[nodiscard]] Result<std::unique_ptr<Graph>> end_capture() override;
   [[nodiscard]] Result<std::unique_ptr<Instants>> instants(int most) override;
+  Status start_copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  [[nodiscard]] Result<bool> is_idle() override;
   [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] Result<void*> allocate(std::size_t bytes) override;
   void release(void* pointer) override;
   void write(std::byte* there, std::span<const std::byte> here) override;
   void read(std::span<std::byte> here, const std::byte* there) const override;
-  /// Nothing of it is in a cache of the host.
-  void flush(std::span<const std::byte> /*there*/) const override {}
+  /// Writes other memory of the GPU, twice as much as its L2 cache holds: a GPU has no instruction for it. Nothing of
+  /// it is in a cache of the host.
+  void flush(std::span<const std::byte> there) const override;
 
  private:
   CudaMemory(std::shared_ptr<const cuda::Runtime> runtime, int device, cuda::Stream stream)
@@ -41,6 +44,8 @@ class CudaMemory final : public VerifiedMemory {
   std::shared_ptr<const cuda::Runtime> cuda_;
   int device_;
   cuda::Stream stream_;
+  mutable void* other_ = nullptr;  ///< what flush writes
+  mutable std::size_t other_bytes_ = 0;
 };
 
 }  // namespace tutti::harness::verify

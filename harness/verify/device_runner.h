@@ -32,7 +32,8 @@ struct Comparing {
   std::vector<Stream> streams;
 };
 
-/// Used by any thread. Every call is complete when it returns. Errors: io where the device has failed; resource.
+/// Used by any thread. Every call but start_triad is complete when it returns. Errors: io where the device has failed;
+/// resource.
 class DeviceRunner {
  public:
   virtual ~DeviceRunner() = default;
@@ -41,6 +42,9 @@ class DeviceRunner {
   virtual Status write_guards(GuardWork work) = 0;
   /// The least offset that is damaged, or GuardWork::kNone.
   [[nodiscard]] virtual Result<std::uint64_t> find_damage(GuardWork work) = 0;
+  /// Alone of all calls it may go on after it has returned: it is put on `stream`, a CUDA stream of the device, which
+  /// is null where the runner has no such.
+  virtual Status start_triad(TriadWork work, void* stream) = 0;
   /// Adds to the records, one for each rank.
   virtual Status compare(const DeviceElements& elements, Comparing& comparing, std::span<CompareRecord> records) = 0;
 };

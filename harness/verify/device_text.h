@@ -189,6 +189,26 @@ TUTTI_HOST_DEVICE void compare_guard_parts(const GuardWork& work, const DeviceTh
   }
 }
 
+// Triads
+
+/// What a thread moves at a time.
+struct alignas(16) TriadWords {
+  std::uint32_t words[4];
+};
+
+TUTTI_HOST_DEVICE inline void make_triad(const TriadWork& work, const DeviceThread& me) {
+  const std::int64_t count = work.bytes / static_cast<std::int64_t>(sizeof(TriadWords));
+  auto* const to = reinterpret_cast<TriadWords*>(work.to);
+  const auto* const first = reinterpret_cast<const TriadWords*>(work.first);
+  const auto* const second = reinterpret_cast<const TriadWords*>(work.second);
+  for (std::int64_t i = me.index(); i < count; i += me.count()) {
+    TriadWords sum = first[i];
+    const TriadWords other = second[i];
+    for (int word = 0; word < 4; ++word) sum.words[word] += kTriadFactor * other.words[word];
+    to[i] = sum;
+  }
+}
+
 // Comparison
 
 template <class T>

@@ -362,6 +362,10 @@ std::optional<std::size_t> VerifiedMemory::guard_damage(std::span<const GuardZon
   return verifier_ == nullptr ? Memory::guard_damage(zones) : verifier_->guard_damage(zones);
 }
 
+Status VerifiedMemory::start_triad(const TriadWork& work) {
+  return verifier_ == nullptr ? Memory::start_triad(work) : verifier_->start_triad(work, stream());
+}
+
 std::vector<CheckResult> VerifiedMemory::verify_outputs(Oracle& oracle, std::span<const RankBuffer> there) const {
   return verifier_ == nullptr ? Memory::verify_outputs(oracle, there) : verifier_->verify_outputs(oracle, there, *this);
 }

@@ -36,6 +36,8 @@ class DeviceVerifier {
                                         const Memory& memory) const;
   [[nodiscard]] CheckResult verify_input_unchanged(const Operation& operation, const RankBuffer& there,
                                                    const Memory& memory) const;
+  /// As Memory::start_triad.
+  Status start_triad(const TriadWork& work, void* stream) const { return runner_->start_triad(work, stream); }
 
  private:
   std::unique_ptr<DeviceRunner> runner_;
@@ -51,6 +53,7 @@ class VerifiedMemory : public Memory {
   using Memory::fill_poison;
   void fill_poison(std::span<const std::span<std::byte>> parts, std::uint64_t salt) override;
   void fill_guards(std::span<const GuardZone> zones) override;
+  Status start_triad(const TriadWork& work) override;
   [[nodiscard]] std::optional<std::size_t> guard_damage(std::span<const GuardZone> zones) const override;
   [[nodiscard]] const DeviceVerifier* verifier() const override { return verifier_.get(); }
   [[nodiscard]] std::vector<CheckResult> verify_outputs(Oracle& oracle,

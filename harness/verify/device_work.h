@@ -100,4 +100,14 @@ struct CompareWork {
   ValueKind kind = ValueKind::exact;
 };
 
+/// Each 4-byte word of `to` becomes that of `first` and kTriadFactor times that of `second`, modulo 2^32: how fast a
+/// device moves bytes that it reads from two places.
+struct TriadWork {
+  std::byte* to = nullptr;
+  const std::byte* first = nullptr;
+  const std::byte* second = nullptr;
+  std::int64_t bytes = 0;  ///< of each of them, a multiple of 16, at which all three begin
+};
+inline constexpr std::uint32_t kTriadFactor = 3;
+
 }  // namespace tutti::harness::verify

@@ -46,6 +46,8 @@ class HostMemory final : public Memory {
 
 }  // namespace
 
+std::string_view to_string(MemoryKind kind) { return kind == MemoryKind::cuda ? "gpu" : "host"; }
+
 Memory& host_memory() {
   static HostMemory memory;
   return memory;
@@ -60,6 +62,19 @@ Allocator Memory::allocator() {
 Status Memory::begin_capture() { return error(Code::unavailable, "this memory has no stream that could be captured"); }
 Result<std::unique_ptr<Graph>> Memory::end_capture() { return begin_capture(); }
 Result<std::unique_ptr<Instants>> Memory::instants(int /*most*/) { return std::unique_ptr<Instants>(); }
+
+Status Memory::start_copy(std::byte* /*to*/, const std::byte* /*from*/, std::size_t /*bytes*/) {
+  return error(Code::unavailable, "this memory has no stream for copies");
+}
+Status Memory::start_triad(const TriadWork& /*work*/) {
+  return error(Code::unavailable, "nothing here computes on the device of this memory");
+}
+Result<bool> Memory::is_idle() { return error(Code::unavailable, "this memory has no stream that could be idle"); }
+
+std::string_view Memory::verified_by() const {
+  if (verifier() == nullptr) return "host";
+  return kind() == MemoryKind::host ? "teams" : "device";
+}
 
 HostView Memory::view(std::span<const std::byte> there) const {
   std::vector<std::byte> copy(there.size());

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,12 +27,15 @@ struct CheckResult;
 struct InputSpec;
 struct Operation;
 struct RankBuffer;
+struct TriadWork;
 class DeviceVerifier;
 class Memory;
 class Oracle;
 
 /// The numbers are those of TUTTI_MEMORY_... (harness/backends/backend.h).
 enum class MemoryKind : std::uint8_t { host = 0, cuda = 1 };
+/// As rows have it: `host`, `gpu`.
+[[nodiscard]] std::string_view to_string(MemoryKind kind);
 
 /// Memory of the host, page-aligned and private. Lives as long as the process.
 [[nodiscard]] Memory& host_memory();
@@ -81,6 +85,14 @@ class Memory {
   /// Room for that many instants on the stream; null where there is none. Errors: io.
   [[nodiscard]] virtual Result<std::unique_ptr<Instants>> instants(int most);
 
+  /// Puts a copy within this memory on the stream, and returns at once. Errors: io; unavailable where there is no
+  /// stream.
+  virtual Status start_copy(std::byte* to, const std::byte* from, std::size_t bytes);
+  /// The same of a triad. Errors: also unavailable where nothing here computes on the device; work of 0 bytes asks.
+  virtual Status start_triad(const TriadWork& work);
+  /// Whether all that was put on the stream is done. Errors: as start_copy.
+  [[nodiscard]] virtual Result<bool> is_idle();
+
   /// Page-aligned. Errors: resource with the number of bytes.
   [[nodiscard]] virtual Result<void*> allocate(std::size_t bytes) = 0;
   virtual void release(void* pointer) = 0;
@@ -98,7 +110,8 @@ class Memory {
   /// As fill_poison (buffers.h), each part for itself.
   virtual void fill_poison(std::span<const std::span<std::byte>> parts, std::uint64_t salt);
   void fill_poison(std::span<std::byte> there, std::uint64_t salt) { fill_poison(std::span(&there, 1), salt); }
-  /// `there` is then in no cache of the host. Requires: can_flush (harness/machine/flush.h).
+  /// `there` is then in no cache of the host, nor of the device that it lies on. Requires: of the host's memory
+  /// can_flush (harness/machine/flush.h).
   virtual void flush(std::span<const std::byte> there) const = 0;
 
   /// Writes the guards of all zones.
@@ -109,6 +122,8 @@ class Memory {
   /// What fills and compares on this memory's device; null where the host does. Outputs of memories that have the same
   /// one are verified in one pass.
   [[nodiscard]] virtual const DeviceVerifier* verifier() const { return nullptr; }
+  /// Who that is, as rows have it: `host`; `device`; `teams`, threads of the host that run the device's text.
+  [[nodiscard]] std::string_view verified_by() const;
   /// As the functions of check.h; the bytes of the ranks' buffers are of this kind of memory, or of one with the same
   /// verifier.
   [[nodiscard]] virtual std::vector<CheckResult> verify_outputs(Oracle& oracle,

@@ -80,6 +80,10 @@ class TeamsRunner final : public DeviceRunner {
     return damage;
   }
 
+  Status start_triad(TriadWork work, void* /*stream*/) override {
+    return run([&work](const DeviceThread& me) { make_triad(work, me); });
+  }
+
   Status compare(const DeviceElements& elements, Comparing& comparing, std::span<CompareRecord> records) override {
     CompareWork work = comparing.work;
     work.pieces = comparing.pieces.data();

@@ -41,6 +41,7 @@ inline constexpr int kCaptureRelaxed = 2;
 
 // What cudaDeviceGetAttribute is asked for.
 inline constexpr int kMultiprocessors = 16;
+inline constexpr int kL2CacheBytes = 38;
 inline constexpr int kCapabilityMajor = 75;
 inline constexpr int kCapabilityMinor = 76;
 

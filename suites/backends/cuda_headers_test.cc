@@ -33,6 +33,7 @@ TEST(CudaHeaders, SayWhatTheTableSays) {
   EXPECT_EQ(kCaptureThreadLocal, cudaStreamCaptureModeThreadLocal);
   EXPECT_EQ(kCaptureRelaxed, cudaStreamCaptureModeRelaxed);
   EXPECT_EQ(kMultiprocessors, cudaDevAttrMultiProcessorCount);
+  EXPECT_EQ(kL2CacheBytes, cudaDevAttrL2CacheSize);
   EXPECT_EQ(kCapabilityMajor, cudaDevAttrComputeCapabilityMajor);
   EXPECT_EQ(kCapabilityMinor, cudaDevAttrComputeCapabilityMinor);
   EXPECT_GE(kPropertiesBytes, sizeof(cudaDeviceProp));

@@ -31,6 +31,10 @@ __global__ void __launch_bounds__(kThreads) find_guard_damage(const __grid_const
   compare_guard_parts<GpuWords>(work, this_thread());
 }
 
+__global__ void __launch_bounds__(kThreads) triad(const __grid_constant__ TriadWork work) {
+  make_triad(work, this_thread());
+}
+
 const KernelRow& row_of(Dtype dtype) {
   static constexpr const KernelRow* kRows[] = {
 #define TUTTI_ROW(id, type, name) &k_verify_##id,
@@ -122,6 +126,16 @@ class GpuRunner final : public DeviceRunner {
     return damage;
   }
 
+  Status start_triad(TriadWork work, void* stream) override {
+    TUTTI_RETURN_IF_ERROR(prepare_call());
+    if (work.bytes == 0) return {};
+    void* arguments[] = {&work};
+    const auto blocks = static_cast<unsigned>(blocks_for(work.bytes / static_cast<std::int64_t>(sizeof(TriadWords))));
+    return checked("cudaLaunchKernel",
+                   cudaLaunchKernel(reinterpret_cast<const void*>(&triad), dim3(blocks), dim3(kThreads), arguments, 0,
+                                    static_cast<cudaStream_t>(stream)));
+  }
+
   Status compare(const DeviceElements& elements, Comparing& comparing, std::span<CompareRecord> records) override {
     const std::lock_guard lock(mutex_);
     Tables tables;
@@ -170,7 +184,7 @@ class GpuRunner final : public DeviceRunner {
     }
     for (const void* const kernel :
          {reinterpret_cast<const void*>(&poison), reinterpret_cast<const void*>(&write_guard),
-          reinterpret_cast<const void*>(&find_guard_damage)}) {
+          reinterpret_cast<const void*>(&find_guard_damage), reinterpret_cast<const void*>(&triad)}) {
       TUTTI_RETURN_IF_ERROR(load(kernel));
     }
     return {};

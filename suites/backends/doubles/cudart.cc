@@ -6,7 +6,8 @@
 //   TUTTI_DOUBLE_DRIVER    CUDA's version that the driver has (13000); 0: there is no driver
 //   TUTTI_DOUBLE_ERROR     what it says when it is asked how many GPUs there are (0)
 //   TUTTI_DOUBLE_CAPABILITY  of the GPUs, as 90 for 9.0 (90)
-//   TUTTI_DOUBLE_LOG       a file that gets a line for each graph, launch, group of calls, registration and split
+//   TUTTI_DOUBLE_LOG       a file that gets a line for each graph, launch, group of calls, registration and split, copy
+//                          within a GPU and memory that is set
 //   TUTTI_DOUBLE_LAUNCHES  0: launching a graph does nothing
 //   TUTTI_DOUBLE_LATE_US   the most that an item on a stream waits before it begins (60)
 #include <algorithm>
@@ -41,6 +42,7 @@ using doubles::Mark;
 using doubles::number_of;
 
 constexpr int kVersion = 13000;
+constexpr int kL2Bytes = 1 << 20;
 constexpr Error kInvalidValue = 1, kNoMemory = 2, kInvalidDevice = 101, kInvalidHandle = 400, kNotPermitted = 800,
                 kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCapturedEvent = 907;
 
@@ -206,6 +208,10 @@ Error cudaGetDeviceProperties(void* properties, int device) {
 }
 Error cudaDeviceGetAttribute(int* value, int attribute, int device) {
   if (device < 0 || device >= devices()) return result(kInvalidDevice);
+  if (attribute == kL2CacheBytes) {
+    *value = kL2Bytes;
+    return kSuccess;
+  }
   const int capability = number_of("TUTTI_DOUBLE_CAPABILITY", 90);
   *value = attribute == kCapabilityMajor ? capability / 10 : attribute == kCapabilityMinor ? capability % 10 : 1;
   return kSuccess;
@@ -259,6 +265,7 @@ Error cudaMemcpy(void* to, const void* from, std::size_t bytes, int direction) {
 Error cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int direction, Stream stream) {
   Item item;
   if (const Error error = make_copy(to, from, bytes, direction, item); error != kSuccess) return result(error);
+  if (direction == kDeviceToDevice) doubles::tell("copy of " + std::to_string(bytes));
   return result(put(stream, std::move(item)));
 }
 Error cudaMemset(void* memory, int value, std::size_t bytes) {
@@ -268,6 +275,7 @@ Error cudaMemset(void* memory, int value, std::size_t bytes) {
 Error cudaMemsetAsync(void* memory, int value, std::size_t bytes, Stream stream) {
   std::byte* const target = Arena::get().at(memory, bytes);
   if (target == nullptr) return result(kInvalidValue);
+  doubles::tell("set of " + std::to_string(bytes));
   return result(put(stream, {.work = [target, value, bytes] { std::memset(target, value, bytes); }}));
 }
 

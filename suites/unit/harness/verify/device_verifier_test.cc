@@ -362,6 +362,7 @@ class CountingRunner final : public DeviceRunner {
     ++seen_.damages;
     return teams_->find_damage(work);
   }
+  Status start_triad(TriadWork work, void* stream) override { return teams_->start_triad(work, stream); }
   Status compare(const DeviceElements& elements, Comparing& comparing, std::span<CompareRecord> records) override {
     ++seen_.compares;
     for (const ComparePiece& piece : comparing.pieces) seen_.reference += static_cast<std::size_t>(piece.elements);
