@@ -102,4 +102,11 @@ std::string chosen_algorithm(const Case& one, const Conditions& conditions, int 
   return std::string(choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name);
 }
 
+bool is_chosen_by_formula(const Case& one, const Conditions& conditions, int cores) {
+  const RanksPlace on = one.ranks_as == RanksAs::blocks ? RanksPlace::device
+                        : hosts_of(one, conditions) > 1 ? RanksPlace::several_hosts
+                                                        : RanksPlace::one_host;
+  return !is_choice_measured(one.problem(), one.buffers, cores, one.bytes, on);
+}
+
 }  // namespace tutti::harness::cases

@@ -38,5 +38,7 @@ namespace tutti::harness::cases {
 [[nodiscard]] Status stays_on_hosts(const Case& one, const Conditions& conditions);
 /// The algorithm that `auto` chooses for the case; `cores` as for choose_algorithm.
 [[nodiscard]] std::string chosen_algorithm(const Case& one, const Conditions& conditions, int cores);
+/// Whether that is from the cost formula, since nothing was measured on such ranks.
+[[nodiscard]] bool is_chosen_by_formula(const Case& one, const Conditions& conditions, int cores);
 
 }  // namespace tutti::harness::cases

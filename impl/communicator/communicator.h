@@ -295,4 +295,11 @@ class GroupFormation {
 /// The same where ranks are on several hosts: none that touches a peer's memory.
 [[nodiscard]] const Algorithm& choose_across_hosts(const Problem& problem, std::int64_t bytes);
 
+/// What ranks are to those who have measured.
+enum class RanksPlace : std::uint8_t { one_host, several_hosts, device };
+/// Whether what `auto` chooses there was measured on such ranks, rather than taken from the cost formula. It is also
+/// true where there is one algorithm only. Arguments as for choose_algorithm.
+[[nodiscard]] bool is_choice_measured(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes,
+                                      RanksPlace on);
+
 }  // namespace tutti

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `auto`: a table of data. The first row that fits is taken, so rows go from special to general; the last row of each
-// collective fits everything. The rows of broadcast and of all_reduce on up to 128 ranks were measured, on two ranks
-// with a core each and on more ranks than cores. They were checked with `tutti run --algorithms all`. The others say
-// where they are from.
+// collective fits everything. The rows that say so were measured on the cores of one host, on two ranks with a core
+// each and on more ranks than cores. They were checked with `tutti run --algorithms all`. The others are from the cost
+// formula.
 #include <array>
 #include <limits>
 #include <optional>
@@ -22,23 +22,25 @@ struct Row {
   int most_ranks;
   std::int64_t most_bytes;  ///< of one rank's buffer
   std::string_view algorithm;
+  bool is_measured = false;  ///< else from the cost formula
 };
+constexpr bool kMeasured = true;
 
 constexpr int kAnyRanks = std::numeric_limits<int>::max();
 constexpr int kLinesOfScratch = 4096;
 constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
 
 constexpr std::array kTable{
-    Row{Collective::broadcast, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
+    Row{Collective::broadcast, std::nullopt, Crowding::any, 128, kAnyBytes, "direct", kMeasured},
     Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
     // From the cost formula: the rows of reduce, and those of more than 128 ranks. There a rank that waits for all
     // others costs more than a tree's rounds.
     Row{Collective::reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "direct"},
     Row{Collective::reduce, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "knomial"},
-    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 8, 2048, "one_shot"},
-    Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 8, 4096, "one_shot"},
-    Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 32, 2048, "one_shot"},
-    Row{Collective::all_reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "two_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 8, 2048, "one_shot", kMeasured},
+    Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 8, 4096, "one_shot", kMeasured},
+    Row{Collective::all_reduce, std::nullopt, Crowding::oversubscribed, 32, 2048, "one_shot", kMeasured},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "two_shot", kMeasured},
     // From the cost formula; on 130 ranks as tasks each was the fastest of the three at the end of its row.
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 2048, "recursive_doubling"},
     Row{Collective::all_reduce, std::nullopt, Crowding::any, kAnyRanks, 65536, "halving"},
@@ -120,19 +122,30 @@ constexpr std::array kTwoLevels{
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "two_level"},
 };
 
-/// What one of the tables says; null where no row fits.
-const Algorithm* look_up(std::span<const Row> table, const Problem& problem, Buffers buffers, Crowding crowding,
-                         std::int64_t bytes) {
+/// The row of one of the tables; null where none fits.
+const Row* row_for(std::span<const Row> table, const Problem& problem, Buffers buffers, Crowding crowding,
+                   std::int64_t bytes) {
   for (const Row& row : table) {
     const bool fits = row.collective == problem.collective && row.buffers.value_or(buffers) == buffers &&
                       (row.crowding == Crowding::any || row.crowding == crowding) && problem.ranks <= row.most_ranks &&
                       bytes <= row.most_bytes;
-    if (!fits) continue;
-    const auto algorithm = find_algorithm(row.collective, row.algorithm);
-    TUTTI_ASSERT(algorithm.is_ok(), "the selection table names {} {}", to_string(row.collective), row.algorithm);
-    return algorithm.value();
+    if (fits) return &row;
   }
   return nullptr;
+}
+
+/// Its algorithm; null where there is no row.
+const Algorithm* look_up(std::span<const Row> table, const Problem& problem, Buffers buffers, Crowding crowding,
+                         std::int64_t bytes) {
+  const Row* const row = row_for(table, problem, buffers, crowding, bytes);
+  if (row == nullptr) return nullptr;
+  const auto algorithm = find_algorithm(row->collective, row->algorithm);
+  TUTTI_ASSERT(algorithm.is_ok(), "the selection table names {} {}", to_string(row->collective), row->algorithm);
+  return algorithm.value();
+}
+
+Crowding crowding_of(const Problem& problem, int cores) {
+  return problem.ranks > cores ? Crowding::oversubscribed : Crowding::core_each;
 }
 
 }  // namespace
@@ -147,10 +160,17 @@ const Algorithm& choose_across_hosts(const Problem& problem, std::int64_t bytes)
 
 const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes) {
   if (has_counts(problem.collective)) bytes = 0;
-  const Crowding crowding = problem.ranks > cores ? Crowding::oversubscribed : Crowding::core_each;
-  const Algorithm* const found = look_up(kTable, problem, buffers, crowding, bytes);
+  const Algorithm* const found = look_up(kTable, problem, buffers, crowding_of(problem, cores), bytes);
   TUTTI_ASSERT(found != nullptr, "no row for {} on {} ranks", to_string(problem.collective), problem.ranks);
   return *found;
+}
+
+bool is_choice_measured(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes, RanksPlace on) {
+  if (algorithms_of(problem.collective).size() == 1) return true;
+  if (on != RanksPlace::one_host) return false;  // those tables have no measured row
+  if (has_counts(problem.collective)) bytes = 0;
+  const Row* const row = row_for(kTable, problem, buffers, crowding_of(problem, cores), bytes);
+  return row != nullptr && row->is_measured;
 }
 
 }  // namespace tutti

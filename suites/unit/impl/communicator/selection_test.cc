@@ -23,6 +23,19 @@ TEST(Selection, ManyRanksTakeTreesAndRings) {
   EXPECT_EQ(chosen(Collective::all_to_all, 129, 1 << 20), "pairwise");
 }
 
+TEST(Selection, SaysWhatWasMeasured) {
+  const auto is_measured = [](Collective collective, int ranks, RanksPlace on) {
+    return is_choice_measured({.collective = collective, .ranks = ranks}, Buffers::private_, kCores, 1 << 20, on);
+  };
+  EXPECT_TRUE(is_measured(Collective::all_reduce, 128, RanksPlace::one_host));
+  EXPECT_FALSE(is_measured(Collective::all_reduce, 129, RanksPlace::one_host));
+  EXPECT_TRUE(is_measured(Collective::broadcast, 2, RanksPlace::one_host));
+  EXPECT_FALSE(is_measured(Collective::reduce, 2, RanksPlace::one_host));
+  EXPECT_FALSE(is_measured(Collective::all_reduce, 2, RanksPlace::device));
+  EXPECT_FALSE(is_measured(Collective::all_reduce, 2, RanksPlace::several_hosts));
+  EXPECT_EQ(is_measured(Collective::barrier, 2, RanksPlace::device), algorithms_of(Collective::barrier).size() == 1);
+}
+
 // The shape that a job of `ranks` ranks gets, between processes: 8 slots that shrink to 256 bytes.
 TEST(Selection, WhatIsChosenCanBeBound) {
   for (const Collective collective : every_collective()) {
