@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "harness/backends/loader.h"
 #include "harness/session/meeting.h"
+#include "harness/verify/device_opener.h"
 #include "impl/cuda/runtime.h"
 
 namespace tutti::perf {
@@ -23,12 +25,17 @@ constexpr const char* kSharedGpuVariable = "NCCL_MULTI_RANK_GPU_ENABLE";
 constexpr const char* kFirstGpuVariable = "NCCL_TESTS_DEVICE";
 constexpr int kUsualCtas = 16;  // of -V
 
-std::vector<std::string> backend_directories() {
-  const char* const variable = std::getenv("TUTTI_BACKENDS");
+/// Those that the variable names, then the program's own.
+std::vector<std::string> directories_of(const char* variable) {
+  const char* const named = std::getenv(variable);
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  return harness::backend_directories(variable == nullptr ? "" : variable, program.parent_path().string());
+  return harness::backend_directories(named == nullptr ? "" : named, program.parent_path().string());
 }
+
+std::vector<std::string> backend_directories() { return directories_of("TUTTI_BACKENDS"); }
+/// Of libtutti_device_cuda.so.
+std::vector<std::string> kernel_directories() { return directories_of("TUTTI_TRANSPORTS"); }
 
 const cuda::FoundRuntime& runtime() {
   static const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
@@ -257,10 +264,13 @@ std::int64_t most_bytes_on_gpu(const Settings& settings, double needs, int devic
 Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Options& options) {
   const std::vector<int>& devices = options.devices;
   auto ranks = std::make_unique<NcclRanks>();
+  std::map<int, std::shared_ptr<const harness::DeviceVerifier>> verifiers;  // ranks of one GPU are verified together
   for (const int device : devices) {
     const bool is_known = !ranks->free_.empty() && ranks->free_.back().device == device;
     if (!is_known) ranks->free_.push_back({.device = device, .before = free_bytes(device), .opened = 0});
     TUTTI_ASSIGN_OR_RETURN(auto memory, harness::CudaMemory::open(runtime().runtime, device));
+    if (!verifiers.contains(device)) verifiers[device] = harness::gpu_verifier(kernel_directories(), device);
+    memory->set_verifier(verifiers[device]);
     ranks->memory_.push_back(std::move(memory));
   }
   host.announce(harness::Activity::operation);  // the library's own code runs from here on
