@@ -44,8 +44,9 @@ class Messages final : public harness::Listener {
   struct Place {
     std::size_t first = 0;  ///< of this job's cells among all
     std::size_t of = 0;
-    int launch = 1;    ///< this start of the ranks, from 1
-    int launches = 1;  ///< of the whole run
+    int launch = 1;                           ///< this start of the ranks, from 1
+    int launches = 1;                         ///< of the whole run
+    const std::set<std::string>& by_formula;  ///< see chosen_by_formula
   };
   Messages(const SessionSpec& spec, const JobsListener& listener, Place place)
       : spec_(spec), listener_(listener), place_(place) {}
@@ -117,6 +118,7 @@ class Messages final : public harness::Listener {
       row.launch = place_.launch;
       row.launches = place_.launches;
       row.starter = spec_.starter;
+      if (place_.by_formula.contains(row.case_id)) add_mark(row, harness::kFromFormula);
       stamp_.put_into(row);
     }
     if (rows.empty()) return;
@@ -163,14 +165,13 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// The cases that a starter's ranks run: all own ones, unless buffers lie where they cannot, and those of its
-/// references.
+/// The cases that a starter's ranks run: all own ones, and those of its references.
 Cells share_of(const Starter& starter, const Cells& cells) {
   Cells share;
   for (const std::vector<Case>& cell : cells) {
     std::vector<Case> cases;
     std::ranges::copy_if(cell, std::back_inserter(cases), [&](const Case& one) {
-      return is_own(one) ? !starter.needs_gpu : has(starter.references, harness::backend_of(one.backend));
+      return is_own(one) || has(starter.references, harness::backend_of(one.backend));
     });
     if (!cases.empty()) share.push_back(std::move(cases));
   }
@@ -218,6 +219,20 @@ std::vector<std::vector<Case>> resolved(std::span<const std::vector<Case>> cells
   return result;
 }
 
+std::set<std::string> chosen_by_formula(std::span<const std::vector<Case>> cells, RanksAs ranks_as,
+                                        const harness::Conditions& conditions) {
+  const int cores = harness::cores_together(ranks_as);
+  std::set<std::string> ids;
+  for (const std::vector<Case>& cell : cells) {
+    for (Case one : cell) {
+      if (one.algorithm != harness::kAuto || !harness::is_chosen_by_formula(one, conditions, cores)) continue;
+      one.algorithm = harness::chosen_algorithm(one, conditions, cores);
+      ids.insert(case_id(one));
+    }
+  }
+  return ids;
+}
+
 int exit_code_of(const Outcome& outcome) {
   if (outcome.ok) return exit_ok;
   if (outcome.how == Ending::interrupted) return exit_interrupted;
@@ -247,18 +262,13 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
     if (ranks_as == RanksAs::processes) {
       TUTTI_ASSIGN_OR_RETURN(starter, starter_of(reference));
     }
-    const auto is_same = [&](const Starter& other) {
-      return other.name == starter.name && other.needs_gpu == starter.needs_gpu;
-    };
-    auto same = std::ranges::find_if(starters, is_same);
-    if (same == starters.end()) same = starters.insert(same, starter);
+    auto same = std::ranges::find(starters, starter.name, &Starter::name);
+    if (same == starters.end()) same = starters.insert(same, Starter{.name = starter.name, .command = starter.command});
     same->has_directory |= starter.has_directory;
+    std::ranges::move(starter.on_gpus, std::back_inserter(same->on_gpus));
     same->references.push_back(std::move(reference));
   }
-  const bool runs_own =
-      std::ranges::any_of(cells, [](const std::vector<Case>& cell) { return std::ranges::any_of(cell, is_own); });
-  const bool has_place = std::ranges::any_of(starters, [](const Starter& one) { return !one.needs_gpu; });
-  if (starters.empty() || (runs_own && !has_place)) starters.emplace(starters.begin());
+  if (starters.empty()) starters.emplace_back();
   return starters;
 }
 
@@ -325,8 +335,9 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     spec.ranks = cells.front().front().ranks;
     set_transport(cells.front().front().transport, spec);
     spec.cells = resolved(cells, spec.ranks_as, spec.conditions);
+    const std::set<std::string> by_formula = chosen_by_formula(cells, spec.ranks_as, spec.conditions);
     spec.references = starter.references;
-    spec.memory = starter.needs_gpu ? harness::MemoryKind::cuda : harness::MemoryKind::host;
+    spec.on_gpus = starter.on_gpus;
     std::erase_if(spec.twins, [&](const std::string& twin) {
       const std::string_view backend = harness::backend_of(twin);
       return backend != harness::kOwnBackend && !has(spec.references, backend);
@@ -334,10 +345,19 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     if (auto* const task = std::get_if<harness::MeasureTask>(&spec.task)) {
       task->cells_after = static_cast<int>(all - first - cells.size());
     }
-    spec.heap_bytes = harness::heap_bytes_for(spec.cells, spec.conditions.cache, harness::memory_for(spec),
+    Cells on_host;
+    for (const std::vector<Case>& cell : spec.cells) {
+      on_host.push_back(harness::cases_in(harness::MemoryKind::host, spec, cell));
+      if (on_host.back().empty()) on_host.pop_back();
+    }
+    spec.heap_bytes = harness::heap_bytes_for(on_host, spec.conditions.cache, harness::memory_for(spec),
                                               harness::most_for_limits(spec));
     Messages messages(spec, listener,
-                      {.first = first, .of = all, .launch = number, .launches = static_cast<int>(starts.size())});
+                      {.first = first,
+                       .of = all,
+                       .launch = number,
+                       .launches = static_cast<int>(starts.size()),
+                       .by_formula = by_formula});
     const int ended = run_job(spec, starter, request, messages);
     if (ended == exit_interrupted) return ended;
     if (ended != exit_ok) failed.insert(index);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +66,10 @@ struct JobsListener {
 [[nodiscard]] std::vector<std::vector<harness::Case>> resolved(std::span<const std::vector<harness::Case>> cells,
                                                                harness::RanksAs ranks_as,
                                                                const harness::Conditions& conditions);
+
+/// The ids of those that `auto` has chosen by the cost formula, since nothing was measured on such ranks.
+[[nodiscard]] std::set<std::string> chosen_by_formula(std::span<const std::vector<harness::Case>> cells,
+                                                      harness::RanksAs ranks_as, const harness::Conditions& conditions);
 
 /// Rows carry the number of the start of the ranks that they come from, and where and when that was. `auto` in the
 /// cells is resolved before anything is started. So `--case` takes every id that is printed. The exit code: 0, or that

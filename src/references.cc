@@ -74,7 +74,7 @@ Result<std::string> path_of_backend(const std::string& name, bool as_processes) 
 Result<Starter> starter_of(std::string_view backend) {
   if (backend == harness::kOwnBackend) return Starter();
   TUTTI_ASSIGN_OR_RETURN(Starter starter, try_to_start(std::string(backend)));
-  starter.needs_gpu = needs_gpu(backend);
+  if (needs_gpu(backend)) starter.on_gpus.emplace_back(backend);
   return starter;
 }
 

@@ -20,8 +20,8 @@ struct Starter {
   std::string name = std::string(harness::kOwnSpawn);  ///< as rows have it: `spawn`, or whose start command it is
   std::optional<harness::StartCommand> command = {};   ///< empty: the own spawn
   bool has_directory = false;                          ///< its ranks meet in a directory of the job's own
-  bool needs_gpu = false;                              ///< buffers of its references lie in the memory of GPUs
   std::vector<std::string> references = {};            ///< of the cells that are measured: those whose ranks it starts
+  std::vector<std::string> on_gpus = {};               ///< those of them whose buffers lie in the memory of GPUs
 };
 
 /// The directories in which backends are looked for: $TUTTI_BACKENDS, then beside the program.

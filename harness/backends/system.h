@@ -26,7 +26,7 @@ struct RankBuffers {
   std::span<const std::byte> around_input = {}, around_output = {};
 };
 
-/// Memory for the buffers of rank `index` of this host: the same kind for every backend of a cell.
+/// Memory for the buffers of rank `index` of this host, by the case: its backend decides where they lie.
 using MemorySource = std::function<Allocator(const Case& one, std::size_t index)>;
 
 /// A case made ready on this host: its ranks are addressed by their index in the host.
@@ -48,6 +48,9 @@ class Prepared {
   /// After `test` was true of all ranks of the host, outside the timed part: whatever else must be over before the
   /// buffers are touched again. All hosts call it.
   virtual Status settle() { return {}; }
+  /// What is wrong with what the last call of a rank has written beside the case's buffers; empty: nothing. Who writes
+  /// there spoils it for the next call.
+  [[nodiscard]] virtual std::string flaw(std::size_t /*index*/) { return {}; }
   /// Where a pending operation stands, for reports.
   [[nodiscard]] virtual std::string position(std::size_t /*index*/) const { return "in the library's call"; }
   /// Where every rank stands, for reports: lines, each after a line break; empty where the backend cannot tell.

@@ -84,6 +84,13 @@ void add_block(Evidence& evidence, const BlockRows& rows, const SideNames& names
   const bool is_mine_right = are_right(evidence, rows.mine, names.mine);
   const bool is_other_right = are_right(evidence, rows.other, names.other);
   if (!is_mine_right || !is_other_right || rows.mine.empty() || rows.other.empty()) return;
+  if (!have_like_memory(rows.mine.front(), rows.other.front())) {
+    note(evidence.missing,
+         fmt::format("buffers of {} lie in memory of the {}, those of {} in that of the {}: their times "
+                     "are not compared",
+                     names.mine, rows.mine.front().memory, names.other, rows.other.front().memory));
+    return;
+  }
   if (rows.mine.front().backend == rows.other.front().backend &&
       rows.mine.front().algorithm != rows.other.front().algorithm) {
     note(evidence.note,

@@ -180,7 +180,7 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
 /// Of each of the systems, in equal shares of the time; empty where overlap is not asked for, or nothing is moved.
 Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>& variants,
                                                const std::vector<Series>& all, const CellOptions& options) {
-  std::vector<OverlapResult> results(variants.size() - (options.has_limit ? 1 : 0));
+  std::vector<OverlapResult> results(variants.size() - options.limits.size());
   if (options.conditions.overlap_calls == 0 || !has_data(variants.front().instance().collective)) return results;
   const std::chrono::nanoseconds most = options.conditions.iterations > 0 ? kMostOverlapTime : options.most_time;
   const auto each_ns = std::min(most, options.most_time).count() / 2 / std::ssize(results);
@@ -222,7 +222,7 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
     const int calls = calls_afterwards(variants[i], options.conditions.checking);
     TUTTI_RETURN_IF_ERROR(check_afterwards(host, variants[i], all[i], source, calls));
   }
-  const std::size_t systems = variants.size() - (options.has_limit ? 1 : 0);
+  const std::size_t systems = variants.size() - options.limits.size();
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Precision> precisions, measure_precisions(host, variants, systems, options));
   if (options.conditions.iterations == 0) count_one_state(all);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapResult> overlaps, add_overlap(host, variants, all, options));
@@ -236,7 +236,11 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
     }
     TUTTI_RETURN_IF_ERROR(hand_over(variants[i], all[i], options));
   }
-  if (options.has_limit) set_limit(rows, all.back(), options);
+  for (std::size_t i = systems; i < variants.size(); ++i) {
+    set_limit(rows,
+              {.series = all[i], .memory = to_string(variants[i].memory().kind()), .way = options.limits[i - systems]},
+              options);
+  }
   return rows;
 }
 

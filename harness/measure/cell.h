@@ -39,8 +39,9 @@ struct CellOptions {
   Conditions conditions = {};
   bool has_precision = true;  ///< sums and products of floats are repeated on random values (precision.h)
   std::function<Variant*(const Case& one)> barrier_of = {};  ///< for library: a barrier on its backend, or null
-  bool has_limit =
-      false;  ///< the last variant is the cell's limit (limit.h): it has no row, the others have their share
+  /// So many of the last variants are limits (limit.h): they have no rows, and those whose buffers lie in memory of the
+  /// same kind have their share. Of each: how it is measured.
+  std::vector<std::string> limits = {};
   /// Gets all samples of a case, on host 0; may be empty.
   std::function<Status(const Case& one, std::span<const Sample> samples)> on_samples = {};
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <sched.h>
 #include <tuple>
 #include <utility>
 
@@ -141,19 +142,27 @@ class LimitBackend::PreparedShares final : public Prepared {
         kernel_(kernel_for(one.dtype, one.op)) {}
 
   Status post(std::size_t index) override {
-    for (const Move& move : moves_[index]) {
-      kernel_({.destinations = move.destinations.data(),
-               .destination_count = static_cast<int>(move.destinations.size()),
-               .sources = move.sources.data(),
-               .source_count = static_cast<int>(move.sources.size()),
-               .bytes = move.bytes,
-               .ranks = case_.ranks,
-               .is_final = case_.op == Op::avg,
-               .streamed = backend_.streamed_});
+    if (backend_.teams_ == nullptr) {
+      for (const Move& move : moves_[index]) make(move);
+      return {};
     }
+    // One launch is for all ranks: it is made when the last of them has posted.
+    const std::int64_t number = ++posted_[index];
+    if (std::ranges::min(posted_) < number) return {};
+    const int teams = backend_.teams_of_rank_ * static_cast<int>(moves_.size());
+    TUTTI_ASSIGN_OR_RETURN(ticket_, backend_.teams_->run({.teams = teams, .threads = 1},
+                                                         [this](HostTarget& /*target*/, int team) { make_of(team); }));
+    launched_ = number;
     return {};
   }
-  Result<bool> test(std::size_t /*index*/) override { return true; }
+  Result<bool> test(std::size_t index) override {
+    if (backend_.teams_ == nullptr) return true;
+    if (launched_ < posted_[index]) return false;
+    TUTTI_ASSIGN_OR_RETURN(const bool is_done, backend_.teams_->is_complete(ticket_));
+    if (!is_done) sched_yield();  // the teams need the core
+    return is_done;
+  }
+  [[nodiscard]] bool is_posted_together() const override { return backend_.teams_ != nullptr; }
   /// A rank's buffers are written by other ranks, which may be later.
   Status settle() override { return host_->exchange(char{}).status(); }
 
@@ -183,6 +192,32 @@ class LimitBackend::PreparedShares final : public Prepared {
     std::byte* input = nullptr;
     std::byte* output = nullptr;
   };
+
+  void make(const Move& move) const {
+    kernel_({.destinations = move.destinations.data(),
+             .destination_count = static_cast<int>(move.destinations.size()),
+             .sources = move.sources.data(),
+             .source_count = static_cast<int>(move.sources.size()),
+             .bytes = move.bytes,
+             .ranks = case_.ranks,
+             .is_final = case_.op == Op::avg,
+             .streamed = backend_.streamed_});
+  }
+  /// A slice of each of a rank's moves, in their order: what goes on from another is of the same slice.
+  void make_of(int team) const {
+    const int ranks = static_cast<int>(moves_.size());
+    const auto slices = static_cast<std::size_t>(backend_.teams_of_rank_),
+               slice = static_cast<std::size_t>(team / ranks);
+    for (const Move& whole : moves_[static_cast<std::size_t>(team % ranks)]) {
+      const std::size_t lines = (whole.bytes + kLine - 1) / kLine;
+      const std::size_t begin = std::min(whole.bytes, lines * slice / slices * kLine);
+      Move part = whole;
+      part.bytes = std::min(whole.bytes, lines * (slice + 1) / slices * kLine) - begin;
+      for (std::byte*& to : part.destinations) to += begin;
+      for (const std::byte*& from : part.sources) from += begin;
+      if (part.bytes > 0) make(part);
+    }
+  }
 
   [[nodiscard]] static std::byte* address_of(const std::vector<Addresses>& all, const Piece& piece) {
     const Addresses& addresses = all[static_cast<std::size_t>(piece.rank)];
@@ -225,6 +260,10 @@ class LimitBackend::PreparedShares final : public Prepared {
   Kernel kernel_;
   Host* host_ = nullptr;
   std::vector<std::vector<Move>> moves_;  ///< by rank of the host
+  // With teams: calls of each rank, and launches of all.
+  std::vector<std::int64_t> posted_ = std::vector<std::int64_t>(buffers_.size());
+  std::int64_t launched_ = 0;
+  Device::Ticket ticket_ = 0;
 };
 
 Status LimitBackend::supports(const Case& one) const {
@@ -244,6 +283,24 @@ Status LimitBackend::connect(Host& host) {
   return {};
 }
 
+Result<bool> is_second_faster(Host& host, Variant& variant, const LimitTrial& trial,
+                              const std::function<void(bool is_second)>& choose) {
+  std::array<double, 2> best_us{};
+  const std::int64_t begin_ns = monotonic_ns();
+  for (const bool is_second : {false, true}) {
+    choose(is_second);
+    const std::int64_t share_ns = is_second ? trial.end_ns : begin_ns + (trial.end_ns - begin_ns) / 2;
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t until_ns, host.agree(share_ns));
+    TUTTI_ASSIGN_OR_RETURN(const BlockResult result,
+                           run_block(host, variant,
+                                     {.salt = (trial.seed << 32U) + (is_second ? 3U : 1U) + (std::uint64_t{1} << 31U),
+                                      .samples = kTrialSamples,
+                                      .end_ns = until_ns}));
+    best_us[is_second ? 1 : 0] = std::ranges::min(result.samples, {}, &Sample::global_us).global_us;
+  }
+  return best_us[1] < best_us[0];
+}
+
 Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
                                           std::int64_t end_ns) {
   const std::optional<Case> limit = limit_of(like.instance);
@@ -260,20 +317,10 @@ Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, con
   if (why_none.is_any()) return std::optional<Variant>();
   TUTTI_RETURN_IF_ERROR(backend.connect(host));
 
-  std::array<double, 2> best_us{};
-  const std::int64_t begin_ns = monotonic_ns();
-  for (const bool is_streamed : {false, true}) {
-    backend.set_streamed(is_streamed);
-    const std::int64_t share_ns = is_streamed ? end_ns : begin_ns + (end_ns - begin_ns) / 2;
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t until_ns, host.agree(share_ns));
-    TUTTI_ASSIGN_OR_RETURN(const BlockResult result,
-                           run_block(host, variant.value(),
-                                     {.salt = (like.seed << 32U) + (is_streamed ? 3U : 1U) + (std::uint64_t{1} << 31U),
-                                      .samples = kTrialSamples,
-                                      .end_ns = until_ns}));
-    best_us[is_streamed ? 1 : 0] = std::ranges::min(result.samples, {}, &Sample::global_us).global_us;
-  }
-  backend.set_streamed(best_us[1] < best_us[0]);
+  const auto choose = [&backend](bool is_streamed) { backend.set_streamed(is_streamed); };
+  TUTTI_ASSIGN_OR_RETURN(const bool is_streamed,
+                         is_second_faster(host, variant.value(), {.seed = like.seed, .end_ns = end_ns}, choose));
+  backend.set_streamed(is_streamed);
   return std::optional(std::move(variant).value());
 }
 

@@ -12,6 +12,7 @@
 // faster one is the cell's limit.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@
 #include "harness/backends/system.h"
 #include "harness/measure/host.h"
 #include "harness/measure/variant.h"
+#include "impl/device/teams.h"
 #include "impl/reduce/kernels.h"
 #include "impl/transports/domain.h"
 
@@ -48,7 +50,11 @@ struct Movement {
 /// The part of it that one rank moves: whole movements where every rank gets as many, else a slice of each.
 [[nodiscard]] std::vector<Movement> share_of(const Cell& cell, int rank);
 
-inline constexpr std::string_view kLimitName = "limit";  ///< in the place of a backend's
+// In the place of a backend's.
+inline constexpr std::string_view kLimitName = "limit";
+inline constexpr std::string_view kDeviceLimitName = "device_limit";  ///< device_limit.h
+[[nodiscard]] constexpr bool is_limit(std::string_view name) { return name == kLimitName || name == kDeviceLimitName; }
+inline constexpr std::string_view kMovements = "movements";  ///< how it is measured, as rows say it
 /// The case that measures a cell's limit, or nullopt where the cell has no limit. It has none where nothing is moved
 /// (barrier), or ranks take turns (pingpong and every collective that has a window). It has none either where what is
 /// read is overwritten meanwhile (all_to_all, sendrecv and exscan in place).
@@ -60,6 +66,10 @@ class LimitBackend final : public Backend {
  public:
   /// `domain` has the memory of the buffers, and must outlive the backend.
   LimitBackend(Domain& domain, std::vector<int> ranks) : domain_(domain), ranks_(std::move(ranks)) {}
+  /// The ranks of one host are moved for by teams of its threads, so many for each: as ranks that are thread blocks
+  /// run.
+  LimitBackend(Domain& domain, std::vector<int> ranks, int teams_of_rank)
+      : domain_(domain), ranks_(std::move(ranks)), teams_of_rank_(teams_of_rank), teams_(make_host_teams()) {}
 
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] std::string describe() const override { return "{}"; }
@@ -83,8 +93,20 @@ class LimitBackend final : public Backend {
   std::vector<int> ranks_;
   std::string name_{kLimitName};
   std::uint64_t streamed_ = 0;
+  int teams_of_rank_ = 0;  ///< 0: the thread that calls moves
+  std::unique_ptr<HostTeams> teams_;
   std::vector<PreparedShares*> unconnected_;
 };
+
+/// A trial of the two ways in which a limit can be measured.
+struct LimitTrial {
+  std::uint64_t seed = 1;
+  std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC, the same on all hosts
+};
+/// Whether the second way is the faster one; `choose` takes whether that comes next. All hosts call it. Errors: those
+/// of the host and the variant.
+[[nodiscard]] Result<bool> is_second_faster(Host& host, Variant& variant, const LimitTrial& trial,
+                                            const std::function<void(bool is_second)>& choose);
 
 /// The variant of a cell's limit; nullopt where the cell has no limit. A trial that ends by `end_ns` (CLOCK_MONOTONIC,
 /// the same on all hosts) chooses the faster kind of stores. All hosts call it.

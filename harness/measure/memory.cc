@@ -42,7 +42,7 @@ RankNeed rank_need(const Case& one, const Operation& operation, int rank) {
 /// What a reference may allocate in a call, of all ranks: Open MPI's reductions half a buffer on four ranks, a whole
 /// one on two.
 double reference_need(const Case& one) {
-  const bool is_reference = backend_of(one.backend) != kOwnBackend && one.backend != kLimitName;
+  const bool is_reference = backend_of(one.backend) != kOwnBackend && !is_limit(one.backend);
   return is_reference && is_reducing(one.collective) ? static_cast<double>(one.bytes) * one.ranks : 0;
 }
 

@@ -82,8 +82,21 @@ std::string checked_on(const Variant& variant, Checking checking) {
   return often + (checks_further(variant.instance()) ? "further" : "timed") + inputs_text(variant);
 }
 
-Row row_of_series(const Variant& variant, const Series& series, const CellOptions& options) {
+/// Who compared its results.
+void set_verifier(Row& row, const Variant& variant) {
+  const bool is_compared = has_data(variant.instance().collective);  // a barrier is judged by the host's clocks
+  row.verified_by = is_compared ? variant.memory().verified_by() : host_memory().verified_by();
+}
+
+/// What is known before anything is measured: with where its buffers lie.
+Row begun_row(const Variant& variant) {
   Row row = row_of(variant.instance());
+  row.memory = to_string(variant.memory().kind());
+  return row;
+}
+
+Row row_of_series(const Variant& variant, const Series& series, const CellOptions& options) {
+  Row row = begun_row(variant);
   const OrderedSummary summary = summary_of(series, options);
   set_times(row, summary, variant.instance().problem());
   row.autocorrelation = summary.autocorrelation;
@@ -106,6 +119,7 @@ Row row_of_series(const Variant& variant, const Series& series, const CellOption
     row.reason = "--check none";
   } else {
     row.checked_on = checked_on(variant, options.conditions.checking);
+    set_verifier(row, variant);
   }
   if (options.conditions.tells_ranks) set_ranks(row, series);
   set_stream_time(row, series);
@@ -151,17 +165,16 @@ Row measured_row(const Measured& measured, const CellOptions& options) {
   return row;
 }
 
-void set_limit(std::vector<Row>& rows, const Series& limit, const CellOptions& options) {
-  if (limit.wrong > 0) {
-    for (Row& row : rows) {
-      if (row.reason.empty()) row.reason = fmt::format("no limit: its own result was wrong: {}", limit.reason);
-    }
-    return;
-  }
-  const std::optional<double> time = summary_of(limit, options).median;
-  if (!time || *time <= 0) return;
+void set_limit(std::vector<Row>& rows, const MeasuredLimit& limit, const CellOptions& options) {
+  const bool is_wrong = limit.series.wrong > 0;
+  const std::optional<double> time = summary_of(limit.series, options).median;
   for (Row& row : rows) {
-    if (!row.time_median || *row.time_median <= 0) continue;
+    if (row.memory != limit.memory) continue;
+    if (is_wrong && row.reason.empty()) {
+      row.reason = fmt::format("no limit: its own result was wrong: {}", limit.series.reason);
+    }
+    if (is_wrong || !time || *time <= 0 || !row.time_median || *row.time_median <= 0) continue;
+    row.limit_way = limit.way;
     row.limit_time = time;
     row.limit_fraction = *time / *row.time_median;
     if (*row.limit_fraction > kMostFraction) add_mark(row, kLimitTooLow);
@@ -174,9 +187,10 @@ void set_disturbed(std::vector<Row>& rows, const std::string& words) {
 
 Row streamed_row(const Variant& variant, const StreamResult& result, const StreamOptions& options) {
   const Case& one = variant.instance();
-  Row row = row_of(one);
+  Row row = begun_row(variant);
   set_times(row, summarise(result.each_us), one.problem());
   if (options.checks == 0) return row;
+  set_verifier(row, variant);
   set_verdict(row, result.wrong, result.reason, (one.is_in_place ? "further" : "timed") + inputs_text(variant));
   return row;
 }
@@ -194,7 +208,8 @@ void set_precision(Row& row, const Precision& precision) {
 }
 
 Row checked_row(const Variant& variant, const Damage& damage, bool has_special) {
-  Row row = row_of(variant.instance());
+  Row row = begun_row(variant);
+  set_verifier(row, variant);
   set_verdict(row, damage.wrong, damage.text,
               "every" + inputs_text(variant) + (has_special ? "; special values too" : ""));
   return row;

@@ -25,8 +25,15 @@ struct Measured {
   const OverlapResult& overlap;
 };
 [[nodiscard]] Row measured_row(const Measured& measured, const CellOptions& options);
-/// How near the rows of a cell came to its limit. A limit whose results were wrong does not count.
-void set_limit(std::vector<Row>& rows, const Series& limit, const CellOptions& options);
+/// What a cell has of one of its limits.
+struct MeasuredLimit {
+  const Series& series;
+  std::string_view memory;  ///< in which it is, as rows have it
+  std::string_view way;     ///< how it is measured
+};
+/// How near the rows of a cell whose buffers lie in such memory came to its limit. A limit whose results were wrong
+/// does not count.
+void set_limit(std::vector<Row>& rows, const MeasuredLimit& limit, const CellOptions& options);
 /// What disturbed the cell of these rows, as CellWatch tells it.
 void set_disturbed(std::vector<Row>& rows, const std::string& words);
 

@@ -463,6 +463,9 @@ Damage Variant::verify_ranks(std::size_t first, std::size_t end, const Sight& si
         note(1, fmt::format("rank {}: {}: {}", rank, name, guard->text(buffer.payload().size())), true);
       }
     };
+    if (const std::string flaw = sight.outputs ? prepared_->flaw(i) : ""; !flaw.empty()) {
+      note(1, fmt::format("rank {}: {}", rank, flaw), true);
+    }
     if (sight.guards) check_guards("output", memory.output);
     if (sight.guards && memory.input) check_guards("input", *memory.input);
   }

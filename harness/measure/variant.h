@@ -90,6 +90,8 @@ class Variant {
   [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
 
   [[nodiscard]] const Case& instance() const { return case_; }
+  /// Where the buffers of this host's ranks lie: the same kind for all.
+  [[nodiscard]] const verify::Memory& memory() const { return kind_of(0); }
   [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }
   /// Says on the board that all ranks of the host are about to run this case; the host says when it is done.
   void announce();

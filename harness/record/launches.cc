@@ -139,7 +139,8 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.samples = 0;
   for (const Row& one : launches) {
     row.samples += one.samples;
-    for (const std::string_view mark : {kNoisy, kNearFloor, kLimitTooLow, kLateStarts, kFewerIterations}) {
+    for (const std::string_view mark :
+         {kNoisy, kNearFloor, kLimitTooLow, kLateStarts, kFewerIterations, kFromFormula}) {
       if (has_mark(one, mark)) add_mark(row, mark);
     }
     add_disturbances(row.disturbed, one.disturbed);
@@ -180,6 +181,7 @@ Summary Launches::ratios(const Row& ours, const Row& theirs) const {
   for (const Row& mine : launches_of(ours)) {
     for (const Row& other : launches_of(theirs)) {
       if (mine.launch != other.launch || !is_usable(mine) || !is_usable(other)) continue;
+      if (!have_like_memory(mine, other)) continue;
       ratios.push_back(*mine.time_median / *other.time_median);
     }
   }

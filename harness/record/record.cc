@@ -86,11 +86,12 @@ std::vector<Column> all_columns() {
           "noisy: the interval is wider than it should be; near floor: the time is below five times that of a sample "
           "in which nothing is done; limit too low: faster than the limit by more than 5 %, a failure of the limit; "
           "late starts: more than a quarter of the samples are invalid; fewer iterations: --iterations asked for more "
-          "samples; separated by semicolons; or empty",
+          "samples; from the cost formula: `auto` chose the algorithm by it, since nothing was measured on such ranks; "
+          "separated by semicolons; or empty",
           &Row::marks},
       Column{"limit_time", "us",
-             "median time of the least data movement that does the same, without synchronisation, in shared memory, in "
-             "this cell",
+             "median time of the least data movement that does the same, without synchronisation, in this cell: see "
+             "limit_way",
              &Row::limit_time},
       of_condition("cache"),
       of_condition("skew"),
@@ -184,6 +185,21 @@ std::vector<Column> all_columns() {
           "operation to one after it; empty where calls have no stream",
           &Row::time_on_gpu},
       of_condition("pretended_hosts"),
+      of_condition("hosts"),
+      Column{
+          "memory", "",
+          "where the system has its buffers: host, or gpu; times are compared within one only; empty: it was not run",
+          &Row::memory},
+      Column{
+          "verified_by", "",
+          "who compared the results: host; device, the one whose memory they lie in; teams, threads of the host that "
+          "run the device's text; empty: nobody",
+          &Row::verified_by},
+      Column{
+          "limit_way", "",
+          "how limit_time was measured: movements, from buffer to buffer in shared memory; or on each rank's device, "
+          "as many bytes as the rank reads and writes in them, by the faster of copy and triad; empty: it was not",
+          &Row::limit_way},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();
@@ -302,6 +318,10 @@ void add_disturbances(std::string& seen, std::string_view words) {
     if (!seen.empty()) seen += kBetween;
     seen += word;
   }
+}
+
+bool have_like_memory(const Row& row, const Row& other) {
+  return row.memory.empty() || other.memory.empty() || row.memory == other.memory;
 }
 
 std::string system_of(const Row& row) {

@@ -99,6 +99,9 @@ struct Row {
   std::string starter = {};
   std::string gpu = {};
   std::optional<double> time_on_gpu = {};
+  std::string memory = {};
+  std::string verified_by = {};
+  std::string limit_way = {};
 
   bool operator==(const Row&) const = default;
 };
@@ -109,6 +112,7 @@ inline constexpr std::string_view kNearFloor = "near floor";
 inline constexpr std::string_view kLimitTooLow = "limit too low";
 inline constexpr std::string_view kLateStarts = "late starts";
 inline constexpr std::string_view kFewerIterations = "fewer iterations";
+inline constexpr std::string_view kFromFormula = "from the cost formula";
 [[nodiscard]] bool has_mark(const Row& row, std::string_view mark);
 /// Adds it where it is not there.
 void add_mark(Row& row, std::string_view mark);
@@ -119,6 +123,8 @@ void add_disturbances(std::string& seen, std::string_view words);
 inline constexpr std::string_view kOwnSpawn = "spawn";
 /// The fields that the case alone decides; the rest is not measured and `unchecked`.
 [[nodiscard]] Row row_of(const Case& one);
+/// Whether their buffers lie in memory of one kind, as far as that is known: otherwise their times are not compared.
+[[nodiscard]] bool have_like_memory(const Row& row, const Row& other);
 /// Its backend, with the algorithm where that tells it.
 [[nodiscard]] std::string system_of(const Row& row);
 

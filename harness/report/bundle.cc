@@ -279,7 +279,7 @@ std::vector<SampledCell> sampled_cells_of(std::span<const ResultFile> results) {
       if (one.starter.empty()) one.starter = starters[{one.case_id, one.launch}];
       const auto [place, is_new] = known.try_emplace({cell_of_case(one.case_id), one.starter}, cells.size());
       if (is_new) cells.emplace_back();
-      cells[place->second].is_compared |= system_of_case(one.case_id).backend != kLimitName;
+      cells[place->second].is_compared |= !is_limit(system_of_case(one.case_id).backend);
       cells[place->second].cases.emplace_back(std::move(one), source);
     }
   }

@@ -182,12 +182,29 @@ std::string alike_line(std::vector<std::pair<double, std::string>> alike) {
                      counted(alike.size(), "row"), kAlike, fmt::join(named, ", "));
 }
 
+/// Which backends have their buffers where, of cells in which they differ.
+std::string memory_line(const std::map<std::string, std::set<std::string>>& backends_by_memory) {
+  std::vector<std::string> parts;
+  for (const auto& [memory, backends] : backends_by_memory) {
+    parts.push_back(
+        fmt::format("those of {} in {}", fmt::join(backends, ", "), memory == "host" ? "the host's" : "a GPU's"));
+  }
+  if (parts.empty()) return {};
+  return fmt::format("# different memory: buffers lie, {}, so no ratio is taken between them\n",
+                     fmt::join(parts, ", "));
+}
+
+/// Who tells a share of the limit: where the limit is one and the same, ours alone does.
+bool has_own_limit(const Row& row, std::span<const Row> rows) {
+  return is_own(row) || std::ranges::any_of(rows, [&](const Row& other) { return !have_like_memory(row, other); });
+}
+
 std::string heading_side_by_side(std::span<const Row> rows, const Shown& all) {
   std::string systems = fmt::format("#{:>22}", "");
   std::string names = fmt::format("#{:>10} {:>11}", "size", "count");
   std::string units = fmt::format("#{:>10} {:>11}", "(B)", "(elements)");
   for (const Row& row : rows) {
-    const Shown shown = is_own(row) ? all : all.without_limit();
+    const Shown shown = has_own_limit(row, rows) ? all : all.without_limit();
     systems += banner(row.backend, measures_width(shown) + (is_own(row) ? shown.algorithm_width : 0));
     names += algorithm_cell(row, "algorithm", shown) + measures_names(shown);
     units += algorithm_cell(row, "", shown) + measures_units(shown);
@@ -237,7 +254,7 @@ std::string lines_stacked(std::span<const Row> rows, const Shown& shown, const R
 std::string line_side_by_side(std::span<const Row> rows, const Shown& all, const RatioOf& ratio) {
   std::string line = fmt::format(" {:>10} {:>11}", rows[0].bytes, rows[0].count);
   for (const Row& row : rows) {
-    const Shown shown = is_own(row) ? all : all.without_limit();
+    const Shown shown = has_own_limit(row, rows) ? all : all.without_limit();
     line += algorithm_cell(row, row.algorithm, shown) + measures(row, shown);
   }
   if (const Row* reference = reference_of(rows)) {
@@ -296,6 +313,7 @@ std::optional<double> ratio_within_a_launch(const Row& ours, const Row& theirs) 
     return is_usable && row.time_median && *row.time_median > 0;
   };
   if (!counts(ours) || !counts(theirs) || ours.launch != theirs.launch) return {};
+  if (!have_like_memory(ours, theirs)) return {};
   return *ours.time_median / *theirs.time_median;
 }
 
@@ -320,6 +338,10 @@ void Table::count(std::span<const Row> rows) {
     limit_too_low_ += has_mark(row, kLimitTooLow) ? 1 : 0;
     late_starts_ += has_mark(row, kLateStarts) ? 1 : 0;
     fewer_iterations_ += has_mark(row, kFewerIterations) ? 1 : 0;
+    from_formula_ += has_mark(row, kFromFormula) ? 1 : 0;
+    const bool has_other_memory =
+        std::ranges::any_of(rows, [&](const Row& other) { return !have_like_memory(row, other); });
+    if (has_other_memory) backends_by_memory_[row.memory].insert(row.backend);
     if (row.autocorrelation.value_or(0) >= kAlike) alike_.push_back({*row.autocorrelation, row.case_id});
     if (!row.disturbed.empty()) {
       ++disturbed_;
@@ -442,6 +464,13 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
     text += fmt::format("# fewer iterations: {} with fewer samples than --iterations asked for\n",
                         counted(fewer_iterations_, "row"));
   }
+  if (from_formula_ > 0) {
+    text += fmt::format(
+        "# from the cost formula: {} whose algorithm `auto` chose by it, for nothing was measured on such "
+        "ranks; --algorithms all measures\n",
+        counted(from_formula_, "row"));
+  }
+  text += memory_line(backends_by_memory_);
   text += alike_line(alike_);
   if (disturbed_ > 0) {
     text += fmt::format("# disturbed while they were measured: {} (column disturbed): {}\n", counted(disturbed_, "row"),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "harness/cases/lists.h"
 #include "harness/machine/allowed_cores.h"
@@ -62,11 +63,17 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
       budget_(task.end_ns) {
   // What the memory of one machine can do is no limit of what goes between hosts.
   const bool is_on_one_host = domain_.hosts() == nullptr || domain_.hosts()->count() == 1;
-  if (spec_.conditions.measures_limit() && memory_kind_of(spec_) == MemoryKind::host && is_on_one_host)
+  if (!spec_.conditions.measures_limit() || !is_on_one_host) return;
+  if (spec_.ranks_as == RanksAs::blocks) {
+    limit_.emplace(domain_, host_.ranks(), spec_.conditions.lanes);
+  } else {
     limit_.emplace(domain_, host_.ranks());
+  }
 }
 
 Status Measuring::begin() {
+  if (spec_.conditions.measures_limit() && uses_gpus(spec_))
+    device_limit_.emplace(host_.ranks(), systems_.gpu_memory());
   if (spec_.conditions.sync == Synchronisation::library) {
     Case like;
     like.transport = domain_.transport();
@@ -108,20 +115,19 @@ Status Measuring::begin_cell(std::size_t index, double bytes, Status& refusal) {
 
 Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std::size_t index, bool has_limit) {
   const std::int64_t most_ns = time_ns(index);
-  std::optional<Variant> limit;
-  if (limit_ && has_limit) {
-    TUTTI_ASSIGN_OR_RETURN(limit, limit_beside(variants.front(), index, std::min(most_ns, kMostLimitTime.count())));
-  }
-  const CellOptions options = cell_options(index, limit.has_value(), most_ns);
-  if (limit) variants.push_back(std::move(*limit));
+  TUTTI_ASSIGN_OR_RETURN(Limits limits,
+                         limits_beside(variants, index, has_limit, std::min(most_ns, kMostLimitTime.count())));
+  const CellOptions options = cell_options(index, std::move(limits.ways), most_ns);
+  std::ranges::move(limits.variants, std::back_inserter(variants));
+  const auto is_on_gpu = [](const Variant& one) { return one.memory().kind() == MemoryKind::cuda; };
   std::optional<int> device;
-  if (memory_kind_of(spec_) == MemoryKind::cuda) device = spec_.ranks_as == RanksAs::blocks ? 0 : host_.at().local;
+  if (std::ranges::any_of(variants, is_on_gpu)) device = spec_.ranks_as == RanksAs::blocks ? 0 : host_.at().local;
   CellWatch watch(host_, cores_of_ranks_, Tree("/"), device);
   TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(host_, variants, options));
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
   set_disturbed(rows, disturbed);
-  if (device) {
-    for (Row& row : rows) row.gpu = gpu_model(*device);
+  for (Row& row : rows) {
+    if (memory_kind_of(spec_, row.backend) == MemoryKind::cuda) row.gpu = gpu_model(device.value_or(0));
   }
   return rows;
 }
@@ -132,12 +138,30 @@ std::int64_t Measuring::time_ns(std::size_t index) const {
   return std::max(kLeastCellTime.count(), (task_.end_ns - host_.common_now_ns()) / cells);
 }
 
-Result<std::optional<Variant>> Measuring::limit_beside(const Variant& first, std::size_t index, std::int64_t most_ns) {
-  TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(host_.common_now_ns()));
-  Variant::Request like = systems_.request_for(*limit_, first.instance());
-  like.number = first.number();  // it is no case of the job
-  like.seed += index;
-  return make_limit(host_, *limit_, like, begin_ns + most_ns / kTrialShare);
+Result<Measuring::Limits> Measuring::limits_beside(const std::vector<Variant>& variants, std::size_t index,
+                                                   bool on_host, std::int64_t most_ns) {
+  Limits limits;
+  for (const MemoryKind memory : {MemoryKind::host, MemoryKind::cuda}) {
+    const auto first = std::ranges::find(variants, memory, [](const Variant& one) { return one.memory().kind(); });
+    const bool is_measured = memory == MemoryKind::host ? limit_ && on_host : device_limit_.has_value();
+    if (first == variants.end() || !is_measured) continue;
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(host_.common_now_ns()));
+    Backend& backend = memory == MemoryKind::host ? static_cast<Backend&>(*limit_) : *device_limit_;
+    Variant::Request like = systems_.request_for(backend, first->instance());
+    like.number = first->number();  // it is no case of the job
+    like.seed += index;
+    const std::int64_t end_ns = begin_ns + most_ns / kTrialShare;
+    std::optional<Variant> limit;
+    if (memory == MemoryKind::host) {
+      TUTTI_ASSIGN_OR_RETURN(limit, make_limit(host_, *limit_, like, end_ns));
+    } else {
+      TUTTI_ASSIGN_OR_RETURN(limit, make_device_limit(host_, *device_limit_, like, end_ns));
+    }
+    if (!limit) continue;
+    limits.variants.push_back(std::move(*limit));
+    limits.ways.emplace_back(memory == MemoryKind::host ? kMovements : device_limit_->way());
+  }
+  return limits;
 }
 
 /// That of the case's own kind of start; the limit has no floor, and no row to mark.
@@ -147,14 +171,15 @@ double Measuring::floor_us_of(const Case& one) const {
   return common == floors_ns_.end() ? 0 : common->second * 1e-3;
 }
 
-CellOptions Measuring::cell_options(std::size_t index, bool has_limit, std::int64_t most_ns) {
+CellOptions Measuring::cell_options(std::size_t index, std::vector<std::string> limits, std::int64_t most_ns) {
+  const auto trials_ns = static_cast<std::int64_t>(limits.size()) * (most_ns / kTrialShare);
   CellOptions options{.seed = spec_.seed + index,
-                      .most_time = std::chrono::nanoseconds(has_limit ? most_ns - most_ns / kTrialShare : most_ns),
+                      .most_time = std::chrono::nanoseconds(most_ns - trials_ns),
                       .floor_us_of = [this](const Case& one) { return floor_us_of(one); },
                       .tick_us = clock_.tick_ns * 1e-3,
                       .conditions = spec_.conditions,
                       .barrier_of = [this](const Case& one) { return barriers_.find(one.backend); },
-                      .has_limit = has_limit};
+                      .limits = std::move(limits)};
   if (task_.tells_samples) {
     options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
       return report_samples(one, samples);

@@ -13,6 +13,7 @@
 #include "harness/measure/barriers.h"
 #include "harness/measure/budget.h"
 #include "harness/measure/cell.h"
+#include "harness/measure/device_limit.h"
 #include "harness/measure/limit.h"
 #include "harness/session/session.h"
 #include "harness/session/systems.h"
@@ -39,7 +40,7 @@ class Measuring {
   /// in what is left of the budget. Errors: those of the host.
   Status begin_cell(std::size_t index, double bytes, Status& refusal);
   /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. `has_limit`: there is
-  /// memory for its limit. Errors: as begin.
+  /// memory of the host for its limit. Errors: as begin.
   [[nodiscard]] Result<std::vector<Row>> measure(std::vector<Variant>& variants, std::size_t index, bool has_limit);
 
  private:
@@ -50,12 +51,16 @@ class Measuring {
   Status report_samples(const Case& one, std::span<const Sample> samples);
   /// For cell `index`: what is left of the budget, in equal parts.
   [[nodiscard]] std::int64_t time_ns(std::size_t index) const;
-  /// The limit of the cell whose first variant is `first`, chosen in its share of the cell's time; nullopt where the
-  /// cell has no limit.
-  [[nodiscard]] Result<std::optional<Variant>> limit_beside(const Variant& first, std::size_t index,
-                                                            std::int64_t most_ns);
+  /// The limits of a cell, one for each kind of memory that its variants have, and how each is measured.
+  struct Limits {
+    std::vector<Variant> variants;
+    std::vector<std::string> ways;
+  };
+  /// Each is chosen in its share of the cell's time. `on_host`: there is memory of the host for one.
+  [[nodiscard]] Result<Limits> limits_beside(const std::vector<Variant>& variants, std::size_t index, bool on_host,
+                                             std::int64_t most_ns);
   [[nodiscard]] double floor_us_of(const Case& one) const;
-  [[nodiscard]] CellOptions cell_options(std::size_t index, bool has_limit, std::int64_t most_ns);
+  [[nodiscard]] CellOptions cell_options(std::size_t index, std::vector<std::string> limits, std::int64_t most_ns);
 
   const SessionSpec& spec_;
   const MeasureTask& task_;
@@ -64,7 +69,8 @@ class Measuring {
   Systems& systems_;
   const Send& send_;
   Barriers barriers_;
-  std::optional<LimitBackend> limit_;
+  std::optional<LimitBackend> limit_;        ///< of buffers in the host's memory
+  std::optional<DeviceLimit> device_limit_;  ///< of those in GPUs'
   std::vector<int> cores_of_ranks_;          ///< of all hosts together
   std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;

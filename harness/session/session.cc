@@ -34,7 +34,7 @@ bool spans_hosts(const Domain& domain) { return domain.hosts() != nullptr && dom
 
 Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Place& place) {
   Host& host = place.host;
-  if (memory_kind_of(spec) != MemoryKind::host) {
+  if (memory_kind_of(spec, kOwnBackend) != MemoryKind::host) {
     return error(Code::unavailable,
                  "a soak has its buffers in the memory of the host, where blocks on a GPU cannot "
                  "reach them; --device host runs thread blocks as threads of the host");

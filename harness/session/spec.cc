@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -117,16 +118,6 @@ Json written(RanksAs ranks_as) { return to_string(ranks_as); }
 Status read_value(std::string_view /*word*/, const Json& json, RanksAs& ranks_as) {
   TUTTI_ASSIGN_OR_RETURN(ranks_as, parse_ranks_as(json.get<std::string>()));
   return {};
-}
-
-Json written(MemoryKind memory) { return memory == MemoryKind::cuda ? "cuda" : "host"; }
-Status read_value(std::string_view word, const Json& json, MemoryKind& memory) {
-  for (const MemoryKind kind : {MemoryKind::host, MemoryKind::cuda}) {
-    if (json != written(kind)) continue;
-    memory = kind;
-    return {};
-  }
-  return error(Code::invalid_argument, "the job's specification: '{}' is no kind of memory: host or cuda", shown(word));
 }
 
 Json written(const SlowDown& slow_down) {
@@ -319,9 +310,23 @@ std::size_t shared_bytes(const SessionSpec& spec) {
   return transport_of(spec).shared_bytes(domain_shape(spec), ranks_in(spec.ranks_as));
 }
 
-MemoryKind memory_kind_of(const SessionSpec& spec) {
-  const bool is_on_gpu = spec.ranks_as == RanksAs::blocks && spec.conditions.device == RunsOn::gpu;
-  return is_on_gpu ? MemoryKind::cuda : spec.memory;
+MemoryKind memory_kind_of(const SessionSpec& spec, std::string_view system) {
+  if (spec.ranks_as == RanksAs::blocks) {
+    return spec.conditions.device == RunsOn::gpu ? MemoryKind::cuda : MemoryKind::host;
+  }
+  const bool is_on_gpus = std::ranges::find(spec.on_gpus, backend_of(system)) != spec.on_gpus.end();
+  return is_on_gpus ? MemoryKind::cuda : MemoryKind::host;
+}
+
+bool uses_gpus(const SessionSpec& spec) {
+  return !spec.on_gpus.empty() || memory_kind_of(spec, kOwnBackend) == MemoryKind::cuda;
+}
+
+std::vector<Case> cases_in(MemoryKind memory, const SessionSpec& spec, const std::vector<Case>& cell) {
+  std::vector<Case> cases;
+  std::ranges::copy_if(cell, std::back_inserter(cases),
+                       [&](const Case& one) { return memory_kind_of(spec, one.backend) == memory; });
+  return cases;
 }
 
 MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now) {

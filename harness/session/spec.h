@@ -57,9 +57,9 @@ struct SessionSpec {
   std::variant<MeasureTask, CheckTask, SoakTask, FaultsTask> task = {};
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;
-  MemoryKind memory = MemoryKind::host;       ///< where the buffers of all systems lie (memory_kind_of)
   std::vector<std::vector<Case>> cells = {};  ///< the cases of each cell are interleaved
   std::vector<std::string> references = {};   ///< backends to load, without the own one
+  std::vector<std::string> on_gpus = {};      ///< those of them whose buffers lie in the memory of GPUs
   std::vector<std::string> twins = {};        ///< systems that are a backend a second time (case.h)
   std::vector<std::string> backend_directories = {};
   std::string transport = {};  ///< of the domain and of all cells; empty: the usual one of these ranks
@@ -87,9 +87,9 @@ template <class Visit>
 constexpr void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
   visit("ranks", &SessionSpec::ranks);
   visit("ranks_as", &SessionSpec::ranks_as);
-  visit("memory", &SessionSpec::memory);
   visit("cells", &SessionSpec::cells);
   visit("references", &SessionSpec::references);
+  visit("on_gpus", &SessionSpec::on_gpus);
   visit("twins", &SessionSpec::twins);
   visit("backend_directories", &SessionSpec::backend_directories);
   visit("transport", &SessionSpec::transport);
@@ -149,8 +149,13 @@ constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
 /// Bytes of the memory that the launcher makes for it; 0: none.
 [[nodiscard]] std::size_t shared_bytes(const SessionSpec& spec);
 
-/// Where the buffers of all systems lie: where the specification says, and those of thread blocks on a GPU there.
-[[nodiscard]] MemoryKind memory_kind_of(const SessionSpec& spec);
+/// Where the buffers of a system lie (its twin's too): those of thread blocks on a GPU there, those of a reference
+/// where the specification says. Systems of one cell may differ in it.
+[[nodiscard]] MemoryKind memory_kind_of(const SessionSpec& spec, std::string_view system);
+/// Whether buffers of any system lie in the memory of a GPU.
+[[nodiscard]] bool uses_gpus(const SessionSpec& spec);
+/// The cases of a cell whose buffers lie there.
+[[nodiscard]] std::vector<Case> cases_in(MemoryKind memory, const SessionSpec& spec, const std::vector<Case>& cell);
 
 /// What the ranks of a session will find, once they are started: less what they take themselves.
 [[nodiscard]] MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now = memory_left());

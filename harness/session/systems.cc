@@ -68,7 +68,7 @@ Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, con
   TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec_, host_, domain, options, hooks));
   device_ = std::move(own.device);
   own_ = OwnBackend::over(domain, std::move(own.communicators));
-  if (spec_.ranks_as == RanksAs::blocks) own_->set_memory(memory_kind_of(spec_));
+  if (spec_.ranks_as == RanksAs::blocks) own_->set_memory(memory_kind_of(spec_, own_->name()));
   return {};
 }
 
@@ -94,7 +94,7 @@ Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec
   host.set_case(number_of_reference(spec, index));
   host.announce(Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(spec.references[index], spec.backend_directories));
-  reference->set_memory(memory_kind_of(spec));
+  reference->set_memory(memory_kind_of(spec, reference->name()));
   TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index(), Meeting(host, directory).join()));
   host.settle();
   return reference;
@@ -148,10 +148,12 @@ Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(const SessionSp
 }
 
 Status Systems::open_memory() {
-  if (memory_kind_of(spec_) == MemoryKind::host) return {};
-  if (spec_.conditions.cache != CacheState::hot) {
-    return error(Code::unavailable, "--cache {}: buffers of a GPU are not flushed from its caches yet; leave it out",
-                 to_string(spec_.conditions.cache));
+  if (!uses_gpus(spec_)) return {};
+  if (spec_.conditions.cache == CacheState::rotate) {
+    return error(
+        Code::unavailable,
+        "--cache rotate: its sets of buffers are as many as put each other out of the host's cache, and a GPU's "
+        "is another one: did you mean --cache cold, which writes over the GPU's?");
   }
   const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
   if (found.runtime == nullptr) {
@@ -177,12 +179,18 @@ void Systems::verify_on_teams() {
 }
 
 MemorySource Systems::memory() {
-  if (!memory_.empty()) return [this](const Case&, std::size_t index) { return memory_[index]->allocator(); };
   return [this](const Case& which, std::size_t index) {
+    if (memory_kind_of(spec_, which.backend) == MemoryKind::cuda) return memory_[index]->allocator();
     Allocator allocator = own_->allocator(which, index);
     if (teams_memory_ != nullptr) allocator.kind = teams_memory_.get();
     return allocator;
   };
+}
+
+std::vector<verify::Memory*> Systems::gpu_memory() const {
+  std::vector<verify::Memory*> memory;
+  for (const auto& one : memory_) memory.push_back(one.get());
+  return memory;
 }
 
 Variant::Request Systems::request_for(Backend& backend, const Case& one) {

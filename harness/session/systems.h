@@ -77,8 +77,10 @@ class Systems {
   /// As it is, even where --slow-down makes the one called by its name slower.
   [[nodiscard]] OwnBackend& own() { return *own_; }
 
-  /// The same kind for all systems of a cell.
+  /// For a case, of the kind that its system has (memory_kind_of).
   [[nodiscard]] MemorySource memory();
+  /// Of GPUs, by rank of this host; empty where no system has its buffers there.
+  [[nodiscard]] std::vector<verify::Memory*> gpu_memory() const;
   /// What the variants of a cell have in common, its limit's too: memory, data, and the sets of buffers that calls
   /// rotate through. It refers to `backend` and `one`.
   [[nodiscard]] Variant::Request request_for(Backend& backend, const Case& one);
@@ -91,7 +93,7 @@ class Systems {
   /// Opened, or skipped where ranks are no processes.
   Result<std::unique_ptr<ReferenceBackend>> reference_of(std::size_t index);
   void add_twins();
-  /// That of the GPUs, one for each rank of this host, where buffers lie there.
+  /// That of the GPUs, one for each rank of this host, where buffers of any system lie there.
   Status open_memory();
   /// Memory of this host's own that is there, not a page of zeros in many places. The same for all cases of a cell.
   std::span<const std::byte> filler(const Rotation& rotation);
@@ -100,10 +102,11 @@ class Systems {
   Host& host_;
   Domain& domain_;
   const std::string& directory_;
-  std::unique_ptr<Memory> teams_memory_;             ///< verifies what teams of the host write; null: the host does
-  std::vector<std::unique_ptr<CudaMemory>> memory_;  ///< by rank of this host; empty: buffers lie on the host
-  std::unique_ptr<Domain> own_domain_;               ///< of own_, where that is not domain_
-  std::unique_ptr<Device> device_;                   ///< of own_, where its ranks are thread blocks
+  std::unique_ptr<Memory> teams_memory_;  ///< verifies what teams of the host write; null: the host does
+  std::vector<std::unique_ptr<CudaMemory>>
+      memory_;                          ///< of GPUs, by rank of this host; empty: no system has its buffers there
+  std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
+  std::unique_ptr<Device> device_;      ///< of own_, where its ranks are thread blocks
   std::unique_ptr<OwnBackend> own_;
   std::optional<SlowedBackend> slowed_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;

@@ -90,9 +90,10 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
 
 Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
   const std::vector<Case>& cell = spec_.cells[index];
-  const MemoryNeed need = memory_need(cell, spec_.conditions.cache);
-  const MemoryNeed with_its_limit =
-      measuring_ && spec_.conditions.measures_limit() ? memory_need(with_limit(cell), spec_.conditions.cache) : need;
+  const std::vector<Case> on_host = cases_in(MemoryKind::host, spec_, cell);
+  const MemoryNeed need = memory_need(on_host, spec_.conditions.cache);
+  const bool has_limit = measuring_ && spec_.conditions.measures_limit() && !on_host.empty();
+  const MemoryNeed with_its_limit = has_limit ? memory_need(with_limit(on_host), spec_.conditions.cache) : need;
   if (with_its_limit.sum() >= kLeastNeedChecked) {
     MemoryRoom room;
     if (spec_.ranks_as == RanksAs::processes) room.heap_bytes = spec_.heap_bytes;
@@ -102,7 +103,8 @@ Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
     prospect.refusal = fits_memory(need, room);
   }
   if (measuring_ && prospect.refusal.is_ok()) {
-    TUTTI_RETURN_IF_ERROR(measuring_->begin_cell(index, need.own + need.shared, prospect.refusal));
+    const MemoryNeed everywhere = memory_need(cell, spec_.conditions.cache);
+    TUTTI_RETURN_IF_ERROR(measuring_->begin_cell(index, everywhere.own + everywhere.shared, prospect.refusal));
   }
   return {};
 }

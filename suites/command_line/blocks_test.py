@@ -41,6 +41,20 @@ class Measured(unittest.TestCase):
         self.assertTrue(all("/P2.blocks/" in row["case"] for row in rows), rows)
         self.assertIn("# measured with thread blocks as threads of the host, 2 thread blocks a rank, 2 threads a block\n", result.out)
 
+    def test_what_auto_took_from_the_cost_formula_is_marked(self):
+        result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2")
+        self.assertEqual({row["marks"].split("; ")[-1] for row in rows}, {"from the cost formula"}, rows)
+        self.assertIn("# from the cost formula: 2 rows whose algorithm `auto` chose by it", result.out)
+        named, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "2", "--algorithms", rows[0]["algorithm"])
+        self.assertFalse(any("cost formula" in row["marks"] for row in rows), rows)
+        self.assertNotIn("cost formula", named.out)
+
+    def test_the_limit_is_what_teams_move(self):
+        _, rows = self.sweep("all_reduce", "all_gather", "--backends", "tutti", "--ranks", "2", "--lanes", "2")
+        for row in rows:
+            self.assertEqual((row["memory"], row["limit_way"], row["verified_by"]), ("host", "movements", "teams"), row)
+            self.assertGreater(float(row["limit_fraction"]), 0)
+
     def test_what_nobody_chose_is_not_said(self):
         result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "3")
         self.assertEqual(columns_of(rows), {("blocks", "host", "", "")})

@@ -32,14 +32,41 @@ def rows_of(text):
 class Run(unittest.TestCase):
     def test_results_on_gpus_are_verified_beside_those_of_cpu_ranks(self):
         with support.Run("run", "all_reduce", "broadcast", "all_to_all", "barrier", "--backends", "tutti,nccl", "--ranks", "2",
-                         "--sizes", "8,64K", "--budget", "4s", "--csv", "{folder}/rows.csv", environment=GPU) as one:
+                         "--sizes", "8,64K", "--budget", "4s", "--csv", "{folder}/rows.csv", "--json", "{folder}/record.json",
+                         environment=GPU) as one:
             result = one.wait(support.patience(60))
             self.assertEqual(result.code, OK, result)
             rows = one.rows()[1]
+            self.assertEqual(support.differences(rows, support.read_json(one.path / "record.json")["rows"]), [])
             self.assertEqual({(row["backend"], row["verdict"]) for row in rows}, {("tutti", "ok"), ("nccl", "ok")})
             self.assertEqual(len(rows), 14, rows)
-            launches = {row["backend"]: {other["launch"] for other in rows if other["backend"] == row["backend"]} for row in rows}
-            self.assertFalse(launches["tutti"] & launches["nccl"], "buffers lie in one kind of memory in a launch")
+            self.assertEqual({row["launch"] for row in rows}, {"1"}, "both are interleaved")
+            self.assertEqual({(row["backend"], row["memory"]) for row in rows}, {("tutti", "host"), ("nccl", "gpu")})
+            self.assertEqual({row["verified_by"] for row in rows}, {"host"}, "no kernel runs on a double")
+            moved = [row for row in rows if row["collective"] != "barrier"]
+            self.assertEqual({(row["backend"], row["limit_way"]) for row in moved}, {("tutti", "movements"), ("nccl", "copy")})
+            self.assertTrue(all(float(row["limit_fraction"]) > 0 for row in moved), moved)
+            self.assertNotIn("# ratio", result.out)
+            self.assertIn("# different memory: buffers lie, those of nccl in a GPU's, those of tutti in the host's, so no ratio is "
+                          "taken between them\n", result.out)
+
+    def test_the_devices_limit_is_a_copy_there_of_what_a_rank_reads_and_writes(self):
+        with support.Run("run", "all_reduce", "all_gather", "--backends", "nccl", "--ranks", "2", "--sizes", "64K", "--budget", "2s",
+                         "--csv", "{folder}/rows.csv", "--samples", "{folder}/samples.csv",
+                         environment={**GPU, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as one:
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, OK, result)
+            copies = {line for line in (one.path / "log").read_text().splitlines() if line.startswith("copy of")}
+            self.assertEqual(copies, {"copy of 65536", "copy of 49152"}, "in and out together, a half of each")
+            self.assertIn("all_gather/device_limit.none/", (one.path / "samples.csv").read_text())
+            for row in one.rows()[1]:
+                self.assertAlmostEqual(float(row["limit_fraction"]), float(row["limit_time"]) / float(row["time_median"]))
+
+    def test_a_gate_compares_no_times_of_different_memory(self):
+        result = support.run("gate", "--against", "nccl", "--ranks", "2", "--cell-time", "50ms", environment=GPU,
+                             limit=support.patience(120))
+        self.assertNotEqual(result.code, OK, result)
+        self.assertIn("their times are not compared", result.out)
 
     def test_what_is_wrong_is_seen(self):
         result = support.run("run", "all_reduce", "--backends", "nccl", "--ranks", "2", "--sizes", "4K", "--budget", "2s",
@@ -53,11 +80,23 @@ class Run(unittest.TestCase):
         self.assertEqual(result.code, ENVIRONMENT, result)
         self.assertIn("GPU 2 is out of range: 0 to 1", result.err)
 
-    def test_cold_caches_are_refused(self):
-        result = support.run("run", "all_reduce", "--backends", "nccl", "--ranks", "2", "--sizes", "8", "--cache", "cold",
+    def test_of_cold_caches_a_gpus_is_written_over_before_each_call(self):
+        with support.Run("run", "all_reduce", "--backends", "nccl", "--ranks", "2", "--sizes", "8", "--cache", "cold", "--budget", "1s",
+                         "--csv", "{folder}/rows.csv", environment={**GPU, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as one:
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, OK, result)
+            (row,) = one.rows()[1]
+            self.assertEqual((row["verdict"], row["cache"]), ("ok", "cold"))
+            lines = (one.path / "log").read_text().splitlines()
+            twice_the_cache = lines.count(f"set of {2 << 20}")
+            self.assertGreaterEqual(twice_the_cache, 2 * int(row["samples"]), "two ranks, each call")
+
+    def test_sets_that_rotate_are_of_the_hosts_cache(self):
+        result = support.run("run", "all_reduce", "--backends", "nccl", "--ranks", "2", "--sizes", "8", "--cache", "rotate",
                              "--budget", "1s", environment=GPU)
         self.assertEqual(result.code, ENVIRONMENT, result)
-        self.assertIn("--cache cold", result.err)
+        self.assertIn("--cache rotate: its sets of buffers are as many as put each other out of the host's cache", result.err)
+        self.assertIn("did you mean --cache cold", result.err)
 
 
 @unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")

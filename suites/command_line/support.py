@@ -204,7 +204,8 @@ class Run:
         self.memory_files = set()
         self.begin = time.monotonic()
         inherited = {name: value for name, value in os.environ.items() if name not in ("TUTTI_BACKENDS", "TUTTI_TRANSPORTS", "COLUMNS")}
-        everything = {**inherited, MARK: self.mark, "TMPDIR": str(self.path / "tmp"), **(environment or {})}
+        asked = {name: value.replace("{folder}", str(self.path)) for name, value in (environment or {}).items()}
+        everything = {**inherited, MARK: self.mark, "TMPDIR": str(self.path / "tmp"), **asked}
         command = [str(program), *(str(word).replace("{folder}", str(self.path)) for word in arguments)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
                                         env=everything, start_new_session=True)

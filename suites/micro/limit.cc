@@ -69,7 +69,7 @@ std::vector<Row> measure_on(Host& host, Domain& domain, std::int64_t bytes) {
   const std::int64_t trial_end_ns = host.agree(monotonic_ns() + 100'000'000).value();
   variants.push_back(
       *make_limit(host, limit, {.backend = limit, .memory = plain, .instance = one}, trial_end_ns).value());
-  return measure_cell(host, variants, {.has_limit = true}).value();
+  return measure_cell(host, variants, {.limits = {"movements"}}).value();
 }
 
 /// The copy test's row, with its share of the limit.

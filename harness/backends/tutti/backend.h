@@ -36,7 +36,7 @@ class OwnBackend final : public Backend {
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] Status supports(const Case& one) const override;
   [[nodiscard]] std::string algorithm_of(const Case& one) const override;
-  /// Private memory, or the rank's shared heap: a MemorySource for all backends of a cell.
+  /// Memory of the host, private or the rank's shared heap: a MemorySource for all backends that have theirs there.
   [[nodiscard]] Allocator allocator(const Case& one, std::size_t index);
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override;

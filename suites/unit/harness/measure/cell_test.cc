@@ -53,7 +53,7 @@ Row measure(Works works) {
 
 TEST(Cell, RowsHaveTheirShareOfTheLimitWhichHasNoRow) {
   LazyBackend system([](int) { return true; }), limit([](int) { return true; });
-  const auto rows = measure({&system, &limit}, {.most_time = std::chrono::milliseconds(50), .has_limit = true});
+  const auto rows = measure({&system, &limit}, {.most_time = std::chrono::milliseconds(50), .limits = {"movements"}});
   ASSERT_EQ(rows.size(), 1U);
   ASSERT_TRUE(rows[0].limit_time && rows[0].limit_fraction);
   EXPECT_DOUBLE_EQ(*rows[0].limit_fraction, *rows[0].limit_time / *rows[0].time_median);
@@ -62,7 +62,7 @@ TEST(Cell, RowsHaveTheirShareOfTheLimitWhichHasNoRow) {
 
 TEST(Cell, WhatIsWrongIsNoLimit) {
   LazyBackend system([](int) { return true; }), limit([](int) { return false; });
-  const auto rows = measure({&system, &limit}, {.most_time = std::chrono::milliseconds(50), .has_limit = true});
+  const auto rows = measure({&system, &limit}, {.most_time = std::chrono::milliseconds(50), .limits = {"movements"}});
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].verdict, Verdict::ok);
   EXPECT_FALSE(rows[0].limit_time || rows[0].limit_fraction);

@@ -182,6 +182,37 @@ TEST(Limit, DoesWhatTheCollectiveMeans) {
   }
 }
 
+/// All ranks on one host, whose teams move.
+TEST(Limit, OnTeamsDoesWhatTheCollectiveMeans) {
+  for (const int teams : {1, 3}) {
+    for (const std::int64_t bytes : {8, 40000}) {
+      for (const Cell& cell : cells_with_a_limit(3, bytes)) {
+        const auto domain = local::open_domain(local::shape_for(3)).value();
+        const BoardMemory memory(3);
+        Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = 3, .ranks = {0, 1, 2}});
+        LimitBackend backend(*domain, host.ranks(), teams);
+        const Case instance = *limit_of(cell);
+        auto variant = make_limit(host, backend,
+                                  {.backend = backend,
+                                   .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                   .instance = instance},
+                                  monotonic_ns() + 1'000'000)
+                           .value();
+        ASSERT_TRUE(variant.has_value());
+        RankTimes times;
+        variant->refill(77);
+        ASSERT_TRUE(variant->run(times).is_ok());
+        const Damage damage = variant->verify();
+        EXPECT_EQ(damage.wrong, 0) << case_id(instance) << " on " << teams << ": " << damage.text;
+        variant->refill(78);
+        const Status looped = variant->run_loop(times, {.operations = cell.is_in_place ? 1 : 3});
+        ASSERT_TRUE(looped.is_ok()) << looped.message();
+        EXPECT_EQ(variant->verify().wrong, 0) << case_id(instance);
+      }
+    }
+  }
+}
+
 TEST(Limit, DividesWhereTheOpIsAvg) {
   Cell cell = cell_of(Collective::all_reduce, 3, 4000);
   cell.op = Op::avg;

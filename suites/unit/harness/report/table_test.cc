@@ -54,6 +54,30 @@ TEST(Table, TwoBackendsStandSideBySideWithTheirRatio) {
   // clang-format on
 }
 
+TEST(Table, TakesNoRatioBetweenDifferentMemory) {
+  Table table;
+  std::vector<Row> rows = pair_of(4096, 0.512, 2.048);
+  rows[0].memory = "host";
+  rows[1].memory = "gpu";
+  const std::string text = table.cell(rows);
+  EXPECT_THAT(text, HasSubstr("busbw limit   verdict  ratio\n")) << "each has a limit of its own";
+  EXPECT_THAT(text, HasSubstr("  0.43        ok      -\n"));
+  EXPECT_THAT(table.footer({}),
+              HasSubstr("# different memory: buffers lie, those of openmpi in a GPU's, those of tutti in "
+                        "the host's, so no ratio is taken between them\n"));
+  EXPECT_THAT(table.footer({}), Not(HasSubstr("# ratio")));
+}
+
+TEST(Table, CountsWhatAutoTookFromTheCostFormula) {
+  Table table;
+  std::vector<Row> rows = pair_of(4096, 0.512, 2.048);
+  static_cast<void>(table.cell(rows));
+  EXPECT_THAT(table.footer({}), Not(HasSubstr("cost formula")));
+  add_mark(rows[0], kFromFormula);
+  static_cast<void>(table.cell(rows));
+  EXPECT_THAT(table.footer({}), HasSubstr("# from the cost formula: 1 row whose algorithm `auto` chose by it"));
+}
+
 TEST(Table, LinesStayWithin133Columns) {
   Table table;
   std::vector<Row> rows = pair_of(68719476736, 123456.7, 234567.8);

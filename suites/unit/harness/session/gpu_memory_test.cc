@@ -26,13 +26,17 @@ SessionSpec spec_for(RanksAs ranks_as, RunsOn device) {
   return spec;
 }
 
-TEST(GpuMemory, OnlyBlocksOnAGpuHaveItsMemoryUnlessTheSpecificationSaysSo) {
-  EXPECT_EQ(memory_kind_of(spec_for(RanksAs::blocks, RunsOn::gpu)), MemoryKind::cuda);
-  EXPECT_EQ(memory_kind_of(spec_for(RanksAs::blocks, RunsOn::host)), MemoryKind::host);
-  EXPECT_EQ(memory_kind_of(spec_for(RanksAs::processes, RunsOn::gpu)), MemoryKind::host);
+TEST(GpuMemory, BlocksOnAGpuHaveItsMemoryAndReferencesWhereTheSpecificationSaysSo) {
+  EXPECT_EQ(memory_kind_of(spec_for(RanksAs::blocks, RunsOn::gpu), kOwnBackend), MemoryKind::cuda);
+  EXPECT_EQ(memory_kind_of(spec_for(RanksAs::blocks, RunsOn::host), kOwnBackend), MemoryKind::host);
   SessionSpec spec = spec_for(RanksAs::processes, RunsOn::gpu);
-  spec.memory = MemoryKind::cuda;
-  EXPECT_EQ(memory_kind_of(spec), MemoryKind::cuda);
+  EXPECT_FALSE(uses_gpus(spec));
+  spec.on_gpus = {"nccl"};
+  EXPECT_TRUE(uses_gpus(spec));
+  EXPECT_EQ(memory_kind_of(spec, "nccl"), MemoryKind::cuda);
+  EXPECT_EQ(memory_kind_of(spec, "nccl" + std::string(kTwin)), MemoryKind::cuda);
+  EXPECT_EQ(memory_kind_of(spec, kOwnBackend), MemoryKind::host);
+  EXPECT_EQ(memory_kind_of(spec, "gloo"), MemoryKind::host);
 }
 
 class OnTheDouble : public testing::Test {

@@ -27,7 +27,6 @@ void change(Conditions& value) { value.sync = Synchronisation::library; }
 void change(std::vector<std::vector<Case>>& value) {
   value = {{case_of(kReduce), case_of(kBarrier)}, {}, {case_of(kBroadcast)}};
 }
-void change(MemoryKind& memory) { memory = MemoryKind::cuda; }
 template <class T>
 void change(std::optional<T>& value) {
   change(value.emplace());
