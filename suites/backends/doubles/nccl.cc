@@ -8,205 +8,14 @@
 //   TUTTI_DOUBLE_WRONG  1: a bit of the first element of every reduction is another
 //
 // Built with TUTTI_DOUBLE_IS_OLD it lacks what version 2.18 lacks.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <functional>
-#include <list>
-#include <map>
-#include <memory>
-#include <set>
-#include <thread>
-#include <utility>
+#include <iterator>
 
-#include "harness/backends/nccl/library.h"
-#include "suites/backends/doubles/collectives.h"
 #include "suites/backends/doubles/memory.h"
-#include "suites/backends/doubles/settings.h"
-
-#define TUTTI_EXPORTED extern "C" __attribute__((visibility("default")))
-
-namespace tutti::cuda {
-#define TUTTI_IMPORTED(result, name, parameters) extern "C" result name parameters;
-TUTTI_CUDA_FUNCTIONS(TUTTI_IMPORTED)
-#undef TUTTI_IMPORTED
-}  // namespace tutti::cuda
+#include "suites/backends/doubles/nccl_communicator.h"
 
 namespace tutti::backend_nccl {
-
-#define TUTTI_DECLARED(result, name, parameters) TUTTI_EXPORTED result name parameters;
-TUTTI_NCCL_FUNCTIONS(TUTTI_DECLARED)
-TUTTI_NCCL_LATER_FUNCTIONS(TUTTI_DECLARED)
-#undef TUTTI_DECLARED
-
 namespace {
-
-using doubles::Kind;
-using doubles::Operation;
-using doubles::Seat;
-
-constexpr Answer kCudaError = 1, kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6;
-constexpr auto kPause = std::chrono::microseconds(100);
-
-int version() { return doubles::number_of("TUTTI_DOUBLE_NCCL", 22809); }
-bool blocks() { return doubles::number_of("NCCL_COMM_BLOCKING", 1) != 0; }
-
-thread_local std::string last_error;
-
-Answer fail(Answer answer, const std::string& text) {
-  last_error = text;
-  return answer;
-}
-
-/// What a communicator is at when it does not block: done when it returns true.
-using Task = std::function<bool()>;
-
-struct Communicator {
-  std::shared_ptr<Seat> seat = std::make_shared<Seat>();
-  std::list<Task> tasks;
-  Answer error = kSuccess;
-  std::string why;  ///< of the error
-  int splits = 0;
-  std::vector<std::pair<tutti::Dtype, Factor>> ops;  ///< of premul_sum, from the sixth op on
-  std::set<void*> registered;
-  int live_ops = 0;
-
-  /// Goes on with what it is at.
-  Answer advance() {
-    while (error == kSuccess && !tasks.empty()) {
-      if (!tasks.front()()) return kInProgress;
-      tasks.pop_front();
-    }
-    if (error != kSuccess) last_error = why;
-    if (error == kSuccess && seat->has_lost_a_rank) return fail(kRemoteError, seat->loss);
-    return error;
-  }
-};
-
-/// All communicators of the process.
-struct Registry {
-  std::recursive_mutex mutex;
-  std::map<Comm, std::shared_ptr<Communicator>> all;
-  std::set<void*> symmetric;  ///< memory of ncclMemAlloc
-
-  static Registry& get() {
-    static auto& one = *new Registry();  // a thread that waits for a lost rank may outlive main
-    return one;
-  }
-  std::shared_ptr<Communicator> find(Comm comm) {
-    const std::lock_guard lock(mutex);
-    const auto found = all.find(comm);
-    return found == all.end() ? nullptr : found->second;
-  }
-  Comm add(const std::shared_ptr<Communicator>& made) {
-    const std::lock_guard lock(mutex);
-    return all.emplace(made.get(), made).first->first;
-  }
-  std::shared_ptr<Communicator> remove(Comm comm) {
-    const std::lock_guard lock(mutex);
-    const auto found = all.find(comm);
-    return found == all.end() ? nullptr : all.extract(found).mapped();
-  }
-};
-
-/// A communicator's `advance`, one thread at a time.
-Answer advance(Communicator& communicator) {
-  const std::lock_guard lock(Registry::get().mutex);
-  return communicator.advance();
-}
-
-Answer finish(Communicator& communicator) {
-  for (;;) {
-    const Answer answer = advance(communicator);
-    if (answer != kInProgress || communicator.seat->is_aborted) return answer;
-    std::this_thread::sleep_for(kPause);
-  }
-}
-
-// Groups
-
-struct Call {
-  std::shared_ptr<Communicator> communicator;
-  Operation what;
-  Stream stream;
-};
-
-struct OpenGroup {
-  int depth = 0;
-  std::vector<Call> calls;
-  std::vector<std::shared_ptr<Communicator>> joining;
-  std::vector<Comm*> parts;  ///< of communicators that are split: known when those have settled
-  Answer error = kSuccess;
-};
-thread_local OpenGroup group;
-
-/// What is put on a stream: calls that go together.
-struct Launch {
-  std::shared_ptr<Seat> seat;
-  std::vector<Operation> calls;
-  bool is_for_a_graph = false;  ///< which may do it again, and as often as it likes
-};
-
-void do_launch(void* argument) {
-  auto* const launch = static_cast<Launch*>(argument);
-  static std::atomic<int> launches = 0;
-  if (++launches == doubles::number_of("TUTTI_DOUBLE_HANG", 0)) {
-    while (!launch->seat->is_aborted) std::this_thread::sleep_for(kPause);
-  }
-  perform(*launch->seat, launch->calls);
-  if (!launch->is_for_a_graph) delete launch;
-}
-
-Answer put(const std::shared_ptr<Seat>& seat, Stream stream, std::vector<Operation> calls) {
-  doubles::tell("calls " + std::to_string(calls.size()));
-  int capturing = 0;
-  cuda::cudaStreamIsCapturing(stream, &capturing);
-  auto* const launch = new Launch{.seat = seat, .calls = std::move(calls), .is_for_a_graph = capturing != 0};
-  static auto& kept = *new std::list<std::unique_ptr<Launch>>();
-  if (launch->is_for_a_graph) {
-    const std::lock_guard lock(Registry::get().mutex);
-    kept.emplace_back(launch);
-  }
-  return cuda::cudaLaunchHostFunc(stream, do_launch, launch) == cuda::kSuccess ? kSuccess : kCudaError;
-}
-
-/// Where communicators do not block, they are on the stream some questions later.
-Answer launch(const std::shared_ptr<Communicator>& communicator, Stream stream, std::vector<Operation> calls) {
-  if (blocks()) return put(communicator->seat, stream, std::move(calls));
-  const std::lock_guard lock(Registry::get().mutex);
-  communicator->tasks.push_back([seat = communicator->seat, stream, calls = std::move(calls), questions = 3]() mutable {
-    return --questions == 0 && put(seat, stream, std::move(calls)) == kSuccess;
-  });
-  return kInProgress;
-}
-
-Answer end_group() {
-  const OpenGroup ended = std::exchange(group, OpenGroup());
-  if (ended.error != kSuccess) return ended.error;
-  Answer answer = kSuccess;
-  for (const auto& communicator : ended.joining) {
-    const Answer joined = blocks() ? finish(*communicator) : kInProgress;
-    if (joined != kSuccess && (answer == kSuccess || answer == kInProgress)) answer = joined;
-  }
-  for (Comm* const part : ended.parts) {
-    if (blocks() && *part != nullptr) finish(*Registry::get().find(*part));
-  }
-  std::vector<std::pair<Comm, Stream>> order;
-  std::map<std::pair<Comm, Stream>, std::vector<Operation>> launches;
-  for (const Call& call : ended.calls) {
-    const std::pair key(Comm(call.communicator.get()), call.stream);
-    if (!launches.contains(key)) order.push_back(key);
-    launches[key].push_back(call.what);
-  }
-  for (const auto& key : order) {
-    const Answer launched = launch(Registry::get().find(key.first), key.second, std::move(launches[key]));
-    if (launched != kSuccess && (answer == kSuccess || answer == kInProgress)) answer = launched;
-  }
-  return answer;
-}
 
 // Calls
 
@@ -289,180 +98,16 @@ Answer call(Comm comm, Operation what, Type type, const Op* op, Stream stream) {
   Answer answer = op == nullptr ? kSuccess : take_op(*communicator, *op, type, what);
   if (answer == kSuccess) answer = check(*communicator, what, type);
   if (answer != kSuccess) {
-    if (group.depth > 0 && group.error == kSuccess) group.error = answer;
+    if (open_group().depth > 0 && open_group().error == kSuccess) open_group().error = answer;
     return answer;
   }
   if (what.count == 0 && what.kind != Kind::send && what.kind != Kind::receive) return kSuccess;
-  if (group.depth == 0) return launch(communicator, stream, {what});
-  group.calls.push_back({.communicator = communicator, .what = what, .stream = stream});
-  return kSuccess;
-}
-
-// Joining
-
-/// When all are there: whether each has a GPU of its own.
-bool check_devices(Communicator& communicator) {
-  const doubles::Room& room = communicator.seat->meeting->room();
-  const auto ranks = static_cast<std::size_t>(communicator.seat->ranks);
-  for (std::size_t a = 0; a < ranks; ++a) {
-    for (std::size_t b = a + 1; b < ranks; ++b) {
-      if (room.devices[a] != room.devices[b]) continue;
-      communicator.error = kInvalidUsage;
-      communicator.why = "Duplicate GPU detected : rank " + std::to_string(a) + " and rank " + std::to_string(b) +
-                         " both on CUDA device " + std::to_string(room.devices[a]);
-    }
-  }
-  return true;
-}
-
-struct Membership {
-  std::string name;
-  int rank;
-  int ranks;
-  int device;
-};
-
-std::shared_ptr<Communicator> join(const Membership& as) {
-  auto made = std::make_shared<Communicator>();
-  Seat& seat = *made->seat;
-  seat.rank = as.rank;
-  seat.ranks = as.ranks;
-  seat.device = as.device;
-  seat.meeting = std::make_unique<doubles::Meeting>(as.name, as.rank, as.ranks, as.device);
-  made->tasks.push_back([communicator = made.get()] {
-    return communicator->seat->meeting->is_complete() && check_devices(*communicator);
-  });
-  return made;
-}
-
-/// The seat in the part of a communicator that has this colour; null: in none.
-std::shared_ptr<Communicator> join_part(const Communicator& whole, int number, int colour) {
-  if (colour < 0) return nullptr;
-  const Seat& seat = *whole.seat;
-  const doubles::Split& split = seat.meeting->room().splits[static_cast<std::size_t>(number)];
-  std::vector<std::pair<int, int>> members;  // key and rank
-  for (int rank = 0; rank < seat.ranks; ++rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    if (split.colours[at] == colour) members.emplace_back(split.keys[at], rank);
-  }
-  std::ranges::sort(members);
-  const auto mine = std::ranges::find(members, seat.rank, &std::pair<int, int>::second);
-  return join({.name = seat.meeting->name() + "-" + std::to_string(number) + "-" + std::to_string(colour),
-               .rank = static_cast<int>(mine - members.begin()),
-               .ranks = static_cast<int>(members.size()),
-               .device = seat.device});
-}
-
-Answer leave(Comm comm, doubles::RankState state) {
-  const auto gone = Registry::get().remove(comm);
-  if (gone == nullptr) return fail(kInvalidArgument, "this is no communicator");
-  if (state == doubles::rank_aborted) gone->seat->is_aborted = true;
-  gone->seat->meeting->leave(state);
+  if (open_group().depth == 0) return launch(communicator, stream, {what});
+  open_group().calls.push_back({.communicator = communicator, .what = what, .stream = stream});
   return kSuccess;
 }
 
 }  // namespace
-
-Answer ncclGetVersion(int* number) {
-  *number = version();
-  return kSuccess;
-}
-
-const char* ncclGetErrorString(Answer answer) {
-  constexpr const char* kTexts[] = {"no error",        "unhandled cuda error", "unhandled system error",
-                                    "internal error",  "invalid argument",     "invalid usage",
-                                    "a rank was lost", "in progress"};
-  return answer >= 0 && answer < static_cast<Answer>(std::size(kTexts)) ? kTexts[answer] : "unknown";
-}
-
-const char* ncclGetLastError(Comm /*comm*/) { return last_error.c_str(); }
-
-Answer ncclGetUniqueId(UniqueId* id) {
-  std::memset(id, 0, sizeof(UniqueId));
-  std::ifstream random("/dev/urandom", std::ios::binary);
-  std::uint64_t number = 0;
-  random.read(reinterpret_cast<char*>(&number), sizeof(number));
-  std::snprintf(id->bytes, sizeof(UniqueId), "tutti-nccl-%016llx", static_cast<unsigned long long>(number));
-  return kSuccess;
-}
-
-Answer ncclCommInitRank(Comm* comm, int ranks, UniqueId id, int rank) {
-  if (rank < 0 || rank >= ranks || ranks > doubles::kMostRanks) {
-    return fail(kInvalidArgument, "rank " + std::to_string(rank) + " of " + std::to_string(ranks));
-  }
-  int device = 0;
-  cuda::cudaGetDevice(&device);
-  doubles::tell("rank on device " + std::to_string(device) + ", policy " +
-                std::to_string(doubles::number_of("NCCL_CTA_POLICY", 0)));
-  const auto made = join({.name = id.bytes, .rank = rank, .ranks = ranks, .device = device});
-  *comm = Registry::get().add(made);
-  if (group.depth > 0) {
-    group.joining.push_back(made);
-    return kSuccess;
-  }
-  return blocks() ? finish(*made) : kInProgress;
-}
-
-Answer ncclCommSplit(Comm comm, int colour, int key, Comm* made, void* /*config*/) {
-  const auto whole = Registry::get().find(comm);
-  if (whole == nullptr || whole->splits == doubles::kMostSplits)
-    return fail(kInvalidArgument, "no communicator, or too many splits");
-  *made = nullptr;
-  const int number = whole->splits++;
-  doubles::Split& split = whole->seat->meeting->room().splits[static_cast<std::size_t>(number)];
-  const auto at = static_cast<std::size_t>(whole->seat->rank);
-  split.colours[at] = colour;
-  split.keys[at] = key;
-  ++split.arrived;
-  std::unique_lock lock(Registry::get().mutex);
-  whole->tasks.push_back([=, part = std::shared_ptr<Communicator>(), whole = whole.get()]() mutable {
-    if (whole->seat->meeting->room().splits[static_cast<std::size_t>(number)].arrived < whole->seat->ranks)
-      return false;
-    part = join_part(*whole, number, colour);
-    if (part != nullptr) *made = Registry::get().add(part);
-    return true;
-  });
-  lock.unlock();
-  doubles::tell("split by colour " + std::to_string(colour));
-  if (group.depth > 0) {
-    group.joining.push_back(whole);
-    group.parts.push_back(made);
-    return kSuccess;
-  }
-  if (!blocks()) return kInProgress;
-  Answer answer = finish(*whole);
-  if (answer == kSuccess && *made != nullptr) answer = finish(*Registry::get().find(*made));
-  return answer;
-}
-
-Answer ncclCommDestroy(Comm comm) { return leave(comm, doubles::rank_left); }
-Answer ncclCommAbort(Comm comm) { return leave(comm, doubles::rank_aborted); }
-
-Answer ncclCommGetAsyncError(Comm comm, Answer* answer) {
-  const auto communicator = Registry::get().find(comm);
-  if (communicator == nullptr) return fail(kInvalidArgument, "this is no communicator");
-  *answer = advance(*communicator);
-  return kSuccess;
-}
-
-Answer ncclCommCount(Comm comm, int* ranks) {
-  *ranks = Registry::get().find(comm)->seat->ranks;
-  return kSuccess;
-}
-Answer ncclCommUserRank(Comm comm, int* rank) {
-  *rank = Registry::get().find(comm)->seat->rank;
-  return kSuccess;
-}
-
-Answer ncclGroupStart() {
-  ++group.depth;
-  return kSuccess;
-}
-Answer ncclGroupEnd() {
-  if (group.depth == 0) return fail(kInvalidUsage, "no group was started");
-  if (--group.depth > 0) return kSuccess;
-  return end_group();
-}
 
 Answer ncclRedOpCreatePreMulSum(Op* op, void* factor, Type type, int residence, Comm comm) {
   const auto communicator = Registry::get().find(comm);
@@ -566,8 +211,8 @@ Answer ncclCommWindowRegister(Comm comm, void* memory, std::size_t bytes, Window
       return true;
     });
   }
-  if (group.depth > 0) {
-    group.joining.push_back(communicator);
+  if (open_group().depth > 0) {
+    open_group().joining.push_back(communicator);
     return kSuccess;
   }
   return blocks() ? finish(*communicator) : kInProgress;
@@ -589,14 +234,3 @@ Answer ncclAlltoAll(const void* send, void* receive, std::size_t count, Type typ
 #endif
 
 }  // namespace tutti::backend_nccl
-
-/// Communicators, ops and registered buffers that were not given back.
-TUTTI_EXPORTED int tutti_double_live() {
-  using tutti::backend_nccl::Registry;
-  const std::lock_guard lock(Registry::get().mutex);
-  int live = static_cast<int>(Registry::get().all.size());
-  for (const auto& [comm, communicator] : Registry::get().all) {
-    live += communicator->live_ops + static_cast<int>(communicator->registered.size());
-  }
-  return live;
-}
