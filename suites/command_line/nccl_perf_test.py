@@ -4,12 +4,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import support
 
 DOUBLES = pathlib.Path(os.environ["TUTTI_BUILD"]) / "doubles"
 GPU = {"TUTTI_CUDART": str(DOUBLES / "libcudart.so"), "TUTTI_NCCL": str(DOUBLES / "libnccl.so")}
+WITH_KERNELS = {**GPU, "TUTTI_TRANSPORTS": str(DOUBLES / "kernels")}
 FOLDER = support.PROGRAM.parent
 SWEEP = ["-b", "64", "-e", "4K", "-f", "8", "-n", "2"]
 PROGRAMS = ["all_reduce_perf", "all_gather_perf", "broadcast_perf", "reduce_perf", "reduce_scatter_perf", "gather_perf",
@@ -62,6 +64,23 @@ class Run(unittest.TestCase):
             for row in one.rows()[1]:
                 self.assertAlmostEqual(float(row["limit_fraction"]), float(row["limit_time"]) / float(row["time_median"]))
 
+    def test_where_kernels_are_the_device_verifies_and_makes_triads(self):
+        arguments = ["run", "all_reduce", "all_to_all", "--backends", "nccl,tutti", "--ranks", "2", "--sizes", "64K", "--budget", "3s",
+                     "--csv", "{folder}/rows.csv"]
+        with support.Run(*arguments, environment={**WITH_KERNELS, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as one:
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, OK, result)
+            lines = set((one.path / "log").read_text().splitlines())
+            self.assertIn("comparison", lines)
+            self.assertLessEqual({"copy of 65536", "triad of 43696"}, lines, "both are tried: a half, and a third, of 131072")
+            for row in one.rows()[1]:
+                self.assertEqual(row["verified_by"], "device" if row["backend"] == "nccl" else "host", row)
+                self.assertIn(row["limit_way"], ["copy", "triad"] if row["backend"] == "nccl" else ["movements"], row)
+        wrong = support.run("run", "all_reduce", "--backends", "nccl", "--ranks", "2", "--sizes", "4K", "--budget", "2s",
+                            environment={**WITH_KERNELS, "TUTTI_DOUBLE_WRONG": "1"})
+        self.assertEqual(wrong.code, 1, wrong)
+        self.assertIn("1 wrong", wrong.out)
+
     def test_a_gate_compares_no_times_of_different_memory(self):
         result = support.run("gate", "--against", "nccl", "--ranks", "2", "--cell-time", "50ms", environment=GPU,
                              limit=support.patience(120))
@@ -101,6 +120,18 @@ class Run(unittest.TestCase):
 
 @unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
 class Programs(unittest.TestCase):
+    def test_who_verified_is_said(self):
+        for environment, who in [({}, "host"), (WITH_KERNELS, "device")]:
+            with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
+                result = perf("all_reduce_perf", *SWEEP, "-g", "2", "-c", "2", "--csv", f"{folder}/rows.csv", "--json",
+                              f"{folder}/record.json", **environment)
+                self.assertEqual(result.returncode, OK, result)
+                rows = support.read_json(pathlib.Path(folder, "record.json"))["rows"]
+                self.assertTrue(rows, result)
+                self.assertEqual({(row["memory"], row["verified_by"]) for row in rows}, {("gpu", who)})
+        result = perf("all_reduce_perf", *SWEEP, "-g", "2", TUTTI_DOUBLE_WRONG="1", **{"TUTTI_TRANSPORTS": WITH_KERNELS["TUTTI_TRANSPORTS"]})
+        self.assertEqual(result.returncode, WRONG, result)
+
     def test_where_there_is_a_gpu_nccl_is_measured(self):
         for program in PROGRAMS:
             with self.subTest(program):
