@@ -36,7 +36,7 @@ constexpr std::array kGroups{
     GroupRow{"How to verify", " --check --blind --accuracy "},
     GroupRow{"Where and how ranks run",
              " --ranks --ranks-as --device --lanes --block-threads --transports --pretend-hosts --hosts --hostfile "
-             "--agent --interface --bind --timeout "},
+             "--agent --interface --init --expect-ranks --expect-hosts --bind --timeout "},
     GroupRow{"Output",
              " --csv --json --samples --html --png --svg --prometheus --github --bencher --junit --summary --require "
              "--quiet --over-ranks "},
