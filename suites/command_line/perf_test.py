@@ -762,8 +762,8 @@ class Launch(unittest.TestCase):
             self.assertEqual(done.err.count(said), 1, done)
 
     @needs_mpirun
-    def test_tutti_itself_joins_no_job(self):
-        done = under_mpirun(3, "tutti", "run", "all_reduce", "--sizes", "8")
+    def test_what_starts_its_ranks_itself_joins_no_job(self):
+        done = under_mpirun(3, "tutti", "explain", "all_reduce")
         self.assertEqual(done.code, 2, done)
         self.assertIn("joins no job", done.err)
         self.assertEqual(done.out, "")
