@@ -78,20 +78,6 @@ std::vector<std::string> standings(const std::string& payload, int machine, int 
   return harness::standings_of(harness::progress_of(spec.value(), domain_fd, machine));
 }
 
-/// Where nobody names any: tutti, and on one host the references whose ranks these processes can be.
-std::vector<std::string> usual_backends(const World& world) {
-  std::vector<std::string> backends{std::string(harness::kOwnBackend)};
-  if (world.spans_hosts()) return backends;
-  const Environment environment = environment_here();
-  const bool is_of_openmpi = environment("OMPI_COMM_WORLD_RANK").has_value();
-  const bool is_of_mpich = !is_of_openmpi && environment("PMI_RANK").has_value();
-  for (std::string& name : known_backends()) {
-    const bool is_theirs = (name == "openmpi" && is_of_openmpi) || (name == "mpich" && is_of_mpich) || name == "gloo";
-    if (is_theirs) backends.push_back(std::move(name));
-  }
-  return backends;
-}
-
 /// The first process of a host has this listener for as long as it lives.
 std::string alive_name_of(const std::string& control) { return control + "-alive"; }
 
@@ -214,7 +200,8 @@ Joining join_job(Settings& settings, bool only_lists) {
     settings.conditions.hosts = to_text(named);
     if (settings.sweep.transports.empty()) settings.sweep.transports = {harness::usual_transport_between_hosts()};
   }
-  if (settings.sweep.backends.empty()) settings.sweep.backends = usual_backends(world);
+  // Which references these processes can be the ranks of, their starter decides: who wants one names it.
+  if (settings.sweep.backends.empty()) settings.sweep.backends = {std::string(harness::kOwnBackend)};
   settings.reach.joined = std::move(joined);
   return {};
 }
