@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What thread blocks tell that wait for too long, and what everybody is told where one has failed.
+#include <algorithm>
+#include <sched.h>
+
+#include "impl/communicator/block_world.h"
+#include "impl/communicator/diagnosis.h"
+#include "impl/execute/target.h"
+
+namespace tutti {
+namespace {
+
+/// Teams that are to stop do so at their next wait: that is soon, unless the device has failed.
+constexpr std::chrono::seconds kMostToStop(60);
+
+}  // namespace
+
+Status BlockWorld::fail_in(const Round& round) {
+  const DeviceFailure& failure = *device_world_.failure;
+  const int rank = static_cast<int>(failure.rank), peer = static_cast<int>(failure.peer);
+  const std::string mine = domain_->name_of(rank), theirs = domain_->name_of(peer);
+  if (failure.kind == DeviceFailure::other_call) {
+    const auto text = disagreement(*domain_, rank, peer);
+    return fail(error(Code::mismatch, "{}",
+                      text ? *text : fmt::format("{} and {} do not agree on operation {}", mine, theirs, round.first)));
+  }
+  if (failure.kind == DeviceFailure::other_length) {
+    return fail(error(Code::mismatch,
+                      "{} and {} do not agree on operation {}, on a count: {} sends {} bytes, {} expects {}", mine,
+                      theirs, round.first, theirs, failure.found, mine, failure.wanted));
+  }
+  Standing standing{.operation = round.first + failure.segment,
+                    .finished = round.first - 1,
+                    .bytes = static_cast<std::int64_t>(failure.wanted),
+                    .peer = peer,
+                    .step = static_cast<std::int32_t>(failure.step) + 1,
+                    .phase = static_cast<std::uint16_t>(failure.wanted)};
+  standing.wait = failure.kind == DeviceFailure::phase  ? Wait::phase
+                  : failure.kind == DeviceFailure::data ? Wait::data
+                  : failure.kind == DeviceFailure::room ? Wait::room
+                                                        : Wait::generation;
+  CallNote note = round.posted[static_cast<std::size_t>(rank)].entry->note;
+  note.first = round.first;
+  return fail_late(rank, standing, &note);
+}
+
+Status BlockWorld::fail_late(int rank, const Standing& standing, const CallNote* note) {
+  domain_->seat(rank).journal->standing.write(standing);
+  const std::string position = standing_text(*domain_, standing, note);
+  return fail(error(Code::timeout, "{} gave up: {}, lane {}{}", domain_->name_of(rank), position,
+                    device_world_.failure->lane, report_of(*domain_)));
+}
+
+Status BlockWorld::fail(Status status) {
+  if (!failed_.is_ok()) return failed_;
+  failed_ = std::move(status);
+  HostTarget::store_release(device_world_.abort_word, stop_now);
+  wait_for_launches();
+  return failed_;
+}
+
+bool BlockWorld::has_launches() const {
+  return (!rounds_.empty() && rounds_.front().ticket != 0) ||
+         std::ranges::any_of(pairs_, [](const auto& one) { return !one.second.under_way.empty(); });
+}
+
+void BlockWorld::wait_for_launches() {
+  const Clock::time_point deadline = Clock::now() + kMostToStop;
+  const auto wait_for = [&](Device::Ticket ticket) {
+    while (Clock::now() < deadline) {
+      const Result<bool> is_done = common_.device.is_complete(ticket);
+      if (!is_done.is_ok() || is_done.value()) return;
+      sched_yield();
+    }
+  };
+  for (const Round& one : rounds_) {
+    if (one.ticket != 0) wait_for(one.ticket);
+  }
+  for (const auto& [ranks, pair] : pairs_) {
+    for (const Transfer& one : pair.under_way) wait_for(one.ticket);
+  }
+}
+
+std::string BlockWorld::position(int rank, std::uint64_t call) {
+  const std::lock_guard lock(mutex_);
+  if (call < first_round_) return "complete";
+  const Round& one = round(call);
+  const BoundEntry& entry = *one.posted[static_cast<std::size_t>(rank)].entry;
+  CallNote note = entry.note;
+  note.first = one.first;
+  const std::string text = fmt::format("operation {} ({})", one.first, call_text(note, one.first));
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (one.posted[static_cast<std::size_t>(peer)].entry != nullptr) continue;
+    return fmt::format("{}: waits for {} to call it", text, domain_->name_of(peer));
+  }
+  return fmt::format("{}: the device is at it", text);
+}
+
+std::string BlockWorld::report() {
+  const std::lock_guard lock(mutex_);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const std::uint64_t finished = domain_->seat(rank).journal->finished.load(std::memory_order_relaxed);
+    if (posted_[static_cast<std::size_t>(rank)] <= first_round_) continue;
+    domain_->seat(rank).journal->standing.write({.operation = finished + 1, .finished = finished});
+  }
+  return report_of(*domain_);
+}
+
+void BlockWorld::end_launches() {
+  const std::lock_guard lock(mutex_);
+  if (!failed_.is_ok() || !has_launches()) return;
+  HostTarget::store_release(device_world_.abort_word, stop_and_tell);
+  wait_for_launches();
+  (void)progress();
+  if (failed_.is_ok()) HostTarget::store_release(device_world_.abort_word, keep_going);
+}
+
+Status BlockWorld::give_up(int rank, const std::string& position) {
+  const std::string everybody = report();
+  const std::lock_guard lock(mutex_);
+  if (!failed_.is_ok()) return failed_;
+  std::uint64_t first = 0;
+  domain_->abort_line().word.compare_exchange_strong(first, static_cast<std::uint64_t>(rank) + 1);
+  return fail(error(Code::timeout, "{} gave up: {}{}", domain_->name_of(rank), position, everybody));
+}
+
+void BlockWorld::leave(int rank) {
+  const std::lock_guard lock(mutex_);
+  if (failed_.is_ok()) (void)progress();
+  const bool is_busy =
+      posted_[static_cast<std::size_t>(rank)] > first_round_ || std::ranges::any_of(pairs_, [rank](const auto& one) {
+        const auto& [ranks, pair] = one;
+        return (ranks.first == rank && pair.posted[1] > pair.complete) ||
+               (ranks.second == rank && pair.posted[0] > pair.complete);
+      });
+  if (is_busy) (void)fail(error(Code::aborted, "{} has left", domain_->name_of(rank)));
+  domain_->seat(rank).journal->has_left.store(1, std::memory_order_release);
+}
+
+}  // namespace tutti

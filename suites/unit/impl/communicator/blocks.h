@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are thread blocks on teams of the host, for tests of their communicators.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "impl/algorithms/algorithm.h"
+#include "impl/communicator/blocks.h"
+#include "impl/device/teams.h"
+#include "impl/transports/local/domain.h"
+
+namespace tutti {
+
+/// The host's teams, with some allocations refused and all launches counted.
+class WatchedTeams final : public Device {
+ public:
+  [[nodiscard]] std::string name() const override { return teams_->name(); }
+  Result<std::byte*> allocate(std::size_t bytes) override {
+    if (left == 0) return error(Code::resource, "cannot allocate {} bytes", bytes);
+    if (left > 0) --left;
+    ++live;
+    return teams_->allocate(bytes);
+  }
+  Result<std::byte*> allocate_mapped(std::size_t bytes) override { return allocate(bytes); }
+  void release(std::byte* memory) override {
+    --live;
+    teams_->release(memory);
+  }
+  Status write(std::byte* to, const void* from, std::size_t bytes) override { return teams_->write(to, from, bytes); }
+  [[nodiscard]] int usual_threads() const override { return teams_->usual_threads(); }
+  [[nodiscard]] bool needs_cores() const override { return teams_->needs_cores(); }
+  Status fits(int teams, int threads) override { return teams_->fits(teams, threads); }
+  Result<Ticket> launch(DeviceLaunch launch) override {
+    const Result<Ticket> ticket = teams_->launch(std::move(launch));
+    if (ticket.is_ok()) newest = ticket.value();
+    return ticket;
+  }
+  Result<bool> is_complete(Ticket ticket) override { return teams_->is_complete(ticket); }
+
+  /// Whether nothing is under way.
+  [[nodiscard]] bool is_idle() { return newest == 0 || is_complete(newest).value(); }
+
+  std::atomic<int> left = -1;  ///< allocations; below 0: as many as one likes
+  std::atomic<int> live = 0;   ///< that are not released
+  std::atomic<Ticket> newest = 0;
+
+ private:
+  std::unique_ptr<Device> teams_ = make_host_teams();
+};
+
+struct Opened {
+  TeamShape teams = {};
+  std::chrono::nanoseconds timeout = std::chrono::seconds(30);
+  Hooks hooks = {};
+};
+
+class Blocks : public testing::Test {
+ protected:
+  void open(int ranks, const Opened& how = {}) {
+    communicators_.clear();
+    domain_ = local::open_domain(local::shape_for(ranks)).value();
+    auto made = create_as_blocks(*domain_, device_, how.teams, {.timeout = how.timeout}, how.hooks);
+    ASSERT_TRUE(made.is_ok()) << made.status().message();
+    communicators_ = std::move(made).value();
+  }
+  [[nodiscard]] Communicator& on(int rank) { return *communicators_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int ranks() const { return static_cast<int>(communicators_.size()); }
+
+  /// Every rank by a thread of its own.
+  template <class Body>
+  void on_each(Body body) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks(); ++rank) threads.emplace_back([&, rank] { body(on(rank)); });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  [[nodiscard]] const Schedule* schedule(Collective collective, const char* name, int root = 0) {
+    const Problem problem{.collective = collective, .ranks = ranks(), .root = root};
+    return &schedules_.emplace_back(schedule_of(*find_algorithm(collective, name).value(), problem));
+  }
+  /// A sum of floats of the fixture's own buffers.
+  [[nodiscard]] Call sum(int rank, Count count = 4) {
+    auto& mine = buffers_[static_cast<std::size_t>(rank)];
+    mine.resize(std::max(mine.size(), static_cast<std::size_t>(2 * count)), static_cast<float>(rank + 1));
+    return {.collective = Collective::all_reduce,
+            .op = Op::sum,
+            .count = count,
+            .input = mine.data(),
+            .output = mine.data() + count};
+  }
+  [[nodiscard]] Result<bool> tested_until_over(Work work) {
+    const auto end = Clock::now() + std::chrono::seconds(60);
+    for (;;) {
+      Result<bool> tested = work.test();
+      if (!tested.is_ok() || tested.value() || Clock::now() > end) return tested;
+    }
+  }
+
+  WatchedTeams device_;
+  std::unique_ptr<Domain> domain_;
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+  std::deque<Schedule> schedules_;
+  std::array<std::vector<float>, 8> buffers_;
+};
+
+}  // namespace tutti
