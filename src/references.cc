@@ -2,9 +2,6 @@
 #include "src/references.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <system_error>
 
 #include <fmt/ranges.h>
 
@@ -36,12 +33,7 @@ Status try_backend(const std::string& system, bool as_processes) {
 
 }  // namespace
 
-std::vector<std::string> backend_directories() {
-  const char* variable = std::getenv("TUTTI_BACKENDS");
-  std::error_code failure;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  return harness::backend_directories(variable == nullptr ? "" : variable, program.parent_path().string());
-}
+std::vector<std::string> backend_directories() { return harness::directories_named_by("TUTTI_BACKENDS"); }
 
 std::vector<std::string> known_backends() {
   std::vector<std::string> names{std::string(harness::kOwnBackend)};

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <filesystem>
-#include <system_error>
 
 #include "harness/backends/loader.h"
 #include "harness/cases/backend_name.h"
@@ -19,12 +16,7 @@ namespace tutti::program {
 using harness::RanksAs;
 
 const std::vector<std::string>& transport_directories() {
-  static const std::vector<std::string> directories = [] {
-    const char* const variable = std::getenv("TUTTI_TRANSPORTS");
-    std::error_code failure;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-    return harness::backend_directories(variable == nullptr ? "" : variable, program.parent_path().string());
-  }();
+  static const std::vector<std::string> directories = harness::directories_named_by("TUTTI_TRANSPORTS");
   return directories;
 }
 

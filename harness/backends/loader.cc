@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <system_error>
@@ -72,6 +73,13 @@ std::vector<std::string> backend_directories(std::string_view variable, std::str
   }
   directories.emplace_back(program_directory);
   return directories;
+}
+
+std::vector<std::string> directories_named_by(const char* variable) {
+  const char* const named = std::getenv(variable);
+  std::error_code failure;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  return backend_directories(named == nullptr ? "" : named, program.parent_path().string());
 }
 
 std::vector<std::string> list_backends(std::span<const std::string> directories) {

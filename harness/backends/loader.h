@@ -19,6 +19,8 @@ namespace tutti::harness::backends {
 /// empty), then `program_directory`.
 [[nodiscard]] std::vector<std::string> backend_directories(std::string_view variable,
                                                            std::string_view program_directory);
+/// The same of this process: those that the environment's `variable` names, then that of its program.
+[[nodiscard]] std::vector<std::string> directories_named_by(const char* variable);
 
 /// Names of the shared objects in `directories`, sorted, each once. Opens none of them.
 [[nodiscard]] std::vector<std::string> list_backends(std::span<const std::string> directories);

@@ -6,9 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
-#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -25,17 +23,9 @@ constexpr const char* kSharedGpuVariable = "NCCL_MULTI_RANK_GPU_ENABLE";
 constexpr const char* kFirstGpuVariable = "NCCL_TESTS_DEVICE";
 constexpr int kUsualCtas = 16;  // of -V
 
-/// Those that the variable names, then the program's own.
-std::vector<std::string> directories_of(const char* variable) {
-  const char* const named = std::getenv(variable);
-  std::error_code failure;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  return harness::backend_directories(named == nullptr ? "" : named, program.parent_path().string());
-}
-
-std::vector<std::string> backend_directories() { return directories_of("TUTTI_BACKENDS"); }
+std::vector<std::string> backend_directories() { return harness::directories_named_by("TUTTI_BACKENDS"); }
 /// Of libtutti_device_cuda.so.
-std::vector<std::string> kernel_directories() { return directories_of("TUTTI_TRANSPORTS"); }
+std::vector<std::string> kernel_directories() { return harness::directories_named_by("TUTTI_TRANSPORTS"); }
 
 const cuda::FoundRuntime& runtime() {
   static const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
