@@ -216,21 +216,8 @@ void add_check(CLI::App& program, Action& action) {
   command->footer("Example: tutti check all --ranks 1,2,3,5,8,16 --ranks-as threads");
   auto options = std::make_shared<SweepOptions>(
       *command,
-      std::vector<OptionChoice>{
+      with_places(std::vector<OptionChoice>{
           {"--ranks", "1,2,3,5,8", "numbers of ranks; 1:128 is every number between"},
-          "--ranks-as",
-          "--device",
-          "--lanes",
-          "--block-threads",
-          "--transports",
-          "--pretend-hosts",
-          "--hosts",
-          "--hostfile",
-          "--agent",
-          "--interface",
-          "--init",
-          "--expect-ranks",
-          "--expect-hosts",
           {"--algorithms", "all", "algorithms by name, or all"},
           {"--dtypes", "all",
            "element types; the first is that of the counts and placements, of long blocks on many ranks one of a byte"},
@@ -249,7 +236,7 @@ void add_check(CLI::App& program, Action& action) {
           "--case",
           "--csv",
           "--faults",
-          "--blind"},
+          "--blind"}),
       all_but_v_forms());
   add_soak(*command, action);
   command->callback([&action, options, command] {

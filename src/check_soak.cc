@@ -231,28 +231,15 @@ void add_soak(CLI::App& check, Action& action) {
   command->footer("Example: tutti check soak --ranks 4 --seed 7 --operations 10000");
   auto options = std::make_shared<SweepOptions>(
       *command,
-      std::vector<OptionChoice>{
+      with_places(std::vector<OptionChoice>{
           {"--backends", harness::kOwnBackend},
           {"--ranks", "4", "numbers of ranks; 1:8 is every number between"},
-          "--ranks-as",
-          "--device",
-          "--lanes",
-          "--block-threads",
-          "--transports",
-          "--pretend-hosts",
-          "--hosts",
-          "--hostfile",
-          "--agent",
-          "--interface",
-          "--init",
-          "--expect-ranks",
-          "--expect-hosts",
           {"--seed", "1",
            "of the mix: the same seed gives the same operations; where it is given with --ranks-as "
            "tasks, also of the order of the ranks' steps"},
           "--seeds",
           "--operations",
-          "--timeout"},
+          "--timeout"}),
       std::span<const Collective>());
   command->callback([&check, &action, options] {
     action = [&check, options] {

@@ -154,6 +154,15 @@ std::span<const Collective> all_but_v_forms() {
   return kThose;
 }
 
+std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices) {
+  for (const char* const name :
+       {"--ranks-as", "--device", "--lanes", "--block-threads", "--transports", "--pretend-hosts", "--hosts",
+        "--hostfile", "--agent", "--interface", "--init", "--expect-ranks", "--expect-hosts"}) {
+    choices.emplace_back(name);
+  }
+  return choices;
+}
+
 SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices, std::span<const Collective> otherwise)
     : otherwise_(otherwise), choices_(std::move(choices)) {
   if (!otherwise.empty()) {

@@ -84,6 +84,9 @@ struct OptionChoice {
   std::string_view help;
 };
 
+/// With the rows that say what the ranks of a check are and where they run, on several hosts too.
+[[nodiscard]] std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices);
+
 /// Registers options and the positional collectives on `command`.
 class SweepOptions {
  public:
