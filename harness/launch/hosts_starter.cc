@@ -81,6 +81,15 @@ Result<std::string> HostsStarter::own_address(const std::string& first_other) co
                found.status().message());
 }
 
+std::string HostsStarter::interface_of_invited() const {
+  if (across_.joined != nullptr) return across_.joined->interface;
+  // An address means this machine only; a name is one on each.
+  const bool is_name =
+      std::ranges::any_of(across_.interface, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) &&
+      across_.interface.find(':') == std::string::npos;
+  return is_name ? across_.interface : "";
+}
+
 Status HostsStarter::start(const Job& job, const std::string& control_name, const std::string& /*directory*/, int log) {
   job_ = &job;
   control_ = control_name;
@@ -138,17 +147,10 @@ Status HostsStarter::start_machine(Machine& machine, const std::vector<std::stri
     return error(pid.status().code(), "host {}: {}", machine.host->name, pid.status().message());
   }
   machine.agent = pid.value();
-  // An address means this machine only; a name is one on each.
-  const bool is_name =
-      across_.joined == nullptr &&
-      std::ranges::any_of(across_.interface, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) &&
-      across_.interface.find(':') == std::string::npos;
   const std::string line = to_line({.secret = tcp::to_text(secret_),
                                     .address = listener_.address,
                                     .machine = static_cast<int>(&machine - machines_.data()),
-                                    .interface = across_.joined != nullptr ? across_.joined->interface
-                                                 : is_name                 ? across_.interface
-                                                                           : "",
+                                    .interface = interface_of_invited(),
                                     .control = control_});
   machine.heard = Clock::now();
   // If it is gone already, its end says so.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostsStarter: the ranks of a job on several machines. It has one process on each of them (machine.h), started by an
 // agent such as ssh, or by itself on this machine, and talks with it over TCP. In a job that somebody else has started
-// those of other machines come by themselves (joined_hosts.h). To the launcher the ranks look as if
-// they were children: their messages, exits and states come from there.
+// those of other machines come by themselves (joined_hosts.h). To the launcher the ranks look as if they were children:
+// their messages, exits and states come from there.
 #pragma once
 
 #include <chrono>
@@ -67,6 +67,8 @@ class HostsStarter final : public RankStarter {
   [[nodiscard]] const Machine& machine_of(int rank) const;
   /// The address at which the other machines reach this one. Errors: unavailable.
   [[nodiscard]] Result<std::string> own_address(const std::string& first_other) const;
+  /// What a machine that is invited here is told of its own; empty: it finds out.
+  [[nodiscard]] std::string interface_of_invited() const;
   Status start_machine(Machine& machine, const std::vector<std::string>& program, int log);
   void let_in();
   void greet();

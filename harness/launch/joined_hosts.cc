@@ -2,17 +2,16 @@
 #include "harness/launch/joined_hosts.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
-#include <thread>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
+#include "harness/launch/waits.h"
 #include "harness/text/json_reader.h"
 #include "impl/tcp/interface.h"
 #include "impl/tcp/meeting.h"
@@ -93,10 +92,11 @@ std::string address_in(const std::string& path) {
   return std::getline(file, line) && !file.eof() ? line : "";
 }
 
-Result<std::string> own_interface(const HostsMeeting& meeting) {
+/// At which this process's host is reached; `first`: where process 0 listens, for all others.
+Result<std::string> own_interface(const HostsMeeting& meeting, const std::string& first = "") {
   if (!meeting.interface.empty()) return tcp::address_of_interface(meeting.interface);
-  if (!meeting.init.file.empty() && meeting.world.process == 0) return tcp::address_of_host(tcp::hostname());
-  return tcp::address_of_host(meeting.init.host);
+  if (meeting.world.process > 0) return tcp::address_towards(first.substr(0, first.rfind(':')));
+  return tcp::address_of_host(meeting.init.file.empty() ? meeting.init.host : tcp::hostname());
 }
 
 /// Where process 0 listens. It has to be one of its own addresses.
@@ -119,10 +119,9 @@ Result<std::string> address_of_first(const HostsMeeting& meeting, Clock::time_po
     TUTTI_ASSIGN_OR_RETURN(const std::string host, tcp::address_of_host(meeting.init.host));
     return tcp::with_port(host, meeting.init.port);
   }
-  while (Clock::now() < end) {
-    if (std::string address = address_in(meeting.init.file); !address.empty()) return address;
-    std::this_thread::sleep_for(kBetweenLooks);
-  }
+  std::string address;
+  const auto is_there = [&] { return !(address = address_in(meeting.init.file)).empty(); };
+  if (nap_until(end - Clock::now(), is_there, kBetweenLooks)) return address;
   return error(Code::timeout, "--init: rank 0 has not written '{}' within {:.0f} s", meeting.init.file,
                std::chrono::duration<double>(meeting.timeout).count());
 }
@@ -182,12 +181,7 @@ Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
     if (!meeting.init.file.empty()) TUTTI_RETURN_IF_ERROR(file.write(address));
   } else {
     TUTTI_ASSIGN_OR_RETURN(address, address_of_first(meeting, end));
-    if (meeting.interface.empty()) {
-      const std::string host = address.substr(0, address.rfind(':'));
-      TUTTI_ASSIGN_OR_RETURN(joined.interface, tcp::address_towards(host));
-    } else {
-      TUTTI_ASSIGN_OR_RETURN(joined.interface, tcp::address_of_interface(meeting.interface));
-    }
+    TUTTI_ASSIGN_OR_RETURN(joined.interface, own_interface(meeting, address));
   }
   const Card card{.host = tcp::hostname(),
                   .first = world.first_here(),
