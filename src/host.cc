@@ -12,12 +12,7 @@ void add_host(CLI::App& program, Action& action) {
   command->group("");
   command->callback([&action] {
     action = [] {
-      const auto standings = [](const std::string& payload, int machine, int domain_fd) {
-        const auto spec = harness::session_from_json(payload);
-        if (!spec.is_ok()) return std::vector<std::string>();
-        return harness::standings_of(harness::progress_of(spec.value(), domain_fd, machine));
-      };
-      const Status status = harness::run_machine(build_text(), standings);
+      const Status status = harness::run_machine(build_text(), harness::standings_on_machine);
       return status.is_ok() ? exit_ok : complain(status);
     };
   });

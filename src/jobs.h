@@ -21,7 +21,6 @@ namespace tutti::program {
 
 /// A job that somebody else has started once per rank (join.h), as its launcher, process 0, knows it.
 struct StartedJob {
-  int ranks = 1;
   std::string starter;    ///< as rows have it
   std::string control;    ///< where the ranks of this host look for the launcher
   std::string arguments;  ///< what all ranks were started with

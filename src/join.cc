@@ -8,7 +8,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
-#include <thread>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -18,6 +17,7 @@
 #include "harness/launch/joined_hosts.h"
 #include "harness/launch/machine.h"
 #include "harness/launch/starter.h"
+#include "harness/launch/waits.h"
 #include "impl/bootstrap/control.h"
 #include "impl/bootstrap/init.h"
 #include "impl/bootstrap/rendezvous.h"
@@ -50,7 +50,7 @@ Status check_settings(const Settings& settings, const World& world) {
   return {};
 }
 
-/// What was expected of the job. Errors: mismatch, the same in all processes.
+/// What was expected of the job. Errors: unavailable, the same in all processes.
 Status check_expected(const Settings& settings, int ranks, int hosts) {
   const auto compare = [](const char* option, int expected, int found, const char* what) {
     if (expected == 0 || expected == found) return Status();
@@ -72,27 +72,20 @@ Status check_alone(const Settings& settings) {
                has_interface ? "--interface" : "--init", has_interface ? ", or name --hosts" : "");
 }
 
-std::vector<std::string> standings(const std::string& payload, int machine, int domain_fd) {
-  const auto spec = harness::session_from_json(payload);
-  if (!spec.is_ok()) return {};
-  return harness::standings_of(harness::progress_of(spec.value(), domain_fd, machine));
-}
-
 /// The first process of a host has this listener for as long as it lives.
 std::string alive_name_of(const std::string& control) { return control + "-alive"; }
 
 /// Open while the first process of this host lives.
 Result<Descriptor> reach_first(const World& world, const std::string& control, std::chrono::nanoseconds timeout) {
   constexpr std::chrono::milliseconds kBetweenTries(20);
-  for (const auto end = std::chrono::steady_clock::now() + timeout;;) {
-    auto socket = connect_to(alive_name_of(control));
-    if (socket.is_ok()) return socket;
-    if (std::chrono::steady_clock::now() > end) {
-      return error(Code::timeout, "rank {} did not come within {:.0f} s: {}", world.first_here(),
-                   std::chrono::duration<double>(timeout).count(), socket.status().message());
-    }
-    std::this_thread::sleep_for(kBetweenTries);
-  }
+  Result<Descriptor> socket = Descriptor();
+  const auto is_there = [&] {
+    socket = connect_to(alive_name_of(control));
+    return socket.is_ok();
+  };
+  if (harness::nap_until(timeout, is_there, kBetweenTries)) return socket;
+  return error(Code::timeout, "rank {} did not come within {:.0f} s: {}", world.first_here(),
+               std::chrono::duration<double>(timeout).count(), socket.status().message());
 }
 
 /// This process goes on as a rank, which looks for its host's first process at `control`.
@@ -117,7 +110,7 @@ Result<World> world_of(const Settings& settings) {
   return world_from_environment();
 }
 
-/// The hosts, in process 0; every other process ends with its ranks.
+/// The hosts of the job, as all of its processes learn of them.
 Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, const World& world,
                                                    const std::string& arguments) {
   harness::HostsMeeting meeting{.world = world,
@@ -139,9 +132,9 @@ int serve_host(const World& world, const harness::JoinedHosts& hosts, const std:
                                                 .machine = static_cast<int>(at - hosts.all.begin()),
                                                 .interface = hosts.interface,
                                                 .control = control},
-                                               build_text(), standings);
+                                               build_text(), harness::standings_on_machine);
   if (status.is_ok()) return exit_ok;
-  let_the_first_speak(world);  // it knows why, and its exit code is to be the first
+  let_the_first_speak();  // it knows why, and its exit code is to be the first
   return status.code() == Code::aborted ? exit_crash : complain(status);
 }
 
@@ -156,12 +149,7 @@ Joining join_job(Settings& settings, bool only_lists) {
     return alone.is_ok() ? Joining() : Joining{complain(alone)};
   }
   if (only_lists && world.process > 0) return {exit_ok};
-  const auto refuse = [&](const Status& why) -> Joining {
-    if (world.process == 0) return {complain(why)};
-    let_the_first_speak(world);
-    return {exit_code_of(why)};
-  };
-  if (const Status fits = check_settings(settings, world); !fits.is_ok()) return refuse(fits);
+  if (const Status fits = check_settings(settings, world); !fits.is_ok()) return {complain_once(fits)};
   settings.sweep.ranks = {world.processes};
   settings.has_ranks = true;
   if (only_lists) return {};
@@ -178,7 +166,6 @@ Joining join_job(Settings& settings, bool only_lists) {
   }
   const std::string arguments = command_line();
   auto joined = std::make_shared<StartedJob>();
-  joined->ranks = world.processes;
   joined->starter = world.started_by.substr(0, world.started_by.find(' '));
   joined->control = world.meeting;
   joined->arguments = arguments;
@@ -186,11 +173,11 @@ Joining join_job(Settings& settings, bool only_lists) {
   int hosts = 1;
   if (world.spans_hosts()) {
     auto met = meet(settings, world, arguments);
-    if (!met.is_ok()) return refuse(met.status());
+    if (!met.is_ok()) return {complain_once(met.status())};
     joined->hosts = std::move(met).value();
     hosts = static_cast<int>(joined->hosts->all.size());
   }
-  if (const Status fits = check_expected(settings, world.processes, hosts); !fits.is_ok()) return refuse(fits);
+  if (const Status fits = check_expected(settings, world.processes, hosts); !fits.is_ok()) return {complain_once(fits)};
   if (world.local_process > 0) return {become_rank(world, control, arguments, settings.sweep.timeout)};
   if (world.process > 0) return {serve_host(world, *joined->hosts, world.meeting)};
   if (joined->hosts != nullptr) {

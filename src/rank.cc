@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti rank`: what the launcher starts, once per rank or once for all ranks of a process. Hidden: people never call
 // it.
-#include <chrono>
-#include <thread>
-
 #include "harness/launch/rank_link.h"
 #include "harness/launch/starter.h"
 #include "harness/session/session.h"
+#include "impl/bootstrap/rendezvous.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -15,8 +13,7 @@ namespace {
 int run_rank() {
   auto link = harness::RankLink::connect();
   if (!link.is_ok() && link.status().code() == Code::aborted && harness::RankLink::has_come_by_itself()) {
-    constexpr std::chrono::milliseconds kToExitFirst(500);  // the launcher has said why, and its exit code is the job's
-    std::this_thread::sleep_for(kToExitFirst);
+    let_the_first_speak();  // the launcher has said why, and its exit code is the job's
     return exit_crash;
   }
   if (!link.is_ok()) return complain(link.status());

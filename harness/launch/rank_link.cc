@@ -13,11 +13,11 @@
 #include <optional>
 #include <pthread.h>
 #include <span>
-#include <thread>
 #include <unistd.h>
 
 #include "harness/launch/start_command.h"
 #include "harness/launch/waits.h"
+#include "impl/bootstrap/rendezvous.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -42,27 +42,28 @@ std::optional<int> first_number(std::span<const char* const> names) {
 void* die_with_launcher(void* socket) {
   wait_readable(static_cast<int>(reinterpret_cast<std::intptr_t>(socket)), kForever);
   // Who has started this rank ends the others with the first exit code, which is to be the launcher's.
-  constexpr std::chrono::milliseconds kToExitFirst(500);
   constexpr int kOfBrokenJob = 5;
   if (!RankLink::has_come_by_itself()) ::_exit(1);
-  std::this_thread::sleep_for(kToExitFirst);
+  let_the_first_speak();
   ::_exit(kOfBrokenJob);
 }
 
 Result<Descriptor> reach(const char* name) {
+  if (!RankLink::has_come_by_itself()) return connect_to(name);
   constexpr std::chrono::seconds kPatience(60);
   constexpr std::chrono::milliseconds kBetweenTries(20);
-  for (const auto end = std::chrono::steady_clock::now() + kPatience;;) {
-    auto socket = connect_to(name);
-    if (socket.is_ok() || !RankLink::has_come_by_itself()) return socket;
-    if (std::chrono::steady_clock::now() > end) {
-      return error(Code::timeout, "the first rank of this host has not begun the job within {} s: {}",
-                   kPatience.count(), socket.status().message());
-    }
-    if (wait_readable(number_in_environment("TUTTI_ALIVE").value_or(-1), kBetweenTries)) {
-      return error(Code::aborted, "the first rank of this host is gone");
-    }
-  }
+  const int alive = number_in_environment("TUTTI_ALIVE").value_or(-1);
+  bool is_gone = false;
+  Result<Descriptor> socket = Descriptor();
+  const auto is_over = [&] {
+    socket = connect_to(name);
+    is_gone = !socket.is_ok() && wait_readable(alive, std::chrono::milliseconds(0));
+    return socket.is_ok() || is_gone;
+  };
+  if (nap_until(kPatience, is_over, kBetweenTries) && !is_gone) return socket;
+  if (is_gone) return error(Code::aborted, "the first rank of this host is gone");
+  return error(Code::timeout, "the first rank of this host has not begun the job within {} s: {}", kPatience.count(),
+               socket.status().message());
 }
 
 }  // namespace

@@ -176,6 +176,11 @@ std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd, std::o
   return domain.is_ok() ? tutti::progress_of(*domain.value()) : std::vector<Progress>();
 }
 
+std::vector<std::string> standings_on_machine(const std::string& payload, int machine, int domain_fd) {
+  const auto spec = session_from_json(payload);
+  return spec.is_ok() ? standings_of(progress_of(spec.value(), domain_fd, machine)) : std::vector<std::string>();
+}
+
 std::vector<std::string> standings_of(const Domain& domain) { return standings_of(tutti::progress_of(domain)); }
 
 std::vector<std::string> standings_of(const std::vector<Progress>& all) {

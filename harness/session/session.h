@@ -38,6 +38,8 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 /// several, the one whose ranks share that memory; of the others nothing is known here.
 [[nodiscard]] std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd,
                                                 std::optional<int> machine = std::nullopt);
+/// What run_machine asks of a machine (harness/launch/machine.h); `payload`: the specification as the launcher gave it.
+[[nodiscard]] std::vector<std::string> standings_on_machine(const std::string& payload, int machine, int domain_fd);
 /// The sentences of these; empty where no rank has told of a wait.
 [[nodiscard]] std::vector<std::string> standings_of(const std::vector<Progress>& all);
 /// The same of a domain that is open.

@@ -3,9 +3,9 @@
 // are torch.distributed's.
 //
 //   env://          MASTER_ADDR, and TUTTI_PORT, or the port after MASTER_PORT: torchrun itself listens at that one.
-//                   Under srun without MASTER_ADDR: the first node of the step, and a port that is drawn from its ids
-//   tcp://HOST:PORT process 0 listens there
-//   file://PATH     process 0 listens where it likes, and writes into this file where that is
+//                   Under srun without MASTER_ADDR: the first node of the step. Its ids draw the port.
+//   tcp://HOST:PORT process 0 listens there.
+//   file://PATH     process 0 listens where it likes, and writes into this file where that is.
 #pragma once
 
 #include <string>

@@ -254,8 +254,12 @@ Status check_one_host(const World& world) {
 }
 
 void let_the_first_speak(const World& world) {
+  if (world.process > 0) let_the_first_speak();
+}
+
+void let_the_first_speak() {
   constexpr std::chrono::milliseconds kToSpeak(500);
-  if (world.process > 0) std::this_thread::sleep_for(kToSpeak);
+  std::this_thread::sleep_for(kToSpeak);
 }
 
 }  // namespace tutti

@@ -50,5 +50,7 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// For what every process of a job finds out by itself and the first tells: the others call this before they fail.
 /// mpirun ends all processes as soon as one has failed, and the first may not have spoken by then.
 void let_the_first_speak(const World& world);
+/// The same in a process that is not the first.
+void let_the_first_speak();
 
 }  // namespace tutti
