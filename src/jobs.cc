@@ -251,10 +251,6 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
   std::vector<Starter> starters;
   if (reach.joined != nullptr) {
     Starter joined{.name = reach.joined->starter, .references = references};
-    for (const std::string& reference : references) {
-      TUTTI_ASSIGN_OR_RETURN(const Starter own, starter_of(reference));
-      joined.has_directory |= own.has_directory;
-    }
     return std::vector{std::move(joined)};
   }
   for (std::string& reference : references) {
@@ -264,7 +260,6 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
     }
     auto same = std::ranges::find(starters, starter.name, &Starter::name);
     if (same == starters.end()) same = starters.insert(same, Starter{.name = starter.name, .command = starter.command});
-    same->has_directory |= starter.has_directory;
     std::ranges::move(starter.on_gpus, std::back_inserter(same->on_gpus));
     same->references.push_back(std::move(reference));
   }
@@ -295,7 +290,6 @@ harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach
   job.ranks = spec.ranks;
   job.ranks_as = spec.ranks_as;
   job.start = starter.command;
-  job.has_directory = starter.has_directory;
   job.arguments = {"rank"};
   job.payload = to_json(spec);
   if (spec.conditions.hosts.empty()) {

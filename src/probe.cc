@@ -58,7 +58,6 @@ Status start_two(const std::string& name, const Starter& starter) {
   } nobody;
   const harness::Job job{.ranks = 2,
                          .start = starter.command,
-                         .has_directory = starter.has_directory,
                          .arguments = {"probe", name},
                          .timeout = kPatience,
                          .connect_timeout = kPatience};
@@ -81,7 +80,7 @@ struct Answer {
 /// What a child printed of its library.
 Result<Starter> starter_in(const std::string& name, const nlohmann::json& all) {
   if (all.contains("missing")) return error(Code::unavailable, "backend {}: {}", name, all.value("missing", ""));
-  Starter starter{.has_directory = all.value("needs_directory", false)};
+  Starter starter;
   if (!all.contains("start")) return starter;
   const auto command = harness::parse_start_command(all["start"].dump());
   if (!command.is_ok()) return error(Code::unavailable, "backend {}: {}", name, command.status().message());
@@ -139,7 +138,8 @@ Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
                                     .at = link.place(),
                                     .yields = true,
                                     .timeout = kPatience});
-  harness::Meeting meeting(host, link.directory());
+  const std::string one_host;
+  harness::Meeting meeting(host, one_host);
   TUTTI_RETURN_IF_ERROR(library.open({.ranks = link.ranks(), .rank = link.rank(), .handle = nullptr}, meeting.join()));
   TUTTI_RETURN_IF_ERROR(library.close());
   link.settle();
@@ -147,7 +147,7 @@ Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
 }
 
 Result<nlohmann::json> said_of(const harness::LoadedBackend& library) {
-  nlohmann::json said{{"needs_directory", library.needs_directory()}};
+  nlohmann::json said = nlohmann::json::object();
   TUTTI_ASSIGN_OR_RETURN(const std::string text, library.describe());
   const nlohmann::json description = nlohmann::json::parse(text, nullptr, false);
   for (const char* const key : {"missing", "without"}) {

@@ -31,7 +31,6 @@ int run_rank() {
                                                  .at = connection.place(),
                                                  .keeps_cores = harness::is_bound_by_starter(),
                                                  .domain_fd = connection.domain_fd(),
-                                                 .directory = connection.directory(),
                                                  .across = across,
                                                  .exchange_listener = connection.listeners().exchange.get(),
                                                  .domain_listener = connection.listeners().domain.get(),

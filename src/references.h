@@ -19,7 +19,6 @@ namespace tutti::program {
 struct Starter {
   std::string name = std::string(harness::kOwnSpawn);  ///< as rows have it: `spawn`, or whose start command it is
   std::optional<harness::StartCommand> command = {};   ///< empty: the own spawn
-  bool has_directory = false;                          ///< its ranks meet in a directory of the job's own
   std::vector<std::string> references = {};            ///< of the cells that are measured: those whose ranks it starts
   std::vector<std::string> on_gpus = {};               ///< those of them whose buffers lie in the memory of GPUs
 };

@@ -88,12 +88,7 @@ Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& con
     if (conditions.hosts.empty() && std::ranges::none_of(sweep.ranks, spans)) continue;
     if (sweep.backends.empty()) sweep.backends = {std::string(harness::kOwnBackend)};
     for (const std::string& backend : sweep.backends) {
-      if (harness::backend_of(backend) == harness::kOwnBackend) continue;
-      if (!conditions.hosts.empty()) {
-        return error(Code::unavailable,
-                     "backend '{}' with --hosts {}: references run on one machine so far: --backends {}", backend,
-                     conditions.hosts, harness::kOwnBackend);
-      }
+      if (harness::backend_of(backend) == harness::kOwnBackend || !conditions.hosts.empty()) continue;
       return error(
           Code::unavailable,
           "backend '{}' with --transports {}: the hosts are pretended, and its ranks would share the memory of "

@@ -28,7 +28,7 @@ extern "C" {
 
 /* Changes whenever anything in this file changes its layout or its meaning. An object with another number is refused.
  */
-#define TUTTI_BACKEND_ABI 7
+#define TUTTI_BACKEND_ABI 8
 
 /* How the processes of a backend's ranks are started: TuttiBackend.starter. */
 enum {
@@ -36,9 +36,6 @@ enum {
   TUTTI_STARTER_MPIRUN = 1, /* a process for each rank, which only the command of start_command can start */
   TUTTI_STARTER_NONE = 2    /* ranks need no process of their own: several may be in one */
 };
-
-/* What open must find in its TuttiBackendJoin, so that the ranks can meet: TuttiBackend.needs, joined by |. */
-enum { TUTTI_NEEDS_EXCHANGE = 1, TUTTI_NEEDS_DIRECTORY = 2 };
 
 /* Where the buffers of a call lie: TuttiBackendCall.memory. */
 enum { TUTTI_MEMORY_HOST = 0, TUTTI_MEMORY_CUDA = 1 };
@@ -56,7 +53,7 @@ typedef struct TuttiBackendGroup {
   void* handle; /* null: the world */
 } TuttiBackendGroup;
 
-/* With what the ranks of this process join the others. What the backend does not need may be null. */
+/* With what the ranks of this process join the others. */
 typedef struct TuttiBackendJoin {
   int32_t local_ranks;    /* ranks of this process, numbered from that of the world on; 1 unless TUTTI_STARTER_NONE */
   const int32_t* devices; /* [local_ranks] of the GPUs that the ranks have; null: none */
@@ -66,7 +63,7 @@ typedef struct TuttiBackendJoin {
    * most TUTTI_EXCHANGE_BYTES. Returns 0 for success; after a failure the job is given up. */
   int (*exchange)(void* context, const void* mine, void* all, size_t bytes);
   void* context;
-  const char* directory; /* of this job alone, the same for all ranks of the host, empty at first; removed after it */
+  const char* address; /* at which other hosts reach this one; null where all ranks are on one host */
 } TuttiBackendJoin;
 #define TUTTI_EXCHANGE_BYTES 1024
 
@@ -123,7 +120,6 @@ typedef struct TuttiBackend {
   const char* name;
 
   int32_t starter; /* TUTTI_STARTER_... */
-  int32_t needs;   /* TUTTI_NEEDS_..., joined */
 
   /* Writes a JSON object that says how ranks are started; null unless TUTTI_STARTER_MPIRUN.
    *   "command":     [strings], to which the program of a rank and its arguments are appended

@@ -51,7 +51,6 @@ class LoadedBackend {
   /// The text of a JSON object: how ranks of it are started (backend.h); empty where nothing but tutti is needed.
   /// Errors: unavailable.
   [[nodiscard]] Result<std::string> start_command() const;
-  [[nodiscard]] bool needs_directory() const { return (api_->needs & TUTTI_NEEDS_DIRECTORY) != 0; }
 
   /// Errors: unavailable, naming both numbers where the library's world is not the launcher's.
   Status open(const TuttiBackendGroup& world, const TuttiBackendJoin& join) const;

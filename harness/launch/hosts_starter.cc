@@ -344,7 +344,6 @@ void HostsStarter::give_jobs() {
                    .started = across_.joined != nullptr ? 1 : machine.host->ranks,
                    .arguments = job_->told,
                    .domain_bytes = machine.host->domain_bytes,
-                   .has_directory = job_->has_directory,
                    .timeout_ns = std::chrono::nanoseconds(job_->timeout).count(),
                    .place = {.interface = machine.hello->interface,
                              .exchange_address = machines_.front().hello->exchange_address,

@@ -51,7 +51,6 @@ struct Job {
   bool awaits_others = false;            ///< somebody else starts the other ranks, and they come by themselves
   std::string control = {};              ///< where ranks look for this process; empty: a name is drawn
   std::string told = {};                 ///< what a rank that comes by itself has to have been started with
-  bool has_directory = false;            ///< the ranks get a directory of the job's own; with a start command always
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
   std::string payload;                                                   ///< given to every rank

@@ -26,9 +26,7 @@ constexpr auto kSettle = 100ms;      // from the first finding to the verdict
 constexpr auto kCommandSettle = 1s;  // mpirun says within some 10 ms, on a busy machine later, how a rank ended
 
 /// Open MPI's backing files and session files take about 4 MiB per rank.
-std::size_t directory_bytes(const Job& job) {
-  return ((job.start ? static_cast<std::size_t>(job.ranks) * 5 : 0) + 8) << 20U;
-}
+std::size_t directory_bytes(const Job& job) { return (static_cast<std::size_t>(job.ranks) * 5 + 8) << 20U; }
 
 std::string control_name() {
   std::random_device random;
@@ -49,15 +47,15 @@ Status RunningJob::start() {
     descriptors.push_back(domain_.get());
   }
   if (job_.start) leftovers_ = Leftovers(job_.start->leaves);
-  if (job_.start || job_.has_directory) {
+  if (job_.start) {
     TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(directory_bytes(job_)));
   }
   const int expected = static_cast<int>(members_.size());
   const std::string name = job_.control.empty() ? control_name() : job_.control;
   const auto welcome = [this, expected](int rank) {
     const RankPlace place = children_.place_of(rank);
-    return Frame{"welcome", fmt::format("{} {} {} {} {} {}", job_.ranks, expected, job_.domain_bytes, place.machine,
-                                        place.local, directory_.path())};
+    return Frame{"welcome",
+                 fmt::format("{} {} {} {} {}", job_.ranks, expected, job_.domain_bytes, place.machine, place.local)};
   };
   TUTTI_RETURN_IF_ERROR(
       connections_.listen(name, {.ranks = expected, .arguments = job_.told}, welcome, std::move(descriptors)));

@@ -20,7 +20,6 @@
 #include "harness/launch/joined_hosts.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/machine_talk.h"
-#include "harness/launch/private_directory.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/waits.h"
@@ -208,19 +207,16 @@ class Machine : private Connections::Events {
       TUTTI_ASSIGN_OR_RETURN(domain_, make_segment("tutti-domain", job_.domain_bytes));
       descriptors.push_back(domain_.get());
     }
-    if (job_.has_directory) {
-      TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(std::size_t{8} << 20U));
-    }
     const auto welcome = [this](int rank) {
-      return Frame{"welcome", fmt::format("{} {} {} {} {} {}\n{}", job_.ranks, job_.here, job_.domain_bytes, number_,
-                                          rank - job_.first, directory_.path(), to_json(job_.place))};
+      return Frame{"welcome", fmt::format("{} {} {} {} {}\n{}", job_.ranks, job_.here, job_.domain_bytes, number_,
+                                          rank - job_.first, to_json(job_.place))};
     };
     const std::string name = control_name_of(control_, job_.first);
     TUTTI_RETURN_IF_ERROR(
         connections_.listen(name, {.ranks = job_.here, .first = job_.first, .arguments = job_.arguments}, welcome,
                             std::move(descriptors), {exchange_.socket.get(), domain_listener_.socket.get()}));
     has_job_ = true;
-    return children_.start(job, name, directory_.path(), STDERR_FILENO);
+    return children_.start(job, name, "", STDERR_FILENO);
   }
 
   void look() {
@@ -270,7 +266,6 @@ class Machine : private Connections::Events {
   Status conclude(const Status& why) {
     if (board_) board_->abort_flag().store(1, std::memory_order_release);
     children_.end();
-    directory_.remove();
     if (has_job_) connections_.service(*this);  // what the dead had sent
     // The launcher ends a job that has failed and one that is done alike.
     const bool is_done = std::ranges::all_of(visitors_, [](const Visitor& one) { return one.has_said_bye; });
@@ -307,7 +302,6 @@ class Machine : private Connections::Events {
   std::optional<Board> board_;
   Connections connections_;
   std::set<int> told_;
-  PrivateDirectory directory_;
   Children children_;
 };
 

@@ -72,7 +72,6 @@ std::string to_json(const MachineJob& job) {
               {"started", job.started},
               {"arguments", job.arguments},
               {"domain_bytes", job.domain_bytes},
-              {"has_directory", job.has_directory},
               {"timeout_ns", job.timeout_ns},
               {"launcher_ns", job.launcher_ns},
               {"place", to_json(job.place)}}
@@ -88,7 +87,6 @@ Result<MachineJob> job_from_json(std::string_view text) {
                    .started = all.at("started"),
                    .arguments = all.at("arguments"),
                    .domain_bytes = all.at("domain_bytes"),
-                   .has_directory = all.at("has_directory"),
                    .timeout_ns = all.at("timeout_ns"),
                    .launcher_ns = all.at("launcher_ns")};
     TUTTI_ASSIGN_OR_RETURN(job.place, across_from_json(all.at("place").get<std::string>()));

@@ -66,7 +66,6 @@ struct MachineJob {
   int started = 1;        ///< the first of those, which this process starts itself; the others come by themselves
   std::string arguments;  ///< that ranks which come by themselves have to have been started with
   std::size_t domain_bytes = 0;
-  bool has_directory = false;
   std::int64_t timeout_ns = 0;   ///< of an announced operation
   std::int64_t launcher_ns = 0;  ///< its clock, when this is sent
   AcrossPlace place;

@@ -98,15 +98,13 @@ Status RankLink::receive_welcome() {
   const bool is_across = line < welcome.text.size();
   const std::string words = welcome.text.substr(0, line);
   int processes = 0;
-  int length = 0;  // of what stands before the directory
   const bool is_read =
-      welcome.type == "welcome" && std::sscanf(words.c_str(), "%d %d %zu %d %d %n", &ranks_, &processes, &domain_bytes_,
-                                               &place_.machine, &place_.local, &length) == 5;
+      welcome.type == "welcome" && std::sscanf(words.c_str(), "%d %d %zu %d %d", &ranks_, &processes, &domain_bytes_,
+                                               &place_.machine, &place_.local) == 5;
   const std::size_t expected = (domain_bytes_ > 0 ? 3U : 2U) + (is_across && rank_ == 0 ? 2U : 0U);
   if (!is_read || given.size() != expected) {
     return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, words, given.size());
   }
-  directory_ = words.substr(static_cast<std::size_t>(length));
   if (is_across) {
     TUTTI_ASSIGN_OR_RETURN(across_, across_from_json(std::string_view(welcome.text).substr(line + 1)));
   }

@@ -39,7 +39,6 @@ class RankLink {
   [[nodiscard]] Board board() const { return Board(board_memory_.data(), ranks_); }
   [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has no domain
   [[nodiscard]] std::size_t domain_bytes() const { return domain_bytes_; }
-  [[nodiscard]] const std::string& directory() const { return directory_; }  ///< empty if the job has none
 
   /// Null where all ranks are on one machine.
   [[nodiscard]] const AcrossPlace* across() const { return across_ ? &*across_ : nullptr; }
@@ -70,7 +69,6 @@ class RankLink {
   Descriptor socket_;
   Descriptor domain_;
   std::size_t domain_bytes_ = 0;
-  std::string directory_;
   std::optional<AcrossPlace> across_;
   AcrossListeners listeners_;
   Mapping board_memory_;

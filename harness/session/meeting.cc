@@ -23,7 +23,7 @@ TuttiBackendJoin Meeting::join() {
           .rank_on_host = host_.at().local,
           .exchange = exchange,
           .context = &host_,
-          .directory = directory_.empty() ? nullptr : directory_.c_str()};
+          .address = address_.empty() ? nullptr : address_.c_str()};
 }
 
 }  // namespace tutti::harness::session

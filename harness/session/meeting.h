@@ -13,10 +13,10 @@ namespace tutti::harness::session {
 
 class Meeting {
  public:
-  /// `directory`: of the job; empty: it has none. `devices`: the GPUs of this host's ranks; empty: the library chooses,
-  /// for its one rank. All outlive the meeting.
-  Meeting(Host& host, const std::string& directory, std::span<const int> devices = {})
-      : host_(host), directory_(directory), devices_(devices) {}
+  /// `address`: at which other hosts reach this one; empty: there are none. `devices`: the GPUs of this host's ranks;
+  /// empty: the library chooses, for its one rank. All outlive the meeting.
+  Meeting(Host& host, const std::string& address, std::span<const int> devices = {})
+      : host_(host), address_(address), devices_(devices) {}
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
@@ -25,7 +25,7 @@ class Meeting {
 
  private:
   Host& host_;
-  const std::string& directory_;
+  const std::string& address_;
   std::span<const std::int32_t> devices_;
 };
 

@@ -51,7 +51,6 @@ struct SessionPlace {
   RankPlace at = {};                    ///< of that rank, or of the first one of this process
   bool keeps_cores = false;             ///< somebody has bound this process, and it stays as it is
   int domain_fd = -1;                   ///< processes: the memory of the domain
-  std::string directory;                ///< of the job; empty: it has none
   const AcrossPlace* across = nullptr;  ///< of a job on several machines: what its ranks need to meet
   int exchange_listener = -1;           ///< rank 0 of such a job: where the others are awaited
   int domain_listener = -1;

@@ -90,19 +90,19 @@ Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
 }
 
 Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, std::size_t index, Host& host,
-                                                         const std::string& directory) {
+                                                         const std::string& address) {
   host.set_case(number_of_reference(spec, index));
   host.announce(Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(spec.references[index], spec.backend_directories));
   reference->set_memory(memory_kind_of(spec, reference->name()));
-  TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index(), Meeting(host, directory).join()));
+  TUTTI_RETURN_IF_ERROR(reference->open(host.job_ranks(), host.index(), Meeting(host, address).join()));
   host.settle();
   return reference;
 }
 
 Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t index) {
   if (spec_.ranks_as != RanksAs::processes) return ReferenceBackend::skipped(spec_.references[index]);
-  return open_reference(spec_, index, host_, directory_);
+  return open_reference(spec_, index, host_, address_);
 }
 
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {

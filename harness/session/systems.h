@@ -29,9 +29,9 @@ namespace tutti::harness::session {
 [[nodiscard]] CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores);
 
 /// The reference `index` of the session, which this process's rank joins. The board says meanwhile that its library's
-/// own code runs. `directory`: of the job. All hosts call it. Errors: those of the backend.
+/// own code runs. `address`: see TuttiBackendJoin. All hosts call it. Errors: those of the backend.
 [[nodiscard]] Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, std::size_t index,
-                                                                       Host& host, const std::string& directory);
+                                                                       Host& host, const std::string& address);
 
 /// The own collectives' ranks of a host: a communicator each, and where they run, if not on the host.
 struct OwnRanks {
@@ -58,10 +58,10 @@ class Systems {
   struct Place {
     Host& host;
     Domain& domain;
-    const std::string& directory;  ///< of the job; empty: it has none
+    const std::string& address;  ///< at which other machines reach this one; empty: there are none
   };
   Systems(const SessionSpec& spec, const Place& place)
-      : spec_(spec), host_(place.host), domain_(place.domain), directory_(place.directory) {}
+      : spec_(spec), host_(place.host), domain_(place.domain), address_(place.address) {}
   Systems(const Systems&) = delete;
   Systems& operator=(const Systems&) = delete;
 
@@ -101,7 +101,7 @@ class Systems {
   const SessionSpec& spec_;
   Host& host_;
   Domain& domain_;
-  const std::string& directory_;
+  const std::string& address_;
   std::unique_ptr<Memory> teams_memory_;  ///< verifies what teams of the host write; null: the host does
   std::vector<std::unique_ptr<CudaMemory>>
       memory_;                          ///< of GPUs, by rank of this host; empty: no system has its buffers there

@@ -20,7 +20,7 @@ SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
       host_(place.host),
       send_(place.send),
       options_(communicator_options(spec, place.host, place.cores)),
-      systems_(spec, {.host = place.host, .domain = place.domain, .directory = place.directory}) {
+      systems_(spec, {.host = place.host, .domain = place.domain, .address = place.address}) {
   const auto* const task = spec.as<MeasureTask>();
   if (task == nullptr) return;
   measuring_.emplace(

@@ -22,7 +22,7 @@ class SessionWalk {
     Domain& domain;
     const Send& send;
     int cores;
-    const std::string& directory;  ///< of the job; empty: it has none
+    std::string address;  ///< at which other machines reach this one; empty: there are none
   };
   SessionWalk(const SessionSpec& spec, const Place& place);
 

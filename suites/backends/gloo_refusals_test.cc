@@ -146,11 +146,10 @@ TEST_F(GlooShim, RefusesNamesThatItDoesNotKnow) {
   EXPECT_EQ(refusal(call_), "float has 4 bytes here, not 8");
 }
 
-TEST_F(GlooShim, NeedsADirectoryToMeetIn) {
-  EXPECT_TRUE(gloo().needs_directory());
+TEST_F(GlooShim, NeedsAnExchangeToMeet) {
   EXPECT_EQ(gloo().start_command().value(), "");
   const Status opened = gloo().open({.ranks = 1, .rank = 0, .handle = nullptr}, TuttiBackendJoin{});
-  EXPECT_THAT(opened.message(), HasSubstr("Gloo's ranks meet in a directory, and there is none"));
+  EXPECT_THAT(opened.message(), HasSubstr("Gloo's ranks meet by an exchange, and there is none"));
 }
 
 TEST_F(GlooShim, DescribesItselfBeforeItIsOpen) {

@@ -86,7 +86,7 @@ class NcclRanks : public testing::Test {
                         .rank_on_host = 0,
                         .exchange = exchange_alone,
                         .context = nullptr,
-                        .directory = nullptr});
+                        .address = nullptr});
   }
 
   std::byte* put(std::size_t rank, const Numbers& values) {

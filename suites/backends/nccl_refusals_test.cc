@@ -134,7 +134,6 @@ TEST_F(NcclRanks, AreDescribed) {
   EXPECT_EQ(json.at("path"), kDoubles + "/libnccl.so");
   EXPECT_EQ(json.at("cuda_runtime"), "13.0");
   EXPECT_FALSE(json.contains("missing"));
-  EXPECT_FALSE(nccl().needs_directory());
   EXPECT_EQ(nccl().start_command().value(), "");
 }
 

@@ -401,7 +401,7 @@ int run_probe(const std::vector<std::string>& arguments) {
                               .rank_on_host = rank,
                               .exchange = directory == nullptr ? nullptr : Exchange::exchange,
                               .context = &exchange,
-                              .directory = directory};
+                              .address = nullptr};
   std::unique_ptr<Memory> device;
   const char* const kind = std::getenv("PROBE_MEMORY");
   if (kind != nullptr && std::string(kind) == "cuda") {

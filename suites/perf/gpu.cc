@@ -266,8 +266,8 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Op
   host.announce(harness::Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(ranks->reference_, harness::ReferenceBackend::create(kNccl, backend_directories()));
   ranks->reference_->set_memory(harness::MemoryKind::cuda);
-  const std::string no_directory;
-  harness::Meeting meeting(host, no_directory, devices);
+  const std::string one_host;
+  harness::Meeting meeting(host, one_host, devices);
   TUTTI_RETURN_IF_ERROR(ranks->reference_->open(host.job_ranks(), options.first_rank, meeting.join()));
   ranks->has_windows_ = options.registration == kWindows;
   if (ranks->has_windows_) ranks->reference_->use_windows();

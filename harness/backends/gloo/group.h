@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <deque>
 #include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/device.h>
 #include <memory>
 #include <mutex>
@@ -14,17 +13,13 @@
 #include <vector>
 
 #include "harness/backends/gloo/lane.h"
+#include "harness/backends/gloo/store.h"
 
 namespace tutti::backend_gloo {
 
-/// What all groups of a process share.
-struct Network {
-  /// `directory`: where the ranks leave their addresses for each other.
-  explicit Network(const std::string& directory);
-
-  std::shared_ptr<gloo::transport::Device> device;
-  gloo::rendezvous::FileStore store;
-};
+using Device = std::shared_ptr<gloo::transport::Device>;
+/// What all groups of a process share: a thread, and sockets at `address`. Throws.
+[[nodiscard]] Device make_device(const std::string& address);
 
 struct Seat {
   int rank = 0;
@@ -46,8 +41,8 @@ class Mailbox {
 
 class Group {
  public:
-  /// Connects all ranks with each other. `prefix`: the same on all of them, and of no other group. Collective. Throws.
-  Group(std::shared_ptr<Network> network, const Seat& seat, std::string prefix);
+  /// Connects all ranks with each other, which hand each other their addresses by `exchange`. Collective. Throws.
+  Group(Device device, const Seat& seat, const Exchange& exchange);
 
   /// As split of backend.h; null where the colour is below 0. Collective. Throws.
   [[nodiscard]] std::unique_ptr<Group> split(int colour, int key);
@@ -67,10 +62,11 @@ class Group {
   [[nodiscard]] bool is_idle(std::size_t index) const { return lanes_[index] == nullptr || lanes_[index]->is_idle(); }
 
  private:
-  std::shared_ptr<Network> network_;
+  /// Every member's text, by the place among the members. Members are ranks of this group.
+  [[nodiscard]] std::vector<std::string> exchange_among(const std::vector<int>& members, const std::string& mine);
+
+  Device device_;
   Seat seat_;
-  std::string prefix_;
-  int splits_ = 0;
   std::shared_ptr<gloo::Context> context_;
   Mailbox mailbox_;
   std::vector<std::unique_ptr<Lane>> lanes_;

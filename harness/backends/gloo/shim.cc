@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend of Gloo, over TCP on the loopback. A prepared call holds the arguments of one function of Gloo; running
-// it is that function and nothing else. It knows tutti by backend.h alone.
+// The backend of Gloo, over TCP: on the loopback where all ranks are on one host. A prepared call holds the arguments
+// of one function of Gloo; running it is that function and nothing else. It knows tutti by backend.h alone.
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <gloo/config.h>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "harness/backends/backend.h"
 #include "harness/backends/gloo/calls.h"
@@ -23,6 +27,7 @@ using tutti::backend_gloo::Task;
 
 /// All ranks; null unless open. A process that fails leaves it as it is: its threads may wait for ranks that are gone.
 Group* g_world = nullptr;
+bool g_spans_hosts = false;
 
 struct Prepared {
   Call call;
@@ -50,12 +55,38 @@ int guarded(TuttiBackendMessage* message, const char* what, Body body) {
   }
 }
 
+/// Every rank's text, in pieces of what an exchange takes. Throws.
+std::vector<std::string> exchange_of_world(const TuttiBackendGroup& world, const TuttiBackendJoin& join,
+                                           const std::string& mine) {
+  const auto ranks = static_cast<std::size_t>(world.ranks);
+  const auto exchange = [&](const void* piece, void* all, std::size_t bytes) {
+    if (join.exchange(join.context, piece, all, bytes) != 0) throw std::runtime_error("the ranks' exchange failed");
+  };
+  const std::uint64_t bytes = mine.size();
+  std::vector<std::uint64_t> lengths(ranks);
+  exchange(&bytes, lengths.data(), sizeof(bytes));
+  const std::uint64_t longest = *std::ranges::max_element(lengths);
+  std::vector<std::string> texts(ranks);
+  std::string pieces(ranks * TUTTI_EXCHANGE_BYTES, '\0');
+  for (std::uint64_t at = 0; at < longest; at += TUTTI_EXCHANGE_BYTES) {
+    std::string piece = at < bytes ? mine.substr(at, TUTTI_EXCHANGE_BYTES) : "";
+    piece.resize(TUTTI_EXCHANGE_BYTES);
+    exchange(piece.data(), pieces.data(), TUTTI_EXCHANGE_BYTES);
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      texts[rank] += pieces.substr(rank * TUTTI_EXCHANGE_BYTES, TUTTI_EXCHANGE_BYTES);
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) texts[rank].resize(lengths[rank]);
+  return texts;
+}
+
 int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* join, TuttiBackendMessage* message) {
   std::signal(SIGPIPE, SIG_IGN);  // a peer that died is an error of the call; Gloo writes to its socket as if it lived
-  if (join->directory == nullptr) return fail(message, "Gloo's ranks meet in a directory, and there is none");
+  if (join->exchange == nullptr) return fail(message, "Gloo's ranks meet by an exchange, and there is none");
   return guarded(message, "connecting Gloo's ranks", [&] {
-    const auto network = std::make_shared<tutti::backend_gloo::Network>(join->directory);
-    g_world = new Group(network, {.rank = world->rank, .ranks = world->ranks}, "world");
+    g_spans_hosts = join->address != nullptr;
+    g_world = new Group(tutti::backend_gloo::make_device(g_spans_hosts ? join->address : "127.0.0.1"),
+                        {.rank = world->rank, .ranks = world->ranks},
+                        [&](const std::string& mine) { return exchange_of_world(*world, *join, mine); });
   });
 }
 
@@ -63,7 +94,11 @@ int backend_describe(TuttiBackendMessage* text) {
   const bool is_open = g_world != nullptr;
   const int length = std::snprintf(
       text->text, text->size, R"({"library": "Gloo", "version": "%d.%d.%d", "transport": "%s", "single_copy": "%s"})",
-      GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH, is_open ? "tcp:lo" : "", is_open ? "none" : "");
+      GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH,
+      !is_open        ? ""
+      : g_spans_hosts ? "tcp"
+                      : "tcp:lo",
+      is_open ? "none" : "");
   return static_cast<std::size_t>(length) < text->size ? 0 : 1;
 }
 
@@ -164,7 +199,6 @@ extern "C" __attribute__((visibility("default"))) const TuttiBackend* tutti_back
   static const TuttiBackend backend{.abi = TUTTI_BACKEND_ABI,
                                     .name = TUTTI_BACKEND_NAME,
                                     .starter = TUTTI_STARTER_SPAWN,
-                                    .needs = TUTTI_NEEDS_DIRECTORY,
                                     .start_command = nullptr,
                                     .open = backend_open,
                                     .describe = backend_describe,

@@ -157,7 +157,6 @@ extern "C" __attribute__((visibility("default"))) const TuttiBackend* tutti_back
   static const TuttiBackend backend{.abi = TUTTI_BACKEND_ABI,
                                     .name = TUTTI_BACKEND_NAME,
                                     .starter = TUTTI_STARTER_MPIRUN,
-                                    .needs = 0,
                                     .start_command = backend_start_command,
                                     .open = backend_open,
                                     .describe = backend_describe,

@@ -294,7 +294,6 @@ extern "C" __attribute__((visibility("default"))) const TuttiBackend* tutti_back
   static const TuttiBackend backend{.abi = TUTTI_BACKEND_ABI,
                                     .name = TUTTI_BACKEND_NAME,
                                     .starter = TUTTI_STARTER_NONE,
-                                    .needs = TUTTI_NEEDS_EXCHANGE,
                                     .start_command = nullptr,
                                     .open = backend_open,
                                     .describe = backend_describe,
