@@ -126,8 +126,14 @@ typedef struct TuttiBackend {
    *   "environment": {name: value} put over that of the command; may be left out
    *   "leaves":      [strings], how paths begin of files that ranks may leave behind which are killed while they start;
    *                  may be left out. After a job that failed, new ones are removed that no process has mapped
+   *   "across":      [strings] in place of "command" for ranks on several hosts; may be left out: it has none there
+   *   "pretended":   {name: value} put over "environment" where several of the hosts are one machine, as in tests: its
+   *                  library is not to find that out; may be left out
    * In the strings {ranks} stands for the number of ranks, {directory} for the directory of the job, and {crowded} for
-   * 1 where ranks outnumber cores, else 0. A rank finds TUTTI_CONTROL as the command does, and its number in PMI_RANK,
+   * 1 where ranks outnumber cores, else 0. Of several hosts {hosts} is "a:2,b:2", with the ranks of each, in their
+   * order; {agent} is what takes a host's name and a line of the shell, as ssh does, in words; {agent_program} is the
+   * same where it has to be one word; {address} is at which the others reach this host, and {subnet} the network of
+   * that. Other hosts have no {directory}. A rank finds TUTTI_CONTROL as the command does, and its number in PMI_RANK,
    * PMIX_RANK or OMPI_COMM_WORLD_RANK. The command stays in the foreground. Its exit code is not 0 where a rank's was
    * not. It ends its ranks upon SIGTERM. Returns non-zero where the text did not fit. */
   int (*start_command)(TuttiBackendMessage* text);

@@ -26,26 +26,16 @@ constexpr const char* kControl = "TUTTI_CONTROL";
 }  // namespace
 
 Status Children::start(const Job& job, const std::string& control_name, const std::string& directory, int log) {
+  if (job.start) {
+    const bool is_crowded = job.ranks > static_cast<int>(allowed_cores().size());
+    return start_command(job, control_name, {.ranks = job.ranks, .directory = directory, .is_crowded = is_crowded},
+                         log);
+  }
   control_name_ = control_name;
   leaves_others_ = job.awaits_others;
-  has_command_ = job.start.has_value();
   SpawnRequest request;
   request.output = log;
   request.environment = {fmt::format("{}={}", kControl, control_name), "TUTTI_RANK"};
-  if (has_command_) {
-    const bool is_crowded = job.ranks > static_cast<int>(allowed_cores().size());
-    StartCommand start = filled(*job.start, {.ranks = job.ranks, .directory = directory, .is_crowded = is_crowded});
-    adopt_orphans(true);
-    request.command = std::move(start.words);
-    request.command.push_back(resolve_program(job.program));
-    request.command.insert(request.command.end(), job.arguments.begin(), job.arguments.end());
-    request.environment.insert(request.environment.end(), start.environment.begin(), start.environment.end());
-    request.environment.push_back("TMPDIR=" + directory);
-    request.death_signal = SIGTERM;  // upon which it kills its ranks, stopped ones included
-    TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn(request));
-    children_.push_back({.pid = pid, .rank = -1, .wait_status = {}});
-    return Status();
-  }
   request.command = {resolve_program(job.program)};
   request.command.insert(request.command.end(), job.arguments.begin(), job.arguments.end());
   request.death_signal = SIGKILL;
@@ -55,6 +45,28 @@ Status Children::start(const Job& job, const std::string& control_name, const st
     TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn(request));
     children_.push_back({.pid = pid, .rank = rank, .wait_status = {}});
   }
+  return Status();
+}
+
+Status Children::start_command(const Job& job, const std::string& control_name, const StartValues& values, int log) {
+  control_name_ = control_name;
+  has_command_ = true;
+  StartCommand start = filled(*job.start, values);
+  adopt_orphans(true);
+  SpawnRequest request;
+  request.output = log;
+  request.environment = {fmt::format("{}={}", kControl, control_name), "TUTTI_RANK"};
+  request.command = std::move(values.hosts.empty() ? start.words : start.across);
+  request.command.push_back(resolve_program(job.program));
+  request.command.insert(request.command.end(), job.arguments.begin(), job.arguments.end());
+  request.environment.insert(request.environment.end(), start.environment.begin(), start.environment.end());
+  if (values.are_pretended) {
+    request.environment.insert(request.environment.end(), start.pretended.begin(), start.pretended.end());
+  }
+  request.environment.push_back("TMPDIR=" + values.directory);
+  request.death_signal = SIGTERM;  // upon which it kills its ranks, stopped ones included
+  TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn(request));
+  children_.push_back({.pid = pid, .rank = -1, .wait_status = {}});
   return Status();
 }
 

@@ -90,8 +90,10 @@ std::string HostsStarter::interface_of_invited() const {
   return is_name ? across_.interface : "";
 }
 
-Status HostsStarter::start(const Job& job, const std::string& control_name, const std::string& /*directory*/, int log) {
+Status HostsStarter::start(const Job& job, const std::string& control_name, const std::string& directory, int log) {
   job_ = &job;
+  directory_ = directory;
+  log_ = log;
   control_ = control_name;
   JoinedHosts* const joined = across_.joined.get();
   const std::string program = resolve_program(job.program);
@@ -119,9 +121,9 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
     return start_machine(machines_.front(), {program, "host"}, log);
   }
   if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
-  TUTTI_ASSIGN_OR_RETURN(const std::string address, own_address(first_other));
+  TUTTI_ASSIGN_OR_RETURN(address_, own_address(first_other));
   TUTTI_ASSIGN_OR_RETURN(secret_, tcp::draw_secret());
-  TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address));
+  TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address_));
   for (Machine& machine : machines_) TUTTI_RETURN_IF_ERROR(start_machine(machine, {program, "host"}, log));
   return {};
 }
@@ -176,6 +178,10 @@ std::optional<char> HostsStarter::state_of(int rank) const {
 
 std::string HostsStarter::name_of(const Machine& machine) const { return fmt::format("host {}", machine.host->name); }
 
+bool HostsStarter::do_all_await_ranks() const {
+  return std::ranges::all_of(machines_, [](const Machine& one) { return one.awaits_ranks; });
+}
+
 bool HostsStarter::have_all_come() const {
   return std::ranges::all_of(machines_, [](const Machine& one) { return one.hello.has_value(); });
 }
@@ -202,6 +208,9 @@ void HostsStarter::service(Connections::Events& events, const Board& board) {
   }
   if (is_ending_) return;
   if (!has_given_jobs_ && have_all_come()) give_jobs();
+  if (job_->start && command_.all().empty() && do_all_await_ranks()) {
+    if (const Status started = start_command(); !started.is_ok()) events.on_unfit(started);
+  }
   if (Clock::now() - told_ > kAliveInterval) {
     told_ = Clock::now();
     for (Machine& machine : machines_) machine.stream.send({"alive", ""});
@@ -277,6 +286,8 @@ void HostsStarter::take(Machine& machine, const Frame& frame, Connections::Event
     take_statuses(machine, frame.text, board);
   } else if (frame.type == "failed") {
     lose(machine, failure_from_words(text), events);
+  } else if (frame.type == "awaits") {
+    machine.awaits_ranks = true;
   } else if (frame.type == "ended") {
     machine.has_ended = true;
   } else {
@@ -341,7 +352,9 @@ void HostsStarter::give_jobs() {
     MachineJob job{.ranks = job_->ranks,
                    .first = machine.first,
                    .here = machine.host->ranks,
-                   .started = across_.joined != nullptr ? 1 : machine.host->ranks,
+                   .started = across_.joined != nullptr ? 1
+                              : job_->start             ? 0
+                                                        : machine.host->ranks,
                    .arguments = job_->told,
                    .domain_bytes = machine.host->domain_bytes,
                    .timeout_ns = std::chrono::nanoseconds(job_->timeout).count(),
@@ -356,6 +369,29 @@ void HostsStarter::give_jobs() {
     job.launcher_ns = monotonic_ns();
     machine.stream.send({"job", to_json(job)});
   }
+}
+
+Status HostsStarter::start_command() {
+  std::map<std::string, int> on_kernel;
+  bool is_crowded = false;
+  std::vector<int> firsts;
+  std::string hosts;
+  for (const Machine& machine : machines_) {
+    is_crowded |= (on_kernel[machine.hello->kernel] += machine.host->ranks) > machine.hello->cores;
+    firsts.push_back(machine.first);
+    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", machine.host->name, machine.host->ranks);
+  }
+  const StartValues values{.ranks = job_->ranks,
+                           .directory = directory_,
+                           .is_crowded = is_crowded,
+                           .hosts = hosts,
+                           .are_pretended = on_kernel.size() < machines_.size(),
+                           .agent = across_.agent,
+                           .address = address_,
+                           .subnet = tcp::subnet_of(address_)};
+  TUTTI_RETURN_IF_ERROR(command_.start_command(*job_, control_text_of(control_, firsts), values, log_));
+  children_.push_back(command_.all().front());
+  return {};
 }
 
 void HostsStarter::look_for_losses(Connections::Events& events) {
@@ -404,6 +440,8 @@ void HostsStarter::reap() {
     if (machine.agent > 0 && !machine.agent_status && ::waitpid(machine.agent, &status, WNOHANG) == machine.agent)
       machine.agent_status = status;
   }
+  command_.reap();
+  if (!command_.all().empty()) children_.back() = command_.all().front();
 }
 
 bool HostsStarter::have_all_exited() const {
@@ -415,6 +453,7 @@ void HostsStarter::end() {
   is_ending_ = true;
   listener_.socket.close();
   guests_.clear();
+  command_.end();
   for (Machine& machine : machines_) machine.stream.send({"end", ""});
   // One that cannot be reached learns from the end of its stdin, if its agent tells it, or from silence.
   for (Machine& machine : machines_) {

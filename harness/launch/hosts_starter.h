@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/children.h"
 #include "harness/launch/frame_stream.h"
 #include "harness/launch/job.h"
 #include "harness/launch/machine_talk.h"
@@ -38,7 +39,7 @@ class HostsStarter final : public RankStarter {
   void reap() override;
   [[nodiscard]] bool have_all_exited() const override;
   [[nodiscard]] const std::vector<Child>& all() const override { return children_; }
-  [[nodiscard]] std::vector<pid_t> members() const override { return {}; }
+  [[nodiscard]] std::vector<pid_t> members() const override { return command_.members(); }
   void end() override;
 
  private:
@@ -53,6 +54,7 @@ class HostsStarter final : public RankStarter {
     FrameStream stream;
     bool has_come = false;
     std::optional<MachineHello> hello;
+    bool awaits_ranks = false;
     bool has_ended = false;
     bool is_lost = false;
     TimePoint heard;
@@ -78,9 +80,12 @@ class HostsStarter final : public RankStarter {
   void take_statuses(const Machine& machine, const std::string& lines, const Board& board);
   /// All have come: each gets the job.
   void give_jobs();
+  /// All await their ranks. Errors: see spawn.
+  Status start_command();
   void look_for_losses(Connections::Events& events);
   void lose(Machine& machine, const Status& why, Connections::Events& events);
   [[nodiscard]] bool have_all_come() const;
+  [[nodiscard]] bool do_all_await_ranks() const;
   [[nodiscard]] std::string name_of(const Machine& machine) const;
 
   const JobAcross& across_;
@@ -89,10 +94,13 @@ class HostsStarter final : public RankStarter {
   tcp::Listener listener_;
   std::string control_;  ///< see control_name_of
   std::vector<Machine> machines_;
-  std::vector<Child> children_;         ///< [rank]
+  std::vector<Child> children_;         ///< [rank], and behind them the start command
   std::vector<char> states_;            ///< [rank]
   std::vector<std::string> standings_;  ///< [rank], once one of them has waited for long
   std::list<Guest> guests_;
+  Children command_;  ///< which starts the ranks, where the job has one
+  std::string address_, directory_;
+  int log_ = -1;
   bool has_given_jobs_ = false;
   bool is_ending_ = false;
   TimePoint started_, told_;

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <sstream>
 #include <unistd.h>
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "harness/launch/waits.h"
@@ -23,6 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostArguments = 400;  // bytes that are shown; a hash stands for all
+constexpr char kBeforeFirsts = '@';
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
 
 /// What a process tells the others of itself.
@@ -163,6 +167,21 @@ Result<std::vector<JoinedHost>> hosts_of(const std::vector<Card>& cards) {
 }  // namespace
 
 std::string control_name_of(const std::string& job, int first) { return fmt::format("{}-first{}", job, first); }
+
+std::string control_text_of(const std::string& job, std::span<const int> firsts) {
+  return fmt::format("{}{}{}", job, kBeforeFirsts, fmt::join(firsts, ","));
+}
+
+std::string control_name_in(const std::string& text, int rank) {
+  const std::size_t at = text.rfind(kBeforeFirsts);
+  if (at == std::string::npos) return text;
+  int own = 0;
+  std::istringstream firsts(text.substr(at + 1));
+  for (std::string first; std::getline(firsts, first, ',');) {
+    if (const int number = std::atoi(first.c_str()); number <= rank) own = number;
+  }
+  return control_name_of(text.substr(0, at), own);
+}
 
 Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
   const auto end = Clock::now() + meeting.timeout;

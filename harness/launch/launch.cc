@@ -197,8 +197,17 @@ Status check(const Job& job) {
   if (job.start && job.ranks_as != RanksAs::processes) {
     return error(Code::invalid_argument, "'{}' starts ranks as processes only", job.start->words.front());
   }
-  if (job.across && (job.start || job.ranks_as != RanksAs::processes)) {
-    return error(Code::invalid_argument, "ranks on several machines are processes that tutti starts itself");
+  if (job.across && job.ranks_as != RanksAs::processes) {
+    return error(Code::invalid_argument, "ranks on several machines are processes");
+  }
+  if (job.across && job.start && job.start->across.empty()) {
+    return error(Code::unavailable, "'{}' starts ranks on one machine only: leave its backend out",
+                 job.start->words.front());
+  }
+  if (job.across && job.start && job.across->agent.find(' ') != std::string::npos &&
+      std::ranges::find(job.start->across, kAgentProgram) != job.start->across.end()) {
+    return error(Code::unavailable, "--agent '{}': '{}' takes an agent of one word: name a script that has the others",
+                 job.across->agent, job.start->words.front());
   }
   if (job.timeout <= 0ms) return error(Code::invalid_argument, "a timeout of {} ms; at least 1", job.timeout.count());
   return Status();

@@ -23,6 +23,7 @@
 #include "harness/launch/processes.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/waits.h"
+#include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "impl/tcp/greeting.h"
 #include "impl/tcp/interface.h"
@@ -208,7 +209,7 @@ class Machine : private Connections::Events {
       descriptors.push_back(domain_.get());
     }
     const auto welcome = [this](int rank) {
-      return Frame{"welcome", fmt::format("{} {} {} {} {}\n{}", job_.ranks, job_.here, job_.domain_bytes, number_,
+      return Frame{"welcome", fmt::format("{} {} {} {} {}\n{}", job_.ranks, job_.ranks, job_.domain_bytes, number_,
                                           rank - job_.first, to_json(job_.place))};
     };
     const std::string name = control_name_of(control_, job_.first);
@@ -216,7 +217,8 @@ class Machine : private Connections::Events {
         connections_.listen(name, {.ranks = job_.here, .first = job_.first, .arguments = job_.arguments}, welcome,
                             std::move(descriptors), {exchange_.socket.get(), domain_listener_.socket.get()}));
     has_job_ = true;
-    return children_.start(job, name, "", STDERR_FILENO);
+    stream_.send({"awaits", ""});
+    return job_.started == 0 ? Status() : children_.start(job, name, "", STDERR_FILENO);
   }
 
   void look() {
@@ -266,6 +268,7 @@ class Machine : private Connections::Events {
   Status conclude(const Status& why) {
     if (board_) board_->abort_flag().store(1, std::memory_order_release);
     children_.end();
+    kill_visitors();
     if (has_job_) connections_.service(*this);  // what the dead had sent
     // The launcher ends a job that has failed and one that is done alike.
     const bool is_done = std::ranges::all_of(visitors_, [](const Visitor& one) { return one.has_said_bye; });
@@ -276,6 +279,15 @@ class Machine : private Connections::Events {
       stream_.go_on();
     }
     return why.is_ok() && !is_done && !reads_stdin_ ? error(Code::aborted, "the job has failed") : why;
+  }
+
+  /// Ranks that the launcher's start command has started, unless they are done. They would end with this process, but
+  /// for those that are stopped.
+  void kill_visitors() const {
+    if (!reads_stdin_) return;  // who joined ends with the job's exit code
+    for (std::size_t i = static_cast<std::size_t>(job_.started); i < visitors_.size(); ++i) {
+      if (visitors_[i].pid > 0 && !visitors_[i].has_said_bye) ::kill(visitors_[i].pid, SIGKILL);
+    }
   }
 
   struct Visitor {  ///< at the other end of a connection
@@ -312,7 +324,10 @@ namespace {
 Status serve(const Invitation& invitation, const std::string& build, const Standings& standings, bool reads_stdin) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
   TUTTI_ASSIGN_OR_RETURN(Descriptor socket, connect_to_launcher(invitation));
-  MachineHello hello{.build = build, .name = tcp::hostname(), .kernel = kernel_here()};
+  MachineHello hello{.build = build,
+                     .name = tcp::hostname(),
+                     .kernel = kernel_here(),
+                     .cores = static_cast<int>(allowed_cores().size())};
   if (invitation.interface.empty()) {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::own_address(socket.get()));
   } else {

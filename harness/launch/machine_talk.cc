@@ -45,6 +45,7 @@ std::string to_json(const MachineHello& hello) {
   return json{{"build", hello.build},
               {"name", hello.name},
               {"kernel", hello.kernel},
+              {"cores", hello.cores},
               {"interface", hello.interface},
               {"exchange_address", hello.exchange_address},
               {"domain_address", hello.domain_address}}
@@ -57,6 +58,7 @@ Result<MachineHello> hello_from_json(std::string_view text) {
     return MachineHello{.build = all.at("build"),
                         .name = all.at("name"),
                         .kernel = all.at("kernel"),
+                        .cores = all.at("cores"),
                         .interface = all.at("interface"),
                         .exchange_address = all.at("exchange_address"),
                         .domain_address = all.at("domain_address")};

@@ -6,7 +6,8 @@
 //   machine -> launcher   hello    MachineHello
 //   launcher -> machine   payload  the job's
 //                         job      MachineJob
-//   machine -> launcher   up       rank and pid of a rank that said hello
+//   machine -> launcher   awaits   it listens for its ranks
+//                         up       rank and pid of a rank that said hello
 //                         from     rank, type, line break, text: what a rank says
 //                         closed   rank: its connection has ended
 //                         garbage  rank, pid and what: it sent something that is no message
@@ -52,6 +53,7 @@ struct MachineHello {
   std::string build;             ///< the version text
   std::string name;              ///< the machine's own
   std::string kernel;            ///< the same on machines that are one
+  int cores = 1;                 ///< that its ranks may use
   std::string interface;         ///< where its ranks will listen
   std::string exchange_address;  ///< of machine 0: what rank 0 will listen at
   std::string domain_address;
@@ -63,8 +65,8 @@ struct MachineJob {
   int ranks = 1;  ///< of the whole job
   int first = 0;  ///< of this machine
   int here = 1;
-  int started = 1;        ///< the first of those, which this process starts itself; the others come by themselves
-  std::string arguments;  ///< that ranks which come by themselves have to have been started with
+  int started = 1;        ///< the first of those, which this process starts itself; others start the rest
+  std::string arguments;  ///< that ranks which come by themselves have to have been started with; empty: nothing
   std::size_t domain_bytes = 0;
   std::int64_t timeout_ns = 0;   ///< of an announced operation
   std::int64_t launcher_ns = 0;  ///< its clock, when this is sent

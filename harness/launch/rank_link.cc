@@ -15,6 +15,7 @@
 #include <span>
 #include <unistd.h>
 
+#include "harness/launch/joined_hosts.h"
 #include "harness/launch/start_command.h"
 #include "harness/launch/waits.h"
 #include "impl/bootstrap/rendezvous.h"
@@ -48,7 +49,7 @@ void* die_with_launcher(void* socket) {
   ::_exit(kOfBrokenJob);
 }
 
-Result<Descriptor> reach(const char* name) {
+Result<Descriptor> reach(const std::string& name) {
   if (!RankLink::has_come_by_itself()) return connect_to(name);
   constexpr std::chrono::seconds kPatience(60);
   constexpr std::chrono::milliseconds kBetweenTries(20);
@@ -80,7 +81,7 @@ Result<RankLink> RankLink::connect() {
   if (!rank) return error(Code::unavailable, "no rank in the environment: neither TUTTI_RANK nor what mpirun sets");
   RankLink link;
   link.rank_ = *rank;
-  TUTTI_ASSIGN_OR_RETURN(link.socket_, reach(name));
+  TUTTI_ASSIGN_OR_RETURN(link.socket_, reach(control_name_in(name, *rank)));
   std::string hello = std::to_string(*rank);
   if (has_come_by_itself()) hello += fmt::format("\n{}", std::getenv("TUTTI_ARGUMENTS"));
   TUTTI_RETURN_IF_ERROR(send_frame(link.socket_.get(), {"hello", std::move(hello)}));
@@ -98,9 +99,8 @@ Status RankLink::receive_welcome() {
   const bool is_across = line < welcome.text.size();
   const std::string words = welcome.text.substr(0, line);
   int processes = 0;
-  const bool is_read =
-      welcome.type == "welcome" && std::sscanf(words.c_str(), "%d %d %zu %d %d", &ranks_, &processes, &domain_bytes_,
-                                               &place_.machine, &place_.local) == 5;
+  const bool is_read = welcome.type == "welcome" && std::sscanf(words.c_str(), "%d %d %zu %d %d", &ranks_, &processes,
+                                                                &domain_bytes_, &place_.machine, &place_.local) == 5;
   const std::size_t expected = (domain_bytes_ > 0 ? 3U : 2U) + (is_across && rank_ == 0 ? 2U : 0U);
   if (!is_read || given.size() != expected) {
     return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, words, given.size());

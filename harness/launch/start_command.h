@@ -16,6 +16,8 @@ struct StartCommand {
   std::vector<std::string> words;        ///< the program first; a path, or a name looked for in PATH
   std::vector<std::string> environment;  ///< "NAME=value", put over this process's own
   std::vector<std::string> leaves = {};  ///< how paths begin of files that killed ranks may leave behind
+  std::vector<std::string> across = {};  ///< in place of `words` for ranks on several hosts; empty: it has none there
+  std::vector<std::string> pretended = {};  ///< put over `environment` where several hosts are one machine
 
   bool operator==(const StartCommand&) const = default;
 };
@@ -23,11 +25,19 @@ struct StartCommand {
 /// Reads the JSON object of start_command. Errors: invalid_argument naming what is missing.
 [[nodiscard]] Result<StartCommand> parse_start_command(std::string_view json);
 
-/// What stands for {ranks}, {directory} and {crowded} in the strings of a command.
+/// What stands for {agent}, where it has to be a program without arguments.
+inline constexpr std::string_view kAgentProgram = "{agent_program}";
+/// What stands for {ranks}, {directory}, {crowded}, {hosts}, {agent}, {address} and {subnet} in the strings of a
+/// command.
 struct StartValues {
   int ranks = 1;
   std::string directory;
-  bool is_crowded = false;  ///< ranks outnumber cores
+  bool is_crowded = false;     ///< ranks outnumber cores
+  std::string hosts = {};      ///< "a:2,b:2"; the rest too is for ranks on several hosts
+  bool are_pretended = false;  ///< several of the hosts are one machine
+  std::string agent = {};
+  std::string address = {};  ///< at which other hosts reach this one
+  std::string subnet = {};   ///< that it is in
 };
 [[nodiscard]] StartCommand filled(const StartCommand& command, const StartValues& values);
 

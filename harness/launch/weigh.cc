@@ -85,7 +85,7 @@ void RunningJob::weigh_command(const Child& command) {
     if (verdict.rank < 0 && verdict.pid == 0) verdict.rank = finding_->rank;
     finding_.reset();
   }
-  std::string who = name_of(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : command.pid);
+  std::string who = this->who(verdict.rank, is_member(verdict.rank) ? member(verdict.rank).pid : command.pid);
   const bool is_of_a_rank = verdict.rank >= 0 || verdict.pid > 0;
   if (verdict.rank < 0 && is_of_a_rank) who = fmt::format("a rank that had not said which (pid {})", verdict.pid);
   add(with_place(verdict.how == Ending::killed && is_of_a_rank ? killed_by(verdict.rank, who, verdict.number)

@@ -2,14 +2,18 @@
 #include "impl/tcp/interface.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <ifaddrs.h>
 #include <memory>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <span>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <vector>
@@ -25,6 +29,7 @@ struct Interface {
   std::string name;
   std::string address;
   int family = AF_INET;
+  std::string subnet;
 };
 
 std::string text_of(const sockaddr* address) {
@@ -33,6 +38,31 @@ std::string text_of(const sockaddr* address) {
   const auto bytes = static_cast<socklen_t>(is_ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
   if (getnameinfo(address, bytes, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) return "";
   return host.data();
+}
+
+/// The bytes of an address; empty where it is of neither family.
+std::span<const std::uint8_t> bytes_of(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    const auto& ipv4 = reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+    return {reinterpret_cast<const std::uint8_t*>(&ipv4), sizeof(ipv4)};
+  }
+  if (address->sa_family != AF_INET6) return {};
+  return reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr.s6_addr;
+}
+
+std::string subnet_of(const sockaddr* address, const sockaddr* mask) {
+  const auto own = bytes_of(address);
+  const auto kept = bytes_of(mask);
+  if (own.empty() || own.size() != kept.size()) return "";
+  std::array<std::uint8_t, 16> network{};
+  int bits = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    network[i] = own[i] & kept[i];
+    bits += std::popcount(kept[i]);
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  inet_ntop(address->sa_family, network.data(), text.data(), text.size());
+  return fmt::format("{}/{}", text.data(), bits);
 }
 
 /// With an address each, IPv4 first.
@@ -44,7 +74,10 @@ std::vector<Interface> interfaces() {
   for (const int family : {AF_INET, AF_INET6}) {
     for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
       if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != family || (one->ifa_flags & IFF_UP) == 0) continue;
-      found.push_back({.name = one->ifa_name, .address = text_of(one->ifa_addr), .family = family});
+      found.push_back({.name = one->ifa_name,
+                       .address = text_of(one->ifa_addr),
+                       .family = family,
+                       .subnet = one->ifa_netmask == nullptr ? "" : subnet_of(one->ifa_addr, one->ifa_netmask)});
     }
   }
   return found;
@@ -99,6 +132,13 @@ Result<std::string> own_address(int socket) {
   if (getsockname(socket, reinterpret_cast<sockaddr*>(&name), &bytes) != 0)
     return error(Code::io, "a socket has no address: {}", std::strerror(errno));
   return text_of(reinterpret_cast<const sockaddr*>(&name));
+}
+
+std::string subnet_of(const std::string& address) {
+  const std::vector<Interface> all = interfaces();
+  const auto own = std::ranges::find(all, address, &Interface::address);
+  if (own != all.end() && !own->subnet.empty()) return own->subnet;
+  return address + (address.find(':') == std::string::npos ? "/32" : "/128");
 }
 
 std::string hostname() {

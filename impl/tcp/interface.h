@@ -18,6 +18,8 @@ namespace tutti::tcp {
 [[nodiscard]] Result<std::string> address_of_host(const std::string& host);
 /// At which the other end of a connection sees this machine. Errors: io.
 [[nodiscard]] Result<std::string> own_address(int socket);
+/// The network that an address of this machine is in: "192.0.2.0/24". Of the address alone where no interface has it.
+[[nodiscard]] std::string subnet_of(const std::string& address);
 /// What this machine calls itself.
 [[nodiscard]] std::string hostname();
 /// Whether a name is one of this machine: localhost, its own, or one whose address it has.

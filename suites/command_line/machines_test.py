@@ -17,6 +17,12 @@ import support
 
 PLAIN = 'shift\nexec "$@"\n'  # an agent that runs the command here
 CHILD = 'shift\n"$@"\n'       # and one that stays beside it, as ssh does
+# One that takes a line of the shell, as ssh does and mpirun needs, on a machine with a name of its own.
+NAMED = """while [ "${1#-}" != "$1" ]; do shift; done
+host=$1
+shift
+exec unshare --uts sh -c 'hostname "$0"; exec sh -c "$1"' "$host" "$*"
+"""
 FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
 # A row soon, and then a cell that lasts.
 LONG = ["run", "all_reduce", "--sizes", "8,32M", "--iterations", "300", "--no-limit", "--quiet", *FILES]
@@ -96,6 +102,42 @@ class OnThisMachine(Agents):
                              [("tutti", "a:2,b:1", "ok"), ("gloo", "a:2,b:1", "ok")] * 2, result)
             self.assertRegex(result.out, r"(?m)^# ratio, time of tutti / time of gloo: geometric mean [0-9.]+ over 2")
             self.nothing_is_left(run)
+
+    def mpi_beside_tutti(self, name):
+        with self.on("a:1,b:1", "run", "all_reduce", "--sizes", "8,64K", "--backends", f"tutti,{name}", "--budget", "3s",
+                     *FILES, agent=NAMED) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual([(row["backend"], row["starter"], row["hosts"], row["verdict"]) for row in run.rows()[1]],
+                             [("tutti", name, "a:1,b:1", "ok"), (name, name, "a:1,b:1", "ok")] * 2, result)
+            self.nothing_is_left(run)
+
+    @support.needs("openmpi")
+    def test_open_mpi_is_measured_beside_tutti(self):
+        self.mpi_beside_tutti("openmpi")
+
+    @support.needs("mpich")
+    def test_mpich_is_measured_beside_tutti(self):
+        self.mpi_beside_tutti("mpich")
+
+    @support.needs("openmpi")
+    def test_a_killed_rank_of_open_mpi_is_named_with_its_host(self):
+        with self.on("a:1,b:1", *LONG, "--backends", "tutti,openmpi", agent=NAMED) as run:
+            ranks = run.wait_for_ranks(2)
+            run.wait_for_rows(2)
+            os.kill(ranks[1], signal.SIGKILL)
+            result = run.wait(support.patience(15))
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, rf"(?m)^tutti: rank 1 on b \(pid {ranks[1]}\) was killed by signal 9")
+            self.assertGreaterEqual(len(run.rows()[1]), 2)
+            self.nothing_is_left(run)
+
+    @support.needs("mpich")
+    def test_an_agent_of_several_words_is_none_for_mpich(self):
+        agent = self.agent(NAMED)
+        result = support.run("run", "barrier", "--hosts", "a,b", "--agent", f"{agent} -x", "--interface", "lo", "--backends", "mpich")
+        self.assertEqual(result.code, 3, result)
+        self.assertIn("takes an agent of one word", result.err)
 
     def test_check_finds_everything_right(self):
         with self.on("a:2,b:1", "check", "all") as run:

@@ -2,6 +2,7 @@
 #include "harness/backends/mpi/start.h"
 
 #include <cstdlib>
+#include <initializer_list>
 #include <sstream>
 #include <unistd.h>
 #include <utility>
@@ -12,54 +13,68 @@
 namespace tutti::backend_mpi {
 namespace {
 
+using Words = std::vector<std::string>;
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
 struct Start {
-  std::vector<std::string> words;
-  std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<std::string> leaves;
+  Words words;
+  Variables environment;
+  Words leaves;
+  Words across = {};
+  Variables pretended = {};
 };
 
-Start open_mpi(std::string mpirun) {
-  Start start;
-  start.words = {std::move(mpirun),
-                 "--allow-run-as-root",
-                 "--oversubscribe",
-                 "--bind-to",
-                 "none",
-                 "--stdin",
-                 "none",
-                 "-np",
-                 "{ranks}",
-                 "-x",
-                 "TUTTI_CONTROL"};
-  const auto set = [&](const char* name, const char* value) {
-    start.words.insert(start.words.end(), {"--mca", name, value});
-  };
-  // One host, whatever batch system we are in: no ssh is needed, and no foreign node is used.
-  set("plm", "isolated");
+void add(Words& words, std::initializer_list<const char*> more) { words.insert(words.end(), more.begin(), more.end()); }
+
+/// Of one host and of several.
+Words open_mpi_words(const std::string& mpirun) {
+  Words words{mpirun};
+  add(words, {"--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--stdin", "none", "-np", "{ranks}", "-x",
+              "TUTTI_CONTROL"});
+  const auto set = [&](const char* name, const char* value) { add(words, {"--mca", name, value}); };
+  // Whatever batch system we are in, no foreign node is used.
   set("ras", "^slurm,gridengine,tm,lsf,loadleveler");
-  // The path that Open MPI itself takes on one host, named so that no network driver is probed, or complains.
+  // The path that Open MPI itself takes, named so that no network driver is probed, or complains.
   set("pml", "ob1");
-  set("btl", "self,vader");
   // Its first choice here; to ask the others it makes a file in /dev/shm, which a rank killed just then leaves behind.
   set("shmem", "mmap");
-  set("btl_vader_backing_directory", "{directory}");
-  set("osc_sm_backing_directory", "{directory}");
-  set("osc_rdma_backing_directory", "{directory}");
-  set("orte_tmpdir_base", "{directory}");
   set("mpi_yield_when_idle", "{crowded}");
   // Our ranks die at once when asked to; the default is to sleep for a second before making sure.
   set("odls_base_sigkill_timeout", "0");
   // One line in the log for each rank that ends, in order: mpirun's last words now and then leave out which rank was
   // first.
   set("odls_base_verbose", "5");
+  return words;
+}
+
+Start open_mpi(const std::string& mpirun) {
+  Start start{.words = open_mpi_words(mpirun), .environment = {}, .leaves = {}, .across = open_mpi_words(mpirun)};
+  const auto set = [](Words& words, const char* name, const char* value) { add(words, {"--mca", name, value}); };
+  set(start.words, "plm", "isolated");  // no ssh is needed
+  set(start.words, "btl", "self,vader");
+  for (const char* name :
+       {"btl_vader_backing_directory", "osc_sm_backing_directory", "osc_rdma_backing_directory", "orte_tmpdir_base"}) {
+    set(start.words, name, "{directory}");
+  }
+  add(start.across, {"-H", "{hosts}", "--map-by", "slot"});
+  set(start.across, "plm", "rsh");
+  set(start.across, "plm_rsh_agent", "{agent}");
+  set(start.across, "plm_rsh_no_tree_spawn", "1");  // hosts need not reach each other by the agent
+  set(start.across, "btl", "self,vader,tcp");
+  set(start.across, "btl_tcp_if_include", "{subnet}");
+  set(start.across, "oob_tcp_if_include", "{subnet}");
   return start;
 }
 
 /// Of MPICH, and of all that is made of it. Ranks are bound by tutti.
-Start hydra(std::string mpirun) {
+Start hydra(const std::string& mpirun) {
   Start start;
-  start.words = {std::move(mpirun), "-launcher", "fork", "-rmk", "user", "-bind-to", "none", "-n", "{ranks}"};
+  start.words = start.across = {mpirun, "-rmk", "user", "-bind-to", "none", "-n", "{ranks}"};
+  add(start.words, {"-launcher", "fork"});
+  add(start.across, {"-launcher", "ssh", "-launcher-exec", "{agent_program}", "-disable-x", "-hosts", "{hosts}",
+                     "-localhost", "{address}"});
   start.leaves = {"/dev/shm/mpich_shar_tmp", "/tmp/mpich_shar_tmp"};
+  start.pretended = {{"MPIR_CVAR_NOLOCAL", "1"}, {"UCX_TLS", "tcp,self"}};
   return start;
 }
 
@@ -69,7 +84,7 @@ std::string variable(const char* name) {
 }
 
 /// Its mpirun is a script that takes the next program from PATH, where another MPI's may come first.
-Start intel_mpi(std::string mpirun) {
+Start intel_mpi(const std::string& mpirun) {
   Start start;
   const std::string folder = mpirun.substr(0, mpirun.rfind('/'));
   start.environment = {{"I_MPI_FABRICS", "shm"}, {"I_MPI_PIN", "0"}, {"I_MPI_THREAD_YIELD", "{crowded}"}};
@@ -77,7 +92,7 @@ Start intel_mpi(std::string mpirun) {
   if (variable("I_MPI_ROOT").empty()) {
     start.environment.emplace_back("I_MPI_ROOT", folder.substr(0, folder.rfind('/')));
   }
-  start.words = {std::move(mpirun), "-bootstrap", "fork", "-n", "{ranks}"};
+  start.words = {mpirun, "-bootstrap", "fork", "-n", "{ranks}"};
   start.leaves = {"/dev/shm/Intel_MPI_"};
   return start;
 }
@@ -104,6 +119,20 @@ std::string quoted(const std::string& text) {
   return result;
 }
 
+std::string list_of(const Words& words) {
+  std::string text = "[";
+  for (const std::string& word : words) text.append(text.size() > 1 ? ", " : "").append(quoted(word));
+  return text + "]";
+}
+
+std::string object_of(const Variables& variables) {
+  std::string text = "{";
+  for (const auto& [name, value] : variables) {
+    text.append(text.size() > 1 ? ", " : "").append(quoted(name)).append(": ").append(quoted(value));
+  }
+  return text + "}";
+}
+
 }  // namespace
 
 std::string start_command(const std::string& mpirun) {
@@ -112,25 +141,12 @@ std::string start_command(const std::string& mpirun) {
   const Start start = library == "Open MPI"    ? open_mpi(program)
                       : library == "Intel MPI" ? intel_mpi(program)
                                                : hydra(program);
-  std::string text = "{\"command\": [";
-  const char* separator = "";
-  for (const std::string& word : start.words) {
-    text.append(separator).append(quoted(word));
-    separator = ", ";
+  std::string text = "{\"command\": " + list_of(start.words) + ", \"environment\": " + object_of(start.environment) +
+                     ", \"leaves\": " + list_of(start.leaves);
+  if (!start.across.empty()) {
+    text += ", \"across\": " + list_of(start.across) + ", \"pretended\": " + object_of(start.pretended);
   }
-  text += "], \"environment\": {";
-  separator = "";
-  for (const auto& [name, value] : start.environment) {
-    text.append(separator).append(quoted(name)).append(": ").append(quoted(value));
-    separator = ", ";
-  }
-  text += "}, \"leaves\": [";
-  separator = "";
-  for (const std::string& path : start.leaves) {
-    text.append(separator).append(quoted(path));
-    separator = ", ";
-  }
-  return text + "]}";
+  return text + "}";
 }
 
 }  // namespace tutti::backend_mpi
