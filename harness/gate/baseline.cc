@@ -23,12 +23,12 @@ namespace {
 std::vector<Row> of_one_state(std::vector<Row> launches) {
   std::vector<double> lines;
   for (const Row& row : launches) {
-    if (row.line_ns) lines.push_back(*row.line_ns);
+    if (const auto trip = state_of(row)) lines.push_back(*trip);
   }
   if (lines.empty()) return launches;
   std::ranges::sort(lines);
   const double line = lines[lines.size() / 2];
-  std::erase_if(launches, [&](const Row& row) { return !saw_one_state(row.line_ns, line); });
+  std::erase_if(launches, [&](const Row& row) { return !saw_one_state(state_of(row), line); });
   return launches;
 }
 

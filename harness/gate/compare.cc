@@ -106,7 +106,7 @@ std::string difference_of_sides(const Compared& cell, const ResultSide& mine, co
 Compared of_one_state(const Compared& cell) {
   const auto seen_with = [&](const Row& centre) {
     Compared seen;
-    const auto is_alike = [&](const Row* row) { return saw_one_state(row->line_ns, centre.line_ns); };
+    const auto is_alike = [&](const Row* row) { return saw_one_state(state_of(*row), state_of(centre)); };
     std::ranges::copy_if(cell.mine, std::back_inserter(seen.mine), is_alike);
     std::ranges::copy_if(cell.other, std::back_inserter(seen.other), is_alike);
     return seen;
@@ -149,7 +149,7 @@ bool is_one_measurement(const Compared& cell) {
 std::string line_text(const Rows& rows) {
   std::vector<double> lines;
   for (const Row* row : rows) {
-    if (row->line_ns) lines.push_back(*row->line_ns);
+    if (const auto trip = state_of(*row)) lines.push_back(*trip);
   }
   return lines.empty() ? "an unknown time" : fmt::format("{:.0f} ns", median_of(std::move(lines)));
 }

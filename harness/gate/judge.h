@@ -55,7 +55,7 @@ inline constexpr double kMostFloor = 0.25;
 
 struct TimedLaunch {
   double time_us = 0;             ///< its median
-  std::optional<double> line_ns;  ///< the state of the machine: the round trip of a cache line
+  std::optional<double> trip_ns;  ///< the state of the machine: see state_of
 };
 
 /// Everything known of one cell. Ratios are this side's time / the other's.

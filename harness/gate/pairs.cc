@@ -33,7 +33,7 @@ std::vector<TimedLaunch> timed(Evidence& evidence, std::span<const Row> rows, co
   std::vector<TimedLaunch> launches;
   for (const Row& row : rows) {
     if (row.time_median && *row.time_median > 0) {
-      launches.push_back({.time_us = *row.time_median, .line_ns = row.line_ns});
+      launches.push_back({.time_us = *row.time_median, .trip_ns = state_of(row)});
       evidence.operations.push_back(static_cast<double>(row.operations));
     } else {
       note(evidence.untimed, fmt::format("{}: {}", name, row.reason.empty() ? "no time was measured" : row.reason));
@@ -45,7 +45,7 @@ std::vector<TimedLaunch> timed(Evidence& evidence, std::span<const Row> rows, co
 /// Takes the first of `waiting` that saw the state of `launch` too; nothing where none did.
 std::optional<TimedLaunch> take_partner(std::vector<TimedLaunch>& waiting, const TimedLaunch& launch) {
   const auto partner =
-      std::ranges::find_if(waiting, [&](const TimedLaunch& one) { return saw_one_state(one.line_ns, launch.line_ns); });
+      std::ranges::find_if(waiting, [&](const TimedLaunch& one) { return saw_one_state(one.trip_ns, launch.trip_ns); });
   if (partner == waiting.end()) return std::nullopt;
   const TimedLaunch taken = *partner;
   waiting.erase(partner);
@@ -65,9 +65,9 @@ std::vector<GateSide> order_of_block(int block) {
   return {GateSide::mine, GateSide::other, GateSide::other, GateSide::mine};
 }
 
-bool saw_one_state(std::optional<double> line_ns, std::optional<double> other_line_ns) {
-  if (!line_ns || !other_line_ns) return true;
-  return std::max(*line_ns, *other_line_ns) <= kOneState * std::min(*line_ns, *other_line_ns);
+bool saw_one_state(std::optional<double> trip_ns, std::optional<double> other_trip_ns) {
+  if (!trip_ns || !other_trip_ns) return true;
+  return std::max(*trip_ns, *other_trip_ns) <= kOneState * std::min(*trip_ns, *other_trip_ns);
 }
 
 void note_disturbances(Evidence& evidence, std::span<const Row> rows) {

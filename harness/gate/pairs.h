@@ -20,7 +20,9 @@ enum class GateSide : std::uint8_t { mine, other };
 [[nodiscard]] std::vector<GateSide> order_of_block(int block);
 
 /// Whether two launches saw one state of the machine, by the round trip of a cache line; yes where one does not know.
-[[nodiscard]] bool saw_one_state(std::optional<double> line_ns, std::optional<double> other_line_ns);
+[[nodiscard]] bool saw_one_state(std::optional<double> trip_ns, std::optional<double> other_trip_ns);
+/// What tells them of a row: the round trip between its machines, of one machine that of a cache line.
+[[nodiscard]] inline std::optional<double> state_of(const Row& row) { return row.net_ns ? row.net_ns : row.line_ns; }
 
 /// What one block gave of one cell.
 struct BlockRows {

@@ -280,8 +280,11 @@ bool checks_further(const Case& one) {
   return one.cadence == Cadence::streaming && (one.is_in_place || one.collective == Collective::barrier);
 }
 
-bool is_same_state(double line_ns, double other_line_ns) {
-  return std::max(line_ns, other_line_ns) <= kSameState * std::min(line_ns, other_line_ns);
+bool is_same_state(const RoundTrips& one, const RoundTrips& other) {
+  const auto are_alike = [](std::optional<double> a, std::optional<double> b) {
+    return !a || !b || std::max(*a, *b) <= kSameState * std::min(*a, *b);
+  };
+  return are_alike(one.line_ns, other.line_ns) && are_alike(one.net_ns, other.net_ns);
 }
 
 double time_of(const Sample& sample, std::chrono::nanoseconds skew) {
@@ -299,21 +302,19 @@ double mark_late(std::span<Sample> samples, const Tolerance& tolerance, int oper
   return static_cast<double>(late) / static_cast<double>(samples.size());
 }
 
-bool BlockResult::is_steady() const {
-  return !line_before_ns || !line_after_ns || is_same_state(*line_before_ns, *line_after_ns);
-}
+bool BlockResult::is_steady() const { return is_same_state(before, after); }
 
 Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& options) {
   BlockResult result;
   BlockRecord mine;
   TUTTI_RETURN_IF_ERROR(host.compare_clocks());
-  TUTTI_ASSIGN_OR_RETURN(result.line_before_ns, host.probe_line());
+  TUTTI_ASSIGN_OR_RETURN(result.before, host.probe());
   Calls calls(host, variant, mine, options);
   TUTTI_RETURN_IF_ERROR(calls.run(options));
   result.last_instant_ns = calls.last_instant_ns();
   result.discarded = calls.discarded();
   result.last_salt = calls.last_salt();
-  TUTTI_ASSIGN_OR_RETURN(result.line_after_ns, host.probe_line());
+  TUTTI_ASSIGN_OR_RETURN(result.after, host.probe());
 
   mine.wrong = calls.wrong();
   mine.reason = calls.reason();

@@ -95,10 +95,9 @@ struct BlockOptions {
 
 /// What all hosts know after a block.
 struct BlockResult {
-  std::vector<Sample> samples;           ///< at least one; to those that are not valid a rank came late
-  int discarded = 0;                     ///< calls before the first sample
-  std::optional<double> line_before_ns;  ///< empty where there is no line to probe
-  std::optional<double> line_after_ns;
+  std::vector<Sample> samples;  ///< at least one; to those that are not valid a rank came late
+  int discarded = 0;            ///< calls before the first sample
+  RoundTrips before, after;
   std::int64_t wrong = 0;  ///< elements on all hosts, of all that was verified; barrier: samples that broke the rule
   std::string reason;      ///< the first host's that has one
   std::uint64_t last_salt = 0;       ///< of the last refill
@@ -114,9 +113,10 @@ struct BlockResult {
 /// Whether all that is verified is one more operation after a refill, and none of the timed ones.
 [[nodiscard]] bool checks_further(const Case& one);
 
-/// Ratio beyond which two round trips of a line are two states of the machine.
+/// Ratio beyond which two round trips are two states of the machines.
 inline constexpr double kSameState = 1.5;
-[[nodiscard]] bool is_same_state(double line_ns, double other_line_ns);
+/// What is not known of one of the two is no difference.
+[[nodiscard]] bool is_same_state(const RoundTrips& one, const RoundTrips& other);
 
 /// How late a rank may come to an announced instant.
 struct Tolerance {

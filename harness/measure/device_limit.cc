@@ -14,18 +14,6 @@ constexpr std::size_t kPlaceBytes = 4096;
 constexpr std::size_t kPlaces = 16;  ///< that are compared, evenly over what was written
 constexpr std::uint64_t kSpoil = 1;  ///< salt of the poison
 
-/// The cell without elements: what is moved is no buffer of a case.
-Case empty_case(Case one) {
-  one.backend = kDeviceLimitName;
-  one.count = 0;
-  if (has_counts(one.collective)) {
-    one.counts = {.pattern = Pattern::file,
-                  .name = one.counts.name,
-                  .numbers = std::vector<Count>(static_cast<std::size_t>(one.ranks), 0)};
-  }
-  return one;
-}
-
 }  // namespace
 
 std::int64_t traffic_of(const Cell& cell, int rank) {
@@ -172,7 +160,7 @@ Result<std::optional<Variant>> make_device_limit(Host& host, DeviceLimit& backen
   const std::optional<Case> limit = limit_of(like.instance);
   if (!limit) return std::optional<Variant>();
   backend.begin_cell(like.instance);
-  const Case one = empty_case(*limit);
+  const Case one = without_elements(*limit, kDeviceLimitName);
   Result<Variant> variant = Variant::create(
       host,
       {.backend = backend, .memory = backend.memory(), .instance = one, .seed = like.seed, .number = like.number});

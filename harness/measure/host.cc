@@ -225,43 +225,53 @@ Status Host::compare_clocks() {
 
 void Host::widen_slack() { slack_times_ = std::min(2 * slack_times_, kMostSlackTimes); }
 
-Result<double> Host::bounce(int last) {
-  std::atomic<std::uint64_t>& ping = board_.probe(0).word;
-  std::atomic<std::uint64_t>& pong = board_.probe(last).word;
+Result<double> Host::bounce(int other) {
+  const int peer = options_.host == 0 ? other : 0;
+  std::atomic<std::uint64_t>& mine = board_.probe(options_.host).word;
+  const std::atomic<std::uint64_t>& its = seen(peer).probe(peer).word;
+  const bool is_told = !has_machines() || !are_on_one_machine(0, other);  // else both see one board
   std::int64_t begin = 0;
   for (int i = 0; i <= kBouncesPerBatch; ++i) {
     const std::uint64_t number = ++bounces_;
     if (i == 1) begin = monotonic_ns();  // the first one only brings both hosts here
-    if (options_.host == 0) {
-      ping.store(number, std::memory_order_release);
-      tell(Exchange::Part::probe);
-      TUTTI_RETURN_IF_ERROR(
-          wait_until([&] { return pong.load(std::memory_order_acquire) >= number; }, "the line probe", last));
-    } else {
-      TUTTI_RETURN_IF_ERROR(
-          wait_until([&] { return ping.load(std::memory_order_acquire) >= number; }, "the line probe", 0));
-      pong.store(number, std::memory_order_release);
-      tell(Exchange::Part::probe);
-    }
+    const auto tell_mine = [&] {
+      mine.store(number, std::memory_order_release);
+      if (is_told) tell(Exchange::Part::probe);
+    };
+    if (options_.host == 0) tell_mine();
+    TUTTI_RETURN_IF_ERROR(wait_until([&] { return its.load(std::memory_order_acquire) >= number; }, "a probe", peer));
+    if (options_.host != 0) tell_mine();
   }
   return static_cast<double>(monotonic_ns() - begin) / kBouncesPerBatch;
 }
 
-Result<std::optional<double>> Host::probe_line() {
-  // Between machines there is no line that goes to and fro.
-  if (options_.hosts == 1 || options_.yields || has_machines()) return std::optional<double>();
-  const int last = options_.hosts - 1;
+Result<double> Host::round_trip(int other) {
   double median = 0;
-  if (options_.host == 0 || options_.host == last) {
+  if (options_.host == 0 || options_.host == other) {
     std::array<double, kProbeBatches> trips{};
     for (double& trip : trips) {
-      TUTTI_ASSIGN_OR_RETURN(trip, bounce(last));
+      TUTTI_ASSIGN_OR_RETURN(trip, bounce(other));
     }
     std::nth_element(trips.begin(), trips.begin() + kProbeBatches / 2, trips.end());
     median = trips[kProbeBatches / 2];
+  } else {
+    bounces_ += kProbeBatches * (kBouncesPerBatch + 1);
   }
-  TUTTI_ASSIGN_OR_RETURN(median, agree(median));
-  return std::optional<double>(median);
+  return agree(median);
+}
+
+Result<RoundTrips> Host::probe() {
+  RoundTrips trips;
+  if (options_.hosts == 1 || options_.yields) return trips;
+  int last = options_.hosts - 1;
+  if (!are_on_one_machine(0, last)) {
+    TUTTI_ASSIGN_OR_RETURN(trips.net_ns, round_trip(last));
+    while (!are_on_one_machine(0, last)) --last;
+  }
+  if (last > 0) {
+    TUTTI_ASSIGN_OR_RETURN(trips.line_ns, round_trip(last));
+  }
+  return trips;
 }
 
 void Host::announce(Activity activity) {

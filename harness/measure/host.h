@@ -60,6 +60,12 @@ struct ClockEstimate {
   std::int64_t since_ns = 0;   ///< its reading
 };
 
+/// What tells the states of machines: nanoseconds of round trips. Empty: there is nobody to and fro between.
+struct RoundTrips {
+  std::optional<double> line_ns;  ///< of a cache line, between two hosts of one machine
+  std::optional<double> net_ns;   ///< of 8 bytes, between two machines, beside the system under test
+};
+
 class Host {
  public:
   /// Most bytes of one host's record in an exchange.
@@ -137,9 +143,10 @@ class Host {
   /// hear of them too late. All hosts call it.
   void widen_slack();
 
-  /// Nanoseconds of a cache line's round trip between the first and the last host, the median of some batches. Empty
-  /// where there is one host. Empty also where ranks outnumber cores: there a scheduler would be measured instead.
-  [[nodiscard]] Result<std::optional<double>> probe_line();
+  /// Between the first and the last host, of one machine; between the first and the last machine where there are
+  /// several, and then also between the first and the last host of machine 0. Each is the median of some batches. Both
+  /// are empty where ranks outnumber cores: there a scheduler would be measured instead.
+  [[nodiscard]] Result<RoundTrips> probe();
 
   /// Says on the board what all ranks of this host are about to do, and that it is done.
   void announce(Activity activity);
@@ -159,8 +166,10 @@ class Host {
   [[nodiscard]] Status check_abort() const;
 
  private:
-  /// Nanoseconds of one round trip, over a batch. By the first and the last host.
-  [[nodiscard]] Result<double> bounce(int last);
+  /// Nanoseconds of one round trip, over a batch. By host 0 and `other`.
+  [[nodiscard]] Result<double> bounce(int other);
+  /// The median of some batches, on all hosts.
+  [[nodiscard]] Result<double> round_trip(int other);
   /// What this host has just written on its board is for the others.
   void tell(Exchange::Part part) const { options_.exchange->tell(board_, options_.host, part); }
   /// A turn of a waiting loop, by its number.
@@ -173,6 +182,10 @@ class Host {
     return options_.places.empty() ? options_.ranks : options_.places;
   }
 
+  [[nodiscard]] bool are_on_one_machine(int host, int other) const {
+    const std::vector<int>& machines = options_.exchange->machines();
+    return machines.empty() || machines[static_cast<std::size_t>(host)] == machines[static_cast<std::size_t>(other)];
+  }
   /// On which another host's lines and pages are seen.
   [[nodiscard]] Board seen(int host) const { return options_.exchange->seen(board_, host); }
 

@@ -127,6 +127,17 @@ std::optional<Case> limit_of(const Cell& cell) {
   return one;
 }
 
+Case without_elements(Case one, std::string_view backend) {
+  one.backend = backend;
+  one.count = 0;
+  if (has_counts(one.collective)) {
+    one.counts = {.pattern = Pattern::file,
+                  .name = one.counts.name,
+                  .numbers = std::vector<Count>(static_cast<std::size_t>(one.ranks), 0)};
+  }
+  return one;
+}
+
 std::vector<Case> with_limit(std::vector<Case> cell) {
   if (auto limit = limit_of(cell.front())) cell.push_back(std::move(*limit));
   return cell;

@@ -53,12 +53,18 @@ struct Movement {
 // In the place of a backend's.
 inline constexpr std::string_view kLimitName = "limit";
 inline constexpr std::string_view kDeviceLimitName = "device_limit";  ///< device_limit.h
-[[nodiscard]] constexpr bool is_limit(std::string_view name) { return name == kLimitName || name == kDeviceLimitName; }
+inline constexpr std::string_view kLinkLimitName = "link_limit";      ///< link_limit.h
+[[nodiscard]] constexpr bool is_limit(std::string_view name) {
+  return name == kLimitName || name == kDeviceLimitName || name == kLinkLimitName;
+}
 inline constexpr std::string_view kMovements = "movements";  ///< how it is measured, as rows say it
+inline constexpr std::string_view kStream = "stream";        ///< and how between machines
 /// The case that measures a cell's limit, or nullopt where the cell has no limit. It has none where nothing is moved
 /// (barrier), or ranks take turns (pingpong and every collective that has a window). It has none either where what is
 /// read is overwritten meanwhile (all_to_all, sendrecv and exscan in place).
 [[nodiscard]] std::optional<Case> limit_of(const Cell& cell);
+/// A case of `backend` whose buffers have no elements: what its limit moves is in memory of its own.
+[[nodiscard]] Case without_elements(Case one, std::string_view backend);
 /// `cell` and its limit, where it has one.
 [[nodiscard]] std::vector<Case> with_limit(std::vector<Case> cell);
 

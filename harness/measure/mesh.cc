@@ -6,16 +6,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <list>
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <fmt/ranges.h>
-
 #include "harness/machine/clock.h"
-#include "impl/tcp/greeting.h"
+#include "harness/measure/host_sockets.h"
 #include "impl/tcp/meeting.h"
 #include "impl/tcp/socket.h"
 
@@ -26,8 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBoardAlignment = 4096;
 constexpr std::size_t kHalfPage = HostPage::kPayload / 2;
-constexpr std::size_t kMostGuests = 64;
-constexpr std::chrono::seconds kPatienceWithGuests(2);
 
 struct Line {
   std::uint64_t word = 0, round = 0;
@@ -77,7 +72,19 @@ Result<std::unique_ptr<Mesh>> Mesh::join(const MeshPlace& place) {
                                     .address = place.address,
                                     .listener = place.listener,
                                     .timeout = place.timeout}));
-  TUTTI_RETURN_IF_ERROR(mesh->connect(place, listener.socket.get(), addresses));
+  std::vector<int> far;
+  for (int host = 0; host < static_cast<int>(place.machines.size()); ++host) {
+    if (mesh->is_far(host)) far.push_back(host);
+  }
+  TUTTI_ASSIGN_OR_RETURN(std::vector<HostSocket> sockets, connect_to_hosts({.host = place.host,
+                                                                            .others = far,
+                                                                            .addresses = addresses,
+                                                                            .secret = place.secret,
+                                                                            .listener = listener.socket.get(),
+                                                                            .timeout = place.timeout,
+                                                                            .role = tcp::Role::exchange,
+                                                                            .what = "exchanges"}));
+  for (HostSocket& one : sockets) mesh->peers_.push_back({.host = one.host, .socket = std::move(one.socket), .in = {}});
   mesh->events_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!mesh->events_.is_open()) return error(Code::io, "cannot make an epoll: {}", std::strerror(errno));
   for (std::size_t i = 0; i < mesh->peers_.size(); ++i) {
@@ -86,97 +93,6 @@ Result<std::unique_ptr<Mesh>> Mesh::join(const MeshPlace& place) {
       return error(Code::io, "cannot wait for the connections of the exchange: {}", std::strerror(errno));
   }
   return mesh;
-}
-
-// Of two hosts the one with the lower number connects. All listen before anybody knows an address.
-Status Mesh::connect(const MeshPlace& place, int listener, const std::vector<std::string>& addresses) {
-  struct Half {
-    int host = -1;  ///< -1: not known yet
-    Descriptor socket;
-    tcp::Greeting greeting;
-    bool is_connected = false;
-    Clock::time_point since;
-  };
-  std::list<Half> halves;
-  std::size_t wanted = 0;
-  for (int host = 0; host < static_cast<int>(machines_.size()); ++host) {
-    if (!is_far(host)) continue;
-    ++wanted;
-    if (host < host_) continue;
-    TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
-    TUTTI_ASSIGN_OR_RETURN(Descriptor socket, tcp::connect_to(addresses[static_cast<std::size_t>(host)]));
-    halves.push_back({.host = host,
-                      .socket = std::move(socket),
-                      .greeting = tcp::Greeting::of_client(place.secret, nonce,
-                                                           {.role = tcp::Role::exchange,
-                                                            .from = static_cast<std::uint32_t>(host_),
-                                                            .to = static_cast<std::uint32_t>(host)}),
-                      .since = Clock::now()});
-  }
-  const auto is_there = [&](int host) { return std::ranges::find(peers_, host, &Peer::host) != peers_.end(); };
-  const auto end = Clock::now() + place.timeout;
-  while (peers_.size() < wanted) {
-    if (Clock::now() > end) {
-      std::vector<int> missing;
-      for (int host = 0; host < static_cast<int>(machines_.size()); ++host) {
-        if (is_far(host) && !is_there(host)) missing.push_back(host);
-      }
-      return error(Code::timeout, "rank {} has no connection for exchanges to rank {} within {:.1f} s", host_,
-                   fmt::join(missing, ", "), std::chrono::duration<double>(place.timeout).count());
-    }
-    std::vector<pollfd> set{{.fd = listener, .events = POLLIN, .revents = 0}};
-    for (const Half& half : halves) {
-      const bool writes = (half.host >= 0 && !half.is_connected) || half.greeting.wants_to_write();
-      set.push_back(
-          {.fd = half.socket.get(), .events = static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), .revents = 0});
-    }
-    ::poll(set.data(), set.size(), 100);
-    auto ready = std::next(set.begin());
-    for (auto half = halves.begin(); half != halves.end(); ++ready) {
-      const bool is_client = half->host >= 0;
-      if (is_client && !half->is_connected && ready->revents == 0) {
-        ++half;
-        continue;
-      }
-      if (is_client && !half->is_connected) {
-        if (const int failure = tcp::error_of(half->socket.get()); failure != 0) {
-          return error(Code::io, "rank {} does not reach rank {} at {}: {}", host_, half->host,
-                       addresses[static_cast<std::size_t>(half->host)], std::strerror(failure));
-        }
-        half->is_connected = true;
-      }
-      auto state = half->greeting.step(half->socket.get());
-      if (state == tcp::Greeting::State::claimed) {
-        half->greeting.answer(tcp::Verdict::welcome);
-        state = half->greeting.step(half->socket.get());
-      }
-      if (state == tcp::Greeting::State::done) {
-        const tcp::Claim& claim = half->greeting.claim();
-        const int host = is_client ? half->host : static_cast<int>(claim.from);
-        const bool is_mine = claim.role == tcp::Role::exchange && host < static_cast<int>(machines_.size()) &&
-                             is_far(host) && !is_there(host);
-        if (is_mine) peers_.push_back({.host = host, .socket = std::move(half->socket), .in = {}});
-        half = halves.erase(half);
-      } else if (state == tcp::Greeting::State::failed && is_client) {
-        return error(Code::mismatch, "who listens at {} did not show that it is of this job",
-                     addresses[static_cast<std::size_t>(half->host)]);
-      } else if (state == tcp::Greeting::State::failed ||
-                 (!is_client && Clock::now() - half->since > kPatienceWithGuests)) {
-        half = halves.erase(half);
-      } else {
-        ++half;
-      }
-    }
-    while (halves.size() < kMostGuests + wanted) {
-      Descriptor socket = tcp::accept_from(listener);
-      if (!socket.is_open()) break;
-      TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
-      halves.push_back({.socket = std::move(socket),
-                        .greeting = tcp::Greeting::of_server(place.secret, nonce),
-                        .since = Clock::now()});
-    }
-  }
-  return {};
 }
 
 void Mesh::send(Peer& peer, const Message& message, const void* payload) {

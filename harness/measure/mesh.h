@@ -67,7 +67,6 @@ class Mesh final : public Exchange {
   [[nodiscard]] bool is_far(int host) const {
     return machines_[static_cast<std::size_t>(host)] != machines_[static_cast<std::size_t>(host_)];
   }
-  Status connect(const MeshPlace& place, int listener, const std::vector<std::string>& addresses);
   void send(Peer& peer, const Message& message, const void* payload);
   void take(Peer& peer);
   void apply(Peer& peer, const Message& message, const std::byte* payload);

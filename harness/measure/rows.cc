@@ -25,10 +25,6 @@ std::optional<std::int64_t> most_frequent(const std::vector<int>& ranks) {
   return most == times.end() ? std::nullopt : std::optional<std::int64_t>(most->first);
 }
 
-std::optional<double> median_if_any(std::vector<double> values) {
-  return values.empty() ? std::nullopt : std::optional(median_of(std::move(values)));
-}
-
 /// How the ranks came to the samples.
 void set_arrivals(Row& row, const Series& series, const CellOptions& options) {
   row.arrival_skew = median_if_any(of_each(series, &Sample::skew_us));
@@ -106,7 +102,9 @@ Row row_of_series(const Variant& variant, const Series& series, const CellOption
   const bool is_near = summary.median && *summary.median * series.operations < kNearFloorTimes * floor_us;
   if (is_near) add_mark(row, kNearFloor);
   row.slowest_rank = most_frequent(of_each(series, &Sample::finished_last));
-  row.line_ns = line_of(series);
+  const RoundTrips trips = trips_of(series);
+  row.line_ns = trips.line_ns;
+  row.net_ns = trips.net_ns;
   row.operations = series.operations;
   set_conditions(row, variant.instance().collective, options.conditions);
   if (options.conditions.cache == CacheState::rotate) row.buffer_sets = variant.sets();

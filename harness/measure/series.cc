@@ -16,15 +16,18 @@ constexpr int kShortestLoop = 4;  ///< fewer are no stream
 constexpr int kLongestLoop = 2000;
 constexpr double kLoopUs = 200;
 
-/// The state in which most of the blocks were measured is around the median of their line round trips.
-std::optional<double> prevailing_line(std::span<const Series> all) {
-  std::vector<double> lines;
-  for (const Series& series : all) {
-    for (const Series::Block& block : series.blocks) {
-      if (block.counts && block.line_ns) lines.push_back(*block.line_ns);
+/// The state in which most of the blocks were measured is around the median of their round trips.
+RoundTrips prevailing_trips(std::span<const Series> all) {
+  const auto median = [&](std::optional<double> RoundTrips::*which) {
+    std::vector<double> known;
+    for (const Series& series : all) {
+      for (const Series::Block& block : series.blocks) {
+        if (block.counts && block.trips.*which) known.push_back(*(block.trips.*which));
+      }
     }
-  }
-  return lines.empty() ? std::nullopt : std::optional(median_of(std::move(lines)));
+    return median_if_any(std::move(known));
+  };
+  return {.line_ns = median(&RoundTrips::line_ns), .net_ns = median(&RoundTrips::net_ns)};
 }
 
 }  // namespace
@@ -79,13 +82,13 @@ bool is_done(Series& series, const CellOptions& options) {
   return series.is_settled || samples >= kMostSamples || taken(series) >= kMostTaken;
 }
 
-std::optional<double> line_of(const Series& series) { return prevailing_line({&series, 1}); }
+RoundTrips trips_of(const Series& series) { return prevailing_trips({&series, 1}); }
 
 void count_one_state(std::vector<Series>& all) {
-  const std::optional<double> line = prevailing_line(all);
-  if (!line) return;
+  const RoundTrips prevailing = prevailing_trips(all);
+  if (!prevailing.line_ns && !prevailing.net_ns) return;
   const auto is_there = [&](const Series::Block& block) {
-    return block.counts && is_same_state(*block.line_ns, *line) &&
+    return block.counts && is_same_state(block.trips, prevailing) &&
            std::ranges::any_of(block.samples, &Sample::is_valid);
   };
   for (Series& series : all) {

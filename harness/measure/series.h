@@ -23,7 +23,7 @@ namespace tutti::harness::measure {
 struct Series {
   struct Block {
     std::vector<Sample> samples;
-    std::optional<double> line_ns;
+    RoundTrips trips;
     bool counts = true;  ///< false: its samples are kept and are no part of the row
   };
 
@@ -65,9 +65,10 @@ inline constexpr std::int64_t kTakenForOne = 4;
 /// Whether there are samples enough, or too many; decided where it is time to look.
 [[nodiscard]] bool is_done(Series& series, const CellOptions& options);
 
-/// The round trip of a line in the blocks that count; empty where there is no line to probe.
-[[nodiscard]] std::optional<double> line_of(const Series& series);
-/// Only the blocks of the prevailing state count, unless a variant has no sample there: its own line_ns then says so.
+/// The median round trips of the blocks that count.
+[[nodiscard]] RoundTrips trips_of(const Series& series);
+/// Only the blocks of the prevailing state count, unless a variant has no sample there: its own round trips then say
+/// so.
 void count_one_state(std::vector<Series>& all);
 
 }  // namespace tutti::harness::measure

@@ -127,7 +127,7 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   Row row = *std::ranges::max_element(launches, {}, weight);
   row.time_median = row.time_ci_low = row.time_ci_high = row.time_min = row.time_max = {};
   row.time_p90 = row.autocorrelation = {};
-  row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = row.message_rate = {};
+  row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = row.net_ns = row.message_rate = {};
   row.limit_time = median_where_known(launches, &Row::limit_time);
   row.limit_fraction = median_where_known(launches, &Row::limit_fraction);
   for (const auto member :

@@ -198,8 +198,14 @@ std::vector<Column> all_columns() {
       Column{
           "limit_way", "",
           "how limit_time was measured: movements, from buffer to buffer in shared memory; or on each rank's device, "
-          "as many bytes as the rank reads and writes in them, by the faster of copy and triad; empty: it was not",
+          "as many bytes as the rank reads and writes in them, by the faster of copy and triad; between machines "
+          "stream, what has to leave each, sent to the next one; empty: it "
+          "was not",
           &Row::limit_way},
+      Column{"net_ns", "ns",
+             "round trip of 8 bytes over TCP between two of the machines, beside the system under test, while this was "
+             "measured; empty: ranks are on one, or outnumber cores",
+             &Row::net_ns},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();

@@ -102,6 +102,7 @@ struct Row {
   std::string memory = {};
   std::string verified_by = {};
   std::string limit_way = {};
+  std::optional<double> net_ns = {};
 
   bool operator==(const Row&) const = default;
 };

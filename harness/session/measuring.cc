@@ -60,6 +60,7 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
       domain_(place.domain),
       systems_(place.systems),
       send_(place.send),
+      across_(place.across),
       budget_(task.end_ns) {
   // What the memory of one machine can do is no limit of what goes between hosts.
   const bool is_on_one_host = domain_.hosts() == nullptr || domain_.hosts()->count() == 1;
@@ -74,6 +75,11 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
 Status Measuring::begin() {
   if (spec_.conditions.measures_limit() && uses_gpus(spec_))
     device_limit_.emplace(host_.ranks(), systems_.gpu_memory());
+  if (spec_.conditions.measures_limit() && host_.has_machines()) {
+    TUTTI_ASSIGN_OR_RETURN(const tcp::Secret secret, tcp::secret_from(across_->secret));
+    const LinkLimit::Place here{.machines = *domain_.hosts(), .interface = across_->interface, .secret = secret};
+    TUTTI_ASSIGN_OR_RETURN(link_limit_, LinkLimit::open(host_, here));
+  }
   if (spec_.conditions.sync == Synchronisation::library) {
     Case like;
     like.transport = domain_.transport();
@@ -143,23 +149,28 @@ Result<Measuring::Limits> Measuring::limits_beside(const std::vector<Variant>& v
   Limits limits;
   for (const MemoryKind memory : {MemoryKind::host, MemoryKind::cuda}) {
     const auto first = std::ranges::find(variants, memory, [](const Variant& one) { return one.memory().kind(); });
-    const bool is_measured = memory == MemoryKind::host ? limit_ && on_host : device_limit_.has_value();
+    const bool is_of_host = memory == MemoryKind::host;
+    const bool is_measured = is_of_host ? (limit_ || link_limit_) && on_host : device_limit_.has_value();
     if (first == variants.end() || !is_measured) continue;
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(host_.common_now_ns()));
-    Backend& backend = memory == MemoryKind::host ? static_cast<Backend&>(*limit_) : *device_limit_;
+    Backend& backend = !is_of_host              ? static_cast<Backend&>(*device_limit_)
+                       : link_limit_ != nullptr ? static_cast<Backend&>(*link_limit_)
+                                                : *limit_;
     Variant::Request like = systems_.request_for(backend, first->instance());
     like.number = first->number();  // it is no case of the job
     like.seed += index;
     const std::int64_t end_ns = begin_ns + most_ns / kTrialShare;
     std::optional<Variant> limit;
-    if (memory == MemoryKind::host) {
+    if (is_of_host && link_limit_ != nullptr) {
+      TUTTI_ASSIGN_OR_RETURN(limit, make_link_limit(host_, *link_limit_, systems_.memory(), like));
+    } else if (is_of_host) {
       TUTTI_ASSIGN_OR_RETURN(limit, make_limit(host_, *limit_, like, end_ns));
     } else {
       TUTTI_ASSIGN_OR_RETURN(limit, make_device_limit(host_, *device_limit_, like, end_ns));
     }
     if (!limit) continue;
     limits.variants.push_back(std::move(*limit));
-    limits.ways.emplace_back(memory == MemoryKind::host ? kMovements : device_limit_->way());
+    limits.ways.emplace_back(!is_of_host ? device_limit_->way() : link_limit_ != nullptr ? kStream : kMovements);
   }
   return limits;
 }

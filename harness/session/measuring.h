@@ -15,6 +15,7 @@
 #include "harness/measure/cell.h"
 #include "harness/measure/device_limit.h"
 #include "harness/measure/limit.h"
+#include "harness/measure/link_limit.h"
 #include "harness/session/session.h"
 #include "harness/session/systems.h"
 
@@ -28,6 +29,7 @@ class Measuring {
     Domain& domain;
     Systems& systems;
     const Send& send;
+    const AcrossPlace* across;  ///< null: all ranks are on one machine
   };
   Measuring(const SessionSpec& spec, const MeasureTask& task, const Place& place);
 
@@ -68,9 +70,11 @@ class Measuring {
   Domain& domain_;
   Systems& systems_;
   const Send& send_;
+  const AcrossPlace* across_;
   Barriers barriers_;
   std::optional<LimitBackend> limit_;        ///< of buffers in the host's memory
   std::optional<DeviceLimit> device_limit_;  ///< of those in GPUs'
+  std::unique_ptr<LinkLimit> link_limit_;    ///< of what goes between machines
   std::vector<int> cores_of_ranks_;          ///< of all hosts together
   std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;

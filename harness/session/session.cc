@@ -60,7 +60,8 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
     TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.host = host, .world = own_world, .on_progress = tell}));
   } else {
     TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
-    TUTTI_ASSIGN_OR_RETURN(const auto reference, open_reference(spec, 0, host, place.address));
+    TUTTI_ASSIGN_OR_RETURN(const auto reference,
+                           open_reference(spec, 0, host, place.across == nullptr ? "" : place.across->interface));
     const auto world = [&](int) {
       return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
     };
@@ -137,11 +138,8 @@ Status run_host(const SharedPlace& shared, int index) {
   Host host(place.board, options);
   shared.exchange.answer_clock(&host.clock());
   TUTTI_RETURN_IF_ERROR(host.compare_clocks());
-  const SessionWalk::Place here{.host = host,
-                                .domain = shared.domain,
-                                .send = place.send,
-                                .cores = shared.cores,
-                                .address = place.across == nullptr ? "" : place.across->interface};
+  const SessionWalk::Place here{
+      .host = host, .domain = shared.domain, .send = place.send, .cores = shared.cores, .across = place.across};
   const auto* const soaked = spec.as<SoakTask>();
   Status status = soaked != nullptr ? soak(spec, *soaked, here) : SessionWalk(spec, here).run();
   if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);

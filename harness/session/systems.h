@@ -58,7 +58,7 @@ class Systems {
   struct Place {
     Host& host;
     Domain& domain;
-    const std::string& address;  ///< at which other machines reach this one; empty: there are none
+    std::string address;  ///< at which other machines reach this one; empty: there are none
   };
   Systems(const SessionSpec& spec, const Place& place)
       : spec_(spec), host_(place.host), domain_(place.domain), address_(place.address) {}
@@ -101,7 +101,7 @@ class Systems {
   const SessionSpec& spec_;
   Host& host_;
   Domain& domain_;
-  const std::string& address_;
+  std::string address_;
   std::unique_ptr<Memory> teams_memory_;  ///< verifies what teams of the host write; null: the host does
   std::vector<std::unique_ptr<CudaMemory>>
       memory_;                          ///< of GPUs, by rank of this host; empty: no system has its buffers there

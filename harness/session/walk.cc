@@ -20,12 +20,15 @@ SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
       host_(place.host),
       send_(place.send),
       options_(communicator_options(spec, place.host, place.cores)),
-      systems_(spec, {.host = place.host, .domain = place.domain, .address = place.address}) {
+      systems_(spec, {.host = place.host,
+                      .domain = place.domain,
+                      .address = place.across == nullptr ? "" : place.across->interface}) {
   const auto* const task = spec.as<MeasureTask>();
   if (task == nullptr) return;
   measuring_.emplace(
       spec, *task,
-      Measuring::Place{.host = place.host, .domain = place.domain, .systems = systems_, .send = place.send});
+      Measuring::Place{
+          .host = place.host, .domain = place.domain, .systems = systems_, .send = place.send, .across = place.across});
 }
 
 Status SessionWalk::run() {

@@ -22,7 +22,7 @@ class SessionWalk {
     Domain& domain;
     const Send& send;
     int cores;
-    std::string address;  ///< at which other machines reach this one; empty: there are none
+    const AcrossPlace* across;  ///< null: all ranks are on one machine
   };
   SessionWalk(const SessionSpec& spec, const Place& place);
 

@@ -79,6 +79,10 @@ double median_of(std::vector<double> values) {
   return middle_of(values);
 }
 
+std::optional<double> median_if_any(std::vector<double> values) {
+  return values.empty() ? std::nullopt : std::optional(median_of(std::move(values)));
+}
+
 std::optional<IntervalRanks> median_interval_ranks(std::int64_t n) {
   if (n < kLeastSamplesForInterval) return std::nullopt;
   const double half_width = kNormalQuantile95 * std::sqrt(static_cast<double>(n));

@@ -28,6 +28,8 @@ inline constexpr std::int64_t kLeastSamplesForP99 = 100;
 
 /// Of at least one value, in any order; of an even number the mean of the two in the middle.
 [[nodiscard]] double median_of(std::vector<double> values);
+/// The same; empty of none.
+[[nodiscard]] std::optional<double> median_if_any(std::vector<double> values);
 
 /// Ranks, from 1, of the two samples in sorted order that bound the 95 % interval of the median of n samples: exact
 /// binomial up to n = 1000, its normal approximation beyond.

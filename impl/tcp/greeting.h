@@ -24,6 +24,7 @@ enum class Role : std::uint32_t {
   meeting = 2,
   machine = 3,   ///< what starts the ranks of a machine, with whoever has started it
   exchange = 4,  ///< two ranks, beside what they are measured with
+  limit = 5,     ///< two machines, for what is sent between them at most
 };
 
 /// What the client says of itself.

@@ -68,6 +68,8 @@ class OnThisMachine(Agents):
             _, rows = run.rows()
             self.assertEqual({(row["hosts"], row["transport"], row["ranks"], row["verdict"]) for row in rows},
                              {("a:2,b:1", "tcp", "3", "ok")})
+            self.assertEqual([row["limit_way"] for row in rows], ["stream", "stream", ""], "a barrier has no limit")
+            self.assertTrue(all(float(row["limit_time"]) > 0 for row in rows if row["limit_way"]), rows)
             record = support.read_json(run.path / "record.json")
             bound = float(record["measurement"]["clocks_bound_ns.P3"])
             self.assertTrue(0 < bound < 50e6, bound)
@@ -79,6 +81,15 @@ class OnThisMachine(Agents):
             result = run.wait(support.patience(60))
             self.assertEqual(result.code, 0, result)
             self.assertEqual([row["ranks"] for row in run.rows()[1]], ["1", "2", "4"], result)
+
+    @unittest.skipIf(os.cpu_count() < 2, "ranks that outnumber cores are not probed")
+    def test_a_round_trip_between_the_hosts_stands_beside_each_row(self):
+        with self.on("a:1,b:1", "run", "all_reduce", "--sizes", "8,64K", "--budget", "2s", *FILES) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            for row in run.rows()[1]:
+                self.assertEqual(row["line_ns"], "")
+                self.assertTrue(1e3 < float(row["net_ns"]) < 50e6, row)
 
     def test_a_hostfile_says_the_same(self):
         path = self.folder / "hosts"

@@ -145,10 +145,9 @@ TEST(Exchange, HostsWithoutCommonMemoryStartTogetherAndPassBarriers) {
 TEST(Exchange, ALineIsProbedAcrossIt) {
   on_hosts_apart(
       [](Host& host) {
-        const auto line = host.probe_line();
-        ASSERT_TRUE(line.is_ok()) << line.status().message();
-        ASSERT_TRUE(line.value().has_value());
-        EXPECT_GT(*line.value(), 0);
+        const auto trips = host.probe();
+        ASSERT_TRUE(trips.is_ok()) << trips.status().message();
+        EXPECT_GT(trips.value().line_ns.value_or(0), 0);
       },
       [](HostOptions& options) { options.yields = false; });
 }

@@ -165,7 +165,7 @@ TEST(Host, AloneItWaitsForNobody) {
   const std::int64_t instant = host.start_together().value();
   EXPECT_EQ(host.last_start().value(), instant);
   EXPECT_TRUE(host.pass_barrier().is_ok());
-  EXPECT_EQ(host.probe_line().value(), std::nullopt);
+  EXPECT_EQ(host.probe().value().line_ns, std::nullopt);
 }
 
 TEST(Host, TheLineIsProbedBetweenTheFirstAndTheLastAndKnownToAll) {
@@ -177,10 +177,11 @@ TEST(Host, TheLineIsProbedBetweenTheFirstAndTheLastAndKnownToAll) {
       HostOptions options = host_options(index, 2);
       options.yields = false;
       Host host(memory.board(), options);
-      const auto line = host.probe_line();
-      ASSERT_TRUE(line.is_ok()) << line.status().message();
-      ASSERT_TRUE(line.value().has_value());
-      lines[static_cast<std::size_t>(index)] = *line.value();
+      const auto trips = host.probe();
+      ASSERT_TRUE(trips.is_ok()) << trips.status().message();
+      ASSERT_TRUE(trips.value().line_ns.has_value());
+      EXPECT_FALSE(trips.value().net_ns.has_value());
+      lines[static_cast<std::size_t>(index)] = *trips.value().line_ns;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -191,7 +192,7 @@ TEST(Host, TheLineIsProbedBetweenTheFirstAndTheLastAndKnownToAll) {
 TEST(Host, WhereRanksOutnumberCoresNoLineIsProbed) {
   const BoardMemory memory(2);
   Host host(memory.board(), host_options(0, 2));  // alone: it would wait if it probed
-  EXPECT_EQ(host.probe_line().value(), std::nullopt);
+  EXPECT_EQ(host.probe().value().line_ns, std::nullopt);
 }
 
 // ---- ranks that do not come

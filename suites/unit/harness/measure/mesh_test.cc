@@ -13,61 +13,12 @@
 #include "harness/machine/clock.h"
 #include "harness/measure/host.h"
 #include "impl/tcp/socket.h"
-#include "suites/unit/harness/measure/board_memory.h"
+#include "suites/unit/harness/measure/machines_apart.h"
 
 namespace tutti::harness::measure {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::int64_t kLeadNs = 1'000'000'000;
-constexpr double kDrift = 100e-6;
-
-HostClock clock_of_machine(int machine, std::int64_t since_ns) {
-  HostClock clock;
-  if (machine == 0) return clock;
-  clock.lead_ns = machine * kLeadNs;
-  clock.lead_drift = machine * kDrift;
-  clock.lead_since_ns = since_ns;
-  return clock;
-}
-
-/// Runs `body` on a host for each entry of `machines`; hosts of one machine share a board and nothing else.
-template <class Body>
-void on_machines(const std::vector<int>& machines, Body body) {
-  const int hosts = static_cast<int>(machines.size());
-  std::deque<BoardMemory> boards;
-  for (int machine = 0; machine <= machines.back(); ++machine) boards.emplace_back(hosts);
-  const auto secret = tcp::draw_secret();
-  const auto meeting = tcp::listen_on("127.0.0.1");
-  ASSERT_TRUE(secret.is_ok() && meeting.is_ok());
-  const std::int64_t since_ns = monotonic_ns();
-  std::vector<std::thread> threads;
-  for (int index = 0; index < hosts; ++index) {
-    threads.emplace_back([&, index] {
-      const int machine = machines[static_cast<std::size_t>(index)];
-      auto mesh = Mesh::join({.host = index,
-                              .machines = machines,
-                              .secret = secret.value(),
-                              .interface = "127.0.0.1",
-                              .address = meeting.value().address,
-                              .listener = index == 0 ? meeting.value().socket.get() : -1,
-                              .timeout = 20s});
-      ASSERT_TRUE(mesh.is_ok()) << mesh.status().message();
-      HostOptions options{.host = index, .hosts = hosts, .job_ranks = hosts, .ranks = {index}};
-      options.clock = clock_of_machine(machine, since_ns);
-      options.exchange = mesh.value().get();
-      options.yields = true;
-      options.timeout = 20s;
-      Host host(boards[static_cast<std::size_t>(machine)].board(), options);
-      mesh.value()->answer_clock(&host.clock());
-      body(host);
-      // Nobody leaves while another one may still ask.
-      ASSERT_TRUE(host.exchange(char{}).is_ok());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
 
 /// By how much the host's common instant is off now.
 std::int64_t error_of(const Host& host) {
@@ -78,7 +29,7 @@ std::int64_t error_of(const Host& host) {
 }
 
 TEST(Mesh, AnExchangeGivesEveryHostEveryRecordRoundAfterRound) {
-  on_machines({0, 0, 1, 1, 2}, [](Host& host) {
+  on_machines({0, 0, 1, 1, 2}, [](Host& host, const MeshPlace& /*place*/) {
     struct Said {
       int host, round;
       std::array<char, 1500> rest;
@@ -100,7 +51,7 @@ TEST(Mesh, AnExchangeGivesEveryHostEveryRecordRoundAfterRound) {
 }
 
 TEST(Mesh, AnOffsetIsRecoveredWithinItsBound) {
-  on_machines({0, 1}, [](Host& host) {
+  on_machines({0, 1}, [](Host& host, const MeshPlace& /*place*/) {
     ASSERT_TRUE(host.compare_clocks().is_ok());
     const std::int64_t error = error_of(host);
     const std::int64_t bound = host.clocks().most_bound_ns;
@@ -113,7 +64,7 @@ TEST(Mesh, AnOffsetIsRecoveredWithinItsBound) {
 }
 
 TEST(Mesh, ADriftIsRecoveredAndWhatItHadMovedIsTold) {
-  on_machines({0, 1}, [](Host& host) {
+  on_machines({0, 1}, [](Host& host, const MeshPlace& /*place*/) {
     ASSERT_TRUE(host.compare_clocks().is_ok());
     const std::int64_t first_bound = host.clocks().most_bound_ns;
     const std::int64_t since = monotonic_ns();
@@ -131,7 +82,7 @@ TEST(Mesh, ADriftIsRecoveredAndWhatItHadMovedIsTold) {
 }
 
 TEST(Mesh, AnErrorBeyondTheBoundIsTold) {
-  on_machines({0, 1}, [](Host& host) {
+  on_machines({0, 1}, [](Host& host, const MeshPlace& /*place*/) {
     ASSERT_TRUE(host.compare_clocks().is_ok());
     std::this_thread::sleep_for(1ms);
     ASSERT_TRUE(host.compare_clocks().is_ok());
@@ -144,7 +95,7 @@ TEST(Mesh, AnErrorBeyondTheBoundIsTold) {
 }
 
 TEST(Mesh, AStartIsAtOneInstantOnAllMachines) {
-  on_machines({0, 0, 1}, [](Host& host) {
+  on_machines({0, 0, 1}, [](Host& host, const MeshPlace& /*place*/) {
     ASSERT_TRUE(host.compare_clocks().is_ok());
     for (int round = 0; round < 20; ++round) {
       const auto instant = host.start_together();
@@ -156,6 +107,18 @@ TEST(Mesh, AStartIsAtOneInstantOnAllMachines) {
       EXPECT_THAT(all.value(), testing::Each(instant.value()));
     }
   });
+}
+
+TEST(Mesh, AWordIsProbedBetweenMachinesAndALineWithinTheFirst) {
+  on_machines(
+      {0, 0, 1},
+      [](Host& host, const MeshPlace& /*place*/) {
+        const auto trips = host.probe();
+        ASSERT_TRUE(trips.is_ok()) << trips.status().message();
+        EXPECT_GT(trips.value().line_ns.value_or(0), 0);
+        EXPECT_GT(trips.value().net_ns.value_or(0), 1000) << "no word goes to and fro over TCP in a microsecond";
+      },
+      false);
 }
 
 TEST(Mesh, WhoDoesNotKnowTheSecretIsNoHost) {

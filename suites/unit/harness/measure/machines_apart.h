@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts on several machines that share no board: each a thread here, over 127.0.0.1, with a clock of its own.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "harness/machine/clock.h"
+#include "harness/measure/host.h"
+#include "harness/measure/mesh.h"
+#include "impl/tcp/socket.h"
+#include "suites/unit/harness/measure/board_memory.h"
+
+namespace tutti::harness::measure {
+
+inline constexpr std::int64_t kLeadNs = 1'000'000'000;
+inline constexpr double kDrift = 100e-6;
+
+inline HostClock clock_of_machine(int machine, std::int64_t since_ns) {
+  HostClock clock;
+  if (machine == 0) return clock;
+  clock.lead_ns = machine * kLeadNs;
+  clock.lead_drift = machine * kDrift;
+  clock.lead_since_ns = since_ns;
+  return clock;
+}
+
+/// Runs `body` on a host for each entry of `machines`; hosts of one machine share a board and nothing else.
+/// `yields`: ranks outnumber cores.
+template <class Body>
+void on_machines(const std::vector<int>& machines, Body body, bool yields = true) {
+  const int hosts = static_cast<int>(machines.size());
+  std::deque<BoardMemory> boards;
+  for (int machine = 0; machine <= machines.back(); ++machine) boards.emplace_back(hosts);
+  const auto secret = tcp::draw_secret();
+  const auto meeting = tcp::listen_on("127.0.0.1");
+  ASSERT_TRUE(secret.is_ok() && meeting.is_ok());
+  const std::int64_t since_ns = monotonic_ns();
+  std::vector<std::thread> threads;
+  for (int index = 0; index < hosts; ++index) {
+    threads.emplace_back([&, index] {
+      const int machine = machines[static_cast<std::size_t>(index)];
+      const MeshPlace place{.host = index,
+                            .machines = machines,
+                            .secret = secret.value(),
+                            .interface = "127.0.0.1",
+                            .address = meeting.value().address,
+                            .listener = index == 0 ? meeting.value().socket.get() : -1,
+                            .timeout = std::chrono::seconds(20)};
+      auto mesh = Mesh::join(place);
+      ASSERT_TRUE(mesh.is_ok()) << mesh.status().message();
+      HostOptions options{.host = index, .hosts = hosts, .job_ranks = hosts, .ranks = {index}};
+      options.clock = clock_of_machine(machine, since_ns);
+      options.exchange = mesh.value().get();
+      options.yields = yields;
+      options.timeout = place.timeout;
+      Host host(boards[static_cast<std::size_t>(machine)].board(), options);
+      mesh.value()->answer_clock(&host.clock());
+      body(host, place);
+      // Nobody leaves while another one may still ask.
+      ASSERT_TRUE(host.exchange(char{}).is_ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace tutti::harness::measure
