@@ -9,11 +9,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "harness/cases/transports.h"
 #include "harness/launch/limits.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
+#include "harness/machine/machine.h"
 #include "harness/text/json_reader.h"
+#include "impl/bootstrap/init.h"
 #include "impl/tcp/interface.h"
+#include "impl/transports/hosts_domain.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -29,6 +33,7 @@ struct SelfPortrait {
   std::string hostname = {};
   std::vector<int> cores = {};  ///< that it may use
   MemoryLeft memory = {};
+  std::string kernel = {};
 };
 std::string to_json(const SelfPortrait& one) {
   return nlohmann::json{{"arguments", one.arguments},
@@ -36,7 +41,9 @@ std::string to_json(const SelfPortrait& one) {
                         {"cores", one.cores},
                         {"memory_left", one.memory.bytes},
                         {"memory_limit", one.memory.of},
-                        {"memory_is_of_cgroup", one.memory.is_of_cgroup}}
+                        {"memory_is_of_cgroup", one.memory.is_of_cgroup},
+                        {"kernel", one.kernel},
+                        {"pid", ::getpid()}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 Result<SelfPortrait> portrait_from_json(std::string_view text) {
@@ -46,22 +53,39 @@ Result<SelfPortrait> portrait_from_json(std::string_view text) {
                         .cores = json.value("cores", std::vector<int>()),
                         .memory = {.bytes = json.value("memory_left", MemoryLeft().bytes),
                                    .of = json.value("memory_limit", std::int64_t{0}),
-                                   .is_of_cgroup = json.value("memory_is_of_cgroup", false)}};
+                                   .is_of_cgroup = json.value("memory_is_of_cgroup", false)},
+                        .kernel = json.value("kernel", "")};
   };
   return read_json(Code::mismatch, "what it says of itself", text, read);
+}
+
+/// Of a portrait.
+pid_t pid_in(const std::string& text) {
+  const nlohmann::json all = parse_json(text);
+  return all.is_object() ? all.value("pid", pid_t{0}) : 0;
 }
 
 }  // namespace
 
 RanksIn JoinedJob::ranks_in() const { return is_alone() ? RanksIn::one_process : RanksIn::own_processes; }
 
-const Transport& JoinedJob::transport() const { return best_transport(ranks_in()); }
+const Transport& JoinedJob::transport() const {
+  if (!across_) return best_transport(ranks_in());
+  return *transport_for(usual_transport_between_hosts(), RanksAs::processes, {}).value();
+}
 
-DomainShape JoinedJob::shape() const { return transport().shape(ranks(), 1, 0); }
+DomainShape JoinedJob::shape() const {
+  if (!across_) return transport().shape(ranks(), 1, 0);
+  DomainShape shape = transport().shape(ranks(), static_cast<int>(across_->hosts.all.size()), 0);
+  for (const JoinedHost& host : across_->hosts.all) shape.ranks_on.push_back(host.ranks);
+  return shape;
+}
 
 // Behind the domain, where that is in memory that is made for it.
 std::size_t JoinedJob::board_offset() const {
-  return (transport().shared_bytes(shape(), ranks_in()) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const std::size_t bytes =
+      across_ ? bytes_of_host(shape(), across_->host) : transport().shared_bytes(shape(), ranks_in());
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 // Behind the board.
@@ -75,7 +99,8 @@ bool JoinedJob::is_first_to_tell() const {
   constexpr std::chrono::milliseconds kToTell(300);
   if (!request_.world.started_by.starts_with("mpirun")) return true;  // mpirun's processes write into one stream
   auto& told = *reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<std::byte*>(mapping_.data()) + told_offset());
-  if (told.exchange(1) == 0) return true;
+  const bool is_elsewhere = across_ && across_->host > 0;  // whose word comes through process 0
+  if (told.exchange(1) == 0 && !is_elsewhere) return true;
   std::this_thread::sleep_for(kToTell);
   return false;
 }
@@ -83,7 +108,14 @@ bool JoinedJob::is_first_to_tell() const {
 Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.data()) + board_offset(), ranks()); }
 
 Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
-  return transport().open(shape(), {.memory = memory_.get()});
+  if (!across_) return transport().open(shape(), {.memory = memory_.get()});
+  const Across across{.host = across_->host,
+                      .interface = across_->place.interface,
+                      .address = across_->place.domain_address,
+                      .listener = across_->listeners.domain.get(),
+                      .secret = across_->place.secret};
+  return transport().open(shape(),
+                          {.memory = memory_.get(), .rank = process(), .timeout = request_.timeout, .across = &across});
 }
 
 Status JoinedJob::introduce(const std::vector<Introduction>& all) {
@@ -100,52 +132,117 @@ Status JoinedJob::introduce(const std::vector<Introduction>& all) {
       return error(Code::mismatch, "rank {} (pid {}) was started with '{}', rank 0 with '{}'", i, all[i].pid,
                    shown(one.arguments), shown(here.arguments));
     }
-    participants_.push_back(
-        {.pid = all[i].pid, .hostname = std::move(one.hostname), .cores = std::move(one.cores), .memory = one.memory});
+    participants_.push_back({.pid = all[i].pid,
+                             .hostname = std::move(one.hostname),
+                             .cores = std::move(one.cores),
+                             .memory = one.memory,
+                             .kernel = std::move(one.kernel)});
   }
   return {};
 }
 
+Status JoinedJob::meet_here(const World& here, const std::string& text, bool introduces) {
+  const auto agree = [&](std::span<const Introduction> all) -> Result<std::size_t> {
+    if (introduces) TUTTI_RETURN_IF_ERROR(introduce({all.begin(), all.end()}));
+    TUTTI_RETURN_IF_ERROR(check_room("tutti-job", memory_bytes()));
+    return memory_bytes();
+  };
+  if (here.processes == 1) {
+    TUTTI_RETURN_IF_ERROR(agree(std::vector{Introduction{.pid = ::getpid(), .text = text}}).status());
+    TUTTI_ASSIGN_OR_RETURN(memory_, make_segment("tutti-job", memory_bytes()));
+    return {};
+  }
+  TUTTI_ASSIGN_OR_RETURN(Meeting meeting,
+                         meet({.world = here, .text = text, .timeout = request_.timeout, .memory_bytes = agree}));
+  if (here.process != 0 && introduces) TUTTI_RETURN_IF_ERROR(introduce(meeting.all));
+  memory_ = std::move(meeting.memory);
+  for (std::size_t i = 0; i < meeting.links.size(); ++i) {
+    if (!meeting.links[i].is_open()) continue;
+    // The others of this host have one link, to its first process.
+    const std::size_t process = here.process == 0 ? first_here() + i : first_here();
+    links_.push_back({.socket = std::move(meeting.links[i]), .process = process, .passes_on = here.process != 0});
+  }
+  return {};
+}
+
+Status JoinedJob::meet_others(const std::string& text) {
+  const World& world = request_.world;
+  if (request_.ranks_here > 1) {
+    return error(Code::unavailable,
+                 "this job spans several hosts ({}), and a process has {} ranks: there each has one, so start as many "
+                 "processes as ranks",
+                 world.spread, request_.ranks_here);
+  }
+  const Environment environment = environment_here();
+  HostsMeeting meeting{
+      .world = world, .build = request_.build, .arguments = request_.arguments, .timeout = request_.timeout};
+  TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment));
+  TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment));
+  TUTTI_ASSIGN_OR_RETURN(across_, meet_across(meeting, text));
+  std::vector<Introduction> all;
+  for (const std::string& one : across_->texts) all.push_back({.pid = pid_in(one), .text = one});
+  TUTTI_RETURN_IF_ERROR(introduce(all));
+  for (HostSocket& one : across_->between) {
+    links_.push_back(
+        {.socket = std::move(one.socket), .process = static_cast<std::size_t>(one.host), .passes_on = true});
+  }
+  World here = world;
+  here.process = world.local_process;
+  here.processes = world.local_processes;
+  here.meeting = control_name_of(world.meeting, world.first_here());
+  return meet_here(here, text, false);
+}
+
 Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
-  TUTTI_RETURN_IF_ERROR(check_one_host(request.world));
   std::unique_ptr<JoinedJob> job(new JoinedJob(request));
   const std::string text = to_json(SelfPortrait{.arguments = request.arguments,
                                                 .hostname = tcp::hostname(),
                                                 .cores = allowed_cores(),
-                                                .memory = harness::memory_left()});
-  const std::size_t bytes = job->memory_bytes();
+                                                .memory = harness::memory_left(),
+                                                .kernel = running_kernel()});
   TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of_joining(request.world.processes, request.ranks_here)));
   job->starter_ = Starter::of_this_process();
-  if (job->is_alone()) {
-    TUTTI_RETURN_IF_ERROR(job->introduce({{.pid = ::getpid(), .text = text}}));
-    TUTTI_ASSIGN_OR_RETURN(job->memory_, make_segment("tutti-job", bytes));
-  } else {
-    const auto agree = [&](std::span<const Introduction> all) -> Result<std::size_t> {
-      TUTTI_RETURN_IF_ERROR(job->introduce({all.begin(), all.end()}));
-      TUTTI_RETURN_IF_ERROR(check_room("tutti-job", bytes));
-      return bytes;
-    };
-    TUTTI_ASSIGN_OR_RETURN(
-        Meeting meeting,
-        meet({.world = request.world, .text = text, .timeout = request.timeout, .memory_bytes = agree}));
-    if (job->process() != 0) TUTTI_RETURN_IF_ERROR(job->introduce(meeting.all));
-    job->memory_ = std::move(meeting.memory);
-    for (std::size_t i = 0; i < meeting.links.size(); ++i) {
-      if (meeting.links[i].is_open()) job->links_.push_back({.socket = std::move(meeting.links[i]), .process = i});
-    }
-  }
-  TUTTI_ASSIGN_OR_RETURN(job->mapping_, Mapping::map(job->memory_.get(), bytes));
+  TUTTI_RETURN_IF_ERROR(request.world.spans_hosts() ? job->meet_others(text)
+                                                    : job->meet_here(request.world, text, true));
+  TUTTI_ASSIGN_OR_RETURN(job->mapping_, Mapping::map(job->memory_.get(), job->memory_bytes()));
   return job;
 }
 
 JoinedJob::~JoinedJob() { finish(); }
 
+std::vector<int> JoinedJob::host_of_ranks() const {
+  std::vector<int> hosts(static_cast<std::size_t>(ranks()), 0);
+  for (std::size_t rank = 0; across_ && rank < hosts.size(); ++rank) {
+    const auto begins_behind = [&](const JoinedHost& host) { return host.first > static_cast<int>(rank); };
+    const auto behind = std::ranges::find_if(across_->hosts.all, begins_behind);
+    hosts[rank] = static_cast<int>(behind - across_->hosts.all.begin()) - 1;
+  }
+  return hosts;
+}
+
 std::vector<int> JoinedJob::cores() const {
   std::vector<int> all;
-  for (const Participant& one : participants_) all.insert(all.end(), one.cores.begin(), one.cores.end());
+  for (const Participant& one : participants_) {
+    if (is_on_own_kernel(one)) all.insert(all.end(), one.cores.begin(), one.cores.end());
+  }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
+}
+
+bool JoinedJob::is_on_own_kernel(const Participant& one) const {
+  return !across_ || one.kernel == participants_[static_cast<std::size_t>(process())].kernel;
+}
+
+int JoinedJob::ranks_on_cores() const {
+  return ranks_here() * static_cast<int>(std::ranges::count_if(
+                            participants_, [this](const Participant& one) { return is_on_own_kernel(one); }));
+}
+
+int JoinedJob::ranks_before_on_cores() const {
+  return ranks_here() *
+         static_cast<int>(std::count_if(participants_.begin(), participants_.begin() + process(),
+                                        [this](const Participant& one) { return is_on_own_kernel(one); }));
 }
 
 MemoryLeft JoinedJob::memory_left() const {
@@ -153,8 +250,9 @@ MemoryLeft JoinedJob::memory_left() const {
 }
 
 bool JoinedJob::shares_cores() const {
-  return std::all_of(participants_.begin(), participants_.end(),
-                     [&](const Participant& one) { return one.cores == participants_.front().cores; });
+  const std::vector<int>& mine = participants_[static_cast<std::size_t>(process())].cores;
+  return std::ranges::all_of(participants_,
+                             [&](const Participant& one) { return !is_on_own_kernel(one) || one.cores == mine; });
 }
 
 void JoinedJob::watch(Watch watch) {
@@ -202,18 +300,17 @@ Status JoinedJob::listen_to_all() {
         TUTTI_ASSIGN_OR_RETURN(const std::optional<Frame> frame, link.reader.next());
         if (!frame) break;
         link.has_said_bye |= frame->type == "bye";
-        if (frame->type == "error") return hear(link.process, *frame);
+        if (frame->type == "error") return hear(link, *frame);
       }
     }
   }
   return {};
 }
 
-/// What process 0 passes on names the process or rank it concerns. What another process says of itself is put under its
-/// name.
-Status JoinedJob::hear(std::size_t process, const Frame& frame) {
+/// What is passed on names the process or rank it concerns. What another process says of itself is put under its name.
+Status JoinedJob::hear(const Link& link, const Frame& frame) {
   const Status why = error_from(frame.text);
-  return process == 0 ? why : Status(why.code(), fmt::format("{}: {}", name_of(process), why.message()));
+  return link.passes_on ? why : Status(why.code(), fmt::format("{}: {}", name_of(link.process), why.message()));
 }
 
 Status JoinedJob::look_at_board() const {
@@ -254,7 +351,12 @@ void JoinedJob::finish() {
 }
 
 void JoinedJob::fail(const Status& why) {
-  tell_all({"error", error_text(why)});
+  const bool is_of_others = across_ && process() > 0 && request_.world.local_process == 0;  // who pass it on as it is
+  tell_all({"error",
+            error_text(is_of_others
+                           ? Status(why.code(),
+                                    fmt::format("{}: {}", name_of(static_cast<std::size_t>(process())), why.message()))
+                           : why)});
   finish();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that nobody of ours has started: the processes that mpirun, srun, torchrun or a script has started find each
 // other (impl/bootstrap/meeting.h), share one memory for board and domain, and watch each other. A process alone is
-// such a job too.
+// such a job too. On several hosts (met_across.h) each has a memory of its own, and a process one rank.
 //
 // As there is no launcher, each process has a thread that sleeps on the connections and looks at the board now and
 // then. Three things end the job for all processes, by name: a process that ends without a word, an operation beyond
@@ -12,11 +12,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "harness/launch/board.h"
+#include "harness/launch/met_across.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/starter.h"
 #include "harness/launch/watch.h"
@@ -29,8 +31,9 @@ namespace tutti::harness::launch {
 
 struct JoinRequest {
   World world;
-  int ranks_here = 1;     ///< ranks of every process
-  std::string arguments;  ///< what the job is to do; processes that were told otherwise are no job
+  int ranks_here = 1;      ///< ranks of every process
+  std::string arguments;   ///< what the job is to do; processes that were told otherwise are no job
+  std::string build = {};  ///< the same on all hosts
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of the meeting and of each operation
 };
 
@@ -39,6 +42,7 @@ struct Participant {
   std::string hostname = {};
   std::vector<int> cores = {};  ///< that it may use
   MemoryLeft memory = {};       ///< before the meeting
+  std::string kernel = {};      ///< see running_kernel
 };
 
 class JoinedJob {
@@ -58,9 +62,17 @@ class JoinedJob {
   /// The domain of all ranks as this process sees it, of the best transport for them.
   [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain() const;
 
-  /// All cores that the processes may use, rising; and whether each may use all of them.
+  /// Null where all processes are on one host.
+  [[nodiscard]] const MetAcross* across() const { return across_ ? &*across_ : nullptr; }
+  /// By rank; all 0 on one host.
+  [[nodiscard]] std::vector<int> host_of_ranks() const;
+
+  /// All cores that this process and those whose ranks its kernel runs too may use, rising; whether each of them may
+  /// use all; how many ranks they have, and how many of those come before this process's.
   [[nodiscard]] std::vector<int> cores() const;
   [[nodiscard]] bool shares_cores() const;
+  [[nodiscard]] int ranks_on_cores() const;
+  [[nodiscard]] int ranks_before_on_cores() const;
   /// What the process has that has least left: the same in all of them, which may share one control group.
   [[nodiscard]] MemoryLeft memory_left() const;
 
@@ -92,11 +104,19 @@ class JoinedJob {
   [[nodiscard]] std::size_t told_offset() const;
   [[nodiscard]] std::size_t memory_bytes() const;
   Status introduce(const std::vector<Introduction>& all);
+  /// Those of several hosts meet; then those of this host do.
+  Status meet_others(const std::string& text);
+  /// The processes of this host, or all, share one memory.
+  Status meet_here(const World& here, const std::string& text, bool introduces);
+  [[nodiscard]] bool is_on_own_kernel(const Participant& one) const;
+  /// Process 0 of those that share this one's memory.
+  [[nodiscard]] std::size_t first_here() const {
+    return across_ ? static_cast<std::size_t>(request_.world.first_here()) : 0;
+  }
 
   void watch_until_stopped();
   /// What has come over the connections; the first reason to end the job.
   Status listen_to_all();
-  Status hear(std::size_t process, const Frame& frame);
   [[nodiscard]] Status look_at_board() const;
   void tell_all(const Frame& frame);
   [[nodiscard]] std::string name_of(std::size_t process) const;
@@ -104,11 +124,14 @@ class JoinedJob {
   struct Link {
     Descriptor socket;
     std::size_t process = 0;  ///< at the other end
+    bool passes_on = false;   ///< it names whom what it says concerns
     FrameReader reader = {};
     bool has_said_bye = false;
   };
+  Status hear(const Link& link, const Frame& frame);
 
   JoinRequest request_;
+  std::optional<MetAcross> across_;
   std::vector<Participant> participants_;
   Descriptor memory_;
   Mapping mapping_;

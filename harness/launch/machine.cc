@@ -7,7 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <poll.h>
 #include <set>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 #include "harness/launch/waits.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
+#include "harness/machine/machine.h"
 #include "impl/tcp/greeting.h"
 #include "impl/tcp/interface.h"
 #include "impl/tcp/socket.h"
@@ -58,13 +58,6 @@ Result<std::string> read_line() {
       Code::invalid_argument,
       "no invitation on stdin: `tutti host` is started by tutti's launcher, through an agent that hands on what "
       "it is told on stdin");
-}
-
-std::string kernel_here() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
 }
 
 Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
@@ -326,7 +319,7 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
   TUTTI_ASSIGN_OR_RETURN(Descriptor socket, connect_to_launcher(invitation));
   MachineHello hello{.build = build,
                      .name = tcp::hostname(),
-                     .kernel = kernel_here(),
+                     .kernel = running_kernel(),
                      .cores = static_cast<int>(allowed_cores().size())};
   if (invitation.interface.empty()) {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::own_address(socket.get()));

@@ -105,6 +105,13 @@ std::string fingerprint_of(const Machine& machine) {
   return fmt::format("{:08x}", (hash >> 32U) ^ (hash & 0xffffffffU));
 }
 
+std::string running_kernel() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
 std::string machine_to_json(const Machine& machine) {
   nlohmann::ordered_json object{{"cpu_model", machine.cpu_model},
                                 {"cores_allowed", machine.cores_allowed},

@@ -35,6 +35,9 @@ struct Machine {
 /// What this process sees. Fields that the machine does not tell are "unknown", 0 or absent, never an error.
 [[nodiscard]] Machine describe_machine();
 
+/// What no other running kernel has: containers and namespaces of one machine have the same. Empty where it is hidden.
+[[nodiscard]] std::string running_kernel();
+
 /// One JSON object; `hostname` is left out where it is empty.
 [[nodiscard]] std::string machine_to_json(const Machine& machine);
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "harness/machine/clock.h"
-#include "harness/measure/host_sockets.h"
+#include "harness/launch/host_sockets.h"
 #include "impl/tcp/meeting.h"
 #include "impl/tcp/socket.h"
 

@@ -12,7 +12,7 @@
 
 namespace tutti::tcp {
 
-inline constexpr std::size_t kMostLine = 1024;  ///< bytes of a process's text
+inline constexpr std::size_t kMostLine = 8192;  ///< bytes of a process's text
 
 struct MeetingRequest {
   Secret secret;

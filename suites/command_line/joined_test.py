@@ -22,7 +22,7 @@ def free_port():
 
 
 class ByHand(unittest.TestCase):
-    def start(self, hosts, *words, own=lambda rank: {}):
+    def start(self, hosts, *words, own=lambda rank: {}, program=support.PROGRAM):
         """The processes of all ranks; `hosts` says how many are on each."""
         port, ranks, runs = str(free_port()), sum(hosts), []
         for here in hosts:
@@ -32,7 +32,7 @@ class ByHand(unittest.TestCase):
                                "LOCAL_WORLD_SIZE": str(here), "MASTER_ADDR": "127.0.0.1", "TUTTI_PORT": port,
                                "TUTTI_SECRET": SECRET, **own(rank)}
                 environment = {name: value for name, value in environment.items() if value is not None}
-                runs.append(self.enterContext(support.Run(*words, environment=environment)))
+                runs.append(self.enterContext(support.Run(*words, environment=environment, program=program)))
         return runs
 
     def ends(self, runs, within=60):
@@ -101,6 +101,63 @@ class ByHand(unittest.TestCase):
         self.assertRegex(results[0].err, r"rank 2 on \S+ \(pid \d+\) closed its connection before it was done")
         self.assertEqual(results[1].code, 5, results)
         self.assertGreater(rows.read_text().count("\n"), 1)
+
+
+class Programs(ByHand):
+    """The programs named as nccl-tests' on two hosts."""
+
+    def perf(self, name, hosts, *words, **options):
+        return self.start(hosts, *words, program=support.PROGRAM.parent / name, **options)
+
+    def test_their_table(self):
+        for name, last in [("all_reduce_perf", 1024), ("alltoall_perf", 1024), ("sendrecv_perf", 1024)]:
+            with self.subTest(name):
+                results = self.ends(self.perf(name, [2, 1], "-b", "64", "-e", "1K", "-f", "4", "-n", "5"))
+                self.assertEqual([result.code for result in results], [0] * 3, results)
+                self.assertIn("# Backend: tutti, 3 ranks in 3 processes over tcp\n", results[0].out)
+                self.assertRegex(results[0].out, r"(?m)^# Out of bounds values : 0 OK$")
+                rows = [line.split() for line in results[0].out.splitlines() if line.strip() and not line.startswith("#")]
+                self.assertEqual(len(rows), 3, results[0])
+                self.assertTrue(last * 0.9 <= int(rows[-1][0]) <= last, rows)
+                self.assertEqual([result.out for result in results[1:]], ["", ""], results)
+
+    def long(self, hosts, *more):
+        runs = self.perf("all_reduce_perf", hosts, "-b", "8", "-e", "8M", "-i", "1M", "-n", "20000", *more)
+        end = time.monotonic() + support.patience(30)
+        while time.monotonic() < end and "Using devices" not in (runs[0].path / "stdout").read_text():
+            time.sleep(0.05)
+        time.sleep(0.5)
+        return runs
+
+    def test_a_killed_rank_of_any_host_is_named_by_all(self):
+        for killed in [0, 1, 3]:
+            with self.subTest(killed):
+                runs = self.long([2, 2])
+                runs[killed].process.send_signal(signal.SIGKILL)
+                results = self.ends(runs, 20)
+                for rank, result in enumerate(results):
+                    if rank == killed:
+                        continue
+                    self.assertEqual(result.code, 5, results)
+                    self.assertRegex(result.err, rf"all_reduce_perf: rank {killed} \(pid {runs[killed].process.pid}\) ended without a word")
+
+    def test_a_stopped_rank_of_another_host_ends_all(self):
+        runs = self.long([1, 1], "-T", "2")
+        runs[1].process.send_signal(signal.SIGSTOP)
+        result = runs[0].wait(support.patience(20))
+        runs[1].process.send_signal(signal.SIGKILL)
+        self.assertEqual(result.code, 5, result)
+        self.assertRegex(result.err, r"rank 1")
+
+    def test_what_is_wrong(self):
+        for words, own, says in [
+                (["-t", "2"], lambda rank: {}, "a process has 2 ranks: there each has one, so start as many processes as ranks"),
+                ([], lambda rank: {"TUTTI_SECRET": None}, "openssl rand -hex 32"),
+                (["-T", "2"], lambda rank: {"TUTTI_SECRET": ("ab" if rank else "cd") * 32}, "1 of 2 processes did not come to")]:
+            with self.subTest(says):
+                results = self.ends(self.perf("all_reduce_perf", [1, 1], "-b", "8", "-e", "8", *words, own=own), 20)
+                self.assertIn(says, results[0].err)
+                self.assertIn(results[0].code, (3, 5), results)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 
 #include "harness/launch/joined_job.h"
 #include "harness/machine/machine.h"
+#include "harness/measure/mesh.h"
 #include "harness/session/session.h"
 #include "harness/text/file.h"
 #include "harness/text/streams.h"
@@ -106,13 +107,15 @@ constexpr std::chrono::seconds kPatienceWithWatch(5);
 /// The ranks of this process, a thread each.
 class Ranks {
  public:
+  /// `exchange`: how the processes hear of each other.
   Ranks(const Program& program, const Settings& settings, const Split& split, harness::JoinedJob& job, Domain& domain,
-        CaseNames& names)
+        harness::Exchange& exchange, CaseNames& names)
       : program_(program),
         settings_(settings),
         split_(split),
         job_(job),
         domain_(domain),
+        exchange_(&exchange),
         names_(names),
         cores_(job.cores()) {}
 
@@ -137,6 +140,18 @@ class Ranks {
   }
 
  private:
+  [[nodiscard]] harness::RankPlace place_of(int rank) const {
+    const harness::MetAcross* const across = job_.across();
+    if (across == nullptr) return {.machine = 0, .local = rank};
+    return {.machine = across->host, .local = rank - across->hosts.all[static_cast<std::size_t>(across->host)].first};
+  }
+
+  /// Before anything is timed.
+  Status begin(harness::Host& host) {
+    exchange_->answer_clock(&host.clock());
+    return host.compare_clocks();
+  }
+
   /// One host for all ranks of the process.
   Result<WalkResult> run_on_gpus(const OnRow& on_row) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<int> devices, devices_of(settings_, job_.first_rank(), job_.ranks_here()));
@@ -149,9 +164,11 @@ class Ranks {
                                       .job_ranks = job_.ranks(),
                                       .ranks = ranks,
                                       .group = share.group,
-                                      .at = {.machine = 0, .local = job_.first_rank()},
+                                      .at = place_of(job_.first_rank()),
                                       .places = places,
+                                      .exchange = exchange_,
                                       .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
+    TUTTI_RETURN_IF_ERROR(begin(host));
     auto result = walk(program_, settings_,
                        {.host = host,
                         .domain = domain_,
@@ -168,18 +185,22 @@ class Ranks {
   }
 
   Result<WalkResult> run_rank(int rank, const OnRow& on_row) {
-    const bool has_core_each = job_.ranks() <= static_cast<int>(cores_.size());
+    const bool has_core_each = job_.ranks_on_cores() <= static_cast<int>(cores_.size());
     // Where the processes may use different cores, their starter has placed them.
-    if (has_core_each && job_.shares_cores()) pin_this_thread(cores_[static_cast<std::size_t>(rank)]);
+    const int place = job_.ranks_before_on_cores() + rank - job_.first_rank();
+    if (has_core_each && job_.shares_cores()) pin_this_thread(cores_[static_cast<std::size_t>(place)]);
     const Share share = split_.of(job_.process());
     harness::Host host(job_.board(), {.host = rank,
                                       .hosts = job_.ranks(),
                                       .job_ranks = job_.ranks(),
                                       .ranks = {share.first_rank + rank - job_.first_rank()},
                                       .group = share.group,
+                                      .at = place_of(rank),
                                       .places = {rank},
+                                      .exchange = exchange_,
                                       .yields = !has_core_each,
                                       .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
+    TUTTI_RETURN_IF_ERROR(begin(host));
     return walk(program_, settings_,
                 {.host = host,
                  .domain = domain_,
@@ -196,6 +217,7 @@ class Ranks {
   const Split& split_;
   harness::JoinedJob& job_;
   Domain& domain_;
+  harness::Exchange* exchange_;
   CaseNames& names_;
   std::vector<int> cores_;
 };
@@ -231,6 +253,20 @@ RunFacts facts_of(const Program& program, const Settings& settings, const Split&
     facts.devices.push_back(std::move(device));
   }
   return facts;
+}
+
+/// How processes of several hosts hear of each other; null on one host.
+Result<std::unique_ptr<harness::Exchange>> join_mesh(const harness::JoinedJob& job, const Settings& settings) {
+  const harness::MetAcross* const across = job.across();
+  if (across == nullptr) return std::unique_ptr<harness::Exchange>();
+  TUTTI_ASSIGN_OR_RETURN(auto mesh, harness::Mesh::join({.host = job.process(),
+                                                         .machines = job.host_of_ranks(),
+                                                         .secret = across->hosts.secret,
+                                                         .interface = across->place.interface,
+                                                         .address = across->place.exchange_address,
+                                                         .listener = across->listeners.exchange.get(),
+                                                         .timeout = std::chrono::seconds(settings.timeout_s)}));
+  return std::unique_ptr<harness::Exchange>(std::move(mesh));
 }
 
 /// What rank 0 says at the end, and the job's exit code.
@@ -291,8 +327,10 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
                          harness::JoinedJob::join({.world = world,
                                                    .ranks_here = settings.ranks_here(),
                                                    .arguments = std::move(arguments),
+                                                   .build = version(),
                                                    .timeout = std::chrono::seconds(settings.timeout_s)}));
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain, job->open_domain());
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<harness::Exchange> mesh, join_mesh(*job, settings));
   const std::int64_t asked = settings.max_bytes;
   const harness::MemoryLeft left = job->memory_left();
   const std::int64_t fitting = most_bytes_that_fit(program, settings, job->ranks(), left);
@@ -341,7 +379,8 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   }
   Result<WalkResult> result = status;
   if (status.is_ok()) {
-    result = Ranks(program, settings, split, *job, *domain, names).run([&](const Report& report) {
+    harness::Exchange& exchange = mesh != nullptr ? *mesh : harness::shared_board();
+    result = Ranks(program, settings, split, *job, *domain, exchange, names).run([&](const Report& report) {
       const Status added = reports->add(report);
       const std::lock_guard lock(mutex);
       unprinted = added;

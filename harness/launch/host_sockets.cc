@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/host_sockets.h"
+#include "harness/launch/host_sockets.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,13 +10,13 @@
 
 #include "impl/tcp/socket.h"
 
-namespace tutti::harness::measure {
+namespace tutti::harness::launch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostGuests = 64;
-constexpr std::chrono::seconds kPatienceWithGuests(2);
+constexpr std::size_t kMostCallers = 64;
+constexpr std::chrono::seconds kPatienceWithCallers(2);
 
 }  // namespace
 
@@ -92,13 +92,13 @@ Result<std::vector<HostSocket>> connect_to_hosts(const HostSockets& request) {
         return error(Code::mismatch, "who listens at {} did not show that it is of this job",
                      request.addresses[static_cast<std::size_t>(half->host)]);
       } else if (state == tcp::Greeting::State::failed ||
-                 (!is_client && Clock::now() - half->since > kPatienceWithGuests)) {
+                 (!is_client && Clock::now() - half->since > kPatienceWithCallers)) {
         half = halves.erase(half);
       } else {
         ++half;
       }
     }
-    while (halves.size() < kMostGuests + wanted) {
+    while (halves.size() < kMostCallers + wanted) {
       Descriptor socket = tcp::accept_from(request.listener);
       if (!socket.is_open()) break;
       TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
@@ -110,4 +110,4 @@ Result<std::vector<HostSocket>> connect_to_hosts(const HostSockets& request) {
   return sockets;
 }
 
-}  // namespace tutti::harness::measure
+}  // namespace tutti::harness::launch

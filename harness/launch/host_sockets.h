@@ -13,7 +13,7 @@
 #include "impl/types/descriptor.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness::measure {
+namespace tutti::harness::launch {
 
 struct HostSocket {
   int host = 0;  ///< at the other end
@@ -34,4 +34,4 @@ struct HostSockets {
 /// Errors: timeout naming the hosts that are missing, mismatch, io.
 [[nodiscard]] Result<std::vector<HostSocket>> connect_to_hosts(const HostSockets& request);
 
-}  // namespace tutti::harness::measure
+}  // namespace tutti::harness::launch
