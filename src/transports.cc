@@ -84,6 +84,7 @@ Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& con
   for (const std::string& name : transports_of(sweep)) {
     const auto transport = harness::transport_for(name, sweep.ranks_as, transport_directories());
     TUTTI_RETURN_IF_ERROR(transport.status());
+    if (conditions.hosts.empty()) TUTTI_RETURN_IF_ERROR(harness::is_usable_here(*transport.value()));
     const auto spans = [&](int ranks) { return harness::hosts_for(*transport.value(), ranks, conditions) > 1; };
     if (conditions.hosts.empty() && std::ranges::none_of(sweep.ranks, spans)) continue;
     if (sweep.backends.empty()) sweep.backends = {std::string(harness::kOwnBackend)};
@@ -117,9 +118,18 @@ nlohmann::json list_of_transports() {
     for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks, RanksAs::blocks}) {
       if (harness::serves(row, ranks_as)) serves.push_back(to_string(ranks_as));
     }
-    const std::string from = one.path.empty() ? "" : fmt::format("; {}", one.path);
+    std::string note = row.note;
+    if (row.devices != nullptr) {
+      const Result<std::string> devices = row.devices();
+      if (!devices.is_ok()) {
+        list.push_back({{"name", one.name}, {"note", devices.status().message()}, {"available", false}});
+        continue;
+      }
+      note += fmt::format("; {}", devices.value());
+    }
+    if (!one.path.empty()) note += fmt::format("; {}", one.path);
     list.push_back({{"name", one.name},
-                    {"note", row.note + from},
+                    {"note", std::move(note)},
                     {"available", true},
                     {"serves", std::move(serves)},
                     {"addresses_peers", row.addresses_peers}});

@@ -43,6 +43,12 @@ Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as, 
                usual_transport(ranks_as));
 }
 
+Status is_usable_here(const Transport& transport) {
+  const Status status = transport.devices == nullptr ? Status() : transport.devices().status();
+  if (status.is_ok()) return status;
+  return error(status.code(), "transport {}: {}", transport.name, status.message());
+}
+
 Hosts layout_for(const Transport& transport, int ranks, const Conditions& conditions) {
   if (!transport.spans_hosts) return Hosts::in_blocks(ranks, 1);
   if (!conditions.hosts.empty()) {

@@ -25,6 +25,9 @@ namespace tutti::harness::cases {
 [[nodiscard]] Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as,
                                                      std::span<const std::string> folders);
 
+/// What there is of it on this machine, which is to run its ranks. Errors: unavailable, naming it.
+[[nodiscard]] Status is_usable_here(const Transport& transport);
+
 /// The transport of processes on several hosts where nobody names one.
 [[nodiscard]] const std::string& usual_transport_between_hosts();
 /// Which ranks are on which host. Requires: hosts_for says that there are several, or one.
@@ -32,7 +35,7 @@ namespace tutti::harness::cases {
 /// How many hosts that many ranks are on: those that are named, those that are pretended, or one for each rank where
 /// nobody chose; 1 on a transport whose ranks share memory.
 [[nodiscard]] int hosts_for(const Transport& transport, int ranks, const Conditions& conditions);
-/// The same of a case, whose transport is one of this build or else has one host.
+/// The same of a case, whose transport is one of this build or loaded, or else has one host.
 [[nodiscard]] int hosts_of(const Case& one, const Conditions& conditions);
 /// Whether no rank of the case would touch memory of another host. Errors: unavailable, naming the algorithm.
 [[nodiscard]] Status stays_on_hosts(const Case& one, const Conditions& conditions);

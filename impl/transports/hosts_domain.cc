@@ -38,7 +38,7 @@ HostsDomain::HostsDomain(const char* transport, const Place& place)
     : Domain(place.shape, transport, nullptr), hosts_(place.hosts), rank_(place.rank), host_(place.host) {
   const FlagLine* const mine = host_.seat(hosts_.place_of(rank_)).lines;
   for (int rank = 0; rank < place.shape.ranks; ++rank) {
-    mirrors_.push_back(is_here(rank) ? nullptr : std::make_unique<Mirror>(place.shape, mine));
+    mirrors_.push_back(is_here(rank) ? nullptr : std::make_unique<Mirror>(place.shape, mine, place.mirrors));
   }
 }
 
@@ -46,6 +46,11 @@ Result<std::unique_ptr<HostsDomain>> HostsDomain::make(const char* transport, co
                                                        const MakeNetwork& make_network) {
   std::unique_ptr<HostsDomain> domain(new HostsDomain(transport, place));
   if (place.hosts.count() == 1) return domain;
+  for (const auto& mirror : domain->mirrors_) {
+    if (mirror == nullptr || mirror->theirs() != nullptr) continue;
+    return error(Code::resource, "no memory for what {} keeps of ranks of other hosts",
+                 name_on_host(place.hosts, place.rank));
+  }
   TUTTI_ASSIGN_OR_RETURN(
       domain->network_,
       make_network(
@@ -94,14 +99,16 @@ Result<std::shared_ptr<GroupMemory>> HostsDomain::take_group_memory(const GroupM
 }
 
 HostsWorld::HostsWorld(const char* transport, const DomainShape& shape, Hosts hosts,
-                       std::vector<std::unique_ptr<Domain>> memories)
+                       std::vector<std::unique_ptr<Domain>> memories, Mirror::Memory mirrors)
     : Domain(shape, transport, nullptr),
       hosts_(std::move(hosts)),
+      mirrors_(mirrors),
       memories_(std::move(memories)),
       views_(static_cast<std::size_t>(shape.ranks)) {}
 
 Status HostsWorld::add_view(int rank, const MakeNetwork& make_network) {
-  const HostsDomain::Place place{.shape = shape(), .hosts = hosts_, .rank = rank, .host = memory_of(rank)};
+  const HostsDomain::Place place{
+      .shape = shape(), .hosts = hosts_, .rank = rank, .host = memory_of(rank), .mirrors = mirrors_};
   TUTTI_ASSIGN_OR_RETURN(views_[static_cast<std::size_t>(rank)], HostsDomain::make(transport(), place, make_network));
   return {};
 }

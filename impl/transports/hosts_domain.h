@@ -39,8 +39,9 @@ class HostsDomain final : public Domain {
     const Hosts& hosts;
     int rank = 0;
     Domain& host;  ///< the memory of its own host
+    Mirror::Memory mirrors = Mirror::Memory::on_first_use;
   };
-  /// What `place` refers to outlives the domain. Errors: those of `make_network`.
+  /// What `place` refers to outlives the domain. Errors: resource; those of `make_network`.
   [[nodiscard]] static Result<std::unique_ptr<HostsDomain>> make(const char* transport, const Place& place,
                                                                  const MakeNetwork& make_network);
 
@@ -79,8 +80,8 @@ class HostsWorld final : public Domain {
  public:
   /// `memories[host]`; null where this process does not see that host's.
   HostsWorld(const char* transport, const DomainShape& shape, Hosts hosts,
-             std::vector<std::unique_ptr<Domain>> memories);
-  /// Makes the view of one rank. Errors: those of `make_network`.
+             std::vector<std::unique_ptr<Domain>> memories, Mirror::Memory mirrors = Mirror::Memory::on_first_use);
+  /// Makes the view of one rank. Errors: resource; those of `make_network`.
   Status add_view(int rank, const MakeNetwork& make_network);
 
   /// Requires: add_view of that rank, or of none: then whoever asks only looks.
@@ -110,6 +111,7 @@ class HostsWorld final : public Domain {
   /// Of one host that is seen.
   [[nodiscard]] Domain& any_memory() const;
   Hosts hosts_;
+  Mirror::Memory mirrors_;
   std::vector<std::unique_ptr<Domain>> memories_;    // [host]
   std::vector<std::unique_ptr<HostsDomain>> views_;  // [rank], null where nobody has asked for it
 };

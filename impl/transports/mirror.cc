@@ -6,10 +6,28 @@
 
 namespace tutti {
 
-Mirror::Mirror(const DomainShape& shape, const FlagLine* mine)
-    : shape_(shape), mine_(mine), theirs_(static_cast<std::size_t>(shape.generations)) {}
+namespace {
+
+std::byte* zeroed(std::size_t bytes) {
+  void* const made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return made == MAP_FAILED ? nullptr : static_cast<std::byte*>(made);
+}
+
+}  // namespace
+
+Mirror::Mirror(const DomainShape& shape, const FlagLine* mine, Memory memory)
+    : shape_(shape), mine_(mine), is_one_piece_(memory == Memory::one_piece) {
+  if (is_one_piece_) {
+    piece_ = zeroed(piece_bytes());
+    theirs_ = reinterpret_cast<FlagLine*>(piece_);
+  } else {
+    own_lines_ = std::vector<FlagLine>(static_cast<std::size_t>(shape.generations));
+    theirs_ = own_lines_.data();
+  }
+}
 
 Mirror::~Mirror() {
+  if (piece_ != nullptr) munmap(piece_, piece_bytes());
   for (const ChannelOf channel : {ChannelOf::collectives, ChannelOf::sends}) {
     if (lane(channel).memory != nullptr) munmap(lane(channel).memory, 2 * direction_bytes(channel));
   }
@@ -19,22 +37,41 @@ std::size_t Mirror::direction_bytes(ChannelOf channel) const {
   return kCacheLine + static_cast<std::size_t>(slots(channel)) * (sizeof(SlotHeader) + slot_bytes(channel));
 }
 
-ChannelMemory Mirror::memory_of(ChannelOf channel, bool is_to_peer) {
+std::size_t Mirror::place_of(ChannelOf channel, bool is_to_peer) const {
+  const std::size_t before = channel == ChannelOf::collectives ? 0 : 2 * direction_bytes(ChannelOf::collectives);
+  return lines_bytes() + before + (is_to_peer ? 0 : direction_bytes(channel));
+}
+
+std::size_t Mirror::piece_bytes() const {
+  return place_of(ChannelOf::sends, true) + 2 * direction_bytes(ChannelOf::sends);
+}
+
+std::size_t Mirror::slice_at_peer(ChannelOf channel, std::uint64_t slice) const {
+  return place_of(channel, false) + kCacheLine + offset_of_slot(channel, slice);
+}
+
+std::byte* Mirror::both_directions(ChannelOf channel) {
+  if (is_one_piece_) return piece_ == nullptr ? nullptr : piece_ + place_of(channel, true);
   Lane& lane = this->lane(channel);
-  const std::size_t bytes = direction_bytes(channel);
-  if (lane.memory == nullptr) {
-    void* const made = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) return {};
-    lane.memory = static_cast<std::byte*>(made);
-  }
-  std::byte* const begin = lane.memory + (is_to_peer ? 0 : bytes);
+  if (lane.memory == nullptr) lane.memory = zeroed(2 * direction_bytes(channel));
+  return lane.memory;
+}
+
+ChannelMemory Mirror::memory_of(ChannelOf channel, bool is_to_peer) {
+  std::byte* const both = both_directions(channel);
+  if (both == nullptr) return {};
+  std::byte* const begin = both + (is_to_peer ? 0 : direction_bytes(channel));
   return {.consumed = reinterpret_cast<std::atomic<std::uint64_t>*>(begin), .slots = begin + kCacheLine};
+}
+
+std::size_t Mirror::offset_of_slot(ChannelOf channel, std::uint64_t slice) const {
+  const std::uint64_t index = (slice - 1) % static_cast<std::uint64_t>(slots(channel));
+  return index * (sizeof(SlotHeader) + slot_bytes(channel));
 }
 
 SlotHeader* Mirror::slot(const ChannelMemory& memory, ChannelOf channel, std::uint64_t slice) const {
   if (memory.slots == nullptr) return nullptr;
-  const std::uint64_t index = (slice - 1) % static_cast<std::uint64_t>(slots(channel));
-  return reinterpret_cast<SlotHeader*>(memory.slots + index * (sizeof(SlotHeader) + slot_bytes(channel)));
+  return reinterpret_cast<SlotHeader*>(memory.slots + offset_of_slot(channel, slice));
 }
 
 std::span<const std::byte> Mirror::published(ChannelOf channel, std::uint64_t slice, std::size_t bytes) {
@@ -43,7 +80,7 @@ std::span<const std::byte> Mirror::published(ChannelOf channel, std::uint64_t sl
 }
 
 void Mirror::take_line(int generation, std::span<const std::byte, kLineOnTheWay> line) {
-  FlagLine& to = theirs_[static_cast<std::size_t>(generation)];
+  FlagLine& to = theirs_[generation];
   std::uint64_t flag;
   std::memcpy(&flag, line.data(), sizeof flag);
   if (flag < to.flag.load(std::memory_order_relaxed)) return;

@@ -2,6 +2,10 @@
 // What a rank has of one rank of another host: a copy of its flag lines, and both channels of each kind between the
 // two. It is memory of this rank alone. A link fills in what the other rank writes, and takes from here what this rank
 // writes. Channels are made on first use: most pairs of a large world never talk.
+//
+// Where an adapter writes here by itself, all of it is one piece: | their lines | channels of collectives | of sends |,
+// each of these to the peer and from it. It is laid out alike at both ends, so that a rank knows where the peer reads
+// what it writes. Pages that nobody has touched take no memory.
 #pragma once
 
 #include <array>
@@ -19,14 +23,16 @@ inline constexpr std::size_t kLineOnTheWay = 64;
 
 class Mirror {
  public:
+  enum class Memory : std::uint8_t { on_first_use, one_piece };
   /// `mine` are the lines of this rank, of all generations.
-  Mirror(const DomainShape& shape, const FlagLine* mine);
+  Mirror(const DomainShape& shape, const FlagLine* mine, Memory memory = Memory::on_first_use);
   ~Mirror();
   Mirror(const Mirror&) = delete;
   Mirror& operator=(const Mirror&) = delete;
 
   [[nodiscard]] const FlagLine& mine(int generation) const { return mine_[generation]; }
-  [[nodiscard]] FlagLine* theirs() { return theirs_.data(); }
+  /// Null where there is no memory for the piece.
+  [[nodiscard]] FlagLine* theirs() { return theirs_; }
   /// Nobody writes it: what the other rank has completed is not told.
   [[nodiscard]] CompletionLine* completion() { return &completion_; }
 
@@ -44,6 +50,19 @@ class Mirror {
     return channel == ChannelOf::collectives ? shape_.slot_bytes : shape_.pair_slot_bytes;
   }
   [[nodiscard]] int generations() const { return shape_.generations; }
+
+  // ---- in one piece: where things are, in bytes from its beginning
+
+  /// Empty where there is no memory for it. Requires: one_piece.
+  [[nodiscard]] std::span<std::byte> piece() { return {piece_, piece_ == nullptr ? 0 : piece_bytes()}; }
+  /// Where the peer reads my line.
+  [[nodiscard]] static std::size_t line_at_peer(int generation) {
+    return static_cast<std::size_t>(generation) * sizeof(FlagLine);
+  }
+  /// Where the peer reads my slice.
+  [[nodiscard]] std::size_t slice_at_peer(ChannelOf channel, std::uint64_t slice) const;
+  /// Where the peer reads how many of its slices I have released.
+  [[nodiscard]] std::size_t count_at_peer(ChannelOf channel) const { return place_of(channel, true); }
 
   // ---- what arrives, in the order in which the peer told it
 
@@ -66,12 +85,24 @@ class Mirror {
   };
   [[nodiscard]] Lane& lane(ChannelOf channel) { return lanes_[static_cast<std::size_t>(channel)]; }
   [[nodiscard]] std::size_t direction_bytes(ChannelOf channel) const;
+  /// To the peer, then from it; null where there is no memory.
+  [[nodiscard]] std::byte* both_directions(ChannelOf channel);
   [[nodiscard]] ChannelMemory memory_of(ChannelOf channel, bool is_to_peer);
   [[nodiscard]] SlotHeader* slot(const ChannelMemory& memory, ChannelOf channel, std::uint64_t slice) const;
+  [[nodiscard]] std::size_t offset_of_slot(ChannelOf channel, std::uint64_t slice) const;
+  /// Of a direction of a channel, in the piece.
+  [[nodiscard]] std::size_t place_of(ChannelOf channel, bool is_to_peer) const;
+  [[nodiscard]] std::size_t lines_bytes() const {
+    return static_cast<std::size_t>(shape_.generations) * sizeof(FlagLine);
+  }
+  [[nodiscard]] std::size_t piece_bytes() const;
 
   DomainShape shape_;
   const FlagLine* mine_;
-  std::vector<FlagLine> theirs_;
+  bool is_one_piece_;
+  std::vector<FlagLine> own_lines_;  ///< where it is not one piece
+  std::byte* piece_ = nullptr;
+  FlagLine* theirs_;
   CompletionLine completion_{};
   std::array<Lane, kChannelsOfPair> lanes_;
 };

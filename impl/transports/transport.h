@@ -60,6 +60,9 @@ struct Transport {
   std::size_t (*shared_bytes)(const DomainShape& shape, RanksIn where);
   /// Errors: resource, io, invalid_argument, timeout.
   Result<std::unique_ptr<Domain>> (*open)(const DomainShape& shape, const Opening& opening);
+  /// What there is of it on this machine, for `tutti list`. Null: it needs nothing that a machine may lack.
+  /// Errors: unavailable, with why ranks of this machine cannot use it.
+  Result<std::string> (*devices)() = nullptr;
 
   [[nodiscard]] bool serves_ranks(RanksIn where) const { return (serves & bit_of(where)) != 0; }
 };

@@ -1,224 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a job whose ranks are processes: | noticeboard | memory of host 0 | of host 1 | ... |. A rank maps the
-// noticeboard and the memory of its own host, and no other. On the noticeboard rank 0 says where it listens for the
-// meeting and what the job's secret is. On real hosts that is what a launcher says; here it needs none.
 #include "impl/transports/tcp/domain.h"
 
-#include <atomic>
-#include <cerrno>
-#include <cstring>
-#include <sys/mman.h>
-#include <thread>
-#include <vector>
-
-#include "impl/tcp/meeting.h"
 #include "impl/transports/build.h"
-#include "impl/transports/hosts_domain.h"
-#include "impl/transports/local/domain.h"
-#include "impl/transports/shm/domain.h"
 #include "impl/transports/tcp/network.h"
 
 namespace tutti::tcp {
 namespace {
 
-constexpr const char* kName = "tcp";
-constexpr const char* kInterface = "127.0.0.1";
-constexpr std::size_t kPage = 4096;
-
-std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-
-struct Noticeboard {
-  std::atomic<std::uint32_t> is_written;
-  std::array<char, 60> address;
-  Secret secret;
-};
-static_assert(sizeof(Noticeboard) <= kPage);
-
-/// Of the noticeboard; unmapped when it is gone.
-class MappedBoard {
- public:
-  [[nodiscard]] static Result<MappedBoard> map(int memory) {
-    void* const base = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (base == MAP_FAILED)
-      return error(Code::io, "the job's shared memory (descriptor {}): {}", memory, std::strerror(errno));
-    return MappedBoard(static_cast<Noticeboard*>(base));
-  }
-  MappedBoard(MappedBoard&& other) noexcept : board_(std::exchange(other.board_, nullptr)) {}
-  MappedBoard& operator=(MappedBoard&&) = delete;
-  ~MappedBoard() {
-    if (board_ != nullptr) munmap(board_, kPage);
-  }
-  [[nodiscard]] Noticeboard& operator*() const { return *board_; }
-  [[nodiscard]] Noticeboard* operator->() const { return board_; }
-
- private:
-  explicit MappedBoard(Noticeboard* board) : board_(board) {}
-  Noticeboard* board_;
-};
-
-DomainShape shape_of_host(const DomainShape& shape, const Hosts& hosts, int host) {
-  return host_shape(shape, static_cast<int>(hosts.ranks_on(host).size()));
-}
-
-std::size_t offset_of_host(const DomainShape& shape, const Hosts& hosts, int host) {
-  std::size_t offset = kPage;
-  for (int before = 0; before < host; ++before) {
-    offset += whole_pages(domain_bytes(shape_of_host(shape, hosts, before)));
-  }
-  return offset;
-}
-
-std::size_t shared_bytes(const DomainShape& shape, RanksIn where) {
-  if (where == RanksIn::one_process) return 0;
-  const Hosts hosts = hosts_of(shape);
-  return offset_of_host(shape, hosts, hosts.count());
-}
-
-/// Memories of the hosts for which `is_seen`; null for the others.
-Result<std::vector<std::unique_ptr<Domain>>> map_hosts(const DomainShape& shape, const Hosts& hosts, int memory,
-                                                       const std::function<bool(int host)>& is_seen) {
-  std::vector<std::unique_ptr<Domain>> memories(static_cast<std::size_t>(hosts.count()));
-  for (int host = 0; host < hosts.count(); ++host) {
-    if (!is_seen(host)) continue;
-    TUTTI_ASSIGN_OR_RETURN(
-        memories[static_cast<std::size_t>(host)],
-        shm::open_domain(shape_of_host(shape, hosts, host), memory, offset_of_host(shape, hosts, host)));
-  }
-  return memories;
-}
-
-/// The addresses of all ranks; this one's is `mine`.
-Result<std::vector<std::string>> meet_at_board(const MappedBoard& board, const Opening& opening, int ranks,
-                                               const Secret& secret, const Listener& listener,
-                                               const std::string& mine) {
-  return meet({.secret = secret,
-               .process = opening.rank,
-               .processes = ranks,
-               .text = mine,
-               .address = board->address.data(),
-               .listener = listener.socket.get(),
-               .timeout = opening.timeout});
-}
-
-/// Rank 0 writes the board; the others wait for that.
-Status come_to_board(const MappedBoard& board, const Opening& opening, Listener& listener) {
-  if (opening.rank == 0) {
-    TUTTI_ASSIGN_OR_RETURN(listener, listen_on(kInterface));
-    TUTTI_ASSIGN_OR_RETURN(board->secret, draw_secret());
-    TUTTI_ASSERT(listener.address.size() < board->address.size(), "an address of {} bytes", listener.address.size());
-    std::memcpy(board->address.data(), listener.address.data(), listener.address.size());
-    board->is_written.store(1, std::memory_order_release);
-    return {};
-  }
-  const auto end = std::chrono::steady_clock::now() + opening.timeout;
-  while (board->is_written.load(std::memory_order_acquire) == 0) {
-    if (std::chrono::steady_clock::now() > end) {
-      return error(Code::timeout, "rank 0 does not say where it listens, within {:.1f} s",
-                   std::chrono::duration<double>(opening.timeout).count());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return {};
-}
-
-Result<std::unique_ptr<Domain>> open_as_rank(const DomainShape& shape, const Opening& opening) {
-  const Hosts hosts = hosts_of(shape);
-  const auto is_mine = [&](int host) { return host == hosts.host_of(opening.rank); };
-  TUTTI_ASSIGN_OR_RETURN(auto memories, map_hosts(shape, hosts, opening.memory, is_mine));
-  auto world = std::make_unique<HostsWorld>(kName, shape, hosts, std::move(memories));
-  const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {
-    TUTTI_ASSIGN_OR_RETURN(const MappedBoard board, MappedBoard::map(opening.memory));
-    Listener listener;
-    TUTTI_RETURN_IF_ERROR(come_to_board(board, opening, listener));
-    const Secret secret = board->secret;
-    TUTTI_ASSIGN_OR_RETURN(auto network, TcpNetwork::make(outlook, {.interface = kInterface, .secret = secret}));
-    TUTTI_ASSIGN_OR_RETURN(auto addresses,
-                           meet_at_board(board, opening, shape.ranks, secret, listener, network->address()));
-    network->set_addresses(std::move(addresses));
-    return std::unique_ptr<Network>(std::move(network));
-  };
-  TUTTI_RETURN_IF_ERROR(world->add_view(opening.rank, make));
-  return std::unique_ptr<Domain>(std::move(world));
-}
-
-/// Of a job on several machines; `opening.memory` is what the ranks of this one share.
-Result<std::unique_ptr<Domain>> open_across(const DomainShape& shape, const Opening& opening) {
-  const Across& across = *opening.across;
-  const Hosts hosts = hosts_of(shape);
-  std::vector<std::unique_ptr<Domain>> memories(static_cast<std::size_t>(hosts.count()));
-  TUTTI_ASSIGN_OR_RETURN(memories[static_cast<std::size_t>(across.host)],
-                         shm::open_domain(shape_of_host(shape, hosts, across.host), opening.memory));
-  auto world = std::make_unique<HostsWorld>(kName, shape, hosts, std::move(memories));
-  if (opening.rank < 0) return std::unique_ptr<Domain>(std::move(world));
-  const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {
-    TUTTI_ASSIGN_OR_RETURN(const Secret secret, secret_from(across.secret));
-    TUTTI_ASSIGN_OR_RETURN(auto network, TcpNetwork::make(outlook, {.interface = across.interface, .secret = secret}));
-    TUTTI_ASSIGN_OR_RETURN(auto addresses, meet({.secret = secret,
-                                                 .process = opening.rank,
-                                                 .processes = shape.ranks,
-                                                 .text = network->address(),
-                                                 .address = across.address,
-                                                 .listener = across.listener,
-                                                 .timeout = opening.timeout}));
-    network->set_addresses(std::move(addresses));
-    return std::unique_ptr<Network>(std::move(network));
-  };
-  TUTTI_RETURN_IF_ERROR(world->add_view(opening.rank, make));
-  return std::unique_ptr<Domain>(std::move(world));
-}
-
-Result<std::unique_ptr<Domain>> open(const DomainShape& shape, const Opening& opening) {
-  if (opening.across != nullptr) return open_across(shape, opening);
-  const Hosts hosts = hosts_of(shape);
-  if (opening.memory < 0) return open_in_process(shape, hosts);
-  if (opening.rank >= 0) return open_as_rank(shape, opening);
-  TUTTI_ASSIGN_OR_RETURN(auto memories, map_hosts(shape, hosts, opening.memory, [](int) { return true; }));
-  return std::unique_ptr<Domain>(std::make_unique<HostsWorld>(kName, shape, hosts, std::move(memories)));
-}
+constexpr MetTransport kMet{
+    .name = "tcp", .make = [](const NetworkPlace& place) -> Result<std::unique_ptr<MetNetwork>> {
+      TUTTI_ASSIGN_OR_RETURN(auto network,
+                             TcpNetwork::make(place.outlook, {.interface = place.interface, .secret = place.secret}));
+      return std::unique_ptr<MetNetwork>(std::move(network));
+    }};
 
 }  // namespace
 
 Result<std::unique_ptr<Domain>> open_in_process(const DomainShape& shape, const Hosts& hosts,
                                                 const std::string& interface, const Route& route) {
-  std::vector<std::unique_ptr<Domain>> memories;
-  for (int host = 0; host < hosts.count(); ++host) {
-    TUTTI_ASSIGN_OR_RETURN(auto memory, local::open_domain(shape_of_host(shape, hosts, host)));
-    memories.push_back(std::move(memory));
-  }
-  auto world = std::make_unique<HostsWorld>(kName, shape, hosts, std::move(memories));
-  TUTTI_ASSIGN_OR_RETURN(const Secret secret, draw_secret());
-  std::vector<TcpNetwork*> networks;
-  std::vector<std::string> addresses;
-  const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {
-    TUTTI_ASSIGN_OR_RETURN(auto network, TcpNetwork::make(outlook, {.interface = interface, .secret = secret}));
-    networks.push_back(network.get());
-    addresses.push_back(network->address());
-    return std::unique_ptr<Network>(std::move(network));
-  };
-  for (int rank = 0; rank < shape.ranks; ++rank) TUTTI_RETURN_IF_ERROR(world->add_view(rank, make));
-  for (int rank = 0; rank < static_cast<int>(networks.size()); ++rank) {
-    std::vector<std::string> seen = addresses;
-    for (int peer = 0; route && peer < shape.ranks; ++peer) {
-      std::string& address = seen[static_cast<std::size_t>(peer)];
-      address = route(rank, peer, address);
-    }
-    networks[static_cast<std::size_t>(rank)]->set_addresses(std::move(seen));
-  }
-  return std::unique_ptr<Domain>(std::move(world));
+  return open_met_world_in_process(kMet, shape, hosts, interface, route);
 }
 
 const Transport& transport() {
   static constexpr Transport kRow{
       .number = kTransportNumber,
       .built_for = kTransportBuild,
-      .name = kName,
+      .name = kMet.name,
       .note = "processes on several hosts (--hosts); on pretended ones also threads, tasks: these talk over 127.0.0.1",
       .serves = bit_of(RanksIn::own_processes) | bit_of(RanksIn::one_process),
       .addresses_peers = false,
       .spans_hosts = true,
       .shape = shape_across_hosts,
-      .shared_bytes = shared_bytes,
-      .open = open,
+      .shared_bytes = bytes_of_met_world,
+      .open = [](const DomainShape& shape, const Opening& opening) { return open_met_world(kMet, shape, opening); },
   };
   return kRow;
 }

@@ -47,6 +47,9 @@ Result<std::size_t> FrameReader::needed() const {
         return wrong("what came is no frame");
       }
       return sizeof(FrameHeader);
+    case Kind::note:
+      if (take_note_ == nullptr || header.bytes != kNoteBytes) return wrong("what came is no frame");
+      return sizeof(FrameHeader) + kNoteBytes;
   }
   return wrong("what came is no frame");
 }
@@ -89,6 +92,9 @@ Status FrameReader::act() {
       break;
     case Kind::bye:
       has_left_ = true;
+      break;
+    case Kind::note:
+      take_note_(header.number, std::span(kept_bytes_).subspan<sizeof(FrameHeader), kNoteBytes>());
       break;
   }
   kept_ = 0;

@@ -6,17 +6,19 @@
 //   header | slot header | payload   slice
 //   header                           count, abort, bye
 //   header | flag, hash, payload     line
+//   header | 64 bytes                note: of a network that says here what it does elsewhere
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "impl/transports/mirror.h"
 
 namespace tutti::tcp {
 
-enum class Kind : std::uint8_t { slice = 1, count, line, abort, bye };
+enum class Kind : std::uint8_t { slice = 1, count, line, abort, bye, note };
 
 struct FrameHeader {
   std::uint32_t bytes = 0;  ///< that follow
@@ -27,12 +29,18 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 16);
 
+inline constexpr std::size_t kNoteBytes = 64;
+using Note = std::span<const std::byte, kNoteBytes>;
+using TakeNote = std::function<void(std::uint64_t number, Note note)>;
+
 /// Takes a stream of bytes apart, in pieces of any length, and fills the mirror.
 class FrameReader {
  public:
   /// `published[channel]`: slices that went to the peer so far.
   FrameReader(Mirror& mirror, std::span<const std::uint64_t, kChannelsOfPair> published)
       : mirror_(mirror), published_(published) {}
+  /// Without it a note is no frame.
+  void give_notes_to(TakeNote take_note) { take_note_ = std::move(take_note); }
 
   /// Takes all of it. Errors: io (no frame, or one that has no place here), resource; for ever after.
   Status take(std::span<const std::byte> bytes);
@@ -48,6 +56,7 @@ class FrameReader {
 
  private:
   static constexpr std::size_t kMostKept = sizeof(FrameHeader) + 64;
+  static_assert(kNoteBytes == 64 && kLineOnTheWay == 64);
   [[nodiscard]] FrameHeader header() const;
   /// How much is to be kept before the frame can be acted on. Errors: io.
   [[nodiscard]] Result<std::size_t> needed() const;
@@ -57,6 +66,7 @@ class FrameReader {
 
   Mirror& mirror_;
   std::span<const std::uint64_t, kChannelsOfPair> published_;
+  TakeNote take_note_;
   std::array<std::byte, kMostKept> kept_bytes_{};
   std::size_t kept_ = 0;
   std::span<std::byte> payload_;  ///< of the slice at hand: what is missing

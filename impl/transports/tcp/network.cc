@@ -82,6 +82,11 @@ void TcpLink::announce(int generation) {
       {line, kLineOnTheWay}, {});
 }
 
+void TcpLink::tell(std::uint64_t number, Note note) {
+  if (state_ == State::closed) return;
+  add({.bytes = kNoteBytes, .kind = Kind::note, .number = number}, note, {});
+}
+
 bool TcpLink::send() {
   if (state_ != State::up) return false;
   bool has_moved = false;

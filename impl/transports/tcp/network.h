@@ -17,7 +17,7 @@
 
 #include "impl/tcp/greeting.h"
 #include "impl/tcp/socket.h"
-#include "impl/transports/hosts_domain.h"
+#include "impl/transports/met_world.h"
 #include "impl/transports/tcp/frames.h"
 
 namespace tutti::tcp {
@@ -34,6 +34,12 @@ class TcpLink final : public Link {
   void publish(ChannelOf channel, std::uint64_t slice, std::size_t bytes) override;
   void release(ChannelOf channel, std::uint64_t count) override;
   void announce(int generation) override;
+
+  /// For a network that moves its data elsewhere: says this, in order with all else; and who hears what the peer says.
+  void tell(std::uint64_t number, Note note);
+  void give_notes_to(TakeNote take_note) { reader_.give_notes_to(std::move(take_note)); }
+  /// The peer has left, or the link has failed.
+  [[nodiscard]] bool is_closed() const { return state_ == State::closed; }
 
  private:
   friend class TcpNetwork;
@@ -77,7 +83,7 @@ class TcpLink final : public Link {
   FrameReader reader_;
 };
 
-class TcpNetwork final : public Network {
+class TcpNetwork final : public MetNetwork {
  public:
   struct Options {
     std::string interface = "127.0.0.1";
@@ -88,12 +94,10 @@ class TcpNetwork final : public Network {
   /// Says goodbye: what was told goes out first, for some time at most.
   ~TcpNetwork() override;
 
-  /// Where the others reach this rank, for the meeting.
-  [[nodiscard]] const std::string& address() const { return listener_.address; }
-  /// Of all ranks, before the first link is used.
-  void set_addresses(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
+  [[nodiscard]] const std::string& address() const override { return listener_.address; }
+  void set_addresses(std::vector<std::string> addresses) override { addresses_ = std::move(addresses); }
 
-  [[nodiscard]] Link& link(int rank) override { return *links_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] TcpLink& link(int rank) override { return *links_[static_cast<std::size_t>(rank)]; }
   bool receive() override;
   bool send(Mood mood) override;
   [[nodiscard]] bool is_drained() const override;
@@ -101,6 +105,8 @@ class TcpNetwork final : public Network {
   [[nodiscard]] int failed_rank() const override { return failed_rank_; }
   [[nodiscard]] int descriptor() const override { return events_.get(); }
   void abort() override;
+  /// "rank 3 on host 1 `how`", unless something has failed before.
+  void fail(int rank, Code code, const std::string& how);
 
   /// Connections that are open, for tests.
   [[nodiscard]] std::size_t connections() const;
@@ -128,7 +134,6 @@ class TcpNetwork final : public Network {
   void watch(int socket, std::uint64_t what, bool also_writable);
   void rewatch(int socket, std::uint64_t what, bool also_writable);
   void mark_dirty(TcpLink& link);
-  void fail(int rank, Code code, const std::string& how);
   void say_goodbye();
   [[nodiscard]] std::string name_of(int rank) const { return name_on_host(hosts_, rank); }
 
