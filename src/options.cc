@@ -137,9 +137,10 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
   }
   TUTTI_RETURN_IF_ERROR(check_hosts(sweep, settings.conditions));
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
-  return check_conditions(
+  TUTTI_RETURN_IF_ERROR(check_conditions(
       settings.conditions,
-      {.cadence = sweep.cadence, .ranks_as = sweep.ranks_as, .timeout = sweep.timeout, .dtypes = sweep.dtypes.values});
+      {.cadence = sweep.cadence, .ranks_as = sweep.ranks_as, .timeout = sweep.timeout, .dtypes = sweep.dtypes.values}));
+  return check_devices(sweep, settings.conditions);
 }
 
 }  // namespace
@@ -241,6 +242,7 @@ Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const Settin
   if (const Status status = check_hosts(settings.sweep, settings.conditions); !status.is_ok()) {
     return at_line(status, "ranks");
   }
+  TUTTI_RETURN_IF_ERROR(check_devices(settings.sweep, settings.conditions));
   return settings.sweep;
 }
 

@@ -80,11 +80,20 @@ Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& condi
   return {};
 }
 
+Status check_devices(const harness::Sweep& sweep, const harness::Conditions& conditions) {
+  if (!conditions.hosts.empty()) return {};
+  for (const std::string& name : sweep.transports) {
+    TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
+                           harness::transport_for(name, sweep.ranks_as, transport_directories()));
+    TUTTI_RETURN_IF_ERROR(harness::is_usable_here(*transport));
+  }
+  return {};
+}
+
 Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& conditions) {
   for (const std::string& name : transports_of(sweep)) {
     const auto transport = harness::transport_for(name, sweep.ranks_as, transport_directories());
     TUTTI_RETURN_IF_ERROR(transport.status());
-    if (conditions.hosts.empty()) TUTTI_RETURN_IF_ERROR(harness::is_usable_here(*transport.value()));
     const auto spans = [&](int ranks) { return harness::hosts_for(*transport.value(), ranks, conditions) > 1; };
     if (conditions.hosts.empty() && std::ranges::none_of(sweep.ranks, spans)) continue;
     if (sweep.backends.empty()) sweep.backends = {std::string(harness::kOwnBackend)};

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import tempfile
 import unittest
 
@@ -47,6 +48,7 @@ class Transports(unittest.TestCase):
         self.assertEqual(rows["local"]["serves"], ["threads", "tasks", "blocks"])
         self.assertEqual(rows["tcp"]["serves"], list(KINDS))
         self.assertEqual(rows["fake"]["serves"], ["threads", "tasks"])
+        rows.pop("verbs", None)
         self.assertTrue(all(row["available"] for row in rows.values()))
         self.assertEqual({name for name, row in rows.items() if row["addresses_peers"]}, {"local", "shm"})
         self.assertEqual(sorted(rows), ["fake", "local", "shm", "tcp"])
@@ -137,6 +139,65 @@ class Transports(unittest.TestCase):
         self.refused(2, "run", "--case", case, names=["--case", "'arena'", "libtutti_transport_arena.so"])
         case = case.replace("arena", "shm")
         self.refused(2, "run", "--case", case, "--transports", "shm", names=["--transports", "leave --transports out"])
+
+
+@unittest.skipUnless((OBJECTS / "verbs").exists(), "built without libibverbs")
+class Verbs(unittest.TestCase):
+    """The transport over RDMA, on a double of its library that has two devices. ci/soft-roce runs it on real ones."""
+
+    WORDS = ["--transports", "verbs"]
+    HOSTS = [*WORDS, "--pretend-hosts", 2]
+
+    def done(self, *words, code=0, devices=2):
+        result = support.run(*words, environment={**among("verbs"), "TUTTI_DOUBLE_DEVICES": str(devices)})
+        self.assertEqual(result.code, code, result)
+        return result
+
+    def test_the_list_has_its_devices_or_why_there_is_none(self):
+        self.assertRegex(self.done("list").out, r"(?m)^  verbs +processes on several hosts, over RDMA .*; double0 port 1 "
+                         r"\(10\.78\.0\.1\), double1 port 1 \(10\.78\.0\.2\); .*libtutti_transport_verbs\.so$")
+        row = {row["name"]: row for row in json.loads(self.done("list", "--json", devices=0).out)["transports"]}["verbs"]
+        self.assertFalse(row["available"])
+        self.assertIn("no RDMA device: /sys/class/infiniband ", row["note"])
+
+    def test_without_a_device_nothing_starts(self):
+        for command in [["run", "all_reduce"], ["check", "all_reduce"], ["check", "soak"]]:
+            result = self.done(*command, *self.HOSTS, "--ranks", 2, code=3, devices=0)
+            self.assertIn("transport verbs: no RDMA device: /sys/class/infiniband ", result.err)
+
+    def test_all_that_needs_no_memory_of_others_is_checked(self):
+        for ranks_as in ["processes", "threads"]:
+            with self.subTest(ranks_as):
+                result = self.done("check", "all", "--ranks", "2,3", "--ranks-as", ranks_as, *self.HOSTS, "--dtypes", "float",
+                                   "--ops", "sum")
+                self.assertRegex(result.out, r"# check: (\d\d\d+) cases as \w+, \1 ok, 0 wrong, 0 neither, 0 not run")
+                self.assertRegex(result.out, r"# left out: \d+ x all_reduce two_shot, which touches memory of other hosts\n")
+
+    def test_a_run_is_measured_and_verified(self):
+        with support.Run("run", "all_reduce", "barrier", "sendrecv", "--ranks", 4, *self.HOSTS, "--sizes", "8,64K", "--budget",
+                         "2s", "--csv", "{folder}/rows.csv", environment=among("verbs")) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            rows = run.rows()[1]
+            self.assertEqual({(row["transport"], row["verdict"], row["backend"]) for row in rows}, {("verbs", "ok", "tutti")}, result)
+            self.assertEqual(run.left_behind(), [])
+
+    def test_a_rank_that_is_killed_is_named(self):
+        with support.Run("run", "all_reduce", "--ranks", 3, *self.HOSTS, "--sizes", "8:1M:x2", "--budget", "60s", "--csv",
+                         "{folder}/rows.csv", environment=among("verbs")) as run:
+            pids = run.wait_for_ranks(3)
+            run.wait_for_rows(1)
+            os.kill(pids[2], signal.SIGKILL)
+            result = run.wait(support.patience(10))
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, r"(?m)^tutti: rank 2 \(pid \d+\).* was killed by signal 9")
+            self.assertEqual(run.left_behind(), [])
+
+    def test_an_address_that_no_device_has_is_refused_with_those_there_are(self):
+        result = self.done("run", "all_reduce", "--hosts", "127.0.0.1,localhost", "--interface", "127.0.0.1", *self.WORDS,
+                           "--budget", "1s", code=3)
+        self.assertIn("no RDMA device here has the address 127.0.0.1", result.err)
+        self.assertIn("double0 port 1 (10.78.0.1), double1 port 1 (10.78.0.2)", result.err)
 
 
 if __name__ == "__main__":
