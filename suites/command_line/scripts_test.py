@@ -60,6 +60,16 @@ class Arguments(unittest.TestCase):
         self.refused("suites/fuzz/run", "cvs", names=["unknown target 'cvs'", "csv"])
         self.refused("suites/fuzz/run", "30", "csv", "-1", names=["unknown target '-1'"])
 
+    def test_soft_roce(self):
+        for words, names in [(["--shrot"], ["unknown argument '--shrot'"]), (["--seconds", "0"], ["--seconds '0'", "590"]),
+                             (["--program", "/nowhere/tutti"], ["there is no program '/nowhere/tutti'"]),
+                             (["--log", "/nowhere/log"], ["--log: cannot write '/nowhere/log'"])]:
+            self.refused("ci/soft-roce", *words, names=names)
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.call("ci/soft-roce", "--log", f"{folder}/log", "--program", "/bin/true")
+            self.assertEqual((result.returncode, result.stdout), (3, ""), result)
+            self.assertIn("there is no libtutti_transport_verbs.so beside ", result.stderr)
+
     def test_right_ones_begin(self):
         for script, *arguments in [("scripts/quickstart",), ("scripts/quickstart", "30s"), ("scripts/test",), ("scripts/setup",),
                                    ("scripts/test", "asan", "-L", "unit", "-j2", "--repeat", "until-fail:2"),
@@ -71,7 +81,7 @@ class Arguments(unittest.TestCase):
 
     def test_each_says_how_it_is_called(self):
         for script in ["scripts/quickstart", "scripts/setup", "scripts/test", "scripts/bundle", "scripts/build-backend",
-                       "ci/gpu", "suites/fuzz/run", "suites/nightly/run"]:
+                       "ci/gpu", "ci/soft-roce", "suites/fuzz/run", "suites/nightly/run"]:
             result = self.call(script, "--help")
             with self.subTest(script=script):
                 self.assertEqual((result.returncode, result.stderr), (0, ""), result)
