@@ -162,8 +162,7 @@ bool VerbsLink::has_arrived() {
   reap();
   if (is_over() || pair_->under_way() == 0) return true;
   if (pair_->is_end_signalled()) return false;
-  // What is under way does not say when it is done. So one more write does, which changes nothing.
-  pair_->signal_next();
+  // What is under way does not all say when it is done. So more is written, which changes nothing, until one says so.
   const std::uint64_t& told = credits_[0].told;
   add(std::as_bytes(std::span(&told, 1)), mirror_.count_at_peer(ChannelOf::collectives), false);
   post();

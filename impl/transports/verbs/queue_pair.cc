@@ -153,11 +153,10 @@ Result<std::size_t> QueuePair::post(std::span<const Write> writes) {
     requests[i].wr.rdma.rkey = peer_key_;
     if (write.is_inline) requests[i].send_flags |= IBV_SEND_INLINE;
     ++unsignalled_;
-    if (unsignalled_ <= kBetweenSignals && !wants_signal_) continue;
+    if (unsignalled_ <= kBetweenSignals) continue;
     requests[i].send_flags |= IBV_SEND_SIGNALED;
     requests[i].wr_id = static_cast<std::uint64_t>(unsignalled_);  // so many are done with it
     unsignalled_ = 0;
-    wants_signal_ = false;
   }
   if (count == 0) return count;
   ibv_send_wr* refused = nullptr;

@@ -78,8 +78,6 @@ class QueuePair {
   Status reap();
   /// Whether the last of them tells when it is done.
   [[nodiscard]] bool is_end_signalled() const { return unsignalled_ == 0; }
-  /// The next one tells when it is done, and with it all before.
-  void signal_next() { wants_signal_ = true; }
   [[nodiscard]] int under_way() const { return under_way_; }
 
  private:
@@ -95,7 +93,6 @@ class QueuePair {
   std::uint32_t peer_key_ = 0;
   int under_way_ = 0;
   int unsignalled_ = 0;  ///< since the last one that tells when it is done
-  bool wants_signal_ = false;
 };
 
 }  // namespace tutti::verbs
