@@ -8,7 +8,10 @@
 namespace tutti::harness::launch {
 namespace {
 
-constexpr int kKilled = 4;  // from here on a finding explains what other ranks say
+constexpr int kKilled = 5;  // from here on a finding explains what other ranks say
+
+/// A rank that knows of its failure only that another one has failed.
+bool is_hearsay(const Finding& finding) { return finding.how == Ending::said_error && finding.code == Code::aborted; }
 
 int weight(const Finding& finding) {
   switch (finding.how) {
@@ -17,17 +20,18 @@ int weight(const Finding& finding) {
     case Ending::exited:
       return finding.is_certain ? 2 : 1;
     case Ending::said_error:
+      return is_hearsay(finding) ? 3 : 4;
     case Ending::garbled:
-      return 3;
+      return 4;
     case Ending::killed:
       return kKilled;
     case Ending::stopped:
     case Ending::hung:
     case Ending::lost_host:
     case Ending::never_connected:
-      return 5;
-    case Ending::interrupted:
       return 6;
+    case Ending::interrupted:
+      return 7;
   }
   return 0;
 }
@@ -98,7 +102,7 @@ Finding from_wait_status(int rank, const std::string& who, int wait_status) {
 
 bool outweighs(const Finding& later, const Finding& earlier) {
   if (weight(later) <= weight(earlier)) return false;
-  return later.rank == earlier.rank || weight(later) >= kKilled;
+  return later.rank == earlier.rank || is_hearsay(earlier) || weight(later) >= kKilled;
 }
 
 bool is_final(const Finding& finding) { return weight(finding) >= kKilled; }

@@ -106,6 +106,17 @@ TEST(Finding, KillExplainsComplaintsAndLostConnectionsButNotAnEarlierKill) {
   EXPECT_FALSE(outweighs(complaint, kill));
 }
 
+TEST(Finding, TheReasonOfARankExplainsThatOthersHaveHeardOfIt) {
+  Finding heard, reason;
+  heard.how = reason.how = Ending::said_error;
+  heard.rank = 0;
+  reason.rank = 2;
+  reason.code = Code::mismatch;
+  EXPECT_TRUE(outweighs(reason, heard));
+  EXPECT_FALSE(outweighs(heard, reason));
+  EXPECT_TRUE(outweighs(killed_by(3, "rank 3 (pid 5)", 9), reason));
+}
+
 TEST(Finding, ExitExplainsOnlyTheSameRank) {
   const Finding exit = exited_with(1, "rank 1", 3);
   EXPECT_TRUE(outweighs(exit, lost_connection(1, "rank 1 (pid 5)")));
