@@ -61,7 +61,7 @@ Greeting::State Greeting::step(int socket) {
     if (written_ < to_write_) {
       const iovec part{.iov_base = out_.data() + written_, .iov_len = to_write_ - written_};
       const Moved moved = write_some(socket, {&part, 1});
-      if (moved.has_ended) return state_ = State::failed;
+      if (moved.has_ended) return hung_up();
       if (moved.bytes == 0) return state_;
       written_ += moved.bytes;
       continue;
@@ -69,7 +69,7 @@ Greeting::State Greeting::step(int socket) {
     if (is_server_ && phase_ == 1) return state_ = State::done;
     const iovec part{.iov_base = in_.data() + read_, .iov_len = to_read_ - read_};
     const Moved moved = read_some(socket, {&part, 1});
-    if (moved.has_ended) return state_ = State::failed;
+    if (moved.has_ended) return hung_up();
     if (moved.bytes == 0) return state_;
     read_ += moved.bytes;
     if (read_ == to_read_) state_ = heard();

@@ -58,6 +58,8 @@ class Greeting {
   [[nodiscard]] bool wants_to_write() const { return written_ < to_write_; }
   /// Whether the other end has said anything yet.
   [[nodiscard]] bool has_heard() const { return read_ > 0 || phase_ > 0; }
+  /// Whether it failed as the other end hung up: that one is gone, or does not let this one in.
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
 
   [[nodiscard]] const Claim& claim() const { return claim_; }
   [[nodiscard]] Verdict verdict() const { return verdict_; }
@@ -73,10 +75,15 @@ class Greeting {
   }
   /// All that was expected is there.
   State heard();
+  State hung_up() {
+    has_ended_ = true;
+    return state_ = State::failed;
+  }
 
   Secret secret_;
   bool is_server_;
   State state_ = State::going;
+  bool has_ended_ = false;
   int phase_ = 0;
   Nonce mine_{}, theirs_{};
   Claim claim_;

@@ -215,6 +215,12 @@ void TcpNetwork::fail(int rank, Code code, const std::string& how) {
   failure_ = error(code, "{} {}", name_of(rank), how);
 }
 
+void TcpNetwork::lose(TcpLink& link, const std::string& how) {
+  link.state_ = TcpLink::State::closed;
+  link.socket_.close();
+  fail(link.peer_, Code::aborted, how);
+}
+
 bool TcpNetwork::receive() {
   std::array<epoll_event, kMostEvents> events;
   const int count = epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
@@ -300,6 +306,8 @@ void TcpNetwork::go_on(TcpLink& link) {
   const int socket = link.socket_.get();
   if (link.state_ == TcpLink::State::connecting) {
     if (const int failure = error_of(socket); failure != 0) {
+      // It listened, or its address would not be known.
+      if (failure == ECONNREFUSED) return lose(link, fmt::format("went: nobody listens at {} any more", address));
       return fail(link.peer_, Code::io, fmt::format("is not reached at {}: {}", address, std::strerror(failure)));
     }
     const auto nonce = draw_nonce();
@@ -312,6 +320,7 @@ void TcpNetwork::go_on(TcpLink& link) {
   if (link.state_ != TcpLink::State::greeting) return;
   switch (link.greeting_->step(socket)) {
     case Greeting::State::failed:
+      if (link.greeting_->has_ended()) return lose(link, fmt::format("went: {} hung up at the greeting", address));
       return fail(link.peer_, Code::io,
                   fmt::format("is not at {}: who is there did not show that it is of this job", address));
     case Greeting::State::done:

@@ -134,6 +134,8 @@ class TcpNetwork final : public MetNetwork {
   void watch(int socket, std::uint64_t what, bool also_writable);
   void rewatch(int socket, std::uint64_t what, bool also_writable);
   void mark_dirty(TcpLink& link);
+  /// The peer is gone, by what its address answers.
+  void lose(TcpLink& link, const std::string& how);
   void say_goodbye();
   [[nodiscard]] std::string name_of(int rank) const { return name_on_host(hosts_, rank); }
 

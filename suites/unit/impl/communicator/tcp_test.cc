@@ -383,6 +383,20 @@ TEST(TcpProcesses, WhoIsStoppedIsNamedAtTheDeadline) {
   EXPECT_THAT(ranks.hear(1, 2000ms), testing::ElementsAre(HasSubstr("rank 0 on host 0")));
 }
 
+// Its reason is its own, and told elsewhere: here it is no more than gone.
+TEST(TcpProcesses, WhoIsGoneBeforeItsFirstWordIsNamed) {
+  const auto act = [](Communicator& communicator) -> std::string {
+    if (communicator.rank() == 1) return "has left";
+    std::this_thread::sleep_for(300ms);                 // by then the other one is gone
+    const std::vector<std::int32_t> values(1'000'000);  // more than lies on the way
+    const Status sent = communicator.send(values.data(), 1'000'000, Dtype::i32, 1);
+    return fmt::format("{} {}", sent.code() == Code::aborted ? "aborted" : "otherwise", sent.message());
+  };
+  Processes ranks(2, 2, 5s, act);
+  EXPECT_THAT(ranks.hear(2, 10s), testing::UnorderedElementsAre(
+                                      "1: has left", HasSubstr("0: aborted rank 1 on host 1 went: nobody listens")));
+}
+
 TEST(TcpProcesses, WhoHangsUpIsNamed) {
   Processes ranks(2, 2, 30s);
   ASSERT_EQ(ranks.hear(2, 10s).size(), 2U);
