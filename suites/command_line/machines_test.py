@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs on several machines (--hosts): through an agent that only runs the command, with all machines at 127.0.0.1, and
-in network namespaces where these can be made. What they measure and check, how they end, and what they leave: nothing.
+"""Jobs on several machines (--hosts), through an agent that only runs the command: all of them are at 127.0.0.1. What
+they measure and check, how they end, and what they leave: nothing. Those on networks of their own: namespaces_test.py.
 """
 import os
 import pathlib
 import re
-import shutil
 import signal
-import subprocess
 import tempfile
 import time
 import unittest
@@ -308,77 +306,6 @@ class OnThisMachine(Agents):
                 result = support.run(*words)
                 self.assertEqual((result.code, result.out), (code, ""), result)
                 self.assertIn(says, result.err)
-
-
-def ip(*words):
-    return subprocess.run(["ip", *words], capture_output=True, text=True, check=True, timeout=10)
-
-
-class InNamespaces(Agents):
-    """Two machines with a cable between them. The launcher is on the first."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        if shutil.which("ip") is None or shutil.which("unshare") is None:
-            raise unittest.SkipTest("there is no `ip` or no `unshare`: no network namespace can be made")
-        tag = uuid.uuid4().hex[:6]
-        cls.names = [f"tt{tag}{i}" for i in range(2)]
-        try:
-            for name in cls.names:
-                ip("netns", "add", name)
-                cls.addClassCleanup(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
-            ip("link", "add", f"v{tag}a", "netns", cls.names[0], "type", "veth", "peer", "name", f"v{tag}b", "netns", cls.names[1])
-            for i, (name, end) in enumerate(zip(cls.names, "ab")):
-                ip("-n", name, "link", "set", f"v{tag}{end}", "name", "cable")
-                ip("-n", name, "address", "add", f"10.77.{int(tag[:2], 16)}.{i + 1}/24", "dev", "cable")
-                for link in ["cable", "lo"]:
-                    ip("-n", name, "link", "set", link, "up")
-        except (OSError, subprocess.SubprocessError) as failure:
-            raise unittest.SkipTest(f"no network namespace can be made: {getattr(failure, 'stderr', '') or failure}")
-
-    # The command stays in a session of its own, as on another machine: nobody here can end it by its group.
-    AGENT = 'name=$1; shift\nsetsid ip netns exec $name unshare --uts sh -c \'hostname $0; exec "$@"\' $name "$@"\n'
-
-    def in_both(self, ranks, *words, **options):
-        hosts = ",".join(f"{name}:{ranks}" for name in self.names)
-        command = ["netns", "exec", self.names[0], support.PROGRAM, *words]
-        return self.on(hosts, *command, **{"agent": self.AGENT, "interface": "cable", "program": "ip", **options})
-
-    def test_a_run_and_a_check(self):
-        with self.in_both(2, "run", "all_reduce", "--sizes", "8,64K,1M", "--budget", "2s", *FILES) as run:
-            result = run.wait(support.patience(60))
-            self.assertEqual(result.code, 0, result)
-            self.assertEqual({(row["ranks"], row["verdict"]) for row in run.rows()[1]}, {("4", "ok")})
-            self.nothing_is_left(run)
-        with self.in_both(1, "check", "all_reduce", "barrier", "broadcast") as run:
-            result = run.wait(support.patience(60))
-            self.assertEqual(result.code, 0, result)
-            self.assertRegex(result.out, r"# check: \d+ cases as processes, \d+ ok, 0 wrong, 0 neither, 0 not run")
-
-    def test_a_killed_rank(self):
-        with self.in_both(1, *LONG) as run:
-            ranks = run.wait_for_ranks(2)
-            run.wait_for_rows(1)
-            os.kill(ranks[1], signal.SIGKILL)
-            result = run.wait(support.patience(15))
-            self.assertEqual(result.code, 5, result)
-            self.assertRegex(result.err, rf"(?m)^tutti: rank 1 on {self.names[1]} \(pid {ranks[1]}\) was killed by signal 9")
-            self.nothing_is_left(run)
-
-    def test_a_cut_cable(self):
-        # An agent that is cut off does not tell its machine that the launcher has gone.
-        mute = 'name=$1; shift\nread -r line\n{ echo "$line"; exec sleep 60; } | ' + self.AGENT.split("\n")[1] + "\n"
-        with self.in_both(1, *LONG, "--timeout", "6s", agent=mute) as run:
-            run.wait_for_ranks(2)
-            run.wait_for_rows(1)
-            ip("-n", self.names[1], "link", "set", "cable", "down")
-            self.addCleanup(ip, "-n", self.names[1], "link", "set", "cable", "up")
-            result = run.wait(support.patience(20))
-            self.assertEqual(result.code, 5, result)
-            self.assertRegex(result.err, rf"(?m)^tutti: host {self.names[1]} \(rank 1\) is lost: it has said nothing for \d+\.\d s")
-            self.assertGreaterEqual(len(run.rows()[1]), 1)
-            self.nothing_is_left(run, within=15)  # the machine that is cut off ends by itself
 
 
 if __name__ == "__main__":

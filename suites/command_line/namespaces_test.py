@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs on machines that have networks and hostnames of their own: namespaces of this one, where these can be made. The
+launcher is on the first machine. What they check, how they end, and what they leave: nothing.
+"""
+import os
+import signal
+import time
+import unittest
+
+import namespaces
+import support
+
+from machines_test import FILES, LONG
+
+CRASH = 5
+RANKS = 2  # on each machine of four
+
+
+class Machines(unittest.TestCase):
+    NUMBER = 2
+
+    @classmethod
+    def setUpClass(cls):
+        cls.machines = cls.enterClassContext(namespaces.Machines(cls.NUMBER))
+        cls.names = [machine.name for machine in cls.machines.all]
+
+    def on_all(self, ranks, *words, agent=None):
+        options = self.machines.options(ranks, agent)
+        program, *rest = self.machines.all[0].enter(support.PROGRAM, *words, *options)
+        return support.Run(*rest, program=program)
+
+    def agent(self, text):
+        """One that does something before the usual one, which is `$usual`."""
+        path = self.machines.folder / f"agent-of-{self.id().split('.')[-1]}"
+        path.write_text(f"#!/bin/sh\nusual={self.machines.agent}\n{text}")
+        path.chmod(0o755)
+        return path
+
+    def ends(self, run, code, within):
+        result = run.wait(support.patience(within))
+        self.assertEqual(result.code, code, result)
+        self.assertEqual(self.machines.left(support.patience(5)), [])
+        self.assertEqual(run.left_behind(), [])
+        return result
+
+
+class OnTwo(Machines):
+    def test_a_run(self):
+        with self.on_all(2, "run", "all_reduce", "--sizes", "8,64K,1M", "--budget", "2s", *FILES) as run:
+            self.ends(run, 0, 60)
+            self.assertEqual({(row["ranks"], row["verdict"], row["hosts"]) for row in run.rows()[1]},
+                             {("4", "ok", self.machines.hosts(2))})
+
+    def test_a_killed_rank(self):
+        with self.on_all(1, *LONG) as run:
+            ranks = run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            os.kill(ranks[1], signal.SIGKILL)
+            result = self.ends(run, CRASH, 15)
+            self.assertRegex(result.err, rf"(?m)^tutti: rank 1 on {self.names[1]} \(pid {ranks[1]}\) was killed by signal 9")
+
+    def test_a_cut_cable(self):
+        # An agent that is cut off does not tell its machine that the launcher has gone.
+        mute = self.agent('read -r line\n{ echo "$line"; exec sleep 60; } | $usual "$@"\n')
+        with self.on_all(1, *LONG, "--timeout", "6s", agent=mute) as run:
+            run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            cut = self.machines.all[1]
+            cut.run("ip", "link", "set", self.machines.CABLE, "down")
+            self.addCleanup(cut.run, "ip", "link", "set", self.machines.CABLE, "up")
+            result = run.wait(support.patience(20))
+            self.assertEqual(result.code, CRASH, result)
+            self.assertRegex(result.err, rf"(?m)^tutti: host {cut.name} \(rank 1\) is lost: it has said nothing for \d+\.\d s")
+            self.assertGreaterEqual(len(run.rows()[1]), 1)
+            self.assertEqual(self.machines.left(support.patience(15)), [])  # the machine that is cut off ends by itself
+
+    def test_ranks_that_call_something_else_are_named(self):
+        # The program of the second machine takes uint64 for uint32, and claims to be the same.
+        program = support.PROGRAM.read_bytes()
+        for one, other in [(b"uint32\0", b"uint??\0"), (b"uint64\0", b"uint32\0"), (b"uint??\0", b"uint64\0")]:
+            self.assertIn(one, program)
+            program = program.replace(one, other)
+        other = self.machines.folder / "tutti-of-another-mind"
+        other.write_bytes(program)
+        other.chmod(0o755)
+        agent = self.agent(f'[ $1 = {self.names[0]} ] || {{ name=$1; shift 2; set -- $name {other} "$@"; }}\nexec $usual "$@"\n')
+        with self.on_all(2, "run", "all_reduce", "--dtypes", "uint32", "--sizes", "1K", agent=agent) as run:
+            result = self.ends(run, 1, 20)
+            self.assertRegex(result.err, rf"(?m)^tutti: rank (\d) on ({'|'.join(self.names)}): rank \1 on host [01] and rank \d on "
+                                         r"host [01] do not agree on operation \d+")
+
+
+class OnFour(Machines):
+    NUMBER = 4
+
+    def test_every_collective_is_right(self):
+        with self.on_all(RANKS, "check", "--dtypes", "float", "--ops", "sum") as run:
+            result = self.ends(run, 0, 60)
+            self.assertRegex(result.out, r"# check: (\d\d\d+) cases as processes, \1 ok, 0 wrong, 0 neither, 0 not run")
+
+    def test_mixes_that_seeds_draw(self):
+        with self.on_all(RANKS, "check", "soak", "--operations", "300", "--seeds", "3") as run:
+            result = self.ends(run, 0, 60)
+            self.assertRegex(result.out, r"# soak: 3 mixes, 3 ok, 0 wrong, 0 broken off, 0 not run; 7200 results verified, 0 wrong")
+
+    def test_the_verifier_finds_faults(self):
+        with self.on_all(RANKS, "check", "all_reduce", "broadcast", "all_to_all", "barrier", "--faults", "all") as run:
+            result = self.ends(run, 0, 60)
+            self.assertRegex(result.out, r"# faults: 14 in \d+ cells as processes, seed 1: [1-9]\d* caught \(.*\), 0 missed")
+
+    def test_a_rank_that_hangs_is_named(self):
+        for rank in [3, 6]:
+            with self.on_all(RANKS, "run", "all_reduce", "--sizes", "8", "--iterations", "1000000", "--timeout", "2s") as run:
+                ranks = run.wait_for_ranks(4 * RANKS)
+                time.sleep(1)  # they have met, and measure
+                os.kill(ranks[rank], signal.SIGSTOP)
+                result = self.ends(run, CRASH, 20)
+                self.assertRegex(result.err, rf"rank {rank} on {self.names[rank // RANKS]} \(pid {ranks[rank]}\) is stopped \(state T\)")
+
+
+if __name__ == "__main__":
+    unittest.main()
