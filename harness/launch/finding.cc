@@ -101,8 +101,9 @@ Finding from_wait_status(int rank, const std::string& who, int wait_status) {
 }
 
 bool outweighs(const Finding& later, const Finding& earlier) {
+  if (later.rank != earlier.rank && is_hearsay(earlier)) return !is_hearsay(later);
   if (weight(later) <= weight(earlier)) return false;
-  return later.rank == earlier.rank || is_hearsay(earlier) || weight(later) >= kKilled;
+  return later.rank == earlier.rank || weight(later) >= kKilled;
 }
 
 bool is_final(const Finding& finding) { return weight(finding) >= kKilled; }

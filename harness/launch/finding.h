@@ -29,8 +29,8 @@ struct Finding {
 [[nodiscard]] std::string name_of(int rank, pid_t pid);
 
 /// Whether `later` explains more than `earlier`, which came first. It does where it says how the same rank ended. It
-/// does where a rank was killed and another one only complained or left, or where a rank says why it failed and another
-/// one only that somebody did. A stop, a hang and an interruption explain everything.
+/// does where a rank was killed and another one only complained or left. A stop, a hang and an interruption explain
+/// everything. What is known of a rank explains that another one has heard of a failure.
 [[nodiscard]] bool outweighs(const Finding& later, const Finding& earlier);
 /// Whether nothing can come that explains more.
 [[nodiscard]] bool is_final(const Finding& finding);

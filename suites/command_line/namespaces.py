@@ -38,6 +38,13 @@ exec setsid --wait nsenter --target "$holder" --net --uts --mount --wdns="$PWD" 
 """
 
 
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    except OSError:
+        return "gone"
+
+
 class Machine:
     def __init__(self, name, address, hosts):
         self.name, self.address = name, address
@@ -85,14 +92,16 @@ class Machines:
         tag = uuid.uuid4().hex[:6]
         self._folder = tempfile.TemporaryDirectory(prefix="tutti-machines-")
         self.folder = pathlib.Path(self._folder.name)
-        self.all = []
+        self.all, self.switch = [], None
+        self.residents = set()  # ids of processes that belong there
         try:
             addresses = {f"tt{tag}n{i}": f"10.77.0.{i + 1}" for i in range(number)}
             hosts = self.folder / "hosts"
             hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in addresses.items()))
             for name, address in addresses.items():
                 self.all.append(Machine(name, address, hosts))
-            self.switch = Machine(f"tt{tag}switch", "", hosts) if number > 2 else None
+            if number > 2:
+                self.switch = Machine(f"tt{tag}switch", "", hosts)
             self.connect()
         except (OSError, subprocess.SubprocessError) as failure:
             self.remove()
@@ -136,13 +145,14 @@ class Machines:
         """What still runs on them after a while, in words."""
         end = time.monotonic() + within
         while True:
-            found = [f"process {pid} on {machine.name}" for machine in self.all for pid in machine.processes()]
+            found = [f"process {pid} on {machine.name}: {command_of(pid)}" for machine in self.all for pid in machine.processes()
+                     if pid not in self.residents]
             if not found or time.monotonic() > end:
                 return found
             time.sleep(0.05)
 
     def remove(self):
-        for machine in [*self.all, *filter(None, [getattr(self, "switch", None)])]:
+        for machine in [*self.all, *filter(None, [self.switch])]:
             machine.remove()
         self._folder.cleanup()
 

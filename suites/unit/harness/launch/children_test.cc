@@ -106,7 +106,7 @@ TEST(Finding, KillExplainsComplaintsAndLostConnectionsButNotAnEarlierKill) {
   EXPECT_FALSE(outweighs(complaint, kill));
 }
 
-TEST(Finding, TheReasonOfARankExplainsThatOthersHaveHeardOfIt) {
+TEST(Finding, WhatIsKnownOfARankExplainsThatOthersHaveHeardOfIt) {
   Finding heard, reason;
   heard.how = reason.how = Ending::said_error;
   heard.rank = 0;
@@ -114,6 +114,9 @@ TEST(Finding, TheReasonOfARankExplainsThatOthersHaveHeardOfIt) {
   reason.code = Code::mismatch;
   EXPECT_TRUE(outweighs(reason, heard));
   EXPECT_FALSE(outweighs(heard, reason));
+  EXPECT_TRUE(outweighs(lost_connection(2, "rank 2 (pid 5)"), heard));
+  EXPECT_FALSE(outweighs(heard, lost_connection(2, "rank 2 (pid 5)")));
+  EXPECT_FALSE(outweighs(lost_connection(0, "rank 0 (pid 4)"), heard));
   EXPECT_TRUE(outweighs(killed_by(3, "rank 3 (pid 5)", 9), reason));
 }
 
