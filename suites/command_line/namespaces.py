@@ -16,6 +16,7 @@ import argparse
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -86,7 +87,7 @@ class Machines:
     CABLE = "cable"  # the interface of each
 
     def __init__(self, number):
-        missing = [name for name in ["ip", "unshare", "nsenter", "setsid"] if shutil.which(name) is None]
+        missing = [name for name in ["ip", "unshare", "nsenter", "setsid", "setpriv"] if shutil.which(name) is None]
         if missing:
             raise unittest.SkipTest(f"there is no `{missing[0]}`: no network namespace can be made")
         tag = uuid.uuid4().hex[:6]
@@ -169,10 +170,11 @@ def main():
         return 0
     if not 2 <= asked.machines <= 250 or asked.ranks < 1 or len(asked.words) < 2:
         parser.error(f"--machines {asked.machines} is 2 to 250, --ranks {asked.ranks} at least 1, then a program and its command")
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # KeyboardInterrupt, too
     try:
         with Machines(asked.machines) as machines:
-            command = [*asked.words, *machines.options(asked.ranks)]
-            code = subprocess.run(machines.all[0].enter(*command), stdin=subprocess.DEVNULL, check=False).returncode
+            command = machines.all[0].enter(*asked.words, *machines.options(asked.ranks))
+            code = subprocess.run(["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL, check=False).returncode
             left = machines.left()
             for line in left:
                 print(f"left behind: {line}", flush=True)

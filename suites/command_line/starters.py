@@ -74,7 +74,7 @@ class Starter:
         return [self.script, *words]
 
     def names(self, rank, host):
-        """What is said of a killed rank of the second machine."""
+        """What is said of a killed rank."""
         return rf"rank {rank} on {host}\b.* (was killed by signal 9|closed its connection)"
 
     def interrupt(self, job):
@@ -99,8 +99,8 @@ class Mpich(Starter):
         return {"HOSTS": machines.hosts(RANKS), "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": str(machines.agent)}
 
     def names(self, rank, host):
-        """Hydra kills all ranks of a machine as soon as one is dead."""
-        return rf"{super().names(rank, host)}|host {host} \(ranks 2 to 3\) is lost"
+        """Hydra ends all ranks as soon as one is dead, and tells of one of that machine. What tutti says may be lost."""
+        return rf"{super().names(rank, host)}|PID \d+ RUNNING AT {host}"
 
 
 class ByHand(Starter):
@@ -202,11 +202,8 @@ def end(process):
         process.wait()
 
 
-def starters(name):
-    """All that stand for the name."""
-    if name == "slurm":
-        return [Slurm("slurm with PMI2", "pmi2"), Slurm("slurm with PMIx", "pmix")]
-    return [{"openmpi": OpenMpi, "mpich": Mpich, "by-hand": ByHand, "torchrun": Torchrun}[name](name)]
+NAMES = {"openmpi": [OpenMpi("openmpi")], "mpich": [Mpich("mpich")], "by-hand": [ByHand("by-hand")],
+         "torchrun": [Torchrun("torchrun")], "slurm": [Slurm("slurm with PMI2", "pmi2"), Slurm("slurm with PMIx", "pmix")]}
 
 
 class Job:
@@ -324,7 +321,7 @@ TRIALS = {"run": trial_run, "check": trial_check, "killed": trial_killed, "inter
 
 def perform(name, trials):
     """(starter, trial, seconds, problems) of each. Raises unittest.SkipTest where the starter cannot be had."""
-    for starter in starters(name):
+    for starter in NAMES[name]:
         starter.get()
         with namespaces.Machines(2) as machines, starter.on(machines):
             for trial in trials:
@@ -334,9 +331,8 @@ def perform(name, trials):
 
 
 def main():
-    names = ["openmpi", "mpich", "by-hand", "torchrun", "slurm"]
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0].removeprefix("usage: "), add_help=False)
-    parser.add_argument("starters", nargs="*", metavar="STARTER", choices=[[], *names])
+    parser.add_argument("starters", nargs="*")
     parser.add_argument("--trials", type=lambda text: text.split(","), default=list(TRIALS))
     parser.add_argument("--help", action="store_true")
     parser.add_argument("--program")
@@ -344,8 +340,9 @@ def main():
     if asked.help:
         print(__doc__, end="")
         return 0
-    if not asked.starters or not set(asked.trials) <= set(TRIALS):
-        parser.error(f"a STARTER is of {' '.join(names)}, a trial of {' '.join(TRIALS)}")
+    if not asked.starters or not set(asked.starters) <= set(NAMES) or not set(asked.trials) <= set(TRIALS):
+        parser.error(f"a STARTER is of {' '.join(NAMES)}, a trial of {' '.join(TRIALS)}")
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # KeyboardInterrupt, too
     code = 0
     try:
         for name in asked.starters:
