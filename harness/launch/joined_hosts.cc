@@ -149,7 +149,7 @@ Result<std::vector<JoinedHost>> hosts_of(const std::vector<Card>& cards) {
       return error(
           Code::mismatch,
           "rank {} on {} says that its host has ranks {} to {}, and rank {} that those are {} to {}: ranks have "
-          "to be numbered by hosts",
+          "to be numbered by hosts (mpirun --map-by slot, srun --distribution=block)",
           rank, card.host, card.first, card.first + card.here - 1, hosts.back().first, hosts.back().first,
           hosts.back().first + hosts.back().ranks - 1);
     }

@@ -73,8 +73,9 @@ Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
     ::poll(&one, 1, 100);
     if (one.revents == 0) continue;
     if (const int failure = is_connected ? 0 : tcp::error_of(socket.get()); failure != 0) {
-      return error(Code::unavailable, "the launcher cannot be reached at {}: {}", invitation.address,
-                   std::strerror(failure));
+      // It listened when it said where.
+      return error(failure == ECONNREFUSED ? Code::aborted : Code::unavailable,
+                   "the launcher cannot be reached at {}: {}", invitation.address, std::strerror(failure));
     }
     is_connected = true;
     const auto state = greeting.step(socket.get());

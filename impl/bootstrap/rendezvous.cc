@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <numeric>
 #include <string_view>
 #include <thread>
 #include <unistd.h>
@@ -112,9 +111,7 @@ class Reader {
     }
     if (world_.local_processes == world_.processes) return {};
     world_.spread = fmt::format("{} is {}", starter.local_size, world_.local_processes);
-    const int end = world_.first_here() + world_.local_processes;
-    if (world_.first_here() >= 0 && end <= world_.processes) return {};
-    return not_by_hosts(starter.rank);
+    return {};
   }
 
   /// srun says how many tasks each node has.
@@ -135,8 +132,7 @@ class Reader {
     world_.local_process = *local_rank;
     world_.local_processes = tasks[static_cast<std::size_t>(*node)];
     world_.spread = fmt::format("SLURM_STEP_NUM_NODES is {}", *nodes);
-    const int before = std::accumulate(tasks.begin(), tasks.begin() + *node, 0);
-    return world_.first_here() == before ? Status() : not_by_hosts("SLURM_PROCID");
+    return {};
   }
 
   /// "2(x3),1": 2, 2, 2, 1. Empty where it says something else.
@@ -161,14 +157,6 @@ class Reader {
       text.remove_prefix(text.empty() ? 0 : 1);
     }
     return tasks;
-  }
-
-  [[nodiscard]] Status not_by_hosts(const char* rank) const {
-    return error(
-        Code::unavailable,
-        "{} is {}, the {}th of {} on this host: ranks have to be numbered by hosts (mpirun --map-by slot, srun "
-        "--distribution=block)",
-        rank, world_.process, world_.local_process, world_.local_processes);
   }
 
   [[nodiscard]] static Status contradiction(const char* one, int is, const char* other, int other_is) {

@@ -37,8 +37,8 @@ struct World {
 /// The value of a variable; nothing where it is not set or empty.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// Errors: invalid_argument (partial, contradictory or senseless variables), unavailable (processes of several
-/// hosts are not numbered by hosts).
+/// Whether the processes of several hosts are numbered by hosts, only all of them together can tell: they do where they
+/// meet. Errors: invalid_argument (partial, contradictory or senseless variables).
 [[nodiscard]] Result<World> world_from(const Environment& environment);
 /// Of this process.
 [[nodiscard]] Environment environment_here();

@@ -81,6 +81,13 @@ class ByHand(unittest.TestCase):
             self.assertEqual([result.code for result in results], [3, 3], results)
             self.assertIn(says, results[0].err)
 
+    def test_ranks_that_are_not_numbered_by_hosts_are_told_at_once(self):
+        for order in [[0, 2, 1, 3], [0, 2, 3, 1], [0, 3, 1, 2]]:
+            results = self.ends(self.start([2, 2], "run", "barrier", own=lambda rank: {"RANK": str(order[rank])}), 20)
+            self.assertEqual([result.code for result in results], [3] * 4, results)
+            self.assertIn("ranks have to be numbered by hosts (mpirun --map-by slot, srun --distribution=block)", results[0].err)
+            self.assertEqual([result.err for result in results[1:]], [""] * 3, results)
+
     def test_one_that_does_not_come_is_named(self):
         runs = self.start([1, 1], "run", "barrier", "--timeout", "2s", own=lambda rank: {"TUTTI_SECRET": ("ab" if rank else "cd") * 32})
         result = runs[0].wait(support.patience(20))
