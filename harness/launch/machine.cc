@@ -81,7 +81,8 @@ Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
     const auto state = greeting.step(socket.get());
     if (state == tcp::Greeting::State::done) return socket;
     if (state == tcp::Greeting::State::failed) {
-      return error(Code::mismatch, "who listens at {} did not show that it is of this job", invitation.address);
+      return error(greeting.has_ended() ? Code::aborted : Code::mismatch,
+                   "who listens at {} did not show that it is of this job", invitation.address);
     }
   }
   return error(Code::unavailable, "the launcher does not answer at {}", invitation.address);
