@@ -15,6 +15,7 @@
 namespace tutti {
 namespace {
 
+constexpr const char* kMakeSecret = "openssl rand -hex 32 > FILE; chmod 600 FILE";
 constexpr int kLastPort = 65535;
 // Below those that systems hand out themselves.
 constexpr std::uint64_t kFirstDrawnPort = 20'000;
@@ -102,8 +103,9 @@ Result<tcp::Secret> job_secret_from(const Environment& environment) {
     const auto text = environment("TUTTI_SECRET");
     if (!text) {
       return error(Code::unavailable,
-                   "processes of several hosts know each other by a secret, and there is none: `openssl rand -hex 32 > "
-                   "FILE; chmod 600 FILE`, and TUTTI_SECRET_FILE=FILE on all of them, or its text in TUTTI_SECRET");
+                   "processes of several hosts know each other by a secret, and there is none: `{}`, and "
+                   "TUTTI_SECRET_FILE=FILE on all of them, or its text in TUTTI_SECRET",
+                   kMakeSecret);
     }
     const auto secret = tcp::secret_from(*text);
     return secret.is_ok() ? secret : error(Code::invalid_argument, "TUTTI_SECRET: {}", secret.status().message());
@@ -111,7 +113,9 @@ Result<tcp::Secret> job_secret_from(const Environment& environment) {
   const Descriptor file(::open(path->c_str(), O_RDONLY | O_CLOEXEC));
   struct stat about = {};
   if (!file.is_open() || ::fstat(file.get(), &about) != 0) {
-    return error(Code::unavailable, "TUTTI_SECRET_FILE: cannot read '{}': {}", *path, std::strerror(errno));
+    const int failure = errno;
+    const std::string make = failure == ENOENT ? fmt::format("; `{}` makes one", kMakeSecret) : "";
+    return error(Code::unavailable, "TUTTI_SECRET_FILE: cannot read '{}': {}{}", *path, std::strerror(failure), make);
   }
   if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return error(Code::unavailable, "TUTTI_SECRET_FILE: others may read '{0}' (mode {1:04o}): chmod 600 {0}", *path,

@@ -66,6 +66,7 @@ class ByHand(unittest.TestCase):
     def test_what_is_wrong(self):
         for code, own, says in [
                 (3, lambda rank: {"TUTTI_SECRET": None}, "openssl rand -hex 32"),
+                (3, lambda rank: {"TUTTI_SECRET_FILE": "/nowhere/secret"}, "'/nowhere/secret': No such file or directory; `openssl rand"),
                 (2, lambda rank: {"TUTTI_SECRET": "5e"}, "64 digits of base 16"),
                 (3, lambda rank: {"TUTTI_PORT": None}, "MASTER_ADDR is set and MASTER_PORT is not"),
                 (3, lambda rank: {"MASTER_ADDR": "192.0.2.1"}, "says that rank 0 is at '192.0.2.1'")]:
