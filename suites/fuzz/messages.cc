@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <sys/socket.h>
 
 #include "harness/faults/trial.h"
 #include "harness/gate/counters.h"
+#include "harness/launch/frame_stream.h"
+#include "harness/launch/machine_talk.h"
 #include "harness/session/session.h"
 #include "harness/soak/soak.h"
 #include "impl/bootstrap/control.h"
@@ -21,6 +24,22 @@ void there_and_back_as_json(std::string_view text) {
   TUTTI_ASSERT(same.is_ok() && to_json(same.value()) == again, "it is printed as {}", again);
 }
 
+/// Of what a launcher of several machines and its process on each say to each other.
+void invitation(std::string_view text) {
+  const auto value = harness::launch::invitation_from(text);
+  if (!value.is_ok()) return check_message(value.status());
+  const std::string again = to_line(value.value());
+  TUTTI_ASSERT(std::ranges::count(again, '\n') == 1 && again.ends_with('\n'), "it is more than a line: {}", again);
+  TUTTI_ASSERT(to_line(harness::launch::invitation_from(again).value()) == again, "it is printed as {}", again);
+}
+
+void failure(std::string_view words) {
+  const Status status = harness::launch::failure_from_words(words);
+  TUTTI_ASSERT(!status.is_ok(), "a failure that is none");
+  const std::string again = harness::launch::to_words(status);
+  TUTTI_ASSERT(harness::launch::to_words(harness::launch::failure_from_words(again)) == again, "as {}", again);
+}
+
 void costs(std::string_view text) {
   static_cast<void>(harness::reasons_from_json(text));
   const harness::CountersByCell counters = harness::counters_from_json(text);
@@ -36,6 +55,10 @@ constexpr std::array kKinds{
     Kind{"trial", there_and_back_as_json<harness::TrialResult, harness::trial_from_json>},
     Kind{"soak", there_and_back_as_json<harness::SoakResult, harness::soak_from_json>},
     Kind{"costs", costs},
+    Kind{"invitation", invitation},
+    Kind{"hello", there_and_back_as_json<harness::launch::MachineHello, harness::launch::hello_from_json>},
+    Kind{"job", there_and_back_as_json<harness::launch::MachineJob, harness::launch::job_from_json>},
+    Kind{"failed", failure},
 };
 
 /// However the bytes come, the frames are the same.
@@ -57,6 +80,35 @@ std::vector<Frame> frames_of(std::string_view bytes, std::size_t at_once) {
   return frames;
 }
 
+/// The same over a connection between machines, which ends with the bytes.
+std::vector<Frame> frames_over_a_stream(std::string_view bytes) {
+  std::array<int, 2> ends{};
+  TUTTI_ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0, "no sockets");
+  harness::launch::FrameStream stream{Descriptor(ends[0])};
+  Descriptor other(ends[1]);
+  std::vector<Frame> frames;
+  while (stream.is_open()) {
+    const ssize_t sent = bytes.empty() ? 0 : ::send(other.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
+    if (bytes.empty()) other.close();
+    stream.go_on();
+    for (;;) {
+      const auto next = stream.next();
+      if (!next.is_ok()) return frames;
+      if (!next.value()) break;
+      frames.push_back(*next.value());
+    }
+  }
+  return frames;
+}
+
+void check_same(const std::vector<Frame>& some, const std::vector<Frame>& others) {
+  TUTTI_ASSERT(some.size() == others.size(), "{} frames, and {}", some.size(), others.size());
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    TUTTI_ASSERT(some[i].type == others[i].type && some[i].text == others[i].text, "frame {} differs", i);
+  }
+}
+
 }  // namespace
 
 void messages(std::string_view input) {
@@ -68,11 +120,8 @@ void messages(std::string_view input) {
   }
   if (type != "frames") return;
   const auto whole = frames_of(text, std::max<std::size_t>(text.size(), 1));
-  const auto in_pieces = frames_of(text, 7);
-  TUTTI_ASSERT(whole.size() == in_pieces.size(), "{} frames, in pieces {}", whole.size(), in_pieces.size());
-  for (std::size_t i = 0; i < whole.size(); ++i) {
-    TUTTI_ASSERT(whole[i].type == in_pieces[i].type && whole[i].text == in_pieces[i].text, "frame {} differs", i);
-  }
+  check_same(whole, frames_of(text, 7));
+  check_same(whole, frames_over_a_stream(text));
 }
 
 }  // namespace tutti::fuzz

@@ -24,7 +24,9 @@ constexpr std::array kTargets{Target{"options", options},
                               Target{"csv", csv},
                               Target{"json", json},
                               Target{"messages", messages},
-                              Target{"perf_flags", perf_flags}};
+                              Target{"perf_flags", perf_flags},
+                              Target{"frames", frames},
+                              Target{"greetings", greetings}};
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;

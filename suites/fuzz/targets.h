@@ -23,10 +23,16 @@ void counts_files(std::string_view input);
 void csv(std::string_view input);
 /// The same of a row and of a record.
 void json(std::string_view input);
-/// What ranks and launcher tell each other: frames, and the texts within.
+/// What ranks, launcher and the processes on its machines tell each other: frames, and the texts within.
 void messages(std::string_view input);
 /// Words, one on each line, as a drop-in program gets them. A sweep of sizes ends.
 void perf_flags(std::string_view input);
+/// What a rank gets over a link from a rank of another host. It is the same in pieces of any length, and is written
+/// nowhere but where the peer may write.
+void frames(std::string_view input);
+/// `c` or `s`, and what a stranger says to a client or a server: it is let in by neither. Or `m`, and what somebody
+/// between two ends of one job does to each byte: they know each other if and only if that is nothing.
+void greetings(std::string_view input);
 
 /// That a message can be shown to somebody: it says something, in at most five lines, without control characters.
 void check_message(const Status& status);
