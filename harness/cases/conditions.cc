@@ -29,7 +29,7 @@ constexpr std::array kSynchronisations{Named{Synchronisation::roundtime, "roundt
 constexpr std::array kDevices{Named{RunsOn::gpu, "gpu"}, Named{RunsOn::host, "host"}};
 constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
 
-constexpr Conditions kUsual;
+const Conditions kUsual;
 constexpr int kMostMisalign = 63;  ///< the last byte of a cache line
 
 /// Empty where it is as usual.
