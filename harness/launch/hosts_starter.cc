@@ -224,10 +224,7 @@ void HostsStarter::let_in() {
     if (!socket.is_open()) return;
     const auto nonce = tcp::draw_nonce();
     if (!nonce.is_ok()) return;
-    if (guests_.size() >= kMostGuests) {
-      const auto silent = std::ranges::find_if(guests_, [](const Guest& one) { return !one.greeting.has_heard(); });
-      guests_.erase(silent == guests_.end() ? guests_.begin() : silent);
-    }
+    tcp::make_room(guests_, kMostGuests);
     guests_.push_back({.socket = std::move(socket),
                        .greeting = tcp::Greeting::of_server(secret_, nonce.value()),
                        .since = Clock::now()});

@@ -11,6 +11,7 @@
 // can read and change it, as with MPI.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -91,5 +92,14 @@ class Greeting {
   std::array<std::byte, 96> in_{}, out_{};
   std::size_t read_ = 0, to_read_ = 0, written_ = 0, to_write_ = 0;
 };
+
+/// Before one more is let in. Of those who have connected and not shown yet that they are of this job, one that has
+/// said nothing goes where there are `most`, or else the oldest.
+template <class Guests>
+void make_room(Guests& guests, std::size_t most) {
+  if (guests.size() < most) return;
+  const auto silent = std::ranges::find_if(guests, [](const auto& one) { return !one.greeting.has_heard(); });
+  guests.erase(silent == guests.end() ? guests.begin() : silent);
+}
 
 }  // namespace tutti::tcp

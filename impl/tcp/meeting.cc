@@ -142,10 +142,7 @@ class Hosting {
     for (;;) {
       Descriptor socket = accept_from(request_.listener);
       if (!socket.is_open()) return {};
-      if (guests_.size() >= kMostGuests) {
-        const auto silent = std::ranges::find_if(guests_, [](const Guest& one) { return !one.greeting.has_heard(); });
-        guests_.erase(silent == guests_.end() ? guests_.begin() : silent);
-      }
+      make_room(guests_, kMostGuests);
       TUTTI_ASSIGN_OR_RETURN(const Nonce nonce, draw_nonce());
       guests_.push_back({.socket = std::move(socket),
                          .greeting = Greeting::of_server(request_.secret, nonce),

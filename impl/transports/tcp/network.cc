@@ -349,10 +349,7 @@ void TcpNetwork::take_arrivals() {
     if (!socket.is_open()) return;
     const auto nonce = draw_nonce();
     if (!nonce.is_ok()) return;
-    if (arrivals_.size() >= kMostArrivals) {  // the oldest that has said nothing, or else the oldest
-      const auto silent = std::ranges::find_if(arrivals_, [](const Arrival& one) { return !one.greeting.has_heard(); });
-      arrivals_.erase(silent == arrivals_.end() ? arrivals_.begin() : silent);
-    }
+    make_room(arrivals_, kMostArrivals);
     watch(socket.get(), kArrival | static_cast<std::uint64_t>(socket.get()), false);
     arrivals_.push_back(
         {.socket = std::move(socket), .greeting = Greeting::of_server(secret_, nonce.value()), .since = Clock::now()});
