@@ -22,9 +22,16 @@ struct SampleRecord {
   std::int64_t last_enter = 0;
   std::int64_t first_leave = 0;
   std::int64_t last_leave = 0;
-  std::int64_t late = 0;       ///< the latest arrival after the announced instant, without what was asked for
+  std::int64_t late = 0;       ///< how long after the announced instant the latest one arrived that was not asked to be
   std::int32_t last_rank = 0;  ///< the rank that left last
   std::int32_t late_rank = 0;  ///< the rank that entered last
+};
+
+/// When the last one arrived that was not asked to be late, by the host's own clock, and the instant that was
+/// announced.
+struct Arrival {
+  std::optional<std::int64_t> latest_ns;
+  std::int64_t instant_ns = 0;
 };
 
 /// One host's part of a block, as it is exchanged.
@@ -34,19 +41,29 @@ struct BlockRecord {
   Reason reason;
 };
 
-SampleRecord record_of(const Host& host, const RankTimes& times) {
+/// By the host's own clock.
+SampleRecord readings_of(const Host& host, const RankTimes& times) {
   const auto first_last = [](const std::vector<std::int64_t>& list) {
     return std::minmax_element(list.begin(), list.end());
   };
   const auto [first_enter, last_enter] = first_last(times.enter_ns);
   const auto [first_leave, last_leave] = first_last(times.leave_ns);
-  const HostClock& clock = host.clock();
-  return {.first_enter = clock.common(*first_enter),
-          .last_enter = clock.common(*last_enter),
-          .first_leave = clock.common(*first_leave),
-          .last_leave = clock.common(*last_leave),
+  return {.first_enter = *first_enter,
+          .last_enter = *last_enter,
+          .first_leave = *first_leave,
+          .last_leave = *last_leave,
           .last_rank = host.ranks()[static_cast<std::size_t>(last_leave - times.leave_ns.begin())],
           .late_rank = host.ranks()[static_cast<std::size_t>(last_enter - times.enter_ns.begin())]};
+}
+
+/// The same on the common clock; the call was announced for `instant_ns`.
+SampleRecord on_clock(const HostClock& clock, const Arrival& arrival, SampleRecord record) {
+  for (std::int64_t SampleRecord::*const each :
+       {&SampleRecord::first_enter, &SampleRecord::last_enter, &SampleRecord::first_leave, &SampleRecord::last_leave}) {
+    record.*each = clock.common(record.*each);
+  }
+  if (arrival.latest_ns) record.late = std::max<std::int64_t>(0, clock.common(*arrival.latest_ns) - arrival.instant_ns);
+  return record;
 }
 
 SampleRecord merge(SampleRecord a, const SampleRecord& b) {
@@ -105,6 +122,13 @@ class Calls {
     last.wrong += damage_.wrong;
     damage_ = std::move(last);
     return {};
+  }
+
+  /// The readings of the block become instants of the common clock, once it is known what that was.
+  void convert(const HostClock& clock) {
+    for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+      record_.samples[i] = on_clock(clock, arrivals_[i], record_.samples[i]);
+    }
   }
 
   /// Without the last call; the same on all hosts.
@@ -187,20 +211,21 @@ class Calls {
     return {};
   }
   void keep(std::size_t index) {
-    record_.samples[index] = record_of(host_, times_);
-    record_.samples[index].late = lateness();
+    record_.samples[index] = readings_of(host_, times_);
+    arrivals_.push_back({.latest_ns = latest_arrival(), .instant_ns = instant_ns_});
     all_times_.push_back(times_);
   }
   /// Of the ranks of this host in the call just made. A host that has them all lets them enter one after the other:
   /// there, nobody is late.
-  [[nodiscard]] std::int64_t lateness() const {
-    std::int64_t most = 0;
-    if (host_.count() == 1) return most;
+  [[nodiscard]] std::optional<std::int64_t> latest_arrival() const {
+    std::optional<std::int64_t> latest;
+    if (host_.count() == 1) return latest;
     for (std::size_t i = 0; i < times_.enter_ns.size(); ++i) {
       if (late_rank_ == host_.ranks()[i]) continue;  // as it was asked to be
-      most = std::max(most, host_.clock().common(times_.enter_ns[i]) - times_.marking_ns - instant_ns_);
+      latest =
+          std::max(latest.value_or(std::numeric_limits<std::int64_t>::min()), times_.enter_ns[i] - times_.marking_ns);
     }
-    return most;
+    return latest;
   }
 
   Host& host_;
@@ -218,6 +243,7 @@ class Calls {
   std::optional<int> late_rank_;  ///< in the call just made
   RankTimes times_;
   std::vector<RankTimes> all_times_;
+  std::vector<Arrival> arrivals_;  ///< as many
   std::size_t samples_ = 0;
   int discarded_ = 0;
   std::uint64_t salt_ = 0;  ///< of the last refill
@@ -315,6 +341,8 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   result.discarded = calls.discarded();
   result.last_salt = calls.last_salt();
   TUTTI_ASSIGN_OR_RETURN(result.after, host.probe());
+  TUTTI_RETURN_IF_ERROR(host.compare_clocks());
+  calls.convert(host.clock_between());
 
   mine.wrong = calls.wrong();
   mine.reason = calls.reason();

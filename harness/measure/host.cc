@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <sched.h>
 #include <thread>
+#include <utility>
 
 #include "harness/machine/clock.h"
 
@@ -199,8 +200,8 @@ Status Host::compare_clocks() {
     change_ns = std::abs(mine.offset_ns - foreseen);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, exchange(Record{mine, change_ns}));
+  std::int64_t doubt_ns = clocks_.round_ns;  // of readings since the estimate before
   clocks_.round_ns = 0;
-  std::int64_t doubt_ns = 0;
   for (const Record& one : all) {
     clocks_.most_bound_ns = std::max(clocks_.most_bound_ns, one.estimate.bound_ns);
     clocks_.most_change_ns = std::max(clocks_.most_change_ns, one.change_ns);
@@ -208,6 +209,7 @@ Status Host::compare_clocks() {
     doubt_ns = std::max(doubt_ns, 2 * (one.estimate.bound_ns + one.change_ns));
   }
   const ClockEstimate& estimate = all[static_cast<std::size_t>(asker_of(options_.host))].estimate;
+  estimate_before_ = std::exchange(last_estimate_, estimate);
   HostClock& clock = options_.clock;
   clock.offset_ns = estimate.offset_ns;
   clock.since_ns = estimate.since_ns;
@@ -221,6 +223,10 @@ Status Host::compare_clocks() {
   const bool tells = std::abs(moved) > estimate.bound_ns + first_estimate_->bound_ns;
   clock.drift = tells && time > 0 ? static_cast<double>(moved) / static_cast<double>(time) : 0;
   return {};
+}
+
+HostClock Host::clock_between() const {
+  return estimate_before_ ? between(*estimate_before_, *last_estimate_, options_.clock) : options_.clock;
 }
 
 void Host::widen_slack() { slack_times_ = std::min(2 * slack_times_, kMostSlackTimes); }

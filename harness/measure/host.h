@@ -53,13 +53,6 @@ struct HostOptions {
   std::function<void()> on_start = {};  ///< at each announced instant, before its ranks begin: how a test is late
 };
 
-/// Of a machine's clock.
-struct ClockEstimate {
-  std::int64_t offset_ns = 0;  ///< its reading less the common instant
-  std::int64_t bound_ns = 0;   ///< half of the round trip
-  std::int64_t since_ns = 0;   ///< its reading
-};
-
 /// What tells the states of machines: nanoseconds of round trips. Empty: there is nobody to and fro between.
 struct RoundTrips {
   std::optional<double> line_ns;  ///< of a cache line, between two hosts of one machine
@@ -104,6 +97,8 @@ class Host {
   /// earlier estimate is so far back that both tell more than their bounds, also the drift. All hosts call it.
   /// Errors: as exchange.
   Status compare_clocks();
+  /// For what was read between the last two estimates: the offset moved evenly from one to the other.
+  [[nodiscard]] HostClock clock_between() const;
   /// What that has come to so far: bounds of the estimates, with what the last one was found to be off by.
   struct Clocks {
     std::int64_t most_bound_ns = 0;   ///< half of a least round trip, the largest of all machines and estimates
@@ -192,7 +187,7 @@ class Host {
   Board board_;
   HostOptions options_;
   Clocks clocks_;
-  std::optional<ClockEstimate> first_estimate_;
+  std::optional<ClockEstimate> first_estimate_, last_estimate_, estimate_before_;
   std::uint64_t exchanges_ = 0;
   std::uint64_t starts_ = 0;
   std::uint64_t rounds_ = 0;      ///< of barriers

@@ -38,4 +38,21 @@ struct HostClock {
   }
 };
 
+/// Of a machine's clock.
+struct ClockEstimate {
+  std::int64_t offset_ns = 0;  ///< its reading less the common instant
+  std::int64_t bound_ns = 0;   ///< half of the round trip
+  std::int64_t since_ns = 0;   ///< its reading
+};
+
+/// `clock` for readings between two estimates of it.
+[[nodiscard]] inline HostClock between(const ClockEstimate& before, const ClockEstimate& after, HostClock clock) {
+  const std::int64_t time_ns = after.since_ns - before.since_ns;
+  clock.offset_ns = before.offset_ns;
+  clock.since_ns = before.since_ns;
+  clock.drift =
+      time_ns > 0 ? static_cast<double>(after.offset_ns - before.offset_ns) / static_cast<double>(time_ns) : 0;
+  return clock;
+}
+
 }  // namespace tutti::harness::measure

@@ -13,6 +13,7 @@ import uuid
 
 import support
 
+SHIFTED = ["--time", "--monotonic", "1", "--fork", "--kill-child"]  # a clock that is a second ahead
 PLAIN = 'shift\nexec "$@"\n'  # an agent that runs the command here
 CHILD = 'shift\n"$@"\n'       # and one that stays beside it, as ssh does
 # One that takes a line of the shell, as ssh does and mpirun needs, on a machine with a name of its own.
@@ -58,6 +59,10 @@ class Agents(unittest.TestCase):
         self.assertEqual(run.left_behind(), [])
 
 
+def can_shift_clocks():
+    return subprocess.run(["unshare", *SHIFTED, "true"], capture_output=True, check=False).returncode == 0
+
+
 class OnThisMachine(Agents):
     def test_a_run_has_rows_the_hosts_and_the_bound_of_their_clocks(self):
         with self.on("a:2,b:1", "run", "all_reduce", "barrier", "--sizes", "8,64K", "--budget", "2s", *FILES) as run:
@@ -72,6 +77,20 @@ class OnThisMachine(Agents):
             bound = float(record["measurement"]["clocks_bound_ns.P3"])
             self.assertTrue(0 < bound < 50e6, bound)
             self.assertRegex(result.out, r"(?m)^# clocks of the hosts: known to [0-9.]+ us \(half of the least round trip\)")
+            self.nothing_is_left(run)
+
+    def test_a_clock_that_is_a_second_ahead_changes_nothing(self):
+        if shutil.which("unshare") is None or not can_shift_clocks():
+            self.skipTest("no namespace with a clock of its own can be made")
+        agent = f'[ "$1" = a ] || shifted="unshare {" ".join(SHIFTED)}"\nshift\nexec $shifted "$@"\n'
+        with self.on("a:1,b:1", "run", "all_reduce", "barrier", "--sizes", "8", "--budget", "1s", *FILES, agent=agent) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            for row in run.rows()[1]:
+                self.assertEqual(row["verdict"], "ok", result)
+                self.assertLess(float(row["time_median"]), 0.5e6, result)
+            measured = support.read_json(run.path / "record.json")["measurement"]
+            self.assertLess(float(measured["clocks_bound_ns.P2"]), 50e6, measured)
             self.nothing_is_left(run)
 
     def test_ranks_are_dealt_to_the_hosts_in_turn_and_one_host_is_enough(self):

@@ -12,9 +12,8 @@
 #include "harness/measure/block.h"
 #include "harness/measure/check.h"
 #include "harness/measure/host.h"
-#include "harness/verify/check.h"
+#include "suites/unit/harness/measure/barrier_backend.h"
 #include "suites/unit/harness/measure/board_memory.h"
-#include "suites/unit/harness/measure/plain_backend.h"
 
 namespace tutti::harness::measure {
 namespace {
@@ -37,49 +36,6 @@ void on_two_clocks(bool knows, const std::function<void(Host&)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// Barriers of the ranks of a board: what a library's own one does.
-class BarrierBackend final : public PlainBackend {
- public:
-  BarrierBackend() : PlainBackend("barrier") {}
-  [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
-                                                          std::span<const RankBuffers> /*buffers*/) override {
-    return std::unique_ptr<Prepared>(new Waits(*this, one.ranks));
-  }
-
- private:
-  class Waits final : public Prepared {
-   public:
-    Waits(BarrierBackend& backend, int ranks) : backend_(backend), ranks_(ranks) {}
-    Status post(std::size_t /*index*/) override {
-      all_ = (backend_.arrived_.fetch_add(1) / ranks_ + 1) * ranks_;
-      return {};
-    }
-    Result<bool> test(std::size_t /*index*/) override { return backend_.arrived_.load() >= all_; }
-
-   private:
-    BarrierBackend& backend_;
-    int ranks_;
-    int all_ = 0;
-  };
-  std::atomic<int> arrived_ = 0;
-};
-
-Case barrier_of_two() {
-  Case one;
-  one.collective = Collective::barrier;
-  one.ranks = 2;
-  one.ranks_as = RanksAs::threads;
-  return one;
-}
-
-[[nodiscard]] Variant made_on(Host& host, Backend& backend) {
-  auto variant = Variant::create(host, {.backend = backend,
-                                        .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                        .instance = barrier_of_two()});
-  EXPECT_TRUE(variant.is_ok()) << variant.status().message();
-  return std::move(variant).value();
-}
-
 TEST(HostClock, IsTheCommonOneWhereNothingElseIsSaid) {
   const HostClock clock;
   const std::int64_t before = monotonic_ns();
@@ -97,6 +53,17 @@ TEST(HostClock, ConvertsThereAndBackWithOffsetAndDrift) {
   for (std::int64_t reading = 990 * kSecondNs; reading < 1010 * kSecondNs; reading += 999'999'937) {
     EXPECT_LE(std::abs(clock.here(clock.common(reading)) - reading), 1);
   }
+}
+
+TEST(HostClock, BetweenTwoEstimatesTheOffsetMovesEvenly) {
+  const ClockEstimate before{.offset_ns = 7000, .since_ns = 10 * kSecondNs};
+  const ClockEstimate after{.offset_ns = 9000, .since_ns = 12 * kSecondNs};
+  const HostClock clock = between(before, after, {.offset_ns = 1, .drift = 1, .since_ns = 1, .doubt_ns = 50});
+  EXPECT_EQ(clock.common(10 * kSecondNs), 10 * kSecondNs - 7000);
+  EXPECT_EQ(clock.common(11 * kSecondNs), 11 * kSecondNs - 8000);
+  EXPECT_EQ(clock.common(12 * kSecondNs), 12 * kSecondNs - 9000);
+  EXPECT_EQ(clock.doubt_ns, 50);
+  EXPECT_EQ(between(before, before, {}).common(11 * kSecondNs), 11 * kSecondNs - 7000);
 }
 
 TEST(HostClock, AnAnnouncedInstantIsReachedByEachOnItsOwnClock) {

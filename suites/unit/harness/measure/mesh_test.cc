@@ -11,8 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "harness/machine/clock.h"
+#include "harness/measure/block.h"
 #include "harness/measure/host.h"
 #include "impl/tcp/socket.h"
+#include "suites/unit/harness/measure/barrier_backend.h"
 #include "suites/unit/harness/measure/machines_apart.h"
 
 namespace tutti::harness::measure {
@@ -91,6 +93,44 @@ TEST(Mesh, AnErrorBeyondTheBoundIsTold) {
     const std::int64_t least = 145'000 - 2 * host.clocks().most_bound_ns;
     EXPECT_GE(host.clocks().most_change_ns, least);
     EXPECT_GE(host.clock().doubt_ns, 2 * least);
+  });
+}
+
+TEST(Mesh, WhatLiesBetweenTwoEstimatesIsInterpolated) {
+  on_machines({0, 1}, [](Host& host, const MeshPlace& /*place*/) {
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    const std::int64_t before = host.clock().since_ns;
+    std::this_thread::sleep_for(500ms);
+    const std::int64_t true_ns = monotonic_ns(), reading = host.now_ns(), later_ns = monotonic_ns();
+    const std::int64_t as_foreseen = host.clock().common(reading);
+    std::this_thread::sleep_for(500ms);
+    ASSERT_TRUE(host.compare_clocks().is_ok());
+    const std::int64_t common = host.clock_between().common(reading);
+    const std::int64_t bound = host.clocks().most_bound_ns + 1000;
+    EXPECT_GE(common, true_ns - bound);
+    EXPECT_LE(common, later_ns + bound);
+    EXPECT_EQ(host.clock_between().since_ns, before);
+    if (host.index() == 1 && bound < 20'000) {  // at 100 ppm it had moved by 50 us
+      EXPECT_GT(as_foreseen, later_ns + 20'000);
+    }
+  });
+}
+
+TEST(Mesh, ABlockLiesBetweenTwoEstimates) {
+  BarrierBackend backend;
+  on_machines({0, 1}, [&](Host& host, const MeshPlace& /*place*/) {
+    Variant variant = made_on(host, backend);
+    for (int i = 0; i < 2; ++i) {
+      const std::int64_t begin = host.now_ns();
+      const auto block = run_block(host, variant, {.salt = 1, .samples = 5});
+      ASSERT_TRUE(block.is_ok()) << block.status().message();
+      const HostClock clock = host.clock_between();
+      EXPECT_EQ(block.value().wrong, 0) << block.value().reason;
+      if (host.index() == 0) continue;  // of whose clock nobody asks
+      EXPECT_GE(clock.since_ns, begin);
+      EXPECT_LT(clock.common(clock.since_ns), block.value().last_instant_ns);
+      EXPECT_GT(host.clock().common(host.clock().since_ns), block.value().last_instant_ns);
+    }
   });
 }
 
