@@ -75,6 +75,14 @@ Status check_alone(const Settings& settings) {
 /// The first process of a host has this listener for as long as it lives.
 std::string alive_name_of(const std::string& control) { return control + "-alive"; }
 
+Status taken(const World& world, const Status& why) {
+  if (why.code() != Code::unavailable) return why;
+  return error(Code::unavailable,
+               "rank {} of a job that meets at the same place is here already: another job needs another port, by "
+               "TUTTI_PORT or --init tcp://HOST:PORT, unless this rank was started twice ({})",
+               world.process, why.message());
+}
+
 /// Open while the first process of this host lives.
 Result<Descriptor> reach_first(const World& world, const std::string& control, std::chrono::nanoseconds timeout) {
   constexpr std::chrono::milliseconds kBetweenTries(20);
@@ -120,8 +128,11 @@ Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, con
                                 .timeout = settings.sweep.timeout};
   TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment_here()));
   TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment_here()));
-  TUTTI_ASSIGN_OR_RETURN(harness::JoinedHosts hosts, meet_hosts(meeting));
-  return std::make_shared<harness::JoinedHosts>(std::move(hosts));
+  auto hosts = meet_hosts(meeting);
+  if (hosts.is_ok()) return std::make_shared<harness::JoinedHosts>(std::move(hosts).value());
+  // Who was started otherwise than rank 0 has measured nothing wrong yet.
+  const Status& why = hosts.status();
+  return why.code() == Code::mismatch ? Status(Code::unavailable, why.message()) : why;
 }
 
 /// The first process of a host that is not the first.
@@ -161,7 +172,7 @@ Joining join_job(Settings& settings, bool only_lists) {
   Descriptor alive;
   if (world.local_process == 0) {
     auto listener = listen_at(alive_name_of(control), world.local_processes);
-    if (!listener.is_ok()) return {complain(listener.status())};
+    if (!listener.is_ok()) return {complain(taken(world, listener.status()))};
     alive = std::move(listener).value();
   }
   const std::string arguments = command_line();
