@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
 #include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
@@ -29,6 +30,7 @@ constexpr auto kPatienceWithGuests = 2s;
 constexpr auto kMachinesEndPatience = 4s;  // a machine kills its ranks within about 2 s, mostly in some ms
 constexpr auto kAgentPatience = 1s;        // and its agent then has nothing more to do
 constexpr auto kBeforeTheRanks = 500ms;    // of its ranks nobody will have heard either, which says less
+constexpr auto kUsualSilence = 4 * kStatusInterval;
 constexpr auto kMostSilence = 10s;
 constexpr auto kLeastSilence = 3s;  // on a busy machine nobody may get on for a while
 
@@ -173,7 +175,11 @@ RankPlace HostsStarter::place_of(int rank) const {
 std::string HostsStarter::host_name(int rank) const { return machine_of(rank).host->name; }
 
 std::optional<char> HostsStarter::state_of(int rank) const {
-  return rank < 0 ? std::nullopt : std::optional(states_[static_cast<std::size_t>(rank)]);
+  if (rank < 0) return {};
+  const Machine& machine = machine_of(rank);
+  const char state = states_[static_cast<std::size_t>(rank)];
+  const bool is_heard = !machine.hello || machine.has_ended || Clock::now() - machine.heard < kUsualSilence;
+  return is_heard || state == 'X' ? state : kUnheard;
 }
 
 std::string HostsStarter::name_of(const Machine& machine) const { return fmt::format("host {}", machine.host->name); }

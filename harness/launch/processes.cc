@@ -78,6 +78,8 @@ std::string describe_state(char state) {
       return "in a system call that cannot be interrupted (state D)";
     case 'T':
       return "stopped (state T)";
+    case kUnheard:
+      return "on a host that says nothing";
     case 't':
       return "stopped by a debugger (state t)";
     case 'Z':

@@ -12,11 +12,14 @@
 
 namespace tutti::harness::launch {
 
+/// The state of one on a machine that has said nothing for a while.
+inline constexpr char kUnheard = '?';
+
 struct ProcessInfo {
   pid_t pid = 0;
   pid_t parent = 0;
   pid_t session = 0;
-  char state = '?';  ///< R running, S sleeping, D in a system call, T stopped, Z dead and not yet waited for
+  char state = kUnheard;  ///< R running, S sleeping, D in a system call, T stopped, Z dead and not yet waited for
 };
 
 /// Nothing if there is no such process.

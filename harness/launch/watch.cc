@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostLines = 16;
 
 bool is_waiting(const RankView& view) { return view.waited.count() > 0; }
-bool is_stopped(const RankView& view) { return view.state == 'T' || view.state == 't'; }
+bool is_stopped(const RankView& view) { return view.state == 'T' || view.state == 't' || view.state == kUnheard; }
 bool is_gone(const RankView& view) { return view.state == 'Z' || view.state == 'X'; }
 
 double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }

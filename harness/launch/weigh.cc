@@ -34,7 +34,7 @@ void RunningJob::weigh() {
   weigh_children();
   weigh_deadlines();
   if (all_said_hello()) weigh_board();
-  // A rank that complains may have waited for one that is stopped: that one is to blame.
+  // A rank that complains may have waited for one that is stopped, or on a host that is: that one is to blame.
   const bool has_complaint = finding_ && finding_->how == Ending::said_error;
   if (has_complaint || Clock::now() >= next_state_look_) weigh_states();
 }
@@ -190,12 +190,12 @@ void RunningJob::weigh_state(int rank, pid_t pid) {
     if (const auto info = process_info(pid)) state = info->state;
   }
   const std::pair which(rank, pid);
-  if (state != 'T') {
+  const bool has_complaint = finding_ && finding_->how == Ending::said_error;
+  if (state != 'T' && !(state == kUnheard && has_complaint)) {
     stopped_since_.erase(which);
     return;
   }
   const auto since = stopped_since_.emplace(which, Clock::now()).first->second;
-  const bool has_complaint = finding_ && finding_->how == Ending::said_error;
   if (!has_complaint && Clock::now() - since < job_.timeout) return;
   Finding finding;
   finding.how = Ending::stopped;
