@@ -51,14 +51,25 @@ def finished_lines(run):
 
 
 def check_end(run, result, rank, pid, words, kept="", knows_pid=True):
-    """What is wrong about the end of `run`, in words: exit code, name, files, leftovers, and whether the CSV begins with
-    what was `kept` of it before. Where the program may not know the rank's pid yet, its number is enough."""
-    problems = []
-    if result.code != CRASH:
-        problems.append(f"exit code {result.code}")
+    """What is wrong about the end of `run`, in words, if rank `rank` is to blame. Where the program may not know the rank's
+    pid yet, its number is enough."""
     name = rf"rank {rank} \(pid {pid}\)" if knows_pid else rf"rank {rank}(?: \(pid {pid}\)|(?! \(pid))"
-    if not re.search(rf"^tutti: {name} .*{words}", complaint_of(result)):
-        problems.append(f"rank {rank} (pid {pid}), '{words}', is not what is blamed: {complaint_of(result)!r}")
+    return check_blame(run, result, rf"{name} .*{words}", kept) + run.left_behind()
+
+
+def check_blame(run, result, blame, kept="", code=CRASH):
+    """The same of the exit code, what is blamed, as a pattern, the files, and whether the CSV begins with what was `kept` of
+    it before."""
+    problems = []
+    if result.code != code:
+        problems.append(f"exit code {result.code}")
+    if not re.search(rf"^tutti: {blame}", complaint_of(result)):
+        problems.append(f"not '{blame}' is what is blamed: {complaint_of(result)!r}")
+    return problems + check_files(run, kept)
+
+
+def check_files(run, kept=""):
+    problems = []
     try:
         _, rows = run.rows()
         if not finished_lines(run).startswith(kept):
@@ -68,7 +79,7 @@ def check_end(run, result, rank, pid, words, kept="", knows_pid=True):
             problems.append(f"verdicts {sorted({row['verdict'] for row in rows})}")
     except Exception as failure:  # whatever the file holds is the finding
         problems.append(f"{type(failure).__name__}: {failure}")
-    return problems + run.left_behind()
+    return problems
 
 
 class Trial:
