@@ -15,7 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostCallers = 64;
 constexpr std::chrono::seconds kPatienceWithCallers(2);
 
 /// A connection that is not made yet, or whose other end has not shown yet that it is of this job.
@@ -65,15 +64,15 @@ class Connecting {
     return {};
   }
   Status let_in() {
-    for (;;) {
+    while (tcp::make_room(guests_)) {
       Descriptor socket = tcp::accept_from(request_.listener);
       if (!socket.is_open()) return {};
       TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
-      tcp::make_room(guests_, kMostCallers);
       guests_.push_back({.socket = std::move(socket),
                          .greeting = tcp::Greeting::of_server(request_.secret, nonce),
                          .since = Clock::now()});
     }
+    return {};
   }
   Status look() {
     std::vector<pollfd> set;

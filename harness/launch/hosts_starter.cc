@@ -25,7 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostGuests = 64;
 constexpr auto kPatienceWithGuests = 2s;
 constexpr auto kMachinesEndPatience = 4s;  // a machine kills its ranks within about 2 s, mostly in some ms
 constexpr auto kAgentPatience = 1s;        // and its agent then has nothing more to do
@@ -225,12 +224,11 @@ void HostsStarter::service(Connections::Events& events, const Board& board) {
 }
 
 void HostsStarter::let_in() {
-  while (listener_.socket.is_open()) {
+  while (listener_.socket.is_open() && tcp::make_room(guests_)) {
     Descriptor socket = tcp::accept_from(listener_.socket.get());
     if (!socket.is_open()) return;
     const auto nonce = tcp::draw_nonce();
     if (!nonce.is_ok()) return;
-    tcp::make_room(guests_, kMostGuests);
     guests_.push_back({.socket = std::move(socket),
                        .greeting = tcp::Greeting::of_server(secret_, nonce.value()),
                        .since = Clock::now()});

@@ -261,6 +261,7 @@ class Machine : private Connections::Events {
   }
 
   Status conclude(const Status& why) {
+    if (!why.is_ok()) fail(why);  // before the ends of its ranks say less
     if (board_) board_->abort_flag().store(1, std::memory_order_release);
     children_.end();
     kill_visitors();

@@ -11,8 +11,8 @@
 // can read and change it, as with MPI.
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -93,13 +93,19 @@ class Greeting {
   std::size_t read_ = 0, to_read_ = 0, written_ = 0, to_write_ = 0;
 };
 
-/// Before one more is let in. Of those who have connected and not shown yet that they are of this job, one that has
-/// said nothing goes where there are `most`, or else the oldest.
+/// Of those who have connected and not shown yet that they are of this job, so many are heard at a time, each for this
+/// long at least. So strangers, however many there are, crowd nobody out who answers in time.
+inline constexpr std::size_t kMostGuests = 256;
+inline constexpr std::chrono::milliseconds kTurnOfAGuest(250);
+
+/// Whether one more can be let in; the oldest of `guests` leaves for it once it has had its turn. They are in the order
+/// in which they have come.
 template <class Guests>
-void make_room(Guests& guests, std::size_t most) {
-  if (guests.size() < most) return;
-  const auto silent = std::ranges::find_if(guests, [](const auto& one) { return !one.greeting.has_heard(); });
-  guests.erase(silent == guests.end() ? guests.begin() : silent);
+[[nodiscard]] bool make_room(Guests& guests) {
+  if (guests.size() < kMostGuests) return true;
+  if (std::chrono::steady_clock::now() - guests.front().since < kTurnOfAGuest) return false;
+  guests.pop_front();
+  return true;
 }
 
 }  // namespace tutti::tcp

@@ -20,7 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostGuests = 64;  ///< at a time who have not shown that they are of this job
 constexpr auto kPatienceWithGuests = 2s;
 constexpr auto kBetweenTries = 20ms;
 
@@ -139,15 +138,15 @@ class Hosting {
     return listen_to_all();
   }
   Status let_in() {
-    for (;;) {
+    while (make_room(guests_)) {
       Descriptor socket = accept_from(request_.listener);
       if (!socket.is_open()) return {};
-      make_room(guests_, kMostGuests);
       TUTTI_ASSIGN_OR_RETURN(const Nonce nonce, draw_nonce());
       guests_.push_back({.socket = std::move(socket),
                          .greeting = Greeting::of_server(request_.secret, nonce),
                          .since = Clock::now()});
     }
+    return {};
   }
   Status greet() {
     for (auto guest = guests_.begin(); guest != guests_.end();) {

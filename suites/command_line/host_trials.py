@@ -100,7 +100,7 @@ class Job(support.Run):
         ranks = self.ranks_of(name)
         who = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}"
         one = "|".join(map(str, ranks))
-        missed = rf"rank \d+ on \w+: rank (?:{one}) did not come to "
+        missed = rf"rank \d+ on \w+: rank (?:{one}) (?:did not come to |on host \d+ (?:went|failed))"
         return rf"(?:host {name} \({who}\) is lost: |rank (?:{one}) on {name} \(pid \d+\) |{missed})"
 
 

@@ -344,12 +344,11 @@ void TcpNetwork::become_up(TcpLink& link, Descriptor socket) {
 
 void TcpNetwork::take_arrivals() {
   constexpr int kMostAtOnce = 32;
-  for (int i = 0; i < kMostAtOnce; ++i) {
+  for (int i = 0; i < kMostAtOnce && make_room(arrivals_); ++i) {
     Descriptor socket = accept_from(listener_.socket.get());
     if (!socket.is_open()) return;
     const auto nonce = draw_nonce();
     if (!nonce.is_ok()) return;
-    make_room(arrivals_, kMostArrivals);
     watch(socket.get(), kArrival | static_cast<std::uint64_t>(socket.get()), false);
     arrivals_.push_back(
         {.socket = std::move(socket), .greeting = Greeting::of_server(secret_, nonce.value()), .since = Clock::now()});

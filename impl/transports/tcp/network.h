@@ -23,7 +23,6 @@
 namespace tutti::tcp {
 
 inline constexpr std::size_t kEager = std::size_t{128} * 1024;  ///< owed bytes that are sent at once
-inline constexpr std::size_t kMostArrivals = 64;  ///< connections at a time whose other end has shown nothing yet
 
 class TcpNetwork;
 

@@ -223,6 +223,30 @@ TEST(Tcp, StrangersAtTheDoorKeepNobodyOut) {
   sum_on(world, 1000, nullptr, 5);
 }
 
+TEST(Tcp, WhoBeginsToSpeakAndGoesOnCallingKeepsNobodyOut) {
+  const std::string most_of_a_claim(79, 'x');
+  for (int i = 0; i < 3; ++i) {
+    std::vector<std::string> doors;
+    RanksOn world = ranks_over_tcp(2, 2, "127.0.0.1", [&](int, int, const std::string& address) {
+      doors.push_back(address);
+      return address;
+    });
+    std::atomic<int> called = 0;
+    std::thread strangers([&] {
+      std::vector<Descriptor> all;
+      for (; called < 1000; ++called) {
+        auto one = tcp::connect_to(doors[static_cast<std::size_t>(called) % doors.size()]);
+        if (!one.is_ok()) continue;
+        (void)send(one.value().get(), most_of_a_claim.data(), most_of_a_claim.size(), MSG_NOSIGNAL);
+        all.push_back(std::move(one).value());
+      }
+    });
+    while (called < 20) std::this_thread::yield();
+    sum_on(world, 1000, nullptr);
+    strangers.join();
+  }
+}
+
 TEST(Tcp, DescriptorsReturn) {
   const std::size_t before = open_descriptors();
   for (int i = 0; i < 20; ++i) {
