@@ -57,8 +57,6 @@ class Greeting {
   State step(int socket);
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool wants_to_write() const { return written_ < to_write_; }
-  /// Whether the other end has said anything yet.
-  [[nodiscard]] bool has_heard() const { return read_ > 0 || phase_ > 0; }
   /// Whether it failed as the other end hung up: that one is gone, or does not let this one in.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
 

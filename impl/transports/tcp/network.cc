@@ -21,6 +21,7 @@ constexpr std::size_t kStage = std::size_t{16} * 1024;
 constexpr std::size_t kMostParts = 64;  // of one write
 constexpr int kMostReads = 8;           // of one link in one look
 constexpr int kMostEvents = 32;
+constexpr int kMostHangUps = 8;       // of a peer that has not greeted yet
 constexpr int kIdleBeforeCounts = 4;  // looks in vain before counts are told that nobody has asked for
 constexpr auto kPatienceWithStrangers = 2s;
 constexpr auto kPatienceWithGoodbyes = 2s;
@@ -320,6 +321,10 @@ void TcpNetwork::go_on(TcpLink& link) {
   if (link.state_ != TcpLink::State::greeting) return;
   switch (link.greeting_->step(socket)) {
     case Greeting::State::failed:
+      if (link.greeting_->has_ended() && ++link.hung_up_ < kMostHangUps) {
+        link.socket_.close();  // it had no room for a guest, or is gone, which the next call shows
+        return connect(link);
+      }
       if (link.greeting_->has_ended()) return lose(link, fmt::format("went: {} hung up at the greeting", address));
       return fail(link.peer_, Code::io,
                   fmt::format("is not at {}: who is there did not show that it is of this job", address));

@@ -72,6 +72,7 @@ class TcpLink final : public Link {
   State state_ = State::apart;
   Descriptor socket_;
   std::unique_ptr<Greeting> greeting_;
+  int hung_up_ = 0;  ///< how often the peer did, at the greeting
   std::deque<Item> items_;
   std::size_t sent_of_first_ = 0;
   std::size_t owed_ = 0;
