@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/text/json_reader.h"
+
 namespace tutti::harness::launch {
 
 std::string to_json(const AcrossPlace& place) {
@@ -17,18 +19,17 @@ std::string to_json(const AcrossPlace& place) {
 }
 
 Result<AcrossPlace> across_from_json(std::string_view text) {
-  try {
-    const nlohmann::json json = nlohmann::json::parse(text);
-    return AcrossPlace{.interface = json.at("interface"),
-                       .exchange_address = json.at("exchange_address"),
-                       .domain_address = json.at("domain_address"),
-                       .secret = json.at("secret"),
-                       .first_on_cores = json.at("first_on_cores"),
-                       .ranks_on_cores = json.at("ranks_on_cores"),
-                       .lead_ns = json.at("lead_ns")};
-  } catch (const nlohmann::json::exception&) {
-    return error(Code::invalid_argument, "what the launcher says of the other machines cannot be read");
-  }
+  return read_json(Code::invalid_argument, "what the launcher says of the other machines", text,
+                   [](const nlohmann::json& all) -> Result<AcrossPlace> {
+                     AcrossPlace place{.interface = all.at("interface"),
+                                       .exchange_address = all.at("exchange_address"),
+                                       .domain_address = all.at("domain_address"),
+                                       .secret = all.at("secret")};
+                     TUTTI_RETURN_IF_ERROR(read_number(all, "first_on_cores", place.first_on_cores, 0));
+                     TUTTI_RETURN_IF_ERROR(read_number(all, "ranks_on_cores", place.ranks_on_cores, 1));
+                     TUTTI_RETURN_IF_ERROR(read_number(all, "lead_ns", place.lead_ns));
+                     return place;
+                   });
 }
 
 }  // namespace tutti::harness::launch

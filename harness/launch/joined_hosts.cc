@@ -50,14 +50,16 @@ std::string text_of(const Card& card) {
 
 Result<Card> card_from_json(std::string_view text) {
   return read_json(Code::mismatch, "what it says of itself", text, [](const nlohmann::json& all) -> Result<Card> {
-    return Card{.host = all.at("host"),
-                .first = all.at("first"),
-                .here = all.at("here"),
-                .processes = all.at("processes"),
-                .build = all.at("build"),
-                .arguments = all.at("arguments"),
-                .hash = all.at("hash"),
-                .launcher = all.at("launcher")};
+    Card card{.host = all.at("host"),
+              .build = all.at("build"),
+              .arguments = all.at("arguments"),
+              .launcher = all.at("launcher")};
+    if (!all.at("hash").is_number_unsigned()) return error(Code::mismatch, "'hash' is no whole number");
+    all.at("hash").get_to(card.hash);
+    TUTTI_RETURN_IF_ERROR(read_number(all, "first", card.first, 0));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "here", card.here, 1));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "processes", card.processes, 1));
+    return card;
   });
 }
 

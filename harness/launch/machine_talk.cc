@@ -7,13 +7,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/text/json_reader.h"
+
 namespace tutti::harness::launch {
 namespace {
 
 using nlohmann::json;
 
-Status not_understood(std::string_view what) {
-  return error(Code::invalid_argument, "{} cannot be read: are both machines of the same build?", what);
+template <class Read>
+auto understand(std::string_view what, std::string_view text, Read read) -> decltype(read(json())) {
+  auto value = read_json(Code::invalid_argument, what, text, read);
+  if (value.is_ok()) return value;
+  return error(Code::invalid_argument, "{} cannot be read: are both machines of the same build? ({})", what,
+               value.status().message());
 }
 
 }  // namespace
@@ -29,16 +35,14 @@ std::string to_line(const Invitation& invitation) {
 }
 
 Result<Invitation> invitation_from(std::string_view line) {
-  try {
-    const json all = json::parse(line);
-    return Invitation{.secret = all.at("secret"),
-                      .address = all.at("address"),
-                      .machine = all.at("machine"),
-                      .interface = all.at("interface"),
-                      .control = all.at("control")};
-  } catch (const json::exception&) {
-    return not_understood("the launcher's invitation on stdin");
-  }
+  return understand("the launcher's invitation on stdin", line, [](const json& all) -> Result<Invitation> {
+    Invitation invitation{.secret = all.at("secret"),
+                          .address = all.at("address"),
+                          .interface = all.at("interface"),
+                          .control = all.at("control")};
+    TUTTI_RETURN_IF_ERROR(read_number(all, "machine", invitation.machine, 0));
+    return invitation;
+  });
 }
 
 std::string to_json(const MachineHello& hello) {
@@ -53,18 +57,16 @@ std::string to_json(const MachineHello& hello) {
 }
 
 Result<MachineHello> hello_from_json(std::string_view text) {
-  try {
-    const json all = json::parse(text);
-    return MachineHello{.build = all.at("build"),
-                        .name = all.at("name"),
-                        .kernel = all.at("kernel"),
-                        .cores = all.at("cores"),
-                        .interface = all.at("interface"),
-                        .exchange_address = all.at("exchange_address"),
-                        .domain_address = all.at("domain_address")};
-  } catch (const json::exception&) {
-    return not_understood("what a machine says of itself");
-  }
+  return understand("what a machine says of itself", text, [](const json& all) -> Result<MachineHello> {
+    MachineHello hello{.build = all.at("build"),
+                       .name = all.at("name"),
+                       .kernel = all.at("kernel"),
+                       .interface = all.at("interface"),
+                       .exchange_address = all.at("exchange_address"),
+                       .domain_address = all.at("domain_address")};
+    TUTTI_RETURN_IF_ERROR(read_number(all, "cores", hello.cores, 1));
+    return hello;
+  });
 }
 
 std::string to_json(const MachineJob& job) {
@@ -81,21 +83,22 @@ std::string to_json(const MachineJob& job) {
 }
 
 Result<MachineJob> job_from_json(std::string_view text) {
-  try {
-    const json all = json::parse(text);
-    MachineJob job{.ranks = all.at("ranks"),
-                   .first = all.at("first"),
-                   .here = all.at("here"),
-                   .started = all.at("started"),
-                   .arguments = all.at("arguments"),
-                   .domain_bytes = all.at("domain_bytes"),
-                   .timeout_ns = all.at("timeout_ns"),
-                   .launcher_ns = all.at("launcher_ns")};
+  return understand("the job that the launcher gives", text, [](const json& all) -> Result<MachineJob> {
+    MachineJob job{.arguments = all.at("arguments")};
+    TUTTI_RETURN_IF_ERROR(read_number(all, "ranks", job.ranks, 1));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "first", job.first, 0));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "here", job.here, 1));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "started", job.started, 0));
+    if (job.started > job.here || job.here > job.ranks || job.first > job.ranks - job.here) {
+      return error(Code::invalid_argument, "{} ranks from {} on, of {}, of which {} are started", job.here, job.first,
+                   job.ranks, job.started);
+    }
+    TUTTI_RETURN_IF_ERROR(read_number(all, "domain_bytes", job.domain_bytes));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "timeout_ns", job.timeout_ns, 0));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "launcher_ns", job.launcher_ns));
     TUTTI_ASSIGN_OR_RETURN(job.place, across_from_json(all.at("place").get<std::string>()));
     return job;
-  } catch (const json::exception&) {
-    return not_understood("the job that the launcher gives");
-  }
+  });
 }
 
 std::string to_words(const Status& failure) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -37,6 +38,18 @@ template <class Json>
   if (!json.is_number_integer()) return std::nullopt;
   if (json.is_number_unsigned() && json.template get<std::uint64_t>() > kMost) return std::nullopt;
   return json.template get<std::int64_t>();
+}
+
+/// A key's whole number goes to `to`. Errors: invalid_argument where it is no number from `least` to the largest one
+/// that fits. To be called in what read_json calls, as it may be asked for a key that is not there.
+template <class Number>
+[[nodiscard]] Status read_number(const nlohmann::json& object, const char* key, Number& to,
+                                 std::int64_t least = std::numeric_limits<std::int64_t>::min()) {
+  const std::optional<std::int64_t> number = whole_number(object.at(key));
+  if (!number || *number < least || !std::in_range<Number>(*number))
+    return error(Code::invalid_argument, "'{}' is no whole number that can be one here", key);
+  to = static_cast<Number>(*number);
+  return {};
 }
 
 /// What `read` makes of a JSON object; it may ask for keys by type as if they were there. Errors: `code`, beginning
