@@ -15,8 +15,7 @@ constexpr std::chrono::seconds kMostToStop(60);
 
 }  // namespace
 
-Status BlockWorld::fail_in(const Round& round) {
-  const DeviceFailure& failure = *device_world_.failure;
+Status BlockWorld::fail_in(const Round& round, const DeviceFailure& failure) {
   const int rank = static_cast<int>(failure.rank), peer = static_cast<int>(failure.peer);
   const std::string mine = domain_->name_of(rank), theirs = domain_->name_of(peer);
   if (failure.kind == DeviceFailure::other_call) {
@@ -41,43 +40,46 @@ Status BlockWorld::fail_in(const Round& round) {
                                                         : Wait::generation;
   CallNote note = round.posted[static_cast<std::size_t>(rank)].entry->note;
   note.first = round.first;
-  return fail_late(rank, standing, &note);
+  return fail_late(rank, standing, failure, &note);
 }
 
-Status BlockWorld::fail_late(int rank, const Standing& standing, const CallNote* note) {
+Status BlockWorld::fail_late(int rank, const Standing& standing, const DeviceFailure& failure, const CallNote* note) {
   domain_->seat(rank).journal->standing.write(standing);
   const std::string position = standing_text(*domain_, standing, note);
-  return fail(error(Code::timeout, "{} gave up: {}, lane {}{}", domain_->name_of(rank), position,
-                    device_world_.failure->lane, report_of(*domain_)));
+  std::string devices;
+  if (places_.size() > 1) {
+    devices = fmt::format(", {} on device {}, {} on device {}", domain_->name_of(rank), place_of(rank).index,
+                          domain_->name_of(standing.peer), place_of(standing.peer).index);
+  }
+  return fail(error(Code::timeout, "{} gave up: {}, lane {}{}{}", domain_->name_of(rank), position, failure.lane,
+                    devices, report_of(*domain_)));
 }
 
 Status BlockWorld::fail(Status status) {
   if (!failed_.is_ok()) return failed_;
   failed_ = std::move(status);
-  HostTarget::store_release(device_world_.abort_word, stop_now);
+  tell_devices(stop_now);
   wait_for_launches();
   return failed_;
 }
 
 bool BlockWorld::has_launches() const {
-  return (!rounds_.empty() && rounds_.front().ticket != 0) ||
+  return (!rounds_.empty() && !rounds_.front().launched.parts.empty()) ||
          std::ranges::any_of(pairs_, [](const auto& one) { return !one.second.under_way.empty(); });
 }
 
 void BlockWorld::wait_for_launches() {
   const Clock::time_point deadline = Clock::now() + kMostToStop;
-  const auto wait_for = [&](Device::Ticket ticket) {
+  const auto wait_for = [&](const Launched& launched) {
     while (Clock::now() < deadline) {
-      const Result<bool> is_done = common_.device.is_complete(ticket);
+      const Result<bool> is_done = is_complete(launched);
       if (!is_done.is_ok() || is_done.value()) return;
       sched_yield();
     }
   };
-  for (const Round& one : rounds_) {
-    if (one.ticket != 0) wait_for(one.ticket);
-  }
+  for (const Round& one : rounds_) wait_for(one.launched);
   for (const auto& [ranks, pair] : pairs_) {
-    for (const Transfer& one : pair.under_way) wait_for(one.ticket);
+    for (const Transfer& one : pair.under_way) wait_for(one.launched);
   }
 }
 
@@ -93,7 +95,7 @@ std::string BlockWorld::position(int rank, std::uint64_t call) {
     if (one.posted[static_cast<std::size_t>(peer)].entry != nullptr) continue;
     return fmt::format("{}: waits for {} to call it", text, domain_->name_of(peer));
   }
-  return fmt::format("{}: the device is at it", text);
+  return fmt::format("{}: the {} at it", text, places_.size() > 1 ? "devices are" : "device is");
 }
 
 std::string BlockWorld::report() {
@@ -109,10 +111,10 @@ std::string BlockWorld::report() {
 void BlockWorld::end_launches() {
   const std::lock_guard lock(mutex_);
   if (!failed_.is_ok() || !has_launches()) return;
-  HostTarget::store_release(device_world_.abort_word, stop_and_tell);
+  tell_devices(stop_and_tell);
   wait_for_launches();
   (void)progress();
-  if (failed_.is_ok()) HostTarget::store_release(device_world_.abort_word, keep_going);
+  if (failed_.is_ok()) tell_devices(keep_going);
 }
 
 Status BlockWorld::give_up(int rank, const std::string& position) {

@@ -36,10 +36,13 @@ Status BlockWorld::conclude(Forming& forming) {
     std::ranges::stable_sort(ranks, {}, [&](int rank) { return forming.wishes[static_cast<std::size_t>(rank)].key; });
     const DomainShape shape = group_shape(domain_->shape(), static_cast<int>(ranks.size()));
     TUTTI_ASSIGN_OR_RETURN(auto memory, domain_->make_group_memory(domain_bytes(shape)));
-    std::vector<int> world_ranks;
-    for (const int rank : ranks) world_ranks.push_back(domain_->world_rank(rank));
+    std::vector<int> world_ranks, device_of;
+    for (const int rank : ranks) {
+      world_ranks.push_back(domain_->world_rank(rank));
+      device_of.push_back(place_of(rank).index);
+    }
     auto domain = std::make_shared<GroupDomain>(domain_->world(), std::move(world_ranks), shape, std::move(memory));
-    TUTTI_ASSIGN_OR_RETURN(auto world, make(std::move(domain), common_));
+    TUTTI_ASSIGN_OR_RETURN(auto world, make(std::move(domain), common_, device_of));
     for (int place = 0; const int rank : ranks)
       memberships[static_cast<std::size_t>(rank)] = {.world = world, .rank = place++};
   }

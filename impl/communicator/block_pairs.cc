@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends and receives of thread blocks: both ends of a message are one launch.
+// Sends and receives of thread blocks: both ends of a message are launched together, each on its device.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -67,6 +67,48 @@ Result<std::uint64_t> BlockWorld::post(const Message& message) {
   return number;
 }
 
+Result<BlockWorld::Prepared> BlockWorld::prepare(const std::vector<const Message*>& ends, std::byte* to_itself) {
+  Place& place = place_of(ends.front()->rank);
+  const auto slot_bytes = static_cast<std::int64_t>(place.world.slot_bytes);
+  // Calls, plans and the ranks' numbers lie in one piece.
+  std::vector<std::byte> image(ends.size() * sizeof(DeviceCall));
+  const auto append = [&image](std::span<const std::byte> bytes) {
+    const std::size_t at = image.size();
+    image.insert(image.end(), bytes.begin(), bytes.end());
+    return at;
+  };
+  std::vector<std::size_t> plan_at;
+  std::vector<int> ranks;
+  for (const Message* const one : ends) {
+    plan_at.push_back(append(std::as_bytes(plan_of(*one, ranks_, slot_bytes).block())));
+    ranks.push_back(one->rank);
+  }
+  const std::size_t ranks_at = append(std::as_bytes(std::span(ranks)));
+  TUTTI_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::make(*place.device, image.size()));
+  std::byte* const base = memory.get();
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const Message& one = *ends[i];
+    const DeviceCall call{.tail = PlanView(base + plan_at[i]),
+                          .input = one.is_send ? one.buffer : nullptr,
+                          .output = one.rank == one.peer ? to_itself
+                                    : one.is_send        ? nullptr
+                                                         : one.buffer,
+                          .segments = 1};
+    std::memcpy(image.data() + i * sizeof call, &call, sizeof call);
+  }
+  TUTTI_RETURN_IF_ERROR(place.device->write(base, image.data(), image.size()));
+  Prepared prepared;
+  prepared.part.device = place.device;
+  prepared.part.memory = std::move(memory);
+  prepared.launch = launch_on(place, ends.front()->dtype, Op::none);
+  DeviceWork& work = prepared.launch.work;
+  work.calls = reinterpret_cast<const DeviceCall*>(base);
+  work.parties = static_cast<int>(ends.size());
+  work.ranks = reinterpret_cast<const int*>(base + ranks_at);
+  work.is_transfer = true;
+  return prepared;
+}
+
 Status BlockWorld::launch_pair(Pair& pair) {
   const Message send = pair.sends.front();
   const Message receive = pair.receives.front();
@@ -79,47 +121,22 @@ Status BlockWorld::launch_pair(Pair& pair) {
   }
   pair.sends.pop_front();
   pair.receives.pop_front();
-  const bool is_to_itself = send.rank == send.peer;
-  const auto slot_bytes = static_cast<std::int64_t>(device_world_.slot_bytes);
-  const std::array plans{plan_of(send, ranks_, slot_bytes), plan_of(receive, ranks_, slot_bytes)};
-  const std::array ranks{send.rank, receive.rank};
-  // Calls, plans and the ranks' numbers lie in one piece.
-  const int parties = is_to_itself ? 1 : 2;
-  std::vector<std::byte> image(2 * sizeof(DeviceCall));
-  std::array<std::size_t, 2> plan_at{};
-  for (int i = 0; i < parties; ++i) {
-    plan_at[static_cast<std::size_t>(i)] = image.size();
-    const auto block = std::as_bytes(plans[static_cast<std::size_t>(i)].block());
-    image.insert(image.end(), block.begin(), block.end());
+  std::vector<const Message*> ends{&send, &receive};
+  if (send.rank == send.peer) ends.pop_back();
+  std::vector<Prepared> parts;
+  if (ends.size() == 2 && &place_of(send.rank) != &place_of(receive.rank)) {
+    for (const Message* const one : ends) {
+      Result<Prepared> part = prepare({one}, receive.buffer);
+      if (!part.is_ok()) return fail(part.status());
+      parts.push_back(std::move(part).value());
+    }
+  } else {
+    Result<Prepared> part = prepare(ends, receive.buffer);
+    if (!part.is_ok()) return fail(part.status());
+    parts.push_back(std::move(part).value());
   }
-  const std::size_t ranks_at = image.size();
-  const auto numbers = std::as_bytes(std::span(ranks));
-  image.insert(image.end(), numbers.begin(), numbers.end());
-  Result<DeviceMemory> memory = DeviceMemory::make(common_.device, image.size());
-  if (!memory.is_ok()) return fail(memory.status());
-  std::byte* const base = memory.value().get();
-  for (int i = 0; i < parties; ++i) {
-    const DeviceCall call{.tail = PlanView(base + plan_at[static_cast<std::size_t>(i)]),
-                          .input = i == 0 ? send.buffer : nullptr,
-                          .output = i == 1 || is_to_itself ? receive.buffer : nullptr,
-                          .segments = 1};
-    std::memcpy(image.data() + static_cast<std::size_t>(i) * sizeof call, &call, sizeof call);
-  }
-  TUTTI_RETURN_IF_ERROR(fail_unless_ok(common_.device.write(base, image.data(), image.size())));
-  DeviceLaunch launch{.world = device_world_,
-                      .work = next_work(reinterpret_cast<const DeviceCall*>(base), parties),
-                      .dtype = send.dtype,
-                      .threads = common_.blocks.threads};
-  launch.work.ranks = reinterpret_cast<const int*>(base + ranks_at);
-  launch.work.is_transfer = true;
-  const Result<Device::Ticket> ticket = common_.device.launch(std::move(launch));
-  if (!ticket.is_ok()) return fail(ticket.status());
-  pair.under_way.push_back({.send = send,
-                            .receive = receive,
-                            .launch = launches_,
-                            .ticket = ticket.value(),
-                            .memory = std::move(memory).value()});
-  return {};
+  Transfer& transfer = pair.under_way.emplace_back(Transfer{.send = send, .receive = receive, .launched = {}});
+  return fail_unless_ok(launch_all(std::move(parts), transfer.launched));
 }
 
 Result<bool> BlockWorld::is_complete(const Message& message, std::uint64_t number) {
@@ -148,8 +165,7 @@ std::string BlockWorld::position(const Message& message, std::uint64_t number) {
   return standing_text(*domain_, standing, nullptr);
 }
 
-Status BlockWorld::fail_in(const Transfer& transfer) {
-  const DeviceFailure& failure = *device_world_.failure;
+Status BlockWorld::fail_in(const Transfer& transfer, const DeviceFailure& failure) {
   const bool is_send = failure.kind == DeviceFailure::room;
   const Message& mine = is_send ? transfer.send : transfer.receive;
   return fail_late(mine.rank,
@@ -159,7 +175,7 @@ Status BlockWorld::fail_in(const Transfer& transfer) {
                     .wait = is_send ? Wait::send : Wait::receive,
                     .dtype = mine.dtype,
                     .is_begun = true},
-                   nullptr);
+                   failure, nullptr);
 }
 
 }  // namespace tutti

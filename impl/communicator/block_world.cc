@@ -10,21 +10,28 @@
 namespace tutti {
 namespace {
 
-/// The words that the host looks at while ranks run.
+/// The words that the host looks at while ranks run. Each device has a failure of its own: several devices cannot
+/// settle which of them was first.
 struct Words {
   DeviceFailure failure;
-  std::uint64_t abort;
+  std::uint64_t abort;  ///< that of the first device is everybody's
 };
+
+/// The addresses of slabs and boards, then the devices of all ranks, and the ranks of a device.
+std::size_t lists_bytes(const DeviceWorld& world) {
+  const auto ranks = static_cast<std::size_t>(world.ranks), devices = static_cast<std::size_t>(world.devices);
+  return (ranks + devices) * sizeof(std::byte*) + 2 * ranks * sizeof(int);
+}
 
 struct PlansOnDevice {
   DeviceMemory full;
   DeviceMemory tail;
 };
 
-Result<DeviceMemory> placed(Device& device, std::span<const std::uint64_t> block) {
-  if (block.empty()) return DeviceMemory();
-  TUTTI_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::make(device, block.size_bytes()));
-  TUTTI_RETURN_IF_ERROR(device.write(memory.get(), block.data(), block.size_bytes()));
+Result<DeviceMemory> placed(Device& device, std::span<const std::byte> image) {
+  if (image.empty()) return DeviceMemory();
+  TUTTI_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::make(device, image.size()));
+  TUTTI_RETURN_IF_ERROR(device.write(memory.get(), image.data(), image.size()));
   return memory;
 }
 
@@ -38,51 +45,109 @@ BlockWorld::BlockWorld(std::shared_ptr<Domain> domain, const Common& common)
       started_(static_cast<std::size_t>(ranks_)),
       formed_(static_cast<std::size_t>(ranks_)) {}
 
-Result<std::shared_ptr<BlockWorld>> BlockWorld::make(std::shared_ptr<Domain> domain, const Common& common) {
+Result<std::shared_ptr<BlockWorld>> BlockWorld::make(std::shared_ptr<Domain> domain, const Common& common,
+                                                     const std::vector<int>& device_of) {
   std::shared_ptr<BlockWorld> world(new BlockWorld(std::move(domain), common));
-  TUTTI_RETURN_IF_ERROR(world->allocate());
+  TUTTI_RETURN_IF_ERROR(world->allocate(device_of));
   return world;
 }
 
 BlockWorld::~BlockWorld() = default;
 
-Status BlockWorld::allocate() {
+Status BlockWorld::allocate(const std::vector<int>& device_of) {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const int index = device_of[static_cast<std::size_t>(rank)];
+    auto at = std::ranges::find(places_, index, &Place::index);
+    if (at == places_.end()) {
+      Device* const device = common_.devices[static_cast<std::size_t>(index)];
+      at = places_.insert(at, {.device = device, .index = index});
+    }
+    at->ranks.push_back(rank);
+    place_of_.push_back(static_cast<int>(at - places_.begin()));
+  }
   const DomainShape& shape = domain_->shape();
-  Device& device = common_.device;
-  TUTTI_RETURN_IF_ERROR(device.fits(ranks_ * common_.blocks.lanes, common_.blocks.threads));
-  device_world_ = {.ranks = ranks_,
+  for (Place& place : places_) {
+    const auto ranks = static_cast<int>(place.ranks.size());
+    TUTTI_RETURN_IF_ERROR(place.device->fits(ranks * common_.blocks.lanes, common_.blocks.threads));
+    place.world = {.ranks = ranks_,
                    .lanes = common_.blocks.lanes,
                    .generations = shape.generations,
                    .slots = shape.slots,
                    .scratch_bytes = (shape.scratch_bytes + kDeviceLine - 1) / kDeviceLine * kDeviceLine,
-                   .slot_bytes = shape.slot_bytes};
-  const std::size_t slab = device_world_.slab_bytes();
-  const auto count = static_cast<std::size_t>(ranks_);
-  TUTTI_ASSIGN_OR_RETURN(slabs_, DeviceMemory::make(device, count * slab));
-  TUTTI_ASSIGN_OR_RETURN(slab_list_, DeviceMemory::make(device, count * sizeof(std::byte*)));
-  TUTTI_ASSIGN_OR_RETURN(words_, DeviceMemory::make_mapped(device, sizeof(Words)));
-  std::vector<std::byte*> slabs(count);
-  std::vector<std::byte> state(sizeof(LaneState));
-  const LaneState first{.number = 0, .free_until = static_cast<std::uint64_t>(shape.generations)};
-  for (std::size_t rank = 0; rank < count; ++rank) slabs[rank] = slabs_.get() + rank * slab;
-  device_world_.slabs = slab_list_.as<std::byte*>();
-  TUTTI_RETURN_IF_ERROR(device.write(slab_list_.get(), slabs.data(), count * sizeof(std::byte*)));
-  for (std::byte* const begin : slabs) {
-    for (int lane = 0; lane < device_world_.lanes; ++lane) {
-      std::byte* const part = begin + static_cast<std::uint64_t>(lane) * device_world_.lane_bytes();
-      TUTTI_RETURN_IF_ERROR(device.write(part + device_world_.ends_at(), &first, sizeof first));
-    }
+                   .slot_bytes = shape.slot_bytes,
+                   .devices = static_cast<int>(places_.size()),
+                   .here = static_cast<int>(&place - places_.data())};
   }
-  device_world_.failure = &words_.as<Words>()->failure;
-  device_world_.abort_word = &words_.as<Words>()->abort;
+  for (Place& place : places_) {
+    const DeviceWorld& world = place.world;
+    const std::size_t slabs = place.ranks.size() * world.slab_bytes();
+    TUTTI_ASSIGN_OR_RETURN(place.memory,
+                           DeviceMemory::make(*place.device, world.board_bytes() + slabs + lists_bytes(world)));
+    TUTTI_ASSIGN_OR_RETURN(place.words, DeviceMemory::make_mapped(*place.device, sizeof(Words)));
+  }
+  for (Place& place : places_) TUTTI_RETURN_IF_ERROR(write_lists(place));
   return {};
 }
 
-DeviceWork BlockWorld::next_work(const DeviceCall* calls, int parties) {
-  return {.calls = calls,
-          .parties = parties,
-          .number = ++launches_,
-          .limits = {.timeout_ns = static_cast<std::uint64_t>(common_.options.timeout.count())}};
+Status BlockWorld::write_lists(Place& place) {
+  DeviceWorld& world = place.world;
+  const auto slab_of = [&](int rank) {
+    const Place& owner = place_of(rank);
+    const auto index = std::ranges::find(owner.ranks, rank) - owner.ranks.begin();
+    return owner.memory.get() + world.board_bytes() + static_cast<std::size_t>(index) * world.slab_bytes();
+  };
+  std::vector<std::byte*> addresses;  // of slabs, then of boards
+  for (int rank = 0; rank < ranks_; ++rank) addresses.push_back(slab_of(rank));
+  for (const Place& one : places_) addresses.push_back(one.memory.get());
+  std::vector<int> numbers = place_of_;
+  numbers.insert(numbers.end(), place.ranks.begin(), place.ranks.end());
+  std::byte* const lists = place.memory.get() + world.board_bytes() + place.ranks.size() * world.slab_bytes();
+  std::byte* const behind = lists + addresses.size() * sizeof(std::byte*);
+  TUTTI_RETURN_IF_ERROR(place.device->write(lists, addresses.data(), addresses.size() * sizeof(std::byte*)));
+  TUTTI_RETURN_IF_ERROR(place.device->write(behind, numbers.data(), numbers.size() * sizeof(int)));
+  world.slabs = reinterpret_cast<std::byte**>(lists);
+  world.boards = world.slabs + ranks_;
+  world.device_of = reinterpret_cast<const int*>(behind);
+  place.ranks_there = world.device_of + ranks_;
+  world.abort_word = &places_.front().words.as<Words>()->abort;
+  world.failure = &place.words.as<Words>()->failure;
+  const LaneState first{.number = 0, .free_until = static_cast<std::uint64_t>(world.generations)};
+  for (const int rank : place.ranks) {
+    for (int lane = 0; lane < world.lanes; ++lane) {
+      std::byte* const part = slab_of(rank) + static_cast<std::uint64_t>(lane) * world.lane_bytes();
+      TUTTI_RETURN_IF_ERROR(place.device->write(part + world.ends_at(), &first, sizeof first));
+    }
+  }
+  return {};
+}
+
+DeviceLaunch BlockWorld::launch_on(const Place& place, Dtype dtype, Op op) const {
+  return {.world = place.world,
+          .work = {.limits = {.timeout_ns = static_cast<std::uint64_t>(common_.options.timeout.count())}},
+          .dtype = dtype,
+          .op = op,
+          .threads = common_.blocks.threads};
+}
+
+Status BlockWorld::launch_all(std::vector<Prepared> parts, Launched& launched) {
+  launched.number = ++launches_;
+  const std::lock_guard lock(*common_.order);
+  for (Prepared& one : parts) {
+    one.launch.work.number = launched.number;
+    const Result<Device::Ticket> ticket = one.part.device->launch(std::move(one.launch));
+    if (!ticket.is_ok()) return ticket.status();
+    one.part.ticket = ticket.value();
+    launched.parts.push_back(std::move(one.part));
+  }
+  return {};
+}
+
+Result<bool> BlockWorld::is_complete(const Launched& launched) {
+  for (const Launched::Part& part : launched.parts) {
+    TUTTI_ASSIGN_OR_RETURN(const bool is_done, part.device->is_complete(part.ticket));
+    if (!is_done) return false;
+  }
+  return true;
 }
 
 void BlockWorld::note(int rank, const BoundEntry& entry, std::uint64_t first) {
@@ -119,34 +184,27 @@ Result<std::uint64_t> BlockWorld::post(int rank, const Posted& call) {
   return number;
 }
 
-Result<std::shared_ptr<const void>> BlockWorld::place_plans(BoundEntry& entry) {
+Result<std::shared_ptr<const void>> BlockWorld::place_plans(Device& device, BoundEntry& entry) {
   if (entry.on_device != nullptr) return entry.on_device;
   auto plans = std::make_shared<PlansOnDevice>();
-  TUTTI_ASSIGN_OR_RETURN(plans->full, placed(common_.device, entry.call.full.block()));
-  TUTTI_ASSIGN_OR_RETURN(plans->tail, placed(common_.device, entry.call.tail.block()));
+  TUTTI_ASSIGN_OR_RETURN(plans->full, placed(device, std::as_bytes(entry.call.full.block())));
+  TUTTI_ASSIGN_OR_RETURN(plans->tail, placed(device, std::as_bytes(entry.call.tail.block())));
   entry.on_device = std::move(plans);
   return entry.on_device;
 }
 
-Status BlockWorld::launch(Round& one) {
-  const BoundEntry& first = *one.posted.front().entry;
-  const PlanHeader& header = first.call.plan(0).header();
-  DeviceLaunch launch{
-      .world = device_world_, .dtype = header.dtype, .op = header.op, .threads = common_.blocks.threads};
+Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one) {
+  const PlanHeader& header = one.posted.front().entry->call.plan(0).header();
+  Prepared prepared;
+  prepared.part.device = place.device;
+  prepared.launch = launch_on(place, header.dtype, header.op);
+  DeviceLaunch& launch = prepared.launch;
   std::vector<DeviceCall> calls;
-  for (int rank = 0; rank < ranks_; ++rank) {
+  for (const int rank : place.ranks) {
     const Posted& posted = one.posted[static_cast<std::size_t>(rank)];
     BoundEntry& entry = *posted.entry;
-    if (entry.note.hash != first.note.hash) {
-      const auto text = disagreement(*domain_, 0, rank);
-      return fail(error(Code::mismatch, "{}",
-                        text ? *text
-                             : fmt::format("{} and {} do not agree on operation {}", domain_->name_of(0),
-                                           domain_->name_of(rank), one.first)));
-    }
-    const Result<std::shared_ptr<const void>> resident = place_plans(entry);
-    if (!resident.is_ok()) return fail(resident.status());
-    const auto& plans = *static_cast<const PlansOnDevice*>(resident.value().get());
+    TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<const void> resident, place_plans(*place.device, entry));
+    const auto& plans = *static_cast<const PlansOnDevice*>(resident.get());
     DeviceCall call{.full = PlanView(plans.full.get()),
                     .tail = PlanView(plans.tail.get()),
                     .input = posted.input,
@@ -157,31 +215,41 @@ Status BlockWorld::launch(Round& one) {
     std::memcpy(&call.factor, posted.factor.data(), sizeof call.factor);
     calls.push_back(call);
     if (entry.kernel_context == nullptr && launch.replaced.empty()) continue;
-    launch.replaced.resize(static_cast<std::size_t>(ranks_),
-                           {.kernel = kernel_for(header.dtype, header.op), .scale = entry.scale});
+    launch.replaced.resize(place.ranks.size(), {.kernel = kernel_for(header.dtype, header.op), .scale = entry.scale});
     if (entry.kernel_context == nullptr) continue;
-    launch.replaced[static_cast<std::size_t>(rank)] = {
-        .kernel = entry.kernel, .scale = entry.scale, .context = entry.kernel_context};
+    launch.replaced[calls.size() - 1] = {.kernel = entry.kernel, .scale = entry.scale, .context = entry.kernel_context};
   }
-  const std::size_t bytes = calls.size() * sizeof(DeviceCall);
-  Result<DeviceMemory> memory = DeviceMemory::make(common_.device, bytes);
-  if (!memory.is_ok()) return fail(memory.status());
-  one.calls = std::move(memory).value();
-  TUTTI_RETURN_IF_ERROR(fail_unless_ok(common_.device.write(one.calls.get(), calls.data(), bytes)));
-  launch.work = next_work(one.calls.as<DeviceCall>(), ranks_);
-  one.launch = launch.work.number;
-  const Result<Device::Ticket> ticket = common_.device.launch(std::move(launch));
-  if (!ticket.is_ok()) return fail(ticket.status());
-  one.ticket = ticket.value();
-  return {};
+  TUTTI_ASSIGN_OR_RETURN(prepared.part.memory, placed(*place.device, std::as_bytes(std::span(calls))));
+  launch.work.calls = prepared.part.memory.as<DeviceCall>();
+  launch.work.ranks = places_.size() == 1 ? nullptr : place.ranks_there;
+  launch.work.parties = static_cast<int>(calls.size());
+  return prepared;
+}
+
+Status BlockWorld::launch(Round& one) {
+  for (int rank = 1; rank < ranks_; ++rank) {
+    if (one.posted[static_cast<std::size_t>(rank)].entry->note.hash == one.posted.front().entry->note.hash) continue;
+    const auto text = disagreement(*domain_, 0, rank);
+    return fail(error(Code::mismatch, "{}",
+                      text ? *text
+                           : fmt::format("{} and {} do not agree on operation {}", domain_->name_of(0),
+                                         domain_->name_of(rank), one.first)));
+  }
+  std::vector<Prepared> parts;
+  for (Place& place : places_) {
+    Result<Prepared> part = prepare(place, one);
+    if (!part.is_ok()) return fail(part.status());
+    parts.push_back(std::move(part).value());
+  }
+  return fail_unless_ok(launch_all(std::move(parts), one.launched));
 }
 
 Status BlockWorld::progress() {
-  while (!rounds_.empty() && rounds_.front().ticket != 0) {
+  while (!rounds_.empty() && !rounds_.front().launched.parts.empty()) {
     const Round& front = rounds_.front();
-    TUTTI_ASSIGN_OR_RETURN(const bool is_done, common_.device.is_complete(front.ticket));
+    TUTTI_ASSIGN_OR_RETURN(const bool is_done, is_complete(front.launched));
     if (!is_done) break;
-    if (has_failed_in(front.launch)) return fail_in(front);
+    if (const DeviceFailure* const failure = failure_in(front.launched.number)) return fail_in(front, *failure);
     for (int rank = 0; rank < ranks_; ++rank) {
       const std::uint64_t last = front.first + static_cast<std::uint64_t>(front.posted.front().entry->segments) - 1;
       domain_->seat(rank).journal->finished.store(last, std::memory_order_release);
@@ -191,9 +259,10 @@ Status BlockWorld::progress() {
   }
   for (auto& [ranks, pair] : pairs_) {
     while (!pair.under_way.empty()) {
-      TUTTI_ASSIGN_OR_RETURN(const bool is_done, common_.device.is_complete(pair.under_way.front().ticket));
+      const Transfer& front = pair.under_way.front();
+      TUTTI_ASSIGN_OR_RETURN(const bool is_done, is_complete(front.launched));
       if (!is_done) break;
-      if (has_failed_in(pair.under_way.front().launch)) return fail_in(pair.under_way.front());
+      if (const DeviceFailure* const failure = failure_in(front.launched.number)) return fail_in(front, *failure);
       pair.under_way.pop_front();
       ++pair.complete;
     }
@@ -201,10 +270,16 @@ Status BlockWorld::progress() {
   return {};
 }
 
-bool BlockWorld::has_failed_in(std::uint64_t launch) const {
-  DeviceFailure& failure = *device_world_.failure;
-  return HostTarget::load_acquire(&failure.kind) != DeviceFailure::none && failure.launch == launch;
+const DeviceFailure* BlockWorld::failure_in(std::uint64_t launch) const {
+  for (const Place& place : places_) {
+    DeviceFailure& failure = *place.world.failure;
+    const bool has_failed = HostTarget::load_acquire(&failure.kind) != DeviceFailure::none;
+    if (has_failed && failure.launch == launch) return &failure;
+  }
+  return nullptr;
 }
+
+void BlockWorld::tell_devices(DeviceStop what) { HostTarget::store_release(places_.front().world.abort_word, what); }
 
 Result<bool> BlockWorld::is_complete(int /*rank*/, std::uint64_t call) {
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the communicators of a group of thread blocks share: its memory on the device, and the calls that are posted,
+// What the communicators of a group of thread blocks share: its memory on the devices, and the calls that are posted,
 // launched and complete.
 #pragma once
 
@@ -22,13 +22,17 @@ namespace tutti {
 class BlockWorld {
  public:
   struct Common {
-    Device& device;
+    std::vector<Device*> devices;
     TeamShape blocks;
     CommunicatorOptions options;
     Hooks hooks;
+    /// Held while the devices of a call are launched one by one: all have the launches of all worlds in one order.
+    std::shared_ptr<std::mutex> order = std::make_shared<std::mutex>();
   };
-  /// The domain says names, and has the journals; groups own theirs. Errors: those of create_as_blocks.
-  [[nodiscard]] static Result<std::shared_ptr<BlockWorld>> make(std::shared_ptr<Domain> domain, const Common& common);
+  /// `device_of`: by rank, its index among the common devices. The domain says names, and has the journals; groups own
+  /// theirs. Errors: those of create_as_blocks.
+  [[nodiscard]] static Result<std::shared_ptr<BlockWorld>> make(std::shared_ptr<Domain> domain, const Common& common,
+                                                                const std::vector<int>& device_of);
   ~BlockWorld();
   BlockWorld(const BlockWorld&) = delete;
   BlockWorld& operator=(const BlockWorld&) = delete;
@@ -36,6 +40,7 @@ class BlockWorld {
   [[nodiscard]] Domain& domain() const { return *domain_; }
   [[nodiscard]] const Common& common() const { return common_; }
   [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] bool needs_cores() const { return common_.devices.front()->needs_cores(); }
 
   /// A rank's call. `entry` outlives the world's last launch of it.
   struct Posted {
@@ -91,21 +96,42 @@ class BlockWorld {
   [[nodiscard]] Status failed();
 
  private:
+  /// What the world has on a device.
+  struct Place {
+    Device* device = nullptr;
+    int index = 0;                     // of the device among the common ones
+    std::vector<int> ranks;            // that lie there
+    const int* ranks_there = nullptr;  // the same, as the device addresses them
+    DeviceMemory memory;               // the board, the slabs, and the lists of the device's world
+    DeviceMemory words;                // that the host looks at while ranks run
+    DeviceWorld world;                 // as the device addresses it
+  };
+  /// What ranks on several devices do together: a launch on each.
+  struct Launched {
+    struct Part {
+      Device* device = nullptr;
+      Device::Ticket ticket = 0;
+      DeviceMemory memory;  // calls, and what else the launch reads
+    };
+    std::uint64_t number = 0;
+    std::vector<Part> parts;  // empty: not launched
+  };
+  /// A part of it that is still to be made.
+  struct Prepared {
+    Launched::Part part;
+    DeviceLaunch launch;
+  };
   /// A call of all ranks.
   struct Round {
     std::vector<Posted> posted;  // [rank]
     int count = 0;               // of ranks that have posted
     std::uint64_t first = 0;     // number of its first operation
-    std::uint64_t launch = 0;    // number
-    Device::Ticket ticket = 0;   // 0: not launched
-    DeviceMemory calls;          // [rank]
+    Launched launched;
   };
   /// A send and its receive that are launched.
   struct Transfer {
     Message send, receive;
-    std::uint64_t launch = 0;
-    Device::Ticket ticket = 0;
-    DeviceMemory memory;
+    Launched launched;
   };
   struct Pair {
     std::deque<Message> sends, receives;    // that have no partner
@@ -121,34 +147,47 @@ class BlockWorld {
   };
 
   BlockWorld(std::shared_ptr<Domain> domain, const Common& common);
-  Status allocate();
+  Status allocate(const std::vector<int>& device_of);
+  Status write_lists(Place& place);
+  [[nodiscard]] Place& place_of(int rank) {
+    return places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(rank)])];
+  }
   [[nodiscard]] Round& round(std::uint64_t call) { return rounds_[call - first_round_]; }
   Status launch(Round& round);
   Status launch_pair(Pair& pair);
-  [[nodiscard]] Result<std::shared_ptr<const void>> place_plans(BoundEntry& entry);
-  /// Takes note of what the device has completed. Errors: why the ranks of a launch have stopped.
+  /// The parts of a launch, all of them before another world's. `launched` has what was launched even where one fails.
+  Status launch_all(std::vector<Prepared> parts, Launched& launched);
+  /// A launch on a place, without its work.
+  [[nodiscard]] DeviceLaunch launch_on(const Place& place, Dtype dtype, Op op) const;
+  [[nodiscard]] static Result<std::shared_ptr<const void>> place_plans(Device& device, BoundEntry& entry);
+  /// The calls of the ranks that lie on a place.
+  [[nodiscard]] Result<Prepared> prepare(Place& place, const Round& round);
+  /// Ends of a message that lie on one place: both, or one. What a rank sends to itself goes to `to_itself`.
+  [[nodiscard]] Result<Prepared> prepare(const std::vector<const Message*>& ends, std::byte* to_itself);
+  /// Takes note of what the devices have completed. Errors: why the ranks of a launch have stopped.
   Status progress();
-  Status fail_in(const Round& round);
-  Status fail_in(const Transfer& transfer);
+  [[nodiscard]] static Result<bool> is_complete(const Launched& launched);
+  Status fail_in(const Round& round, const DeviceFailure& failure);
+  Status fail_in(const Transfer& transfer, const DeviceFailure& failure);
   /// Of a rank that waits in the device: what is told of all others follows.
-  Status fail_late(int rank, const Standing& standing, const CallNote* note);
-  [[nodiscard]] bool has_failed_in(std::uint64_t launch) const;
-  /// The first failure is everybody's; later ones are forgotten. When it returns, nothing on the device reads or writes
-  /// what callers own.
+  Status fail_late(int rank, const Standing& standing, const DeviceFailure& failure, const CallNote* note);
+  /// What a rank has told in a launch; null: nothing.
+  [[nodiscard]] const DeviceFailure* failure_in(std::uint64_t launch) const;
+  void tell_devices(DeviceStop what);
+  /// The first failure is everybody's; later ones are forgotten. When it returns, nothing on the devices reads or
+  /// writes what callers own.
   Status fail(Status status);
   Status fail_unless_ok(Status status) { return status.is_ok() ? status : fail(std::move(status)); }
   [[nodiscard]] bool has_launches() const;
   void wait_for_launches();
   void note(int rank, const BoundEntry& entry, std::uint64_t first);
   Status conclude(Forming& forming);
-  [[nodiscard]] DeviceWork next_work(const DeviceCall* calls, int parties);
-
   std::shared_ptr<Domain> domain_;
   Common common_;
   int ranks_;
   std::mutex mutex_;
-  DeviceWorld device_world_;
-  DeviceMemory slabs_, slab_list_, words_;
+  std::vector<Place> places_;  // those with ranks
+  std::vector<int> place_of_;  // [rank]
   std::uint64_t launches_ = 0;
   std::deque<Round> rounds_;                   // from the oldest that is not complete on
   std::uint64_t first_round_ = 0;              // number of its call

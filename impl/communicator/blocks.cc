@@ -104,7 +104,7 @@ class BlockCommunicator final : public Communicator {
     Result<bool> tested = ticket.kind == Ticket::Kind::collective
                               ? world_->is_complete(rank_, ticket.number)
                               : world_->is_complete(message_of(ticket), ticket.number);
-    if (tested.is_ok() && !tested.value() && world_->common().device.needs_cores()) sched_yield();
+    if (tested.is_ok() && !tested.value() && world_->needs_cores()) sched_yield();
     return tested;
   }
   Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) override {
@@ -211,10 +211,11 @@ class BlockCommunicator final : public Communicator {
 
 }  // namespace
 
-Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(Domain& domain, Device& device,
+Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(Domain& domain, std::span<Device* const> devices,
                                                                     const TeamShape& blocks,
                                                                     const CommunicatorOptions& options,
                                                                     const Hooks& hooks) {
+  const int ranks = domain.shape().ranks;
   if (blocks.lanes < 1 || blocks.lanes > kMostLanes) {
     return error(Code::invalid_argument, "{} blocks of a rank: 1 to {}", blocks.lanes, kMostLanes);
   }
@@ -222,12 +223,26 @@ Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(Domain& doma
     return error(Code::unavailable, "thread blocks on {} hosts: one device has all of them", domain.hosts()->count());
   }
   if (blocks.threads < 1) return error(Code::invalid_argument, "{} threads of a block: at least 1", blocks.threads);
-  BlockWorld::Common common{.device = device, .blocks = blocks, .options = options, .hooks = hooks};
+  const int most = std::min(ranks, kMostDevices);
+  if (devices.empty() || devices.size() > static_cast<std::size_t>(most)) {
+    return error(Code::invalid_argument, "{} devices for {} ranks: 1 to {}", devices.size(), ranks, most);
+  }
+  for (Device* const device : devices) {
+    for (Device* const other : devices) {
+      if (other != device) TUTTI_RETURN_IF_ERROR(device->reach(*other));
+    }
+  }
+  BlockWorld::Common common{
+      .devices = {devices.begin(), devices.end()}, .blocks = blocks, .options = options, .hooks = hooks};
   common.options.lanes = blocks.lanes;
+  std::vector<int> device_of;
+  for (int rank = 0; rank < ranks; ++rank) {
+    device_of.push_back(device_dealt(rank, ranks, static_cast<int>(devices.size())));
+  }
   const std::shared_ptr<Domain> shared(&domain, [](Domain*) {});
-  TUTTI_ASSIGN_OR_RETURN(const auto world, BlockWorld::make(shared, common));
+  TUTTI_ASSIGN_OR_RETURN(const auto world, BlockWorld::make(shared, common, device_of));
   std::vector<std::unique_ptr<Communicator>> communicators;
-  for (int rank = 0; rank < domain.shape().ranks; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     communicators.push_back(std::make_unique<BlockCommunicator>(world, rank));
   }
   return communicators;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators of ranks that are thread blocks of one device. One process owns them all. A rank's post is kept until
-// all ranks of the group have posted; then one launch runs them together, since each waits for the others inside it.
-// So nothing starts that could not end, and a rank that does not call is named without a device that hangs.
+// Communicators of ranks that are thread blocks of a device, or of several. One process owns them all. A rank's post is
+// kept until all ranks of the group have posted; then each device has one launch, and all ranks run together, since
+// each waits for the others inside it. So nothing starts that could not end, and a rank that does not call is named
+// without a device that hangs.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "impl/communicator/hooks.h"
@@ -18,12 +20,22 @@ struct TeamShape {
 };
 inline constexpr int kMostLanes = 64;
 
-/// A communicator for each rank of `domain`, which all lie on `device`. Both outlive them. A call of any rank may come
-/// from any thread. Waiting is as with tasks: a thread that has several ranks tests them in turn.
-/// Errors: invalid_argument for lanes or threads out of range; those of Device::fits and Device::allocate.
-[[nodiscard]] Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(Domain& domain, Device& device,
+/// A communicator for each rank of `domain`. The ranks are dealt to `devices` in ranges (device_dealt); a rank's
+/// buffers lie where its device addresses them, and those of the others. Domain and devices outlive the communicators.
+/// A call of any rank may come from any thread. Waiting is as with tasks: a thread that has several ranks tests them in
+/// turn. Errors: invalid_argument for lanes or threads out of range, or more devices than ranks; those of
+/// Device::reach, Device::fits and Device::allocate.
+[[nodiscard]] Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(Domain& domain,
+                                                                                  std::span<Device* const> devices,
                                                                                   const TeamShape& teams,
                                                                                   const CommunicatorOptions& options,
                                                                                   const Hooks& hooks = {});
+/// All on one.
+[[nodiscard]] inline Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(
+    Domain& domain, Device& device, const TeamShape& teams, const CommunicatorOptions& options,
+    const Hooks& hooks = {}) {
+  Device* const devices[] = {&device};
+  return create_as_blocks(domain, devices, teams, options, hooks);
+}
 
 }  // namespace tutti

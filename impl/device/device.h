@@ -47,10 +47,15 @@ class Device {
 
   /// Zeroed memory, aligned to kDeviceLine. Errors: resource with the numbers.
   [[nodiscard]] virtual Result<std::byte*> allocate(std::size_t bytes) = 0;
-  /// The same of memory that the host reads and writes while launches run, at the same address.
+  /// The same of memory that the host and all devices read and write while launches run, at the same address.
   [[nodiscard]] virtual Result<std::byte*> allocate_mapped(std::size_t bytes) = 0;
   /// Of either kind.
   virtual void release(std::byte* memory) = 0;
+  /// From here on launches may address what `other` allocates. Errors: unavailable where they cannot.
+  virtual Status reach(Device& other) {
+    static_cast<void>(other);
+    return {};
+  }
   /// Before any launch that reads it is made.
   virtual Status write(std::byte* to, const void* from, std::size_t bytes) = 0;
 

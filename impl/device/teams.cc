@@ -113,6 +113,7 @@ struct Job {
 
 class Teams final : public HostTeams {
  public:
+  explicit Teams(int devices) : most_(kMostTeamThreads / devices) {}
   ~Teams() override {
     {
       const std::lock_guard lock(mutex_);
@@ -146,9 +147,9 @@ class Teams final : public HostTeams {
   [[nodiscard]] int usual_threads() const override { return 1; }
   [[nodiscard]] bool needs_cores() const override { return true; }
   Status fits(int teams, int threads) override {
-    if (teams <= kMostTeamThreads / threads) return {};
+    if (teams <= most_ / threads) return {};
     return error(Code::resource, "{} blocks of {} threads are {} threads of the host: at most {}", teams, threads,
-                 static_cast<std::int64_t>(teams) * threads, kMostTeamThreads);
+                 static_cast<std::int64_t>(teams) * threads, most_);
   }
 
   Result<Ticket> launch(DeviceLaunch launch) override {
@@ -249,6 +250,7 @@ class Teams final : public HostTeams {
     return holds();
   }
 
+  const int most_;  // threads
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> jobs_;  // that are not complete
@@ -262,6 +264,6 @@ class Teams final : public HostTeams {
 
 }  // namespace
 
-std::unique_ptr<HostTeams> make_host_teams() { return std::make_unique<Teams>(); }
+std::unique_ptr<HostTeams> make_host_teams(int devices) { return std::make_unique<Teams>(devices); }
 
 }  // namespace tutti

@@ -29,6 +29,7 @@ class HostTeams : public Device {
 };
 
 /// Threads are made when a launch needs them, and sleep between launches. Destroyed once its launches are complete.
-[[nodiscard]] std::unique_ptr<HostTeams> make_host_teams();
+/// `devices`: so many run together, and share the threads that may be.
+[[nodiscard]] std::unique_ptr<HostTeams> make_host_teams(int devices = 1);
 
 }  // namespace tutti

@@ -4,7 +4,10 @@
 // here, with a deadline, since nobody else could turn to another lane.
 //
 // What one thread of the team wrote is seen by the others after a barrier. There is one before a MOVE that follows a
-// MOVE, before a SIGNAL, and around the slots of channels. A release of thread 0 after a barrier covers the whole team.
+// MOVE, before a SIGNAL, and around the slots of channels. A release of one thread after a barrier covers the whole
+// team.
+//
+// Where ranks lie on several devices a rank tells each of them (device_world.h): thread i tells device i.
 //
 // A Reduce provides  void operator()(const DeviceMove&, int thread, int threads) const,  which does one thread's part.
 #pragma once
@@ -21,9 +24,9 @@ struct DeviceMove {
   int destination_count = 0;
   int source_count = 0;
   std::int64_t bytes = 0;
-  int ranks = 1;          ///< avg divides by it where the MOVE is final
+  int ranks = 1;  ///< avg divides by it where the MOVE is final
   bool is_final = false;
-  int scaled = -1;        ///< the source that is multiplied by `factor` first; -1: none is
+  int scaled = -1;  ///< the source that is multiplied by `factor` first; -1: none is
   std::uint64_t factor = 0;
 };
 
@@ -33,13 +36,13 @@ struct DeviceWork {
   const int* ranks = nullptr;         ///< [party]; nullptr: party i is rank i
   int parties = 1;
   int operations = 1;
-  bool is_transfer = false;   ///< of two ranks, over a channel alone: no operation of a sequence
-  std::uint64_t number = 0;   ///< of the launch, for whoever reads why one has failed
+  bool is_transfer = false;  ///< of two ranks, over a channel alone: no operation of a sequence
+  std::uint64_t number = 0;  ///< of the launch, for whoever reads why one has failed
   DeviceLimits limits;
 };
 
-/// Addresses that a MOVE may have on `ranks` ranks: four operands a side, each a set of at most all of them, and staging
-/// cuts a set in three.
+/// Addresses that a MOVE may have on `ranks` ranks: four operands a side, each a set of at most all of them, and
+/// staging cuts a set in three.
 [[nodiscard]] TUTTI_HOST_DEVICE constexpr int most_device_addresses(int ranks) { return 2 * (4 * ranks + 8); }
 
 template <class Target, class Reduce>
@@ -76,7 +79,8 @@ class DeviceMachine {
     factor_ = call.factor;
     if (!work_.is_transfer) ++number_;
     generation_ = number_ & (static_cast<std::uint64_t>(world_.generations) - 1);
-    line_ = &world_.line(place_.rank, place_.lane, generation_);
+    line_ = &world_.line(world_.here, place_.rank, place_.lane, generation_);
+    told_ = 0;
     const std::int64_t shift = segment * call.segment_bytes;
     mine_[static_cast<int>(Space::input)] =
         call.input == nullptr ? nullptr : const_cast<std::byte*>(call.input) + shift;
@@ -98,7 +102,9 @@ class DeviceMachine {
       return;
     }
     meet();
-    if (target_.thread() == 0) Target::store_release(world_.completion(place_.rank, place_.lane), number_);
+    for (int device = target_.thread(); device < world_.devices; device += target_.threads()) {
+      store(world_.completion(device, place_.rank, place_.lane), number_, device != world_.here);
+    }
   }
 
   /// The launch is over for this team: what the next one needs is kept.
@@ -116,7 +122,7 @@ class DeviceMachine {
     bool is_lost = false;
     for (int i = target_.thread(); i < set.n && !is_lost; i += target_.threads()) {
       const int rank = set.at(i, world_.ranks);
-      DeviceLine& line = world_.line(rank, place_.lane, generation_);
+      DeviceLine& line = world_.line(world_.here, rank, place_.lane, generation_);
       is_lost = !await(&line.flag, wanted, {.kind = DeviceFailure::phase, .peer = rank, .wanted = phase});
       if (is_lost || line.hash == hash_) continue;
       fail({.kind = DeviceFailure::other_call, .peer = rank});
@@ -125,16 +131,19 @@ class DeviceMachine {
     return agree(!is_lost);
   }
 
-  TUTTI_HOST_DEVICE void announce(const PlanOp& op, const PlanOperand* /*operand*/) {
+  TUTTI_HOST_DEVICE void announce(const PlanOp& op, const PlanOperand* operand) {
     meet();
-    if (target_.thread() != 0) return;
-    if ((op.marks & mark_exposes) != 0) {
-      auto* const references = reinterpret_cast<std::uint64_t*>(line_->payload);
-      references[0] = reinterpret_cast<std::uint64_t>(mine_[static_cast<int>(Space::input)]);
-      references[1] = reinterpret_cast<std::uint64_t>(mine_[static_cast<int>(Space::output)]);
+    const std::uint64_t flag = number_ << 16U | op.phase;
+    if (target_.thread() == 0) {
+      if ((op.marks & mark_exposes) != 0) {
+        auto* const references = reinterpret_cast<std::uint64_t*>(line_->payload);
+        references[0] = reinterpret_cast<std::uint64_t>(mine_[static_cast<int>(Space::input)]);
+        references[1] = reinterpret_cast<std::uint64_t>(mine_[static_cast<int>(Space::output)]);
+      }
+      if ((op.marks & mark_identifies) != 0) line_->hash = hash_;
     }
-    if ((op.marks & mark_identifies) != 0) line_->hash = hash_;
-    Target::store_release(&line_->flag, number_ << 16U | op.phase);
+    if (world_.devices > 1) announce_afar(operand->ranks, flag);
+    if (target_.thread() == 0) Target::store_release(&line_->flag, flag);
   }
 
   TUTTI_HOST_DEVICE bool channels_ready(const PlanOp& op, const PlanOperand* operand) {
@@ -158,7 +167,10 @@ class DeviceMachine {
                     .is_final = (op.marks & mark_final) != 0,
                     .factor = factor_};
     int next = 0;
-    for (int i = 0; i < op.destinations; ++i) next = resolve(op, operand[i], false, next);
+    for (int i = 0; i < op.destinations; ++i) {
+      if (operand[i].is_mine && operand[i].space == Space::line) told_ = 0;  // no device has it as it will be
+      next = resolve(op, operand[i], false, next);
+    }
     move.destination_count = next;
     for (int i = op.destinations; i < op.destinations + op.sources; ++i) {
       const bool is_my_input = operand[i].is_mine && operand[i].space == Space::input;
@@ -205,11 +217,45 @@ class DeviceMachine {
     return !target_.any(!is_fine);
   }
 
+  TUTTI_HOST_DEVICE static std::uint64_t load(std::uint64_t* word, bool is_afar) {
+    return is_afar ? Target::load_acquire_afar(word) : Target::load_acquire(word);
+  }
+  TUTTI_HOST_DEVICE static void store(std::uint64_t* word, std::uint64_t value, bool is_afar) {
+    is_afar ? Target::store_release_afar(word, value) : Target::store_release(word, value);
+  }
+
+  /// Tells the other devices on which ranks of `set` lie: the line where they do not have it as it is, then the flag.
+  TUTTI_HOST_DEVICE void announce_afar(const RankSet& set, std::uint64_t flag) {
+    target_.barrier();  // the line is as thread 0 has left it
+    for (int device = target_.thread(); device < world_.devices; device += target_.threads()) {
+      if (device == world_.here || !has_hearers(set, device)) continue;
+      DeviceLine& there = world_.line(device, place_.rank, place_.lane, generation_);
+      const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(device);
+      if ((told_ & bit) == 0) {
+        const auto* const from = reinterpret_cast<const std::uint64_t*>(line_->payload);
+        auto* const to = reinterpret_cast<std::uint64_t*>(there.payload);
+        for (std::size_t word = 0; word < DeviceLine::kWords; ++word) to[word] = from[word];
+        there.hash = hash_;
+        told_ |= bit;
+      }
+      Target::store_release_afar(&there.flag, flag);
+    }
+    is_apart_ = true;  // a thread may still read the line
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE bool has_hearers(const RankSet& set, int device) const {
+    for (int i = 0; i < set.n; ++i) {
+      if (world_.device_of_rank(set.at(i, world_.ranks)) == device) return true;
+    }
+    return false;
+  }
+
+  /// The word lies on this device; whoever stores it is the peer.
   TUTTI_HOST_DEVICE bool await(std::uint64_t* word, std::uint64_t value, const Awaited& what) {
     constexpr int kPollsBetweenLooks = 256;
+    const bool is_afar = world_.is_afar(what.peer);
     std::uint64_t deadline = 0;
     for (int polls = 1;; ++polls) {
-      if (Target::load_acquire(word) >= value) return true;
+      if (load(word, is_afar) >= value) return true;
       Target::pause();
       if (polls % kPollsBetweenLooks != 0) continue;
       const std::uint64_t stop = Target::load_relaxed(world_.abort_word);
@@ -247,7 +293,7 @@ class DeviceMachine {
     bool is_free = true;
     for (int rank = target_.thread(); rank < world_.ranks && is_free; rank += target_.threads()) {
       if (rank == place_.rank) continue;
-      is_free = await(world_.completion(rank, place_.lane), least,
+      is_free = await(world_.completion(world_.here, rank, place_.lane), least,
                       {.kind = DeviceFailure::generation, .peer = rank, .wanted = least});
     }
     free_until_ = number_;
@@ -263,20 +309,20 @@ class DeviceMachine {
   /// The slot of slice `slice`, counted from 0.
   [[nodiscard]] TUTTI_HOST_DEVICE DeviceSlot& slot(std::byte* channel, std::uint64_t slice) const {
     const std::uint64_t place = slice % static_cast<std::uint64_t>(world_.slots);
-    return *reinterpret_cast<DeviceSlot*>(channel + kDeviceLine + place * world_.slot_stride());
+    return *reinterpret_cast<DeviceSlot*>(channel + place * world_.slot_stride());
   }
 
   TUTTI_HOST_DEVICE bool slot_is_free(int peer, const PlanOp& op) {
     const auto slots = static_cast<std::uint64_t>(world_.slots);
     if (sent_[peer] - released_[peer] < slots) return true;
-    auto* const count = reinterpret_cast<std::uint64_t*>(channel_to(peer));
+    std::uint64_t* const count = world_.released(place_.rank, peer, place_.lane);
     const std::uint64_t wanted = sent_[peer] - slots + 1;
     const Awaited what{.kind = DeviceFailure::room,
                        .peer = peer,
                        .wanted = static_cast<std::uint64_t>(op.rest_bytes),
                        .step = op.step};
     if (!await(count, wanted, what)) return false;
-    released_[peer] = Target::load_acquire(count);
+    released_[peer] = load(count, world_.is_afar(peer));
     return true;
   }
 
@@ -296,10 +342,10 @@ class DeviceMachine {
     DeviceSlot& head = slot(channel_to(peer), sent_[peer]);
     head.bytes = static_cast<std::uint64_t>(op.rest_bytes);
     head.hash = hash_;
-    Target::store_release(&head.message, ++sent_[peer]);
+    store(&head.message, ++sent_[peer], world_.is_afar(peer));
   }
   TUTTI_HOST_DEVICE void release(int peer) {
-    Target::store_release(reinterpret_cast<std::uint64_t*>(channel_from(peer)), ++received_[peer]);
+    store(world_.released(peer, place_.rank, place_.lane), ++received_[peer], world_.is_afar(peer));
   }
 
   /// Writes the addresses of an operand from place `next` of the team's list on; returns the place after them. Each
@@ -308,9 +354,10 @@ class DeviceMachine {
     const bool is_set = !operand.is_mine && operand.space != Space::channel;
     const int n = is_set ? operand.ranks.n : 1;
     for (int i = target_.thread(); i < n; i += target_.threads()) {
-      place_.addresses[next + i] = operand.is_mine                  ? mine_[static_cast<int>(operand.space)] + operand.offset
-                                   : operand.space == Space::channel ? in_slot(op, operand, is_source)
-                                                                     : of_rank(operand.ranks.at(i, world_.ranks), operand);
+      place_.addresses[next + i] = operand.is_mine ? mine_[static_cast<int>(operand.space)] + operand.offset
+                                   : operand.space == Space::channel
+                                       ? in_slot(op, operand, is_source)
+                                       : of_rank(operand.ranks.at(i, world_.ranks), operand);
     }
     return next + n;
   }
@@ -319,13 +366,14 @@ class DeviceMachine {
                                                      bool is_source) const {
     const int peer = operand.ranks.first;
     DeviceSlot& head = is_source ? slot(channel_from(peer), received_[peer]) : slot(channel_to(peer), sent_[peer]);
-    std::byte* const begin = op.rest_bytes <= DeviceSlot::kInline ? head.payload : reinterpret_cast<std::byte*>(&head + 1);
+    std::byte* const begin =
+        op.rest_bytes <= DeviceSlot::kInline ? head.payload : reinterpret_cast<std::byte*>(&head + 1);
     return begin + operand.offset;
   }
 
   [[nodiscard]] TUTTI_HOST_DEVICE std::byte* of_rank(int rank, const PlanOperand& operand) const {
     if (operand.space == Space::scratch) return world_.scratch(rank, place_.lane, generation_) + operand.offset;
-    DeviceLine& line = world_.line(rank, place_.lane, generation_);
+    DeviceLine& line = world_.line(world_.here, rank, place_.lane, generation_);
     if (operand.space == Space::line) return line.payload + operand.offset;
     const auto* const references = reinterpret_cast<const std::uint64_t*>(line.payload);
     const bool is_input = operand.space == Space::input;
@@ -354,6 +402,7 @@ class DeviceMachine {
   std::uint64_t generation_ = 0;
   bool synchronises_ = false;
   DeviceLine* line_ = nullptr;
+  std::uint64_t told_ = 0;   // the devices that have the line as it is, of those that this thread tells: a bit each
   std::byte* mine_[5] = {};  // [Space]
 };
 

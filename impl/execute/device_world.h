@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of ranks that are thread blocks, as plain words with one layout for host and device.
 //
-// Every rank has a slab. A slab has a part for each lane, which is the same for all lanes and ranks:
+// A rank lies on one device. It has a slab there, with a part for each lane:
 //
-//   | lines, one per generation | completion | scratch per generation | channels to this rank, by sender | ends |
+//   | scratch per generation | channels to this rank, by sender | slices given back, by receiver | ends |
 //
-// A line holds the flag, the hash of the plan's key and 48 bytes more, as on the CPU (impl/execute/README.md). Whoever
-// waits for a slice finds it in its own slab. `ends` are words that this rank alone reads and writes.
+// `ends` are words that this rank alone reads and writes. Each device has a board, with a part for each rank and lane:
+// what that rank has told the ranks of this device.
+//
+//   | lines, one per generation | completion |
+//
+// A line holds the flag, the hash of the plan's key and 48 bytes more, as on the CPU (impl/execute/README.md).
+//
+// Whoever waits looks at memory of its own device: at its board, or in its slab. A look at another device's takes as
+// long as a message from there. So who tells something stores it on every device where somebody hears it.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +28,10 @@ namespace tutti {
 inline constexpr std::uint64_t kDeviceLine = 128;
 
 struct DeviceLine {
+  static constexpr std::size_t kWords = 6;
   std::uint64_t flag;
   std::uint64_t hash;
-  std::byte payload[48];  ///< scratch, or where the rank's input and output are
+  std::byte payload[8 * kWords];  ///< scratch, or where the rank's input and output are
   std::byte unused[kDeviceLine - 64];
 };
 static_assert(sizeof(DeviceLine) == kDeviceLine);
@@ -68,32 +76,44 @@ enum DeviceStop : std::uint64_t {
   stop_and_tell,  ///< the host has waited for too long: the first team that waits fails, and so says for what
 };
 
-/// What the machines of all ranks share.
+/// Devices of a world: each thread of a team notes in a word which of them it has told.
+inline constexpr int kMostDevices = 64;
+
+/// Which of `devices` has rank `rank`: ranks in ranges of the same length, or one more.
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr int device_dealt(int rank, int ranks, int devices) {
+  return static_cast<int>(static_cast<std::int64_t>(rank) * devices / ranks);
+}
+
+/// What the machines of all ranks share. Each device has its own.
 struct DeviceWorld {
   int ranks = 1;
   int lanes = 1;
-  int generations = 4;  ///< K: a power of two
-  int slots = 8;        ///< of a channel
-  std::uint64_t scratch_bytes = 0;  ///< of a rank, lane and generation; a multiple of kDeviceLine
-  std::uint64_t slot_bytes = 0;     ///< a multiple of 64
-  std::byte** slabs = nullptr;      ///< [rank], as addressed from here
+  int generations = 4;                  ///< K: a power of two
+  int slots = 8;                        ///< of a channel
+  std::uint64_t scratch_bytes = 0;      ///< of a rank, lane and generation; a multiple of kDeviceLine
+  std::uint64_t slot_bytes = 0;         ///< a multiple of 64
+  int devices = 1;                      ///< at most kMostDevices
+  int here = 0;                         ///< the device that reads this
+  const int* device_of = nullptr;       ///< [rank]; nullptr: there is one device
+  std::byte** slabs = nullptr;          ///< [rank], as addressed from here
+  std::byte** boards = nullptr;         ///< [device], as addressed from here
   std::uint64_t* abort_word = nullptr;  ///< a DeviceStop
   DeviceFailure* failure = nullptr;
 
-  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t completion_at() const {
-    return static_cast<std::uint64_t>(generations) * sizeof(DeviceLine);
-  }
-  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t scratch_at() const { return completion_at() + kDeviceLine; }
+  // Of a slab.
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t channels_at() const {
-    return scratch_at() + static_cast<std::uint64_t>(generations) * scratch_bytes;
+    return static_cast<std::uint64_t>(generations) * scratch_bytes;
   }
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t slot_stride() const { return sizeof(DeviceSlot) + slot_bytes; }
-  /// The receiver's count, then the slots.
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t channel_bytes() const {
-    return kDeviceLine + static_cast<std::uint64_t>(slots) * slot_stride();
+    const std::uint64_t bytes = static_cast<std::uint64_t>(slots) * slot_stride();
+    return (bytes + kDeviceLine - 1) / kDeviceLine * kDeviceLine;
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t released_at() const {
+    return channels_at() + static_cast<std::uint64_t>(ranks) * channel_bytes();
   }
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t ends_at() const {
-    return channels_at() + static_cast<std::uint64_t>(ranks) * channel_bytes();
+    return released_at() + static_cast<std::uint64_t>(ranks) * kDeviceLine;
   }
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t lane_bytes() const {
     const std::uint64_t words = sizeof(LaneState) + 3 * sizeof(std::uint64_t) * static_cast<std::uint64_t>(ranks);
@@ -102,21 +122,43 @@ struct DeviceWorld {
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t slab_bytes() const {
     return static_cast<std::uint64_t>(lanes) * lane_bytes();
   }
+  // Of a board.
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t told_bytes() const {
+    return static_cast<std::uint64_t>(generations) * sizeof(DeviceLine) + kDeviceLine;
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t board_bytes() const {
+    return static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(lanes) * told_bytes();
+  }
+
+  [[nodiscard]] TUTTI_HOST_DEVICE int device_of_rank(int rank) const { return devices == 1 ? 0 : device_of[rank]; }
+  [[nodiscard]] TUTTI_HOST_DEVICE bool is_afar(int rank) const { return device_of_rank(rank) != here; }
+
+  /// What `rank` has told `device`.
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* told(int device, int rank, int lane) const {
+    const auto place =
+        static_cast<std::uint64_t>(rank) * static_cast<std::uint64_t>(lanes) + static_cast<std::uint64_t>(lane);
+    return boards[device] + place * told_bytes();
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE DeviceLine& line(int device, int rank, int lane, std::uint64_t generation) const {
+    return reinterpret_cast<DeviceLine*>(told(device, rank, lane))[generation];
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t* completion(int device, int rank, int lane) const {
+    return &line(device, rank, lane, static_cast<std::uint64_t>(generations)).flag;  // behind the lines
+  }
 
   [[nodiscard]] TUTTI_HOST_DEVICE std::byte* part(int rank, int lane) const {
     return slabs[rank] + static_cast<std::uint64_t>(lane) * lane_bytes();
   }
-  [[nodiscard]] TUTTI_HOST_DEVICE DeviceLine& line(int rank, int lane, std::uint64_t generation) const {
-    return reinterpret_cast<DeviceLine*>(part(rank, lane))[generation];
-  }
-  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t* completion(int rank, int lane) const {
-    return reinterpret_cast<std::uint64_t*>(part(rank, lane) + completion_at());
-  }
   [[nodiscard]] TUTTI_HOST_DEVICE std::byte* scratch(int rank, int lane, std::uint64_t generation) const {
-    return part(rank, lane) + scratch_at() + generation * scratch_bytes;
+    return part(rank, lane) + generation * scratch_bytes;
   }
   [[nodiscard]] TUTTI_HOST_DEVICE std::byte* channel(int from, int to, int lane) const {
     return part(to, lane) + channels_at() + static_cast<std::uint64_t>(from) * channel_bytes();
+  }
+  /// How many slices `to` has given back of those that `from` sent it; in the sender's slab.
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t* released(int from, int to, int lane) const {
+    return reinterpret_cast<std::uint64_t*>(part(from, lane) + released_at() +
+                                            static_cast<std::uint64_t>(to) * kDeviceLine);
   }
   [[nodiscard]] TUTTI_HOST_DEVICE LaneState& state(int rank, int lane) const {
     return *reinterpret_cast<LaneState*>(part(rank, lane) + ends_at());

@@ -7,8 +7,9 @@
 //   int thread() const, threads() const    my number in the team, and how many there are
 //   void barrier()                          no thread returns before all have come; what they wrote before is seen
 //   bool any(bool)                          a barrier that says whether any thread passed true
-//   static load_acquire, load_relaxed, store_release, swap_if   of 64-bit words that other teams see
-//   static store_release_to_host            of words that the host looks at meanwhile
+//   static load_acquire, store_release      of 64-bit words by which teams of one device tell each other
+//   static load_acquire_afar, store_release_afar   of those by which teams of several devices do
+//   static load_relaxed, swap_if, store_release_to_host   of words that the host looks at meanwhile
 //   static uint64_t now_ns()                a clock that only rises
 //   static void pause()                     between two looks at a word
 #pragma once
@@ -63,13 +64,16 @@ class HostTarget {
   static void store_release(std::uint64_t* word, std::uint64_t value) {
     reference(word).store(value, std::memory_order_release);
   }
+  static std::uint64_t load_acquire_afar(std::uint64_t* word) { return load_acquire(word); }
+  static void store_release_afar(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }
   static void store_release_to_host(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }
   /// Stores `value` where the word is `expected`; says whether it was.
   static bool swap_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
     return reference(word).compare_exchange_strong(expected, value, std::memory_order_acq_rel);
   }
   static std::uint64_t now_ns() {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
   }
   static void pause() { sched_yield(); }
 

@@ -43,7 +43,7 @@ CUDA = ROOT / "impl/device/cuda"
 VERIFY = ROOT / "harness/verify/cuda"
 Source = collections.namedtuple("Source", "file macro needs")
 SOURCES = {"text": Source(FOLDER / "device_text.cu", "TUTTI_DEVICE_DTYPE", []),
-           "kernels": Source(CUDA / "kernels.cu", "TUTTI_KERNEL_DTYPE", ["ld.acquire", "st.release"]),
+           "kernels": Source(CUDA / "kernels.cu", "TUTTI_KERNEL_DTYPE", ["ld.acquire.gpu", "ld.acquire.sys", "st.release.gpu", "st.release.sys"]),
            "verify": Source(VERIFY / "kernels.cu", "TUTTI_KERNEL_DTYPE", [])}
 # What libtutti_device_cuda.so takes of impl (impl/device/cuda/CMakeLists.txt).
 PARTS = [ROOT / "impl/types" / name for name in ["status.cc", "tables.cc", "names.cc"]]

@@ -52,10 +52,12 @@ class Faults(unittest.TestCase):
 
     def test_what_must_be_there_and_is_not(self):
         needs = device.SOURCES["kernels"].needs
-        right = PTX + "\tld.acquire.gpu.b64 \t%rd1, [%rd2];\n\t@%p1 st.release.sys.b64 \t[%rd2], %rd1;\n"
+        right = PTX + "".join(f"\t{start}.{scope}.b64 \t%rd1, %rd2;\n" for scope in ["gpu", "sys"]
+                              for start in ["ld.acquire", "@%p1 st.release"])
         self.assertEqual(device.faults_of(GOOD, right, needs), [])
-        self.assertEqual(device.faults_of(GOOD, right.replace("acquire", "relaxed"), needs), ["there is no ld.acquire in the PTX"])
-        self.assertEqual(device.faults_of(GOOD, right.replace("st.", "// st."), needs), ["there is no st.release in the PTX"])
+        for words, start in [("acquire.gpu", "ld.acquire.gpu"), ("acquire.sys", "ld.acquire.sys"),
+                             ("release.gpu", "st.release.gpu"), ("release.sys", "st.release.sys")]:
+            self.assertEqual(device.faults_of(GOOD, right.replace(words, "relaxed"), needs), [f"there is no {start} in the PTX"])
 
     def test_a_kernel_of_ranks_as_blocks_is_named_by_its_op(self):
         for number, op in [(0, "sum"), (8, "premul_sum"), (9, "none")]:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of one dtype, TUTTI_KERNEL_DTYPE: the ranks of a launch as ranges of thread blocks. All blocks of a launch
-// are resident (it is cooperative), since each waits for others. The text is that of the host's teams.
+// The kernels of one dtype, TUTTI_KERNEL_DTYPE: the ranks of a launch as ranges of thread blocks. All blocks of a
+// launch are resident (it is cooperative), since each waits for others. The text is that of the host's teams.
 #include "impl/device/cuda/kernels.h"
 #include "impl/device/cuda/target.cuh"
 #include "impl/execute/device_move.h"
@@ -23,12 +23,10 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   const int team = static_cast<int>(blockIdx.x);
   const int party = team % work.parties;
   const int rank = work.ranks == nullptr ? party : work.ranks[party];
-  using Target = BlockTarget<Scope::gpu>;
-  Target target;
+  BlockTarget target;
   const Elements<T, op> reduce;
-  run_lane<Target, Elements<T, op>>(world, work, party,
-                                    {.rank = rank, .lane = team / work.parties, .addresses = addresses}, target,
-                                    reduce);
+  run_lane<BlockTarget, Elements<T, op>>(
+      world, work, party, {.rank = rank, .lane = team / work.parties, .addresses = addresses}, target, reduce);
 }
 
 template <class T, Op op>

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread block as a Target (impl/execute/target.h). Words that blocks of one GPU share are ordered at the scope of the
-// GPU; those that several GPUs or the host look at, at the scope of the system.
+// A thread block as a Target (impl/execute/target.h). Words that blocks of one GPU share are ordered at the scope of
+// the GPU; those that several GPUs or the host look at, at the scope of the system. What was ordered at the one is so
+// at the other where a thread has seen both.
 #pragma once
 
 #include <cstdint>
 
 namespace tutti::cuda {
 
-enum class Scope { gpu, system };
-
-template <Scope scope>
 class BlockTarget {
  public:
   __device__ int thread() const { return static_cast<int>(threadIdx.x); }
@@ -19,11 +17,12 @@ class BlockTarget {
 
   __device__ static std::uint64_t load_acquire(std::uint64_t* word) {
     std::uint64_t value;
-    if constexpr (scope == Scope::gpu) {
-      asm volatile("ld.acquire.gpu.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
-    } else {
-      asm volatile("ld.acquire.sys.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
-    }
+    asm volatile("ld.acquire.gpu.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+  }
+  __device__ static std::uint64_t load_acquire_afar(std::uint64_t* word) {
+    std::uint64_t value;
+    asm volatile("ld.acquire.sys.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
     return value;
   }
   __device__ static std::uint64_t load_relaxed(std::uint64_t* word) {
@@ -32,15 +31,14 @@ class BlockTarget {
     return value;
   }
   __device__ static void store_release(std::uint64_t* word, std::uint64_t value) {
-    if constexpr (scope == Scope::gpu) {
-      asm volatile("st.release.gpu.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
-    } else {
-      asm volatile("st.release.sys.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
-    }
+    asm volatile("st.release.gpu.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+  }
+  __device__ static void store_release_afar(std::uint64_t* word, std::uint64_t value) {
+    asm volatile("st.release.sys.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
   }
   /// The words of failures and of the abort are the host's too.
   __device__ static void store_release_to_host(std::uint64_t* word, std::uint64_t value) {
-    asm volatile("st.release.sys.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    store_release_afar(word, value);
   }
   __device__ static bool swap_if(std::uint64_t* word, std::uint64_t expected, std::uint64_t value) {
     const auto found = atomicCAS_system(reinterpret_cast<unsigned long long*>(word), expected, value);

@@ -16,6 +16,7 @@
 
 #include "impl/algorithms/algorithm.h"
 #include "impl/communicator/blocks.h"
+#include "impl/communicator/plan_cache.h"
 #include "impl/device/teams.h"
 #include "impl/transports/local/domain.h"
 
@@ -41,6 +42,7 @@ class WatchedTeams final : public Device {
   [[nodiscard]] bool needs_cores() const override { return teams_->needs_cores(); }
   Status fits(int teams, int threads) override { return teams_->fits(teams, threads); }
   Result<Ticket> launch(DeviceLaunch launch) override {
+    if (refuses) return error(Code::io, "the device has failed");
     const Result<Ticket> ticket = teams_->launch(std::move(launch));
     if (ticket.is_ok()) newest = ticket.value();
     return ticket;
@@ -53,15 +55,36 @@ class WatchedTeams final : public Device {
   std::atomic<int> left = -1;  ///< allocations; below 0: as many as one likes
   std::atomic<int> live = 0;   ///< that are not released
   std::atomic<Ticket> newest = 0;
+  std::atomic<bool> refuses = false;  ///< to launch
 
  private:
   std::unique_ptr<Device> teams_ = make_host_teams();
 };
 
+/// A plan whose rank announces nothing.
+inline Plan without_signals(const Plan& plan) {
+  PlanHeader header = plan.header();
+  std::vector<PlanOp> ops(plan.ops().begin(), plan.ops().end());
+  std::erase_if(ops, [](const PlanOp& op) { return op.verb == Verb::signal; });
+  header.ops = static_cast<std::uint32_t>(ops.size());
+  header.is_exchange = false;
+  return {header, ops, plan.operands(), plan.exposures()};
+}
+
+/// Rank 1 announces nothing in its sums: in all, or in their last segment.
+inline AfterBind silent(bool is_in_tail_only) {
+  return [is_in_tail_only](int rank, const Call& call, BoundEntry& entry) {
+    if (rank != 1 || call.collective != Collective::all_reduce) return;
+    if (entry.call.has_tail) entry.call.tail = without_signals(entry.call.tail);
+    if (!is_in_tail_only && entry.call.full_segments > 0) entry.call.full = without_signals(entry.call.full);
+  };
+}
+
 struct Opened {
   TeamShape teams = {};
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);
   Hooks hooks = {};
+  int devices = 1;
 };
 
 class Blocks : public testing::Test {
@@ -69,7 +92,8 @@ class Blocks : public testing::Test {
   void open(int ranks, const Opened& how = {}) {
     communicators_.clear();
     domain_ = local::open_domain(local::shape_for(ranks)).value();
-    auto made = create_as_blocks(*domain_, device_, how.teams, {.timeout = how.timeout}, how.hooks);
+    while (static_cast<int>(others_.size()) < how.devices - 1) others_.emplace_back();
+    auto made = create_as_blocks(*domain_, devices(how.devices), how.teams, {.timeout = how.timeout}, how.hooks);
     ASSERT_TRUE(made.is_ok()) << made.status().message();
     communicators_ = std::move(made).value();
   }
@@ -106,7 +130,14 @@ class Blocks : public testing::Test {
     }
   }
 
+  [[nodiscard]] std::vector<Device*> devices(int count) {
+    std::vector<Device*> all{&device_};
+    for (int i = 1; i < count; ++i) all.push_back(&others_[static_cast<std::size_t>(i) - 1]);
+    return all;
+  }
+
   WatchedTeams device_;
+  std::deque<WatchedTeams> others_;  ///< devices 1 and more
   std::unique_ptr<Domain> domain_;
   std::vector<std::unique_ptr<Communicator>> communicators_;
   std::deque<Schedule> schedules_;

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "impl/communicator/plan_cache.h"
 #include "suites/unit/impl/communicator/blocks.h"
 
 namespace tutti {
@@ -67,24 +66,7 @@ TEST_F(Blocks, AGroupThatOneRankDoesNotFormIsNoGroup) {
 
 // ---- ranks whose blocks wait in the device
 
-Plan without_signals(const Plan& plan) {
-  PlanHeader header = plan.header();
-  std::vector<PlanOp> ops(plan.ops().begin(), plan.ops().end());
-  std::erase_if(ops, [](const PlanOp& op) { return op.verb == Verb::signal; });
-  header.ops = static_cast<std::uint32_t>(ops.size());
-  header.is_exchange = false;
-  return {header, ops, plan.operands(), plan.exposures()};
-}
 constexpr milliseconds kLate(500);  // longer than ranks take that are not waited for, however busy the cores are
-
-/// Rank 1 announces nothing in its sums: in all, or in their last segment.
-AfterBind silent(bool is_in_tail_only) {
-  return [is_in_tail_only](int rank, const Call& call, BoundEntry& entry) {
-    if (rank != 1 || call.collective != Collective::all_reduce) return;
-    if (entry.call.has_tail) entry.call.tail = without_signals(entry.call.tail);
-    if (!is_in_tail_only && entry.call.full_segments > 0) entry.call.full = without_signals(entry.call.full);
-  };
-}
 
 TEST_F(Blocks, ALostSignalIsToldByTheRankThatWaitsForIt) {
   open(2, {.timeout = kLate, .hooks = {.after_bind = silent(false)}});

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -20,6 +21,7 @@
 #include "impl/algorithms/algorithm.h"
 #include "impl/execute/device_move.h"
 #include "impl/schedule/bind.h"
+#include "suites/unit/impl/execute/device_memory.h"
 
 namespace tutti::fibers {
 namespace {
@@ -41,6 +43,7 @@ struct TeamScene {
   int ranks;
   int slots;
   std::vector<TeamStep> steps;
+  int devices = 1;
 };
 void PrintTo(const TeamScene& scene, std::ostream* out) { *out << scene.name; }
 
@@ -51,6 +54,9 @@ enum class Breach {
   completes_before_steps,  ///< an operation is told to be complete when it begins
   counts_a_slot_too_few,   ///< of those in use: one more seems free
   releases_before_read,    ///< a slot is given back before it is read
+  flags_before_line,       ///< another device has the flag before the line that it tells of
+  counts_at_receiver,      ///< slices that are given back are counted where nobody looks
+  tells_another_device,    ///< what is for one device is stored on the board of another
 };
 
 constexpr int kMostOperations = 4;
@@ -103,10 +109,13 @@ class BrokenMachine : public RightMachine {
       : RightMachine(world, work, place, target, move), world_(world), place_(place), breach_(breach) {}
 
   bool begin(const DeviceCall& call, const PlanView& plan, std::int64_t segment, int operation) {
+    plan_hash_ = plan.header().hash;
     if (!RightMachine::begin(call, plan, segment, operation)) return false;
     if (breach_ != Breach::completes_before_steps) return true;
-    std::uint64_t* const completion = world_.completion(place_.rank, place_.lane);
-    FiberTarget::store_release(completion, world_.state(place_.rank, place_.lane).number + 1);
+    for (int device = 0; device < world_.devices; ++device) {
+      std::uint64_t* const completion = world_.completion(device, place_.rank, place_.lane);
+      FiberTarget::store_release(completion, world_.state(place_.rank, place_.lane).number + 1);
+    }
     return true;
   }
   void move(const PlanOp& op, const PlanOperand* operand) {
@@ -124,8 +133,30 @@ class BrokenMachine : public RightMachine {
     RightMachine::move(op, operand);
   }
   void announce(const PlanOp& op, const PlanOperand* operand) {
+    for (int device = 0; device < world_.devices && breach_ == Breach::flags_before_line; ++device) {
+      const std::uint64_t number = world_.state(place_.rank, place_.lane).number + 1;
+      DeviceLine& line = world_.line(device, place_.rank, place_.lane, number % 2);
+      if (device == world_.here) continue;
+      line.hash = plan_hash_;
+      FiberTarget::store_release(&line.flag, number << 16U | op.phase);
+      Fiber::stop(Stop::ready);
+    }
     RightMachine::announce(op, operand);
     put_off();
+  }
+  void close_channels(const PlanOp& op, const PlanOperand* operand) {
+    if (breach_ != Breach::counts_at_receiver) return RightMachine::close_channels(op, operand);
+    DeviceWorld lost = world_;  // whose counts lie in the receiver's own slab
+    std::array<std::byte*, kMostRanks> slabs{};
+    for (int rank = 0; rank < world_.ranks; ++rank) slabs[static_cast<std::size_t>(rank)] = world_.slabs[place_.rank];
+    lost.slabs = slabs.data();
+    for (int i = 0; i < op.destinations + op.sources; ++i) {
+      if (operand[i].space != Space::channel) continue;
+      if (i < op.destinations) return RightMachine::close_channels(op, operand);
+      auto* const words = reinterpret_cast<std::uint64_t*>(&world_.state(place_.rank, place_.lane) + 1);
+      const int peer = operand[i].ranks.first;
+      FiberTarget::store_release(lost.released(peer, place_.rank, place_.lane), ++words[world_.ranks + peer]);
+    }
   }
   bool heard_all(const RankSet& set, std::uint16_t phase) {
     put_off();
@@ -145,13 +176,13 @@ class BrokenMachine : public RightMachine {
   void release(int peer) {
     const auto* const words = reinterpret_cast<const std::uint64_t*>(&world_.state(place_.rank, place_.lane) + 1);
     const std::uint64_t received = words[world_.ranks + peer];
-    auto* const count = reinterpret_cast<std::uint64_t*>(world_.channel(peer, place_.rank, place_.lane));
-    FiberTarget::store_release(count, received + 1);
+    FiberTarget::store_release(world_.released(peer, place_.rank, place_.lane), received + 1);
   }
 
   const DeviceWorld& world_;
   Place place_;
   Breach breach_;
+  std::uint64_t plan_hash_ = 0;
   const PlanOp* late_ = nullptr;
   const PlanOperand* late_operand_ = nullptr;
 };
@@ -168,24 +199,27 @@ struct Shared {
 /// The ranks of a scene, each a fiber.
 class Teams {
  public:
-  Teams(const TeamScene& scene, Breach breach) : scene_(scene), breach_(breach) {
+  Teams(const TeamScene& scene, Breach breach) : scene_(scene), breach_(breach), lists_(scene.ranks, scene.devices) {
     world_ = {.ranks = scene.ranks,
               .lanes = 1,
               .generations = 2,
               .slots = scene.slots,
               .scratch_bytes = 256,
               .slot_bytes = 64};
-    const std::size_t slab = world_.slab_bytes();
-    bytes_ = slab * static_cast<std::size_t>(scene.ranks) + sizeof(Shared);
+    const std::size_t lists = lists_.bytes(world_);
+    bytes_ = lists + sizeof(Shared);
     memory_.reset(static_cast<std::byte*>(::operator new(bytes_, std::align_val_t(kDeviceLine))));
     std::memset(memory_.get(), 0, bytes_);
-    for (int rank = 0; rank < scene.ranks; ++rank)
-      slabs_.push_back(memory_.get() + static_cast<std::size_t>(rank) * slab);
-    shared_ = reinterpret_cast<Shared*>(memory_.get() + slab * static_cast<std::size_t>(scene.ranks));
-    world_.slabs = slabs_.data();
+    lists_.place(world_, memory_.get());
+    shared_ = reinterpret_cast<Shared*>(memory_.get() + lists);
     world_.abort_word = &shared_->abort_word;
     world_.failure = &shared_->failure;
-    for (int rank = 0; rank < scene.ranks; ++rank) set_up(rank);
+    for (int rank = 0; rank < scene.ranks; ++rank) {
+      set_up(rank);
+      worlds_.push_back(world_);
+      worlds_.back().here = lists_.device_of(rank);
+      if (breach == Breach::tells_another_device) swap_boards(worlds_.back());
+    }
     for (std::size_t i = 0; i < scene.steps.size(); ++i) add(scene.steps[i], static_cast<int>(i));
     calls_.reserve(scene.steps.size() * static_cast<std::size_t>(scene.ranks));
     for (std::size_t i = 0; i < plans_.size(); ++i) {
@@ -215,11 +249,18 @@ class Teams {
   };
 
   void set_up(int rank) {
-    LaneState& state = world_.state(rank, 0);
-    state.free_until = breach_ == Breach::reuses_a_generation ? kForEver : 2;
+    if (breach_ == Breach::reuses_a_generation) world_.state(rank, 0).free_until = kForEver;
     for (int from = 0; from < world_.ranks && breach_ == Breach::counts_a_slot_too_few; ++from) {
-      *reinterpret_cast<std::uint64_t*>(world_.channel(from, rank, 0)) = 1;
+      *world_.released(from, rank, 0) = 1;
     }
+  }
+
+  /// Of three devices the two that are not `world`'s own.
+  void swap_boards(DeviceWorld& world) {
+    std::vector<std::byte*>& boards = swapped_.emplace_back(world.boards, world.boards + world.devices);
+    std::swap(boards[static_cast<std::size_t>((world.here + 1) % 3)],
+              boards[static_cast<std::size_t>((world.here + 2) % 3)]);
+    world.boards = boards.data();
   }
 
   void add(const TeamStep& step, int operation) {
@@ -275,8 +316,8 @@ class Teams {
                             .parties = world_.ranks};
       FiberTarget target;
       const RightMachine::Place place{.rank = rank, .addresses = shared_->addresses[who].data()};
-      const bool is_through = breach_ == Breach::none ? run_lane<FiberTarget, SteppedMove>(world_, work, rank, place,
-                                                                                           target, moves_[operation])
+      const bool is_through = breach_ == Breach::none ? run_lane<FiberTarget, SteppedMove>(
+                                                            worlds_[who], work, rank, place, target, moves_[operation])
                                                       : run_broken(work, place, target, moves_[operation]);
       if (!is_through) return;
       Elements& output = shared_->outputs[operation][who];
@@ -289,7 +330,7 @@ class Teams {
   /// As run_lane.
   bool run_broken(const DeviceWork& work, const RightMachine::Place& place, FiberTarget& target,
                   const SteppedMove& move) {
-    BrokenMachine machine(world_, work, place, target, move, breach_);
+    BrokenMachine machine(worlds_[static_cast<std::size_t>(place.rank)], work, place, target, move, breach_);
     const DeviceCall& call = work.calls[place.rank];
     Lane lane;
     if (!machine.begin(call, call.full, 0, 0) || !advance(lane, call.full, machine)) return false;
@@ -323,10 +364,12 @@ class Teams {
 
   const TeamScene& scene_;
   Breach breach_;
+  MemoryOfDevices lists_;
   DeviceWorld world_;
+  std::vector<DeviceWorld> worlds_;  // [rank]
+  std::deque<std::vector<std::byte*>> swapped_;
   std::size_t bytes_ = 0;
   std::unique_ptr<std::byte, Free> memory_;
-  std::vector<std::byte*> slabs_;
   Shared* shared_ = nullptr;
   std::vector<Plan> plans_;        // [operation][rank]
   std::vector<DeviceCall> calls_;  // [operation][rank]
@@ -378,6 +421,20 @@ const TeamScene kTeamScenes[] = {
     {"mixed_2", 2, 2, {kSum, kOffer, kRingSum}},
     {"credit_after_all_2", 2, 1, {kOffer, kSum, kOffer}},
     {"credit_after_all_3", 3, 1, {kSum, kOffer, kOffer}},
+    {"one_shot_on_2_devices", 2, 1, {kSum, kSum, kSum}, 2},
+    {"one_shot_3_on_2_devices", 3, 1, {kSum, kSum}, 2},
+    {"one_shot_3_on_3_devices", 3, 1, {kSum, kSum}, 3},
+    {"two_shot_shared_on_2_devices", 2, 1, {kSharedSum, kSharedSum, kSharedSum}, 2},
+    {"two_shot_private_on_2_devices", 2, 1, {kStagedSum, kStagedSum, kStagedSum}, 2},
+    {"ring_on_2_devices", 2, 2, {kRingSum, kRingSum, kRingSum}, 2},
+    {"broadcast_direct_on_2_devices", 2, 1, {kOffer, kOffer, kOffer, kOffer}, 2},
+    {"broadcast_direct_3_on_2_devices", 3, 1, {kOffer, kOffer, kOffer}, 2},
+    {"broadcast_direct_long_on_2_devices", 2, 1, {kLongOffer, kLongOffer, kLongOffer}, 2},
+    {"chain_slices_through_one_slot_on_2_devices", 2, 1, {kLongPass, kLongPass, kLongPass}, 2},
+    {"chain_3_on_2_devices", 3, 1, {kPass, kPass, kPass}, 2},
+    {"pairwise_3_on_2_devices", 3, 1, {kExchange, kExchange}, 2},
+    {"dissemination_3_on_3_devices", 3, 1, {kMeeting, kMeeting, kMeeting}, 3},
+    {"mixed_on_2_devices", 2, 2, {kSum, kOffer, kRingSum}, 2},
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -428,24 +485,32 @@ TEST_P(DeviceExplorerFinds, ABrokenRule) {
             << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, DeviceExplorerFinds,
-                         testing::Values(BrokenTeams{"no_credit", Breach::reuses_a_generation, "broadcast_direct_2",
-                                                     "wrong output of operation 1"},
-                                         BrokenTeams{"no_credit_long", Breach::reuses_a_generation,
-                                                     "broadcast_direct_long_2", "wrong output of operation 1"},
-                                         BrokenTeams{"announced_before", Breach::announces_before_move, "one_shot_2",
-                                                     "wrong output of operation 1"},
-                                         BrokenTeams{"announced_before_staging", Breach::announces_before_move,
-                                                     "broadcast_direct_long_2", "wrong output"},
-                                         BrokenTeams{"complete_before", Breach::completes_before_steps,
-                                                     "broadcast_direct_2", "wrong output of operation 1"},
-                                         BrokenTeams{"a_slot_too_few", Breach::counts_a_slot_too_few,
-                                                     "chain_one_slot_2", "wrong output"},
-                                         BrokenTeams{"a_slot_too_few_of_two", Breach::counts_a_slot_too_few,
-                                                     "chain_slices_through_two_slots_2", "rank 1 gives up for rank 0"},
-                                         BrokenTeams{"released_before", Breach::releases_before_read,
-                                                     "chain_slices_through_one_slot_2", "wrong output"}),
-                         [](const auto& instance) { return instance.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Rules, DeviceExplorerFinds,
+    testing::Values(
+        BrokenTeams{"no_credit", Breach::reuses_a_generation, "broadcast_direct_2", "wrong output of operation 1"},
+        BrokenTeams{"no_credit_long", Breach::reuses_a_generation, "broadcast_direct_long_2",
+                    "wrong output of operation 1"},
+        BrokenTeams{"announced_before", Breach::announces_before_move, "one_shot_2", "wrong output of operation 1"},
+        BrokenTeams{"announced_before_staging", Breach::announces_before_move, "broadcast_direct_long_2",
+                    "wrong output"},
+        BrokenTeams{"complete_before", Breach::completes_before_steps, "broadcast_direct_2",
+                    "wrong output of operation 1"},
+        BrokenTeams{"a_slot_too_few", Breach::counts_a_slot_too_few, "chain_one_slot_2", "wrong output"},
+        BrokenTeams{"a_slot_too_few_of_two", Breach::counts_a_slot_too_few, "chain_slices_through_two_slots_2",
+                    "rank 1 gives up for rank 0"},
+        BrokenTeams{"released_before", Breach::releases_before_read, "chain_slices_through_one_slot_2", "wrong output"},
+        BrokenTeams{"announced_before_on_2_devices", Breach::announces_before_move, "one_shot_on_2_devices",
+                    "wrong output"},
+        BrokenTeams{"no_credit_on_2_devices", Breach::reuses_a_generation, "broadcast_direct_on_2_devices",
+                    "wrong output"},
+        BrokenTeams{"flag_before_line", Breach::flags_before_line, "one_shot_on_2_devices",
+                    "wrong output of operation 1"},
+        BrokenTeams{"count_at_receiver", Breach::counts_at_receiver, "chain_slices_through_one_slot_on_2_devices",
+                    "no rank can go on"},
+        BrokenTeams{"another_device", Breach::tells_another_device, "dissemination_3_on_3_devices",
+                    "no rank can go on"}),
+    [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
 }  // namespace tutti::fibers

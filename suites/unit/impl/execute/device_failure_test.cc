@@ -75,9 +75,9 @@ TEST_F(DeviceMachineFails, NamingTheLaneAndTheOperationOfTheLaunch) {
   HostWorld cut({.ranks = 2, .lanes = 2, .scratch_bytes = 128});
   const TeamCall three{.algorithm = algorithm(Collective::broadcast, "direct"), .count = 96};
   ASSERT_EQ(cut.bound(1, three, Dtype::f32, Op::sum).value().segments(), 3);
-  cut.world().line(0, 0, 1).flag = std::uint64_t{9} << 16U;  // lane 0 hears, lane 1 does not
-  cut.world().line(0, 0, 1).hash = cut.bound(1, three, Dtype::f32, Op::sum).value().full.header().hash;
-  cut.world().line(0, 0, 2) = cut.world().line(0, 0, 1);
+  cut.world().line(0, 0, 0, 1).flag = std::uint64_t{9} << 16U;  // lane 0 hears, lane 1 does not
+  cut.world().line(0, 0, 0, 1).hash = cut.bound(1, three, Dtype::f32, Op::sum).value().full.header().hash;
+  cut.world().line(0, 0, 0, 2) = cut.world().line(0, 0, 0, 1);
   launch(cut, three, {1});
   expect(cut.failure(), {.kind = DeviceFailure::phase, .rank = 1, .peer = 0, .lane = 1, .wanted = 1});
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -193,23 +194,30 @@ void add_all(Chain<T>& chain, int ranks, bool reduces, Op op, const std::vector<
 
 struct TeamsOf {
   int ranks, lanes, threads;
+  int devices = 1;
 };
 void PrintTo(const TeamsOf& of, std::ostream* out) {
-  *out << of.ranks << " ranks, " << of.lanes << " lanes, " << of.threads << " threads";
+  *out << of.ranks << " ranks, " << of.lanes << " lanes, " << of.threads << " threads, " << of.devices << " devices";
 }
 class DeviceMachineTeams : public testing::TestWithParam<TeamsOf> {
  protected:
   [[nodiscard]] static TeamsShape shape() {
-    return {.ranks = GetParam().ranks, .lanes = GetParam().lanes, .threads = GetParam().threads};
+    return {.ranks = GetParam().ranks,
+            .lanes = GetParam().lanes,
+            .threads = GetParam().threads,
+            .devices = GetParam().devices};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Shapes, DeviceMachineTeams,
                          testing::Values(TeamsOf{1, 1, 1}, TeamsOf{1, 2, 2}, TeamsOf{2, 1, 1}, TeamsOf{2, 2, 1},
                                          TeamsOf{2, 1, 2}, TeamsOf{2, 2, 2}, TeamsOf{3, 1, 1}, TeamsOf{3, 2, 2},
-                                         TeamsOf{4, 1, 1}, TeamsOf{4, 2, 1}, TeamsOf{4, 1, 2}, TeamsOf{7, 2, 1}),
+                                         TeamsOf{4, 1, 1}, TeamsOf{4, 2, 1}, TeamsOf{4, 1, 2}, TeamsOf{7, 2, 1},
+                                         TeamsOf{2, 1, 1, 2}, TeamsOf{3, 2, 2, 2}, TeamsOf{4, 1, 2, 4},
+                                         TeamsOf{5, 1, 1, 3}, TeamsOf{8, 1, 1, 2}),
                          [](const auto& instance) {
                            const TeamsOf& of = instance.param;
-                           return fmt::format("{}_ranks_{}_lanes_{}_threads", of.ranks, of.lanes, of.threads);
+                           return fmt::format("{}_ranks_{}_lanes_{}_threads_{}_devices", of.ranks, of.lanes, of.threads,
+                                              of.devices);
                          });
 
 TEST_P(DeviceMachineTeams, WalkEveryAlgorithmInOneLaunch) {
@@ -349,17 +357,68 @@ TEST(DeviceMachine, HasRoomForTheAddressesOfEveryMove) {
   EXPECT_EQ(most, 66) << "a shared two_shot on 33 ranks";
 }
 
-TEST(DeviceMachine, GoesOnFromOneLaunchToTheNext) {
-  HostWorld world({.ranks = 2, .lanes = 2, .threads = 2, .generations = 2});
+/// All that teams look at while they wait lies on their own device.
+TEST(DeviceMachine, LooksAtNoMemoryOfAnotherDevice) {
+  for (const auto& [ranks, devices, threads] : {std::tuple{2, 2, 1}, {3, 2, 2}, {4, 4, 1}, {5, 3, 1}, {4, 1, 1}}) {
+    SCOPED_TRACE(fmt::format("{} ranks on {} devices", ranks, devices));
+    for (const bool reduces : {true, false}) {
+      HostWorld world({.ranks = ranks, .threads = threads, .slots = 2, .devices = devices});
+      world.watch();
+      Chain<float> chain(world, Dtype::f32, reduces ? Op::sum : Op::none);
+      add_all(chain, ranks, reduces, Op::sum, {1, ranks + 1, 300});
+      chain.run();
+      EXPECT_EQ(world.watched().faults(), std::vector<std::string>());
+      EXPECT_EQ(world.watched().words_between_devices() > 5, devices > 1);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+/// A device's board has a copy of the lines of other devices' ranks, which their owners alone bring up to date.
+TEST(DeviceMachine, NoPlanWritesTheLineOfAnotherRank) {
+  int lines = 0;
+  for (const int ranks : {2, 3, 4, 5, 7, 8}) {
+    HostWorld world({.ranks = ranks, .slots = 8, .slot_bytes = 16384, .scratch_bytes = 1 << 18});
+    for (const Algorithm* const one : all_algorithms()) {
+      for (const Count count : {Count{1}, Count{2}, Count{ranks + 1}}) {
+        for (int rank = 0; rank < ranks; ++rank) {
+          const auto call =
+              world.bound(rank, {.algorithm = one, .count = has_data(one->collective) ? count : 0}, Dtype::i8, Op::sum);
+          if (!call.is_ok()) continue;
+          const Plan& plan = call.value().plan(0);
+          for (const PlanOp& op : plan.ops()) {
+            if (op.verb != Verb::move) continue;
+            for (const PlanOperand& to : plan.destinations(op)) {
+              if (to.space != Space::line) continue;
+              ++lines;
+              ASSERT_TRUE(to.is_mine) << one->name << " of " << to_string(one->collective) << " on " << ranks;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(lines, 100);
+}
+
+/// Launch after launch.
+void go_on(HostWorld& world) {
   for (int launch = 0; launch < 40; ++launch) {
     Chain<float> chain(world, Dtype::f32, Op::sum);
     for (const char* const name : {"one_shot", "ring"}) {
       chain.add({.algorithm = algorithm(Collective::all_reduce, name), .count = 1 + launch});  // at first for one lane
     }
     chain.run();
-    if (HasFailure()) return;
+    if (testing::Test::HasFailure()) return;
   }
   EXPECT_GT(world.world().state(0, 0).number, 40U);
+}
+
+TEST(DeviceMachine, GoesOnFromOneLaunchToTheNext) {
+  for (const int devices : {1, 2}) {
+    HostWorld world({.ranks = 2, .lanes = 2, .threads = 2, .generations = 2, .devices = devices});
+    go_on(world);
+  }
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include "impl/algorithms/algorithm.h"
 #include "impl/device/teams.h"
 #include "impl/schedule/bind.h"
+#include "suites/unit/impl/execute/device_memory.h"
+#include "suites/unit/impl/execute/watched_target.h"
 
 namespace tutti {
 
@@ -27,6 +29,7 @@ struct TeamsShape {
   int slots = 4;
   std::int64_t slot_bytes = 256;
   std::int64_t scratch_bytes = 4096;
+  int devices = 1;
 };
 
 /// One operation of all ranks.
@@ -44,25 +47,18 @@ inline const Algorithm* algorithm(Collective collective, std::string_view name) 
 /// Zeroed memory of `shape`, and launches on it.
 class HostWorld {
  public:
-  explicit HostWorld(const TeamsShape& shape) : shape_(shape), device_(make_host_teams()) {
+  explicit HostWorld(const TeamsShape& shape) : shape_(shape), lists_(shape.ranks, shape.devices) {
+    for (int device = 0; device < shape.devices; ++device) devices_.push_back(make_host_teams());
     world_ = {.ranks = shape.ranks,
               .lanes = shape.lanes,
               .generations = shape.generations,
               .slots = shape.slots,
               .scratch_bytes = static_cast<std::uint64_t>(shape.scratch_bytes),
               .slot_bytes = static_cast<std::uint64_t>(shape.slot_bytes)};
-    const std::size_t slab = world_.slab_bytes();
-    memory_ = DeviceMemory::make(*device_, slab * static_cast<std::size_t>(shape.ranks)).value();
-    for (int rank = 0; rank < shape.ranks; ++rank)
-      slabs_.push_back(memory_.get() + static_cast<std::size_t>(rank) * slab);
-    world_.slabs = slabs_.data();
+    memory_ = DeviceMemory::make(*devices_.front(), lists_.bytes(world_)).value();
+    lists_.place(world_, memory_.get());
     world_.abort_word = &abort_word_;
     world_.failure = &failure_;
-    for (int rank = 0; rank < shape.ranks; ++rank) {
-      for (int lane = 0; lane < shape.lanes; ++lane) {
-        world_.state(rank, lane).free_until = static_cast<std::uint64_t>(shape.generations);
-      }
-    }
   }
 
   [[nodiscard]] const DeviceFailure& failure() const { return failure_; }
@@ -82,26 +78,65 @@ class HostWorld {
          .lanes = shape_.lanes});
   }
 
-  /// Launches, and waits until it is complete.
+  /// Launches all devices, and waits until they are complete. On several devices a party is a rank.
   void launch(DeviceWork work, Dtype dtype, Op op) {
-    DeviceLaunch launch{.world = world_, .work = work, .dtype = dtype, .op = op, .threads = shape_.threads};
-    const Result<Device::Ticket> ticket = device_->launch(std::move(launch));
-    ASSERT_TRUE(ticket.is_ok()) << ticket.status().message();
+    std::vector<std::pair<HostTeams*, Device::Ticket>> tickets;
+    std::vector<std::vector<int>> ranks(devices_.size());
+    std::vector<std::vector<DeviceCall>> calls(devices_.size());
+    for (std::size_t device = 0; device < devices_.size(); ++device) {
+      DeviceLaunch launch{.world = world_, .work = work, .dtype = dtype, .op = op, .threads = shape_.threads};
+      launch.world.here = static_cast<int>(device);
+      if (devices_.size() > 1) deal(launch, ranks[device], calls[device]);
+      if (launch.work.parties == 0) continue;
+      const Result<Device::Ticket> ticket = start(*devices_[device], std::move(launch));
+      ASSERT_TRUE(ticket.is_ok()) << ticket.status().message();
+      tickets.emplace_back(devices_[device].get(), ticket.value());
+    }
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!device_->is_complete(ticket.value()).value()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), end) << "the launch does not end";
-      std::this_thread::yield();
+    for (const auto& [device, ticket] : tickets) {
+      while (!device->is_complete(ticket).value()) {
+        ASSERT_LT(std::chrono::steady_clock::now(), end) << "the launch does not end";
+        std::this_thread::yield();
+      }
     }
   }
 
+  /// From here on launches note which words teams look at and store.
+  void watch() { watch_ = std::make_unique<Watch>(lists_); }
+  [[nodiscard]] Watch& watched() { return *watch_; }
+
  private:
+  /// The parties of a device, of all ranks that `launch` has.
+  void deal(DeviceLaunch& launch, std::vector<int>& ranks, std::vector<DeviceCall>& calls) const {
+    DeviceWork& work = launch.work;
+    std::vector<int> parties;
+    for (int party = 0; party < work.parties; ++party) {
+      const int rank = work.ranks == nullptr ? party : work.ranks[party];
+      if (lists_.device_of(rank) != launch.world.here) continue;
+      parties.push_back(party);
+      ranks.push_back(rank);
+    }
+    for (int operation = 0; operation < work.operations; ++operation) {
+      for (const int party : parties) calls.push_back(work.calls[operation * work.parties + party]);
+    }
+    work.calls = calls.data();
+    work.ranks = ranks.data();
+    work.parties = static_cast<int>(ranks.size());
+  }
+  Result<Device::Ticket> start(HostTeams& device, DeviceLaunch launch) {
+    if (watch_ == nullptr) return device.launch(std::move(launch));
+    const TeamsOfThreads teams{.teams = launch.teams(), .threads = launch.threads};
+    return device.run(teams, [this, launch](HostTarget& target, int team) { watch_->run(launch, target, team); });
+  }
+
   TeamsShape shape_;
-  std::unique_ptr<Device> device_;
+  MemoryOfDevices lists_;
+  std::vector<std::unique_ptr<HostTeams>> devices_;
   DeviceWorld world_;
   DeviceMemory memory_;
-  std::vector<std::byte*> slabs_;
   std::uint64_t abort_word_ = 0;
   DeviceFailure failure_{};
+  std::unique_ptr<Watch> watch_;
 };
 
 }  // namespace tutti
