@@ -27,7 +27,7 @@ Result<std::optional<DeviceExport>> device_export(std::span<const std::string> f
   return std::optional<DeviceExport>();
 }
 
-Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders) {
+Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders, int device) {
   const auto found = device_export(folders, "tutti_device");
   if (!found.is_ok()) return error(found.status().code(), "no GPU: {}", found.status().message());
   if (!found.value()) {
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders) {
     return error(Code::unavailable, "no GPU: {} was built for {}, this program is {}: build it again", exported.path,
                  opener.built_for, kTransportBuild);
   }
-  return opener.open();
+  return opener.open(device);
 }
 
 }  // namespace tutti

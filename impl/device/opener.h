@@ -15,8 +15,8 @@ namespace tutti {
 struct DeviceOpener {
   std::uint64_t number = 0;  ///< kTransportNumber
   const char* built_for = nullptr;
-  /// Errors: unavailable with the reason.
-  Result<std::unique_ptr<Device>> (*open)() = nullptr;
+  /// GPU `device`, from 0. Errors: unavailable with the reason.
+  Result<std::unique_ptr<Device>> (*open)(int device) = nullptr;
 };
 
 /// What can be done where there is no GPU.
@@ -33,8 +33,8 @@ struct DeviceExport {
 /// loaded.
 [[nodiscard]] Result<std::optional<DeviceExport>> device_export(std::span<const std::string> folders, const char* name);
 
-/// The GPU, by the object in the first of `folders` that has one. Errors: unavailable, saying why there is no GPU and
-/// what can be done instead.
-[[nodiscard]] Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders);
+/// GPU `device`, by the object in the first of `folders` that has one. Errors: unavailable, saying why there is no GPU
+/// and what can be done instead.
+[[nodiscard]] Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders, int device = 0);
 
 }  // namespace tutti

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU as a Device. The runtime library is linked in, so the object loads wherever the program does; whether there is a
-// driver and a GPU is asked when a device is opened.
+// A GPU as a Device. The runtime library is linked in, so the object loads wherever the program does; whether there is
+// a driver and a GPU is asked when a device is opened. Launches, copies and allocations are those of the current GPU:
+// each call makes its own the current one first.
 #include <algorithm>
 #include <cstring>
+#include <cuda_runtime.h>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <string>
-
-#include <cuda_runtime.h>
+#include <utility>
+#include <vector>
 
 #include "impl/device/cuda/kernels.h"
 #include "impl/device/device.h"
@@ -20,24 +23,27 @@ std::string text_of(const char* function, cudaError_t failure) {
   return fmt::format("{} failed: {}, {}", function, cudaGetErrorName(failure), cudaGetErrorString(failure));
 }
 
-#define TUTTI_RETURN_IF_CUDA_ERROR(code, call)                                                       \
-  do {                                                                                               \
-    if (const cudaError_t failure = (call); failure != cudaSuccess) {                                \
-      return error(Code::code, "{}", text_of(std::string(#call).substr(0, std::string(#call).find('(')).c_str(), failure)); \
-    }                                                                                                \
+#define TUTTI_RETURN_IF_CUDA_ERROR(code, call)                                                            \
+  do {                                                                                                    \
+    if (const cudaError_t failure = (call); failure != cudaSuccess) {                                     \
+      return error(Code::code, "{}",                                                                      \
+                   text_of(std::string(#call).substr(0, std::string(#call).find('(')).c_str(), failure)); \
+    }                                                                                                     \
   } while (false)
 
 class Gpu final : public Device {
  public:
-  static Result<std::unique_ptr<Device>> open() {
+  static Result<std::unique_ptr<Device>> open(int device) {
     int count = 0;
     TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaGetDeviceCount(&count));
-    std::unique_ptr<Gpu> gpu(new Gpu);
+    if (device >= count) return error(Code::unavailable, "GPU {} is out of range: 0 to {}", device, count - 1);
+    std::unique_ptr<Gpu> gpu(new Gpu(device));
     TUTTI_RETURN_IF_ERROR(gpu->prepare());
     return std::unique_ptr<Device>(std::move(gpu));
   }
 
   ~Gpu() override {
+    (void)cudaSetDevice(index_);
     (void)cudaStreamSynchronize(stream_);
     for (const Pending& one : pending_) (void)cudaEventDestroy(one.event);
     for (const cudaEvent_t event : spare_) (void)cudaEventDestroy(event);
@@ -45,11 +51,12 @@ class Gpu final : public Device {
     (void)cudaStreamDestroy(copies_);
   }
 
-  [[nodiscard]] std::string name() const override { return properties_.name; }
+  [[nodiscard]] std::string name() const override { return name_; }
 
   Result<std::byte*> allocate(std::size_t bytes) override {
     void* memory = nullptr;
     const std::size_t whole = std::max<std::size_t>(bytes, 1);
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
     if (const cudaError_t failure = cudaMalloc(&memory, whole); failure != cudaSuccess) {
       std::size_t free = 0, total = 0;
       (void)cudaMemGetInfo(&free, &total);
@@ -62,17 +69,45 @@ class Gpu final : public Device {
   }
   Result<std::byte*> allocate_mapped(std::size_t bytes) override {
     void* memory = nullptr;
-    TUTTI_RETURN_IF_CUDA_ERROR(resource, cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocMapped));
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
+    TUTTI_RETURN_IF_CUDA_ERROR(
+        resource, cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocMapped | cudaHostAllocPortable));
     std::memset(memory, 0, bytes);
+    const std::lock_guard lock(mutex_);
+    mapped_.insert(static_cast<std::byte*>(memory));
     return static_cast<std::byte*>(memory);
   }
   void release(std::byte* memory) override {
-    cudaPointerAttributes attributes{};
-    if (memory == nullptr || cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) return;
-    (void)(attributes.type == cudaMemoryTypeHost ? cudaFreeHost(memory) : cudaFree(memory));
+    (void)cudaSetDevice(index_);
+    const bool is_mapped = [&] {
+      const std::lock_guard lock(mutex_);
+      return mapped_.erase(memory) > 0;
+    }();
+    (void)(is_mapped ? cudaFreeHost(memory) : cudaFree(memory));
+  }
+  Status reach(Device& other) override {
+    const auto& peer = dynamic_cast<const Gpu&>(other);
+    int can = 0;
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaDeviceCanAccessPeer(&can, index_, peer.index_));
+    if (can == 0) {
+      return error(
+          Code::unavailable,
+          "GPU {} ({}) cannot address the memory of GPU {} ({}), where other ranks lie; nvidia-smi topo -p2p r "
+          "shows which GPUs can",
+          index_, name(), peer.index_, peer.name());
+    }
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaSetDevice(index_));
+    const cudaError_t failure = cudaDeviceEnablePeerAccess(peer.index_, 0);
+    if (failure == cudaErrorPeerAccessAlreadyEnabled) {
+      (void)cudaGetLastError();
+      return {};
+    }
+    if (failure == cudaSuccess) return {};
+    return error(Code::unavailable, "{}", text_of("cudaDeviceEnablePeerAccess", failure));
   }
   Status write(std::byte* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return {};
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
     TUTTI_RETURN_IF_CUDA_ERROR(io, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, copies_));
     TUTTI_RETURN_IF_CUDA_ERROR(io, cudaStreamSynchronize(copies_));
     return {};
@@ -84,28 +119,29 @@ class Gpu final : public Device {
       return error(Code::resource, "blocks of {} threads: the kernels are compiled for at most {}", threads,
                    kMostThreads);
     }
-    const int room = blocks_per_multiprocessor_ * properties_.multiProcessorCount;
+    const int room = blocks_per_multiprocessor_ * multiprocessors_;
     if (teams <= room) return {};
     return error(Code::resource,
                  "{} thread blocks at once: the {} has room for {} ({} on each of its {} multiprocessors), and each "
                  "waits for others",
-                 teams, name(), room, blocks_per_multiprocessor_, properties_.multiProcessorCount);
+                 teams, name(), room, blocks_per_multiprocessor_, multiprocessors_);
   }
 
   Result<Ticket> launch(DeviceLaunch launch) override {
     TUTTI_RETURN_IF_ERROR(fits(launch.teams(), launch.threads));
     if (!launch.replaced.empty()) {
-      return error(Code::unavailable, "the arithmetic of a GPU's kernels cannot be replaced: this fault is for --device "
-                                      "host");
+      return error(Code::unavailable,
+                   "the arithmetic of a GPU's kernels cannot be replaced: this fault is for --device "
+                   "host");
     }
     const void* const kernel = kernels_of(launch.dtype).of_op[static_cast<std::size_t>(launch.op)];
     void* arguments[] = {&launch.world, &launch.work};
     const std::size_t shared = static_cast<std::size_t>(most_device_addresses(launch.world.ranks)) * sizeof(void*);
     const std::lock_guard lock(mutex_);
-    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(0));
-    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(launch.teams())),
-                                                               dim3(static_cast<unsigned>(launch.threads)), arguments,
-                                                               shared, stream_));
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
+    TUTTI_RETURN_IF_CUDA_ERROR(
+        io, cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(launch.teams())),
+                                        dim3(static_cast<unsigned>(launch.threads)), arguments, shared, stream_));
     TUTTI_ASSIGN_OR_RETURN(const cudaEvent_t event, event_for_launch());
     TUTTI_RETURN_IF_CUDA_ERROR(io, cudaEventRecord(event, stream_));
     pending_.push_back({.ticket = ++newest_, .event = event});
@@ -130,18 +166,29 @@ class Gpu final : public Device {
     cudaEvent_t event;
   };
 
+  explicit Gpu(int index) : index_(index) {}
+
   Status prepare() {
-    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaSetDevice(0));
-    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaGetDeviceProperties(&properties_, 0));
-    if (properties_.cooperativeLaunch == 0) {
-      return error(Code::unavailable, "the {} runs no cooperative kernels: its blocks could wait for blocks that have "
-                                      "not begun",
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaSetDevice(index_));
+    cudaDeviceProp properties{};
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaGetDeviceProperties(&properties, index_));
+    name_ = properties.name;
+    int is_cooperative = 0, threads = 0;
+    for (const auto& [value, attribute] : {std::pair{&is_cooperative, cudaDevAttrCooperativeLaunch},
+                                           std::pair{&multiprocessors_, cudaDevAttrMultiProcessorCount},
+                                           std::pair{&threads, cudaDevAttrMaxThreadsPerMultiProcessor}}) {
+      TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaDeviceGetAttribute(value, attribute, index_));
+    }
+    if (is_cooperative == 0) {
+      return error(Code::unavailable,
+                   "the {} runs no cooperative kernels: its blocks could wait for blocks that have "
+                   "not begun",
                    name());
     }
     TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
     // A kernel that is loaded while another one spins waits for it, and that one for ever.
-    blocks_per_multiprocessor_ = properties_.maxThreadsPerMultiProcessor / kMostThreads;
+    blocks_per_multiprocessor_ = threads / kMostThreads;
     for (const Dtype dtype : all_dtypes()) {
       for (const void* const kernel : kernels_of(dtype).of_op) {
         if (kernel == nullptr) continue;
@@ -167,10 +214,14 @@ class Gpu final : public Device {
 
   static constexpr std::size_t kSharedBytes = 16 * 1024;  // addresses of a MOVE on some 250 ranks
 
+  const int index_;
   std::mutex mutex_;
-  cudaDeviceProp properties_{};
+  std::string name_;
+  int multiprocessors_ = 0;
+  std::set<std::byte*> mapped_;
   cudaStream_t stream_ = nullptr;
-  /// What is written and cleared is there when it returns: neither waits for the launches, nor they for the default stream.
+  /// What is written and cleared is there when it returns: neither waits for the launches, nor they for the default
+  /// stream.
   cudaStream_t copies_ = nullptr;
   int blocks_per_multiprocessor_ = 0;
   Ticket newest_ = 0;

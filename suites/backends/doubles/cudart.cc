@@ -9,6 +9,7 @@
 //   TUTTI_DOUBLE_LOG       a file that gets a line for each graph, launch, group of calls, registration and split, copy
 //                          within a GPU and memory that is set
 //   TUTTI_DOUBLE_LAUNCHES  0: launching a graph does nothing
+//   TUTTI_DOUBLE_PEERS     0: no GPU addresses the memory of another one (1)
 //   TUTTI_DOUBLE_LATE_US   the most that an item on a stream waits before it begins (60)
 #include <algorithm>
 #include <cstdio>
@@ -43,8 +44,10 @@ using doubles::number_of;
 
 constexpr int kVersion = 13000;
 constexpr int kL2Bytes = 1 << 20;
-constexpr Error kInvalidValue = 1, kNoMemory = 2, kInvalidDevice = 101, kInvalidHandle = 400, kNotPermitted = 800,
-                kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCapturedEvent = 907;
+constexpr int kThreadsOfMultiprocessor = 39;
+constexpr Error kInvalidValue = 1, kNoMemory = 2, kPeerAccessUnsupported = 217, kPeerAccessAlreadyEnabled = 704,
+                kInvalidDevice = 101, kInvalidHandle = 400, kNotPermitted = 800, kCaptureUnsupported = 900,
+                kCaptureInvalidated = 901, kCapturedEvent = 907;
 
 thread_local Error last_error = kSuccess;
 thread_local int current_device = 0;
@@ -55,6 +58,17 @@ Error result(Error error) {
 }
 
 int devices() { return number_of("TUTTI_DOUBLE_DEVICES", 8); }
+
+/// Pairs of GPUs of which the first addresses the memory of the second.
+struct Peers {
+  std::mutex mutex;
+  std::set<std::pair<int, int>> pairs;
+
+  static Peers& get() {
+    static auto& one = *new Peers();
+    return one;
+  }
+};
 
 /// Streams that were made, and a default one of each device.
 struct Lines {
@@ -212,12 +226,30 @@ Error cudaDeviceGetAttribute(int* value, int attribute, int device) {
     *value = kL2Bytes;
     return kSuccess;
   }
+  if (attribute == kThreadsOfMultiprocessor) {
+    *value = 1 << 15;
+    return kSuccess;
+  }
   const int capability = number_of("TUTTI_DOUBLE_CAPABILITY", 90);
   *value = attribute == kCapabilityMajor ? capability / 10 : attribute == kCapabilityMinor ? capability % 10 : 1;
   return kSuccess;
 }
 Error cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
   std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", device);
+  return kSuccess;
+}
+TUTTI_EXPORTED Error cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (std::max(device, peer) >= devices()) return result(kInvalidDevice);
+  *can = device != peer && number_of("TUTTI_DOUBLE_PEERS", 1) != 0 ? 1 : 0;
+  return kSuccess;
+}
+TUTTI_EXPORTED Error cudaDeviceEnablePeerAccess(int peer, unsigned /*flags*/) {
+  int can = 0;
+  if (const Error error = cudaDeviceCanAccessPeer(&can, current_device, peer); error != kSuccess) return error;
+  if (can == 0) return result(kPeerAccessUnsupported);
+  const std::lock_guard lock(Peers::get().mutex);
+  if (!Peers::get().pairs.emplace(current_device, peer).second) return result(kPeerAccessAlreadyEnabled);
+  doubles::tell("peers " + std::to_string(current_device) + " " + std::to_string(peer));
   return kSuccess;
 }
 Error cudaDeviceSynchronize() {
@@ -237,7 +269,7 @@ Error cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 Error cudaMalloc(void** memory, std::size_t bytes) {
   if (const Error error = check_unsafe(); error != kSuccess) return result(error);
-  *memory = Arena::get().allocate(bytes);
+  *memory = Arena::get().allocate(bytes, current_device);
   return result(*memory == nullptr ? kNoMemory : kSuccess);
 }
 Error cudaFree(void* memory) {
@@ -422,5 +454,16 @@ Error cudaLaunchHostFunc(Stream stream, HostFunction function, void* argument) {
 
 TUTTI_EXPORTED void* tutti_double_at(const void* memory, std::size_t bytes) {
   return tutti::doubles::Arena::get().at(memory, bytes);
+}
+TUTTI_EXPORTED int tutti_double_device_of(const void* memory) { return tutti::doubles::Arena::get().device_of(memory); }
+TUTTI_EXPORTED void tutti_double_open_to_host() { tutti::doubles::Arena::get().open_to_host(); }
+TUTTI_EXPORTED bool tutti_double_reaches(int device, int other) {
+  auto& peers = tutti::cuda::Peers::get();
+  const std::lock_guard lock(peers.mutex);
+  return device == other || peers.pairs.contains({device, other});
+}
+TUTTI_EXPORTED int tutti_double_device_of_stream(tutti::cuda::Stream stream) {
+  auto* const line = tutti::cuda::Lines::get().find(stream);
+  return line == nullptr ? -1 : line->device();
 }
 TUTTI_EXPORTED std::size_t tutti_double_blocks() { return tutti::doubles::Arena::get().blocks(); }

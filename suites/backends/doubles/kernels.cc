@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A double of the verifier's kernels (harness/verify/cuda), on the double of CUDA's runtime: a libtutti_device_cuda.so
-// that fills, compares and makes triads in the memory that the host cannot touch. It runs the kernels' text. Ranks as
-// thread blocks find nothing in it.
+// that fills, compares and makes triads in the memory that the host cannot touch. It runs the kernels' text. Those of
+// ranks as thread blocks are in launch.cc.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

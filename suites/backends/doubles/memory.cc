@@ -26,16 +26,16 @@ Arena::Arena() : file_(::memfd_create("tutti-device", MFD_CLOEXEC)) {
   here_ = static_cast<std::byte*>(here);
 }
 
-void* Arena::allocate(std::size_t bytes) {
+void* Arena::allocate(std::size_t bytes, int device) {
   const std::lock_guard lock(mutex_);
   const std::size_t pages = (std::max<std::size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
   std::size_t offset = 0;  // behind each block a page is left free
-  for (const auto& [first, length] : blocks_) {
+  for (const auto& [first, block] : blocks_) {
     if (first - offset >= pages + kPage && first > offset) break;
-    offset = first + (length + kPage - 1) / kPage * kPage + kPage;
+    offset = first + (block.bytes + kPage - 1) / kPage * kPage + kPage;
   }
   if (bytes > kBytes || offset + pages > kBytes) return nullptr;
-  blocks_[offset] = std::max<std::size_t>(bytes, 1);
+  blocks_[offset] = {.bytes = std::max<std::size_t>(bytes, 1), .device = device};
   return there_ + offset;
 }
 
@@ -45,19 +45,34 @@ bool Arena::release(void* memory) {
   const auto block = blocks_.find(static_cast<std::size_t>(static_cast<std::byte*>(memory) - there_));
   if (block == blocks_.end()) return false;
   ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(block->first),
-              static_cast<off_t>((block->second + kPage - 1) / kPage * kPage));
+              static_cast<off_t>((block->second.bytes + kPage - 1) / kPage * kPage));
   blocks_.erase(block);
   return true;
 }
 
 std::byte* Arena::at(const void* memory, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
+  if (block_at(memory, bytes) == nullptr) return nullptr;
+  return here_ + (static_cast<const std::byte*>(memory) - there_);
+}
+
+int Arena::device_of(const void* memory) {
+  const std::lock_guard lock(mutex_);
+  const Block* const block = block_at(memory, 1);
+  return block == nullptr ? -1 : block->device;
+}
+
+const Arena::Block* Arena::block_at(const void* memory, std::size_t bytes) {
   if (!holds(memory)) return nullptr;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(memory) - there_);
   auto block = blocks_.upper_bound(offset);
   if (block == blocks_.begin()) return nullptr;
   --block;
-  return offset + bytes <= block->first + block->second ? here_ + offset : nullptr;
+  return offset + bytes <= block->first + block->second.bytes ? &block->second : nullptr;
+}
+
+void Arena::open_to_host() {
+  if (::mprotect(there_, kBytes, PROT_READ | PROT_WRITE) != 0) std::abort();
 }
 
 std::size_t Arena::blocks() {
@@ -68,7 +83,7 @@ std::size_t Arena::blocks() {
 std::size_t Arena::bytes_left() {
   const std::lock_guard lock(mutex_);
   std::size_t left = kBytes;
-  for (const auto& [first, length] : blocks_) left -= (length + kPage - 1) / kPage * kPage;
+  for (const auto& [first, block] : blocks_) left -= (block.bytes + kPage - 1) / kPage * kPage;
   return left;
 }
 

@@ -13,12 +13,17 @@ class Arena {
  public:
   static Arena& get();
 
-  /// Null where there is no room left.
-  [[nodiscard]] void* allocate(std::size_t bytes);
+  /// On GPU `device`. Null where there is no room left.
+  [[nodiscard]] void* allocate(std::size_t bytes, int device);
   /// Whether it was one of `allocate`.
   [[nodiscard]] bool release(void* memory);
   /// Where the device finds `bytes` bytes from `memory` on; null where not all of them are of one allocation.
   [[nodiscard]] std::byte* at(const void* memory, std::size_t bytes);
+  /// The GPU that an address is of; -1: of none.
+  [[nodiscard]] int device_of(const void* memory);
+  /// From here on the host can touch all of it: what follows addresses that lie there in other memory of the device
+  /// would crash else.
+  void open_to_host();
   [[nodiscard]] bool holds(const void* memory) const { return memory >= there_ && memory < there_ + kBytes; }
   [[nodiscard]] std::size_t blocks();
   [[nodiscard]] std::size_t bytes_left();
@@ -32,12 +37,23 @@ class Arena {
   int file_ = -1;
   std::byte* there_ = nullptr;
   std::byte* here_ = nullptr;
-  std::map<std::size_t, std::size_t> blocks_;  ///< from offset to bytes
+  struct Block {
+    std::size_t bytes;
+    int device;
+  };
+  [[nodiscard]] const Block* block_at(const void* memory, std::size_t bytes);
+
+  std::map<std::size_t, Block> blocks_;  ///< by offset
 };
 
 }  // namespace tutti::doubles
 
 /// As Arena::at, for a library that is given addresses of the device.
 extern "C" void* tutti_double_at(const void* memory, std::size_t bytes);
+/// As Arena::device_of and Arena::open_to_host.
+extern "C" int tutti_double_device_of(const void* memory);
+extern "C" void tutti_double_open_to_host();
+/// Whether launches on a GPU may address the memory of another one.
+extern "C" bool tutti_double_reaches(int device, int other);
 /// Allocations of the device that were not given back.
 extern "C" std::size_t tutti_double_blocks();
