@@ -34,9 +34,10 @@ constexpr std::array kGroups{
         " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"
         " --no-limit --seed "},
     GroupRow{"How to verify", " --check --blind --accuracy "},
-    GroupRow{"Where and how ranks run",
-             " --ranks --ranks-as --device --lanes --block-threads --transports --pretend-hosts --hosts --hostfile "
-             "--agent --interface --init --expect-ranks --expect-hosts --bind --timeout "},
+    GroupRow{
+        "Where and how ranks run",
+        " --ranks --ranks-as --device --lanes --block-threads --gpus --transports --pretend-hosts --hosts --hostfile "
+        "--agent --interface --init --expect-ranks --expect-hosts --bind --timeout "},
     GroupRow{"Output",
              " --csv --json --samples --html --png --svg --prometheus --github --bencher --junit --summary --require "
              "--quiet --over-ranks "},

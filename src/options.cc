@@ -137,9 +137,12 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
   }
   TUTTI_RETURN_IF_ERROR(check_hosts(sweep, settings.conditions));
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
-  TUTTI_RETURN_IF_ERROR(check_conditions(
-      settings.conditions,
-      {.cadence = sweep.cadence, .ranks_as = sweep.ranks_as, .timeout = sweep.timeout, .dtypes = sweep.dtypes.values}));
+  TUTTI_RETURN_IF_ERROR(check_conditions(settings.conditions,
+                                         {.cadence = sweep.cadence,
+                                          .ranks_as = sweep.ranks_as,
+                                          .timeout = sweep.timeout,
+                                          .dtypes = sweep.dtypes.values,
+                                          .least_ranks = sweep.ranks.empty() ? 0 : std::ranges::min(sweep.ranks)}));
   return check_devices(sweep, settings.conditions);
 }
 
@@ -157,7 +160,7 @@ std::span<const Collective> all_but_v_forms() {
 
 std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices) {
   for (const char* const name :
-       {"--ranks-as", "--device", "--lanes", "--block-threads", "--transports", "--pretend-hosts", "--hosts",
+       {"--ranks-as", "--device", "--lanes", "--block-threads", "--gpus", "--transports", "--pretend-hosts", "--hosts",
         "--hostfile", "--agent", "--interface", "--init", "--expect-ranks", "--expect-hosts"}) {
     choices.emplace_back(name);
   }

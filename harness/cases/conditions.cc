@@ -78,6 +78,13 @@ Status check_misalign(const Conditions& values, const Beside& beside) {
                element, to_string(largest), std::clamp(nearest, element, kMostMisalign + 1 - element));
 }
 
+/// Every device has a rank.
+Status check_gpus(const Conditions& values, const Beside& beside) {
+  if (beside.least_ranks == 0 || values.gpus <= beside.least_ranks) return {};
+  return error(Code::invalid_argument, "{} of them are more than {} rank{}: did you mean {}, or --ranks {}?",
+               values.gpus, beside.least_ranks, beside.least_ranks == 1 ? "" : "s", beside.least_ranks, values.gpus);
+}
+
 constexpr std::array kClashesOfCache{Clash{.own = "rotate",
                                            .option = "--check",
                                            .value = "every",
@@ -317,6 +324,30 @@ const std::array kConditions{
                          .words = "{} threads a block",
                          .is_of_ranks = true},
               .clashes = kClashesOfBlocks},
+    Condition{.option = "--gpus",
+              .value = "N",
+              .usual = "1",
+              .help =
+                  "ranks that are thread blocks are dealt over this many devices, in ranges: the first GPUs, or with "
+                  "--device host as many sets of threads: 1 to 64, and at most as many as ranks",
+              .example = "2",
+              .read =
+                  [](Conditions& values, std::string_view text) {
+                    return store(parse_number(text, "a number of devices", 1, 64), values.gpus);
+                  },
+              .text = [](const Conditions& values) { return fmt::to_string(values.gpus); },
+              .column = {.name = "gpus",
+                         .type = ConditionColumn::Type::integer,
+                         .description = "devices that ranks as thread blocks were dealt over, where there were several",
+                         .usual = "1",
+                         .words = "ranks dealt over {} devices",
+                         .is_of_ranks = true},
+              .field =
+                  [](const Conditions& values) {
+                    return unusual_text(fmt::to_string(values.gpus), values.gpus == kUsual.gpus);
+                  },
+              .clashes = kClashesOfBlocks,
+              .check = check_gpus},
     Condition{
         .option = "--pretend-hosts",
         .value = "N",
@@ -379,8 +410,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 16);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 17);
 }
 
 /// The text of another option, where it is not the usual one.

@@ -58,7 +58,7 @@ enum class Bind : std::uint8_t {
 
 /// What runs ranks that are thread blocks.
 enum class RunsOn : std::uint8_t {
-  gpu,   ///< the first one that may be used
+  gpu,   ///< the first one that may be used, or several from that on
   host,  ///< threads of this process, which run the kernels' text
 };
 
@@ -91,6 +91,7 @@ struct Conditions {
   RunsOn device = RunsOn::gpu;      ///< of ranks that are thread blocks
   int lanes = 1;                    ///< and how many blocks each of them has
   int block_threads = 0;            ///< and threads of a block; 0: what suits the device
+  int gpus = 1;                     ///< and over how many devices they are dealt
   int pretended_hosts = 0;          ///< of ranks that share no memory, all on this machine; 0: as the transport has it
   std::string hosts = {};           ///< that the ranks are on, as parse_hosts reads them; empty: this machine
 
@@ -105,6 +106,7 @@ struct Beside {
   RanksAs ranks_as = RanksAs::processes;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   std::vector<Dtype> dtypes = {};  ///< of cells that have data
+  int least_ranks = 0;             ///< of all cells; 0: not said
 };
 
 /// Two options that cannot stand beside each other.

@@ -17,13 +17,33 @@
 namespace tutti::harness::session {
 namespace {
 
-Result<std::unique_ptr<Device>> open_device(const SessionSpec& spec) {
-  if (spec.conditions.device == RunsOn::host) return std::unique_ptr<Device>(make_host_teams());
+/// That there are as many GPUs as thread blocks are dealt over.
+Status check_gpus(const SessionSpec& spec, const cuda::Runtime& runtime) {
+  if (spec.ranks_as != RanksAs::blocks || spec.conditions.gpus <= runtime.devices) return {};
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return error(Code::unavailable, "--gpus {}: this process has {} GPU{} (CUDA_VISIBLE_DEVICES is {}); {}",
+               spec.conditions.gpus, runtime.devices, runtime.devices == 1 ? "" : "s",
+               visible == nullptr ? "not set" : fmt::format("'{}'", visible), kInsteadOfGpu);
+}
+
+/// All of them, before any runs: what loads kernels while one spins waits for it, and that one for ever.
+Result<std::vector<std::unique_ptr<Device>>> open_devices(const SessionSpec& spec) {
+  std::vector<std::unique_ptr<Device>> devices;
+  const int count = spec.conditions.gpus;
+  if (spec.conditions.device == RunsOn::host) {
+    for (int i = 0; i < count; ++i) devices.push_back(make_host_teams(count));
+    return devices;
+  }
   const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
   const bool has_no_gpu =
       found.lack == cuda::Lack::driver || found.lack == cuda::Lack::newer_driver || found.lack == cuda::Lack::device;
   if (has_no_gpu) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);
-  return open_gpu(spec.transport_directories);
+  if (found.runtime != nullptr) TUTTI_RETURN_IF_ERROR(check_gpus(spec, *found.runtime));
+  for (int i = 0; i < count; ++i) {
+    TUTTI_ASSIGN_OR_RETURN(auto gpu, open_gpu(spec.transport_directories, i));
+    devices.push_back(std::move(gpu));
+  }
+  return devices;
 }
 
 std::int64_t last_level_cache_bytes() {
@@ -56,17 +76,20 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domai
     return own;
   }
   const Conditions& conditions = spec.conditions;
-  TUTTI_ASSIGN_OR_RETURN(own.device, open_device(spec));
+  TUTTI_ASSIGN_OR_RETURN(own.devices, open_devices(spec));
+  std::vector<Device*> devices;
+  for (const auto& device : own.devices) devices.push_back(device.get());
   const TeamShape blocks{
       .lanes = conditions.lanes,
-      .threads = conditions.block_threads > 0 ? conditions.block_threads : own.device->usual_threads()};
-  TUTTI_ASSIGN_OR_RETURN(own.communicators, create_as_blocks(domain, *own.device, blocks, options, hooks));
+      .threads = conditions.block_threads > 0 ? conditions.block_threads : devices.front()->usual_threads()};
+  TUTTI_ASSIGN_OR_RETURN(own.communicators, create_as_blocks(domain, devices, blocks, options, hooks));
   return own;
 }
 
 Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, const Hooks& hooks) {
   TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec_, host_, domain, options, hooks));
-  device_ = std::move(own.device);
+  own_ = nullptr;
+  devices_ = std::move(own.devices);
   own_ = OwnBackend::over(domain, std::move(own.communicators));
   if (spec_.ranks_as == RanksAs::blocks) own_->set_memory(memory_kind_of(spec_, own_->name()));
   return {};
@@ -138,7 +161,10 @@ Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(const SessionSp
   std::vector<std::unique_ptr<CudaMemory>> memory;
   std::map<int, std::shared_ptr<const DeviceVerifier>> verifiers;  // by GPU: ranks of one are verified together
   for (std::size_t i = 0; i < ranks.count; ++i) {
-    const int device = spec.ranks_as == RanksAs::blocks ? 0 : ranks.first + static_cast<int>(i);
+    const int index = static_cast<int>(i);
+    const int device = spec.ranks_as == RanksAs::blocks
+                           ? device_dealt(index, static_cast<int>(ranks.count), spec.conditions.gpus)
+                           : ranks.first + index;
     TUTTI_ASSIGN_OR_RETURN(auto one, CudaMemory::open(runtime, device));
     if (!verifiers.contains(device)) verifiers[device] = gpu_verifier(spec.transport_directories, device);
     one->set_verifier(verifiers[device]);
@@ -160,6 +186,7 @@ Status Systems::open_memory() {
     const bool are_blocks = spec_.ranks_as == RanksAs::blocks;
     return error(Code::unavailable, "{}{}{}", found.why, are_blocks ? "; " : "", are_blocks ? kInsteadOfGpu : "");
   }
+  TUTTI_RETURN_IF_ERROR(check_gpus(spec_, *found.runtime));
   if (spec_.as<FaultsTask>() != nullptr) {
     return error(Code::unavailable, "faults change plans and kernels of the host, which a GPU's are not; {}",
                  kInsteadOfGpu);

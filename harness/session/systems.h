@@ -35,7 +35,7 @@ namespace tutti::harness::session {
 
 /// The own collectives' ranks of a host: a communicator each, and where they run, if not on the host.
 struct OwnRanks {
-  std::unique_ptr<Device> device;  ///< outlives the communicators
+  std::vector<std::unique_ptr<Device>> devices;  ///< they outlive the communicators
   std::vector<std::unique_ptr<Communicator>> communicators;
 };
 /// All hosts call it. Errors: those of Communicator::create and create_as_blocks; unavailable where there is no device.
@@ -48,7 +48,7 @@ struct LocalRanks {
   std::size_t count = 1;
 };
 /// The memory that each of the ranks has its buffers in: that of a GPU of its own, as a library that is given no
-/// devices takes them; thread blocks share GPU 0. Errors: unavailable where there is no such GPU.
+/// devices takes them; thread blocks are dealt over GPUs. Errors: unavailable where there is no such GPU.
 [[nodiscard]] Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(
     const SessionSpec& spec, const LocalRanks& ranks, const std::shared_ptr<const cuda::Runtime>& runtime);
 
@@ -106,7 +106,7 @@ class Systems {
   std::vector<std::unique_ptr<CudaMemory>>
       memory_;                          ///< of GPUs, by rank of this host; empty: no system has its buffers there
   std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
-  std::unique_ptr<Device> device_;      ///< of own_, where its ranks are thread blocks
+  std::vector<std::unique_ptr<Device>> devices_;  ///< of own_, where its ranks are thread blocks
   std::unique_ptr<OwnBackend> own_;
   std::optional<SlowedBackend> slowed_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;

@@ -17,6 +17,10 @@ HOST = ["--ranks-as", "blocks", "--device", "host"]
 LONG = [*HOST, "--backends", "tutti", "--ranks", "2", "--sizes", "8:64K:+64", "--budget", "100s", *FILES]
 HAS_GPU = pathlib.Path("/dev/nvidia0").exists()
 COLUMNS = ["ranks_as", "device", "lanes", "block_threads"]
+DOUBLES = pathlib.Path(os.environ["TUTTI_BUILD"]) / "doubles"
+TWO_GPUS = {"TUTTI_CUDART": str(DOUBLES / "libcudart.so"), "TUTTI_TRANSPORTS": str(DOUBLES / "kernels"), "TUTTI_DOUBLE_DEVICES": "2"}
+ON_GPUS = ["--ranks-as", "blocks", "--gpus", "2", "--dtypes", "float", "--ops", "sum"]
+HAS_DOUBLES = pathlib.Path(TWO_GPUS["TUTTI_TRANSPORTS"]).exists()
 
 
 def columns_of(rows):
@@ -60,6 +64,13 @@ class Measured(unittest.TestCase):
         self.assertEqual(columns_of(rows), {("blocks", "host", "", "")})
         self.assertIn("# measured with thread blocks as threads of the host\n", result.out)
 
+    def test_ranks_dealt_over_devices_are_told_so(self):
+        result, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "3", "--gpus", "2")
+        self.assertEqual({(row["verdict"], row["gpus"]) for row in rows}, {("ok", "2")}, rows)
+        self.assertIn("# measured with thread blocks as threads of the host, ranks dealt over 2 devices\n", result.out)
+        _, rows = self.sweep("all_reduce", "--backends", "tutti", "--ranks", "3")
+        self.assertEqual({row["gpus"] for row in rows}, {""})
+
     @unittest.skipUnless(support.REFERENCES, "no reference is built")
     def test_references_are_skipped_by_name(self):
         _, rows = self.sweep("all_reduce", "--backends", ",".join(["tutti", *support.REFERENCES]), "--ranks", "2")
@@ -97,9 +108,22 @@ class Checked(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"(?m)^# faults: .* as blocks, seed 1: \d{2,} caught .*, 0 missed,")
 
+    def test_devices_of_every_number_of_ranks(self):
+        for gpus in ["2", "4"]:
+            result = support.run("check", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier", "--ranks", "4,5,8",
+                                 *HOST, "--gpus", gpus, "--dtypes", "int32", "--ops", "sum", limit=support.patience(120))
+            self.assertEqual(result.code, 0, result)
+            self.assertRegex(result.out, r"(?m)^# check: (\d+) cases as blocks, \1 ok, 0 wrong, 0 neither, 0 not run")
+
+    def test_faults_on_two_devices_are_found(self):
+        result = support.run("check", "all_reduce", "broadcast", "--faults", "all", "--ranks", "3", *HOST, "--gpus", "2",
+                             limit=support.patience(120))
+        self.assertEqual(result.code, 0, result)
+        self.assertRegex(result.out, r"(?m)^# faults: .* as blocks, seed 1: \d{2,} caught .*, 0 missed,")
+
     def test_the_mix_of_a_seed_is_that_of_tasks(self):
         mixes = {}
-        for words in [["--ranks-as", "tasks"], HOST, [*HOST, "--lanes", "2"]]:
+        for words in [["--ranks-as", "tasks"], HOST, [*HOST, "--lanes", "2"], [*HOST, "--gpus", "3"]]:
             result = support.run("check", "soak", "--ranks", "3", *words, "--seed", "3", "--operations", "300")
             self.assertEqual((result.code, result.err), (0, ""), result)
             command, mix, wrong = re.match(r"(tutti check soak .*): mix (\w{16}), \d+ results verified, (\d+) wrong", result.out).groups()
@@ -107,6 +131,45 @@ class Checked(unittest.TestCase):
             mixes[command] = mix
         self.assertEqual(len(set(mixes.values())), 1, mixes)
         self.assertIn("tutti check soak --ranks 3 --ranks-as blocks --device host --lanes 2 --seed 3 --operations 300", mixes)
+
+
+@unittest.skipUnless(HAS_DOUBLES, "no double of CUDA is built")
+class OnGpus(unittest.TestCase):
+    """On the double of CUDA, which runs the kernels' text late, and refuses what a GPU would."""
+
+    def test_ranks_on_two_gpus_are_right_and_launched_together(self):
+        with support.Run("check", "all_reduce", "all_gather", "--ranks", "2,3", *ON_GPUS, "--csv", "{folder}/rows.csv",
+                         environment={**TWO_GPUS, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as run:
+            result = run.wait(support.patience(120))
+            self.assertEqual(result.code, 0, result)
+            rows = [row for row in run.rows()[1] if row["buffers"] == "private"]
+            self.assertGreater(len(rows), 20)
+            self.assertEqual({(row["verdict"], row["memory"], row["gpus"]) for row in rows}, {("ok", "gpu", "2")})
+            log = (run.path / "log").read_text().splitlines()
+        loaded = [line for line in log if line.startswith("kernels on ")]
+        peers = [line for line in log if line.startswith("peers ")]
+        blocks = [line.split(":")[0] for line in log if line.startswith("blocks on ")]
+        self.assertEqual((sorted(set(loaded)), sorted(set(peers))), (["kernels on 0", "kernels on 1"], ["peers 0 1", "peers 1 0"]))
+        first = log.index(next(line for line in log if line.startswith("blocks on ")))
+        self.assertLess(max(log.index("kernels on 0"), log.index("kernels on 1")), first, "a kernel that spins would never end")
+        self.assertEqual(blocks, ["blocks on 0", "blocks on 1"] * (len(blocks) // 2))
+
+    def test_more_than_there_are_is_refused_with_the_numbers(self):
+        for command in [["run", "all_reduce", "--backends", "tutti"], ["check", "all_reduce"]]:
+            result = support.run(*command, "--ranks-as", "blocks", "--ranks", "4", "--gpus", "4", environment=TWO_GPUS)
+            self.assertEqual(result.code, ENVIRONMENT, result)
+            self.assertRegex(result.err, r"(?m)^tutti: rank 0: --gpus 4: this process has 2 GPUs \(CUDA_VISIBLE_DEVICES is .*\); --device host "
+                                         r"runs thread blocks as threads of the host\n$")
+
+    def test_gpus_that_are_no_peers_are_refused_by_name(self):
+        result = support.run("check", "all_reduce", "--ranks", "2", *ON_GPUS, environment={**TWO_GPUS, "TUTTI_DOUBLE_PEERS": "0"})
+        self.assertEqual(result.code, ENVIRONMENT, result)
+        self.assertIn("GPU 0 (Double 0) cannot address the memory of GPU 1 (Double 1), where other ranks lie", result.err)
+
+    def test_more_blocks_than_are_at_work_at_once(self):
+        result = support.run("check", "all_reduce", "--ranks", "65", "--ranks-as", "blocks", environment=TWO_GPUS)
+        self.assertEqual(result.code, ENVIRONMENT, result)
+        self.assertIn("65 thread blocks at once: the Double 0 has room for 64 (64 on each of its 1 multiprocessors)", result.err)
 
 
 class Refused(unittest.TestCase):
@@ -134,7 +197,7 @@ class Refused(unittest.TestCase):
         for words in [["run", "all_reduce", "--ranks", "2"], ["check", "all_reduce", "--ranks-as", "tasks"],
                       ["run", "all_reduce", "--ranks-as", "threads"]]:
             kind = words[words.index("--ranks-as") + 1] if "--ranks-as" in words else "processes"
-            for option, value in [("--device", "host"), ("--lanes", "2"), ("--block-threads", "2")]:
+            for option, value in [("--device", "host"), ("--lanes", "2"), ("--block-threads", "2"), ("--gpus", "2")]:
                 self.refused(USAGE, *words, option, value,
                              said=f"tutti: {option}: '{value}' has no meaning with --ranks-as {kind}, whose ranks are no thread "
                                   "blocks: did you mean --ranks-as blocks?")
@@ -142,12 +205,19 @@ class Refused(unittest.TestCase):
     def test_numbers_out_of_range(self):
         for option, value, noun, most, nearest in [("--lanes", "0", "thread blocks", 64, 1), ("--lanes", "65", "thread blocks", 64, 64),
                                                    ("--block-threads", "2000", "threads", 1024, 1024),
-                                                   ("--block-threads", "0", "threads", 1024, 1)]:
+                                                   ("--block-threads", "0", "threads", 1024, 1),
+                                                   ("--gpus", "0", "devices", 64, 1), ("--gpus", "100", "devices", 64, 64)]:
             self.refused(USAGE, "run", "all_reduce", *HOST, option, value,
                          said=f"tutti: {option}: '{value}' is not a number of {noun}: a whole number from 1 to {most}: did you mean "
                               f"'{nearest}'?")
         self.refused(USAGE, "run", "all_reduce", "--ranks-as", "blocks", "--device", "hots",
                      said="tutti: --device: unknown device 'hots': did you mean 'host'? (one of: gpu host)")
+
+    def test_more_devices_than_ranks(self):
+        for command in [["run", "all_reduce", "--ranks", "2,8"], ["check", "all_reduce", "--ranks", "2:4"],
+                        ["check", "soak", "--ranks", "2"]]:
+            self.refused(USAGE, *command, *HOST, "--gpus", "3",
+                         said="tutti: --gpus: 3 of them are more than 2 ranks: did you mean 2, or --ranks 3?")
 
     def test_more_blocks_than_can_be_at_work_are_refused_before_anything_is_measured(self):
         for words, teams, threads in [(["--ranks", "2000"], 2000, 1), (["--ranks", "300", "--lanes", "4"], 1200, 1),

@@ -67,6 +67,11 @@ TEST_F(OnTheDouble, BlocksShareOneGpuAndOtherRanksHaveOneEach) {
     streams.insert(one->stream());
   }
   EXPECT_EQ(streams.size(), 3U);
+  SessionSpec dealt = spec_for(RanksAs::blocks, RunsOn::gpu);
+  dealt.conditions.gpus = 2;
+  const auto on_two = open_gpu_memory(dealt, {.first = 0, .count = 3}, runtime_);
+  ASSERT_TRUE(on_two.is_ok()) << on_two.status().message();
+  for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(on_two.value()[rank]->device(), rank < 2 ? 0 : 1);
 
   const SessionSpec processes = spec_for(RanksAs::processes, RunsOn::gpu);
   const auto second = open_gpu_memory(processes, {.first = 1, .count = 1}, runtime_);
