@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kStateInterval = 1s;       // of the look at /proc for stopped processes
 constexpr auto kOneProcessPatience = 1s;  // with ranks in one process, which report at the deadline themselves
+constexpr auto kAcrossPatience = 1500ms;  // before all ranks are said to hang: a machine that is cut off falls silent
 constexpr auto kExitPatience = 10s;       // from the last bye to the last exit
 
 }  // namespace
@@ -155,6 +156,7 @@ void RunningJob::weigh_board() {
   const std::vector<RankView> all = views();
   const auto blame = find_culprit(all, patience, [&](std::uint32_t index) { return listener_.case_name(index); });
   if (!blame) return;
+  if (blame->rank < 0 && job_.across && longest_wait(*board_, monotonic_ns()) <= patience + kAcrossPatience) return;
   Finding finding;
   finding.how = blame->how;
   finding.rank = blame->rank;
