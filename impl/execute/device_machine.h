@@ -80,7 +80,7 @@ class DeviceMachine {
     if (!work_.is_transfer) ++number_;
     generation_ = number_ & (static_cast<std::uint64_t>(world_.generations) - 1);
     line_ = &world_.line(world_.here, place_.rank, place_.lane, generation_);
-    told_ = 0;
+    told_ = identified_ = 0;
     const std::int64_t shift = segment * call.segment_bytes;
     mine_[static_cast<int>(Space::input)] =
         call.input == nullptr ? nullptr : const_cast<std::byte*>(call.input) + shift;
@@ -235,9 +235,10 @@ class DeviceMachine {
         const auto* const from = reinterpret_cast<const std::uint64_t*>(line_->payload);
         auto* const to = reinterpret_cast<std::uint64_t*>(there.payload);
         for (std::size_t word = 0; word < DeviceLine::kWords; ++word) to[word] = from[word];
-        there.hash = hash_;
         told_ |= bit;
       }
+      if ((identified_ & bit) == 0) there.hash = hash_;  // once: whoever hears a phase may read it at any time
+      identified_ |= bit;
       Target::store_release_afar(&there.flag, flag);
     }
     is_apart_ = true;  // a thread may still read the line
@@ -402,7 +403,9 @@ class DeviceMachine {
   std::uint64_t generation_ = 0;
   bool synchronises_ = false;
   DeviceLine* line_ = nullptr;
-  std::uint64_t told_ = 0;   // the devices that have the line as it is, of those that this thread tells: a bit each
+  // The devices, a bit each, that have the line as it is, and its hash: of those that this thread tells.
+  std::uint64_t told_ = 0;
+  std::uint64_t identified_ = 0;
   std::byte* mine_[5] = {};  // [Space]
 };
 
