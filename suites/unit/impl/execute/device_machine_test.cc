@@ -374,6 +374,48 @@ TEST(DeviceMachine, LooksAtNoMemoryOfAnotherDevice) {
   }
 }
 
+/// Rank 0 shows its input and the others what they have, then all of them, in the same lines, what rank 0 has shown.
+Step twice(const Problem& problem, int rank, int index) {
+  const int ranks = problem.ranks;
+  const UnitSet all = unit(0);
+  switch (index) {
+    case 0:
+      return move({scratch(rank, all)}, {rank == 0 ? input(rank, all) : output(rank, all)});
+    case 3:
+      return move({output(rank, all)}, {rank == 0 ? input(rank, all) : scratch(0, all)});
+    case 6:
+      return move({scratch(rank, all)}, {output(rank, all)});
+    case 9:
+      return move({output(rank, all)}, {scratch((rank + 1) % ranks, all)});
+    case 1:
+    case 7:
+      return signal(others(rank, ranks), index == 1 ? 1 : 3, {.space = Space::scratch, .units = all});
+    case 2:
+    case 8:
+      return wait(others(rank, ranks), index == 2 ? 1 : 3);
+    case 4:
+    case 10:
+      return signal(others(rank, ranks), index == 4 ? 2 : 4);
+    default:
+      return wait(others(rank, ranks), index == 5 ? 2 : 4);
+  }
+}
+
+TEST(DeviceMachine, TellsALineAgainThatHasChanged) {
+  const Algorithm algorithm{.collective = Collective::broadcast,
+                            .name = "twice",
+                            .shape = [](const Problem&) { return Shape{.units_per_block = 1, .scratch_units = 1}; },
+                            .step_count = [](const Problem&, int) { return 12; },
+                            .step = twice,
+                            .synchronises = true};
+  for (const int devices : {1, 2, 3}) {
+    HostWorld world({.ranks = 3, .threads = 2, .devices = devices});
+    Chain<std::int32_t> chain(world, Dtype::i32, Op::none);
+    for (int times = 0; times < 10; ++times) ASSERT_TRUE(chain.add({.algorithm = &algorithm, .count = 3}));
+    chain.run();
+  }
+}
+
 /// A device's board has a copy of the lines of other devices' ranks, which their owners alone bring up to date.
 TEST(DeviceMachine, NoPlanWritesTheLineOfAnotherRank) {
   int lines = 0;
