@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/cases/host_list.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
 #include "harness/launch/waits.h"
@@ -341,12 +342,17 @@ void HostsStarter::take_statuses(const Machine& machine, const std::string& line
   }
 }
 
+std::map<std::string, int> HostsStarter::ranks_on_kernels() const {
+  std::map<std::string, int> on_kernel;
+  for (const Machine& machine : machines_) on_kernel[machine.hello->kernel] += machine.host->ranks;
+  return on_kernel;
+}
+
 void HostsStarter::give_jobs() {
   has_given_jobs_ = true;
   listener_.socket.close();  // nobody else is expected
   guests_.clear();
-  std::map<std::string, int> on_kernel;
-  for (const Machine& machine : machines_) on_kernel[machine.hello->kernel] += machine.host->ranks;
+  const std::map<std::string, int> on_kernel = ranks_on_kernels();
   std::map<std::string, int> before;
   for (Machine& machine : machines_) {
     const std::string& kernel = machine.hello->kernel;
@@ -364,7 +370,7 @@ void HostsStarter::give_jobs() {
                              .domain_address = machines_.front().hello->domain_address,
                              .secret = tcp::to_text(secret_),
                              .first_on_cores = before[kernel],
-                             .ranks_on_cores = on_kernel[kernel]}};
+                             .ranks_on_cores = on_kernel.at(kernel)}};
     before[kernel] += machine.host->ranks;
     machine.stream.send({"payload", job_->payload});
     job.launcher_ns = monotonic_ns();
@@ -373,19 +379,19 @@ void HostsStarter::give_jobs() {
 }
 
 Status HostsStarter::start_command() {
-  std::map<std::string, int> on_kernel;
+  const std::map<std::string, int> on_kernel = ranks_on_kernels();
   bool is_crowded = false;
   std::vector<int> firsts;
-  std::string hosts;
+  std::vector<NamedHost> hosts;
   for (const Machine& machine : machines_) {
-    is_crowded |= (on_kernel[machine.hello->kernel] += machine.host->ranks) > machine.hello->cores;
+    is_crowded |= on_kernel.at(machine.hello->kernel) > machine.hello->cores;
     firsts.push_back(machine.first);
-    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", machine.host->name, machine.host->ranks);
+    hosts.push_back({.name = machine.host->name, .slots = machine.host->ranks});
   }
   const StartValues values{.ranks = job_->ranks,
                            .directory = directory_,
                            .is_crowded = is_crowded,
-                           .hosts = hosts,
+                           .hosts = to_text(hosts),
                            .are_pretended = on_kernel.size() < machines_.size(),
                            .agent = across_.agent,
                            .address = address_,

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,6 +79,8 @@ class HostsStarter final : public RankStarter {
   void hear(Machine& machine, Connections::Events& events, const Board& board);
   void take(Machine& machine, const Frame& frame, Connections::Events& events, const Board& board);
   void take_statuses(const Machine& machine, const std::string& lines, const Board& board);
+  /// More than one machine's where several are one. All have come.
+  [[nodiscard]] std::map<std::string, int> ranks_on_kernels() const;
   /// All have come: each gets the job.
   void give_jobs();
   /// All await their ranks. Errors: see spawn.

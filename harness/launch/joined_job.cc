@@ -310,7 +310,7 @@ Status JoinedJob::listen_to_all() {
 /// What is passed on names the process or rank it concerns. What another process says of itself is put under its name.
 Status JoinedJob::hear(const Link& link, const Frame& frame) {
   const Status why = error_from(frame.text);
-  return link.passes_on ? why : Status(why.code(), fmt::format("{}: {}", name_of(link.process), why.message()));
+  return link.passes_on ? why : under_name_of(link.process, why);
 }
 
 Status JoinedJob::look_at_board() const {
@@ -334,6 +334,10 @@ std::string JoinedJob::name_of(std::size_t process) const {
   return fmt::format("the process of ranks {} to {} (pid {})", first, first + ranks_here() - 1, pid);
 }
 
+Status JoinedJob::under_name_of(std::size_t process, const Status& why) const {
+  return {why.code(), fmt::format("{}: {}", name_of(process), why.message())};
+}
+
 void JoinedJob::tell_all(const Frame& frame) {
   const std::lock_guard lock(sending_);
   for (const Link& link : links_) {
@@ -352,11 +356,7 @@ void JoinedJob::finish() {
 
 void JoinedJob::fail(const Status& why) {
   const bool is_of_others = across_ && process() > 0 && request_.world.local_process == 0;  // who pass it on as it is
-  tell_all({"error",
-            error_text(is_of_others
-                           ? Status(why.code(),
-                                    fmt::format("{}: {}", name_of(static_cast<std::size_t>(process())), why.message()))
-                           : why)});
+  tell_all({"error", error_text(is_of_others ? under_name_of(static_cast<std::size_t>(process()), why) : why)});
   finish();
 }
 

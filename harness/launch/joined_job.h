@@ -120,6 +120,7 @@ class JoinedJob {
   [[nodiscard]] Status look_at_board() const;
   void tell_all(const Frame& frame);
   [[nodiscard]] std::string name_of(std::size_t process) const;
+  [[nodiscard]] Status under_name_of(std::size_t process, const Status& why) const;
 
   struct Link {
     Descriptor socket;

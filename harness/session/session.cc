@@ -60,8 +60,7 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
     TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.host = host, .world = own_world, .on_progress = tell}));
   } else {
     TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
-    TUTTI_ASSIGN_OR_RETURN(const auto reference,
-                           open_reference(spec, 0, host, place.across == nullptr ? "" : place.across->interface));
+    TUTTI_ASSIGN_OR_RETURN(const auto reference, open_reference(spec, 0, host, address_of(place.across)));
     const auto world = [&](int) {
       return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
     };

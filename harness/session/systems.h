@@ -33,6 +33,11 @@ namespace tutti::harness::session {
 [[nodiscard]] Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, std::size_t index,
                                                                        Host& host, const std::string& address);
 
+/// At which other machines reach this one; empty: there are none.
+[[nodiscard]] inline std::string address_of(const AcrossPlace* across) {
+  return across == nullptr ? std::string() : across->interface;
+}
+
 /// The own collectives' ranks of a host: a communicator each, and where they run, if not on the host.
 struct OwnRanks {
   std::vector<std::unique_ptr<Device>> devices;  ///< they outlive the communicators

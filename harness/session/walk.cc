@@ -20,9 +20,7 @@ SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
       host_(place.host),
       send_(place.send),
       options_(communicator_options(spec, place.host, place.cores)),
-      systems_(spec, {.host = place.host,
-                      .domain = place.domain,
-                      .address = place.across == nullptr ? "" : place.across->interface}) {
+      systems_(spec, {.host = place.host, .domain = place.domain, .address = address_of(place.across)}) {
   const auto* const task = spec.as<MeasureTask>();
   if (task == nullptr) return;
   measuring_.emplace(

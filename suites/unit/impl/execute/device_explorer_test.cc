@@ -2,6 +2,7 @@
 // The machine of thread blocks in every interleaving of two to four teams, which walk operations one after the
 // other on two generations and one or two slots. After each a rank changes its input and its output, as a caller may:
 // who reads late has wrong data, and who writes late is seen at the end. Rules that are broken on purpose are found.
+// The file is long, for each broken rule stands beside the scene that finds it.
 #include "suites/unit/impl/execute/device_explorer.h"
 
 #include <algorithm>
