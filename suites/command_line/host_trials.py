@@ -6,7 +6,6 @@ network namespaces.
 import collections
 import concurrent.futures
 import json
-import os
 import pathlib
 import random
 import re

@@ -5,7 +5,9 @@ they measure and check, how they end, and what they leave: nothing. Those on net
 import os
 import pathlib
 import re
+import shutil
 import signal
+import subprocess
 import tempfile
 import time
 import unittest
