@@ -13,6 +13,8 @@ namespace tutti::harness::measure {
 namespace {
 
 constexpr std::size_t kMostAddress = 64;
+/// Of one call to the kernel: more is slower, for the kernel then does not send and receive in turns.
+constexpr std::size_t kMostAtOnce = 128 << 10;
 
 /// An address, as it is exchanged.
 struct AddressBox {
@@ -73,7 +75,9 @@ class LinkLimit::Streams final : public Prepared {
     std::vector<std::byte> bytes;
     std::size_t moved = 0;
     [[nodiscard]] bool is_done() const { return moved == bytes.size(); }
-    [[nodiscard]] iovec rest() { return {.iov_base = bytes.data() + moved, .iov_len = bytes.size() - moved}; }
+    [[nodiscard]] iovec rest() {
+      return {.iov_base = bytes.data() + moved, .iov_len = std::min(bytes.size() - moved, kMostAtOnce)};
+    }
   };
 
   /// The first and the last bytes.
