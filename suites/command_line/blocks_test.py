@@ -108,13 +108,6 @@ class Checked(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"(?m)^# faults: .* as blocks, seed 1: \d{2,} caught .*, 0 missed,")
 
-    def test_devices_of_every_number_of_ranks(self):
-        for gpus in ["2", "4"]:
-            result = support.run("check", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "barrier", "--ranks", "4,5,8",
-                                 *HOST, "--gpus", gpus, "--dtypes", "int32", "--ops", "sum", limit=support.patience(120))
-            self.assertEqual(result.code, 0, result)
-            self.assertRegex(result.out, r"(?m)^# check: (\d+) cases as blocks, \1 ok, 0 wrong, 0 neither, 0 not run")
-
     def test_faults_on_two_devices_are_found(self):
         result = support.run("check", "all_reduce", "broadcast", "--faults", "all", "--ranks", "3", *HOST, "--gpus", "2",
                              limit=support.patience(120))
