@@ -6,7 +6,6 @@ or with another "build": a script that says what it is told to.
 """
 import json
 import os
-import pathlib
 import re
 import shutil
 import signal

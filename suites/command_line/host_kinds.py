@@ -6,12 +6,12 @@ import signal
 import socket
 import time
 
-import cables
+import namespaces
 import relay
 import support
 import trials
-from host_trials import (APART, FILES, LAUNCHER_SILENCE, LEFT_WITHIN, SHORT, SILENCE, TOLD, UNREACHABLE, Job, Trial,
-                         door_of, left_in)
+from host_trials import (FILES, LAUNCHER_SILENCE, LEFT_WITHIN, SHORT, SILENCE, TOLD, UNREACHABLE, Job,
+                         JobApart, Trial, door_of, left_in)
 
 HELLO, CLAIM, ANSWER = 40, 80, 40  # bytes of a greeting: server, client, server
 HALF_OPEN = 1000
@@ -46,14 +46,12 @@ class Cut(Trial):
     limit = SILENCE + 8
 
     def problems(self):
-        with cables.Cable() as cable:
-            hosts = {name: self.ranks for name in cable.names}
-            with Job(hosts, self.endless(), APART, cable) as run:
-                found = self.ends(run, lambda ranks: self.cut(cable), run.name_pattern(cable.names[1]), LAUNCHER_SILENCE + 5)
-        return found + cable.left()
+        with namespaces.Machines(2) as machines, JobApart(machines, self.ranks, self.endless()) as run:
+            far = run.name_pattern(machines.all[1].name)
+            return self.ends(run, lambda ranks: self.cut(machines), far, LAUNCHER_SILENCE + 5) + machines.left()
 
-    def cut(self, cable):
-        cable.cut()
+    def cut(self, machines):
+        machines.cut()
 
 
 class CutOneWay(Cut):
@@ -66,8 +64,8 @@ class CutOneWay(Cut):
     def detail(self):
         return f", what machine {self.one} sends"
 
-    def cut(self, cable):
-        cable.cut_from(self.one)
+    def cut(self, machines):
+        machines.cut_from(self.one)
 
 
 class Narrow(Trial):
@@ -77,11 +75,10 @@ class Narrow(Trial):
     limit = 40
 
     def problems(self):
-        with cables.Cable() as cable:
-            cable.narrow()
-            with Job({name: self.ranks for name in cable.names}, SHORT, APART, cable) as run:
-                found = self.goes_on(run)
-        return found + cable.left()
+        with namespaces.Machines(2) as machines:
+            machines.narrow()
+            with JobApart(machines, self.ranks, SHORT) as run:
+                return self.goes_on(run) + machines.left()
 
 
 class Between(Trial):

@@ -12,8 +12,9 @@ import re
 import resource
 import tempfile
 import time
+import unittest
 
-import cables
+import namespaces
 import support
 import trials
 
@@ -26,9 +27,7 @@ TIMEOUTS = ["1s", "2s", "6s"]
 LEFT_WITHIN = 3.0  # s from the end to the last process of a machine that could be told
 
 EXECS = 'exec "$@"'  # an agent that becomes the command,
-STAYS = '"$@"'       # one that stays beside it, as ssh does,
-# and one whose command is in a session of its own on another machine: nobody here can end it by its group.
-APART = "setsid ip netns exec $host unshare --uts sh -c 'hostname $0; exec \"$@\"' $host \"$@\""
+STAYS = '"$@"'       # one that stays beside it, as ssh does.
 # One that hands the machine what the trial says in place of the launcher's invitation. It waits for that.
 TOLD = """
 read -r line
@@ -50,21 +49,20 @@ FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json", "--quie
 
 
 class Job(support.Run):
-    """A job on `hosts`, name -> ranks, with an agent whose text this is, at 127.0.0.1 or over the cable."""
+    """A job on `hosts`, name -> ranks, with an agent whose text this is, at 127.0.0.1."""
 
-    def __init__(self, hosts, words, agent=EXECS, cable=None):
+    def __init__(self, hosts, words, agent=EXECS):
         self.agents = tempfile.TemporaryDirectory(prefix="tutti-agent-")
         self.talk = pathlib.Path(self.agents.name)
         path = self.talk / "agent"
         path.write_text(f"#!/bin/sh\nhost=$1; shift\n{agent.replace('{folder}', str(self.talk))}\n")
         path.chmod(0o755)
-        words = [*words, *FILES, "--agent", path, "--interface", "cable" if cable else "127.0.0.1",
-                 "--hosts", ",".join(f"{name}:{ranks}" for name, ranks in hosts.items())]
         self.hosts = hosts
-        if cable:
-            super().__init__("netns", "exec", cable.names[0], support.PROGRAM, *words, program="ip")
-        else:
-            super().__init__(*words)
+        self.start([*words, *FILES], path)
+
+    def start(self, words, agent):
+        super().__init__(*words, "--agent", agent, "--interface", "127.0.0.1",
+                         "--hosts", ",".join(f"{name}:{ranks}" for name, ranks in self.hosts.items()))
 
     def __exit__(self, *_):
         super().__exit__(*_)
@@ -101,6 +99,18 @@ class Job(support.Run):
         one = "|".join(map(str, ranks))
         missed = rf"rank \d+ on \w+: rank (?:{one}) (?:did not come to |on host \d+ (?:went|failed))"
         return rf"(?:host {name} \({who}\) is lost: |rank (?:{one}) on {name} \(pid \d+\) |{missed})"
+
+
+class JobApart(Job):
+    """So many ranks on each of `machines`, which are apart (namespaces.py). The launcher is on the first."""
+
+    def __init__(self, machines, ranks, words):
+        self.machines, self.per_machine = machines, ranks
+        super().__init__({machine.name: ranks for machine in machines.all}, words, f'exec {machines.agent} $host "$@"')
+
+    def start(self, words, agent):
+        program, *rest = self.machines.all[0].enter(support.PROGRAM, *words, *self.machines.options(self.per_machine, agent))
+        support.Run.__init__(self, *rest, program=program)
 
 
 def left_in(run, limit):
@@ -197,9 +207,9 @@ class Trial:
 def can_cut():
     """None, or why there is no cable here."""
     try:
-        with cables.Cable():
+        with namespaces.Machines(2):
             return None
-    except cables.Cable.Unavailable as failure:
+    except unittest.SkipTest as failure:
         return str(failure)
 
 

@@ -134,6 +134,24 @@ class Machines:
     def __exit__(self, *_):
         self.remove()
 
+    def cut(self):
+        """The cable of the last one."""
+        self.all[-1].run("ip", "link", "set", self.CABLE, "down")
+
+    def mend(self):
+        self.all[-1].run("ip", "link", "set", self.CABLE, "up")
+
+    def cut_from(self, one):
+        """Of two: what machine `one` sends does not arrive any more, for it goes to somebody who is not there."""
+        self.all[one].run("ip", "neighbour", "replace", self.all[1 - one].address, "lladdr", "02:00:00:00:00:01", "dev", self.CABLE,
+                          "nud", "permanent")
+
+    def narrow(self):
+        """Sockets take little at a time from here on, and packets are the least that there are."""
+        for machine in self.all:
+            machine.run("sysctl", "-qw", "net.ipv4.tcp_wmem=4096 4096 4096", "net.ipv4.tcp_rmem=4096 4096 4096")
+            machine.run("ip", "link", "set", self.CABLE, "mtu", 96)
+
     def hosts(self, ranks):
         """As --hosts takes them."""
         return ",".join(f"{machine.name}:{ranks}" for machine in self.all)

@@ -65,12 +65,11 @@ class OnTwo(Machines):
         with self.on_all(1, *LONG, "--timeout", "6s", agent=mute) as run:
             run.wait_for_ranks(2)
             run.wait_for_rows(1)
-            cut = self.machines.all[1]
-            cut.run("ip", "link", "set", self.machines.CABLE, "down")
-            self.addCleanup(cut.run, "ip", "link", "set", self.machines.CABLE, "up")
+            self.machines.cut()
+            self.addCleanup(self.machines.mend)
             result = run.wait(support.patience(20))
             self.assertEqual(result.code, CRASH, result)
-            self.assertRegex(result.err, rf"(?m)^tutti: host {cut.name} \(rank 1\) is lost: it has said nothing for \d+\.\d s")
+            self.assertRegex(result.err, rf"(?m)^tutti: host {self.names[1]} \(rank 1\) is lost: it has said nothing for \d+\.\d s")
             self.assertGreaterEqual(len(run.rows()[1]), 1)
             self.assertEqual(self.machines.left(support.patience(15)), [])  # the machine that is cut off ends by itself
 
