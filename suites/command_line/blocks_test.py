@@ -90,6 +90,7 @@ class Measured(unittest.TestCase):
 
 
 class Checked(unittest.TestCase):
+    @support.at_night
     def test_windows_prefixes_and_v_forms(self):
         with support.Run("check", "pingpong", "bandwidth", "bibandwidth", "message_rate", "scan", "exscan", "all_gather_v",
                          "all_to_all_v", "--ranks", "1,2,3", *HOST, "--dtypes", "int32", "--ops", "sum", "--lanes", "3",

@@ -10,6 +10,7 @@ import support
 PAGE = (support.SOURCE / "suites/perf/coming-from.md").read_text()
 
 
+@support.at_night
 class ComingFrom(unittest.TestCase):
     def test_every_command_runs(self):
         commands = re.findall(r"`tutti ([^`]+)`", PAGE)

@@ -73,6 +73,7 @@ class Sweep(unittest.TestCase):
         self.assertEqual({(row["verdict"], row["reason"]) for row in rows},
                          {("skipped", "Gloo has no displacements: each block follows the one before it")})
 
+    @support.at_night
     def test_its_arithmetic_is_right(self):
         rows, _ = self.sweep("all_reduce", "reduce", "--backends", "gloo", "--ranks", "3", "--sizes", "1K", "--dtypes", "all",
                              "--ops", "sum,prod,min,max")

@@ -15,6 +15,7 @@ NO_GPU = 3
 ON_GPUS_ONLY = ["nvidia_smi", "memcheck", "initcheck", "synccheck", "racecheck"]
 
 
+@support.at_night
 class Gpu(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tutti-gpu-")

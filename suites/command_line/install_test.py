@@ -98,6 +98,7 @@ class Moved(unittest.TestCase):
             self.assertEqual([path for path in mapped if path.is_relative_to(BUILD)], [])
 
     @support.needs_openmpi
+    @support.at_night
     def test_it_can_build_the_backend_of_another_mpi(self):
         output = self.folder / "backends"
         built = subprocess.run([self.tree / "share/tutti/scripts/build-backend", "mpi", "--mpicc", "mpicc", "--name",
@@ -182,6 +183,7 @@ class Bundled(unittest.TestCase):
             self.assertIn(f"{library.name} => {self.tree}/bin/../lib/{library.name}", loaded)
 
     @support.needs_openmpi
+    @support.at_night
     def test_a_backend_that_it_builds_is_found_beside_it(self):
         built = subprocess.run([self.tree / "share/tutti/scripts/build-backend", "mpi", "--mpicc", "mpicc", "--name",
                                 "beside"], capture_output=True, text=True, check=True)

@@ -65,6 +65,7 @@ def can_shift_clocks():
     return subprocess.run(["unshare", *SHIFTED, "true"], capture_output=True, check=False).returncode == 0
 
 
+@support.at_night
 class OnThisMachine(Agents):
     def test_a_run_has_rows_the_hosts_and_the_bound_of_their_clocks(self):
         with self.on("a:2,b:1", "run", "all_reduce", "barrier", "--sizes", "8,64K", "--budget", "2s", *FILES) as run:

@@ -81,6 +81,7 @@ class Run(unittest.TestCase):
         self.assertEqual(wrong.code, 1, wrong)
         self.assertIn("1 wrong", wrong.out)
 
+    @support.at_night
     def test_a_gate_compares_no_times_of_different_memory(self):
         result = support.run("gate", "--against", "nccl", "--ranks", "2", "--cell-time", "50ms", environment=GPU,
                              limit=support.patience(120))

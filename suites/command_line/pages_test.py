@@ -122,6 +122,7 @@ class Readme(unittest.TestCase):
     def test_it_is_short(self):
         self.assertLessEqual(len(self.TEXT.encode()), LONGEST_README)
 
+    @support.at_night
     def test_its_recipes_run(self):
         recipes = re.findall(r"(?m)^\| .* \| `((?:tutti (?:run|check)|mpirun) .*)` \|$", self.TEXT)
         self.assertGreaterEqual(len(recipes), 6)

@@ -152,6 +152,7 @@ class Soak(unittest.TestCase):
 class Integers(unittest.TestCase):
     """Some versions saturate sums of 8 bits, or compare unsigned integers as signed: that is refused by name."""
 
+    @support.at_night
     def test_none_is_wrong(self):
         for reference in support.REFERENCES:
             with self.subTest(reference), \

@@ -13,6 +13,7 @@ import starters
 import support
 
 
+@support.at_night
 class Starters(unittest.TestCase):
     def tried(self, name, *trials):
         for _, trial, _, problems in starters.perform(name, trials):
@@ -29,6 +30,7 @@ class Starters(unittest.TestCase):
         self.tried("mpich", "run", "interrupted")
 
 
+@support.at_night
 class Scripts(unittest.TestCase):
     """What a user may forget."""
 
@@ -53,6 +55,7 @@ class Scripts(unittest.TestCase):
         self.assertEqual(scripts, set(starters.NAMES))
 
 
+@support.at_night
 class Namespaces(unittest.TestCase):
     def test_they_end_with_who_made_them_however_that_ends(self):
         program = [namespaces.__file__, "sh", "-c", "exec sleep 1000"]

@@ -36,6 +36,8 @@ def needs(reference):
 
 
 needs_openmpi = unittest.skipUnless(HAS_OPENMPI, "the openmpi backend is not built")
+# What takes long, and is no part of scripts/test. A file that says so is run by `ctest -C night` too (CMakeLists.txt).
+at_night = unittest.skipUnless("TUTTI_NIGHT" in os.environ, "it takes long: a part of suites/nightly/run")
 
 RANK_VARIABLES = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "TUTTI_RANK"]  # of what mpirun starts, and of the own spawn
 MARK = "TUTTI_TEST_MARK"
