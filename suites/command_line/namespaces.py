@@ -25,8 +25,10 @@ import unittest
 import uuid
 
 LIMIT = 10  # s, for what takes milliseconds
-# Its words: hostname, the file with the names of all machines. It ends with its stdin.
-HOLDER = 'hostname "$1" && mount --bind "$2" /etc/hosts && ip link set lo up && echo ready && exec cat'
+# Its words: hostname, the file with the names of all machines, an empty folder. It ends with its stdin. A /sys of before
+# would tell of the interfaces of this machine; a new one has no control groups.
+HOLDER = """hostname "$1" && mount --bind "$2" /etc/hosts && ip link set lo up && mount -t sysfs sysfs "$3" &&
+{ ! [ -d /sys/fs/cgroup ] || mount --rbind /sys/fs/cgroup "$3/fs/cgroup"; } && mount --move "$3" /sys && echo ready && exec cat"""
 # As ssh is called: options, a host, words for its shell. The command has a session of its own there.
 AGENT = """#!/bin/sh
 while :; do case $1 in -*) shift ;; *) break ;; esac; done
@@ -47,9 +49,9 @@ def command_of(pid):
 
 
 class Machine:
-    def __init__(self, name, address, hosts):
+    def __init__(self, name, address, hosts, empty):
         self.name, self.address = name, address
-        command = ["unshare", "--net", "--uts", "--mount", "sh", "-c", HOLDER, "sh", name, hosts]
+        command = ["unshare", "--net", "--uts", "--mount", "sh", "-c", HOLDER, "sh", name, hosts, empty]
         self.holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         said = self.holder.stdout.readline()
         if said != "ready\n":
@@ -99,10 +101,12 @@ class Machines:
             addresses = {f"tt{tag}n{i}": f"10.77.0.{i + 1}" for i in range(number)}
             hosts = self.folder / "hosts"
             hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in addresses.items()))
+            empty = self.folder / "empty"
+            empty.mkdir()
             for name, address in addresses.items():
-                self.all.append(Machine(name, address, hosts))
+                self.all.append(Machine(name, address, hosts, empty))
             if number > 2:
-                self.switch = Machine(f"tt{tag}switch", "", hosts)
+                self.switch = Machine(f"tt{tag}switch", "", hosts, empty)
             self.connect()
         except (OSError, subprocess.SubprocessError) as failure:
             self.remove()
@@ -124,6 +128,13 @@ class Machines:
         for machine in self.all:
             machine.run("ip", "address", "add", f"{machine.address}/24", "dev", self.CABLE)
             machine.run("ip", "link", "set", self.CABLE, "up")
+        # The kernel may take a second to see the carrier. Until then an interface has no IPv6 address, and libraries that
+        # look for one that is up pass it over.
+        end = time.monotonic() + LIMIT
+        while any(machine.run("cat", f"/sys/class/net/{self.CABLE}/operstate").stdout.strip() != "up" for machine in self.all):
+            if time.monotonic() > end:
+                raise OSError("a cable that does not come up")
+            time.sleep(0.05)
 
     def lay_cable(self, one, other, port):
         one.run("ip", "link", "add", self.CABLE, "type", "veth", "peer", "name", port, "netns", str(other.holder.pid))

@@ -51,6 +51,20 @@ class OnTwo(Machines):
             self.assertEqual({(row["ranks"], row["verdict"], row["hosts"]) for row in run.rows()[1]},
                              {("4", "ok", self.machines.hosts(2))})
 
+    @support.needs("mpich")
+    def test_mpich_goes_over_the_interface_that_was_named(self):
+        # There is another one on each machine, in one network by its address, behind which nobody is.
+        for i, machine in enumerate(self.machines.all):
+            machine.run("ip", "link", "add", "blind", "type", "veth", "peer", "name", "end")
+            self.addCleanup(machine.run, "ip", "link", "delete", "blind")
+            machine.run("ip", "address", "add", f"10.76.0.{i + 1}/24", "dev", "blind")
+            machine.run("ip", "link", "set", "end", "up")
+            machine.run("ip", "link", "set", "blind", "up")
+        with self.on_all(1, "run", "all_reduce", "--backends", "tutti,mpich", "--sizes", "8,64K", "--budget", "2s", *FILES) as run:
+            self.ends(run, 0, 60)
+            self.assertEqual([(row["backend"], row["hosts"], row["verdict"]) for row in run.rows()[1]],
+                             [("tutti", self.machines.hosts(1), "ok"), ("mpich", self.machines.hosts(1), "ok")] * 2)
+
     def test_a_killed_rank(self):
         with self.on_all(1, *LONG) as run:
             ranks = run.wait_for_ranks(2)

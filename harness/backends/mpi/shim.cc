@@ -63,7 +63,8 @@ int join_world(TuttiBackendMessage* message) {
   return 0;
 }
 
-int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* /*join*/, TuttiBackendMessage* message) {
+int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* join, TuttiBackendMessage* message) {
+  if (join->address != nullptr) tutti::backend_mpi::take_interface_of(join->address);
   if (const int failed = join_world(message); failed != 0) return failed;
   const auto [communicator, rank, ranks] = g_world;
   if (ranks == world->ranks && rank == world->rank) return 0;

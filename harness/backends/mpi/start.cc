@@ -2,8 +2,12 @@
 #include "harness/backends/mpi/start.h"
 
 #include <cstdlib>
+#include <ifaddrs.h>
 #include <initializer_list>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sstream>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -133,7 +137,35 @@ std::string object_of(const Variables& variables) {
   return text + "}";
 }
 
+std::string text_of(const sockaddr* address) {
+  if (address == nullptr) return "";
+  const bool is_ipv6 = address->sa_family == AF_INET6;
+  if (!is_ipv6 && address->sa_family != AF_INET) return "";
+  const auto bytes = static_cast<socklen_t>(is_ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+  char text[NI_MAXHOST] = "";
+  return getnameinfo(address, bytes, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0 ? text : "";
+}
+
+/// Empty where none has it.
+std::string interface_with(const std::string& address) {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return "";
+  std::string name;
+  for (const ifaddrs* one = first; one != nullptr && name.empty(); one = one->ifa_next) {
+    if (text_of(one->ifa_addr) == address) name = one->ifa_name;
+  }
+  freeifaddrs(first);
+  return name;
+}
+
 }  // namespace
+
+// Open MPI is told a network by its start command. UCX, which MPICH may be built on, would take any interface that is
+// up.
+void take_interface_of(const std::string& address) {
+  const std::string interface = interface_with(address);
+  if (!interface.empty()) setenv("UCX_NET_DEVICES", interface.c_str(), 0);
+}
 
 std::string start_command(const std::string& mpirun) {
   const std::string library = library_identity().name;
