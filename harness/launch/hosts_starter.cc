@@ -2,7 +2,6 @@
 #include "harness/launch/hosts_starter.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/cases/host_list.h"
+#include "harness/launch/agent.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
 #include "harness/launch/waits.h"
@@ -34,30 +34,6 @@ constexpr auto kUsualSilence = 4 * kStatusInterval;
 constexpr auto kMostSilence = 10s;
 constexpr auto kLeastSilence = 3s;  // on a busy machine nobody may get on for a while
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t from = text.find_first_not_of(' '); from != std::string::npos;) {
-    const std::size_t to = std::min(text.find(' ', from), text.size());
-    words.push_back(text.substr(from, to - from));
-    from = text.find_first_not_of(' ', to);
-  }
-  return words;
-}
-
-/// An agent hands a command to a shell, as ssh does, or to exec: only what both take alike is given to it.
-Status check_words(const std::string& program) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("/._+-=@:,").find(c) != std::string_view::npos;
-  };
-  if (std::ranges::all_of(program, is_plain)) return {};
-  return error(
-      Code::unavailable,
-      "the program's path '{}' has characters that a shell on another machine reads otherwise: install it where "
-      "the path has none",
-      program);
-}
-
 /// The next word of `text`, as a number.
 int take_number(std::string_view& text) {
   int number = -1;
@@ -67,29 +43,10 @@ int take_number(std::string_view& text) {
   return number;
 }
 
-std::string end_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? fmt::format("was killed by signal {}", WTERMSIG(wait_status))
-                                  : fmt::format("exited with code {}", WEXITSTATUS(wait_status));
-}
-
 }  // namespace
 
-Result<std::string> HostsStarter::own_address(const std::string& first_other) const {
-  if (!across_.interface.empty()) return tcp::address_of_interface(across_.interface);
-  if (first_other.empty()) return std::string("127.0.0.1");
-  auto found = tcp::address_towards(first_other);
-  if (found.is_ok()) return found;
-  return error(Code::unavailable, "{}; --interface says at which address this machine is reached",
-               found.status().message());
-}
-
 std::string HostsStarter::interface_of_invited() const {
-  if (across_.joined != nullptr) return across_.joined->interface;
-  // An address means this machine only; a name is one on each.
-  const bool is_name =
-      std::ranges::any_of(across_.interface, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) &&
-      across_.interface.find(':') == std::string::npos;
-  return is_name ? across_.interface : "";
+  return across_.joined != nullptr ? across_.joined->interface : interface_elsewhere(across_.interface);
 }
 
 Status HostsStarter::start(const Job& job, const std::string& control_name, const std::string& directory, int log) {
@@ -123,7 +80,7 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
     return start_machine(machines_.front(), {program, "host"}, log);
   }
   if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
-  TUTTI_ASSIGN_OR_RETURN(address_, own_address(first_other));
+  TUTTI_ASSIGN_OR_RETURN(address_, address_for(across_.interface, first_other));
   TUTTI_ASSIGN_OR_RETURN(secret_, tcp::draw_secret());
   TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address_));
   for (Machine& machine : machines_) TUTTI_RETURN_IF_ERROR(start_machine(machine, {program, "host"}, log));

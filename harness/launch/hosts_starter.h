@@ -68,8 +68,6 @@ class HostsStarter final : public RankStarter {
   };
 
   [[nodiscard]] const Machine& machine_of(int rank) const;
-  /// The address at which the other machines reach this one. Errors: unavailable.
-  [[nodiscard]] Result<std::string> own_address(const std::string& first_other) const;
   /// What a machine that is invited here is told of its own; empty: it finds out.
   [[nodiscard]] std::string interface_of_invited() const;
   Status start_machine(Machine& machine, const std::vector<std::string>& program, int log);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a program is started on another machine: by an agent such as ssh, as `AGENT HOST PROGRAM...`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/floors.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::launch {
+
+/// The words of a command that is split at spaces.
+[[nodiscard]] std::vector<std::string> words_of(const std::string& text);
+
+/// An agent hands a command to a shell, as ssh does, or to exec: only what both take alike is given to it.
+/// Errors: unavailable where the path of a program has something else.
+[[nodiscard]] Status check_words(const std::string& program);
+
+/// "exited with code 255", "was killed by signal 9".
+[[nodiscard]] std::string end_of(int wait_status);
+
+/// What is told to another machine of the `interface` that somebody named here: an address means this machine only, a
+/// name is one on each. Empty: it finds out.
+[[nodiscard]] std::string interface_elsewhere(const std::string& interface);
+
+/// At which the other machines reach this one: that of `interface`, or where that is empty of the route to one of them,
+/// or without any 127.0.0.1. Errors: unavailable, invalid_argument.
+[[nodiscard]] Result<std::string> address_for(const std::string& interface, const std::string& first_other);
+
+}  // namespace tutti::harness::launch
