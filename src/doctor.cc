@@ -7,13 +7,21 @@
 #include <fmt/format.h>
 
 #include "harness/backends/loader.h"
+#include "harness/cases/host_list.h"
 #include "harness/doctor/diagnosis.h"
+#include "harness/doctor/hosts_diagnosis.h"
+#include "harness/launch/spawn.h"
+#include "impl/tcp/interface.h"
+#include "src/options.h"
 #include "src/probe.h"
 #include "src/program.h"
 #include "src/references.h"
+#include "src/usage.h"
 
 namespace tutti::program {
 namespace {
+
+constexpr const char* kAnswer = "--answer";
 
 std::vector<std::string> programs_path() {
   const char* variable = std::getenv("PATH");
@@ -23,7 +31,7 @@ std::vector<std::string> programs_path() {
   return folders;
 }
 
-int doctor(bool as_json) {
+harness::MachineCondition condition_here() {
   harness::Probes probes = harness::probe_system();
   probes.programs_path = programs_path();
   for (std::string& name : harness::list_backends(backend_directories())) {
@@ -34,22 +42,88 @@ int doctor(bool as_json) {
       probes.unusable.push_back({.name = std::move(name), .why = usable.message()});
     }
   }
-  const harness::MachineCondition condition = harness::read_condition(harness::Tree("/"), std::move(probes));
-  const std::vector<harness::Symptom> findings = harness::findings_of(condition);
-  fmt::print("{}", as_json ? diagnosis_json(condition, findings) : diagnosis_text(condition, findings));
+  return harness::read_condition(harness::Tree("/"), std::move(probes));
+}
+
+int code_of(const std::vector<harness::Symptom>& findings) {
   const bool is_blocked = std::ranges::any_of(
       findings, [](const harness::Symptom& finding) { return finding.severity == harness::Severity::blocks; });
   return is_blocked ? exit_environment : exit_ok;
+}
+
+int doctor(bool as_json) {
+  const harness::MachineCondition condition = condition_here();
+  const std::vector<harness::Symptom> findings = harness::findings_of(condition);
+  fmt::print("{}", as_json ? diagnosis_json(condition, findings) : diagnosis_text(condition, findings));
+  return code_of(findings);
+}
+
+/// What this host says where it is one of several.
+Result<harness::HostLook> look_here() {
+  const harness::MachineCondition condition = condition_here();
+  std::vector<harness::Fact> libraries;
+  for (const std::string& name : condition.probes.backends) {
+    libraries.push_back({fmt::format("reference {}", name), library_of(name)});
+  }
+  std::vector<harness::Symptom> findings = harness::findings_of(condition);
+  return harness::HostLook{.hostname = tcp::hostname(),
+                           .build = build_text(),
+                           .machine = harness::running_kernel(),
+                           .address = {},
+                           .listens = {},
+                           .facts = facts_of(condition, build_text(), libraries),
+                           .condition = diagnosis_json(condition, findings),
+                           .findings = std::move(findings)};
+}
+
+int answer() {
+  const Status status = harness::answer_as_host(look_here);
+  return status.is_ok() ? exit_ok : complain(status);
+}
+
+int doctor_of_hosts(const Settings& settings, bool as_json) {
+  harness::VisitRequest request{.hosts = {},
+                                .agent = settings.reach.agent,
+                                .interface = settings.reach.interface,
+                                .program = {harness::resolve_program("/proc/self/exe"), "doctor", kAnswer}};
+  const auto named = harness::parse_hosts(settings.conditions.hosts);
+  for (const harness::NamedHost& host : named.value()) request.hosts.push_back(host.name);
+  const auto visits = harness::visit_hosts(request);
+  if (!visits.is_ok()) return complain(visits.status());
+  const std::vector<harness::Symptom> findings = harness::findings_of(visits.value());
+  fmt::print("{}", as_json ? diagnosis_json(visits.value(), findings) : diagnosis_text(visits.value(), findings));
+  return code_of(findings);
+}
+
+int choose_doctor(const SweepOptions& options, bool as_json) {
+  const auto settings = options.settings({});
+  if (!settings.is_ok()) return complain(settings.status());
+  if (!settings.value().conditions.hosts.empty()) return doctor_of_hosts(settings.value(), as_json);
+  if (settings.value().reach.interface.empty()) return doctor(as_json);
+  return complain(error(Code::invalid_argument, "--interface: has no meaning without --hosts; leave --interface out"));
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("doctor", "what this machine is, and what would spoil a measurement");
-  command->footer("Example: tutti doctor --json");
+  command->footer(
+      "Example: tutti doctor --json\n"
+      "Example: tutti doctor --hosts node1,node2\n"
+      "With --hosts it looks at each of them, and names what differs; it ends with 3 where a job on them cannot run.");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "machine-readable");
-  command->callback([&action, as_json] { action = [as_json] { return doctor(*as_json); }; });
+  auto answers = std::make_shared<bool>(false);
+  command->add_flag(kAnswer, *answers, "for `tutti doctor --hosts`, in lines")->group("");
+  const std::vector<OptionChoice> choices{
+      {"--hosts", "", "examines these machines, which --agent reaches, and compares them (default: this machine)"},
+      {"--hostfile", "", "as --hosts: a line for each machine"},
+      {"--agent"},
+      {"--interface"}};
+  auto options = std::make_shared<SweepOptions>(*command, choices, std::span<const Collective>());
+  command->callback([&action, options, as_json, answers] {
+    action = [options, as_json, answers] { return *answers ? answer() : choose_doctor(*options, *as_json); };
+  });
 }
 
 }  // namespace tutti::program

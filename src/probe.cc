@@ -75,6 +75,7 @@ Status start_two(const std::string& name, const Starter& starter) {
 struct Answer {
   Result<Starter> starter = Starter();
   bool is_for_other_machines = false;
+  std::string library = {};
 };
 
 /// What a child printed of its library.
@@ -114,7 +115,9 @@ Answer ask(const std::string& name, const harness::Interrupts& interrupts) {
   if (!all.is_object()) {
     return {.starter = error(Code::unavailable, "backend {} cannot say what it is: '{}'", name, said.value())};
   }
-  return {.starter = tried_starter(name, all, self), .is_for_other_machines = all.contains("without")};
+  return {.starter = tried_starter(name, all, self),
+          .is_for_other_machines = all.contains("without"),
+          .library = fmt::format("{} {}", all.value("library", name), all.value("version", ""))};
 }
 
 const Answer& answer_of(const std::string& name) {
@@ -150,7 +153,7 @@ Result<nlohmann::json> said_of(const harness::LoadedBackend& library) {
   nlohmann::json said = nlohmann::json::object();
   TUTTI_ASSIGN_OR_RETURN(const std::string text, library.describe());
   const nlohmann::json description = nlohmann::json::parse(text, nullptr, false);
-  for (const char* const key : {"missing", "without"}) {
+  for (const char* const key : {"missing", "without", "library", "version"}) {
     if (description.is_object() && description.contains(key)) said[key] = description[key];
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string command, library.start_command());
@@ -183,6 +186,8 @@ int probe(const std::string& name) {
 Result<Starter> try_to_start(const std::string& name) { return answer_of(name).starter; }
 
 bool is_for_other_machines(const std::string& name) { return answer_of(name).is_for_other_machines; }
+
+std::string library_of(const std::string& name) { return answer_of(name).library; }
 
 void add_probe(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("probe", "loads one reference; started by tutti itself");

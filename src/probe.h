@@ -18,5 +18,7 @@ namespace tutti::program {
 /// Whether the library says that nothing of this machine hints at the device that it is for: only who names it need be
 /// told then. Asks as try_to_start does.
 [[nodiscard]] bool is_for_other_machines(const std::string& name);
+/// Its library and version, as it says them: "Open MPI 4.1.4". Asks as try_to_start does; empty where that fails.
+[[nodiscard]] std::string library_of(const std::string& name);
 
 }  // namespace tutti::program

@@ -155,6 +155,32 @@ std::string gpus_text(const MachineCondition& c) {
 
 }  // namespace
 
+std::string findings_text(std::span<const Symptom> findings) {
+  std::string text = findings.empty() ? "\nNothing was found that would spoil a measurement.\n"
+                                      : "\nWhat would spoil a measurement, or change what it means\n";
+  for (const Symptom& finding : findings) {
+    const auto part = [&](std::string_view name, const std::string& value) {
+      text += fmt::format("            {:<5}{}", name, wrapped(value, 17, kPageWidth - 17));
+    };
+    text += fmt::format("\n  {:<8}  {}", to_string(finding.severity), wrapped(finding.what, 12, kPageWidth - 12));
+    part("why", finding.why);
+    part("do", finding.advice);
+  }
+  return text;
+}
+
+Json findings_json(std::span<const Symptom> findings) {
+  Json list = Json::array();
+  for (const Symptom& finding : findings) {
+    list.push_back({{"name", finding.name},
+                    {"severity", to_string(finding.severity)},
+                    {"what", finding.what},
+                    {"why", finding.why},
+                    {"advice", finding.advice}});
+  }
+  return list;
+}
+
 std::string diagnosis_text(const MachineCondition& c, std::span<const Symptom> findings) {
   constexpr std::size_t kIndent = 14;
   std::string text = "This machine\n\n";
@@ -175,29 +201,11 @@ std::string diagnosis_text(const MachineCondition& c, std::span<const Symptom> f
                    c.mpirun.empty() ? "none" : c.mpirun,
                    c.ptrace_scope.value_or(0) == 0 || c.may_ptrace ? "allowed" : "not allowed"));
   line("GPUs", gpus_text(c));
-  text += findings.empty() ? "\nNothing was found that would spoil a measurement.\n"
-                           : "\nWhat would spoil a measurement, or change what it means\n";
-  for (const Symptom& finding : findings) {
-    const auto part = [&](std::string_view name, const std::string& value) {
-      text += fmt::format("            {:<5}{}", name, wrapped(value, 17, kPageWidth - 17));
-    };
-    text += fmt::format("\n  {:<8}  {}", to_string(finding.severity), wrapped(finding.what, 12, kPageWidth - 12));
-    part("why", finding.why);
-    part("do", finding.advice);
-  }
-  return text;
+  return text + findings_text(findings);
 }
 
 std::string diagnosis_json(const MachineCondition& condition, std::span<const Symptom> findings) {
-  Json list = Json::array();
-  for (const Symptom& finding : findings) {
-    list.push_back({{"name", finding.name},
-                    {"severity", to_string(finding.severity)},
-                    {"what", finding.what},
-                    {"why", finding.why},
-                    {"advice", finding.advice}});
-  }
-  const Json all{{"machine", machine_json(condition)}, {"findings", std::move(list)}};
+  const Json all{{"machine", machine_json(condition)}, {"findings", findings_json(findings)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

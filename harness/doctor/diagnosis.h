@@ -5,9 +5,15 @@
 #include <span>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "harness/doctor/findings.h"
 
 namespace tutti::harness::doctor {
+
+/// What would spoil a measurement, as a page and as JSON tell it.
+[[nodiscard]] std::string findings_text(std::span<const Symptom> findings);
+[[nodiscard]] nlohmann::ordered_json findings_json(std::span<const Symptom> findings);
 
 [[nodiscard]] std::string diagnosis_text(const MachineCondition& condition, std::span<const Symptom> findings);
 /// {"machine": {...}, "findings": [{"name", "severity", "what", "why", "advice"}]}; what is not known is null.

@@ -22,13 +22,17 @@ struct Cluster {
   [[nodiscard]] double mean() const { return sum / static_cast<double>(count); }
 };
 
-}  // namespace
-
-std::int64_t monotonic_ns() {
+std::int64_t read_ns(clockid_t clock) {
   timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
+
+}  // namespace
+
+std::int64_t monotonic_ns() { return read_ns(CLOCK_MONOTONIC); }
+
+std::int64_t time_of_day_ns() { return read_ns(CLOCK_REALTIME); }
 
 std::string utc_now() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());

@@ -14,6 +14,9 @@ namespace tutti::harness::machine {
 /// CLOCK_MONOTONIC: the same in all processes of the machine.
 [[nodiscard]] std::int64_t monotonic_ns();
 
+/// CLOCK_REALTIME, since 1970: what a host takes for the time of day.
+[[nodiscard]] std::int64_t time_of_day_ns();
+
 /// Now, as `2025-01-31T12:00:00Z`.
 [[nodiscard]] std::string utc_now();
 

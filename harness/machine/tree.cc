@@ -30,8 +30,9 @@ std::optional<std::int64_t> leading_number(std::string_view text) {
 
 std::string Tree::text(std::string_view path) const {
   std::ifstream file(root_ / path);
-  const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return std::string(trimmed(content));
+  std::ostringstream content;
+  content << file.rdbuf();  // where the kernel gives an error, as for the speed of some interfaces, it has nothing
+  return std::string(trimmed(content.str()));
 }
 
 std::optional<std::int64_t> Tree::number(std::string_view path) const { return leading_number(text(path)); }

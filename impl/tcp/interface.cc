@@ -16,6 +16,7 @@
 #include <span>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -132,6 +133,21 @@ Result<std::string> own_address(int socket) {
   if (getsockname(socket, reinterpret_cast<sockaddr*>(&name), &bytes) != 0)
     return error(Code::io, "a socket has no address: {}", std::strerror(errno));
   return text_of(reinterpret_cast<const sockaddr*>(&name));
+}
+
+int mtu_of_route(int socket) {
+  for (const auto& [level, option] : {std::pair(IPPROTO_IP, IP_MTU), {IPPROTO_IPV6, IPV6_MTU}}) {
+    int bytes = 0;
+    socklen_t length = sizeof bytes;
+    if (getsockopt(socket, level, option, &bytes, &length) == 0) return bytes;
+  }
+  return 0;
+}
+
+std::string interface_with(const std::string& address) {
+  const std::vector<Interface> all = interfaces();
+  const auto own = std::ranges::find(all, address, &Interface::address);
+  return own == all.end() ? "" : own->name;
 }
 
 std::string subnet_of(const std::string& address) {

@@ -16,8 +16,12 @@ namespace tutti::tcp {
 [[nodiscard]] Result<std::string> address_towards(const std::string& host);
 /// The first of a machine's addresses, by its name. Errors: unavailable where the name is not known.
 [[nodiscard]] Result<std::string> address_of_host(const std::string& host);
+/// The name of the interface that has an address of this machine. Empty where none has it.
+[[nodiscard]] std::string interface_with(const std::string& address);
 /// At which the other end of a connection sees this machine. Errors: io.
 [[nodiscard]] Result<std::string> own_address(int socket);
+/// The longest packet that the route of a connection takes, in bytes, as far as the kernel knows; 0: it does not tell.
+[[nodiscard]] int mtu_of_route(int socket);
 /// The network that an address of this machine is in: "192.0.2.0/24". Of the address alone where no interface has it.
 [[nodiscard]] std::string subnet_of(const std::string& address);
 /// What this machine calls itself.

@@ -49,6 +49,23 @@ class Doctor(unittest.TestCase):
         result = support.run("doctor", "--jsno")
         self.assertEqual((result.code, result.out), (2, ""), result)
         self.assertIn("'--json'", result.err)
+        for words, says in [(["--hosts", "a,"], "'' is no name of a host"),
+                            (["--hostfile", "/nowhere/hosts"], "cannot read '/nowhere/hosts'"),
+                            (["--agent", "ssh"], "--agent: has no meaning without --hosts"),
+                            (["--interface", "lo"], "--interface: has no meaning without --hosts"),
+                            (["--hosts", "localhost", "--interface", "no0"], "'no0' is neither an interface of this machine")]:
+            with self.subTest(words):
+                result = support.run("doctor", *words)
+                self.assertEqual((result.code, result.out), (2, ""), result)
+                self.assertIn(says, result.err)
+
+    def test_one_host_that_is_this_machine(self):
+        result = support.run("doctor", "--hosts", "localhost", "--agent", "/nowhere/agent")
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        self.assertRegex(result.out, r"(?m)^  localhost +\S+ ")
+        result = support.run("doctor", "--hosts", "localhost,127.0.0.1,a", "--agent", "/nowhere/agent", "--interface", "lo")
+        self.assertEqual((result.code, result.err), (3, ""), result)
+        self.assertIn("host a cannot be examined: cannot execute '/nowhere/agent': No such file or directory", result.out)
 
 
 if __name__ == "__main__":

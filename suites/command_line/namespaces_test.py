@@ -2,7 +2,9 @@
 """Jobs on machines that have networks and hostnames of their own: namespaces of this one, where these can be made. The
 launcher is on the first machine. What they check, how they end, and what they leave: nothing.
 """
+import json
 import os
+import re
 import signal
 import time
 import unittest
@@ -42,6 +44,80 @@ class Machines(unittest.TestCase):
         self.assertEqual(self.machines.left(support.patience(5)), [])
         self.assertEqual(run.left_behind(), [])
         return result
+
+
+class Doctor(Machines):
+    def examined(self, code, *words, agent=None):
+        with self.on_all(2, "doctor", *words, agent=agent) as run:
+            return self.ends(run, code, 60)
+
+    def findings(self, code, agent=None):
+        """Those of the hosts beside each other, by their names, and the hosts."""
+        everything = json.loads(self.examined(code, "--json", agent=agent).out)
+        return {one["name"]: one for one in everything["findings"]}, everything["hosts"]
+
+    def test_hosts_alike(self):
+        text = self.examined(0).out
+        for number, machine in enumerate(self.machines.all):
+            clock = "0" if number == 0 else r"[+-]\d+\.\d{3} \+- \d+\.\d{3}"
+            self.assertRegex(text, rf"(?m)^  {machine.name}  \S+ +\S+ +\S+ +{clock} +cable {machine.address} +1500 +all, in \d+ us$")
+        self.assertRegex(text, r"(?m)^  build +tutti .+\(commit ")
+        self.assertIn(f"note      {self.names[0]} and {self.names[1]} are one machine", text)
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), 120, line)
+        findings, hosts = self.findings(0)
+        self.assertIn("one_machine", findings)
+        self.assertEqual([host["name"] for host in hosts], self.names)
+        for host, other in zip(hosts, reversed(hosts)):
+            self.assertIsNone(host["failure"])
+            self.assertTrue(host["machine"]["cores_online"])
+            self.assertEqual([(route["to"], route["interface"], route["mtu"], route["failure"]) for route in host["routes"]],
+                             [(other["name"], "cable", 1500, None)])
+            self.assertLess(host["clock"]["bound_ns"], 1e9)
+            self.assertLessEqual(abs(host["clock"]["ahead_ns"]), host["clock"]["bound_ns"], "both read one clock")
+
+    def test_what_differs(self):
+        first, second = self.machines.all
+        second.run("ip", "link", "set", self.machines.CABLE, "mtu", "1400")
+        self.addCleanup(second.run, "ip", "link", "set", self.machines.CABLE, "mtu", "1500")
+        core = min(os.sched_getaffinity(0))
+        agent = self.agent(f'[ $1 = {first.name} ] || {{ name=$1; shift; set -- $name taskset -c {core} "$@"; }}\nexec $usual "$@"\n')
+        findings, _ = self.findings(0, agent)
+        self.assertEqual((findings["mtu"]["severity"], findings["mtu"]["what"]),
+                         ("spoils", f"MTU differs: 1500 on {first.name}; 1400 on {second.name}"))
+        if os.cpu_count() > 1:
+            self.assertRegex(findings["cores"]["what"], rf"^cores differs: .* on {first.name}; 1 of \d+ on {second.name}$")
+        self.assertIn(f"spoils    MTU differs: 1500 on {first.name}; 1400 on {second.name}\n", self.examined(0).out)
+
+    def test_another_build(self):
+        version = re.search(r"commit (\S+?)\)", support.run("--version").out)[1].encode()
+        other = self.machines.folder / "tutti-of-another-build"
+        other.write_bytes(support.PROGRAM.read_bytes().replace(version, version[::-1]))
+        other.chmod(0o755)
+        agent = self.agent(f'[ $1 = {self.names[0]} ] || {{ name=$1; shift 2; set -- $name {other} "$@"; }}\nexec $usual "$@"\n')
+        findings, _ = self.findings(3, agent)
+        self.assertEqual(findings["build"]["severity"], "blocks")
+        self.assertRegex(findings["build"]["what"], rf"{re.escape(version.decode())}.* on {self.names[0]}; .*"
+                                                    rf"{re.escape(version[::-1].decode())}.* on {self.names[1]}")
+
+    def test_a_host_that_the_agent_does_not_reach(self):
+        agent = self.agent(f'[ $1 = {self.names[0]} ] || {{ echo "a banner"; echo "no key for $1" >&2; exit 9; }}\nexec $usual "$@"\n')
+        findings, hosts = self.findings(3, agent)
+        self.assertEqual(findings["unreachable"]["what"],
+                         f"host {self.names[1]} cannot be examined: `{agent} {self.names[1]}` exited with code 9: no key for {self.names[1]}")
+        self.assertIsNone(hosts[0]["failure"])
+        self.assertIn("no key for", hosts[1]["failure"])
+        self.assertRegex(self.examined(3, agent=agent).out, rf"(?m)^  {self.names[1]}  not examined$")
+
+    def test_hosts_that_do_not_reach_each_other(self):
+        first, second = self.machines.all
+        second.run("ip", "route", "add", "unreachable", f"{first.address}/32")
+        self.addCleanup(second.run, "ip", "route", "delete", "unreachable", f"{first.address}/32")
+        findings, hosts = self.findings(3)
+        ways = [f"{one.name} does not reach {other.name}" for one, other in [(first, second), (second, first)]]
+        self.assertIn(findings["connection"]["what"].split(": ")[0], ways)
+        self.assertRegex(hosts[1]["routes"][0]["failure"], r"^cannot connect to 10\.77\.0\.1:\d+: No route to host$")
+        self.assertRegex(self.examined(3).out, rf"(?m)^  {second.name} .* 0 of 1$")
 
 
 class OnTwo(Machines):
