@@ -119,7 +119,10 @@ void add_doctor(CLI::App& program, Action& action) {
       {"--hosts", "", "examines these machines, which --agent reaches, and compares them (default: this machine)"},
       {"--hostfile", "", "as --hosts: a line for each machine"},
       {"--agent"},
-      {"--interface"}};
+      {"--interface", "",
+       "with --hosts: the address, or the name of the interface, at which this machine is reached (default: that of "
+       "the "
+       "route to the others); a name holds on each of them"}};
   auto options = std::make_shared<SweepOptions>(*command, choices, std::span<const Collective>());
   command->callback([&action, options, as_json, answers] {
     action = [options, as_json, answers] { return *answers ? answer() : choose_doctor(*options, *as_json); };
