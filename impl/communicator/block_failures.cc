@@ -55,6 +55,45 @@ Status BlockWorld::fail_late(int rank, const Standing& standing, const DeviceFai
                     devices, report_of(*domain_)));
 }
 
+Result<bool> BlockWorld::has_ended_before(const Launched& launched, const DeviceFailure& failure) {
+  const int rank = static_cast<int>(failure.rank);
+  // A device begins a launch when the one before has ended. What is on another one too may have been stopped there.
+  const auto is_before = [&, there = &place_of(rank)](const Launched& failed) {
+    const auto at = std::ranges::find(failed.parts, there, &Launched::Part::place);
+    return launched.parts.size() == 1 && launched.parts.front().place == there &&
+           launched.parts.front().ticket < at->ticket;
+  };
+  for (const Round& one : rounds_) {
+    if (one.launched.number != failure.launch) continue;
+    if (is_before(one.launched)) return true;
+    return fail_in(one, failure);
+  }
+  for (const auto& [ranks, pair] : pairs_) {
+    for (const Transfer& one : pair.under_way) {
+      if (one.launched.number != failure.launch) continue;
+      if (is_before(one.launched)) return true;
+      return fail_in(one, failure);
+    }
+  }
+  return fail(error(Code::timeout, "{} gave up, in launch {}", domain_->name_of(rank), failure.launch));
+}
+
+bool BlockWorld::have_stopped() const {
+  return HostTarget::load_acquire(places_.front().world.abort_word) == stop_now || first_failure() != nullptr;
+}
+
+const DeviceFailure* BlockWorld::first_failure() const {
+  const DeviceFailure* first = nullptr;
+  for (const Place& place : places_) {
+    DeviceFailure& failure = *place.world.failure;
+    if (HostTarget::load_acquire(&failure.kind) == DeviceFailure::none) continue;
+    if (first == nullptr || failure.launch < first->launch) first = &failure;
+  }
+  return first;
+}
+
+void BlockWorld::tell_devices(DeviceStop what) { HostTarget::store_release(places_.front().world.abort_word, what); }
+
 Status BlockWorld::fail(Status status) {
   if (!failed_.is_ok()) return failed_;
   failed_ = std::move(status);
@@ -71,10 +110,12 @@ bool BlockWorld::has_launches() const {
 void BlockWorld::wait_for_launches() {
   const Clock::time_point deadline = Clock::now() + kMostToStop;
   const auto wait_for = [&](const Launched& launched) {
-    while (Clock::now() < deadline) {
-      const Result<bool> is_done = is_complete(launched);
-      if (!is_done.is_ok() || is_done.value()) return;
-      sched_yield();
+    for (const Launched::Part& part : launched.parts) {
+      while (Clock::now() < deadline) {
+        const Result<bool> is_done = part.place->device->is_complete(part.ticket);
+        if (!is_done.is_ok() || is_done.value()) break;  // a device that has failed runs nothing more
+        sched_yield();
+      }
     }
   };
   for (const Round& one : rounds_) wait_for(one.launched);
@@ -111,10 +152,11 @@ std::string BlockWorld::report() {
 void BlockWorld::end_launches() {
   const std::lock_guard lock(mutex_);
   if (!failed_.is_ok() || !has_launches()) return;
-  tell_devices(stop_and_tell);
+  std::uint64_t* const word = places_.front().world.abort_word;
+  HostTarget::swap_if(word, keep_going, stop_and_tell);  // not where a rank has failed: they stop
   wait_for_launches();
   (void)progress();
-  if (failed_.is_ok()) tell_devices(keep_going);
+  if (failed_.is_ok()) HostTarget::swap_if(word, stop_and_tell, keep_going);
 }
 
 Status BlockWorld::give_up(int rank, const std::string& position) {

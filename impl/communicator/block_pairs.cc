@@ -98,7 +98,7 @@ Result<BlockWorld::Prepared> BlockWorld::prepare(const std::vector<const Message
   }
   TUTTI_RETURN_IF_ERROR(place.device->write(base, image.data(), image.size()));
   Prepared prepared;
-  prepared.part.device = place.device;
+  prepared.part.place = &place;
   prepared.part.memory = std::move(memory);
   prepared.launch = launch_on(place, ends.front()->dtype, Op::none);
   DeviceWork& work = prepared.launch.work;
@@ -127,12 +127,12 @@ Status BlockWorld::launch_pair(Pair& pair) {
   if (ends.size() == 2 && &place_of(send.rank) != &place_of(receive.rank)) {
     for (const Message* const one : ends) {
       Result<Prepared> part = prepare({one}, receive.buffer);
-      if (!part.is_ok()) return fail(part.status());
+      if (!part.is_ok()) return fail(told_of(place_of(one->rank), part.status()));
       parts.push_back(std::move(part).value());
     }
   } else {
     Result<Prepared> part = prepare(ends, receive.buffer);
-    if (!part.is_ok()) return fail(part.status());
+    if (!part.is_ok()) return fail(told_of(place_of(send.rank), part.status()));
     parts.push_back(std::move(part).value());
   }
   Transfer& transfer = pair.under_way.emplace_back(Transfer{.send = send, .receive = receive, .launched = {}});

@@ -134,20 +134,30 @@ Status BlockWorld::launch_all(std::vector<Prepared> parts, Launched& launched) {
   const std::lock_guard lock(*common_.order);
   for (Prepared& one : parts) {
     one.launch.work.number = launched.number;
-    const Result<Device::Ticket> ticket = one.part.device->launch(std::move(one.launch));
-    if (!ticket.is_ok()) return ticket.status();
+    const Result<Device::Ticket> ticket = one.part.place->device->launch(std::move(one.launch));
+    if (!ticket.is_ok()) return told_of(*one.part.place, ticket.status());
     one.part.ticket = ticket.value();
     launched.parts.push_back(std::move(one.part));
   }
   return {};
 }
 
-Result<bool> BlockWorld::is_complete(const Launched& launched) {
-  for (const Launched::Part& part : launched.parts) {
-    TUTTI_ASSIGN_OR_RETURN(const bool is_done, part.device->is_complete(part.ticket));
-    if (!is_done) return false;
+Status BlockWorld::told_of(const Place& place, const Status& status) const {
+  if (places_.size() == 1) return status;
+  return error(status.code(), "device {}: {}", place.index, status.message());
+}
+
+Result<bool> BlockWorld::has_ended(const Launched& launched) {
+  bool is_done = true;
+  for (const Launched::Part& part : launched.parts) {  // all: one that has failed is why another one is not done
+    const Result<bool> is_part_done = part.place->device->is_complete(part.ticket);
+    if (!is_part_done.is_ok()) return fail(told_of(*part.place, is_part_done.status()));
+    is_done = is_done && is_part_done.value();
   }
-  return true;
+  if (!is_done || !have_stopped()) return is_done;
+  const DeviceFailure* const failure = first_failure();
+  if (failure == nullptr) return false;  // it is being written
+  return has_ended_before(launched, *failure);
 }
 
 void BlockWorld::note(int rank, const BoundEntry& entry, std::uint64_t first) {
@@ -196,7 +206,7 @@ Result<std::shared_ptr<const void>> BlockWorld::place_plans(Device& device, Boun
 Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one) {
   const PlanHeader& header = one.posted.front().entry->call.plan(0).header();
   Prepared prepared;
-  prepared.part.device = place.device;
+  prepared.part.place = &place;
   prepared.launch = launch_on(place, header.dtype, header.op);
   DeviceLaunch& launch = prepared.launch;
   std::vector<DeviceCall> calls;
@@ -238,7 +248,7 @@ Status BlockWorld::launch(Round& one) {
   std::vector<Prepared> parts;
   for (Place& place : places_) {
     Result<Prepared> part = prepare(place, one);
-    if (!part.is_ok()) return fail(part.status());
+    if (!part.is_ok()) return fail(told_of(place, part.status()));
     parts.push_back(std::move(part).value());
   }
   return fail_unless_ok(launch_all(std::move(parts), one.launched));
@@ -247,9 +257,8 @@ Status BlockWorld::launch(Round& one) {
 Status BlockWorld::progress() {
   while (!rounds_.empty() && !rounds_.front().launched.parts.empty()) {
     const Round& front = rounds_.front();
-    TUTTI_ASSIGN_OR_RETURN(const bool is_done, is_complete(front.launched));
+    TUTTI_ASSIGN_OR_RETURN(const bool is_done, has_ended(front.launched));
     if (!is_done) break;
-    if (const DeviceFailure* const failure = failure_in(front.launched.number)) return fail_in(front, *failure);
     for (int rank = 0; rank < ranks_; ++rank) {
       const std::uint64_t last = front.first + static_cast<std::uint64_t>(front.posted.front().entry->segments) - 1;
       domain_->seat(rank).journal->finished.store(last, std::memory_order_release);
@@ -259,27 +268,14 @@ Status BlockWorld::progress() {
   }
   for (auto& [ranks, pair] : pairs_) {
     while (!pair.under_way.empty()) {
-      const Transfer& front = pair.under_way.front();
-      TUTTI_ASSIGN_OR_RETURN(const bool is_done, is_complete(front.launched));
+      TUTTI_ASSIGN_OR_RETURN(const bool is_done, has_ended(pair.under_way.front().launched));
       if (!is_done) break;
-      if (const DeviceFailure* const failure = failure_in(front.launched.number)) return fail_in(front, *failure);
       pair.under_way.pop_front();
       ++pair.complete;
     }
   }
   return {};
 }
-
-const DeviceFailure* BlockWorld::failure_in(std::uint64_t launch) const {
-  for (const Place& place : places_) {
-    DeviceFailure& failure = *place.world.failure;
-    const bool has_failed = HostTarget::load_acquire(&failure.kind) != DeviceFailure::none;
-    if (has_failed && failure.launch == launch) return &failure;
-  }
-  return nullptr;
-}
-
-void BlockWorld::tell_devices(DeviceStop what) { HostTarget::store_release(places_.front().world.abort_word, what); }
 
 Result<bool> BlockWorld::is_complete(int /*rank*/, std::uint64_t call) {
   const std::lock_guard lock(mutex_);

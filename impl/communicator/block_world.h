@@ -109,7 +109,7 @@ class BlockWorld {
   /// What ranks on several devices do together: a launch on each.
   struct Launched {
     struct Part {
-      Device* device = nullptr;
+      Place* place = nullptr;
       Device::Ticket ticket = 0;
       DeviceMemory memory;  // calls, and what else the launch reads
     };
@@ -164,15 +164,23 @@ class BlockWorld {
   [[nodiscard]] Result<Prepared> prepare(Place& place, const Round& round);
   /// Ends of a message that lie on one place: both, or one. What a rank sends to itself goes to `to_itself`.
   [[nodiscard]] Result<Prepared> prepare(const std::vector<const Message*>& ends, std::byte* to_itself);
-  /// Takes note of what the devices have completed. Errors: why the ranks of a launch have stopped.
+  /// Takes note of what the devices have completed. Errors: those of has_ended.
   Status progress();
-  [[nodiscard]] static Result<bool> is_complete(const Launched& launched);
+  /// Whether it is complete on all devices. Errors: why ranks have stopped, in it or in another launch; why a device
+  /// has failed; those of both are everybody's from then on.
+  [[nodiscard]] Result<bool> has_ended(const Launched& launched);
+  /// An error that a device has, which is named where there are several.
+  [[nodiscard]] Status told_of(const Place& place, const Status& status) const;
   Status fail_in(const Round& round, const DeviceFailure& failure);
   Status fail_in(const Transfer& transfer, const DeviceFailure& failure);
   /// Of a rank that waits in the device: what is told of all others follows.
   Status fail_late(int rank, const Standing& standing, const DeviceFailure& failure, const CallNote* note);
-  /// What a rank has told in a launch; null: nothing.
-  [[nodiscard]] const DeviceFailure* failure_in(std::uint64_t launch) const;
+  /// Whether it had ended when the launch of the failure began. Errors: the failure, where that is not known.
+  [[nodiscard]] Result<bool> has_ended_before(const Launched& launched, const DeviceFailure& failure);
+  /// What ranks have told, on the device whose launch is the oldest; null: nothing.
+  [[nodiscard]] const DeviceFailure* first_failure() const;
+  /// Whether ranks have failed: those of all launches then stop at their next wait.
+  [[nodiscard]] bool have_stopped() const;
   void tell_devices(DeviceStop what);
   /// The first failure is everybody's; later ones are forgotten. When it returns, nothing on the devices reads or
   /// writes what callers own.

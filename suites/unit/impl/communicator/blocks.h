@@ -43,19 +43,25 @@ class WatchedTeams final : public Device {
   Status fits(int teams, int threads) override { return teams_->fits(teams, threads); }
   Result<Ticket> launch(DeviceLaunch launch) override {
     if (refuses) return error(Code::io, "the device has failed");
+    if (loses) launch.work.operations = 0;
     const Result<Ticket> ticket = teams_->launch(std::move(launch));
     if (ticket.is_ok()) newest = ticket.value();
     return ticket;
   }
-  Result<bool> is_complete(Ticket ticket) override { return teams_->is_complete(ticket); }
+  Result<bool> is_complete(Ticket ticket) override {
+    if (breaks) return error(Code::io, "the device has failed");
+    return teams_->is_complete(ticket);
+  }
 
   /// Whether nothing is under way.
-  [[nodiscard]] bool is_idle() { return newest == 0 || is_complete(newest).value(); }
+  [[nodiscard]] bool is_idle() { return newest == 0 || teams_->is_complete(newest).value(); }
 
   std::atomic<int> left = -1;  ///< allocations; below 0: as many as one likes
   std::atomic<int> live = 0;   ///< that are not released
   std::atomic<Ticket> newest = 0;
   std::atomic<bool> refuses = false;  ///< to launch
+  std::atomic<bool> loses = false;    ///< what its ranks have to do
+  std::atomic<bool> breaks = false;   ///< from here on
 
  private:
   std::unique_ptr<Device> teams_ = make_host_teams();

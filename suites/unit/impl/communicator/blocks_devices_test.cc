@@ -134,10 +134,48 @@ TEST_F(Blocks, ADeviceThatIsNotLaunchedStopsTheOthers) {
   others_[0].refuses = true;
   std::vector<Work> works;
   for (const int rank : {0, 1, 2}) works.push_back(on(rank).post(sum(rank)).value());
-  EXPECT_EQ(on(3).post(sum(3)).status().message(), "the device has failed");
-  for (Work& work : works) EXPECT_EQ(work.test().status().message(), "the device has failed");
+  EXPECT_EQ(on(3).post(sum(3)).status().message(), "device 1: the device has failed");
+  for (Work& work : works) EXPECT_EQ(work.test().status().message(), "device 1: the device has failed");
   EXPECT_TRUE(device_.is_idle()) << "its ranks wait for those of the other one";
   others_[0].refuses = false;
+}
+
+TEST_F(Blocks, ADeviceThatBreaksStopsTheOthersAtOnce) {
+  for (const int broken : {0, 1}) {
+    // Rank 1 is silent: on both devices others wait for it.
+    open(4, {.timeout = seconds(1000), .hooks = {.after_bind = silent(false)}, .devices = 2});
+    std::vector<Work> works;
+    for (const int rank : {0, 1, 2, 3}) works.push_back(on(rank).post(sum(rank)).value());
+    EXPECT_FALSE(works[0].test().value());
+    (broken == 0 ? device_ : others_[0]).breaks = true;
+    for (Work& work : works) {
+      const auto tested = work.test();
+      EXPECT_EQ(tested.status().code(), Code::io) << "device " << broken;
+      EXPECT_EQ(tested.status().message(), fmt::format("device {}: the device has failed", broken));
+    }
+    EXPECT_TRUE((broken == 0 ? others_[0] : device_).is_idle()) << "its ranks still use what callers own";
+    device_.breaks = others_[0].breaks = false;
+    while (!device_.is_idle() || !others_[0].is_idle()) std::this_thread::yield();  // a GPU's would run no more
+  }
+}
+
+/// All launches of a world stop where one has failed. What was stopped is no success.
+TEST_F(Blocks, WhatAnotherLaunchHasStoppedIsNotComplete) {
+  open(2, {.timeout = milliseconds(200), .devices = 2});
+  others_[0].loses = true;
+  std::int32_t sent = 1, received = 0;
+  Work send = on(1).post_send(&sent, 1, Dtype::i32, 0).value();
+  Work receive = on(0).post_recv(&received, 1, Dtype::i32, 1).value();
+  others_[0].loses = false;
+  std::this_thread::sleep_for(milliseconds(100));  // the message's deadline is the first
+  std::vector<Work> works;
+  for (const int rank : {0, 1}) works.push_back(on(rank).post(sum(rank)).value());
+  for (Work* const work : {&works[0], &works[1], &send, &receive}) {
+    const Status status = work->wait(seconds(60));
+    EXPECT_EQ(status.code(), Code::timeout);
+    EXPECT_THAT(std::string(status.message()), StartsWith("rank 0 gave up: "));
+  }
+  EXPECT_TRUE(device_.is_idle() && others_[0].is_idle());
 }
 
 TEST_F(Blocks, LackOfMemoryOnOneDeviceIsAnError) {
