@@ -198,6 +198,16 @@ class Programs(unittest.TestCase):
                 self.assertEqual(result.returncode, code, result)
                 self.assertIn(why, result.stderr)
 
+    def test_ranks_share_a_gpu_where_nccl_knows_that(self):
+        words = ["all_reduce_perf", *SWEEP, "-g", "4", "--ranks-per-gpu", "2"]
+        result = perf(*words, TUTTI_DOUBLE_DEVICES="2", TUTTI_DOUBLE_NCCL="23000")
+        self.assertEqual(result.returncode, OK, result)
+        lines = [line for line in result.stdout.splitlines() if " Group  0 Pid " in line]
+        self.assertEqual([line.split(" device ")[1].split()[0] for line in lines], ["0", "0", "1", "1"])
+        result = perf(*words, TUTTI_DOUBLE_DEVICES="2", TUTTI_DOUBLE_NCCL="22907")
+        self.assertEqual((result.returncode, result.stdout), (ENVIRONMENT, ""), result)
+        self.assertIn("--ranks-per-gpu 2: NCCL 2.29.7 has one rank on each GPU: 2.30 is the first with more", result.stderr)
+
     def test_wrong_data_is_counted(self):
         result = perf("all_reduce_perf", *SWEEP, "-g", "2", TUTTI_DOUBLE_WRONG="1")
         self.assertEqual(result.returncode, WRONG, result)

@@ -18,7 +18,7 @@
 namespace tutti::perf {
 namespace {
 
-/// From which version on ranks may share a GPU.
+/// Lets ranks share a GPU, in versions of NCCL that know it.
 constexpr const char* kSharedGpuVariable = "NCCL_MULTI_RANK_GPU_ENABLE";
 constexpr const char* kFirstGpuVariable = "NCCL_TESTS_DEVICE";
 constexpr int kUsualCtas = 16;  // of -V
@@ -80,6 +80,19 @@ Status set_policy(int value) {
                  said.value("version", ""), first_minor);
   }
   ::setenv("NCCL_CTA_POLICY", std::to_string(value).c_str(), 1);
+  return {};
+}
+
+/// Errors: unavailable: this version of NCCL has one rank on a GPU.
+Status let_ranks_share(int ranks_per_gpu) {
+  constexpr int kFirstMinor = 30;
+  TUTTI_ASSIGN_OR_RETURN(const nlohmann::json said, describe_nccl());
+  const Version version = version_of(said);
+  if (version.major == 2 && version.minor < kFirstMinor) {
+    return error(Code::unavailable, "--ranks-per-gpu {}: NCCL {} has one rank on each GPU: 2.{} is the first with more",
+                 ranks_per_gpu, said.value("version", ""), kFirstMinor);
+  }
+  ::setenv(kSharedGpuVariable, "1", 0);
   return {};
 }
 
@@ -176,8 +189,7 @@ Status settle_backend(Settings& settings, const Program& program) {
     return error(Code::invalid_argument, "--ranks-per-gpu {}: has no meaning on CPU ranks; leave it out",
                  settings.ranks_per_gpu);
   }
-  ::setenv(kSharedGpuVariable, "1", 0);
-  return {};
+  return let_ranks_share(settings.ranks_per_gpu);
 }
 
 Status take_first_device(Settings& settings, int processes) {

@@ -111,8 +111,10 @@ Answer end_group() {
 
 // Joining
 
-/// When all are there: whether each has a GPU of its own.
+/// When all are there: that each has a GPU of its own, or that NCCL of this version was told that they share.
 bool check_devices(Communicator& communicator) {
+  constexpr int kFirstThatShares = 23000;
+  if (version() >= kFirstThatShares && doubles::number_of("NCCL_MULTI_RANK_GPU_ENABLE", 0) != 0) return true;
   const doubles::Room& room = communicator.seat->meeting->room();
   const auto ranks = static_cast<std::size_t>(communicator.seat->ranks);
   for (std::size_t a = 0; a < ranks; ++a) {
