@@ -9,28 +9,31 @@
 
 namespace tutti::harness::measure {
 
-CellWatch::CellWatch(Host& host, const std::vector<int>& cores, Tree machine, std::optional<int> device)
+CellWatch::CellWatch(Host& host, const std::vector<int>& cores, Tree machine, const std::vector<int>& devices)
     : host_(host),
       cores_(cores),
       machine_(std::move(machine)),
       watched_{.before = count_here(), .ranks_share_cores = host.yields()},
-      before_(count_this_thread()),
-      device_(device) {
-  if (device_) gpu_before_ = look_at_gpu(*device_);
+      before_(count_this_thread()) {
+  for (const int device : devices) {
+    const GpusSeen seen = look_at_gpu(device);
+    if (!seen.gpus.empty()) gpus_.push_back({.device = device, .before = seen.gpus.front()});
+  }
 }
 
 Result<std::string> CellWatch::end() {
   struct Thread {
     ThreadCounted before, after;
-    std::array<char, 64> gpu{};  ///< words on it
+    std::array<char, 64> gpu{};  ///< words on those of its ranks
   };
   Thread mine{.before = before_, .after = count_this_thread()};
-  const GpusSeen gpu = gpu_before_.gpus.empty() ? GpusSeen() : look_at_gpu(*device_);
-  if (!gpu.gpus.empty()) {
-    const auto own = static_cast<unsigned>(::getpid());
-    const std::string words = gpu_disturbances(gpu_before_.gpus.front(), gpu.gpus.front(), own);
-    words.copy(mine.gpu.data(), mine.gpu.size() - 1);
+  std::string words;
+  for (const WatchedGpu& one : gpus_) {
+    const GpusSeen after = look_at_gpu(one.device);
+    if (after.gpus.empty()) continue;
+    add_disturbances(words, gpu_disturbances(one.before, after.gpus.front(), static_cast<unsigned>(::getpid())));
   }
+  words.copy(mine.gpu.data(), mine.gpu.size() - 1);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Thread> all, host_.exchange(mine));
   watched_.after = count_here();
   for (const Thread& thread : all) add_thread(watched_, thread.before, thread.after);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CellWatch notes what disturbed a cell while it was measured, as seen from outside. It looks at the cores of all
-// ranks, and at each host's own thread.
+// ranks, at each host's own thread, and at the GPUs of its ranks.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,8 @@ namespace tutti::harness::measure {
 class CellWatch {
  public:
   /// Begins. `cores`: of the ranks of all hosts, which host 0 looks at; they outlive the watch.
-  /// `device`: CUDA's number of the GPU of this host's rank; empty: it has none.
-  CellWatch(Host& host, const std::vector<int>& cores, Tree machine = Tree("/"), std::optional<int> device = {});
+  /// `devices`: CUDA's numbers of the GPUs of this host's ranks.
+  CellWatch(Host& host, const std::vector<int>& cores, Tree machine = Tree("/"), const std::vector<int>& devices = {});
   /// What was seen since (disturbances_of), which host 0 alone tells. All hosts call it. Errors: those of the host.
   [[nodiscard]] Result<std::string> end();
 
@@ -29,8 +28,11 @@ class CellWatch {
   Tree machine_;
   Watched watched_;
   ThreadCounted before_;
-  std::optional<int> device_;
-  GpusSeen gpu_before_;  ///< nothing where it has none, or NVML is not there
+  struct WatchedGpu {
+    int device = 0;
+    GpuSeen before;
+  };
+  std::vector<WatchedGpu> gpus_;  // none where NVML is not there
 };
 
 }  // namespace tutti::harness::measure

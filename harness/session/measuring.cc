@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <numeric>
 
 #include "harness/cases/lists.h"
 #include "harness/machine/allowed_cores.h"
@@ -126,16 +127,24 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   const CellOptions options = cell_options(index, std::move(limits.ways), most_ns);
   std::ranges::move(limits.variants, std::back_inserter(variants));
   const auto is_on_gpu = [](const Variant& one) { return one.memory().kind() == MemoryKind::cuda; };
-  std::optional<int> device;
-  if (std::ranges::any_of(variants, is_on_gpu)) device = spec_.ranks_as == RanksAs::blocks ? 0 : host_.at().local;
-  CellWatch watch(host_, cores_of_ranks_, Tree("/"), device);
+  std::vector<int> devices;
+  if (std::ranges::any_of(variants, is_on_gpu)) devices = gpus_of_ranks();
+  CellWatch watch(host_, cores_of_ranks_, Tree("/"), devices);
   TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(host_, variants, options));
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
   set_disturbed(rows, disturbed);
   for (Row& row : rows) {
-    if (memory_kind_of(spec_, row.backend) == MemoryKind::cuda) row.gpu = gpu_model(device.value_or(0));
+    if (memory_kind_of(spec_, row.backend) == MemoryKind::cuda)
+      row.gpu = gpu_model(devices.empty() ? 0 : devices.front());
   }
   return rows;
+}
+
+std::vector<int> Measuring::gpus_of_ranks() const {
+  if (spec_.ranks_as != RanksAs::blocks) return {host_.at().local};
+  std::vector<int> all(static_cast<std::size_t>(spec_.conditions.gpus));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 std::int64_t Measuring::time_ns(std::size_t index) const {

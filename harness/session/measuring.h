@@ -51,6 +51,8 @@ class Measuring {
   }
   Status report_facts();
   Status report_samples(const Case& one, std::span<const Sample> samples);
+  /// CUDA's numbers of those that the ranks of this process lie on.
+  [[nodiscard]] std::vector<int> gpus_of_ranks() const;
   /// For cell `index`: what is left of the budget, in equal parts.
   [[nodiscard]] std::int64_t time_ns(std::size_t index) const;
   /// The limits of a cell, one for each kind of memory that its variants have, and how each is measured.

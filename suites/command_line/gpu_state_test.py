@@ -48,6 +48,14 @@ class Rows(unittest.TestCase):
                 seen = row["disturbed"].split("; ")
                 self.assertEqual([one for one in seen if one.startswith("gpu_")], [word], row)
 
+    @unittest.skipUnless((DOUBLES / "kernels").exists(), "no double of the kernels is built")
+    def test_what_disturbs_any_gpu_that_has_ranks_is_told(self):
+        words = ["all_reduce", "--ranks-as", "blocks", "--backends", "tutti", "--sizes", "8", "--budget", "300ms"]
+        on_blocks = {"TUTTI_TRANSPORTS": str(DOUBLES / "kernels"), "TUTTI_DOUBLE_ECC": "1"}
+        for gpus, seen in (("1", False), ("2", True)):  # the errors are GPU 1's
+            (row,) = rows_of(*words, "--gpus", gpus, **on_blocks)
+            self.assertEqual("gpu_ecc" in row["disturbed"].split("; "), seen, row)
+
     def test_what_disturbs_none_is_not(self):
         for environment in ({"TUTTI_DOUBLE_THROTTLE": IDLE}, {"TUTTI_NVML": "/nowhere"}):
             (row,) = rows_of("all_reduce", "--backends", "nccl", "--sizes", "8", "--budget", "300ms", **environment)
