@@ -94,7 +94,9 @@ Status unknown_flag(const CLI::App& program, const CLI::App& command, const std:
 
 Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int argc, char** argv) {
   const CLI::App& command = chosen(program);
-  const bool has_command = &command != &program;
+  // A hidden subcommand is one where it comes first: `host` is a value of options too.
+  const bool is_hidden = command.get_parent() == &program && command.get_group().empty();
+  const bool has_command = &command != &program && (!is_hidden || std::string_view(argv[1]) == command.get_name());
   const std::string name = full_name(command);
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (!has_command) {

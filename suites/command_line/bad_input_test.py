@@ -211,6 +211,7 @@ class CommandLine(BadInput):
         self.refused("rnu", names=["'rnu'", "'run'"])
         self.refused("chekc", "all", names=["'chekc'", "'check'"])
         self.refused(names=["subcommand", "run check prove explain gate compare report list doctor"])
+        self.refused("tune", "--ranks-as", "blocks", "--device", "host", names=["unknown subcommand 'tune'"])
 
     def test_options_that_do_not_exist(self):
         self.refused("--qq", names=["'--qq'", "`tutti --help`"])
