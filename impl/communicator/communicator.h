@@ -14,6 +14,7 @@
 #include "impl/collective/collective.h"
 #include "impl/schedule/bind.h"
 #include "impl/transports/domain.h"
+#include "impl/transports/hosts.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 #include "impl/types/status.h"
@@ -128,8 +129,10 @@ class Communicator {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
+  /// Where its ranks are; null: on one host.
+  [[nodiscard]] virtual const Hosts* hosts() const { return nullptr; }
   /// As problems of this communicator have it (collective.h).
-  [[nodiscard]] virtual int ranks_per_host() const { return 0; }
+  [[nodiscard]] int ranks_per_host() const { return hosts() == nullptr ? 0 : hosts()->ranks_per_host(); }
   /// The number in the world of a rank of this communicator.
   [[nodiscard]] virtual int world_rank(int rank) const = 0;
 

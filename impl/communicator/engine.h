@@ -37,9 +37,7 @@ class Engine final : public Communicator {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
-  [[nodiscard]] int ranks_per_host() const override {
-    return domain_.hosts() == nullptr ? 0 : domain_.hosts()->ranks_per_host();
-  }
+  [[nodiscard]] const Hosts* hosts() const override { return network_ == nullptr ? nullptr : domain_.hosts(); }
   [[nodiscard]] int world_rank(int rank) const override { return domain_.world_rank(rank); }
   Status prepare(const Call& call) override;
   [[nodiscard]] Result<Work> post(const Call& call) override;
@@ -106,7 +104,6 @@ class Engine final : public Communicator {
     PlanView plan;          ///< of the first segment
   };
 
-  Status check_groups() const;
   /// Makes `last_` this call. Errors: of post.
   Status accept(const Call& call);
   Status accept_new(const Call& call, const PlanCache::Key& key);
@@ -135,7 +132,14 @@ class Engine final : public Communicator {
   [[nodiscard]] bool is_drained() const { return network_ == nullptr || network_->is_drained(); }
   /// binder_.bind, with the channels that the plans use.
   [[nodiscard]] Result<BoundEntry*> bind(const Call& call, const PlanCache::Key& key);
-  /// progress, and that of all other communicators of the rank.
+  /// Of a network that nothing is in flight on: others may be on their way to this rank all the same.
+  void move_links() {
+    receive_over_links();
+    send_over_links(Mood::idle);
+  }
+  /// progress of all other communicators of the rank; whether there was nothing to do.
+  bool progress_others();
+  /// That, and progress.
   void progress_all();
   [[nodiscard]] int patience() const {
     return options_.waiting == Waiting::spin && !machine_.has_links() ? kPatience : 0;
@@ -172,6 +176,8 @@ class Engine final : public Communicator {
   [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count);
   /// wait, once it is known to take a while.
   Status wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout);
+  /// Where the world has lost a rank of another host that is in this group, the group has lost it too.
+  void hear_of_losses();
   /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
   Status check(const Ticket& ticket, Clock::time_point deadline);
   Status check_own_failures();
@@ -234,6 +240,7 @@ class Engine final : public Communicator {
   std::uint64_t moves_ = 0;              // walks that went on: where it stands still, nothing happens
   bool is_forming_ = false;              // a group: see GroupFormation
   unsigned tests_ = 0;                   // in vain
+  unsigned looks_at_others_ = 0;
   std::uint64_t seen_progress_ = ~std::uint64_t{0};  // of this rank, when it last was asked for
   Clock::duration until_look_{};                     // the last interval
   Clock::time_point look_at_;                        // where nothing has moved by then

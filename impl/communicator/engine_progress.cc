@@ -10,6 +10,8 @@
 namespace tutti {
 namespace {
 
+constexpr unsigned kLooksBetweenIdleLinks = 16;
+
 void tell_costs(CompletionLine& line, std::uint64_t plan, const StoreCosts& costs) {
   for (std::size_t way = 0; way < costs.size(); ++way) line.costs[way].store(costs[way], std::memory_order_relaxed);
   line.trial.store(plan, std::memory_order_relaxed);
@@ -47,14 +49,14 @@ Engine::Engine(std::unique_ptr<Domain> domain, int rank, const Common& common) :
 }
 
 Engine::~Engine() {
-  std::erase(*company_, this);
-  // What was told is owed to the others: they may wait for it.
+  // What was told is owed to the others: they may wait for it, or leave another communicator of theirs and wait there.
   for (const auto end = Clock::now() + options_.timeout; failed_.is_ok() && !is_drained();) {
-    receive_over_links();
-    send_over_links(Mood::idle);
+    progress_others();
+    move_links();
     if (Clock::now() > end) break;
     sched_yield();
   }
+  std::erase(*company_, this);
   if (is_busy()) (void)fail(error(Code::aborted, "{} has left", domain_.name_of(rank_)));
   journal_.finished.store(completed_, std::memory_order_release);
   journal_.has_left.store(1, std::memory_order_release);
@@ -238,13 +240,24 @@ void Engine::send_over_links(Mood mood) {
   if (hooks_.pace != nullptr && !network_->is_quiet()) hooks_.pace->went_on();
 }
 
-void Engine::progress_all() {
+/// A look at links is a system call. So those of communicators that have nothing in flight are not looked at each time.
+bool Engine::progress_others() {
+  const bool looks_at_links = hooks_.pace != nullptr || ++looks_at_others_ % kLooksBetweenIdleLinks == 0;
   bool is_alone = true;
   for (Engine* const other : *company_) {
-    if (other == this || !other->is_busy()) continue;
-    other->progress(0);
-    is_alone = false;
+    if (other == this) continue;
+    if (other->is_busy()) {
+      other->progress(0);
+      is_alone = false;
+    } else if (other->network_ != nullptr && looks_at_links) {
+      other->move_links();
+    }
   }
+  return is_alone;
+}
+
+void Engine::progress_all() {
+  const bool is_alone = progress_others();
   progress(is_alone ? patience() : 0);
 }
 

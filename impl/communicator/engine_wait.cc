@@ -108,8 +108,12 @@ void Engine::park() {
   const std::uint64_t moves_before = moves_;
   progress_all();
   if (moves_ == moves_before && network_ != nullptr) {
-    pollfd news{.fd = network_->descriptor(), .events = POLLIN, .revents = 0};
-    ppoll(&news, 1, &kTick, nullptr);  // who rings is heard a tick later
+    std::vector<pollfd> news;
+    for (const Engine* const each : *company_) {
+      const int descriptor = each->network_ == nullptr ? -1 : each->network_->descriptor();
+      if (descriptor >= 0) news.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+    }
+    ppoll(news.data(), news.size(), &kTick, nullptr);  // who rings is heard a tick later
   } else if (moves_ == moves_before) {
     futex(bell.rings, FUTEX_WAIT, rings, &kTick);
   }
@@ -119,6 +123,7 @@ void Engine::park() {
 Status Engine::check(const Ticket& ticket, Clock::time_point deadline) {
   // What goes wrong in another communicator of this rank ends that one for its ranks, though nobody waits for it here.
   for (Engine* const each : *company_) (void)each->check_own_failures();
+  hear_of_losses();
   TUTTI_RETURN_IF_ERROR(failed_);
   if (const std::uint64_t word = domain_.abort_line().word.load(std::memory_order_acquire); word != 0) {
     return fail(error(Code::aborted, "{} failed", domain_.name_of(static_cast<int>(word - 1))));
@@ -141,6 +146,17 @@ Status Engine::check(const Ticket& ticket, Clock::time_point deadline) {
     TUTTI_RETURN_IF_ERROR(look(ticket));
   }
   return now < deadline ? Status() : give_up(ticket);
+}
+
+void Engine::hear_of_losses() {
+  Network* const of_world = domain_.world().network();
+  if (network_ == nullptr || of_world == network_ || !failed_.is_ok() || of_world->failure().is_ok()) return;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (!machine_.is_behind_link(rank) || !of_world->has_gone(domain_.world_rank(rank))) continue;
+    network_->lose(rank);
+    (void)fail(network_->failure());
+    return;
+  }
 }
 
 Status Engine::check_own_failures() {

@@ -94,9 +94,11 @@ Status Formation::make_memory() {
                  parent_.domain_.name_of(parent_.rank()), parent_.domain_.name_of(rank));
   }
   find_members();
-  if (members_.empty() || members_.front() != parent_.rank()) return exchange(record_of({}));
-  const DomainShape shape = group_shape(parent_.domain_.shape(), static_cast<int>(members_.size()));
-  auto memory = parent_.domain_.make_group_memory(domain_bytes(shape));
+  if (members_.empty()) return exchange(record_of({}));
+  const auto rank = static_cast<int>(std::ranges::find(members_, parent_.rank()) - members_.begin());
+  place_ = place_of_group(parent_.domain_, members_, rank);
+  if (place_.near.front() != rank) return exchange(record_of({}));
+  auto memory = parent_.domain_.make_group_memory(domain_bytes(place_.memory_shape()));
   Record record = record_of(memory.status());
   if (memory.is_ok()) {
     memory_ = std::move(memory).value();
@@ -106,41 +108,49 @@ Status Formation::make_memory() {
 }
 
 Status Formation::take_memory() {
-  Status status = first_failure();
-  if (!status.is_ok()) return status;
-  if (!members_.empty() && memory_ == nullptr) {
-    const DomainShape shape = group_shape(parent_.domain_.shape(), static_cast<int>(members_.size()));
-    const GroupMemory::Offer offer = all_[static_cast<std::size_t>(members_.front())].offer;
-    auto memory = parent_.domain_.take_group_memory(offer, domain_bytes(shape));
-    if (memory.is_ok()) memory_ = std::move(memory).value();
-    status = memory.status();
+  TUTTI_RETURN_IF_ERROR(first_failure());
+  if (members_.empty()) return exchange(record_of({}));
+  const Status made = make_domain();
+  Record record = record_of(made);
+  if (made.is_ok() && domain_->network() != nullptr) {
+    const std::string& address = domain_->network()->address();
+    TUTTI_ASSERT(address.size() < record.address.size(), "an address of {} bytes", address.size());
+    address.copy(record.address.data(), address.size());
   }
-  return exchange(record_of(status));
+  return exchange(record);
+}
+
+Status Formation::make_domain() {
+  if (memory_ == nullptr) {
+    const GroupMemory::Offer offer = record_of_member(place_.near.front()).offer;
+    TUTTI_ASSIGN_OR_RETURN(memory_,
+                           parent_.domain_.take_group_memory(offer, domain_bytes(place_.memory_shape())));
+  }
+  TUTTI_ASSIGN_OR_RETURN(domain_, parent_.domain_.world().make_group(place_, memory_));
+  return {};
 }
 
 Status Formation::conclude() {
   TUTTI_RETURN_IF_ERROR(first_failure());
   if (members_.empty()) return {};
   memory_->withdraw();
-  std::vector<int> world_ranks;
-  for (const int member : members_) world_ranks.push_back(parent_.world_rank(member));
-  const auto rank = static_cast<int>(std::ranges::find(members_, parent_.rank()) - members_.begin());
-  const DomainShape shape = group_shape(parent_.domain_.shape(), static_cast<int>(members_.size()));
-  auto domain = std::make_unique<GroupDomain>(parent_.domain_.world(), std::move(world_ranks), shape, memory_);
+  CommunicatorOptions options = parent_.options_;
+  if (domain_->network() != nullptr) {
+    std::vector<std::string> addresses;
+    for (int rank = 0; rank < place_.shape.ranks; ++rank) {
+      addresses.emplace_back(record_of_member(rank).address.data());
+    }
+    domain_->network()->set_addresses(std::move(addresses));
+  } else if (parent_.network_ != nullptr) {
+    options.cores = std::max(1, options.cores / parent_.domain_.hosts()->count());  // those of its own host
+  }
   group_ = std::make_unique<Engine>(
-      std::move(domain), rank,
-      Engine::Common{.options = parent_.options_, .hooks = parent_.hooks_, .company = parent_.company_});
+      std::move(domain_), place_.rank,
+      Engine::Common{.options = options, .hooks = parent_.hooks_, .company = parent_.company_});
   return {};
 }
 
-Status Engine::check_groups() const {
-  if (network_ == nullptr) return {};
-  return error(Code::unavailable, "no group: {} shares no memory with some ranks, and groups have no links yet",
-               domain_.name_of(rank_));
-}
-
 Result<std::unique_ptr<GroupFormation>> Engine::post_split(int colour, int key) {
-  TUTTI_RETURN_IF_ERROR(check_groups());
   auto formation = std::make_unique<Formation>(*this, Formation::Wish{.colour = colour, .key = key});
   TUTTI_RETURN_IF_ERROR(formation->begin());
   return std::unique_ptr<GroupFormation>(std::move(formation));
@@ -148,7 +158,6 @@ Result<std::unique_ptr<GroupFormation>> Engine::post_split(int colour, int key) 
 
 Result<std::unique_ptr<GroupFormation>> Engine::post_new_group(std::span<const int> ranks) {
   TUTTI_RETURN_IF_ERROR(check_group(ranks, ranks_));
-  TUTTI_RETURN_IF_ERROR(check_groups());
   const auto at = std::ranges::find(ranks, rank_);
   const bool is_member = at != ranks.end();
   auto formation =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a group is formed: three small all_gathers of the communicator that it is made of. Each rank says its colour and
-// key. Then the first member of each group makes its memory and says where it is. Then each rank says whether it has
-// it. So all ranks have their groups, or no rank has. README.md says what a group is.
+// key. Then the first member of each group on each host makes its memory there and says where it is. Then each rank says
+// whether it has it, and where members of other hosts reach it. So all ranks have their groups, or no rank has.
+// README.md says what a group is.
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "impl/communicator/engine.h"
+#include "impl/transports/group_domain.h"
 
 namespace tutti {
 
@@ -37,7 +39,8 @@ class Formation final : public GroupFormation {
   struct Record {
     Wish wish;
     GroupMemory::Offer offer;
-    Code code = Code::ok;  ///< why this rank cannot go on
+    std::array<char, 64> address{};  ///< of its network; zero-terminated, empty where it has none
+    Code code = Code::ok;            ///< why this rank cannot go on
     std::array<char, 256> reason{};
   };
 
@@ -50,6 +53,11 @@ class Formation final : public GroupFormation {
   Status take_memory();
   Status conclude();
   void find_members();
+  /// Errors: of making the group's domain.
+  Status make_domain();
+  [[nodiscard]] const Record& record_of_member(int rank) const {
+    return all_[static_cast<std::size_t>(members_[static_cast<std::size_t>(rank)])];
+  }
   [[nodiscard]] Record record_of(const Status& status) const;
   /// The first reason of any rank, the same on all.
   [[nodiscard]] Status first_failure() const;
@@ -61,7 +69,9 @@ class Formation final : public GroupFormation {
   std::vector<Record> all_;  // [rank of the parent]
   std::optional<Work> work_;
   std::vector<int> members_;  // ranks of the parent, by rank in the group
+  GroupPlace place_;          // where this rank is a member
   std::shared_ptr<GroupMemory> memory_;
+  std::unique_ptr<Domain> domain_;
   std::unique_ptr<Communicator> group_;
   Status failed_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "impl/transports/group_domain.h"
 #include "impl/transports/journal.h"
 
 namespace tutti {
@@ -125,5 +126,9 @@ AbortLine& Domain::abort_line() const { return *reinterpret_cast<AbortLine*>(bas
 Doorbell& Domain::doorbell() const { return *reinterpret_cast<Doorbell*>(base_ + sizeof(AbortLine)); }
 
 std::string Domain::name_of(int rank) const { return fmt::format("rank {}", rank); }
+
+Result<std::unique_ptr<Domain>> Domain::make_group(const GroupPlace& place, std::shared_ptr<GroupMemory> memory) {
+  return std::unique_ptr<Domain>(new GroupDomain(*this, place.world_ranks, place.shape, std::move(memory)));
+}
 
 }  // namespace tutti

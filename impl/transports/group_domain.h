@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The domain of a group of a world's ranks. Its lines, scratch and channels lie in memory of its own; its heaps and
 // doorbell are those of the world. So what a rank has from alloc_shared of any of its communicators is shared in all of
-// them.
+// them. Where a group is on several hosts, this is what its ranks on one of them share (hosts_domain.h).
 #pragma once
 
 #include <memory>
@@ -13,6 +13,20 @@ namespace tutti {
 
 /// The shape of a group of `ranks` in a domain of shape `of`.
 [[nodiscard]] DomainShape group_shape(const DomainShape& of, int ranks);
+
+/// A group as one of its ranks forms it.
+struct GroupPlace {
+  std::vector<int> world_ranks;  ///< the members, by rank in the group
+  int rank = 0;
+  DomainShape shape;
+  std::vector<int> near;  ///< ranks of the group that share memory with this one, itself among them, in their order
+
+  [[nodiscard]] bool is_on_one_host() const { return near.size() == world_ranks.size(); }
+  /// Of what the near ranks share.
+  [[nodiscard]] DomainShape memory_shape() const;
+};
+/// Of a group of the ranks of `parent`, whose slots and scratch it has. `members` are its ranks of `parent`.
+[[nodiscard]] GroupPlace place_of_group(Domain& parent, const std::vector<int>& members, int rank);
 
 class GroupDomain final : public Domain {
  public:
@@ -48,5 +62,8 @@ class GroupDomain final : public Domain {
   std::vector<int> world_ranks_;
   std::shared_ptr<GroupMemory> memory_;
 };
+
+/// "rank 1 of the group (rank 3 of the world)".
+[[nodiscard]] std::string name_in_group(const Domain& world, int rank, int world_rank);
 
 }  // namespace tutti

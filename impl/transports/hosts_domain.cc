@@ -4,7 +4,20 @@
 namespace tutti {
 namespace {
 
-Status no_groups() { return error(Code::unavailable, "no group: its ranks would share no memory"); }
+Status nobodys_group() { return error(Code::unavailable, "no group of a world that is seen by none of its ranks"); }
+
+/// Numbered as they come first among the ranks.
+Hosts hosts_of_group(const Hosts& world, const std::vector<int>& world_ranks) {
+  std::vector<int> numbers(static_cast<std::size_t>(world.count()), -1);
+  std::vector<int> host_of;
+  int count = 0;
+  for (const int rank : world_ranks) {
+    int& number = numbers[static_cast<std::size_t>(world.host_of(rank))];
+    if (number < 0) number = count++;
+    host_of.push_back(number);
+  }
+  return Hosts(std::move(host_of));
+}
 
 }  // namespace
 
@@ -34,8 +47,14 @@ std::string name_on_host(const Hosts& hosts, int rank) {
   return fmt::format("rank {} on host {}", rank, hosts.host_of(rank));
 }
 
-HostsDomain::HostsDomain(const char* transport, const Place& place)
-    : Domain(place.shape, transport, nullptr), hosts_(place.hosts), rank_(place.rank), host_(place.host) {
+HostsDomain::HostsDomain(const char* transport, const Place& place, Membership membership)
+    : Domain(place.shape, transport, nullptr),
+      membership_(std::move(membership)),
+      hosts_(place.hosts),
+      rank_(place.rank),
+      host_(place.host),
+      mirrors_in_(place.mirrors),
+      group_network_(place.group_network) {
   const FlagLine* const mine = host_.seat(hosts_.place_of(rank_)).lines;
   for (int rank = 0; rank < place.shape.ranks; ++rank) {
     mirrors_.push_back(is_here(rank) ? nullptr : std::make_unique<Mirror>(place.shape, mine, place.mirrors));
@@ -44,18 +63,31 @@ HostsDomain::HostsDomain(const char* transport, const Place& place)
 
 Result<std::unique_ptr<HostsDomain>> HostsDomain::make(const char* transport, const Place& place,
                                                        const MakeNetwork& make_network) {
-  std::unique_ptr<HostsDomain> domain(new HostsDomain(transport, place));
+  return make(transport, place, Membership(), make_network);
+}
+
+Result<std::unique_ptr<HostsDomain>> HostsDomain::make(const char* transport, const Place& place, Membership membership,
+                                                       const MakeNetwork& make_network) {
+  std::unique_ptr<HostsDomain> domain(new HostsDomain(transport, place, std::move(membership)));
   if (place.hosts.count() == 1) return domain;
   for (const auto& mirror : domain->mirrors_) {
     if (mirror == nullptr || mirror->theirs() != nullptr) continue;
-    return error(Code::resource, "no memory for what {} keeps of ranks of other hosts",
-                 name_on_host(place.hosts, place.rank));
+    return error(Code::resource, "no memory for what {} keeps of ranks of other hosts", domain->name_of(place.rank));
   }
+  const int host = domain->world().hosts()->host_of(domain->world_rank(place.rank));
   TUTTI_ASSIGN_OR_RETURN(
       domain->network_,
-      make_network(
-          {.hosts = domain->hosts_, .rank = domain->rank_, .shape = domain->shape(), .mirrors = domain->mirrors_}));
+      make_network({.domain = *domain, .rank = place.rank, .host = host, .mirrors = domain->mirrors_}));
   return domain;
+}
+
+int HostsDomain::world_rank(int rank) const {
+  return membership_.world == nullptr ? rank : membership_.world_ranks[static_cast<std::size_t>(rank)];
+}
+
+std::string HostsDomain::name_of(int rank) const {
+  return membership_.world == nullptr ? name_on_host(hosts_, rank)
+                                      : name_in_group(*membership_.world, rank, world_rank(rank));
 }
 
 Seat HostsDomain::seat(int rank) const {
@@ -89,13 +121,28 @@ bool HostsDomain::is_shared(int rank, const void* pointer, std::size_t bytes) co
 }
 
 Result<std::shared_ptr<GroupMemory>> HostsDomain::make_group_memory(std::size_t bytes) {
-  if (hosts_.count() > 1) return no_groups();
   return host_.make_group_memory(bytes);
 }
 Result<std::shared_ptr<GroupMemory>> HostsDomain::take_group_memory(const GroupMemory::Offer& offer,
                                                                     std::size_t bytes) {
-  if (hosts_.count() > 1) return no_groups();
   return host_.take_group_memory(offer, bytes);
+}
+
+Result<std::unique_ptr<Domain>> HostsDomain::make_group(const GroupPlace& place, std::shared_ptr<GroupMemory> memory) {
+  if (place.is_on_one_host()) return Domain::make_group(place, std::move(memory));
+  std::vector<int> seats;
+  for (const int rank : place.near) {
+    seats.push_back(hosts_.place_of(place.world_ranks[static_cast<std::size_t>(rank)]));
+  }
+  auto host = std::make_unique<GroupDomain>(host_, std::move(seats), place.memory_shape(), std::move(memory));
+  const Hosts hosts = hosts_of_group(hosts_, place.world_ranks);
+  DomainShape shape = place.shape;
+  shape.hosts = hosts.count();
+  const Place there{.shape = shape, .hosts = hosts, .rank = place.rank, .host = *host, .mirrors = mirrors_in_};
+  TUTTI_ASSIGN_OR_RETURN(
+      auto domain, make(transport(), there, {.world = this, .world_ranks = place.world_ranks, .host = std::move(host)},
+                        group_network_));
+  return std::unique_ptr<Domain>(std::move(domain));
 }
 
 HostsWorld::HostsWorld(const char* transport, const DomainShape& shape, Hosts hosts,
@@ -106,9 +153,13 @@ HostsWorld::HostsWorld(const char* transport, const DomainShape& shape, Hosts ho
       memories_(std::move(memories)),
       views_(static_cast<std::size_t>(shape.ranks)) {}
 
-Status HostsWorld::add_view(int rank, const MakeNetwork& make_network) {
-  const HostsDomain::Place place{
-      .shape = shape(), .hosts = hosts_, .rank = rank, .host = memory_of(rank), .mirrors = mirrors_};
+Status HostsWorld::add_view(int rank, const MakeNetwork& make_network, const MakeNetwork& group_network) {
+  const HostsDomain::Place place{.shape = shape(),
+                                 .hosts = hosts_,
+                                 .rank = rank,
+                                 .host = memory_of(rank),
+                                 .mirrors = mirrors_,
+                                 .group_network = group_network};
   TUTTI_ASSIGN_OR_RETURN(views_[static_cast<std::size_t>(rank)], HostsDomain::make(transport(), place, make_network));
   return {};
 }
@@ -146,13 +197,10 @@ void HostsWorld::free_shared(int rank, void* pointer) { memory_of(rank).free_sha
 bool HostsWorld::is_shared(int rank, const void* pointer, std::size_t bytes) const {
   return memory_of(rank).is_shared(hosts_.place_of(rank), pointer, bytes);
 }
-Result<std::shared_ptr<GroupMemory>> HostsWorld::make_group_memory(std::size_t bytes) {
-  if (hosts_.count() > 1) return no_groups();
-  return any_memory().make_group_memory(bytes);
-}
-Result<std::shared_ptr<GroupMemory>> HostsWorld::take_group_memory(const GroupMemory::Offer& offer, std::size_t bytes) {
-  if (hosts_.count() > 1) return no_groups();
-  return any_memory().take_group_memory(offer, bytes);
+Result<std::shared_ptr<GroupMemory>> HostsWorld::make_group_memory(std::size_t /*bytes*/) { return nobodys_group(); }
+Result<std::shared_ptr<GroupMemory>> HostsWorld::take_group_memory(const GroupMemory::Offer& /*offer*/,
+                                                                   std::size_t /*bytes*/) {
+  return nobodys_group();
 }
 
 }  // namespace tutti

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "impl/types/status.h"
 
@@ -35,10 +37,15 @@ class Link {
 /// Whether the rank that asks has found something to do.
 enum class Mood : std::uint8_t { busy, idle };
 
-/// All links of one rank. Nothing here waits, but `leave`.
+/// All links of one rank. Nothing here waits, but the destructor does, for a bounded time.
 class Network {
  public:
   virtual ~Network() = default;
+
+  /// Where the others find this rank; empty where they need not be told.
+  [[nodiscard]] virtual const std::string& address() const = 0;
+  /// Of all ranks, before the first link is used.
+  virtual void set_addresses(std::vector<std::string> addresses) = 0;
 
   /// To a rank that shares no memory with this one.
   [[nodiscard]] virtual Link& link(int rank) = 0;
@@ -56,6 +63,10 @@ class Network {
   [[nodiscard]] virtual const Status& failure() const = 0;
   /// The rank that the failure is about; -1 while there is none.
   [[nodiscard]] virtual int failed_rank() const = 0;
+  /// Whether that rank, of another host, went without a goodbye. Of a world's network: its process is no more.
+  [[nodiscard]] virtual bool has_gone(int /*rank*/) const { return false; }
+  /// It is known from elsewhere that the process of that rank, of another host, is no more.
+  virtual void lose(int rank) = 0;
   /// Readable when something has come, for ranks that sleep; -1: there is none, and the rank must look.
   [[nodiscard]] virtual int descriptor() const { return -1; }
   /// This rank's communicator has failed: those that have a link with it are to stop too.

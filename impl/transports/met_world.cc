@@ -121,6 +121,23 @@ std::unique_ptr<HostsWorld> world_of(const MetTransport& transport, const Domain
       transport.mirrors_in_one_piece ? Mirror::Memory::one_piece : Mirror::Memory::on_first_use);
 }
 
+/// Where the ranks of a job are reached, and what shows that a guest is one of them.
+struct Site {
+  std::string interface;
+  bool is_pretended = false;
+  Secret secret = {};
+};
+
+/// Makes networks at `site`, which may be filled in until the first is made. Their addresses are still to be told.
+MakeNetwork network_at(const MetTransport& transport, std::shared_ptr<const Site> site) {
+  return [make = transport.make, site = std::move(site)](const Outlook& outlook) {
+    return make({.outlook = outlook,
+                 .interface = site->interface,
+                 .is_pretended = site->is_pretended,
+                 .secret = site->secret});
+  };
+}
+
 /// A job on pretended hosts; `opening.memory` is that of all of them.
 Result<std::unique_ptr<Domain>> open_as_rank(const MetTransport& transport, const DomainShape& shape,
                                              const Opening& opening) {
@@ -128,20 +145,20 @@ Result<std::unique_ptr<Domain>> open_as_rank(const MetTransport& transport, cons
   const auto is_mine = [&](int host) { return host == hosts.host_of(opening.rank); };
   TUTTI_ASSIGN_OR_RETURN(auto memories, map_hosts(shape, hosts, opening.memory, is_mine));
   auto world = world_of(transport, shape, hosts, std::move(memories));
+  const auto site = std::make_shared<Site>(Site{.interface = kInterface, .is_pretended = true});
+  const MakeNetwork network_here = network_at(transport, site);
   const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {
     TUTTI_ASSIGN_OR_RETURN(const MappedBoard board, MappedBoard::map(opening.memory));
     Listener listener;
     TUTTI_RETURN_IF_ERROR(come_to_board(board, opening, listener));
-    const Secret secret = board->secret;
-    TUTTI_ASSIGN_OR_RETURN(
-        auto network,
-        transport.make({.outlook = outlook, .interface = kInterface, .is_pretended = true, .secret = secret}));
+    site->secret = board->secret;
+    TUTTI_ASSIGN_OR_RETURN(auto network, network_here(outlook));
     TUTTI_ASSIGN_OR_RETURN(auto addresses,
-                           meet_at_board(board, opening, shape.ranks, secret, listener, network->address()));
+                           meet_at_board(board, opening, shape.ranks, site->secret, listener, network->address()));
     network->set_addresses(std::move(addresses));
-    return std::unique_ptr<Network>(std::move(network));
+    return network;
   };
-  TUTTI_RETURN_IF_ERROR(world->add_view(opening.rank, make));
+  TUTTI_RETURN_IF_ERROR(world->add_view(opening.rank, make, network_here));
   return std::unique_ptr<Domain>(std::move(world));
 }
 
@@ -155,11 +172,12 @@ Result<std::unique_ptr<Domain>> open_across(const MetTransport& transport, const
                          shm::open_domain(shape_of_host(shape, hosts, across.host), opening.memory));
   auto world = world_of(transport, shape, hosts, std::move(memories));
   if (opening.rank < 0) return std::unique_ptr<Domain>(std::move(world));
+  const auto site = std::make_shared<Site>(Site{.interface = across.interface});
+  const MakeNetwork network_here = network_at(transport, site);
   const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {
-    TUTTI_ASSIGN_OR_RETURN(const Secret secret, tcp::secret_from(across.secret));
-    TUTTI_ASSIGN_OR_RETURN(auto network,
-                           transport.make({.outlook = outlook, .interface = across.interface, .secret = secret}));
-    TUTTI_ASSIGN_OR_RETURN(auto addresses, tcp::meet({.secret = secret,
+    TUTTI_ASSIGN_OR_RETURN(site->secret, tcp::secret_from(across.secret));
+    TUTTI_ASSIGN_OR_RETURN(auto network, network_here(outlook));
+    TUTTI_ASSIGN_OR_RETURN(auto addresses, tcp::meet({.secret = site->secret,
                                                       .process = opening.rank,
                                                       .processes = shape.ranks,
                                                       .text = network->address(),
@@ -167,9 +185,9 @@ Result<std::unique_ptr<Domain>> open_across(const MetTransport& transport, const
                                                       .listener = across.listener,
                                                       .timeout = opening.timeout}));
     network->set_addresses(std::move(addresses));
-    return std::unique_ptr<Network>(std::move(network));
+    return network;
   };
-  TUTTI_RETURN_IF_ERROR(world->add_view(opening.rank, make));
+  TUTTI_RETURN_IF_ERROR(world->add_view(opening.rank, make, network_here));
   return std::unique_ptr<Domain>(std::move(world));
 }
 
@@ -201,17 +219,19 @@ Result<std::unique_ptr<Domain>> open_met_world_in_process(const MetTransport& tr
   }
   auto world = world_of(transport, shape, hosts, std::move(memories));
   TUTTI_ASSIGN_OR_RETURN(const Secret secret, tcp::draw_secret());
-  std::vector<MetNetwork*> networks;
+  const MakeNetwork network_here =
+      network_at(transport, std::make_shared<Site>(Site{.interface = interface, .is_pretended = true, .secret = secret}));
+  std::vector<Network*> networks;
   std::vector<std::string> addresses;
   const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {
-    TUTTI_ASSIGN_OR_RETURN(
-        auto network,
-        transport.make({.outlook = outlook, .interface = interface, .is_pretended = true, .secret = secret}));
+    TUTTI_ASSIGN_OR_RETURN(auto network, network_here(outlook));
     networks.push_back(network.get());
     addresses.push_back(network->address());
-    return std::unique_ptr<Network>(std::move(network));
+    return network;
   };
-  for (int rank = 0; rank < shape.ranks; ++rank) TUTTI_RETURN_IF_ERROR(world->add_view(rank, make));
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    TUTTI_RETURN_IF_ERROR(world->add_view(rank, make, network_here));
+  }
   for (int rank = 0; rank < static_cast<int>(networks.size()); ++rank) {
     std::vector<std::string> seen = addresses;
     for (int peer = 0; route && peer < shape.ranks; ++peer) {

@@ -16,15 +16,6 @@
 
 namespace tutti {
 
-/// A network whose ranks tell each other where they are reached.
-class MetNetwork : public Network {
- public:
-  /// Where the others reach this rank, for the meeting.
-  [[nodiscard]] virtual const std::string& address() const = 0;
-  /// Of all ranks, before the first link is used.
-  virtual void set_addresses(std::vector<std::string> addresses) = 0;
-};
-
 /// What a network is made of.
 struct NetworkPlace {
   const Outlook& outlook;
@@ -37,7 +28,7 @@ struct NetworkPlace {
 struct MetTransport {
   const char* name;
   bool mirrors_in_one_piece = false;  ///< Mirror::Memory
-  Result<std::unique_ptr<MetNetwork>> (*make)(const NetworkPlace& place);
+  Result<std::unique_ptr<Network>> (*make)(const NetworkPlace& place);
 };
 
 /// Where a rank looks for another one; the address as it comes where that is where it listens.

@@ -60,14 +60,22 @@ class FakeLink final : public Link {
 
 class FakeNetwork final : public Network {
  public:
-  FakeNetwork(std::shared_ptr<Air> air, const Outlook& outlook, const Weather& weather)
-      : air_(std::move(air)),
-        hosts_(outlook.hosts),
+  explicit FakeNetwork(const Outlook& outlook, const Weather& weather)
+      : domain_(outlook.domain),
+        mirrors_(outlook.mirrors),
         rank_(outlook.rank),
         mishap_(weather.mishap),
-        random_(weather.seed * 7919 + static_cast<std::uint64_t>(outlook.rank)) {
-    for (int peer = 0; peer < outlook.shape.ranks; ++peer) {
-      Mirror* const mirror = outlook.mirrors[static_cast<std::size_t>(peer)].get();
+        random_(weather.seed * 7919 + static_cast<std::uint64_t>(outlook.rank)) {}
+  /// Of a group, whose first rank draws its number.
+  FakeNetwork(const Outlook& outlook, const Weather& weather, std::shared_ptr<Air> world)
+      : FakeNetwork(outlook, weather) {
+    if (rank_ == 0) address_ = std::to_string(world->draw_group());
+    world_ = std::move(world);
+  }
+  void join(std::shared_ptr<Air> air) {
+    air_ = std::move(air);
+    for (int peer = 0; peer < domain_.shape().ranks; ++peer) {
+      Mirror* const mirror = mirrors_[static_cast<std::size_t>(peer)].get();
       links_.push_back(mirror == nullptr
                            ? nullptr
                            : std::make_unique<FakeLink>(*this, peer, air_->queue(rank_, peer), *mirror, mishap_));
@@ -80,6 +88,12 @@ class FakeNetwork final : public Network {
       link->push({.kind = Frame::Kind::bye});
       link->detach();
     }
+  }
+  [[nodiscard]] const std::string& address() const override { return address_; }
+  void set_addresses(std::vector<std::string> addresses) override {
+    const std::uint64_t number = std::stoull(addresses.front());
+    random_.seed(random_() + number);
+    join(world_->of_group(number, domain_.shape().ranks));
   }
   [[nodiscard]] Link& link(int rank) override { return *links_[static_cast<std::size_t>(rank)]; }
 
@@ -121,10 +135,11 @@ class FakeNetwork final : public Network {
       if (link != nullptr) link->push({.kind = Frame::Kind::abort, .number = who});
     }
   }
+  void lose(int rank) override { fail(rank, "went"); }
   void fail(int rank, const char* how) {
     if (!failure_.is_ok()) return;
     failed_rank_ = rank;
-    failure_ = error(Code::aborted, "{} {}", name_on_host(hosts_, rank), how);
+    failure_ = error(Code::aborted, "{} {}", domain_.name_of(rank), how);
   }
 
  private:
@@ -171,8 +186,11 @@ class FakeNetwork final : public Network {
     return true;
   }
 
+  const Domain& domain_;
+  const std::vector<std::unique_ptr<Mirror>>& mirrors_;
+  std::string address_;         // of the first rank of a group: the group's number
+  std::shared_ptr<Air> world_;  // of a group: that of its world
   std::shared_ptr<Air> air_;
-  const Hosts& hosts_;
   int rank_;
   Mishap mishap_;
   std::mt19937_64 random_;
@@ -219,7 +237,22 @@ void Queue::detach() {
 }
 
 std::unique_ptr<Network> make_network(const std::shared_ptr<Air>& air, const Outlook& outlook, const Weather& weather) {
-  return std::make_unique<FakeNetwork>(air, outlook, weather);
+  auto network = std::make_unique<FakeNetwork>(outlook, weather);
+  network->join(air);
+  return network;
+}
+
+std::unique_ptr<Network> make_group_network(const std::shared_ptr<Air>& world, const Outlook& outlook,
+                                            const Weather& weather) {
+  return std::make_unique<FakeNetwork>(outlook, weather, world);
+}
+
+std::shared_ptr<Air> Air::of_group(std::uint64_t number, int ranks) {
+  const std::lock_guard lock(mutex_);
+  OfGroup& group = groups_.try_emplace(number, std::make_shared<Air>(ranks), ranks).first->second;
+  std::shared_ptr<Air> air = group.air;
+  if (--group.left == 0) groups_.erase(number);
+  return air;
 }
 
 }  // namespace tutti::fake

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -50,20 +51,34 @@ class Queue {
   std::atomic<int> waiting_ = 0;
 };
 
-/// The queues of all ordered pairs.
+/// The queues of all ordered pairs of a world's ranks; and those of its groups, until each of their ranks has them.
 class Air {
  public:
   explicit Air(int ranks) : ranks_(ranks), queues_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)) {}
   [[nodiscard]] Queue& queue(int from, int to) {
     return queues_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(to)];
   }
+  /// A number that no other group of the world has.
+  [[nodiscard]] std::uint64_t draw_group() { return ++groups_drawn_; }
+  /// That of a group of `ranks`, each of which asks once.
+  [[nodiscard]] std::shared_ptr<Air> of_group(std::uint64_t number, int ranks);
 
  private:
+  struct OfGroup {
+    std::shared_ptr<Air> air;
+    int left = 0;  ///< ranks that have not asked yet
+  };
   int ranks_;
   std::vector<Queue> queues_;
+  std::atomic<std::uint64_t> groups_drawn_ = 0;
+  std::mutex mutex_;
+  std::map<std::uint64_t, OfGroup> groups_;
 };
 
 [[nodiscard]] std::unique_ptr<Network> make_network(const std::shared_ptr<Air>& air, const Outlook& outlook,
                                                     const Weather& weather);
+/// Of a group of ranks of `world`.
+[[nodiscard]] std::unique_ptr<Network> make_group_network(const std::shared_ptr<Air>& world, const Outlook& outlook,
+                                                          const Weather& weather);
 
 }  // namespace tutti::fake

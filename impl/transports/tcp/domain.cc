@@ -8,10 +8,10 @@ namespace tutti::tcp {
 namespace {
 
 constexpr MetTransport kMet{
-    .name = "tcp", .make = [](const NetworkPlace& place) -> Result<std::unique_ptr<MetNetwork>> {
+    .name = "tcp", .make = [](const NetworkPlace& place) -> Result<std::unique_ptr<Network>> {
       TUTTI_ASSIGN_OR_RETURN(auto network,
                              TcpNetwork::make(place.outlook, {.interface = place.interface, .secret = place.secret}));
-      return std::unique_ptr<MetNetwork>(std::move(network));
+      return std::unique_ptr<Network>(std::move(network));
     }};
 
 }  // namespace

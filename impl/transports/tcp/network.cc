@@ -109,7 +109,7 @@ bool TcpLink::send() {
       // What the peer said last may still lie here: it may have said goodbye.
       while (state_ == State::up && receive()) {
       }
-      if (state_ == State::up) network_.fail(peer_, Code::aborted, fmt::format("went: {}", std::strerror(moved.error)));
+      if (state_ == State::up) network_.mourn(peer_, std::strerror(moved.error));
       state_ = State::closed;
       socket_.close();
       items_.clear();
@@ -152,7 +152,7 @@ bool TcpLink::receive() {
       }
       if (reader_.aborted_rank() >= 0) {
         const int rank = reader_.aborted_rank();
-        network_.fail(rank < network_.hosts_.ranks() ? rank : peer_, Code::aborted, "failed");
+        network_.fail(rank < static_cast<int>(network_.links_.size()) ? rank : peer_, Code::aborted, "failed");
       }
       if (moved.bytes < wanted.size() + stage.size()) break;
       continue;
@@ -162,9 +162,7 @@ bool TcpLink::receive() {
     state_ = State::closed;
     socket_.close();
     if (reader_.has_left() && !reader_.is_within_frame()) break;
-    network_.fail(peer_, Code::aborted,
-                  moved.error != 0 ? fmt::format("went: {}", std::strerror(moved.error))
-                                   : "went: its connection ended without a goodbye");
+    network_.mourn(peer_, moved.error != 0 ? std::strerror(moved.error) : "its connection ended without a goodbye");
   }
   return has_moved;
 }
@@ -178,7 +176,7 @@ Result<std::unique_ptr<TcpNetwork>> TcpNetwork::make(const Outlook& outlook, con
   TUTTI_ASSIGN_OR_RETURN(network->listener_, listen_on(options.interface));
   network->watch(network->listener_.socket.get(), kListener, false);
   network->stage_.resize(kStage);
-  for (int rank = 0; rank < outlook.hosts.ranks(); ++rank) {
+  for (int rank = 0; rank < outlook.domain.shape().ranks; ++rank) {
     Mirror* const mirror = outlook.mirrors[static_cast<std::size_t>(rank)].get();
     network->links_.push_back(mirror == nullptr ? nullptr : std::make_unique<TcpLink>(*network, rank, *mirror));
   }
@@ -213,13 +211,18 @@ void TcpNetwork::fail(int rank, Code code, const std::string& how) {
   }
   if (!failure_.is_ok()) return;
   failed_rank_ = rank;
-  failure_ = error(code, "{} {}", name_of(rank), how);
+  failure_ = error(code, "{} {}", domain_.name_of(rank), how);
 }
 
-void TcpNetwork::lose(TcpLink& link, const std::string& how) {
+void TcpNetwork::mourn(int rank, const std::string& how) {
+  links_[static_cast<std::size_t>(rank)]->has_gone_ = true;
+  fail(rank, Code::aborted, "went: " + how);
+}
+
+void TcpNetwork::give_up(TcpLink& link, const std::string& how) {
   link.state_ = TcpLink::State::closed;
   link.socket_.close();
-  fail(link.peer_, Code::aborted, how);
+  mourn(link.peer_, how);
 }
 
 bool TcpNetwork::receive() {
@@ -308,7 +311,7 @@ void TcpNetwork::go_on(TcpLink& link) {
   if (link.state_ == TcpLink::State::connecting) {
     if (const int failure = error_of(socket); failure != 0) {
       // It listened, or its address would not be known.
-      if (failure == ECONNREFUSED) return lose(link, fmt::format("went: nobody listens at {} any more", address));
+      if (failure == ECONNREFUSED) return give_up(link, fmt::format("nobody listens at {} any more", address));
       return fail(link.peer_, Code::io, fmt::format("is not reached at {}: {}", address, std::strerror(failure)));
     }
     const auto nonce = draw_nonce();
@@ -325,7 +328,7 @@ void TcpNetwork::go_on(TcpLink& link) {
         link.socket_.close();  // it had no room for a guest, or is gone, which the next call shows
         return connect(link);
       }
-      if (link.greeting_->has_ended()) return lose(link, fmt::format("went: {} hung up at the greeting", address));
+      if (link.greeting_->has_ended()) return give_up(link, fmt::format("{} hung up at the greeting", address));
       return fail(link.peer_, Code::io,
                   fmt::format("is not at {}: who is there did not show that it is of this job", address));
     case Greeting::State::done:

@@ -72,6 +72,7 @@ class TcpLink final : public Link {
   State state_ = State::apart;
   Descriptor socket_;
   std::unique_ptr<Greeting> greeting_;
+  bool has_gone_ = false;
   int hung_up_ = 0;  ///< how often the peer did, at the greeting
   std::deque<Item> items_;
   std::size_t sent_of_first_ = 0;
@@ -83,7 +84,7 @@ class TcpLink final : public Link {
   FrameReader reader_;
 };
 
-class TcpNetwork final : public MetNetwork {
+class TcpNetwork final : public Network {
  public:
   struct Options {
     std::string interface = "127.0.0.1";
@@ -103,10 +104,14 @@ class TcpNetwork final : public MetNetwork {
   [[nodiscard]] bool is_drained() const override;
   [[nodiscard]] const Status& failure() const override { return failure_; }
   [[nodiscard]] int failed_rank() const override { return failed_rank_; }
+  [[nodiscard]] bool has_gone(int rank) const override { return links_[static_cast<std::size_t>(rank)]->has_gone_; }
+  void lose(int rank) override { mourn(rank, "the world has lost it"); }
   [[nodiscard]] int descriptor() const override { return events_.get(); }
   void abort() override;
   /// "rank 3 on host 1 `how`", unless something has failed before.
   void fail(int rank, Code code, const std::string& how);
+  /// "rank 3 on host 1 went: `how`".
+  void mourn(int rank, const std::string& how);
 
   /// Connections that are open, for tests.
   [[nodiscard]] std::size_t connections() const;
@@ -120,7 +125,7 @@ class TcpNetwork final : public MetNetwork {
     std::chrono::steady_clock::time_point since;
   };
   TcpNetwork(const Outlook& outlook, const Options& options)
-      : hosts_(outlook.hosts), rank_(outlook.rank), secret_(options.secret) {}
+      : domain_(outlook.domain), rank_(outlook.rank), secret_(options.secret) {}
 
   void connect(TcpLink& link);
   /// A connection that is made, and the greeting over it, go on.
@@ -135,11 +140,10 @@ class TcpNetwork final : public MetNetwork {
   void rewatch(int socket, std::uint64_t what, bool also_writable);
   void mark_dirty(TcpLink& link);
   /// The peer is gone, by what its address answers.
-  void lose(TcpLink& link, const std::string& how);
+  void give_up(TcpLink& link, const std::string& how);
   void say_goodbye();
-  [[nodiscard]] std::string name_of(int rank) const { return name_on_host(hosts_, rank); }
 
-  const Hosts& hosts_;
+  const Domain& domain_;  // for its names
   int rank_;
   Secret secret_;
   Listener listener_;

@@ -11,9 +11,9 @@ namespace {
 
 constexpr MetTransport kMet{.name = "verbs",
                             .mirrors_in_one_piece = true,
-                            .make = [](const NetworkPlace& place) -> Result<std::unique_ptr<MetNetwork>> {
+                            .make = [](const NetworkPlace& place) -> Result<std::unique_ptr<Network>> {
                               TUTTI_ASSIGN_OR_RETURN(auto network, VerbsNetwork::make(place));
-                              return std::unique_ptr<MetNetwork>(std::move(network));
+                              return std::unique_ptr<Network>(std::move(network));
                             }};
 
 Result<std::string> devices() {

@@ -174,7 +174,7 @@ bool VerbsLink::has_arrived() {
 Result<std::unique_ptr<VerbsNetwork>> VerbsNetwork::make(const NetworkPlace& place) {
   const Outlook& outlook = place.outlook;
   TUTTI_ASSIGN_OR_RETURN(const auto ports, ports_here());
-  Port port = port_of_host(ports, outlook.hosts.host_of(outlook.rank));
+  Port port = port_of_host(ports, outlook.host);
   if (!place.is_pretended) {
     TUTTI_ASSIGN_OR_RETURN(port, port_at(ports, place.interface));
   }
@@ -182,7 +182,7 @@ Result<std::unique_ptr<VerbsNetwork>> VerbsNetwork::make(const NetworkPlace& pla
   TUTTI_ASSIGN_OR_RETURN(network->device_, Device::open(port));
   TUTTI_ASSIGN_OR_RETURN(network->beside_,
                          tcp::TcpNetwork::make(outlook, {.interface = place.interface, .secret = place.secret}));
-  for (int rank = 0; rank < outlook.hosts.ranks(); ++rank) {
+  for (int rank = 0; rank < outlook.domain.shape().ranks; ++rank) {
     Mirror* const mirror = outlook.mirrors[static_cast<std::size_t>(rank)].get();
     network->links_.push_back(mirror == nullptr
                                   ? nullptr

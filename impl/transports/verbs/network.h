@@ -70,7 +70,7 @@ class VerbsLink final : public Link {
   std::array<Credit, kChannelsOfPair> credits_;
 };
 
-class VerbsNetwork final : public MetNetwork {
+class VerbsNetwork final : public Network {
  public:
   /// Errors: unavailable where the place has no device; io.
   [[nodiscard]] static Result<std::unique_ptr<VerbsNetwork>> make(const NetworkPlace& place);
@@ -86,6 +86,8 @@ class VerbsNetwork final : public MetNetwork {
   [[nodiscard]] bool is_drained() const override;
   [[nodiscard]] const Status& failure() const override { return beside_->failure(); }
   [[nodiscard]] int failed_rank() const override { return beside_->failed_rank(); }
+  [[nodiscard]] bool has_gone(int rank) const override { return beside_->has_gone(rank); }
+  void lose(int rank) override { beside_->lose(rank); }
   void abort() override { beside_->abort(); }
 
  private:
