@@ -42,18 +42,17 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
   TUTTI_ASSIGN_OR_RETURN(
       OwnRanks own,
       open_own_ranks(spec, host, place.domain, communicator_options(spec, host, place.cores), {.pace = host.order()}));
-  const Hosts* const hosts = spans_hosts(place.domain) ? place.domain.hosts() : nullptr;
   const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
     const auto at = std::ranges::find(host.ranks(), rank) - host.ranks().begin();
     auto& world = own.communicators[static_cast<std::size_t>(at)];
-    return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>(), hosts));
+    return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
   };
   const auto tell = [&](const SoakProgress& progress) { return place.send("soaked", to_json(progress)); };
   const SoakSpec mix{.operations = task.operations,
                      .seed = spec.seed,
                      .ranks = spec.ranks,
                      .ranks_as = spec.ranks_as,
-                     .no_groups = hosts != nullptr ? "a group: those of several hosts have no links yet" : "",
+                     .spans_hosts = spans_hosts(place.domain),
                      .timeout = spec.timeout};
   SoakResult result;
   if (spec.references.empty()) {

@@ -66,7 +66,7 @@ std::vector<int> Mix::members(int epoch, int communicator, int rank) const {
 }
 
 int Mix::communicator_at(std::int64_t index) const {
-  return !has_groups_ || draw(index, on_world, kWorlds) == 0 ? 0 : 1 + static_cast<int>(draw(index, group, 3));
+  return draw(index, on_world, kWorlds) == 0 ? 0 : 1 + static_cast<int>(draw(index, group, 3));
 }
 bool Mix::is_exchange(std::int64_t index) const { return draw(index, kind, kExchanges) == 0; }
 Collective Mix::collective_at(std::int64_t index) const {

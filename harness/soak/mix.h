@@ -39,9 +39,7 @@ struct SoakOperation {
 
 class Mix {
  public:
-  /// Without groups all operations are on the world.
-  Mix(std::uint64_t seed, int ranks, std::int64_t operations, bool has_groups = true)
-      : seed_(seed), ranks_(ranks), operations_(operations), has_groups_(has_groups) {}
+  Mix(std::uint64_t seed, int ranks, std::int64_t operations) : seed_(seed), ranks_(ranks), operations_(operations) {}
 
   [[nodiscard]] std::int64_t operations() const { return operations_; }
   /// Operations of the epoch: [first, second).
@@ -69,7 +67,6 @@ class Mix {
   std::uint64_t seed_;
   int ranks_;
   std::int64_t operations_;
-  bool has_groups_;
 };
 
 /// Elements that rank `from` sends to rank `to` in an exchange: one count for each pair, some of them 0.

@@ -257,13 +257,9 @@ Status run_epoch(const SoakSpec& spec, const SoakPlace& place, std::vector<std::
                  Report& of_all) {
   Host& host = place.host;
   Teller teller(place);
-  EpochBarriers barriers(Mix(spec.seed, spec.ranks, spec.operations, spec.no_groups.empty()), epoch);
+  EpochBarriers barriers(Mix(spec.seed, spec.ranks, spec.operations), epoch);
   for (const auto& seat : seats) seat->begin_epoch(epoch, barriers);
   for (int group = 1; group < kSoakCommunicators; ++group) {
-    if (!spec.no_groups.empty()) {
-      ++seats.front()->not_run[spec.no_groups];
-      continue;
-    }
     host.announce(Activity::operation);
     for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->form(group));
     TUTTI_RETURN_IF_ERROR(drive(host, seats, [&](Seat& seat) { return seat.is_formed(group); }));
@@ -379,7 +375,7 @@ Result<SoakResult> soak_from_json(std::string_view text) {
 }
 
 Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
-  const Mix mix(spec.seed, spec.ranks, spec.operations, spec.no_groups.empty());
+  const Mix mix(spec.seed, spec.ranks, spec.operations);
   Host& host = place.host;
   const bool is_own_process = spec.ranks_as == RanksAs::processes;
   // Threads share their process: only between two exchanges, in which all stand still, is a count one's own.
@@ -402,8 +398,7 @@ Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
     }
     for (int epoch = 0; epoch < kSoakEpochs; ++epoch) {
       TUTTI_RETURN_IF_ERROR(run_epoch(spec, place, seats, epoch, mine));
-      // Between hosts connections are made on first use, and stay.
-      if (epoch == 0 && !spec.no_groups.empty()) TUTTI_RETURN_IF_ERROR(count_before());
+      if (epoch == 0 && spec.spans_hosts) TUTTI_RETURN_IF_ERROR(count_before());
     }
     for (const auto& seat : seats) {
       mine.verified += seat->report.verified;

@@ -52,7 +52,7 @@ struct SoakSpec {
   std::uint64_t seed = 1;
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;
-  std::string no_groups = {};                                   ///< why there are none; empty: there are
+  bool spans_hosts = false;                                     ///< so that connections are made on first use, and stay
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of one operation
 };
 

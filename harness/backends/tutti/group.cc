@@ -57,12 +57,13 @@ const Schedule* TuttiGroup::schedule_for(const GroupCall& call) {
   const auto all = algorithms_of(problem.collective);
   problem.collective = base_of(problem.collective);
   problem.ranks_per_host = communicator_->ranks_per_host();
+  const Hosts* const hosts = communicator_->hosts();
   std::vector<const Algorithm*> algorithms(all.begin(), all.end());
   std::erase_if(algorithms, [&](const Algorithm* one) {
-    return hosts_ != nullptr && !check_reach(schedule_of(*one, problem), false, *hosts_).is_ok();
+    return hosts != nullptr && !check_reach(schedule_of(*one, problem), false, *hosts).is_ok();
   });
   const Algorithm* const algorithm = algorithms[call.algorithm % algorithms.size()];
-  auto& schedule = (*schedules_)[{algorithm, problem.ranks, problem.root, problem.pairing.window}];
+  auto& schedule = (*schedules_)[{algorithm, problem.ranks, problem.ranks_per_host, problem.root, problem.pairing.window}];
   if (schedule == nullptr) schedule = std::make_unique<Schedule>(schedule_of(*algorithm, problem));
   return schedule.get();
 }

@@ -8,19 +8,17 @@
 
 #include "harness/backends/group.h"
 #include "impl/communicator/communicator.h"
-#include "impl/transports/hosts.h"
 
 namespace tutti::harness::backends {
 
-/// The schedules that the calls of one rank use, by algorithm, ranks and root.
-using Schedules = std::map<std::tuple<const Algorithm*, int, int, int>, std::unique_ptr<Schedule>>;
+/// The schedules that the calls of one rank use, by algorithm, ranks, ranks per host, root and window.
+using Schedules = std::map<std::tuple<const Algorithm*, int, int, int, int>, std::unique_ptr<Schedule>>;
 
 class TuttiGroup final : public Group {
  public:
   /// Groups made of it share `schedules`. Where ranks are on several hosts only algorithms of channels are drawn.
-  TuttiGroup(std::unique_ptr<Communicator> communicator, std::shared_ptr<Schedules> schedules,
-             const Hosts* hosts = nullptr)
-      : schedules_(std::move(schedules)), communicator_(std::move(communicator)), hosts_(hosts) {}
+  TuttiGroup(std::unique_ptr<Communicator> communicator, std::shared_ptr<Schedules> schedules)
+      : schedules_(std::move(schedules)), communicator_(std::move(communicator)) {}
 
   [[nodiscard]] int rank() const override { return communicator_->rank(); }
   [[nodiscard]] int ranks() const override { return communicator_->ranks(); }
@@ -38,7 +36,6 @@ class TuttiGroup final : public Group {
 
   std::shared_ptr<Schedules> schedules_;  // outlives the communicator
   std::unique_ptr<Communicator> communicator_;
-  const Hosts* hosts_;  // null: one
 };
 
 }  // namespace tutti::harness::backends
