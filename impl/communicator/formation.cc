@@ -123,10 +123,9 @@ Status Formation::take_memory() {
 Status Formation::make_domain() {
   if (memory_ == nullptr) {
     const GroupMemory::Offer offer = record_of_member(place_.near.front()).offer;
-    TUTTI_ASSIGN_OR_RETURN(memory_,
-                           parent_.domain_.take_group_memory(offer, domain_bytes(place_.memory_shape())));
+    TUTTI_ASSIGN_OR_RETURN(memory_, parent_.domain_.take_group_memory(offer, domain_bytes(place_.memory_shape())));
   }
-  TUTTI_ASSIGN_OR_RETURN(domain_, parent_.domain_.world().make_group(place_, memory_));
+  TUTTI_ASSIGN_OR_RETURN(domain_, make_group(parent_.domain_.world(), place_, memory_));
   return {};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a group is formed: three small all_gathers of the communicator that it is made of. Each rank says its colour and
-// key. Then the first member of each group on each host makes its memory there and says where it is. Then each rank says
-// whether it has it, and where members of other hosts reach it. So all ranks have their groups, or no rank has.
+// key. Then the first member of each group on each host makes its memory there and says where it is. Then each rank
+// says whether it has it, and where members of other hosts reach it. So all ranks have their groups, or no rank has.
 // README.md says what a group is.
 #pragma once
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "impl/transports/group_domain.h"
 #include "impl/transports/journal.h"
 
 namespace tutti {
@@ -127,8 +126,9 @@ Doorbell& Domain::doorbell() const { return *reinterpret_cast<Doorbell*>(base_ +
 
 std::string Domain::name_of(int rank) const { return fmt::format("rank {}", rank); }
 
-Result<std::unique_ptr<Domain>> Domain::make_group(const GroupPlace& place, std::shared_ptr<GroupMemory> memory) {
-  return std::unique_ptr<Domain>(new GroupDomain(*this, place.world_ranks, place.shape, std::move(memory)));
+Result<std::unique_ptr<Domain>> Domain::make_group_across(const GroupPlace& /*place*/,
+                                                          std::shared_ptr<GroupMemory> /*memory*/) {
+  return error(Code::unavailable, "{} has no groups on several hosts", transport_);
 }
 
 }  // namespace tutti

@@ -179,10 +179,9 @@ class Domain {
   /// That of another rank, while it offers it. Errors: resource, io.
   [[nodiscard]] virtual Result<std::shared_ptr<GroupMemory>> take_group_memory(const GroupMemory::Offer& offer,
                                                                                std::size_t bytes) = 0;
-  /// Of a world: the domain of a group of its ranks. Where that has a network, its addresses are not set yet.
-  /// `memory` has domain_bytes(place.memory_shape()). Errors: those of making a network.
-  [[nodiscard]] virtual Result<std::unique_ptr<Domain>> make_group(const GroupPlace& place,
-                                                                   std::shared_ptr<GroupMemory> memory);
+  /// Of a world: what make_group does where the ranks are on several hosts (group_domain.h).
+  [[nodiscard]] virtual Result<std::unique_ptr<Domain>> make_group_across(const GroupPlace& place,
+                                                                          std::shared_ptr<GroupMemory> memory);
 
  protected:
   Domain(DomainShape shape, const char* transport, std::byte* base);

@@ -25,7 +25,8 @@ GroupPlace place_of_group(Domain& parent, const std::vector<int>& members, int r
   const Hosts* const hosts = parent.world().hosts();
   const int here = place.world_ranks[static_cast<std::size_t>(rank)];
   for (int other = 0; other < place.shape.ranks; ++other) {
-    const bool is_near = hosts == nullptr || hosts->share_memory(here, place.world_ranks[static_cast<std::size_t>(other)]);
+    const bool is_near =
+        hosts == nullptr || hosts->share_memory(here, place.world_ranks[static_cast<std::size_t>(other)]);
     if (is_near) place.near.push_back(other);
   }
   return place;
@@ -39,6 +40,12 @@ GroupDomain::GroupDomain(Domain& world, std::vector<int> world_ranks, const Doma
       memory_(std::move(memory)) {}
 
 std::string GroupDomain::name_of(int rank) const { return name_in_group(world_, rank, world_rank(rank)); }
+
+Result<std::unique_ptr<Domain>> make_group(Domain& world, const GroupPlace& place,
+                                           std::shared_ptr<GroupMemory> memory) {
+  if (!place.is_on_one_host()) return world.make_group_across(place, std::move(memory));
+  return std::unique_ptr<Domain>(new GroupDomain(world, place.world_ranks, place.shape, std::move(memory)));
+}
 
 std::string name_in_group(const Domain& world, int rank, int world_rank) {
   return fmt::format("rank {} of the group ({} of the world)", rank, world.name_of(world_rank));

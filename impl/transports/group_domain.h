@@ -63,6 +63,11 @@ class GroupDomain final : public Domain {
   std::shared_ptr<GroupMemory> memory_;
 };
 
+/// The domain of a group of ranks of `world`. Where it has a network, its addresses are not set yet. `memory` has
+/// domain_bytes(place.memory_shape()). Errors: those of making a network.
+[[nodiscard]] Result<std::unique_ptr<Domain>> make_group(Domain& world, const GroupPlace& place,
+                                                         std::shared_ptr<GroupMemory> memory);
+
 /// "rank 1 of the group (rank 3 of the world)".
 [[nodiscard]] std::string name_in_group(const Domain& world, int rank, int world_rank);
 

@@ -128,8 +128,8 @@ Result<std::shared_ptr<GroupMemory>> HostsDomain::take_group_memory(const GroupM
   return host_.take_group_memory(offer, bytes);
 }
 
-Result<std::unique_ptr<Domain>> HostsDomain::make_group(const GroupPlace& place, std::shared_ptr<GroupMemory> memory) {
-  if (place.is_on_one_host()) return Domain::make_group(place, std::move(memory));
+Result<std::unique_ptr<Domain>> HostsDomain::make_group_across(const GroupPlace& place,
+                                                               std::shared_ptr<GroupMemory> memory) {
   std::vector<int> seats;
   for (const int rank : place.near) {
     seats.push_back(hosts_.place_of(place.world_ranks[static_cast<std::size_t>(rank)]));

@@ -68,8 +68,8 @@ class HostsDomain final : public Domain {
   [[nodiscard]] Result<std::shared_ptr<GroupMemory>> make_group_memory(std::size_t bytes) override;
   [[nodiscard]] Result<std::shared_ptr<GroupMemory>> take_group_memory(const GroupMemory::Offer& offer,
                                                                        std::size_t bytes) override;
-  [[nodiscard]] Result<std::unique_ptr<Domain>> make_group(const GroupPlace& place,
-                                                           std::shared_ptr<GroupMemory> memory) override;
+  [[nodiscard]] Result<std::unique_ptr<Domain>> make_group_across(const GroupPlace& place,
+                                                                  std::shared_ptr<GroupMemory> memory) override;
 
  private:
   /// What the domain of a group has beside.

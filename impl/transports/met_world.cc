@@ -131,10 +131,8 @@ struct Site {
 /// Makes networks at `site`, which may be filled in until the first is made. Their addresses are still to be told.
 MakeNetwork network_at(const MetTransport& transport, std::shared_ptr<const Site> site) {
   return [make = transport.make, site = std::move(site)](const Outlook& outlook) {
-    return make({.outlook = outlook,
-                 .interface = site->interface,
-                 .is_pretended = site->is_pretended,
-                 .secret = site->secret});
+    return make(
+        {.outlook = outlook, .interface = site->interface, .is_pretended = site->is_pretended, .secret = site->secret});
   };
 }
 
@@ -219,8 +217,8 @@ Result<std::unique_ptr<Domain>> open_met_world_in_process(const MetTransport& tr
   }
   auto world = world_of(transport, shape, hosts, std::move(memories));
   TUTTI_ASSIGN_OR_RETURN(const Secret secret, tcp::draw_secret());
-  const MakeNetwork network_here =
-      network_at(transport, std::make_shared<Site>(Site{.interface = interface, .is_pretended = true, .secret = secret}));
+  const MakeNetwork network_here = network_at(
+      transport, std::make_shared<Site>(Site{.interface = interface, .is_pretended = true, .secret = secret}));
   std::vector<Network*> networks;
   std::vector<std::string> addresses;
   const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {

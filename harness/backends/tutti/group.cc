@@ -63,7 +63,8 @@ const Schedule* TuttiGroup::schedule_for(const GroupCall& call) {
     return hosts != nullptr && !check_reach(schedule_of(*one, problem), false, *hosts).is_ok();
   });
   const Algorithm* const algorithm = algorithms[call.algorithm % algorithms.size()];
-  auto& schedule = (*schedules_)[{algorithm, problem.ranks, problem.ranks_per_host, problem.root, problem.pairing.window}];
+  auto& schedule =
+      (*schedules_)[{algorithm, problem.ranks, problem.ranks_per_host, problem.root, problem.pairing.window}];
   if (schedule == nullptr) schedule = std::make_unique<Schedule>(schedule_of(*algorithm, problem));
   return schedule.get();
 }

@@ -22,7 +22,9 @@ Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, const tutt
   }
   auto world = std::make_unique<HostsWorld>(kName, shape, hosts, std::move(memories));
   const auto air = std::make_shared<Air>(shape.ranks);
-  const MakeNetwork of_group = [=](const Outlook& outlook) { return Result(make_group_network(air, outlook, weather)); };
+  const MakeNetwork of_group = [=](const Outlook& outlook) {
+    return Result(make_group_network(air, outlook, weather));
+  };
   for (int rank = 0; rank < shape.ranks; ++rank) {
     const MakeNetwork make = [&](const Outlook& outlook) { return Result(make_network(air, outlook, weather)); };
     TUTTI_RETURN_IF_ERROR(world->add_view(rank, make, of_group));
