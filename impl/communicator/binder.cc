@@ -104,6 +104,7 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
   TUTTI_ASSIGN_OR_RETURN(entry.call, tutti::bind(entry.schedule, request));
   entry.segments = entry.call.segments();
   if (hosts_ != nullptr) TUTTI_RETURN_IF_ERROR(check_reach_of(call, entry, request));
+  entry.needs_fence = hosts_ != nullptr && entry.schedule.synchronises && signals_across(entry.schedule, *hosts_);
   const bool proves = options_.prove_plans && rank_ == 0 && ranks_ <= kMostProvedRanks;
   if (proves) TUTTI_RETURN_IF_ERROR(prove_call(call, entry.schedule, request));
   entry.kernel = kernel_for(call.dtype, call.op);

@@ -118,6 +118,12 @@ class Engine final : public Communicator {
   bool begin_again();
   /// Puts the last accepted call at the end of the ring.
   void enqueue();
+  void append(const Pending& call);
+  /// A line must not be written anew before it was heard, and what ranks of other hosts have completed is not told.
+  /// That follows from having heard all of them in an operation at most K/2 before (may_start). Where the calls have no
+  /// such operation there, put_fence puts one before the last accepted call: on all ranks alike, for they make the same
+  /// calls.
+  Status put_fence();
   [[nodiscard]] Pending& pending(std::uint64_t ticket) { return ring_[ticket & ring_mask_]; }
   [[nodiscard]] const Pending& pending(std::uint64_t ticket) const { return ring_[ticket & ring_mask_]; }
   void grow();
@@ -231,15 +237,19 @@ class Engine final : public Communicator {
   std::uint64_t starting_ = 0;  // ticket of the oldest call that has segments to start
   std::uint64_t next_ = 0;      // ticket of the next call
   Accepted last_;
-  std::vector<Operation> operations_;    // of the numbers in (completed_, completed_ + in_flight_], by number mod K
-  const Operation* prepared_ = nullptr;  // what machine_ is prepared for, where something is in flight
-  std::uint64_t completed_ = 0;          // all operations up to this number are complete here
-  std::uint64_t in_flight_ = 0;          // started after that, complete or not
-  std::uint64_t free_until_;             // number of the last operation whose generation is known to be free
-  bool channels_are_taken_ = false;      // by an operation in flight
-  std::uint64_t moves_ = 0;              // walks that went on: where it stands still, nothing happens
-  bool is_forming_ = false;              // a group: see GroupFormation
-  unsigned tests_ = 0;                   // in vain
+  std::vector<Operation> operations_;     // of the numbers in (completed_, completed_ + in_flight_], by number mod K
+  const Operation* prepared_ = nullptr;   // what machine_ is prepared for, where something is in flight
+  std::uint64_t completed_ = 0;           // all operations up to this number are complete here
+  std::uint64_t in_flight_ = 0;           // started after that, complete or not
+  std::uint64_t free_until_;              // number of the last operation whose generation is known to be free
+  std::uint64_t heard_until_;             // the same, from what was heard of all ranks alone
+  std::uint64_t since_all_ = 0;           // operations posted after the last one that waits for all ranks
+  std::unique_ptr<Schedule> fence_;       // of what put_fence puts; null before the first
+  std::array<std::int32_t, 2> fenced_{};  // its buffers
+  bool channels_are_taken_ = false;       // by an operation in flight
+  std::uint64_t moves_ = 0;               // walks that went on: where it stands still, nothing happens
+  bool is_forming_ = false;               // a group: see GroupFormation
+  unsigned tests_ = 0;                    // in vain
   unsigned looks_at_others_ = 0;
   std::uint64_t seen_progress_ = ~std::uint64_t{0};  // of this rank, when it last was asked for
   Clock::duration until_look_{};                     // the last interval

@@ -35,7 +35,8 @@ Engine::Engine(Domain& domain, int rank, const Common& common)
       ring_(16),
       ring_mask_(ring_.size() - 1),
       operations_(generations_),
-      free_until_(generations_) {
+      free_until_(generations_),
+      heard_until_(generations_) {
   TUTTI_ASSERT(generations_ >= 2, "{} generations: at least 2", generations_);
   behind_link_.operation.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_relaxed);
   for (int peer = 0; peer < ranks_; ++peer) {
@@ -69,9 +70,39 @@ inline Status Engine::accept(const Call& call) {
 }
 
 inline void Engine::enqueue() {
+  append({.entry = last_.entry, .input = last_.input, .output = last_.output, .factor = last_.factor});
+}
+
+inline void Engine::append(const Pending& call) {
   if (next_ - first_ > ring_mask_) [[unlikely]]
     grow();
-  pending(next_++) = {.entry = last_.entry, .input = last_.input, .output = last_.output, .factor = last_.factor};
+  pending(next_++) = call;
+  since_all_ = call.entry->schedule.synchronises ? 0 : since_all_ + static_cast<std::uint64_t>(call.entry->segments);
+}
+
+Status Engine::put_fence() {
+  if (!last_.entry->needs_fence || since_all_ < generations_ / 2) return {};
+  if (fence_ == nullptr) {
+    const Problem problem{.collective = Collective::all_reduce, .ranks = ranks_, .ranks_per_host = ranks_per_host()};
+    TUTTI_ASSIGN_OR_RETURN(const Algorithm* const algorithm, find_algorithm(problem.collective, "recursive_doubling"));
+    fence_ = std::make_unique<Schedule>(schedule_of(*algorithm, problem));
+  }
+  const Call call{.collective = Collective::all_reduce,
+                  .dtype = Dtype::i32,
+                  .op = Op::sum,
+                  .count = 1,
+                  .input = &fenced_[0],
+                  .output = &fenced_[1],
+                  .schedule = fence_.get()};
+  PlanCache::Key key = PlanCache::key_of(call);
+  BoundEntry* entry = binder_.find(call, key);
+  if (entry == nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(entry, bind(call, key));
+  }
+  append({.entry = entry,
+          .input = reinterpret_cast<const std::byte*>(&fenced_[0]),
+          .output = reinterpret_cast<std::byte*>(&fenced_[1])});
+  return {};
 }
 
 void Engine::grow() {
@@ -114,7 +145,7 @@ bool Engine::start_next() {
   BoundEntry& entry = *call.entry;
   const PlanView plan = entry.call.plan(call.segment).view();
   const std::uint64_t number = completed_ + in_flight_ + 1;
-  if (!may_start(plan.header(), number) || is_held_back()) return false;
+  if (!may_start(plan.header(), number) || (entry.needs_fence && number > heard_until_) || is_held_back()) return false;
   const bool chooses_stores = plan.header().scratch_bytes >= kLeastChosenBytes;
   Operation& started = operation(number);
   started = {.number = number,
@@ -168,7 +199,10 @@ void Engine::finish(Operation& finished) {
   const PlanHeader& header = finished.plan.header();
   finished.is_complete = true;
   if (header.uses_channels) channels_are_taken_ = false;
-  if (header.synchronises) free_until_ = std::max(free_until_, finished.number + generations_ / 2);
+  if (header.synchronises) {
+    free_until_ = std::max(free_until_, finished.number + generations_ / 2);
+    heard_until_ = std::max(heard_until_, finished.number + generations_ / 2);
+  }
   bool is_to_be_told = false;
   for (; in_flight_ > 0 && operation(completed_ + 1).is_complete; --in_flight_) {
     is_to_be_told |= !operation(++completed_).plan.header().synchronises;
@@ -263,6 +297,7 @@ void Engine::progress_all() {
 
 Result<Work> Engine::post(const Call& call) {
   TUTTI_RETURN_IF_ERROR(accept(call));
+  TUTTI_RETURN_IF_ERROR(put_fence());
   enqueue();
   const std::uint64_t ticket = next_ - 1;
   progress(0);
@@ -315,6 +350,7 @@ Status Engine::run(const Call& call) {
   if (can_run_again() && is_last(call, PlanCache::key_of(call))) [[likely]]
     return run_again();
   TUTTI_RETURN_IF_ERROR(accept(call));
+  TUTTI_RETURN_IF_ERROR(put_fence());
   enqueue();
   progress(patience());
   if (first_ == next_ && !machine_.has_links()) return failed_;

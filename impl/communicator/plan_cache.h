@@ -23,11 +23,14 @@ struct BoundEntry {
   std::optional<BlockTable> blocks;  ///< of a v form: part of the key
   Kernel kernel = nullptr;
   std::shared_ptr<const void> kernel_context;  ///< of a kernel that an instrument has put in its place
-  SmallKernel small_kernel = nullptr;  ///< of reducing collectives
-  Scale scale = nullptr;               ///< of premul_sum
-  std::shared_ptr<const void> on_device;  ///< its plans, where ranks are thread blocks
-  CallNote note;                          ///< for the journal; `first` is the operation's
-  bool is_compared = false;            ///< with what the ranks beside this one call
+  SmallKernel small_kernel = nullptr;          ///< of reducing collectives
+  Scale scale = nullptr;                       ///< of premul_sum
+  std::shared_ptr<const void> on_device;       ///< its plans, where ranks are thread blocks
+  CallNote note;                               ///< for the journal; `first` is the operation's
+  bool is_compared = false;                    ///< with what the ranks beside this one call
+  /// Some rank signals to one of another host before it has heard from it, so that the line there must be known to be
+  /// heard (Engine::put_fence). The same on all ranks.
+  bool needs_fence = false;
 };
 
 class PlanCache {

@@ -75,6 +75,17 @@ Status check_reach(const Schedule& schedule, bool scratch_is_in_line, const Host
   return {};
 }
 
+bool signals_across(const Schedule& schedule, const Hosts& hosts) {
+  for (int rank = 0; rank < hosts.ranks(); ++rank) {
+    const int count = schedule.step_count(rank);
+    for (int index = 0; index < count; ++index) {
+      const Step step = schedule.step(rank, index);
+      if (step.verb == Verb::signal && elsewhere(step.ranks, rank, hosts)) return true;
+    }
+  }
+  return false;
+}
+
 Status check_reach(const Schedule& schedule, const BoundCall& bound, const Hosts& hosts) {
   const auto has_none = [](const Plan& plan) { return plan.header().scratch_bytes == 0; };
   return check_reach(schedule, has_none(bound.plan(0)) && has_none(bound.plan(bound.segments() - 1)), hosts);
