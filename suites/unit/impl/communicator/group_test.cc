@@ -2,14 +2,13 @@
 // Groups: which ranks are in one, under which number, and what becomes of them.
 #include <algorithm>
 #include <array>
-#include <dirent.h>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include "suites/conformance/ranks.h"
+#include "suites/unit/impl/communicator/groups.h"
 
 namespace tutti {
 namespace {
@@ -20,13 +19,6 @@ using std::chrono::seconds;
 class Group : public testing::TestWithParam<Kind> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Group, testing::Values(Kind::threads, Kind::processes, Kind::blocks),
                          [](const auto& kind) { return testing::PrintToString(kind.param); });
-
-/// The world's ranks in the order of the group's, as the group itself says.
-std::vector<std::int32_t> members_of(Communicator& group, int world_rank) {
-  std::vector<std::int32_t> members(static_cast<std::size_t>(group.ranks()));
-  EXPECT_TRUE(group.all_gather(&world_rank, members.data(), 1, Dtype::i32).is_ok());
-  return members;
-}
 
 TEST_P(Group, SplitMakesOneForEachColourOrderedByKeyThenRank) {
   on_ranks(GetParam(), 6, [](Communicator& world) {
@@ -173,19 +165,6 @@ TEST_P(Group, SharedBuffersOfTheWorldAreSharedInItsGroups) {
   });
 }
 
-int descriptors() {
-  int count = 0;
-  DIR* const directory = opendir("/proc/self/fd");
-  while (readdir(directory) != nullptr) ++count;
-  closedir(directory);
-  return count;
-}
-
-int mappings() {
-  std::ifstream maps("/proc/self/maps");
-  return static_cast<int>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
-}
-
 TEST_P(Group, MadeAndDestroyedManyTimesLeavesNothing) {
   on_ranks(GetParam(), 3, [](Communicator& world) {
     const auto cycle = [&] {
@@ -202,14 +181,14 @@ TEST_P(Group, MadeAndDestroyedManyTimesLeavesNothing) {
       ASSERT_TRUE(world.barrier().is_ok());
     };
     for (int i = 0; i < 5; ++i) cycle();
-    int descriptors_before = 0, mappings_before = 0;
+    std::ptrdiff_t descriptors_before = 0, mappings_before = 0;
     look([&] {
-      descriptors_before = descriptors();
+      descriptors_before = open_descriptors();
       mappings_before = mappings();
     });
     for (int i = 0; i < 200; ++i) cycle();
     look([&] {
-      EXPECT_EQ(descriptors(), descriptors_before);
+      EXPECT_EQ(open_descriptors(), descriptors_before);
       EXPECT_LE(mappings(), mappings_before + 50)
           << "200 groups of a mapping each are gone; an allocator may keep some";
     });

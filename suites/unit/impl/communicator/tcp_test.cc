@@ -2,7 +2,6 @@
 // Ranks on pretended hosts with TCP between them: all in this process, or each a process that may be killed or stopped.
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include "impl/tcp/socket.h"
 #include "impl/transports/shared_memory.h"
 #include "impl/transports/tcp/domain.h"
+#include "suites/unit/impl/communicator/groups.h"
 #include "suites/unit/impl/communicator/hosts.h"
 
 namespace tutti {
@@ -26,11 +26,6 @@ using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
-
-std::size_t open_descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
 
 RanksOn ranks_over_tcp(int ranks, int hosts, const std::string& interface = "127.0.0.1", const tcp::Route& route = {},
                        std::chrono::nanoseconds timeout = 20s) {
@@ -248,7 +243,7 @@ TEST(Tcp, WhoBeginsToSpeakAndGoesOnCallingKeepsNobodyOut) {
 }
 
 TEST(Tcp, DescriptorsReturn) {
-  const std::size_t before = open_descriptors();
+  const std::ptrdiff_t before = open_descriptors();
   for (int i = 0; i < 20; ++i) {
     RanksOn world = ranks_over_tcp(3, 3);
     sum_on(world, 100, nullptr);
@@ -419,6 +414,65 @@ TEST(TcpProcesses, WhoIsGoneBeforeItsFirstWordIsNamed) {
   Processes ranks(2, 2, 5s, act);
   EXPECT_THAT(ranks.hear(2, 10s), testing::UnorderedElementsAre(
                                       "1: has left", HasSubstr("0: aborted rank 1 on host 1 went: nobody listens")));
+}
+
+// ---- groups on several hosts
+
+TEST(TcpProcesses, AMemberThatIsKilledIsNamedInTheGroup) {
+  const auto act = [](Communicator& world) -> std::string {
+    const auto group = world.new_group(std::array{3, 0, 2});
+    if (!group.is_ok()) return group.status().message();
+    if (group.value() == nullptr) return "is no member";
+    for (int i = 0;; ++i) {
+      const Status done = group.value()->barrier();
+      if (!done.is_ok()) return done.message();
+      if (i == 5 && world.rank() == 3) kill(getpid(), SIGKILL);
+    }
+  };
+  Processes ranks(4, 3, 30s, act);
+  const auto names_it = AnyOf(HasSubstr("rank 0 of the group (rank 3 on host 2 of the world) went"),
+                              HasSubstr("rank 0 of the group (rank 3 on host 2 of the world) failed"));
+  EXPECT_THAT(ranks.hear(3, 10s),
+              testing::UnorderedElementsAre(AllOf(testing::StartsWith("0: "), names_it), "1: is no member",
+                                            AllOf(testing::StartsWith("2: "), names_it)));
+}
+
+// No connection of the group breaks: none was made. The world's does.
+TEST(TcpProcesses, AMemberThatIsKilledBeforeItsFirstWordInTheGroupIsNamedThere) {
+  const auto act = [](Communicator& world) -> std::string {
+    std::int32_t word = 1;
+    if (world.rank() == 0) {
+      if (!world.send(&word, 1, Dtype::i32, 1).is_ok()) return "cannot send";
+    } else if (!world.recv(&word, 1, Dtype::i32, 0).is_ok()) {
+      return "cannot receive";
+    }
+    const auto group = world.new_group(std::array{0, 1});
+    if (!group.is_ok()) return group.status().message();
+    if (world.rank() == 1) kill(getpid(), SIGKILL);
+    return group.value()->recv(&word, 1, Dtype::i32, 1).message();
+  };
+  Processes ranks(2, 2, 30s, act);
+  EXPECT_THAT(
+      ranks.hear(1, 5s),
+      testing::ElementsAre("0: rank 1 of the group (rank 1 on host 1 of the world) went: the world has lost it"));
+}
+
+TEST(TcpProcesses, WhoIsKilledWhileAGroupIsFormedIsNamed) {
+  const auto act = [](Communicator& world) -> std::string {
+    for (int i = 0;; ++i) {
+      if (i == 3 && world.rank() == 3) kill(getpid(), SIGKILL);
+      const auto group = world.split(world.rank() % 2, 0);
+      if (!group.is_ok()) return group.status().message();
+      if (!group.value()->barrier().is_ok()) return "a barrier failed";
+    }
+  };
+  Processes ranks(4, 3, 30s, act);
+  const std::vector<std::string> heard = ranks.hear(3, 5s);
+  ASSERT_EQ(heard.size(), 3U);
+  for (const std::string& one : heard) {
+    EXPECT_THAT(
+        one, AnyOf(HasSubstr("rank 3 on host 2 went"), HasSubstr("rank 3 on host 2 failed"), HasSubstr("a barrier")));
+  }
 }
 
 TEST(TcpProcesses, WhoHangsUpIsNamed) {
