@@ -50,6 +50,7 @@ Engine::Engine(std::unique_ptr<Domain> domain, int rank, const Common& common) :
 }
 
 Engine::~Engine() {
+  hear_of_losses();  // who has lost a rank has no long goodbyes
   // What was told is owed to the others: they may wait for it, or leave another communicator of theirs and wait there.
   for (const auto end = Clock::now() + options_.timeout; failed_.is_ok() && !is_drained();) {
     progress_others();

@@ -187,6 +187,12 @@ class OnFour(Machines):
             result = self.ends(run, 0, 60)
             self.assertRegex(result.out, r"# check: (\d\d+) cases as processes, \1 ok, 0 wrong, 0 neither, 0 not run")
 
+    def test_a_random_mix_on_the_world_and_on_groups(self):
+        with self.on_all(RANKS, "check", "soak", "--operations", "200", "--seed", "5") as run:
+            result = self.ends(run, 0, 60)
+            self.assertRegex(result.out, r"\d+ results verified, 0 wrong, \d+ barriers judged, 0 not run")
+            self.assertIn("+0 descriptors, +0 mappings of groups", result.out)
+
     def test_a_rank_that_hangs_is_named(self):
         with self.on_all(RANKS, "run", "all_reduce", "--sizes", "8", "--iterations", "1000000", "--timeout", "2s") as run:
             ranks = run.wait_for_ranks(4 * RANKS)

@@ -190,6 +190,26 @@ TEST_F(Verbs, APeerThatTakesNothingAnyMoreIsNamed) {
 }
 
 // A call is over when the device has what it told. Who leaves waits until the peer has it.
+// TearDown looks whether anything of their devices is left.
+TEST_F(Verbs, GroupsOnSeveralHosts) {
+  RanksOn world = ranks(4, 3);  // ranks 0 and 1 share memory
+  world.in_threads([&](int rank) {
+    for (int i = 0; i < 20; ++i) {
+      const auto group = world.on(rank).new_group(std::array{3, 0, 1});
+      ASSERT_TRUE(group.is_ok()) << group.status().message();
+      ASSERT_EQ(group.value() == nullptr, rank == 2);
+      if (rank == 2) continue;
+      std::vector<std::int32_t> in(40'000, rank + 1), out(in.size(), -1);
+      for (const Count count : {1, 40'000}) {
+        const Status done = group.value()->all_reduce(in.data(), out.data(), count, Dtype::i32, Op::sum);
+        ASSERT_TRUE(done.is_ok()) << done.message();
+        ASSERT_EQ(std::ranges::count(out, 7), count);
+      }
+      ASSERT_TRUE(group.value()->barrier().is_ok());
+    }
+  });
+}
+
 TEST_F(Verbs, WhoLeavesLeavesNothingUnsaid) {
   const DomainShape shape = shape_across_hosts(2, 2, 0);
   const Transport& transport = verbs::transport();
