@@ -293,8 +293,6 @@ TEST(Links, WhatTouchesMemoryOfAnotherHostIsRefusedOnAllRanksAlike) {
         world.on(rank).prepare({.collective = Collective::gather, .root = 1, .count = 4, .schedule = &direct}).code(),
         Code::unavailable);
   }
-  EXPECT_EQ(world.on(0).post_split(0, 0).status().code(), Code::unavailable);
-  EXPECT_EQ(world.on(0).post_new_group(std::vector{0, 1}).status().code(), Code::unavailable);
 }
 
 TEST(Links, OnOneHostEverythingIsAsWithoutThem) {
