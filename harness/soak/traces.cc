@@ -99,7 +99,7 @@ Traces Traces::now() {
 std::string left_behind(const Traces& before, const Traces& after) {
   std::vector<std::string> left;
   const auto compare = [&left](const char* what, std::int64_t then, std::int64_t now) {
-    if (then != now) left.push_back(fmt::format("{}: {}, before {}", what, now, then));
+    if (now > then) left.push_back(fmt::format("{}: {}, before {}", what, now, then));
   };
   compare("descriptors", before.descriptors, after.descriptors);
   compare("child processes", before.children, after.children);
