@@ -51,6 +51,12 @@ class ByHand(unittest.TestCase):
         self.assertEqual([result.code for result in results], [0] * 3, results)
         self.assertRegex(results[0].out, r"# check: \d+ cases as processes, \d+ ok, 0 wrong, 0 neither, 0 not run")
 
+    def test_a_random_mix_on_the_world_and_on_groups(self):
+        results = self.ends(self.start([2, 1, 2], "check", "soak", "--operations", "300", "--seed", "4"))
+        self.assertEqual([result.code for result in results], [0] * 5, results)
+        self.assertRegex(results[0].out, r"\d{4} results verified, 0 wrong, \d+ barriers judged, 0 not run")
+        self.assertIn("+0 descriptors, +0 mappings of groups", results[0].out)
+
     def test_one_host(self):
         results = self.ends(self.start([2], "run", "barrier", "--backends", "tutti", "--budget", "500ms"))
         self.assertEqual([result.code for result in results], [0, 0], results)
