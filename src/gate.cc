@@ -98,12 +98,18 @@ class Launcher {
     std::vector<std::string> words{is_mine ? harness::resolve_program("/proc/self/exe") : plan_.program};
     for (std::string& word : harness::run_arguments(group)) words.push_back(std::move(word));
     // Before the first cell, of processes: not the cells' time.
-    const std::chrono::milliseconds start{group.cases.front().ranks_as == harness::RanksAs::processes ? 200 : 0};
+    const std::chrono::milliseconds start{!plan_.conditions.hosts.empty()                               ? 1000
+                                          : group.cases.front().ranks_as == harness::RanksAs::processes ? 200
+                                                                                                        : 0};
     const auto milliseconds =
         std::chrono::ceil<std::chrono::milliseconds>(plan_.cell_time * group.cases.size()) + start;
     const std::string backends = plan_.backend.empty() ? "tutti" : "tutti," + plan_.backend;
     words.insert(words.end(), {"--backends", backends, "--seed", fmt::to_string(seed), "--timeout", request_.timeout,
                                "--budget", fmt::format("{}ms", milliseconds.count()), "--no-limit"});
+    if (!plan_.conditions.hosts.empty()) {
+      words.insert(words.end(), {"--hosts", plan_.conditions.hosts, "--agent", plan_.reach.agent});
+      if (!plan_.reach.interface.empty()) words.insert(words.end(), {"--interface", plan_.reach.interface});
+    }
     if (!request_.bind.empty()) words.insert(words.end(), {"--bind", request_.bind});
     if (is_mine && !request_.slow_down.empty()) words.insert(words.end(), {"--slow-down", request_.slow_down});
     return words;
@@ -235,6 +241,9 @@ harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, cons
                              .seed = plan.contest.seed,
                              .cells = {},
                              .requires_times = plan.requires_times};
+  if (!plan.conditions.hosts.empty()) {
+    report.remarks.push_back(fmt::format("the ranks are on {}", plan.conditions.hosts));
+  }
   if (plan.baseline && !plan.baseline->names_machine()) {
     report.remarks.emplace_back("the baseline does not say which machine it is of");
   }
@@ -346,7 +355,16 @@ void add_gate(CLI::App& program, Action& action) {
       "--require", request->requires_times,
       "exit code 3 where a cell is too short: the floor, half a microsecond, is more than 25 % of its time");
   add("--slow-down", request->slow_down, "SPEC", "of this build, as in `tutti run`")->group("");
-  command->callback([&action, request] { action = [request] { return gate(*request); }; });
+  const std::vector<OptionChoice> choices{"--hosts", "--hostfile", "--agent", "--interface"};
+  auto places = std::make_shared<SweepOptions>(*command, choices, std::span<const Collective>());
+  command->callback([&action, request, places] {
+    action = [request, places] {
+      auto settings = places->settings({});
+      if (!settings.is_ok()) return complain(settings.status());
+      request->places = std::move(settings).value();
+      return gate(*request);
+    };
+  });
 }
 
 }  // namespace tutti::program

@@ -37,8 +37,10 @@ struct CostsOfOther {
 Result<CostsOfOther> ask_other(const GatePlan& plan, const harness::Interrupts& interrupts) {
   std::string cells;
   for (const Case& one : plan.cases) cells += (cells.empty() ? "" : ",") + cell_id(one);
+  std::vector<std::string> command{plan.program, "list", "--costs", cells};
+  if (!plan.conditions.hosts.empty()) command.insert(command.end(), {"--hosts", plan.conditions.hosts});
   constexpr std::chrono::minutes kLimit{5};
-  const auto run = harness::run_command({plan.program, "list", "--costs", cells}, kLimit, interrupts);
+  const auto run = harness::run_command(command, kLimit, interrupts);
   if (run.status().code() == Code::aborted) return run.status();
   if (!run.is_ok()) return CostsOfOther{.otherwise = std::string(run.status().message())};
   const std::string& name = plan.contest.names.other;
@@ -63,7 +65,7 @@ class CostComparison {
       TUTTI_ASSIGN_OR_RETURN(theirs, ask_other(plan_, interrupts));
     }
     for (std::size_t i = 0; i < evidence.size(); ++i) {
-      auto mine = harness::counters_of(plan_.cases[i]);
+      auto mine = harness::counters_of(plan_.cases[i], plan_.conditions);
       if (mine.status().code() == Code::refuted) evidence[i].wrong = mine.status().message();
       if (mine.status().code() == Code::refuted) continue;
       TUTTI_RETURN_IF_ERROR(mine.status());
@@ -105,7 +107,7 @@ class CostComparison {
     }
     if (!other->second.footprint) {
       leave_out(kOfCalls, theirs.why(evidence.cell));
-    } else if (const Status status = count_footprint(mine, one); !status.is_ok()) {
+    } else if (const Status status = count_footprint(mine, one, plan_.conditions); !status.is_ok()) {
       leave_out(kOfCalls, std::string(status.message()));
     }
     if (!compare_counters(evidence, mine, other->second, names_)) {
@@ -117,7 +119,7 @@ class CostComparison {
   }
 
   void look_at(Evidence& evidence, Counters& mine, const Case& one) {
-    if (const Status status = count_footprint(mine, one); !status.is_ok()) {
+    if (const Status status = count_footprint(mine, one, plan_.conditions); !status.is_ok()) {
       return leave_out(kOfCalls, std::string(status.message()));
     }
     require_no_footprint(evidence, mine, judges_calls_);

@@ -13,9 +13,9 @@
 #include "harness/cases/suite.h"
 #include "harness/gate/program_run.h"
 #include "harness/text/file.h"
-#include "src/options.h"
 #include "src/program.h"
 #include "src/references.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -46,8 +46,8 @@ Status refuse_files(std::span<const harness::Counts> counts, const std::string& 
 
 /// A suite's cells, sweeps first, none of them twice.
 Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePlan& plan) {
-  Settings base;
-  base.sweep.ranks = {default_ranks()};
+  Settings base = request.places;
+  if (!base.has_ranks) base.sweep.ranks = {default_ranks()};
   base.sweep.backends = {std::string(harness::kOwnBackend)};
   if (!request.ranks.empty()) {
     TUTTI_ASSIGN_OR_RETURN(base.sweep.ranks, at_option("--ranks", harness::parse_ranks(request.ranks)));
@@ -67,6 +67,7 @@ Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePl
   }
   for (const Case& one : suite.cells) {
     TUTTI_RETURN_IF_ERROR(refuse_files(std::span(&one.counts, 1), fmt::format("cell '{}'", cell_id(one))));
+    TUTTI_RETURN_IF_ERROR(check_cell_on_hosts(one, base.conditions));
     harness::append_new(plan.cases, one);
   }
   if (plan.cases.size() > harness::kMostGateCells) {
@@ -95,6 +96,7 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
   }
   if (!request.baseline.empty()) {
     TUTTI_ASSIGN_OR_RETURN(plan.baseline, at_option("--baseline", harness::Baseline::read(request.baseline)));
+    plan.baseline->set_hosts(request.places.conditions.hosts);
     plan.contest.names.other = "the baseline " + request.baseline;
     return {};
   }
@@ -122,6 +124,8 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
 
 Result<GatePlan> plan_of(const GateRequest& request) {
   GatePlan plan;
+  plan.conditions = request.places.conditions;
+  plan.reach = request.places.reach;
   TUTTI_RETURN_IF_ERROR(set_other(request, plan));
   TUTTI_RETURN_IF_ERROR(read_suite(request, plan));
   TUTTI_ASSIGN_OR_RETURN(const std::uint64_t blocks,

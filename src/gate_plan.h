@@ -11,11 +11,13 @@
 #include "harness/gate/baseline.h"
 #include "harness/gate/contest.h"
 #include "impl/types/status.h"
+#include "src/options.h"
 
 namespace tutti::program {
 
 /// The options of `tutti gate`, as they were typed.
 struct GateRequest {
+  Settings places;  ///< the machines that the ranks are on, and how they are reached
   std::string baseline, against, suite, ranks;
   std::string blocks = "8", cell_time = "200ms", timeout = "60s", seed = "1", bind;
   std::string junit, summary, csv, json, html;
@@ -26,6 +28,8 @@ struct GateRequest {
 /// What they mean.
 struct GatePlan {
   std::vector<harness::Case> cases;
+  harness::Conditions conditions;
+  Reach reach;
   std::vector<harness::LeftOut> left_out;  ///< what the suite asks for and does not exist
   std::optional<harness::Baseline> baseline;
   std::string program;  ///< of the other build

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/backends/loader.h"
+#include "harness/cases/conditions.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
 #include "harness/faults/fault.h"
@@ -144,13 +145,22 @@ int list(bool as_json) {
 
 /// What `auto` chooses for each of these cells, and what that costs: of one build for another. A cell that cannot be
 /// counted costs no other one its counters; the code is that of the first of them.
-int costs(const std::string& cells) {
+int costs(const std::string& cells, const std::string& hosts) {
+  harness::Conditions conditions;
+  if (!hosts.empty()) {
+    Status status = harness::condition_of_option("--hosts")->read(conditions, hosts);
+    if (status.is_ok() && cells.empty()) {
+      status = error(Code::invalid_argument, "has no meaning without --costs; leave --hosts out");
+    }
+    if (!status.is_ok()) return complain(error(status.code(), "--hosts: {}", status.message()));
+  }
   harness::CountersByCell all;
   harness::ReasonsByCell not_counted;
   const auto count = [&](std::string_view id) -> Status {
     TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::case_of_cell_id(id));
-    TUTTI_ASSIGN_OR_RETURN(harness::Counters counters, harness::counters_of(one));
-    if (const Status status = count_footprint(counters, one); !status.is_ok()) {
+    TUTTI_RETURN_IF_ERROR(check_cell_on_hosts(one, conditions));
+    TUTTI_ASSIGN_OR_RETURN(harness::Counters counters, harness::counters_of(one, conditions));
+    if (const Status status = count_footprint(counters, one, conditions); !status.is_ok()) {
       not_counted[std::string(id)] = status.message();
     }
     all[std::string(id)] = std::move(counters);
@@ -186,8 +196,13 @@ void add_list(CLI::App& program, Action& action) {
                    "of cells, by id: algorithm, messages, bytes, rounds, and allocations and system calls in 16 "
                    "operations, in JSON; and why a cell is not counted")
       ->type_name("CELL,...");
-  command->callback([&action, as_json, cells] {
-    action = [as_json, cells] { return cells->empty() ? list(*as_json) : costs(*cells); };
+  auto hosts = std::make_shared<std::string>();
+  command->add_option("--hosts", *hosts, "with --costs: the hosts that the ranks are on, as in `tutti run`")
+      ->type_name("LIST");
+  command->callback([&action, as_json, cells, hosts] {
+    action = [as_json, cells, hosts] {
+      return cells->empty() && hosts->empty() ? list(*as_json) : costs(*cells, *hosts);
+    };
   });
 }
 

@@ -15,6 +15,7 @@
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -79,6 +80,7 @@ harness::Suite::Sweep overlaid(harness::Suite::Sweep sweep, const Settings& sett
 
 /// What cells that the suite names one by one do not say.
 Status add_named_cell(RunPlan& plan, const Case& one, const Settings& settings) {
+  TUTTI_RETURN_IF_ERROR(check_cell_on_hosts(one, settings.conditions));
   harness::Sweep sweep = settings.sweep;
   sweep.algorithms = {one.algorithm};
   sweep.ranks_as = one.ranks_as;

@@ -80,6 +80,15 @@ Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& condi
   return {};
 }
 
+Status check_cell_on_hosts(const harness::Case& one, const harness::Conditions& conditions) {
+  harness::Sweep sweep;
+  sweep.ranks = {one.ranks};
+  sweep.ranks_as = one.ranks_as;
+  sweep.transports = {one.transport};
+  const Status status = check_hosts(sweep, conditions);
+  return status.is_ok() ? status : error(status.code(), "cell '{}': {}", cell_id(one), status.message());
+}
+
 Status check_devices(const harness::Sweep& sweep, const harness::Conditions& conditions) {
   if (!conditions.hosts.empty()) return {};
   for (const std::string& name : sweep.transports) {

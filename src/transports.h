@@ -20,11 +20,13 @@ namespace tutti::program {
 [[nodiscard]] Status check_transports(const harness::Sweep& sweep);
 /// Whether the hosts that are pretended have a meaning there. Errors: invalid_argument.
 [[nodiscard]] Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions);
+/// The same of one cell, which says its transport itself. Errors: invalid_argument, naming it.
+[[nodiscard]] Status check_cell_on_hosts(const harness::Case& one, const harness::Conditions& conditions);
 /// Whether this machine has what they need, unless other machines are named, which say so themselves. Errors:
 /// unavailable.
 [[nodiscard]] Status check_devices(const harness::Sweep& sweep, const harness::Conditions& conditions);
-/// Where ranks are on several hosts, the backends that nobody named are tutti alone. Errors: unavailable for one that was
-/// named where the hosts are pretended, for its ranks would find that they are on one machine.
+/// Where ranks are on several hosts, the backends that nobody named are tutti alone. Errors: unavailable for one that
+/// was named where the hosts are pretended, for its ranks would find that they are on one machine.
 [[nodiscard]] Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& conditions);
 /// Its ranks use that one.
 void set_transport(const std::string& name, harness::SessionSpec& spec);

@@ -72,14 +72,20 @@ Hosts layout_of(const Case& one, const Conditions& conditions) {
 
 int hosts_of(const Case& one, const Conditions& conditions) { return layout_of(one, conditions).count(); }
 
+Problem problem_on_hosts(const Case& one, const Conditions& conditions) {
+  Problem problem = one.problem();
+  const Hosts layout = layout_of(one, conditions);
+  if (layout.count() > 1) problem.ranks_per_host = layout.ranks_per_host();
+  return problem;
+}
+
 Status stays_on_hosts(const Case& one, const Conditions& conditions) {
   const int hosts = hosts_of(one, conditions);
   if (hosts == 1) return {};
   TUTTI_ASSIGN_OR_RETURN(const Algorithm* const algorithm, find_algorithm(one.collective, one.algorithm));
   const Hosts layout = layout_of(one, conditions);
-  Problem problem = one.problem();
+  Problem problem = problem_on_hosts(one, conditions);
   problem.collective = base_of(problem.collective);
-  problem.ranks_per_host = layout.ranks_per_host();
   const Schedule schedule = schedule_of(*algorithm, problem);
   const DomainShape shape = shape_across_hosts(one.ranks, hosts, 0);
   const auto bound = bind(schedule, {.count = has_counts(one.collective) ? 1 : one.count,
@@ -100,10 +106,8 @@ Status stays_on_hosts(const Case& one, const Conditions& conditions) {
 }
 
 std::string chosen_algorithm(const Case& one, const Conditions& conditions, int cores) {
-  if (const int hosts = hosts_of(one, conditions); hosts > 1) {
-    Problem problem = one.problem();
-    problem.ranks_per_host = layout_of(one, conditions).ranks_per_host();
-    return std::string(choose_across_hosts(problem, one.bytes).name);
+  if (hosts_of(one, conditions) > 1) {
+    return std::string(choose_across_hosts(problem_on_hosts(one, conditions), one.bytes).name);
   }
   return std::string(choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name);
 }

@@ -37,6 +37,8 @@ namespace tutti::harness::cases {
 [[nodiscard]] int hosts_for(const Transport& transport, int ranks, const Conditions& conditions);
 /// The same of a case, whose transport is one of this build or loaded, or else has one host.
 [[nodiscard]] int hosts_of(const Case& one, const Conditions& conditions);
+/// What is run, with the number of ranks on each host where there are several.
+[[nodiscard]] Problem problem_on_hosts(const Case& one, const Conditions& conditions);
 /// Whether no rank of the case would touch memory of another host. Errors: unavailable, naming the algorithm.
 [[nodiscard]] Status stays_on_hosts(const Case& one, const Conditions& conditions);
 /// The algorithm that `auto` chooses for the case; `cores` as for choose_algorithm.

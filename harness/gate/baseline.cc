@@ -19,6 +19,8 @@
 namespace tutti::harness::gate {
 namespace {
 
+constexpr std::string_view kHosts = "hosts";  // the column
+
 /// The launches that were measured in the state of the machine in which most were.
 std::vector<Row> of_one_state(std::vector<Row> launches) {
   std::vector<double> lines;
@@ -47,7 +49,7 @@ void set_interval(Row& row, const std::vector<Row>& launches, const Summary& med
 }
 
 /// Why a row of the case says nothing of what a gate measures; empty: it does.
-std::string why_not_comparable(const Row& row, const std::string& here) {
+std::string why_not_comparable(const Row& row, const std::string& here, const std::string& hosts) {
   if (!here.empty() && !row.machine.empty() && row.machine != here) {
     return fmt::format(
         "the baseline is of another machine, or of another number of its cores: its fingerprint is '{}', here '{}'",
@@ -59,7 +61,14 @@ std::string why_not_comparable(const Row& row, const std::string& here) {
                        gpu.empty() ? "there is none" : fmt::format("'{}'", gpu));
   }
   std::vector<Unusual> unusual = unusual_conditions(row);
-  std::erase_if(unusual, [](const Unusual& one) { return one.column == "gpu"; });
+  const auto its_hosts = row.conditions.find(kHosts);
+  if (const std::string of_row = its_hosts == row.conditions.end() ? "" : its_hosts->second; of_row != hosts) {
+    const auto text = [](const std::string& list) {
+      return list.empty() ? "on one" : fmt::format("on '{}'", shown(list));
+    };
+    return fmt::format("the baseline has it on other hosts: {}, here {}", text(of_row), text(hosts));
+  }
+  std::erase_if(unusual, [](const Unusual& one) { return one.column == "gpu" || one.column == kHosts; });
   if (unusual.empty()) return {};
   const Unusual& first = unusual.front();
   return fmt::format("the baseline has it with {} '{}', a gate measures with '{}'", first.column, shown(first.value),
@@ -173,7 +182,7 @@ std::vector<Row> Baseline::launches_of(const Case& one, Evidence& evidence) cons
   std::string unlike;  // why a row of it cannot be compared, the first reason
   for (const Row& row : rows_) {
     if (row.backend != kOwnBackend || !is_of_case(one, row.case_id)) continue;
-    std::string why = why_not_comparable(row, here_);
+    std::string why = why_not_comparable(row, here_, hosts_);
     if (why.empty() && !row.starter.empty() && row.starter != kOwnSpawn) {
       why = fmt::format("the baseline measured it in launches of {}: record it with --backends {}", row.starter,
                         kOwnBackend);

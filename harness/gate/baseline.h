@@ -24,6 +24,8 @@ class Baseline {
   /// `here`: the fingerprint of this machine; empty: whatever the rows say of theirs will do.
   explicit Baseline(std::vector<Row> rows, std::string other_machine = {}, std::string here = {})
       : rows_(std::move(rows)), other_machine_(std::move(other_machine)), here_(std::move(here)) {}
+  /// The hosts that the gate measures on, as --hosts has them: rows of others are not comparable. Without it: this one.
+  void set_hosts(std::string hosts) { hosts_ = std::move(hosts); }
   /// A CSV, or a JSON record, which also names its machine. Errors: invalid_argument naming what is wrong where;
   /// a time or an interval that no run can have measured is.
   [[nodiscard]] static Result<Baseline> from_text(std::string_view text);
@@ -44,6 +46,7 @@ class Baseline {
   std::vector<Row> rows_;
   std::string other_machine_;  ///< empty: this one, as far as is known
   std::string here_;
+  std::string hosts_;
 };
 
 /// Why times of two machines cannot be compared; empty: they can, as far as is known.

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "harness/cases/lists.h"
+#include "harness/cases/transports.h"
 #include "harness/launch/binding.h"
 #include "harness/text/json_reader.h"
-#include "impl/communicator/communicator.h"
+#include "impl/algorithms/algorithm.h"
 #include "impl/prove/prove.h"
 
 namespace tutti::harness::gate {
@@ -44,10 +46,10 @@ Result<Cost> counted_cost(const Schedule& schedule) {
   return sum;
 }
 
-Result<Counters> counters_of(const Case& one) {
-  const Problem problem = one.problem();
+Result<Counters> counters_of(const Case& one, const Conditions& conditions) {
+  const Problem problem = problem_on_hosts(one, conditions);
   std::string name = one.algorithm;
-  if (name == "auto") name = choose_algorithm(problem, one.buffers, cores_together(one.ranks_as), one.bytes).name;
+  if (name == kAuto) name = chosen_algorithm(one, conditions, cores_together(one.ranks_as));
   TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, name));
   TUTTI_ASSIGN_OR_RETURN(const Cost cost, counted_cost(schedule_of(*algorithm, problem)));
   const auto block_bytes = has_data(one.collective) ? one.count * static_cast<std::int64_t>(size_of(one.dtype)) : 0;
@@ -57,7 +59,10 @@ Result<Counters> counters_of(const Case& one) {
                   .rounds = cost.depth};
 }
 
-Status count_footprint(Counters& counters, const Case& one) {
+Status count_footprint(Counters& counters, const Case& one, const Conditions& conditions) {
+  if (hosts_of(one, conditions) > 1) {
+    return error(Code::unavailable, "ranks of several hosts talk through the kernel, in as many calls as it takes");
+  }
   Case counted = one;
   counted.algorithm = counters.algorithm;
   TUTTI_ASSIGN_OR_RETURN(counters.footprint, footprint_of(counted));

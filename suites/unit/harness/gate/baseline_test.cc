@@ -122,6 +122,8 @@ TEST(Baseline, WhatWasMeasuredUnderOtherConditionsIsInvalid) {
             "the baseline has it with checked_on 'random values', a gate measures with 'exact values'");
   EXPECT_EQ(invalid_with([](Row& row) { row.checked_on = "every timed"; }),
             "the baseline has it with checked_on 'every', a gate measures with 'sample'");
+  EXPECT_EQ(invalid_with([](Row& row) { row.conditions["hosts"] = "a:2,b:2"; }),
+            "the baseline has it on other hosts: on 'a:2,b:2', here on one");
   Row cold = row_with(one, 300, "ring");
   cold.conditions["cache"] = "cold";
   Evidence evidence = evidence_for(one);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/cases/transports.h"
 #include "impl/algorithms/algorithm.h"
 #include "suites/unit/harness/gate/evidence.h"
 
@@ -41,6 +42,31 @@ TEST(Counters, StepsThatAreNotWhatTheirFormulasSayAreRefuted) {
   const auto refuted = counted_cost(schedule);
   EXPECT_EQ(refuted.status().code(), Code::refuted);
   EXPECT_THAT(refuted.status().message(), HasSubstr("rank 2: its formulas say 5 messages"));
+}
+
+TEST(Counters, AutoIsWhatIsChosenForTheHosts) {
+  Case one = all_reduce_of(64);
+  one.ranks_as = RanksAs::processes;
+  one.transport = "tcp";
+  Conditions conditions;
+  conditions.hosts = "a:1,b:1";
+  const auto counters = counters_of(one, conditions);
+  ASSERT_TRUE(counters.is_ok()) << counters.status().message();
+  EXPECT_EQ(counters.value().algorithm, chosen_algorithm(one, conditions, 2));
+  conditions.hosts = "a:2";
+  EXPECT_NE(counters_of(one, conditions).value().algorithm, counters.value().algorithm);
+}
+
+TEST(Counters, OfTwoLevelsAreThoseOfTheHostsThatThereAre) {
+  Case one = all_reduce_of(4096, "two_level");
+  one.ranks = 4;
+  one.ranks_as = RanksAs::processes;
+  one.transport = "tcp";
+  Conditions conditions;
+  conditions.hosts = "a:2,b:2";
+  const auto counters = counters_of(one, conditions);
+  ASSERT_TRUE(counters.is_ok()) << counters.status().message();
+  EXPECT_EQ(counters.value().messages, 4 * 2 * (2 - 1)) << "a ring over two hosts, by each rank";
 }
 
 TEST(Counters, AutoIsWhatIsChosen) {
