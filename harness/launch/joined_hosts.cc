@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <poll.h>
 #include <sstream>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "harness/launch/waits.h"
 #include "harness/text/json_reader.h"
+#include "harness/text/streams.h"
 #include "impl/tcp/interface.h"
 #include "impl/tcp/meeting.h"
 #include "impl/types/names.h"
@@ -28,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostArguments = 400;  // bytes that are shown; a hash stands for all
 constexpr char kBeforeFirsts = '@';
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+constexpr auto kPatienceWithConnection = std::chrono::seconds(1);
 
 /// What a process tells the others of itself.
 struct Card {
@@ -119,17 +122,51 @@ Result<tcp::Listener> listen_as_first(const HostsMeeting& meeting, const std::st
                meeting.init.said_by, listener.status().message());
 }
 
+/// Whether a connection can be made to it: not where the address is of a process that is gone.
+bool is_somebody_at(const std::string& address, Clock::time_point end) {
+  const auto socket = tcp::connect_to(address);
+  if (!socket.is_ok()) return false;
+  const auto most = std::min<Clock::duration>(kPatienceWithConnection, end - Clock::now());
+  pollfd one{.fd = socket.value().get(), .events = POLLOUT, .revents = 0};
+  ::poll(&one, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(most).count()));
+  return one.revents != 0 && tcp::error_of(socket.value().get()) == 0;
+}
+
+/// What process 0 has written. A file that a former job has left is told at once, and says nothing. Each host's first
+/// process tells it itself: process 0, which tells all else, may never come.
+Result<std::string> address_in_file(const HostsMeeting& meeting, Clock::time_point end) {
+  const std::string& path = meeting.init.file;
+  const auto tell = [&](const std::string& what) {
+    if (meeting.world.local_process == 0) to_stderr(fmt::format("tutti: rank {}: {}\n", meeting.world.process, what));
+  };
+  std::string address, left;
+  const auto is_there = [&] {
+    address = address_in(path);
+    if (address.empty()) return false;
+    if (is_somebody_at(address, end)) return true;
+    if (left.empty()) {
+      left = fmt::format("--init: '{}' says that rank 0 listens at {}, where nobody is, so a former job has left it",
+                         path, shown(address));
+      tell(left + "; waiting for that of this job");
+    }
+    return false;
+  };
+  if (nap_until(end - Clock::now(), is_there, kBetweenLooks)) return address;
+  const double seconds = std::chrono::duration<double>(meeting.timeout).count();
+  const Status late = left.empty()
+                          ? error(Code::timeout, "--init: rank 0 has not written '{}' within {:.0f} s", path, seconds)
+                          : error(Code::timeout, "{}; rank 0 has written no other within {:.0f} s", left, seconds);
+  tell(std::string(late.message()));
+  return late;
+}
+
 /// Where process 0 listens, once it is known.
 Result<std::string> address_of_first(const HostsMeeting& meeting, Clock::time_point end) {
   if (meeting.init.file.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const std::string host, tcp::address_of_host(meeting.init.host));
     return tcp::with_port(host, meeting.init.port);
   }
-  std::string address;
-  const auto is_there = [&] { return !(address = address_in(meeting.init.file)).empty(); };
-  if (nap_until(end - Clock::now(), is_there, kBetweenLooks)) return address;
-  return error(Code::timeout, "--init: rank 0 has not written '{}' within {:.0f} s", meeting.init.file,
-               std::chrono::duration<double>(meeting.timeout).count());
+  return address_in_file(meeting, end);
 }
 
 /// The hosts that all cards together say. Errors: mismatch.
