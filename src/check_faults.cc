@@ -114,7 +114,7 @@ class TrialMessages final : public harness::Listener {
     }
     std::fflush(stdout);
   }
-  [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
+  [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const override {
     return harness::standings_of(spec_, domain_fd);
   }
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {

@@ -61,7 +61,7 @@ class SoakMessages final : public harness::Listener {
   [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override {
     return spec_.references.empty() ? "the soak" : "the soak of " + spec_.references.front();
   }
-  [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
+  [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const override {
     return harness::standings_of(spec_, domain_fd);
   }
   std::optional<Result<SoakResult>> result;

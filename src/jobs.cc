@@ -69,9 +69,8 @@ class Messages final : public harness::Listener {
     return harness::name_of_number(spec_, index);
   }
 
-  [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
-    progress_ = harness::progress_of(spec_, domain_fd);
-    return harness::standings_of(progress_);
+  [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const override {
+    return harness::standings_of(spec_, domain_fd);
   }
 
   /// Tells how the job failed, as fields.
@@ -81,7 +80,7 @@ class Messages final : public harness::Listener {
     harness::FailedJob diagnosis{.message = std::string(message.substr(0, message.find('\n'))),
                                  .how = std::string(to_string(outcome.how)),
                                  .rank = outcome.failed_rank < 0 ? std::nullopt : std::optional(outcome.failed_rank),
-                                 .host = harness::describe_machine().hostname,
+                                 .host = host_of(outcome.failed_rank),
                                  .collective = {},
                                  .cell = {}};
     if (begun_ < spec_.cells.size()) {
@@ -89,15 +88,9 @@ class Messages final : public harness::Listener {
       diagnosis.collective = to_string(one.collective);
       diagnosis.cell = harness::cell_of_case(case_id(one));
     }
-    for (const tutti::Progress& one : progress_) {
-      const Standing& standing = one.standing;
-      if (!one.waits) continue;
-      diagnosis.waiting.push_back(
-          {.rank = one.rank,
-           .operation = standing.operation,
-           .step = standing.steps > 0 ? std::optional<std::int64_t>(standing.step) : std::nullopt,
-           .peer = standing.peer < 0 ? std::nullopt : std::optional<int>(standing.peer),
-           .bytes = standing.bytes > 0 ? std::optional(standing.bytes) : std::nullopt});
+    for (std::size_t rank = 0; rank < outcome.standings.size(); ++rank) {
+      if (const auto& wait = outcome.standings[rank].wait)
+        diagnosis.waiting.push_back({.rank = static_cast<int>(rank), .wait = *wait});
     }
     listener_.on_diagnosis(diagnosis);
   }
@@ -127,12 +120,22 @@ class Messages final : public harness::Listener {
   void note(const Status& status) {
     if (!status.is_ok() && failure_.is_ok()) failure_ = status;
   }
+  /// Of named ones the one that the rank was on; else this machine.
+  [[nodiscard]] std::string host_of(int rank) const {
+    if (spec_.conditions.hosts.empty() || rank < 0) return harness::describe_machine().hostname;
+    const auto named = harness::parse_hosts(spec_.conditions.hosts);
+    const tutti::DomainShape shape = domain_shape(spec_);
+    std::size_t host = 0;
+    for (int first = 0; host + 1 < shape.ranks_on.size() && first + shape.ranks_on[host] <= rank; ++host) {
+      first += shape.ranks_on[host];
+    }
+    return named.value()[host].name;
+  }
 
   const SessionSpec& spec_;
   const JobsListener& listener_;
   Place place_;
   std::size_t begun_ = std::numeric_limits<std::size_t>::max();  ///< the cell that began last
-  mutable std::vector<tutti::Progress> progress_;                ///< of a job that hangs
   harness::RowStamp stamp_{harness::describe_machine()};
   Status failure_;
 };

@@ -263,8 +263,10 @@ void HostsStarter::take(Machine& machine, const Frame& frame, Connections::Event
     } else if (frame.type == "closed") {
       events.on_closed(rank);
     } else if (frame.type == "standing") {
-      standings_.resize(children_.size(), "of which its machine has not told");
-      standings_[static_cast<std::size_t>(rank)] = text;
+      auto standing = standing_from_json(text);
+      if (!standing.is_ok()) return lose(machine, standing.status(), events);
+      standings_.resize(children_.size(), {.text = "of which its machine has not told"});
+      standings_[static_cast<std::size_t>(rank)] = std::move(standing).value();
     } else if (frame.type == "garbage") {
       const int pid = take_number(text);
       events.on_garbage(rank, pid, std::string(text));

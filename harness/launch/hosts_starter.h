@@ -34,7 +34,7 @@ class HostsStarter final : public RankStarter {
   [[nodiscard]] RankPlace place_of(int rank) const override;
   [[nodiscard]] std::string host_name(int rank) const override;
   [[nodiscard]] std::optional<char> state_of(int rank) const override;
-  [[nodiscard]] std::vector<std::string> standings() const override { return standings_; }
+  [[nodiscard]] std::vector<RankStanding> standings() const override { return standings_; }
   void add_to(std::vector<pollfd>& set) const override;
   void service(Connections::Events& events, const Board& board) override;
   void reap() override;
@@ -95,9 +95,9 @@ class HostsStarter final : public RankStarter {
   tcp::Listener listener_;
   std::string control_;  ///< see control_name_of
   std::vector<Machine> machines_;
-  std::vector<Child> children_;         ///< [rank], and behind them the start command
-  std::vector<char> states_;            ///< [rank]
-  std::vector<std::string> standings_;  ///< [rank], once one of them has waited for long
+  std::vector<Child> children_;          ///< [rank], and behind them the start command
+  std::vector<char> states_;             ///< [rank]
+  std::vector<RankStanding> standings_;  ///< [rank], once one of them has waited for long
   std::list<Guest> guests_;
   Children command_;  ///< which starts the ranks, where the job has one
   std::string address_, directory_;

@@ -16,6 +16,7 @@
 
 #include "harness/cases/ranks_as.h"
 #include "harness/launch/joined_hosts.h"
+#include "harness/launch/rank_standing.h"
 #include "harness/launch/start_command.h"
 #include "impl/types/status.h"
 
@@ -85,6 +86,7 @@ struct Outcome {
   int number = 0;        ///< see Ending
   Status failure;        ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
   std::string log_tail;  ///< last lines of the log of this launch; empty if ok
+  std::vector<RankStanding> standings = {};  ///< [rank] of a job that hung, where they are known
 };
 
 /// What the launcher tells of a running job. Called from `launch`, in its thread, in the order in which a rank sent.
@@ -96,7 +98,7 @@ class Listener {
   [[nodiscard]] virtual std::string case_name(std::uint32_t index) const { return fmt::format("case {}", index); }
   /// Of a job that hangs: what the memory that its ranks share says of each, by rank. Empty: nothing. `domain_fd` is -1
   /// where the job has no domain.
-  [[nodiscard]] virtual std::vector<std::string> standings(int /*domain_fd*/) const { return {}; }
+  [[nodiscard]] virtual std::vector<RankStanding> standings(int /*domain_fd*/) const { return {}; }
 };
 
 }  // namespace tutti::harness::launch

@@ -79,7 +79,7 @@ class JoinedJob {
   struct Watch {
     CaseName case_name;
     /// What is known of each rank besides the board; may be empty.
-    std::function<std::vector<std::string>()> standings;
+    std::function<std::vector<RankStanding>()> standings;
     /// Called once, in a thread of its own, when the job is lost. It should print and exit, for the ranks of this
     /// process may never come back.
     std::function<void(const Status& why)> on_lost;

@@ -254,9 +254,9 @@ class Machine : private Connections::Events {
   }
 
   void tell_standings() {
-    const std::vector<std::string> all = standings_(payload_, number_, domain_.get());
+    const std::vector<RankStanding> all = standings_(payload_, number_, domain_.get());
     for (int rank = job_.first; rank < job_.first + job_.here && rank < static_cast<int>(all.size()); ++rank) {
-      stream_.send({"standing", fmt::format("{} {}", rank, all[static_cast<std::size_t>(rank)])});
+      stream_.send({"standing", fmt::format("{} {}", rank, to_json(all[static_cast<std::size_t>(rank)]))});
     }
   }
 

@@ -9,12 +9,13 @@
 
 #include "harness/floors.h"
 #include "harness/launch/machine_talk.h"
+#include "harness/launch/rank_standing.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
 
 /// What the memory that the ranks of machine `machine` share says of each rank of the job; empty: nothing.
-using Standings = std::function<std::vector<std::string>(const std::string& payload, int machine, int domain_fd)>;
+using Standings = std::function<std::vector<RankStanding>(const std::string& payload, int machine, int domain_fd)>;
 
 /// From the invitation on stdin to the end. Nothing of the job is left here when it returns, unless this process is
 /// killed: then the kernel kills the ranks. `build`: compared with the launcher's. `standings`: asked for where a rank

@@ -13,7 +13,7 @@
 //                         garbage  rank, pid and what: it sent something that is no message
 //                         exit     rank, pid and wait status
 //                         status   a line per rank (see board.h), now and then: who says nothing is gone
-//                         standing rank and text: what the memory says of one that has waited for long
+//                         standing rank and RankStanding: what the memory says of one that has waited for long
 //                         failed   code and message: it cannot go on
 //   launcher -> machine   alive    now and then
 //                         end      kill what is left and leave

@@ -11,6 +11,7 @@
 #include "harness/launch/board.h"
 #include "harness/launch/connections.h"
 #include "harness/launch/rank_place.h"
+#include "harness/launch/rank_standing.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
@@ -38,7 +39,7 @@ class RankStarter {
   /// The state of a rank's process (ProcessInfo), where it cannot be seen from here; nothing: it can.
   [[nodiscard]] virtual std::optional<char> state_of(int /*rank*/) const { return {}; }
   /// What the memory that each rank shares says of it, of ranks that have waited for long; empty: it can be seen here.
-  [[nodiscard]] virtual std::vector<std::string> standings() const { return {}; }
+  [[nodiscard]] virtual std::vector<RankStanding> standings() const { return {}; }
   /// What the ranks of other machines say comes here: appends what to wait for, and hands on what has come. What they
   /// announce goes to `board`.
   virtual void add_to(std::vector<pollfd>& /*set*/) const {}

@@ -70,7 +70,7 @@ class RunningJob : private Connections::Events {
   /// The finding, with where its rank was: so a crash in a library's own code names the library.
   [[nodiscard]] Finding with_place(Finding finding) const;
   /// Where they stand, once all are there.
-  [[nodiscard]] std::string rank_lines(std::span<const RankView> views) const;
+  [[nodiscard]] std::string rank_lines(std::span<const RankView> views);
   void weigh_states();
   void weigh_state(int rank, pid_t pid);
   void add(Finding finding);
@@ -93,7 +93,8 @@ class RunningJob : private Connections::Events {
   Connections connections_;
   std::vector<Member> members_;
   std::optional<Finding> finding_;
-  bool is_over_ = false;  ///< the verdict stands; messages are still handed on
+  std::vector<RankStanding> standings_;  ///< [rank], of the last time that somebody asked
+  bool is_over_ = false;                 ///< the verdict stands; messages are still handed on
   TimePoint decide_by_;
   TimePoint started_;  ///< when the processes were started
   std::optional<TimePoint> last_bye_;

@@ -55,7 +55,7 @@ std::string place_of(const RankView& view, const CaseName& case_name) {
 }
 
 std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case_name,
-                           std::span<const std::string> standings) {
+                           std::span<const RankStanding> standings) {
   std::vector<RankView> sorted(ranks.begin(), ranks.end());
   std::ranges::stable_sort(sorted, {}, innocence);
   const std::size_t shown = std::min(sorted.size(), kMostLines);
@@ -67,7 +67,7 @@ std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case
     text += place_of(view, case_name);
     if (is_waiting(view)) text += fmt::format(" for {:.1f} s", seconds(view.waited));
     if (const auto index = static_cast<std::size_t>(view.rank); index < standings.size()) {
-      text += "; " + standings[index];
+      text += "; " + standings[index].text;
     }
   }
   if (shown < sorted.size()) text += fmt::format("\n  and {} more", sorted.size() - shown);

@@ -15,6 +15,7 @@
 
 #include "harness/launch/board.h"
 #include "harness/launch/job.h"
+#include "harness/launch/rank_standing.h"
 
 namespace tutti::harness::launch {
 
@@ -50,6 +51,6 @@ using CaseName = std::function<std::string(std::uint32_t)>;
 /// A line for each rank, each after a line break, those to blame first, and no more lines than can be read. It says
 /// which operation the rank is in, since when, and what `standings` says of it.
 [[nodiscard]] std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case_name,
-                                         std::span<const std::string> standings = {});
+                                         std::span<const RankStanding> standings = {});
 
 }  // namespace tutti::harness::launch

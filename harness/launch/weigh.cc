@@ -142,12 +142,12 @@ std::vector<RankView> RunningJob::views() const {
   return views;
 }
 
-std::string RunningJob::rank_lines(std::span<const RankView> views) const {
+std::string RunningJob::rank_lines(std::span<const RankView> views) {
   if (!all_said_hello()) return "";
-  std::vector<std::string> standings = children_.standings();
-  if (standings.empty()) standings = listener_.standings(domain_.get());
+  standings_ = children_.standings();
+  if (standings_.empty()) standings_ = listener_.standings(domain_.get());
   return describe_ranks(
-      views, [&](std::uint32_t index) { return listener_.case_name(index); }, standings);
+      views, [&](std::uint32_t index) { return listener_.case_name(index); }, standings_);
 }
 
 void RunningJob::weigh_board() {

@@ -13,7 +13,7 @@ nlohmann::ordered_json or_empty(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
-void put_place(nlohmann::ordered_json& document, const WaitingRank* where) {
+void put_place(nlohmann::ordered_json& document, const RankWait* where) {
   document["operation"] = where != nullptr ? nlohmann::ordered_json(where->operation) : nlohmann::ordered_json();
   document["step"] = where != nullptr ? or_empty(where->step) : nlohmann::ordered_json();
   document["peer"] = where != nullptr ? or_empty(where->peer) : nlohmann::ordered_json();
@@ -24,15 +24,16 @@ void put_place(nlohmann::ordered_json& document, const WaitingRank* where) {
 
 std::string FailedJob::json() const {
   const auto own = std::ranges::find_if(waiting, [&](const WaitingRank& one) { return one.rank == rank; });
-  const auto victim = std::ranges::find_if(waiting, [&](const WaitingRank& one) { return rank && one.peer == rank; });
-  const WaitingRank* const where = own != waiting.end() ? &*own : victim != waiting.end() ? &*victim : nullptr;
+  const auto victim =
+      std::ranges::find_if(waiting, [&](const WaitingRank& one) { return rank && one.wait.peer == rank; });
+  const RankWait* const where = own != waiting.end() ? &own->wait : victim != waiting.end() ? &victim->wait : nullptr;
   nlohmann::ordered_json document{{"message", message},       {"how", how},  {"rank", or_empty(rank)}, {"host", host},
                                   {"collective", collective}, {"cell", cell}};
   put_place(document, where);
   document["waiting"] = nlohmann::ordered_json::array();
   for (const WaitingRank& one : waiting) {
     nlohmann::ordered_json item{{"rank", one.rank}};
-    put_place(item, &one);
+    put_place(item, &one.wait);
     document["waiting"].push_back(std::move(item));
   }
   return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -7,17 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "harness/floors.h"
+#include "harness/launch/rank_standing.h"
 
 namespace tutti::harness::report {
 
 /// Where a rank waits in one of the own communicators.
 struct WaitingRank {
   int rank = 0;
-  std::uint64_t operation = 0;             ///< its number, from 1; 0: a send or a receive
-  std::optional<std::int64_t> step = {};   ///< of the operation's schedule
-  std::optional<int> peer = {};            ///< the rank that it waits for
-  std::optional<std::int64_t> bytes = {};  ///< of what it waits for
+  RankWait wait = {};
 };
 
 struct FailedJob {

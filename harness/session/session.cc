@@ -163,29 +163,44 @@ Status run_on_threads(const SharedPlace& shared, int hosts) {
 
 }  // namespace
 
-std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd) {
-  return standings_of(progress_of(spec, domain_fd));
-}
+namespace {
 
-std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
+/// `machine`: of a job on several.
+std::vector<RankStanding> standings_in(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
   if (domain_fd < 0) return {};
   const Across across{.host = machine.value_or(0)};
   const auto domain =
       transport_of(spec).open(domain_shape(spec), {.memory = domain_fd, .across = machine ? &across : nullptr});
-  return domain.is_ok() ? tutti::progress_of(*domain.value()) : std::vector<Progress>();
+  return domain.is_ok() ? standings_of(*domain.value()) : std::vector<RankStanding>();
 }
 
-std::vector<std::string> standings_on_machine(const std::string& payload, int machine, int domain_fd) {
+RankStanding standing_of(const Progress& one) {
+  RankStanding standing{.text = "its communicator " + one.text};
+  if (!one.waits) return standing;
+  const Standing& at = one.standing;
+  standing.wait = RankWait{.operation = at.operation,
+                           .step = at.steps > 0 ? std::optional<std::int64_t>(at.step) : std::nullopt,
+                           .peer = at.peer < 0 ? std::nullopt : std::optional<int>(at.peer),
+                           .bytes = at.bytes > 0 ? std::optional(at.bytes) : std::nullopt};
+  return standing;
+}
+
+}  // namespace
+
+std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd) {
+  return standings_in(spec, domain_fd, std::nullopt);
+}
+
+std::vector<RankStanding> standings_on_machine(const std::string& payload, int machine, int domain_fd) {
   const auto spec = session_from_json(payload);
-  return spec.is_ok() ? standings_of(progress_of(spec.value(), domain_fd, machine)) : std::vector<std::string>();
+  return spec.is_ok() ? standings_in(spec.value(), domain_fd, machine) : std::vector<RankStanding>();
 }
 
-std::vector<std::string> standings_of(const Domain& domain) { return standings_of(tutti::progress_of(domain)); }
-
-std::vector<std::string> standings_of(const std::vector<Progress>& all) {
+std::vector<RankStanding> standings_of(const Domain& domain) {
+  const std::vector<Progress> all = progress_of(domain);
   if (std::ranges::none_of(all, &Progress::waits)) return {};  // it is not ours that hangs
-  std::vector<std::string> standings;
-  for (const Progress& one : all) standings.push_back("its communicator " + one.text);
+  std::vector<RankStanding> standings;
+  for (const Progress& one : all) standings.push_back(standing_of(one));
   return standings;
 }
 

@@ -12,6 +12,7 @@
 #include "harness/launch/across.h"
 #include "harness/launch/board.h"
 #include "harness/launch/rank_place.h"
+#include "harness/launch/rank_standing.h"
 #include "harness/session/spec.h"
 #include "impl/communicator/diagnosis.h"
 #include "impl/transports/domain.h"
@@ -32,18 +33,14 @@ namespace tutti::harness::session {
 ///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 
-/// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands.
-[[nodiscard]] std::vector<std::string> standings_of(const SessionSpec& spec, int domain_fd);
-/// Where the communicators of a job's ranks stand; empty where the domain cannot be opened. `machine`: of a job on
-/// several, the one whose ranks share that memory; of the others nothing is known here.
-[[nodiscard]] std::vector<Progress> progress_of(const SessionSpec& spec, int domain_fd,
-                                                std::optional<int> machine = std::nullopt);
-/// What run_machine asks of a machine (harness/launch/machine.h); `payload`: the specification as the launcher gave it.
-[[nodiscard]] std::vector<std::string> standings_on_machine(const std::string& payload, int machine, int domain_fd);
-/// The sentences of these; empty where no rank has told of a wait.
-[[nodiscard]] std::vector<std::string> standings_of(const std::vector<Progress>& all);
+/// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands. Empty
+/// where no rank has told of a wait, or the domain cannot be opened.
+[[nodiscard]] std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd);
+/// What run_machine asks of a machine (harness/launch/machine.h), whose ranks share that memory: of the others nothing
+/// is known here. `payload`: the specification as the launcher gave it.
+[[nodiscard]] std::vector<RankStanding> standings_on_machine(const std::string& payload, int machine, int domain_fd);
 /// The same of a domain that is open.
-[[nodiscard]] std::vector<std::string> standings_of(const Domain& domain);
+[[nodiscard]] std::vector<RankStanding> standings_of(const Domain& domain);
 
 struct SessionPlace {
   Board board;

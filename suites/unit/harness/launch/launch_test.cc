@@ -52,10 +52,10 @@ class Recorder : public Listener {
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {
     return "the case " + std::to_string(index);
   }
-  [[nodiscard]] std::vector<std::string> standings(int domain_fd) const override {
+  [[nodiscard]] std::vector<RankStanding> standings(int domain_fd) const override {
     struct stat memory {};
     if (domain_fd < 0 || ::fstat(domain_fd, &memory) != 0) return {};
-    return {fmt::format("it shares {} bytes", memory.st_size)};
+    return {{.text = fmt::format("it shares {} bytes", memory.st_size)}};
   }
 
   std::map<int, std::vector<std::string>> rows;

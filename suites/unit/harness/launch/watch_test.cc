@@ -84,7 +84,7 @@ TEST(Watch, AllRanksInOneOperationHaveNoCulprit) {
 TEST(Watch, EveryRankHasALineThoseToBlameFirst) {
   std::vector ranks = {waiting(0, 3, 3s), idle(1, 2), waiting(2, 3, 1s), waiting(3, 0, 0s)};
   ranks[2].state = 'T';
-  const std::vector<std::string> standings{"it is here", "it is there", "it is nowhere"};
+  const std::vector<RankStanding> standings{{"it is here"}, {"it is there"}, {"it is nowhere"}};
   EXPECT_EQ(describe_ranks(ranks, case_name, standings),
             "\n  rank 2 (pid 102): stopped (state T), in operation 3 (case 4) for 1.0 s; it is nowhere"
             "\n  rank 3 (pid 103): before its first operation"
