@@ -27,7 +27,7 @@ Result<std::optional<DeviceExport>> device_export(std::span<const std::string> f
   return std::optional<DeviceExport>();
 }
 
-Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders, int device) {
+Result<const DeviceOpener*> find_kernels(std::span<const std::string> folders) {
   const auto found = device_export(folders, "tutti_device");
   if (!found.is_ok()) return error(found.status().code(), "no GPU: {}", found.status().message());
   if (!found.value()) {
@@ -44,7 +44,12 @@ Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders, i
     return error(Code::unavailable, "no GPU: {} was built for {}, this program is {}: build it again", exported.path,
                  opener.built_for, kTransportBuild);
   }
-  return opener.open(device);
+  return &opener;
+}
+
+Result<std::unique_ptr<Device>> open_gpu(std::span<const std::string> folders, int device) {
+  TUTTI_ASSIGN_OR_RETURN(const DeviceOpener* const opener, find_kernels(folders));
+  return opener->open(device);
 }
 
 }  // namespace tutti

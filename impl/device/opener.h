@@ -22,6 +22,9 @@ struct DeviceOpener {
 /// What can be done where there is no GPU.
 inline constexpr const char* kInsteadOfGpu = "--device host runs thread blocks as threads of the host";
 
+/// What can be done where processes have no GPU each.
+inline constexpr const char* kSeveralOnOneGpu = "--ranks-as blocks runs several ranks on one GPU";
+
 /// What the device's object exports under a name.
 struct DeviceExport {
   std::string path;  ///< of the object
@@ -32,6 +35,9 @@ struct DeviceExport {
 /// folder has one; a null symbol where it does not export `name`. Errors: unavailable, naming the file that cannot be
 /// loaded.
 [[nodiscard]] Result<std::optional<DeviceExport>> device_export(std::span<const std::string> folders, const char* name);
+
+/// The kernels of this program. Errors: unavailable, saying why there are none and what can be done instead.
+[[nodiscard]] Result<const DeviceOpener*> find_kernels(std::span<const std::string> folders);
 
 /// GPU `device`, by the object in the first of `folders` that has one. Errors: unavailable, saying why there is no GPU
 /// and what can be done instead.

@@ -4,18 +4,22 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <new>
 #include <sys/mman.h>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
 
 #include "impl/execute/device_move.h"
 #include "impl/execute/target.h"
+#include "impl/transports/shared_memory.h"
 
 namespace tutti {
 namespace {
@@ -133,12 +137,55 @@ class Teams final : public HostTeams {
     return static_cast<std::byte*>(memory);
   }
   Result<std::byte*> allocate_mapped(std::size_t bytes) override { return allocate(bytes); }
+  /// A file in memory, which others reach through /proc as long as it is open here.
+  Result<std::byte*> allocate_for_processes(std::size_t bytes) override {
+    TUTTI_ASSIGN_OR_RETURN(const int file, create_memory("tutti-teams", bytes));
+    const Result<std::byte*> memory = map_file(file, bytes);
+    if (!memory.is_ok()) {
+      close(file);
+      return memory;
+    }
+    const std::lock_guard lock(mutex_);
+    mapped_[memory.value()] = {.bytes = bytes, .file = file};
+    return memory;
+  }
   void release(std::byte* memory) override {
     const std::lock_guard lock(mutex_);
-    const auto reserved = reserved_.extract(memory);
-    if (reserved.empty()) return ::operator delete(memory, kAlignment);
-    munmap(memory, reserved.mapped());
+    const auto mapped = mapped_.extract(memory);
+    if (mapped.empty()) return ::operator delete(memory, kAlignment);
+    munmap(memory, mapped.mapped().bytes);
+    if (mapped.mapped().file >= 0) close(mapped.mapped().file);
   }
+
+  [[nodiscard]] std::string place() const override {
+    return fmt::format("process {}, {}", getpid(), static_cast<const void*>(this));
+  }
+  Result<DeviceOffer> offer(std::byte* memory) override {
+    const std::lock_guard lock(mutex_);
+    const auto mapped = mapped_.find(memory);
+    TUTTI_ASSERT(mapped != mapped_.end() && mapped->second.file >= 0, "memory that is not for processes");
+    const Offered offered{.process = getpid(), .file = mapped->second.file, .bytes = mapped->second.bytes};
+    DeviceOffer offer;
+    std::memcpy(offer.handle.data(), &offered, sizeof offered);
+    return offer;
+  }
+  Result<std::byte*> open_offered(const DeviceOffer& offer, const std::string& place) override {
+    Offered offered;
+    std::memcpy(&offered, offer.handle.data(), sizeof offered);
+    const std::string path = fmt::format("/proc/{}/fd/{}", offered.process, offered.file);
+    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) {
+      return error(Code::unavailable, "cannot open {}, what teams of {} have: {}", path, place, std::strerror(errno));
+    }
+    const Result<std::byte*> memory = map_file(file, offered.bytes);
+    close(file);
+    if (!memory.is_ok()) return memory;
+    const std::lock_guard lock(mutex_);
+    mapped_[memory.value()] = {.bytes = offered.bytes};
+    return memory;
+  }
+  void close_offered(std::byte* memory) override { release(memory); }
+
   Status write(std::byte* to, const void* from, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
     return {};
@@ -154,6 +201,10 @@ class Teams final : public HostTeams {
 
   Result<Ticket> launch(DeviceLaunch launch) override {
     TUTTI_RETURN_IF_ERROR(fits(launch.teams(), launch.threads));
+    if (const int queue = std::exchange(launch.queue, 0); queue > 0) {
+      TUTTI_ASSIGN_OR_RETURN(const Ticket ticket, teams_of(queue).launch(std::move(launch)));
+      return ticket | static_cast<Ticket>(queue) << kQueueBit;
+    }
     const int threads = launch.teams() * launch.threads;
     return start(std::make_shared<Job>(std::make_shared<Walk>(std::move(launch)), threads));
   }
@@ -163,10 +214,22 @@ class Teams final : public HostTeams {
     return start(std::make_shared<Job>(std::make_shared<Run>(shape, std::move(function)), shape.teams * shape.threads));
   }
 
-  Result<bool> is_complete(Ticket ticket) override { return complete_.load(std::memory_order_acquire) >= ticket; }
+  Result<bool> is_complete(Ticket ticket) override {
+    const auto queue = static_cast<int>(ticket >> kQueueBit);
+    if (queue > 0) return teams_of(queue).is_complete(ticket & ((Ticket{1} << kQueueBit) - 1));
+    return complete_.load(std::memory_order_acquire) >= ticket;
+  }
 
  private:
   static constexpr std::size_t kReserved = std::size_t{1} << 20U;  // from here on
+
+  /// Those of a queue that is not the first.
+  Teams& teams_of(int queue) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Teams>& teams = queues_[queue];
+    if (teams == nullptr) teams = std::make_unique<Teams>(kMostTeamThreads / most_);
+    return *teams;
+  }
 
   Result<Ticket> start(std::shared_ptr<Job> job) {
     Ticket ticket = 0;
@@ -190,7 +253,12 @@ class Teams final : public HostTeams {
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return no_memory(bytes);
     const std::lock_guard lock(mutex_);
-    reserved_[static_cast<std::byte*>(memory)] = bytes;
+    mapped_[static_cast<std::byte*>(memory)] = {.bytes = bytes};
+    return static_cast<std::byte*>(memory);
+  }
+  static Result<std::byte*> map_file(int file, std::size_t bytes) {
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) return no_memory(bytes);
     return static_cast<std::byte*>(memory);
   }
 
@@ -250,6 +318,17 @@ class Teams final : public HostTeams {
     return holds();
   }
 
+  struct Mapped {
+    std::size_t bytes = 0;
+    int file = -1;  // that other processes open
+  };
+  /// What an offer holds.
+  struct Offered {
+    int process = 0;
+    int file = 0;
+    std::size_t bytes = 0;
+  };
+
   const int most_;  // threads
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -259,7 +338,8 @@ class Teams final : public HostTeams {
   std::atomic<Ticket> complete_ = 0;
   bool is_over_ = false;
   std::vector<std::thread> threads_;
-  std::map<std::byte*, std::size_t> reserved_;  // bytes
+  std::map<std::byte*, Mapped> mapped_;
+  std::map<int, std::unique_ptr<Teams>> queues_;  // but for the first, which this is
 };
 
 }  // namespace

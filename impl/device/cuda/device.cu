@@ -6,6 +6,7 @@
 #include <cstring>
 #include <cuda_runtime.h>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -44,10 +45,12 @@ class Gpu final : public Device {
 
   ~Gpu() override {
     (void)cudaSetDevice(index_);
-    (void)cudaStreamSynchronize(stream_);
-    for (const Pending& one : pending_) (void)cudaEventDestroy(one.event);
+    for (const auto& [number, queue] : queues_) {
+      (void)cudaStreamSynchronize(queue.stream);
+      for (const Pending& one : queue.pending) (void)cudaEventDestroy(one.event);
+      (void)cudaStreamDestroy(queue.stream);
+    }
     for (const cudaEvent_t event : spare_) (void)cudaEventDestroy(event);
-    (void)cudaStreamDestroy(stream_);
     (void)cudaStreamDestroy(copies_);
   }
 
@@ -77,6 +80,11 @@ class Gpu final : public Device {
     mapped_.insert(static_cast<std::byte*>(memory));
     return static_cast<std::byte*>(memory);
   }
+  /// Other processes get at whole pieces of memory, so this one has its own, with nothing else in it.
+  Result<std::byte*> allocate_for_processes(std::size_t bytes) override {
+    constexpr std::size_t kPiece = std::size_t{2} << 20U;
+    return allocate((bytes + kPiece - 1) / kPiece * kPiece);
+  }
   void release(std::byte* memory) override {
     (void)cudaSetDevice(index_);
     const bool is_mapped = [&] {
@@ -104,6 +112,43 @@ class Gpu final : public Device {
     }
     if (failure == cudaSuccess) return {};
     return error(Code::unavailable, "{}", text_of("cudaDeviceEnablePeerAccess", failure));
+  }
+  [[nodiscard]] std::string place() const override { return place_; }
+  Result<DeviceOffer> offer(std::byte* memory) override {
+    cudaIpcMemHandle_t handle{};
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaIpcGetMemHandle(&handle, memory));
+    DeviceOffer offer;
+    static_assert(sizeof handle == sizeof offer.handle);
+    std::memcpy(offer.handle.data(), &handle, sizeof handle);
+    return offer;
+  }
+  Result<std::byte*> open_offered(const DeviceOffer& offer, const std::string& place) override {
+    int peer = 0, can = 1;
+    // A GPU that this process does not see can only be tried.
+    if (cudaDeviceGetByPCIBusId(&peer, place.c_str()) == cudaSuccess && peer != index_) {
+      TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaDeviceCanAccessPeer(&can, index_, peer));
+    }
+    (void)cudaGetLastError();
+    if (can == 0) {
+      return error(
+          Code::unavailable,
+          "GPU {} ({}) cannot address the memory of GPU {}, where other ranks lie; nvidia-smi topo -p2p r shows "
+          "which GPUs can",
+          place_, name(), place);
+    }
+    cudaIpcMemHandle_t handle{};
+    std::memcpy(&handle, offer.handle.data(), sizeof handle);
+    void* memory = nullptr;
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
+    const cudaError_t failure = cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess);
+    if (failure == cudaSuccess) return static_cast<std::byte*>(memory);
+    return error(Code::unavailable, "GPU {} ({}) cannot open memory of another process on GPU {}: {}", place_, name(),
+                 place, text_of("cudaIpcOpenMemHandle", failure));
+  }
+  void close_offered(std::byte* memory) override {
+    (void)cudaSetDevice(index_);
+    (void)cudaIpcCloseMemHandle(memory);
   }
   Status write(std::byte* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return {};
@@ -139,23 +184,29 @@ class Gpu final : public Device {
     const std::size_t shared = static_cast<std::size_t>(most_device_addresses(launch.world.ranks)) * sizeof(void*);
     const std::lock_guard lock(mutex_);
     TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
+    Queue& queue = queues_[launch.queue];
+    if (queue.stream == nullptr) {
+      TUTTI_RETURN_IF_CUDA_ERROR(resource, cudaStreamCreateWithFlags(&queue.stream, cudaStreamNonBlocking));
+    }
     TUTTI_RETURN_IF_CUDA_ERROR(
         io, cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(launch.teams())),
-                                        dim3(static_cast<unsigned>(launch.threads)), arguments, shared, stream_));
+                                        dim3(static_cast<unsigned>(launch.threads)), arguments, shared, queue.stream));
     TUTTI_ASSIGN_OR_RETURN(const cudaEvent_t event, event_for_launch());
-    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaEventRecord(event, stream_));
-    pending_.push_back({.ticket = ++newest_, .event = event});
-    return newest_;
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaEventRecord(event, queue.stream));
+    queue.pending.push_back({.ticket = ++queue.newest, .event = event});
+    return queue.newest | static_cast<Ticket>(launch.queue) << kQueueBit;
   }
 
   Result<bool> is_complete(Ticket ticket) override {
     const std::lock_guard lock(mutex_);
-    while (!pending_.empty() && pending_.front().ticket <= ticket) {
-      const cudaError_t state = cudaEventQuery(pending_.front().event);
+    std::deque<Pending>& pending = queues_[static_cast<int>(ticket >> kQueueBit)].pending;
+    const Ticket number = ticket & ((Ticket{1} << kQueueBit) - 1);
+    while (!pending.empty() && pending.front().ticket <= number) {
+      const cudaError_t state = cudaEventQuery(pending.front().event);
       if (state == cudaErrorNotReady) return false;
       TUTTI_RETURN_IF_CUDA_ERROR(io, state);
-      spare_.push_back(pending_.front().event);
-      pending_.pop_front();
+      spare_.push_back(pending.front().event);
+      pending.pop_front();
     }
     return true;
   }
@@ -165,6 +216,11 @@ class Gpu final : public Device {
     Ticket ticket;
     cudaEvent_t event;
   };
+  struct Queue {
+    cudaStream_t stream = nullptr;
+    Ticket newest = 0;
+    std::deque<Pending> pending;
+  };
 
   explicit Gpu(int index) : index_(index) {}
 
@@ -173,6 +229,9 @@ class Gpu final : public Device {
     cudaDeviceProp properties{};
     TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaGetDeviceProperties(&properties, index_));
     name_ = properties.name;
+    char place[32] = "";
+    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaDeviceGetPCIBusId(place, sizeof place, index_));
+    place_ = place;
     int is_cooperative = 0, threads = 0;
     for (const auto& [value, attribute] : {std::pair{&is_cooperative, cudaDevAttrCooperativeLaunch},
                                            std::pair{&multiprocessors_, cudaDevAttrMultiProcessorCount},
@@ -185,7 +244,6 @@ class Gpu final : public Device {
                    "not begun",
                    name());
     }
-    TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     TUTTI_RETURN_IF_CUDA_ERROR(unavailable, cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
     // A kernel that is loaded while another one spins waits for it, and that one for ever.
     blocks_per_multiprocessor_ = threads / kMostThreads;
@@ -217,15 +275,14 @@ class Gpu final : public Device {
   const int index_;
   std::mutex mutex_;
   std::string name_;
+  std::string place_;  // on the bus
   int multiprocessors_ = 0;
   std::set<std::byte*> mapped_;
-  cudaStream_t stream_ = nullptr;
   /// What is written and cleared is there when it returns: neither waits for the launches, nor they for the default
   /// stream.
   cudaStream_t copies_ = nullptr;
   int blocks_per_multiprocessor_ = 0;
-  Ticket newest_ = 0;
-  std::deque<Pending> pending_;
+  std::map<int, Queue> queues_;
   std::vector<cudaEvent_t> spare_;
 };
 

@@ -7,9 +7,11 @@
 //   TUTTI_DOUBLE_ERROR     what it says when it is asked how many GPUs there are (0)
 //   TUTTI_DOUBLE_CAPABILITY  of the GPUs, as 90 for 9.0 (90)
 //   TUTTI_DOUBLE_LOG       a file that gets a line for each graph, launch, group of calls, registration and split, copy
-//                          within a GPU and memory that is set
+//                          within a GPU and memory that is set, opened by another process, closed by it and freed then
 //   TUTTI_DOUBLE_LAUNCHES  0: launching a graph does nothing
 //   TUTTI_DOUBLE_PEERS     0: no GPU addresses the memory of another one (1)
+//   TUTTI_DOUBLE_PLACES    GPUs that are told apart by where they are: with 1 all are at the place of the first
+//   TUTTI_DOUBLE_OFFERS    0: no memory of another process can be opened (1)
 //   TUTTI_DOUBLE_LATE_US   the most that an item on a stream waits before it begins (60)
 #include <algorithm>
 #include <cstdio>
@@ -45,9 +47,9 @@ using doubles::number_of;
 constexpr int kVersion = 13000;
 constexpr int kL2Bytes = 1 << 20;
 constexpr int kThreadsOfMultiprocessor = 39;
-constexpr Error kInvalidValue = 1, kNoMemory = 2, kPeerAccessUnsupported = 217, kPeerAccessAlreadyEnabled = 704,
-                kInvalidDevice = 101, kInvalidHandle = 400, kNotPermitted = 800, kCaptureUnsupported = 900,
-                kCaptureInvalidated = 901, kCapturedEvent = 907;
+constexpr Error kInvalidValue = 1, kNoMemory = 2, kMapFailed = 205, kPeerAccessUnsupported = 217,
+                kPeerAccessAlreadyEnabled = 704, kInvalidDevice = 101, kInvalidHandle = 400, kNotPermitted = 800,
+                kCaptureUnsupported = 900, kCaptureInvalidated = 901, kCapturedEvent = 907;
 
 thread_local Error last_error = kSuccess;
 thread_local int current_device = 0;
@@ -235,8 +237,19 @@ Error cudaDeviceGetAttribute(int* value, int attribute, int device) {
   return kSuccess;
 }
 Error cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
-  std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", device);
+  const int places = std::max(1, number_of("TUTTI_DOUBLE_PLACES", 256));
+  std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", device % places);
   return kSuccess;
+}
+TUTTI_EXPORTED Error cudaDeviceGetByPCIBusId(int* device, const char* text) {
+  for (int one = 0; one < devices(); ++one) {
+    char place[32];
+    (void)cudaDeviceGetPCIBusId(place, sizeof place, one);
+    if (std::strcmp(place, text) != 0) continue;
+    *device = one;
+    return kSuccess;
+  }
+  return result(kInvalidDevice);
 }
 TUTTI_EXPORTED Error cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   if (std::max(device, peer) >= devices()) return result(kInvalidDevice);
@@ -275,8 +288,38 @@ Error cudaMalloc(void** memory, std::size_t bytes) {
 Error cudaFree(void* memory) {
   if (memory == nullptr) return kSuccess;
   if (const Error error = cudaDeviceSynchronize(); error != kSuccess) return error;
+  if (Arena::get().is_offered(memory)) doubles::tell("freed " + std::to_string(Arena::get().device_of(memory)));
   return result(Arena::get().release(memory) ? kSuccess : kInvalidValue);
 }
+
+// Memory of other processes
+
+TUTTI_EXPORTED Error cudaIpcGetMemHandle(Arena::Handle* handle, void* memory) {
+  if (const Error error = check_unsafe(); error != kSuccess) return result(error);
+  return result(Arena::get().offer(memory, *handle) ? kSuccess : kInvalidValue);
+}
+/// The current GPU is a peer of the other one from here on.
+TUTTI_EXPORTED Error cudaIpcOpenMemHandle(void** memory, Arena::Handle handle, unsigned /*flags*/) {
+  if (const Error error = check_unsafe(); error != kSuccess) return result(error);
+  if (number_of("TUTTI_DOUBLE_OFFERS", 1) == 0) return result(kMapFailed);
+  *memory = Arena::get().open(handle);
+  if (*memory == nullptr) return result(kMapFailed);
+  const int owner = Arena::get().device_of(*memory);
+  {
+    const std::lock_guard lock(Peers::get().mutex);
+    Peers::get().pairs.emplace(current_device, owner);
+  }
+  doubles::tell("opened " + std::to_string(owner) + " on " + std::to_string(current_device));
+  return kSuccess;
+}
+TUTTI_EXPORTED Error cudaIpcCloseMemHandle(void* memory) {
+  if (const Error error = cudaDeviceSynchronize(); error != kSuccess) return error;
+  const int owner = Arena::get().device_of(memory);
+  if (!Arena::get().close(memory)) return result(kInvalidValue);
+  doubles::tell("closed " + std::to_string(owner) + " on " + std::to_string(current_device));
+  return kSuccess;
+}
+
 Error cudaHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
   if (const Error error = check_unsafe(); error != kSuccess) return result(error);
   *memory = std::aligned_alloc(4096, (std::max<std::size_t>(bytes, 1) + 4095) / 4096 * 4096);

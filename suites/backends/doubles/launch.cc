@@ -5,8 +5,8 @@
 // current one, and memory of a GPU that was not made a peer.
 //
 // Its log has a line for each GPU whose kernels are loaded ("kernels on 0"), and each launch ("blocks on 0: 2").
-#include <array>
 #include <cuda_runtime.h>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <sched.h>
@@ -42,24 +42,24 @@ KernelRow row_of(Dtype dtype) {
   return row;
 }
 
-/// Of each GPU, as long as the process.
-HostTeams& teams_of(int device) {
+/// Of each stream, as long as the process: launches of two streams run at once.
+HostTeams& teams_of(Stream stream) {
   static auto& mutex = *new std::mutex();
-  static auto& all = *new std::array<std::unique_ptr<HostTeams>, kMostDevices>();
+  static auto& all = *new std::map<Stream, std::unique_ptr<HostTeams>>();
   const std::lock_guard lock(mutex);
-  std::unique_ptr<HostTeams>& one = all.at(static_cast<std::size_t>(device));
+  std::unique_ptr<HostTeams>& one = all[stream];
   if (one == nullptr) one = make_host_teams();
   return *one;
 }
 
 struct Launch {
-  int device;
+  Stream stream;
   DeviceLaunch what;
 };
 /// An item on a stream.
 void run(void* argument) {
   const std::unique_ptr<Launch> launch(static_cast<Launch*>(argument));
-  HostTeams& teams = teams_of(launch->device);
+  HostTeams& teams = teams_of(launch->stream);
   const Result<Device::Ticket> ticket = teams.launch(std::move(launch->what));
   while (ticket.is_ok() && !teams.is_complete(ticket.value()).value()) sched_yield();
 }
@@ -116,7 +116,7 @@ extern "C" Error cudaLaunchCooperativeKernel(const void* kernel, dim3 teams, dim
   if (!reaches_all(device, launch.world)) return kIllegalAddress;
   tutti_double_open_to_host();
   doubles::tell("blocks on " + std::to_string(device) + ": " + std::to_string(launch.teams()));
-  return cudaLaunchHostFunc(stream, run, new Launch{.device = device, .what = std::move(launch)});
+  return cudaLaunchHostFunc(stream, run, new Launch{.stream = stream, .what = std::move(launch)});
 }
 
 }  // namespace tutti::cuda

@@ -3,6 +3,7 @@
 // the host crashes, as on a GPU. The double's own items work on a second mapping of the same bytes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -21,6 +22,15 @@ class Arena {
   [[nodiscard]] std::byte* at(const void* memory, std::size_t bytes);
   /// The GPU that an address is of; -1: of none.
   [[nodiscard]] int device_of(const void* memory);
+  /// By which another process opens an allocation: its memory is a file, which others reach through /proc.
+  using Handle = std::array<char, 64>;
+  /// Whether it was one of `allocate`, which other processes may have opened from then on.
+  [[nodiscard]] bool offer(void* memory, Handle& handle);
+  [[nodiscard]] bool is_offered(const void* memory);
+  /// An allocation of another process; null where there is none. It counts as one of its GPU.
+  [[nodiscard]] void* open(const Handle& handle);
+  /// Whether it was one of `open`.
+  [[nodiscard]] bool close(void* memory);
   /// From here on the host can touch all of it: what follows addresses that lie there in other memory of the device
   /// would crash else.
   void open_to_host();
@@ -40,10 +50,14 @@ class Arena {
   struct Block {
     std::size_t bytes;
     int device;
+    bool is_offered = false;
   };
   [[nodiscard]] const Block* block_at(const void* memory, std::size_t bytes);
 
-  std::map<std::size_t, Block> blocks_;  ///< by offset
+  [[nodiscard]] const Block* opened_at(const void* memory, std::size_t bytes);
+
+  std::map<std::size_t, Block> blocks_;       ///< by offset
+  std::map<const std::byte*, Block> opened_;  ///< of other processes
 };
 
 }  // namespace tutti::doubles

@@ -27,6 +27,10 @@ struct cudaDeviceProp {
   char name[tutti::cuda::kNameBytes];
   char rest[tutti::cuda::kPropertiesBytes - tutti::cuda::kNameBytes];
 };
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
+inline constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
 struct dim3 {
   explicit dim3(unsigned count) : x(count) {}
   unsigned x;
@@ -42,6 +46,10 @@ TUTTI_CUDA_FUNCTIONS(TUTTI_DECLARED)
 #undef TUTTI_DECLARED
 Error cudaDeviceCanAccessPeer(int* can, int device, int peer);
 Error cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+Error cudaDeviceGetByPCIBusId(int* device, const char* text);
+Error cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory);
+Error cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned flags);
+Error cudaIpcCloseMemHandle(void* memory);
 Error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads, std::size_t shared);
 Error cudaLaunchCooperativeKernel(const void* kernel, dim3 teams, dim3 threads, void** arguments, std::size_t shared,
                                   Stream stream);
