@@ -79,12 +79,13 @@ Result<bool> BlockWorld::has_ended_before(const Launched& launched, const Device
 }
 
 bool BlockWorld::have_stopped() const {
-  return HostTarget::load_acquire(places_.front().world.abort_word) == stop_now || first_failure() != nullptr;
+  return HostTarget::load_acquire(here().world.abort_word) == stop_now || first_failure() != nullptr;
 }
 
 const DeviceFailure* BlockWorld::first_failure() const {
   const DeviceFailure* first = nullptr;
   for (const Place& place : places_) {
+    if (place.device == nullptr) continue;
     DeviceFailure& failure = *place.world.failure;
     if (HostTarget::load_acquire(&failure.kind) == DeviceFailure::none) continue;
     if (first == nullptr || failure.launch < first->launch) first = &failure;
@@ -92,14 +93,33 @@ const DeviceFailure* BlockWorld::first_failure() const {
   return first;
 }
 
-void BlockWorld::tell_devices(DeviceStop what) { HostTarget::store_release(places_.front().world.abort_word, what); }
+void BlockWorld::tell_devices(DeviceStop what) { HostTarget::store_release(here().world.abort_word, what); }
 
 Status BlockWorld::fail(Status status) {
   if (!failed_.is_ok()) return failed_;
   failed_ = std::move(status);
+  if (is_shared()) tell_others();
   tell_devices(stop_now);
   wait_for_launches();
   return failed_;
+}
+
+Status BlockWorld::stop(Status status) {
+  const std::lock_guard lock(mutex_);
+  return fail(std::move(status));
+}
+
+void BlockWorld::tell_others() {
+  std::uint64_t nobody = 0;
+  domain_->abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(first_here()) + 1,
+                                                     std::memory_order_release);
+}
+
+Status BlockWorld::check_others() {
+  if (!is_shared()) return {};
+  const std::uint64_t word = domain_->abort_line().word.load(std::memory_order_acquire);
+  if (word == 0) return {};
+  return fail(error(Code::aborted, "{} failed", domain_->name_of(static_cast<int>(word - 1))));
 }
 
 bool BlockWorld::has_launches() const {
@@ -132,16 +152,16 @@ std::string BlockWorld::position(int rank, std::uint64_t call) {
   CallNote note = entry.note;
   note.first = one.first;
   const std::string text = fmt::format("operation {} ({})", one.first, call_text(note, one.first));
-  for (int peer = 0; peer < ranks_; ++peer) {
+  for (const int peer : ranks_here_) {
     if (one.posted[static_cast<std::size_t>(peer)].entry != nullptr) continue;
     return fmt::format("{}: waits for {} to call it", text, domain_->name_of(peer));
   }
-  return fmt::format("{}: the {} at it", text, places_.size() > 1 ? "devices are" : "device is");
+  return fmt::format("{}: the {} at it", text, !is_shared() && places_.size() > 1 ? "devices are" : "device is");
 }
 
 std::string BlockWorld::report() {
   const std::lock_guard lock(mutex_);
-  for (int rank = 0; rank < ranks_; ++rank) {
+  for (const int rank : ranks_here_) {
     const std::uint64_t finished = domain_->seat(rank).journal->finished.load(std::memory_order_relaxed);
     if (posted_[static_cast<std::size_t>(rank)] <= first_round_) continue;
     domain_->seat(rank).journal->standing.write({.operation = finished + 1, .finished = finished});
@@ -152,7 +172,7 @@ std::string BlockWorld::report() {
 void BlockWorld::end_launches() {
   const std::lock_guard lock(mutex_);
   if (!failed_.is_ok() || !has_launches()) return;
-  std::uint64_t* const word = places_.front().world.abort_word;
+  std::uint64_t* const word = here().world.abort_word;
   HostTarget::swap_if(word, keep_going, stop_and_tell);  // not where a rank has failed: they stop
   wait_for_launches();
   (void)progress();
@@ -163,6 +183,7 @@ Status BlockWorld::give_up(int rank, const std::string& position) {
   const std::string everybody = report();
   const std::lock_guard lock(mutex_);
   if (!failed_.is_ok()) return failed_;
+  TUTTI_RETURN_IF_ERROR(check_others());
   std::uint64_t first = 0;
   domain_->abort_line().word.compare_exchange_strong(first, static_cast<std::uint64_t>(rank) + 1);
   return fail(error(Code::timeout, "{} gave up: {}{}", domain_->name_of(rank), position, everybody));
@@ -178,7 +199,7 @@ void BlockWorld::leave(int rank) {
                (ranks.second == rank && pair.posted[0] > pair.complete);
       });
   if (is_busy) (void)fail(error(Code::aborted, "{} has left", domain_->name_of(rank)));
-  domain_->seat(rank).journal->has_left.store(1, std::memory_order_release);
+  if (!is_shared()) domain_->seat(rank).journal->has_left.store(1, std::memory_order_release);
 }
 
 }  // namespace tutti

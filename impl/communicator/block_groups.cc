@@ -2,6 +2,7 @@
 // Groups of thread blocks: worlds of their own on the devices of the world that they come from.
 #include <algorithm>
 
+#include "impl/communicator/block_joining.h"
 #include "impl/communicator/block_world.h"
 #include "impl/transports/group_domain.h"
 
@@ -10,6 +11,7 @@ namespace tutti {
 Result<std::uint64_t> BlockWorld::form(int rank, const Wish& wish) {
   const std::lock_guard lock(mutex_);
   TUTTI_RETURN_IF_ERROR(failed_);
+  if (is_shared()) return begin_joining(rank, wish);
   const std::uint64_t number = formed_[static_cast<std::size_t>(rank)]++;
   while (formings_.size() <= number) {
     formings_.emplace_back().wishes.resize(static_cast<std::size_t>(ranks_));
@@ -53,8 +55,11 @@ Status BlockWorld::conclude(Forming& forming) {
 Result<bool> BlockWorld::is_formed(int rank, std::uint64_t formation) {
   const std::lock_guard lock(mutex_);
   (void)rank;
-  const Forming& forming = formings_[formation];
-  if (forming.count < ranks_) {
+  Forming& forming = formings_[formation];
+  if (is_shared()) {
+    TUTTI_ASSIGN_OR_RETURN(const bool is_over, go_on_joining(forming));
+    if (!is_over) return false;
+  } else if (forming.count < ranks_) {
     TUTTI_RETURN_IF_ERROR(failed_);
     return false;
   }

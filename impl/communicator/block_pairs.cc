@@ -60,6 +60,12 @@ std::pair<int, int> ends_of(const BlockWorld::Message& message) {
 Result<std::uint64_t> BlockWorld::post(const Message& message) {
   const std::lock_guard lock(mutex_);
   TUTTI_RETURN_IF_ERROR(failed_);
+  if (is_shared()) {
+    return error(
+        Code::unavailable,
+        "sends and receives of single ranks on the GPUs of several processes: their collectives can be called, "
+        "sendrecv among them");
+  }
   Pair& pair = pairs_[ends_of(message)];
   (message.is_send ? pair.sends : pair.receives).push_back(message);
   const std::uint64_t number = pair.posted[message.is_send ? 1 : 0]++;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "impl/communicator/block_joining.h"
 #include "impl/communicator/diagnosis.h"
 #include "impl/execute/target.h"
 
@@ -52,41 +53,48 @@ Result<std::shared_ptr<BlockWorld>> BlockWorld::make(std::shared_ptr<Domain> dom
   return world;
 }
 
-BlockWorld::~BlockWorld() = default;
-
 Status BlockWorld::allocate(const std::vector<int>& device_of) {
   for (int rank = 0; rank < ranks_; ++rank) {
     const int index = device_of[static_cast<std::size_t>(rank)];
+    Device* const device = common_.devices[static_cast<std::size_t>(index)];
     auto at = std::ranges::find(places_, index, &Place::index);
-    if (at == places_.end()) {
-      Device* const device = common_.devices[static_cast<std::size_t>(index)];
-      at = places_.insert(at, {.device = device, .index = index});
-    }
+    if (at == places_.end()) at = places_.insert(at, {.device = device, .index = index});
     at->ranks.push_back(rank);
     place_of_.push_back(static_cast<int>(at - places_.begin()));
+    if (device != nullptr) ranks_here_.push_back(rank);
   }
-  const DomainShape& shape = domain_->shape();
+  if (is_shared()) queue_ = common_.queues->take();
   for (Place& place : places_) {
+    if (place.device == nullptr) continue;
     const auto ranks = static_cast<int>(place.ranks.size());
     TUTTI_RETURN_IF_ERROR(place.device->fits(ranks * common_.blocks.lanes, common_.blocks.threads));
-    place.world = {.ranks = ranks_,
-                   .lanes = common_.blocks.lanes,
-                   .generations = shape.generations,
-                   .slots = shape.slots,
-                   .scratch_bytes = (shape.scratch_bytes + kDeviceLine - 1) / kDeviceLine * kDeviceLine,
-                   .slot_bytes = shape.slot_bytes,
-                   .devices = static_cast<int>(places_.size()),
-                   .here = static_cast<int>(&place - places_.data())};
+    place.world = world_on(place);
   }
+  common_.left->release();
   for (Place& place : places_) {
+    if (place.device == nullptr) continue;
     const DeviceWorld& world = place.world;
-    const std::size_t slabs = place.ranks.size() * world.slab_bytes();
-    TUTTI_ASSIGN_OR_RETURN(place.memory,
-                           DeviceMemory::make(*place.device, world.board_bytes() + slabs + lists_bytes(world)));
+    const std::size_t bytes = world.board_bytes() + place.ranks.size() * world.slab_bytes() + lists_bytes(world);
+    const auto make = is_shared() ? DeviceMemory::make_for_processes : DeviceMemory::make;
+    TUTTI_ASSIGN_OR_RETURN(place.memory, make(*place.device, bytes));
     TUTTI_ASSIGN_OR_RETURN(place.words, DeviceMemory::make_mapped(*place.device, sizeof(Words)));
+    place.base = place.memory.get();
   }
+  if (is_shared()) return {};
   for (Place& place : places_) TUTTI_RETURN_IF_ERROR(write_lists(place));
   return {};
+}
+
+DeviceWorld BlockWorld::world_on(const Place& place) const {
+  const DomainShape& shape = domain_->shape();
+  return {.ranks = ranks_,
+          .lanes = common_.blocks.lanes,
+          .generations = shape.generations,
+          .slots = shape.slots,
+          .scratch_bytes = (shape.scratch_bytes + kDeviceLine - 1) / kDeviceLine * kDeviceLine,
+          .slot_bytes = shape.slot_bytes,
+          .devices = static_cast<int>(places_.size()),
+          .here = static_cast<int>(&place - places_.data())};
 }
 
 Status BlockWorld::write_lists(Place& place) {
@@ -94,14 +102,14 @@ Status BlockWorld::write_lists(Place& place) {
   const auto slab_of = [&](int rank) {
     const Place& owner = place_of(rank);
     const auto index = std::ranges::find(owner.ranks, rank) - owner.ranks.begin();
-    return owner.memory.get() + world.board_bytes() + static_cast<std::size_t>(index) * world.slab_bytes();
+    return owner.base + world.board_bytes() + static_cast<std::size_t>(index) * world.slab_bytes();
   };
   std::vector<std::byte*> addresses;  // of slabs, then of boards
   for (int rank = 0; rank < ranks_; ++rank) addresses.push_back(slab_of(rank));
-  for (const Place& one : places_) addresses.push_back(one.memory.get());
+  for (const Place& one : places_) addresses.push_back(one.base);
   std::vector<int> numbers = place_of_;
   numbers.insert(numbers.end(), place.ranks.begin(), place.ranks.end());
-  std::byte* const lists = place.memory.get() + world.board_bytes() + place.ranks.size() * world.slab_bytes();
+  std::byte* const lists = place.base + world.board_bytes() + place.ranks.size() * world.slab_bytes();
   std::byte* const behind = lists + addresses.size() * sizeof(std::byte*);
   TUTTI_RETURN_IF_ERROR(place.device->write(lists, addresses.data(), addresses.size() * sizeof(std::byte*)));
   TUTTI_RETURN_IF_ERROR(place.device->write(behind, numbers.data(), numbers.size() * sizeof(int)));
@@ -109,7 +117,7 @@ Status BlockWorld::write_lists(Place& place) {
   world.boards = world.slabs + ranks_;
   world.device_of = reinterpret_cast<const int*>(behind);
   place.ranks_there = world.device_of + ranks_;
-  world.abort_word = &places_.front().words.as<Words>()->abort;
+  world.abort_word = &here().words.as<Words>()->abort;
   world.failure = &place.words.as<Words>()->failure;
   const LaneState first{.number = 0, .free_until = static_cast<std::uint64_t>(world.generations)};
   for (const int rank : place.ranks) {
@@ -126,7 +134,8 @@ DeviceLaunch BlockWorld::launch_on(const Place& place, Dtype dtype, Op op) const
           .work = {.limits = {.timeout_ns = static_cast<std::uint64_t>(common_.options.timeout.count())}},
           .dtype = dtype,
           .op = op,
-          .threads = common_.blocks.threads};
+          .threads = common_.blocks.threads,
+          .queue = queue_};
 }
 
 Status BlockWorld::launch_all(std::vector<Prepared> parts, Launched& launched) {
@@ -179,6 +188,7 @@ void BlockWorld::note(int rank, const BoundEntry& entry, std::uint64_t first) {
 Result<std::uint64_t> BlockWorld::post(int rank, const Posted& call) {
   const std::lock_guard lock(mutex_);
   TUTTI_RETURN_IF_ERROR(failed_);
+  TUTTI_RETURN_IF_ERROR(check_others());
   const auto place = static_cast<std::size_t>(rank);
   const std::uint64_t number = posted_[place]++;
   while (number - first_round_ >= rounds_.size()) {
@@ -190,7 +200,7 @@ Result<std::uint64_t> BlockWorld::post(int rank, const Posted& call) {
   if (one.count == 0) one.first = first;
   one.posted[place] = call;
   note(rank, *call.entry, first);
-  if (++one.count == ranks_) TUTTI_RETURN_IF_ERROR(launch(one));
+  if (++one.count == static_cast<int>(ranks_here_.size())) TUTTI_RETURN_IF_ERROR(launch(one));
   return number;
 }
 
@@ -204,7 +214,7 @@ Result<std::shared_ptr<const void>> BlockWorld::place_plans(Device& device, Boun
 }
 
 Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one) {
-  const PlanHeader& header = one.posted.front().entry->call.plan(0).header();
+  const PlanHeader& header = first_of(one).entry->call.plan(0).header();
   Prepared prepared;
   prepared.part.place = &place;
   prepared.launch = launch_on(place, header.dtype, header.op);
@@ -229,7 +239,14 @@ Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one)
     if (entry.kernel_context == nullptr) continue;
     launch.replaced[calls.size() - 1] = {.kernel = entry.kernel, .scale = entry.scale, .context = entry.kernel_context};
   }
-  TUTTI_ASSIGN_OR_RETURN(prepared.part.memory, placed(*place.device, std::as_bytes(std::span(calls))));
+  const auto image = std::as_bytes(std::span(calls));
+  if (place.spare.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(prepared.part.memory, DeviceMemory::make(*place.device, image.size()));
+  } else {
+    prepared.part.memory = std::move(place.spare.back());
+    place.spare.pop_back();
+  }
+  TUTTI_RETURN_IF_ERROR(place.device->write(prepared.part.memory.get(), image.data(), image.size()));
   launch.work.calls = prepared.part.memory.as<DeviceCall>();
   launch.work.ranks = places_.size() == 1 ? nullptr : place.ranks_there;
   launch.work.parties = static_cast<int>(calls.size());
@@ -237,16 +254,18 @@ Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one)
 }
 
 Status BlockWorld::launch(Round& one) {
-  for (int rank = 1; rank < ranks_; ++rank) {
-    if (one.posted[static_cast<std::size_t>(rank)].entry->note.hash == one.posted.front().entry->note.hash) continue;
-    const auto text = disagreement(*domain_, 0, rank);
+  const int first = ranks_here_.front();
+  for (const int rank : ranks_here_) {
+    if (one.posted[static_cast<std::size_t>(rank)].entry->note.hash == first_of(one).entry->note.hash) continue;
+    const auto text = disagreement(*domain_, first, rank);
     return fail(error(Code::mismatch, "{}",
                       text ? *text
-                           : fmt::format("{} and {} do not agree on operation {}", domain_->name_of(0),
+                           : fmt::format("{} and {} do not agree on operation {}", domain_->name_of(first),
                                          domain_->name_of(rank), one.first)));
   }
   std::vector<Prepared> parts;
   for (Place& place : places_) {
+    if (place.device == nullptr) continue;
     Result<Prepared> part = prepare(place, one);
     if (!part.is_ok()) return fail(told_of(place, part.status()));
     parts.push_back(std::move(part).value());
@@ -254,17 +273,25 @@ Status BlockWorld::launch(Round& one) {
   return fail_unless_ok(launch_all(std::move(parts), one.launched));
 }
 
+void BlockWorld::keep_memory(Launched& launched) {
+  for (Launched::Part& part : launched.parts) {
+    part.place->spare.push_back(std::move(part.memory));
+  }
+}
+
 Status BlockWorld::progress() {
   while (!rounds_.empty() && !rounds_.front().launched.parts.empty()) {
     const Round& front = rounds_.front();
     TUTTI_ASSIGN_OR_RETURN(const bool is_done, has_ended(front.launched));
     if (!is_done) break;
-    for (int rank = 0; rank < ranks_; ++rank) {
-      const std::uint64_t last = front.first + static_cast<std::uint64_t>(front.posted.front().entry->segments) - 1;
+    for (const int rank : ranks_here_) {
+      const std::uint64_t last = front.first + static_cast<std::uint64_t>(first_of(front).entry->segments) - 1;
       domain_->seat(rank).journal->finished.store(last, std::memory_order_release);
     }
+    keep_memory(rounds_.front().launched);
     rounds_.pop_front();
     ++first_round_;
+    if (rounds_.empty()) common_.left->release();
   }
   for (auto& [ranks, pair] : pairs_) {
     while (!pair.under_way.empty()) {
@@ -274,7 +301,7 @@ Status BlockWorld::progress() {
       ++pair.complete;
     }
   }
-  return {};
+  return check_others();
 }
 
 Result<bool> BlockWorld::is_complete(int /*rank*/, std::uint64_t call) {

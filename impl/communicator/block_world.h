@@ -9,25 +9,52 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "impl/communicator/blocks.h"
+#include "impl/communicator/left_memory.h"
 #include "impl/communicator/plan_cache.h"
+#include "impl/communicator/roll_call.h"
 #include "impl/transports/journal.h"
 
 namespace tutti {
 
+class BlockJoining;
+struct BlockWord;
+using BlockRollCall = RollCall<BlockWord>;
+
+/// Numbers of queues, used again.
+class QueueNumbers {
+ public:
+  [[nodiscard]] int take() {
+    if (free_.empty()) return next_++;
+    const int number = free_.back();
+    free_.pop_back();
+    return number;
+  }
+  void give_back(int number) { free_.push_back(number); }
+
+ private:
+  int next_ = 0;
+  std::vector<int> free_;
+};
+
 class BlockWorld {
  public:
   struct Common {
-    std::vector<Device*> devices;
+    std::vector<Device*> devices;  ///< null: one of another process, as all but one are then
     TeamShape blocks;
     CommunicatorOptions options;
     Hooks hooks;
     /// Held while the devices of a call are launched one by one: all have the launches of all worlds in one order.
     std::shared_ptr<std::mutex> order = std::make_shared<std::mutex>();
+    /// Of the devices that ranks of several processes have: each world has one, for between two there is no order.
+    std::shared_ptr<QueueNumbers> queues = std::make_shared<QueueNumbers>();
+    /// What other processes may still write to.
+    std::shared_ptr<LeftMemory> left = std::make_shared<LeftMemory>();
   };
   /// `device_of`: by rank, its index among the common devices. The domain says names, and has the journals; groups own
   /// theirs. Errors: those of create_as_blocks.
@@ -37,10 +64,25 @@ class BlockWorld {
   BlockWorld(const BlockWorld&) = delete;
   BlockWorld& operator=(const BlockWorld&) = delete;
 
+  /// What a process has on its device, for the others of a world of several: plain data.
+  struct Part {
+    DeviceOffer offer;
+    std::array<char, 64> place{};  ///< where the device is
+    std::array<char, 64> device{};
+  };
+  /// Requires: a rank is one of another process.
+  [[nodiscard]] Result<Part> part() const;
+  /// Before anything is posted; all parts, by rank. Errors: unavailable where two ranks are on one device, the same on
+  /// all ranks, or for what the device cannot address.
+  Status open(std::span<const Part> parts);
+
   [[nodiscard]] Domain& domain() const { return *domain_; }
   [[nodiscard]] const Common& common() const { return common_; }
   [[nodiscard]] int ranks() const { return ranks_; }
-  [[nodiscard]] bool needs_cores() const { return common_.devices.front()->needs_cores(); }
+  [[nodiscard]] bool needs_cores() const { return here().device->needs_cores(); }
+  /// Whether other processes have ranks of it. Then this one has one, a call is launched when it is posted, and there
+  /// are no sends and receives.
+  [[nodiscard]] bool is_shared() const { return ranks_here_.size() < static_cast<std::size_t>(ranks_); }
 
   /// A rank's call. `entry` outlives the world's last launch of it.
   struct Posted {
@@ -83,6 +125,8 @@ class BlockWorld {
   /// Once all ranks have said what they wish: this rank's group.
   [[nodiscard]] Result<bool> is_formed(int rank, std::uint64_t formation);
   [[nodiscard]] Membership membership(int rank, std::uint64_t formation);
+  /// In which the rank of this process has met the others; the next thing that is told there is of a group.
+  void set_roll_call(std::unique_ptr<BlockRollCall> call);
 
   [[nodiscard]] std::string position(int rank, std::uint64_t call);
   [[nodiscard]] std::string position(const Message& message, std::uint64_t number);
@@ -94,16 +138,21 @@ class BlockWorld {
   /// A rank goes away; what it has posted and is not complete fails on all.
   void leave(int rank);
   [[nodiscard]] Status failed();
+  /// A rank cannot go on; that is the failure of all, unless there was one.
+  Status stop(Status status);
 
  private:
   /// What the world has on a device.
   struct Place {
-    Device* device = nullptr;
+    Device* device = nullptr;          // null: one of another process, of which there is nothing more than `base`
     int index = 0;                     // of the device among the common ones
     std::vector<int> ranks;            // that lie there
+    std::byte* base = nullptr;         // the board, then the slabs, as addressed from here
+    OpenedMemory opened;               // the same, where it is of another process
     const int* ranks_there = nullptr;  // the same, as the device addresses them
     DeviceMemory memory;               // the board, the slabs, and the lists of the device's world
     DeviceMemory words;                // that the host looks at while ranks run
+    std::vector<DeviceMemory> spare;   // of calls that are complete: to free memory of a GPU waits for all that it does
     DeviceWorld world;                 // as the device addresses it
   };
   /// What ranks on several devices do together: a launch on each.
@@ -124,7 +173,7 @@ class BlockWorld {
   /// A call of all ranks.
   struct Round {
     std::vector<Posted> posted;  // [rank]
-    int count = 0;               // of ranks that have posted
+    int count = 0;               // of ranks of this process that have posted
     std::uint64_t first = 0;     // number of its first operation
     Launched launched;
   };
@@ -142,13 +191,24 @@ class BlockWorld {
   struct Forming {
     std::vector<Wish> wishes;  // [rank]
     int count = 0;
-    std::vector<Membership> memberships;  // [rank], once all have wished
+    std::vector<Membership> memberships;    // [rank], once all have wished
+    std::unique_ptr<BlockJoining> joining;  // of ranks of several processes
     Status status;
   };
 
   BlockWorld(std::shared_ptr<Domain> domain, const Common& common);
   Status allocate(const std::vector<int>& device_of);
+  [[nodiscard]] DeviceWorld world_on(const Place& place) const;
   Status write_lists(Place& place);
+  /// A place of this process: the first.
+  [[nodiscard]] const Place& here() const { return places_[static_cast<std::size_t>(place_of_[first_here()])]; }
+  [[nodiscard]] std::size_t first_here() const { return static_cast<std::size_t>(ranks_here_.front()); }
+  /// What the first rank of this process has posted.
+  [[nodiscard]] const Posted& first_of(const Round& round) const { return round.posted[first_here()]; }
+  /// Errors: aborted where a rank of another process has failed.
+  Status check_others();
+  /// Of the other processes, that a rank of this one has failed.
+  void tell_others();
   [[nodiscard]] Place& place_of(int rank) {
     return places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(rank)])];
   }
@@ -164,6 +224,8 @@ class BlockWorld {
   [[nodiscard]] Result<Prepared> prepare(Place& place, const Round& round);
   /// Ends of a message that lie on one place: both, or one. What a rank sends to itself goes to `to_itself`.
   [[nodiscard]] Result<Prepared> prepare(const std::vector<const Message*>& ends, std::byte* to_itself);
+  /// For later calls.
+  void keep_memory(Launched& launched);
   /// Takes note of what the devices have completed. Errors: those of has_ended.
   Status progress();
   /// Whether it is complete on all devices. Errors: why ranks have stopped, in it or in another launch; why a device
@@ -190,12 +252,18 @@ class BlockWorld {
   void wait_for_launches();
   void note(int rank, const BoundEntry& entry, std::uint64_t first);
   Status conclude(Forming& forming);
+  /// Of ranks of several processes, which go on when they are asked.
+  [[nodiscard]] Result<std::uint64_t> begin_joining(int rank, const Wish& wish);
+  [[nodiscard]] Result<bool> go_on_joining(Forming& forming);
   std::shared_ptr<Domain> domain_;
   Common common_;
   int ranks_;
   std::mutex mutex_;
-  std::vector<Place> places_;  // those with ranks
-  std::vector<int> place_of_;  // [rank]
+  std::vector<Place> places_;    // those with ranks
+  std::vector<int> ranks_here_;  // in this process
+  bool is_open_ = false;         // others may write to what this process has
+  int queue_ = 0;                // of the devices
+  std::vector<int> place_of_;    // [rank]
   std::uint64_t launches_ = 0;
   std::deque<Round> rounds_;                   // from the oldest that is not complete on
   std::uint64_t first_round_ = 0;              // number of its call
@@ -204,6 +272,7 @@ class BlockWorld {
   std::map<std::pair<int, int>, Pair> pairs_;  // by sender and receiver
   std::vector<std::uint64_t> formed_;          // [rank]: formations
   std::deque<Forming> formings_;               // all of them: groups are few
+  std::unique_ptr<BlockRollCall> roll_call_;   // of ranks of several processes, in which they form groups
   Status failed_;
 };
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "impl/communicator/binder.h"
+#include "impl/communicator/block_joining.h"
 #include "impl/communicator/block_world.h"
 #include "impl/communicator/requests.h"
 #include "impl/transports/hosts.h"
@@ -45,6 +46,7 @@ class BlockCommunicator final : public Communicator {
 
   Status prepare(const Call& call) override {
     TUTTI_RETURN_IF_ERROR(world_->failed());
+    TUTTI_RETURN_IF_ERROR(check_shared(call));
     PlanCache::Key key = PlanCache::key_of(call);
     if (binder_.find(call, key) != nullptr) return {};
     TUTTI_RETURN_IF_ERROR(binder_.check_call(call));
@@ -123,14 +125,21 @@ class BlockCommunicator final : public Communicator {
     Formation(BlockCommunicator& parent, std::uint64_t number) : parent_(parent), number_(number) {
       parent_.is_forming_ = true;
     }
-    ~Formation() override { parent_.is_forming_ = false; }
+    ~Formation() override {
+      if (parent_.is_forming_ && parent_.world_->is_shared()) {
+        const std::string name = parent_.world_->domain().name_of(parent_.rank_);
+        (void)parent_.world_->stop(error(Code::aborted, "{} gave up forming a group", name));
+      }
+      parent_.is_forming_ = false;
+    }
     Formation(const Formation&) = delete;
     Formation& operator=(const Formation&) = delete;
 
     [[nodiscard]] Result<bool> test() override {
       const Result<bool> formed = parent_.world_->is_formed(parent_.rank_, number_);
-      if (!formed.is_ok() || !formed.value()) return formed;
+      if (formed.is_ok() && !formed.value()) return false;
       parent_.is_forming_ = false;
+      TUTTI_RETURN_IF_ERROR(formed.status());
       if (is_taken_) return true;
       is_taken_ = true;
       BlockWorld::Membership mine = parent_.world_->membership(parent_.rank_, number_);
@@ -164,16 +173,26 @@ class BlockCommunicator final : public Communicator {
 
   [[nodiscard]] Result<BoundEntry*> bound(const Call& call) {
     TUTTI_RETURN_IF_ERROR(world_->failed());
+    TUTTI_RETURN_IF_ERROR(check_shared(call));
     PlanCache::Key key = PlanCache::key_of(call);
     BoundEntry* entry = binder_.find(call, key);
     if (entry == nullptr) TUTTI_RETURN_IF_ERROR(binder_.check_call(call));
     TUTTI_RETURN_IF_ERROR(binder_.check_buffers(call));
     if (entry == nullptr) {
       if (binder_.is_full() && world_->is_idle(rank_)) binder_.forget_v_forms();
-      TUTTI_ASSIGN_OR_RETURN(entry, binder_.bind(call, key));
+      const Result<BoundEntry*> bound = binder_.bind(call, key);
+      // Only rank 0 proves, so the others may be on their way already.
+      if (bound.status().code() == Code::refuted && world_->is_shared()) return world_->stop(bound.status());
+      TUTTI_ASSIGN_OR_RETURN(entry, bound);
     }
     if (call.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(binder_.check_addresses(call, *entry));
     return entry;
+  }
+
+  Status check_shared(const Call& call) const {
+    if (call.buffers == Buffers::private_ || !world_->is_shared()) return {};
+    return error(Code::unavailable,
+                 "shared buffers of ranks on devices of several processes: what alloc_shared gives lies on the host");
   }
 
   [[nodiscard]] Result<Work> post_message(BlockWorld::Message message, Count count) {
@@ -209,20 +228,63 @@ class BlockCommunicator final : public Communicator {
   bool is_forming_ = false;
 };
 
+Status check_blocks_of_rank(const TeamShape& blocks) {
+  if (blocks.lanes < 1 || blocks.lanes > kMostLanes) {
+    return error(Code::invalid_argument, "{} blocks of a rank: 1 to {}", blocks.lanes, kMostLanes);
+  }
+  if (blocks.threads < 1) return error(Code::invalid_argument, "{} threads of a block: at least 1", blocks.threads);
+  return {};
+}
+
+/// Errors: also timeout.
+Status wait_for_all(BlockJoining& joining, const Domain& domain, int rank, std::chrono::nanoseconds timeout) {
+  const Clock::time_point deadline = Clock::now() + timeout;
+  for (;;) {
+    TUTTI_ASSIGN_OR_RETURN(const bool is_done, joining.test());
+    if (is_done) return {};
+    if (Clock::now() > deadline) {
+      return error(Code::timeout, "{} gave up: waits for {} to say what it has on its device", domain.name_of(rank),
+                   domain.name_of(joining.awaited()));
+    }
+    sched_yield();
+  }
+}
+
 }  // namespace
+
+Result<std::unique_ptr<Communicator>> create_on_own_device(Domain& domain, int rank, Device& device,
+                                                           const TeamShape& blocks, const CommunicatorOptions& options,
+                                                           const Hooks& hooks) {
+  TUTTI_RETURN_IF_ERROR(check_blocks_of_rank(blocks));
+  const int ranks = domain.shape().ranks;
+  if (ranks > kMostDevices) {
+    return error(Code::unavailable, "{} ranks with a device each: at most {}", ranks, kMostDevices);
+  }
+  BlockWorld::Common common{.devices = {&device}, .blocks = blocks, .options = options, .hooks = hooks};
+  common.options.lanes = blocks.lanes;
+  const std::shared_ptr<Domain> shared(&domain, [](Domain*) {});
+  auto call = std::make_unique<BlockRollCall>(domain, rank);
+  BlockJoining joining(shared, rank, common, *call);
+  const Status joined = wait_for_all(joining, domain, rank, options.timeout);
+  if (!joined.is_ok()) {
+    std::uint64_t nobody = 0;
+    domain.abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(rank) + 1);
+    return joined;
+  }
+  const BlockWorld::Membership mine = joining.take();
+  mine.world->set_roll_call(std::move(call));
+  return std::unique_ptr<Communicator>(std::make_unique<BlockCommunicator>(mine.world, rank));
+}
 
 Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(Domain& domain, std::span<Device* const> devices,
                                                                     const TeamShape& blocks,
                                                                     const CommunicatorOptions& options,
                                                                     const Hooks& hooks) {
   const int ranks = domain.shape().ranks;
-  if (blocks.lanes < 1 || blocks.lanes > kMostLanes) {
-    return error(Code::invalid_argument, "{} blocks of a rank: 1 to {}", blocks.lanes, kMostLanes);
-  }
+  TUTTI_RETURN_IF_ERROR(check_blocks_of_rank(blocks));
   if (domain.hosts() != nullptr && domain.hosts()->count() > 1) {
     return error(Code::unavailable, "thread blocks on {} hosts: one device has all of them", domain.hosts()->count());
   }
-  if (blocks.threads < 1) return error(Code::invalid_argument, "{} threads of a block: at least 1", blocks.threads);
   const int most = std::min(ranks, kMostDevices);
   if (devices.empty() || devices.size() > static_cast<std::size_t>(most)) {
     return error(Code::invalid_argument, "{} devices for {} ranks: 1 to {}", devices.size(), ranks, most);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators of ranks that are thread blocks of a device, or of several. One process owns them all. A rank's post is
-// kept until all ranks of the group have posted; then each device has one launch, and all ranks run together, since
-// each waits for the others inside it. So nothing starts that could not end, and a rank that does not call is named
-// without a device that hangs.
+// Communicators of ranks that are thread blocks of a device, or of several. Where one process owns them all, a rank's
+// post is kept until all ranks of the group have posted; then each device has one launch, and all ranks run together,
+// since each waits for the others inside it. So nothing starts that could not end, and a rank that does not call is
+// named without a device that hangs. Where ranks are processes, each has a device for itself, which may well wait.
 #pragma once
 
 #include <memory>
@@ -30,6 +30,15 @@ inline constexpr int kMostLanes = 64;
                                                                                   const TeamShape& teams,
                                                                                   const CommunicatorOptions& options,
                                                                                   const Hooks& hooks = {});
+/// That of `rank`, of which this process has no other, on a device of its own; the other ranks of `domain` are
+/// processes of this machine. All call it; nothing else uses the domain's scratch. The rank's buffers lie on its
+/// device, and are private. A call is launched when it is posted, and ends when the others have called. Errors: the
+/// first of any rank's, the same on all: invalid_argument for lanes or threads out of range; unavailable where two
+/// ranks have one device, or one cannot address another; those of Device::fits and Device::allocate; timeout.
+[[nodiscard]] Result<std::unique_ptr<Communicator>> create_on_own_device(Domain& domain, int rank, Device& device,
+                                                                         const TeamShape& teams,
+                                                                         const CommunicatorOptions& options,
+                                                                         const Hooks& hooks = {});
 /// All on one.
 [[nodiscard]] inline Result<std::vector<std::unique_ptr<Communicator>>> create_as_blocks(
     Domain& domain, Device& device, const TeamShape& teams, const CommunicatorOptions& options,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks for tests: one body run on every rank of a world, as threads of this process, as processes that share memory
-// over shm, or as thread blocks on teams of threads of the host. What a rank finds wrong fails the test in every form.
+// over shm, as thread blocks on teams of threads of the host, or as processes that have such a device each. What a rank
+// finds wrong fails the test in every form.
 #pragma once
 
 #include <cstdio>
@@ -26,9 +27,10 @@
 
 namespace tutti {
 
-enum class Kind { threads, processes, blocks };
+enum class Kind { threads, processes, blocks, devices };
 inline void PrintTo(Kind kind, std::ostream* out) {
-  *out << (kind == Kind::threads ? "threads" : kind == Kind::processes ? "processes" : "blocks");
+  constexpr const char* kNames[] = {"threads", "processes", "blocks", "devices"};
+  *out << kNames[static_cast<int>(kind)];
 }
 
 using Body = std::function<void(Communicator&)>;
@@ -67,7 +69,16 @@ inline void on_threads(int ranks, const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-inline void on_processes(int ranks, const Body& body) {
+/// A process's rank, on its own device.
+inline void run_rank_on_device(Domain& domain, int rank, const Body& body) {
+  const std::unique_ptr<Device> device = make_host_teams();
+  auto communicator = create_on_own_device(domain, rank, *device, {.lanes = 2}, {.timeout = std::chrono::seconds(30)});
+  ASSERT_TRUE(communicator.is_ok()) << communicator.status().message();
+  body(*communicator.value());
+}
+
+using RunRank = void (*)(Domain& domain, int rank, const Body& body);
+inline void on_processes(int ranks, const Body& body, RunRank run = run_rank) {
   const DomainShape shape = default_shape(ranks, std::size_t{64} << 10U);
   const Result<int> memory = create_memory("tutti-test", domain_bytes(shape));
   ASSERT_TRUE(memory.is_ok()) << memory.status().message();
@@ -79,7 +90,7 @@ inline void on_processes(int ranks, const Body& body) {
     if (child == 0) {
       const auto domain = shm::open_domain(shape, memory.value());
       EXPECT_TRUE(domain.is_ok()) << domain.status().message();
-      if (domain.is_ok()) run_rank(*domain.value(), rank, body);
+      if (domain.is_ok()) run(*domain.value(), rank, body);
       std::fflush(nullptr);
       _exit(testing::Test::HasFailure() ? 1 : 0);
     }
@@ -99,8 +110,7 @@ inline void on_blocks(int ranks, const Body& body) {
   const auto domain = local::open_domain(local::shape_for(ranks));
   ASSERT_TRUE(domain.is_ok()) << domain.status().message();
   const std::unique_ptr<Device> device = make_host_teams();
-  auto communicators =
-      create_as_blocks(*domain.value(), *device, {.lanes = 2}, {.timeout = std::chrono::seconds(30)});
+  auto communicators = create_as_blocks(*domain.value(), *device, {.lanes = 2}, {.timeout = std::chrono::seconds(30)});
   ASSERT_TRUE(communicators.is_ok()) << communicators.status().message();
   std::vector<std::thread> threads;
   for (auto& communicator : communicators.value()) {
@@ -121,6 +131,8 @@ inline void on_ranks(Kind kind, int ranks, const Body& body) {
       return on_processes(ranks, body);
     case Kind::blocks:
       return on_blocks(ranks, body);
+    case Kind::devices:
+      return on_processes(ranks, body, run_rank_on_device);
   }
 }
 

@@ -104,7 +104,7 @@ void fly(Communicator& communicator, int depth, int calls) {
 }
 
 class InFlight : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(Ranks, InFlight, testing::Values(Kind::threads, Kind::processes, Kind::blocks),
+INSTANTIATE_TEST_SUITE_P(Ranks, InFlight, testing::Values(Kind::threads, Kind::processes, Kind::blocks, Kind::devices),
                          [](const auto& kind) { return testing::PrintToString(kind.param); });
 
 TEST_P(InFlight, CallsAreWaitedForInAnyOrder) {
