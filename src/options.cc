@@ -137,12 +137,13 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
   }
   TUTTI_RETURN_IF_ERROR(check_hosts(sweep, settings.conditions));
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
-  TUTTI_RETURN_IF_ERROR(check_conditions(settings.conditions,
-                                         {.cadence = sweep.cadence,
-                                          .ranks_as = sweep.ranks_as,
-                                          .timeout = sweep.timeout,
-                                          .dtypes = sweep.dtypes.values,
-                                          .least_ranks = sweep.ranks.empty() ? 0 : std::ranges::min(sweep.ranks)}));
+  TUTTI_RETURN_IF_ERROR(check_conditions(
+      settings.conditions, {.cadence = sweep.cadence,
+                            .ranks_as = sweep.ranks_as,
+                            .have_gpus_each = harness::have_gpus_each(sweep.transports, transport_directories()),
+                            .timeout = sweep.timeout,
+                            .dtypes = sweep.dtypes.values,
+                            .least_ranks = sweep.ranks.empty() ? 0 : std::ranges::min(sweep.ranks)}));
   return check_devices(sweep, settings.conditions);
 }
 

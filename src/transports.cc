@@ -94,7 +94,8 @@ Status check_devices(const harness::Sweep& sweep, const harness::Conditions& con
   for (const std::string& name : sweep.transports) {
     TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
                            harness::transport_for(name, sweep.ranks_as, transport_directories()));
-    TUTTI_RETURN_IF_ERROR(harness::is_usable_here(*transport));
+    if (transport->is_on_gpus && conditions.device == harness::RunsOn::host) continue;
+    TUTTI_RETURN_IF_ERROR(harness::is_usable_here(*transport, transport_directories()));
   }
   return {};
 }
@@ -137,14 +138,12 @@ nlohmann::json list_of_transports() {
       if (harness::serves(row, ranks_as)) serves.push_back(to_string(ranks_as));
     }
     std::string note = row.note;
-    if (row.devices != nullptr) {
-      const Result<std::string> devices = row.devices();
-      if (!devices.is_ok()) {
-        list.push_back({{"name", one.name}, {"note", devices.status().message()}, {"available", false}});
-        continue;
-      }
-      note += fmt::format("; {}", devices.value());
+    const Result<std::string> devices = harness::devices_of(row, transport_directories());
+    if (!devices.is_ok()) {
+      list.push_back({{"name", one.name}, {"note", devices.status().message()}, {"available", false}});
+      continue;
     }
+    if (!devices.value().empty()) note += fmt::format("; {}", devices.value());
     if (!one.path.empty()) note += fmt::format("; {}", one.path);
     list.push_back({{"name", one.name},
                     {"note", std::move(note)},

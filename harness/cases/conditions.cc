@@ -80,6 +80,10 @@ Status check_misalign(const Conditions& values, const Beside& beside) {
 
 /// Every device has a rank.
 Status check_gpus(const Conditions& values, const Beside& beside) {
+  if (beside.have_gpus_each && values.gpus != 1) {
+    return error(Code::invalid_argument, "'{}' of ranks that have a GPU each: did you mean --ranks {}?", values.gpus,
+                 values.gpus);
+  }
   if (beside.least_ranks == 0 || values.gpus <= beside.least_ranks) return {};
   return error(Code::invalid_argument, "{} of them are more than {} rank{}: did you mean {}, or --ranks {}?",
                values.gpus, beside.least_ranks, beside.least_ranks == 1 ? "" : "s", beside.least_ranks, values.gpus);
@@ -417,7 +421,7 @@ const std::array kConditions{
 /// The text of another option, where it is not the usual one.
 std::string text_beside(std::string_view option, const Conditions& values, const Beside& beside) {
   if (option == "--cadence") return std::string(to_string(beside.cadence));
-  if (option == "--ranks-as") return std::string(to_string(beside.ranks_as));
+  if (option == "--ranks-as") return std::string(to_string(beside.have_gpus_each ? RanksAs::blocks : beside.ranks_as));
   const Condition* const condition = condition_of_option(option);
   std::string text = condition->text(values);
   return text == condition->usual ? std::string() : text;

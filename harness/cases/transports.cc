@@ -2,9 +2,11 @@
 #include "harness/cases/transports.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "harness/cases/host_list.h"
 #include "impl/communicator/communicator.h"
+#include "impl/device/opener.h"
 #include "impl/execute/reach.h"
 #include "impl/schedule/bind.h"
 #include "impl/transports/hosts.h"
@@ -43,8 +45,15 @@ Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as, 
                usual_transport(ranks_as));
 }
 
-Status is_usable_here(const Transport& transport) {
-  const Status status = transport.devices == nullptr ? Status() : transport.devices().status();
+Result<std::string> devices_of(const Transport& transport, std::span<const std::string> folders) {
+  if (transport.devices == nullptr) return std::string();
+  TUTTI_ASSIGN_OR_RETURN(std::string devices, transport.devices({.environment = std::getenv}));
+  if (transport.is_on_gpus) TUTTI_RETURN_IF_ERROR(find_kernels(folders).status());
+  return devices;
+}
+
+Status is_usable_here(const Transport& transport, std::span<const std::string> folders) {
+  const Status status = devices_of(transport, folders).status();
   if (status.is_ok()) return status;
   return error(status.code(), "transport {}: {}", transport.name, status.message());
 }
@@ -105,6 +114,20 @@ Status stays_on_hosts(const Case& one, const Conditions& conditions) {
                    : "");
 }
 
+bool have_gpus_each(std::span<const std::string> transports, std::span<const std::string> folders) {
+  const auto is_on_gpus = [&](const std::string& name) {
+    const auto transport = find_transport(name, folders);
+    return transport.is_ok() && transport.value()->is_on_gpus;
+  };
+  return !transports.empty() && std::ranges::all_of(transports, is_on_gpus);
+}
+
+bool runs_on_devices(const Case& one) {
+  if (one.ranks_as == RanksAs::blocks) return true;
+  const auto transport = find_transport(one.transport, {});
+  return transport.is_ok() && transport.value()->is_on_gpus;
+}
+
 std::string chosen_algorithm(const Case& one, const Conditions& conditions, int cores) {
   if (hosts_of(one, conditions) > 1) {
     return std::string(choose_across_hosts(problem_on_hosts(one, conditions), one.bytes).name);
@@ -113,7 +136,7 @@ std::string chosen_algorithm(const Case& one, const Conditions& conditions, int 
 }
 
 bool is_chosen_by_formula(const Case& one, const Conditions& conditions, int cores) {
-  const RanksPlace on = one.ranks_as == RanksAs::blocks ? RanksPlace::device
+  const RanksPlace on = runs_on_devices(one)            ? RanksPlace::device
                         : hosts_of(one, conditions) > 1 ? RanksPlace::several_hosts
                                                         : RanksPlace::one_host;
   return !is_choice_measured(one.problem(), one.buffers, cores, one.bytes, on);

@@ -25,8 +25,11 @@ namespace tutti::harness::cases {
 [[nodiscard]] Result<const Transport*> transport_for(std::string_view name, RanksAs ranks_as,
                                                      std::span<const std::string> folders);
 
-/// What there is of it on this machine, which is to run its ranks. Errors: unavailable, naming it.
-[[nodiscard]] Status is_usable_here(const Transport& transport);
+/// What there is of it on this machine; empty: it needs nothing. `folders` may have what it runs on its devices.
+/// Errors: unavailable, with why ranks of this machine cannot use it.
+[[nodiscard]] Result<std::string> devices_of(const Transport& transport, std::span<const std::string> folders);
+/// Whether this machine can run its ranks. Errors: those of devices_of, naming it.
+[[nodiscard]] Status is_usable_here(const Transport& transport, std::span<const std::string> folders);
 
 /// The transport of processes on several hosts where nobody names one.
 [[nodiscard]] const std::string& usual_transport_between_hosts();
@@ -41,6 +44,10 @@ namespace tutti::harness::cases {
 [[nodiscard]] Problem problem_on_hosts(const Case& one, const Conditions& conditions);
 /// Whether no rank of the case would touch memory of another host. Errors: unavailable, naming the algorithm.
 [[nodiscard]] Status stays_on_hosts(const Case& one, const Conditions& conditions);
+/// Whether ranks on each of these transports, of which there is one, have a GPU of their own. Requires: they are found.
+[[nodiscard]] bool have_gpus_each(std::span<const std::string> transports, std::span<const std::string> folders);
+/// Whether its ranks of the own collectives run on GPUs, or as what stands for one.
+[[nodiscard]] bool runs_on_devices(const Case& one);
 /// The algorithm that `auto` chooses for the case; `cores` as for choose_algorithm.
 [[nodiscard]] std::string chosen_algorithm(const Case& one, const Conditions& conditions, int cores);
 /// Whether that is from the cost formula, since nothing was measured on such ranks.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "harness/cases/transports.h"
 #include "harness/machine/clock.h"
 #include "harness/machine/flush.h"
 #include "harness/measure/places.h"
@@ -48,7 +49,7 @@ std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side 
   std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a, the same everywhere
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   const std::size_t element = size_of(one.dtype);
-  const std::size_t byte = one.ranks_as == RanksAs::blocks ? element : 1;  // threads of a GPU take whole elements
+  const std::size_t byte = runs_on_devices(one) ? element : 1;  // threads of a GPU take whole elements
   const std::array<std::size_t, 5> choices{0, byte, 3 * byte, element, 3 * element};
   return choices[(hash >> 32U) % choices.size()];
 }

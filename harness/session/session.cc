@@ -39,6 +39,10 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
                  "a soak has its buffers in the memory of the host, where blocks on a GPU cannot "
                  "reach them; --device host runs thread blocks as threads of the host");
   }
+  if (have_gpus_each(spec)) {
+    return error(Code::unavailable,
+                 "a soak sends between single ranks, which processes with a GPU each cannot: --ranks-as blocks runs it");
+  }
   TUTTI_ASSIGN_OR_RETURN(
       OwnRanks own,
       open_own_ranks(spec, host, place.domain, communicator_options(spec, host, place.cores), {.pace = host.order()}));

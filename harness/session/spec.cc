@@ -311,11 +311,17 @@ std::size_t shared_bytes(const SessionSpec& spec) {
 }
 
 MemoryKind memory_kind_of(const SessionSpec& spec, std::string_view system) {
-  if (spec.ranks_as == RanksAs::blocks) {
+  const bool is_own_on_device = backend_of(system) == kOwnBackend && have_gpus_each(spec);
+  if (spec.ranks_as == RanksAs::blocks || is_own_on_device) {
     return spec.conditions.device == RunsOn::gpu ? MemoryKind::cuda : MemoryKind::host;
   }
   const bool is_on_gpus = std::ranges::find(spec.on_gpus, backend_of(system)) != spec.on_gpus.end();
   return is_on_gpus ? MemoryKind::cuda : MemoryKind::host;
+}
+
+bool have_gpus_each(const SessionSpec& spec) {
+  const auto transport = find_transport_of(spec);
+  return transport.is_ok() && transport.value()->is_on_gpus;
 }
 
 bool uses_gpus(const SessionSpec& spec) {

@@ -152,6 +152,8 @@ constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
 /// Where the buffers of a system lie (its twin's too): those of thread blocks on a GPU there, those of a reference
 /// where the specification says. Systems of one cell may differ in it.
 [[nodiscard]] MemoryKind memory_kind_of(const SessionSpec& spec, std::string_view system);
+/// Whether the own ranks are processes with a GPU each, or with threads that stand for one.
+[[nodiscard]] bool have_gpus_each(const SessionSpec& spec);
 /// Whether buffers of any system lie in the memory of a GPU.
 [[nodiscard]] bool uses_gpus(const SessionSpec& spec);
 /// The cases of a cell whose buffers lie there.

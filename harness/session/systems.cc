@@ -26,6 +26,18 @@ Status check_gpus(const SessionSpec& spec, const cuda::Runtime& runtime) {
                visible == nullptr ? "not set" : fmt::format("'{}'", visible), kInsteadOfGpu);
 }
 
+/// That this process's rank has one of its own, as the ranks before it on this machine have.
+Status check_own_gpu(int local, const cuda::Runtime& runtime) {
+  if (local < runtime.devices) return {};
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return error(
+      Code::unavailable,
+      "GPU {} is out of range: this process has {} GPU{} (CUDA_VISIBLE_DEVICES is {}), and each process takes one "
+      "of its own; {}",
+      local, runtime.devices, runtime.devices == 1 ? "" : "s",
+      visible == nullptr ? "not set" : fmt::format("'{}'", visible), kSeveralOnOneGpu);
+}
+
 /// All of them, before any runs: what loads kernels while one spins waits for it, and that one for ever.
 Result<std::vector<std::unique_ptr<Device>>> open_devices(const SessionSpec& spec) {
   std::vector<std::unique_ptr<Device>> devices;
@@ -44,6 +56,33 @@ Result<std::vector<std::unique_ptr<Device>>> open_devices(const SessionSpec& spe
     devices.push_back(std::move(gpu));
   }
   return devices;
+}
+
+TeamShape blocks_of_rank(const Conditions& conditions, const Device& device) {
+  return {.lanes = conditions.lanes,
+          .threads = conditions.block_threads > 0 ? conditions.block_threads : device.usual_threads()};
+}
+
+/// That of this process's rank.
+Result<std::unique_ptr<Device>> open_own_device(const SessionSpec& spec, int local) {
+  if (spec.conditions.device == RunsOn::host) return std::unique_ptr<Device>(make_host_teams());
+  const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
+  if (found.runtime == nullptr) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);
+  TUTTI_RETURN_IF_ERROR(check_own_gpu(local, *found.runtime));
+  return open_gpu(spec.transport_directories, local);
+}
+
+/// The rank of this process on its device.
+Result<OwnRanks> open_on_own_device(const SessionSpec& spec, const Host& host, Domain& domain,
+                                    const CommunicatorOptions& options, const Hooks& hooks) {
+  OwnRanks own;
+  TUTTI_ASSIGN_OR_RETURN(own.devices.emplace_back(), open_own_device(spec, host.at().local));
+  Device& device = *own.devices.front();
+  TUTTI_ASSIGN_OR_RETURN(
+      auto communicator,
+      create_on_own_device(domain, host.index(), device, blocks_of_rank(spec.conditions, device), options, hooks));
+  own.communicators.push_back(std::move(communicator));
+  return own;
 }
 
 std::int64_t last_level_cache_bytes() {
@@ -68,6 +107,7 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& ho
 Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domain& domain,
                                 const CommunicatorOptions& options, const Hooks& hooks) {
   OwnRanks own;
+  if (have_gpus_each(spec)) return open_on_own_device(spec, host, domain, options, hooks);
   if (spec.ranks_as != RanksAs::blocks) {
     for (const int rank : host.ranks()) {
       TUTTI_ASSIGN_OR_RETURN(auto communicator, create_with_hooks(domain, rank, options, hooks));
@@ -79,9 +119,7 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domai
   TUTTI_ASSIGN_OR_RETURN(own.devices, open_devices(spec));
   std::vector<Device*> devices;
   for (const auto& device : own.devices) devices.push_back(device.get());
-  const TeamShape blocks{
-      .lanes = conditions.lanes,
-      .threads = conditions.block_threads > 0 ? conditions.block_threads : devices.front()->usual_threads()};
+  const TeamShape blocks = blocks_of_rank(conditions, *devices.front());
   TUTTI_ASSIGN_OR_RETURN(own.communicators, create_as_blocks(domain, devices, blocks, options, hooks));
   return own;
 }
@@ -91,7 +129,8 @@ Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, con
   own_ = nullptr;
   devices_ = std::move(own.devices);
   own_ = OwnBackend::over(domain, std::move(own.communicators));
-  if (spec_.ranks_as == RanksAs::blocks) own_->set_memory(memory_kind_of(spec_, own_->name()));
+  own_->set_memory(memory_kind_of(spec_, own_->name()));
+  if (have_gpus_each(spec_)) own_->set_without_shared();
   return {};
 }
 
@@ -183,10 +222,11 @@ Status Systems::open_memory() {
   }
   const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
   if (found.runtime == nullptr) {
-    const bool are_blocks = spec_.ranks_as == RanksAs::blocks;
+    const bool are_blocks = spec_.ranks_as == RanksAs::blocks || have_gpus_each(spec_);
     return error(Code::unavailable, "{}{}{}", found.why, are_blocks ? "; " : "", are_blocks ? kInsteadOfGpu : "");
   }
   TUTTI_RETURN_IF_ERROR(check_gpus(spec_, *found.runtime));
+  if (have_gpus_each(spec_)) TUTTI_RETURN_IF_ERROR(check_own_gpu(host_.at().local, *found.runtime));
   if (spec_.as<FaultsTask>() != nullptr) {
     return error(Code::unavailable, "faults change plans and kernels of the host, which a GPU's are not; {}",
                  kInsteadOfGpu);
@@ -198,7 +238,8 @@ Status Systems::open_memory() {
 
 void Systems::verify_on_teams() {
   constexpr int kMostRanks = 4;  // of more the host itself verifies, which is several times as fast
-  const bool is_on_teams = spec_.ranks_as == RanksAs::blocks && spec_.conditions.device == RunsOn::host;
+  const bool are_blocks = spec_.ranks_as == RanksAs::blocks || have_gpus_each(spec_);
+  const bool is_on_teams = are_blocks && spec_.conditions.device == RunsOn::host;
   if (!is_on_teams || spec_.ranks > kMostRanks) return;
   // One team of the calling thread: others would take the cores that the ranks' teams need.
   constexpr RunnerTeams kTeams{.teams = 1, .threads = 1};

@@ -58,6 +58,11 @@ class CudaInstants final : public Instants {
   [[nodiscard]] Result<std::vector<double>> intervals_us() override {
     constexpr double kMicroseconds = 1e3;  // of milliseconds
     std::vector<double> intervals;
+    // A call that runs on another stream may be complete before its end is reached on this one.
+    if (marked_ > 0) {
+      const cuda::Error failure = cuda_->cudaEventSynchronize(events_[marked_ - 1]);
+      TUTTI_RETURN_IF_ERROR(outcome(*cuda_, "cudaEventSynchronize", failure));
+    }
     for (std::size_t i = 1; i < marked_; ++i) {
       float milliseconds = 0;
       const cuda::Error failure = cuda_->cudaEventElapsedTime(&milliseconds, events_[i - 1], events_[i]);

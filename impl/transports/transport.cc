@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "impl/transports/cuda/domain.h"
 #include "impl/transports/fake/domain.h"
 #include "impl/transports/local/domain.h"
 #include "impl/transports/shm/domain.h"
@@ -12,7 +13,8 @@
 namespace tutti {
 
 std::span<const Transport* const> built_in_transports() {
-  static const std::array kTable{&local::transport(), &shm::transport(), &tcp::transport(), &fake::transport()};
+  static const std::array kTable{&local::transport(), &shm::transport(), &tcp::transport(), &fake::transport(),
+                                 &cuda::transport()};
   return kTable;
 }
 

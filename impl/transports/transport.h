@@ -43,6 +43,11 @@ struct Opening {
   const Across* across = nullptr;                               ///< null: all ranks are on this machine
 };
 
+/// What a transport cannot find out by itself.
+struct Surroundings {
+  char* (*environment)(const char* name) = nullptr;  ///< std::getenv, or what a test has in its place
+};
+
 struct Transport {
   // These two come first in every version: they are read of a shared object that may be built for another one.
   std::uint64_t number;   ///< kTransportNumber (build.h)
@@ -62,7 +67,10 @@ struct Transport {
   Result<std::unique_ptr<Domain>> (*open)(const DomainShape& shape, const Opening& opening);
   /// What there is of it on this machine, for `tutti list`. Null: it needs nothing that a machine may lack.
   /// Errors: unavailable, with why ranks of this machine cannot use it.
-  Result<std::string> (*devices)() = nullptr;
+  Result<std::string> (*devices)(const Surroundings& here) = nullptr;
+  /// Each rank has a GPU of its own: it runs there, and its buffers lie there. The domain is for what is said on the
+  /// host (create_on_own_device).
+  bool is_on_gpus = false;
 
   [[nodiscard]] bool serves_ranks(RanksIn where) const { return (serves & bit_of(where)) != 0; }
 };

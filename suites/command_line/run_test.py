@@ -730,7 +730,7 @@ class Others(unittest.TestCase):
         result = support.run("--version")
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"^tutti \d+\.\d+\.\d+ \(commit [0-9a-z]+.*\), built with GCC \d+.*; "
-                                     r"transports local shm tcp fake\n$")
+                                     r"transports local shm tcp fake cuda\n$")
 
     def test_list_names_the_algorithm_of_every_file(self):
         folder = support.SOURCE / "impl/algorithms"

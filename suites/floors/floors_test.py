@@ -271,7 +271,7 @@ class ThisTree(unittest.TestCase):
             self.assertEqual(check_hidden_names(TREE, root), [])
 
     def test_nobody_else_names_a_transport(self):
-        self.assertEqual(transports_in(TREE), ["fake", "local", "shm", "tcp", "verbs"])
+        self.assertEqual(transports_in(TREE), ["cuda", "fake", "local", "shm", "tcp", "verbs"])
         self.assertEqual(check_names(TREE, transports_in(TREE)), [])
 
     def test_nobody_else_names_a_backend(self):

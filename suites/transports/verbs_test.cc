@@ -73,7 +73,7 @@ TEST(VerbsDevices, OfThisMachineAreThoseOfRoCEVersion2) {
   ASSERT_EQ(ports.size(), 2U);
   EXPECT_EQ(verbs::to_text(ports[0]), "double0 port 1 (10.78.0.1)");
   EXPECT_EQ(ports[0].gid_index, 2);
-  EXPECT_EQ(verbs::transport().devices().value(), "double0 port 1 (10.78.0.1), double1 port 1 (10.78.0.2)");
+  EXPECT_EQ(verbs::transport().devices({}).value(), "double0 port 1 (10.78.0.1), double1 port 1 (10.78.0.2)");
 }
 
 // ---- ranks

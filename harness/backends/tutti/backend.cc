@@ -72,10 +72,11 @@ std::string OwnBackend::describe() const {
 }
 
 Status OwnBackend::supports(const Case& one) const {
-  if (memory_kind_ != MemoryKind::host && one.buffers == Buffers::shared && has_data(one.collective)) {
-    return error(Code::unavailable,
-                 "the shared buffers of ranks as blocks lie in the memory of the host, which their GPU "
-                 "cannot address: --buffers private");
+  const bool has_shared = has_shared_ && memory_kind_ == MemoryKind::host;
+  if (!has_shared && one.buffers == Buffers::shared && has_data(one.collective)) {
+    return error(
+        Code::unavailable,
+        "shared buffers lie in the memory of the host, which ranks on a GPU cannot address: --buffers private");
   }
   if (one.algorithm == "auto" || substitute_) return {};
   const auto algorithm = find_algorithm(one.collective, one.algorithm);

@@ -27,6 +27,9 @@ class OwnBackend final : public Backend {
   /// GPU lie there.
   void set_memory(MemoryKind memory) { memory_kind_ = memory; }
 
+  /// Ranks on devices of several processes have no shared buffers.
+  void set_without_shared() { has_shared_ = false; }
+
   /// Schedules that take the place of the named algorithm's: how tests put broken ones under the harness. The problem
   /// is what a schedule of the case is for.
   using Substitute = std::function<std::optional<Schedule>(const Case&, const Problem&)>;
@@ -53,6 +56,7 @@ class OwnBackend final : public Backend {
       schedules_;  // by collective, root, name, window, pair
   Substitute substitute_;
   MemoryKind memory_kind_ = MemoryKind::host;
+  bool has_shared_ = true;
 };
 
 }  // namespace tutti::harness::backends

@@ -106,8 +106,8 @@ class ShmGroupMemory final : public GroupMemory {
 
 class ShmDomain final : public Domain {
  public:
-  ShmDomain(const DomainShape& shape, std::byte* base)
-      : Domain(shape, kName, base), heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)) {}
+  ShmDomain(const char* name, const DomainShape& shape, std::byte* base)
+      : Domain(shape, name, base), heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)) {}
   ~ShmDomain() override { munmap(base(), domain_bytes(shape())); }
 
   Result<void*> alloc_shared(int rank, std::size_t bytes) override {
@@ -153,6 +153,10 @@ class ShmDomain final : public Domain {
 }  // namespace
 
 Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd, std::size_t offset) {
+  return open_domain_of(kName, shape, fd, offset);
+}
+
+Result<std::unique_ptr<Domain>> open_domain_of(const char* name, const DomainShape& shape, int fd, std::size_t offset) {
   const std::size_t bytes = domain_bytes(shape);
   struct stat status {};
   if (fstat(fd, &status) != 0)
@@ -162,7 +166,7 @@ Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd, st
                  shape.ranks, offset + bytes);
   }
   TUTTI_ASSIGN_OR_RETURN(std::byte* const base, map(fd, bytes, offset));
-  return std::unique_ptr<Domain>(new ShmDomain(shape, base));
+  return std::unique_ptr<Domain>(new ShmDomain(name, shape, base));
 }
 
 const Transport& transport() {

@@ -13,6 +13,9 @@ namespace tutti::shm {
 /// Maps the memfd of `domain_bytes(shape)` zeroed bytes that all ranks of the job were given. `fd` stays the caller's.
 /// Errors: invalid_argument when the file is smaller than the shape needs; resource when it cannot be mapped.
 [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd, std::size_t offset = 0);
+/// The same, of the transport `name`.
+[[nodiscard]] Result<std::unique_ptr<Domain>> open_domain_of(const char* name, const DomainShape& shape, int fd,
+                                                             std::size_t offset = 0);
 
 /// Its row in the table of transports.
 [[nodiscard]] const Transport& transport();

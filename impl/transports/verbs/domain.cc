@@ -16,7 +16,7 @@ constexpr MetTransport kMet{.name = "verbs",
                               return std::unique_ptr<Network>(std::move(network));
                             }};
 
-Result<std::string> devices() {
+Result<std::string> devices(const Surroundings& /*here*/) {
   TUTTI_ASSIGN_OR_RETURN(const auto ports, ports_here());
   std::vector<std::string> names;
   for (const Port& port : ports) names.push_back(to_text(port));
