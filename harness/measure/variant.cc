@@ -68,6 +68,7 @@ Result<Variant> Variant::create(Host& host, const Request& request) {
   TUTTI_RETURN_IF_ERROR(variant.allocate(request));
   TUTTI_RETURN_IF_ERROR(variant.reserve_ends());
   TUTTI_RETURN_IF_ERROR(variant.prepare(request.backend));
+  if (!variant.prepared_->is_in_order()) variant.ends_.clear();  // thread blocks are launched on no such stream
   for (int set = 1; set < request.rotation.sets; ++set) {
     Set before{.memory = std::move(variant.memory_), .prepared = std::move(variant.prepared_)};
     variant.memory_.clear();

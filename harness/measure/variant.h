@@ -200,7 +200,7 @@ class Variant {
   std::vector<Memory> memory_;
   std::unique_ptr<Prepared> prepared_;
 
-  std::vector<std::unique_ptr<verify::Instants>> ends_;  ///< by rank of the host; empty: they have no streams
+  std::vector<std::unique_ptr<verify::Instants>> ends_;  ///< by rank of the host; empty: nothing is on their streams
 
   std::deque<Set> others_;  ///< in their order, after the current one
   std::span<const std::byte> filler_;

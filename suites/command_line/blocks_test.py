@@ -148,6 +148,16 @@ class OnGpus(unittest.TestCase):
         self.assertLess(max(log.index("kernels on 0"), log.index("kernels on 1")), first, "a kernel that spins would never end")
         self.assertEqual(blocks, ["blocks on 0", "blocks on 1"] * (len(blocks) // 2))
 
+    def test_times_are_the_hosts_alone(self):
+        # Launches are on no stream of the buffers' memory.
+        for cadence in ["isolated", "streaming"]:
+            with support.Run("run", "all_reduce", "broadcast", "--backends", "tutti", "--ranks", "3", *ON_GPUS, "--sizes", "1K", "--budget", "1s",
+                             "--cadence", cadence, "--csv", "{folder}/rows.csv", environment=TWO_GPUS) as run:
+                result = run.wait(support.patience(60))
+                self.assertEqual(result.code, 0, result)
+                rows = run.rows()[1]
+            self.assertEqual([(row["verdict"], row["memory"], row["time_on_gpu"]) for row in rows], [("ok", "gpu", "")] * 2, rows)
+
     def test_more_than_there_are_is_refused_with_the_numbers(self):
         for command in [["run", "all_reduce", "--backends", "tutti"], ["check", "all_reduce"]]:
             result = support.run(*command, "--ranks-as", "blocks", "--ranks", "4", "--gpus", "4", environment=TWO_GPUS)
