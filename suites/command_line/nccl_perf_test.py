@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL measured where there is no GPU, by doubles of CUDA and NCCL: `tutti run` and the drop-in programs."""
+import json
 import os
 import pathlib
 import shutil
@@ -197,6 +198,16 @@ class Programs(unittest.TestCase):
                 result = perf("all_reduce_perf", *SWEEP, *words)
                 self.assertEqual(result.returncode, code, result)
                 self.assertIn(why, result.stderr)
+
+    def test_records_say_which_gpu_and_which_nccl(self):
+        with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
+            path = pathlib.Path(folder, "record.json")
+            result = perf("all_reduce_perf", *SWEEP, "-g", "2", "--json", path, NCCL_TESTS_DEVICE="3")
+            self.assertEqual(result.returncode, OK, result)
+            record = support.read_json(path)
+        self.assertEqual({row["gpu"] for row in record["rows"]}, {"Double 3"})
+        library = json.loads(record["versions"]["nccl"])
+        self.assertEqual((library["version"], library["path"]), ("2.28.9", GPU["TUTTI_NCCL"]))
 
     def test_ranks_share_a_gpu_where_nccl_knows_that(self):
         words = ["all_reduce_perf", *SWEEP, "-g", "4", "--ranks-per-gpu", "2"]

@@ -244,6 +244,11 @@ std::string nccl_text() {
   return fmt::format("{} {}", said.value().value("library", kNccl), said.value().value("version", ""));
 }
 
+std::string nccl_description() {
+  const auto said = describe_nccl();
+  return said.is_ok() ? said.value().dump() : "";
+}
+
 int nccl_version() {
   const auto said = describe_nccl();
   if (!said.is_ok()) return 0;

@@ -37,8 +37,11 @@ Status take_first_device(Settings& settings, int processes);
 [[nodiscard]] Result<std::vector<int>> devices_of(const Settings& settings, int first, int ranks);
 /// Fills number, bus and model in.
 void describe_device(Device& device, int number);
-/// "nccl 2.28.9 (/usr/lib/libnccl.so.2), 2 ranks in 1 process"
+/// "NCCL 2.28.9"
 [[nodiscard]] std::string nccl_text();
+/// As records have it: a JSON object with the version, the libraries' paths and CUDA's versions; empty where it does
+/// not say.
+[[nodiscard]] std::string nccl_description();
 /// 22809 is 2.28.9; 0 where it does not say.
 [[nodiscard]] int nccl_version();
 /// How long NCCL waits for ranks that do not come: as long as -T, unless the environment says otherwise.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <map>
 
 #include <fmt/ranges.h>
 
@@ -14,6 +15,7 @@
 #include "harness/machine/machine.h"
 #include "harness/report/environment.h"
 #include "harness/text/file.h"
+#include "suites/perf/gpu.h"
 
 extern char** environ;
 
@@ -106,10 +108,12 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
       const std::size_t value = split.find('=') + 1;
       command = fmt::format("{}'{}' {}", split.substr(0, value), split.substr(value), command);
     }
+    std::map<std::string, std::string> versions{{"tutti", reports.facts_.version}};
+    if (settings.backend == kNccl) versions[kNccl] = nccl_description();
     TUTTI_ASSIGN_OR_RETURN(
         reports.json_,
         harness::JsonFile::open(settings.json, {.machine_json = machine_to_json(harness::describe_machine()),
-                                                .versions = {{"tutti", reports.facts_.version}},
+                                                .versions = std::move(versions),
                                                 .command = std::move(command),
                                                 .started = harness::utc_now(),
                                                 .environment = harness::library_settings()}));

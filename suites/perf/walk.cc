@@ -8,6 +8,7 @@
 #include <ranges>
 #include <unistd.h>
 
+#include "harness/machine/gpu.h"
 #include "harness/measure/memory.h"
 #include "harness/measure/precision.h"
 #include "harness/measure/rows.h"
@@ -236,6 +237,7 @@ class Walk {
     result_.bus_sum += measured.bandwidths.bus;
     ++result_.placements;
     harness::Row row = harness::streamed_row(variant, result, options);
+    if (nccl_ != nullptr) row.gpu = harness::gpu_model(place_.devices.front());
     if (has_records && settings_.checks > 0) TUTTI_RETURN_IF_ERROR(add_precision(variant, measured, row));
     if (row.wrong.value_or(0) > 0) report.diagnoses.push_back(fmt::format("{}: {}", row.case_id, row.reason));
     report.records.push_back(std::move(row));
