@@ -29,6 +29,7 @@ struct Probes {
   std::vector<std::string> backends;       ///< references that were found, and can be started
   std::vector<UnusableBackend> unusable;   ///< those that cannot
   GpusSeen gpus;                           ///< or why none can be asked
+  std::string why_no_cuda;                 ///< empty: it has GPUs
 };
 [[nodiscard]] Probes probe_system();
 

@@ -135,7 +135,8 @@ Json machine_json(const MachineCondition& c) {
           {"backends", c.probes.backends},
           {"gpus", c.gpus},
           {"gpus_seen", gpus_json(c.probes.gpus)},
-          {"gpus_unseen", or_null(c.probes.gpus.why_not)}};
+          {"gpus_unseen", or_null(c.probes.gpus.why_not)},
+          {"no_cuda", or_null(c.probes.why_no_cuda)}};
 }
 
 std::string gpus_text(const MachineCondition& c) {
@@ -200,7 +201,8 @@ std::string diagnosis_text(const MachineCondition& c, std::span<const Symptom> f
                    c.probes.backends.empty() ? "none" : fmt::format("{}", fmt::join(c.probes.backends, " ")),
                    c.mpirun.empty() ? "none" : c.mpirun,
                    c.ptrace_scope.value_or(0) == 0 || c.may_ptrace ? "allowed" : "not allowed"));
-  line("GPUs", gpus_text(c));
+  const std::string& no_cuda = c.probes.why_no_cuda;
+  line("GPUs", no_cuda.empty() ? gpus_text(c) : fmt::format("{}; none to run on: {}", gpus_text(c), no_cuda));
   return text + findings_text(findings);
 }
 

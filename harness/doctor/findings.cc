@@ -150,8 +150,9 @@ void look_at_references(const MachineCondition& c, List& list) {
                     "sysctl kernel.yama.ptrace_scope=0, while references are measured"});
   }
   for (const UnusableBackend& one : c.probes.unusable) {
-    list.push_back({"backend", Severity::note, fmt::format("the reference {} cannot be used", one.name), one.why,
-                    "build it again with scripts/build-backend, or remove its shared object"});
+    list.push_back(
+        {"backend", Severity::note, fmt::format("the reference {} cannot be used", one.name), one.why,
+         "what the reason says; else build it again with scripts/build-backend, or remove its shared object"});
   }
   if (c.probes.backends.empty() && c.probes.unusable.empty()) {
     list.push_back({"references", Severity::note, "no reference was found beside tutti",

@@ -26,6 +26,7 @@ Probes probe_system() {
     probes.shm_bytes = static_cast<std::int64_t>(shm.f_blocks) * static_cast<std::int64_t>(shm.f_frsize);
   }
   probes.gpus = look_at_gpus();
+  probes.why_no_cuda = why_no_cuda();
   return probes;
 }
 

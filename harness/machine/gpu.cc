@@ -146,6 +146,8 @@ GpusSeen look_at_gpu(int number) {
   return one;
 }
 
+std::string why_no_cuda() { return runtime().runtime != nullptr ? "" : runtime().why; }
+
 std::string gpu_model(int device) {
   const auto& cuda = runtime().runtime;
   std::vector<char> properties(cuda::kPropertiesBytes);

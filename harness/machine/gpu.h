@@ -29,6 +29,8 @@ struct GpusSeen {
 [[nodiscard]] GpusSeen look_at_gpus();
 /// Of the one that CUDA gives this number.
 [[nodiscard]] GpusSeen look_at_gpu(int device);
+/// Why CUDA has no GPU for this process, and what to do about it; empty: it has.
+[[nodiscard]] std::string why_no_cuda();
 /// Its name by CUDA's runtime; empty where there is none.
 [[nodiscard]] std::string gpu_model(int device);
 

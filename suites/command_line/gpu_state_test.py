@@ -112,6 +112,22 @@ class Doctor(unittest.TestCase):
         names = {one["name"] for one in self.document(TUTTI_DOUBLE_THROTTLE=IDLE)["findings"]}
         self.assertFalse(names & {"gpu_throttled", "gpu_ecc", "gpu_shared"})
 
+    def test_why_none_can_be_used_is_one_sentence(self):
+        for environment, why in (({"TUTTI_DOUBLE_DRIVER": "0"}, "no NVIDIA driver is loaded"),
+                                 ({"TUTTI_DOUBLE_DRIVER": "11000"}, "the NVIDIA driver is too old: it has CUDA 11.0"),
+                                 ({"TUTTI_DOUBLE_DEVICES": "0"}, "the NVIDIA driver has no GPU for this process"),
+                                 ({"TUTTI_CUDART": "/nowhere"}, "TUTTI_CUDART names /nowhere, which cannot be loaded")):
+            with self.subTest(why):
+                self.assertIn(why, self.document(**environment)["machine"]["no_cuda"])
+                text = " ".join(support.run("doctor", environment={**GPU, **environment}).out.split())
+                self.assertIn(f"; none to run on: {why}", text)
+        self.assertIsNone(self.document()["machine"]["no_cuda"])
+
+    def test_a_library_that_cannot_be_used_is_not_to_be_built_again(self):
+        found = {one["name"]: one for one in self.document(TUTTI_NCCL="/nowhere")["findings"]}
+        self.assertIn("TUTTI_NCCL names /nowhere, which cannot be loaded", found["backend"]["why"])
+        self.assertTrue(found["backend"]["advice"].startswith("what the reason says; "), found["backend"])
+
     def test_why_none_is_seen_is_one_sentence(self):
         for environment, why in (({"TUTTI_NVML": "/nowhere"}, "TUTTI_NVML names /nowhere, which cannot be loaded"),
                                  ({"TUTTI_NVML": GPU["TUTTI_CUDART"]}, "libcudart.so has no nvmlInit_v2"),
