@@ -86,7 +86,7 @@ TEST_F(FlightOfASoak, ThatDoesNothingIsWrong) {
   const Algorithm* const algorithm = algorithms_of(Collective::all_reduce).front();
   auto idle = std::make_unique<Schedule>(schedule_of(*algorithm, operation.what.problem));
   idle->step_count = [](int) { return 0; };
-  (*schedules_)[{algorithm, 1, 0, operation.what.problem.pairing.window}] = std::move(idle);
+  (*schedules_)[{algorithm, 1, 0, 0, operation.what.problem.pairing.window}] = std::move(idle);
   EXPECT_THAT(result_of(operation), testing::HasSubstr("output still holds the poison: nothing was written"));
 }
 
