@@ -115,14 +115,8 @@ void add_doctor(CLI::App& program, Action& action) {
   command->add_flag("--json", *as_json, "machine-readable");
   auto answers = std::make_shared<bool>(false);
   command->add_flag(kAnswer, *answers, "for `tutti doctor --hosts`, in lines")->group("");
-  const std::vector<OptionChoice> choices{
-      {"--hosts", "", "examines these machines, which --agent reaches, and compares them (default: this machine)"},
-      {"--hostfile", "", "as --hosts: a line for each machine"},
-      {"--agent"},
-      {"--interface", "",
-       "with --hosts: the address, or the name of the interface, at which this machine is reached (default: that of "
-       "the "
-       "route to the others); a name holds on each of them"}};
+  std::vector<OptionChoice> choices = choices_of_hosts();
+  choices.front().help = "examines these machines, which --agent reaches, and compares them (default: this machine)";
   auto options = std::make_shared<SweepOptions>(*command, choices, std::span<const Collective>());
   command->callback([&action, options, as_json, answers] {
     action = [options, as_json, answers] { return *answers ? answer() : choose_doctor(*options, *as_json); };

@@ -355,8 +355,7 @@ void add_gate(CLI::App& program, Action& action) {
       "--require", request->requires_times,
       "exit code 3 where a cell is too short: the floor, half a microsecond, is more than 25 % of its time");
   add("--slow-down", request->slow_down, "SPEC", "of this build, as in `tutti run`")->group("");
-  const std::vector<OptionChoice> choices{"--hosts", "--hostfile", "--agent", "--interface"};
-  auto places = std::make_shared<SweepOptions>(*command, choices, std::span<const Collective>());
+  auto places = std::make_shared<SweepOptions>(*command, choices_of_hosts(), std::span<const Collective>());
   command->callback([&action, request, places] {
     action = [request, places] {
       auto settings = places->settings({});

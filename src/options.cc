@@ -159,6 +159,16 @@ std::span<const Collective> all_but_v_forms() {
   return kThose;
 }
 
+std::vector<OptionChoice> choices_of_hosts() {
+  return {
+      {"--hosts"},
+      {"--hostfile"},
+      {"--agent"},
+      {"--interface", "",
+       "with --hosts: the address, or the name of the interface, at which this machine is reached (default: that of "
+       "the route to the others); a name holds on each of them"}};
+}
+
 std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices) {
   for (const char* const name :
        {"--ranks-as", "--device", "--lanes", "--block-threads", "--gpus", "--transports", "--pretend-hosts", "--hosts",

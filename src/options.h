@@ -84,6 +84,8 @@ struct OptionChoice {
   std::string_view help;
 };
 
+/// The rows that say which hosts there are, and how they are reached.
+[[nodiscard]] std::vector<OptionChoice> choices_of_hosts();
 /// With the rows that say what the ranks of a check are and where they run, on several hosts too.
 [[nodiscard]] std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices);
 
