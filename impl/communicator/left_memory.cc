@@ -4,12 +4,11 @@
 #include <chrono>
 #include <thread>
 
+#include "impl/communicator/communicator.h"
 #include "impl/transports/journal.h"
 
 namespace tutti {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kMostToClose(10);
 /// Where a rank has failed, it may never do so.
