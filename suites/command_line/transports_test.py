@@ -151,7 +151,7 @@ class Verbs(unittest.TestCase):
     HOSTS = [*WORDS, "--pretend-hosts", 2]
 
     def done(self, *words, code=0, devices=2):
-        result = support.run(*words, environment={**among("verbs"), "TUTTI_DOUBLE_DEVICES": str(devices)})
+        result = support.run(*words, environment={**among("verbs"), "TUTTI_DOUBLE_DEVICES": str(devices)}, limit=support.patience(60))
         self.assertEqual(result.code, code, result)
         return result
 
