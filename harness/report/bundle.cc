@@ -191,10 +191,15 @@ Document cell_json(const CellRows& cell, const Curves& curves, const Launches& l
       ratios.push_back(std::move(ratio));
     }
   }
-  return {{"cell", cell.cell},          {"series", series_of(cell.cell)},
-          {"source", source},           {"collective", first.collective},
-          {"bytes", first.bytes},       {"ranks", first.ranks},
-          {"starter", cell.starter},    {"systems", std::move(systems)},
+  return {{"cell", cell.cell},
+          {"series", series_of(cell.cell)},
+          {"source", source},
+          {"collective", first.collective},
+          {"bytes", first.bytes},
+          {"ranks", first.ranks},
+          {"starter", cell.starter},
+          {"hosts", first.hosts},
+          {"systems", std::move(systems)},
           {"ratios", std::move(ratios)}};
 }
 

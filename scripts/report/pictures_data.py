@@ -94,14 +94,21 @@ def all_series(bundle: dict) -> list[Series]:
 
 
 def crowd_text(bundle: dict, source: int, cell: dict) -> str:
-    """`, oversubscribed: 8 ranks on 2 cores`; empty where each rank has a core, or where cores are not known."""
+    """`, oversubscribed: 8 ranks on 2 cores`; empty where each rank has a core, or where cores are not known. Of several
+    hosts each is taken to have as many."""
     sources = bundle.get("sources") or []
     machine = (sources[source].get("machine") if source < len(sources) else None) or {}
     cores, ranks = machine.get("cores_allowed"), cell.get("ranks")
     is_of_cores = ".processes" in str(cell.get("series")) or ".threads" in str(cell.get("series"))
-    if not (is_of_cores and is_positive(cores) and is_positive(ranks) and ranks > cores):
+    if not (is_of_cores and is_positive(cores) and is_positive(ranks)):
         return ""
-    return f", oversubscribed: {ranks} ranks on {counted(cores, 'core')}"
+    cores *= max(1, len(hosts_of(cell)))
+    return f", oversubscribed: {ranks} ranks on {counted(cores, 'core')}" if ranks > cores else ""
+
+
+def hosts_of(cell: dict) -> list[str]:
+    """Names of the hosts that the ranks are on, where these are several: of `a:2,b:2` a and b."""
+    return [host.rpartition(":")[0] for host in str(cell.get("hosts") or "").split(",") if ":" in host]
 
 
 def in_order(groups: dict[tuple, list[dict]]) -> dict[tuple, list[dict]]:

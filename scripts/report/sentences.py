@@ -8,8 +8,8 @@ import math
 import history
 import pictures
 import pictures_cells
-from pictures_data import (NEAR_FLOOR, NOISY, NOT_OK, is_comparison, is_positive, place_text, side_of, sides, source_name,
-                           states_of)
+from pictures_data import (NEAR_FLOOR, NOISY, NOT_OK, hosts_of, is_comparison, is_positive, place_text, side_of, sides,
+                           source_name, states_of)
 from pictures_numbers import counted, ratio_text
 from style import bytes_text, joined, short
 
@@ -66,12 +66,14 @@ def samples_shown(bundle: dict) -> str:
 
 
 def of_machine(bundle: dict) -> str:
-    """` of host (processor)`, as far as it is known."""
+    """` of host (processor)`, as far as it is known; of several ` of host and 7 other hosts (processor)`."""
+    others = max((len(hosts_of(cell)) for cell in bundle["cells"]), default=1) - 1
+    beside = f" and {counted(others, 'other host')}" if others > 0 else ""
     for source in bundle["sources"]:
         machine = source.get("machine") or {}
         if machine.get("hostname"):
             processor = f" ({short(machine['cpu_model'])})" if machine.get("cpu_model") else ""
-            return f" of {short(machine['hostname'])}{processor}"
+            return f" of {short(machine['hostname'])}{beside}{processor}"
     return ""
 
 

@@ -63,6 +63,14 @@ class Page(unittest.TestCase):
         self.assertEqual([heading for heading in page.headings if heading in order], order)
         self.assertIn("all 12 results are right", page.text)
 
+    def test_several_hosts_are_counted(self):
+        bundle = bundles.usual()
+        for hosts, words in (("", " of host (a processor)"), ("host:1,b:1", " of host and 1 other host (a processor)"),
+                             ("host:1,b:1,c:1", " of host and 2 other hosts (a processor)")):
+            for cell in bundle["cells"]:
+                cell["hosts"] = hosts
+            self.assertIn(words, Reader(bundles.page_of(bundle)).text)
+
     def test_a_comparison_comes_first_and_does_not_sum_up_both_files(self):
         old = bundles.bundle_of({"all_reduce": {size: [bundles.system("tutti", 1.0), bundles.system("openmpi", 4.0)]
                                                 for size in (8, 64)}})

@@ -400,6 +400,11 @@ class Ticks(unittest.TestCase):
             bundle["sources"][0]["machine"]["cores_allowed"] = cores
             title = pictures_data.all_series(bundle)[0].title
             self.assertEqual(title.endswith(", oversubscribed: 8 ranks on 2 cores"), words, title)
+        bundle["sources"][0]["machine"]["cores_allowed"] = 2
+        for hosts, words in (("a:4,b:4", ", oversubscribed: 8 ranks on 4 cores"), ("a:2,b:2,c:2,d:2", "")):
+            for cell in bundle["cells"]:
+                cell["hosts"] = hosts
+            self.assertEqual(pictures_data.all_series(bundle)[0].title.partition("isolated")[2], words)
 
     def test_a_barrier_has_no_size_axis(self):
         bundle = bundles.bundle_of({"barrier": {0: [bundles.system("tutti", 0.3), bundles.system("openmpi", 0.5)]}})
