@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <list>
+#include <optional>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,6 +23,7 @@
 #include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
 #include "impl/tcp/interface.h"
+#include "impl/types/descriptor.h"
 
 namespace tutti::harness::doctor {
 namespace {
