@@ -11,6 +11,7 @@
 
 #include "harness/cases/case.h"
 #include "harness/verify/buffers.h"
+#include "harness/verify/stream.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::backends {
@@ -45,6 +46,12 @@ class Prepared {
   /// Whether operations may be posted before the last one is complete, and are carried out one after the other, as on a
   /// stream. `test` then speaks of the last one.
   [[nodiscard]] virtual bool is_in_order() const { return false; }
+  /// Whether the backend itself records calls, where others leave that to the stream that they are posted on. Between
+  /// the two, what is posted for a rank becomes a graph, and is not carried out; `test` then speaks of the graph's last
+  /// launch. All ranks do so around the same calls, and launch their graphs like calls. Errors: those of the backend.
+  [[nodiscard]] virtual bool has_graphs() const { return false; }
+  virtual Status begin_capture(std::size_t index);
+  [[nodiscard]] virtual Result<std::unique_ptr<verify::Graph>> end_capture(std::size_t index);
   /// After `test` was true of all ranks of the host, outside the timed part: whatever else must be over before the
   /// buffers are touched again. All hosts call it.
   virtual Status settle() { return {}; }
@@ -78,5 +85,10 @@ class Backend {
     return prepare(one, buffers);
   }
 };
+
+inline Status Prepared::begin_capture(std::size_t /*index*/) {
+  return error(Code::unavailable, "the backend has no graphs of its own");
+}
+inline Result<std::unique_ptr<verify::Graph>> Prepared::end_capture(std::size_t index) { return begin_capture(index); }
 
 }  // namespace tutti::harness::backends

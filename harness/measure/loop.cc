@@ -52,6 +52,7 @@ class Variant::LoopOnHost {
   Status reserve_instants() {
     if (loop_.intervals_us == nullptr) return {};
     loop_.intervals_us->clear();
+    if (!variant_.prepared_->is_in_order()) return {};  // whose calls are on no stream of the buffers' memory
     const int most = (loop_.launches > 0 ? loop_.launches : loop_.operations) + 1;
     for (std::size_t i = 0; i < ended_.size(); ++i) {
       TUTTI_ASSIGN_OR_RETURN(auto instants, variant_.kind_of(i).instants(most));
@@ -75,10 +76,14 @@ class Variant::LoopOnHost {
   /// All operations into a graph of each rank.
   Status capture() {
     const std::size_t count = ended_.size();
-    for (std::size_t i = 0; i < count; ++i) TUTTI_RETURN_IF_ERROR(variant_.kind_of(i).begin_capture());
+    backends::Prepared& prepared = *variant_.prepared_;
+    const bool is_own = prepared.has_graphs();
+    for (std::size_t i = 0; i < count; ++i) {
+      TUTTI_RETURN_IF_ERROR(is_own ? prepared.begin_capture(i) : variant_.kind_of(i).begin_capture());
+    }
     for (int number = 0; number < loop_.operations; ++number) TUTTI_RETURN_IF_ERROR(post_all([](std::size_t) {}));
     for (std::size_t i = 0; i < count; ++i) {
-      TUTTI_ASSIGN_OR_RETURN(auto graph, variant_.kind_of(i).end_capture());
+      TUTTI_ASSIGN_OR_RETURN(auto graph, is_own ? prepared.end_capture(i) : variant_.kind_of(i).end_capture());
       graphs_.push_back(std::move(graph));
     }
     return {};

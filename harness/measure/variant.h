@@ -36,7 +36,8 @@ struct Loop {
   int operations = 1;
   /// Each of them is so many, which the library is told of as one group. More than 1 on streams only.
   int grouped = 1;
-  /// Not 0: all of them are captured into a graph, and that is launched so often. Only launches are timed. On streams.
+  /// Not 0: all of them are captured into a graph, and that is launched so often. Only launches are timed. On streams,
+  /// and with backends that have graphs.
   int launches = 0;
   bool ends_each = false;                ///< also on a stream one has ended when the next is posted
   std::function<Status()> start = {};    ///< when all is ready, before the time

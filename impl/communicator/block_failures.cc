@@ -16,20 +16,23 @@ constexpr std::chrono::seconds kMostToStop(60);
 }  // namespace
 
 Status BlockWorld::fail_in(const Round& round, const DeviceFailure& failure) {
+  const Graph* const graph = first_of(round).graph.get();
+  const Round& one = graph == nullptr ? round : graph->rounds[failure.launch - round.launched.number];
+  const std::uint64_t first = graph == nullptr ? round.first : round.first + one.first;
   const int rank = static_cast<int>(failure.rank), peer = static_cast<int>(failure.peer);
   const std::string mine = domain_->name_of(rank), theirs = domain_->name_of(peer);
   if (failure.kind == DeviceFailure::other_call) {
     const auto text = disagreement(*domain_, rank, peer);
     return fail(error(Code::mismatch, "{}",
-                      text ? *text : fmt::format("{} and {} do not agree on operation {}", mine, theirs, round.first)));
+                      text ? *text : fmt::format("{} and {} do not agree on operation {}", mine, theirs, first)));
   }
   if (failure.kind == DeviceFailure::other_length) {
     return fail(error(Code::mismatch,
                       "{} and {} do not agree on operation {}, on a count: {} sends {} bytes, {} expects {}", mine,
-                      theirs, round.first, theirs, failure.found, mine, failure.wanted));
+                      theirs, first, theirs, failure.found, mine, failure.wanted));
   }
-  Standing standing{.operation = round.first + failure.segment,
-                    .finished = round.first - 1,
+  Standing standing{.operation = first + failure.segment,
+                    .finished = first - 1,
                     .bytes = static_cast<std::int64_t>(failure.wanted),
                     .peer = peer,
                     .step = static_cast<std::int32_t>(failure.step) + 1,
@@ -38,8 +41,8 @@ Status BlockWorld::fail_in(const Round& round, const DeviceFailure& failure) {
                   : failure.kind == DeviceFailure::data ? Wait::data
                   : failure.kind == DeviceFailure::room ? Wait::room
                                                         : Wait::generation;
-  CallNote note = round.posted[static_cast<std::size_t>(rank)].entry->note;
-  note.first = round.first;
+  CallNote note = one.posted[static_cast<std::size_t>(rank)].entry->note;
+  note.first = first;
   return fail_late(rank, standing, failure, &note);
 }
 
@@ -55,6 +58,11 @@ Status BlockWorld::fail_late(int rank, const Standing& standing, const DeviceFai
                     devices, report_of(*domain_)));
 }
 
+bool BlockWorld::is_of(const DeviceFailure& failure, const Launched& launched) {
+  const bool is_transfer = failure.is_transfer != 0;
+  return is_transfer == launched.is_transfer && failure.launch - launched.number < launched.count;
+}
+
 Result<bool> BlockWorld::has_ended_before(const Launched& launched, const DeviceFailure& failure) {
   const int rank = static_cast<int>(failure.rank);
   // A device begins a launch when the one before has ended. What is on another one too may have been stopped there.
@@ -64,18 +72,30 @@ Result<bool> BlockWorld::has_ended_before(const Launched& launched, const Device
            launched.parts.front().ticket < at->ticket;
   };
   for (const Round& one : rounds_) {
-    if (one.launched.number != failure.launch) continue;
+    if (!is_of(failure, one.launched)) continue;
     if (is_before(one.launched)) return true;
     return fail_in(one, failure);
   }
   for (const auto& [ranks, pair] : pairs_) {
     for (const Transfer& one : pair.under_way) {
-      if (one.launched.number != failure.launch) continue;
+      if (!is_of(failure, one.launched)) continue;
       if (is_before(one.launched)) return true;
       return fail_in(one, failure);
     }
   }
   return fail(error(Code::timeout, "{} gave up, in launch {}", domain_->name_of(rank), failure.launch));
+}
+
+std::uint64_t BlockWorld::turn_of(const DeviceFailure& failure) const {
+  for (const Round& one : rounds_) {
+    if (is_of(failure, one.launched)) return one.launched.turn + (failure.launch - one.launched.number);
+  }
+  for (const auto& [ranks, pair] : pairs_) {
+    for (const Transfer& one : pair.under_way) {
+      if (is_of(failure, one.launched)) return one.launched.turn;
+    }
+  }
+  return 0;
 }
 
 bool BlockWorld::have_stopped() const {
@@ -88,7 +108,7 @@ const DeviceFailure* BlockWorld::first_failure() const {
     if (place.device == nullptr) continue;
     DeviceFailure& failure = *place.world.failure;
     if (HostTarget::load_acquire(&failure.kind) == DeviceFailure::none) continue;
-    if (first == nullptr || failure.launch < first->launch) first = &failure;
+    if (first == nullptr || turn_of(failure) < turn_of(*first)) first = &failure;
   }
   return first;
 }
@@ -144,16 +164,26 @@ void BlockWorld::wait_for_launches() {
   }
 }
 
+std::string BlockWorld::text_of(const Posted& call, std::uint64_t first) {
+  if (call.graph != nullptr) {
+    return fmt::format("a graph of {} {}, of which the first is {}", call.graph->rounds.size(),
+                       call.graph->rounds.size() == 1 ? "call" : "calls",
+                       text_of(call.graph->rounds.front().posted.front(), first));
+  }
+  CallNote note = call.entry->note;
+  note.first = first;
+  return call_text(note, first);
+}
+
 std::string BlockWorld::position(int rank, std::uint64_t call) {
   const std::lock_guard lock(mutex_);
   if (call < first_round_) return "complete";
   const Round& one = round(call);
-  const BoundEntry& entry = *one.posted[static_cast<std::size_t>(rank)].entry;
-  CallNote note = entry.note;
-  note.first = one.first;
-  const std::string text = fmt::format("operation {} ({})", one.first, call_text(note, one.first));
+  const std::string text =
+      fmt::format("operation {} ({})", one.first, text_of(one.posted[static_cast<std::size_t>(rank)], one.first));
   for (const int peer : ranks_here_) {
-    if (one.posted[static_cast<std::size_t>(peer)].entry != nullptr) continue;
+    const Posted& posted = one.posted[static_cast<std::size_t>(peer)];
+    if (posted.entry != nullptr || posted.graph != nullptr) continue;
     return fmt::format("{}: waits for {} to call it", text, domain_->name_of(peer));
   }
   return fmt::format("{}: the {} at it", text, !is_shared() && places_.size() > 1 ? "devices are" : "device is");

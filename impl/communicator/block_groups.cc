@@ -11,6 +11,7 @@ namespace tutti {
 Result<std::uint64_t> BlockWorld::form(int rank, const Wish& wish) {
   const std::lock_guard lock(mutex_);
   TUTTI_RETURN_IF_ERROR(failed_);
+  TUTTI_RETURN_IF_ERROR(check_not_captured(rank, "the forming of a group"));
   if (is_shared()) return begin_joining(rank, wish);
   const std::uint64_t number = formed_[static_cast<std::size_t>(rank)]++;
   while (formings_.size() <= number) {

@@ -66,6 +66,7 @@ Result<std::uint64_t> BlockWorld::post(const Message& message) {
         "sends and receives of single ranks on the GPUs of several processes: their collectives can be called, "
         "sendrecv among them");
   }
+  TUTTI_RETURN_IF_ERROR(check_not_captured(message.rank, message.is_send ? "a send" : "a receive"));
   Pair& pair = pairs_[ends_of(message)];
   (message.is_send ? pair.sends : pair.receives).push_back(message);
   const std::uint64_t number = pair.posted[message.is_send ? 1 : 0]++;
@@ -111,7 +112,7 @@ Result<BlockWorld::Prepared> BlockWorld::prepare(const std::vector<const Message
   work.calls = reinterpret_cast<const DeviceCall*>(base);
   work.parties = static_cast<int>(ends.size());
   work.ranks = reinterpret_cast<const int*>(base + ranks_at);
-  work.is_transfer = true;
+  work.transfer = transfers_;
   return prepared;
 }
 
@@ -127,6 +128,7 @@ Status BlockWorld::launch_pair(Pair& pair) {
   }
   pair.sends.pop_front();
   pair.receives.pop_front();
+  ++transfers_;
   std::vector<const Message*> ends{&send, &receive};
   if (send.rank == send.peer) ends.pop_back();
   std::vector<Prepared> parts;
@@ -141,7 +143,8 @@ Status BlockWorld::launch_pair(Pair& pair) {
     if (!part.is_ok()) return fail(told_of(place_of(send.rank), part.status()));
     parts.push_back(std::move(part).value());
   }
-  Transfer& transfer = pair.under_way.emplace_back(Transfer{.send = send, .receive = receive, .launched = {}});
+  Transfer& transfer = pair.under_way.emplace_back(
+      Transfer{.send = send, .receive = receive, .launched = {.number = transfers_, .is_transfer = true, .parts = {}}});
   return fail_unless_ok(launch_all(std::move(parts), transfer.launched));
 }
 

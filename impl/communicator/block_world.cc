@@ -6,6 +6,7 @@
 
 #include "impl/communicator/block_joining.h"
 #include "impl/communicator/diagnosis.h"
+#include "impl/execute/packets.h"
 #include "impl/execute/target.h"
 
 namespace tutti {
@@ -44,6 +45,7 @@ BlockWorld::BlockWorld(std::shared_ptr<Domain> domain, const Common& common)
       ranks_(domain_->shape().ranks),
       posted_(static_cast<std::size_t>(ranks_)),
       started_(static_cast<std::size_t>(ranks_)),
+      captures_(static_cast<std::size_t>(ranks_)),
       formed_(static_cast<std::size_t>(ranks_)) {}
 
 Result<std::shared_ptr<BlockWorld>> BlockWorld::make(std::shared_ptr<Domain> domain, const Common& common,
@@ -93,6 +95,7 @@ DeviceWorld BlockWorld::world_on(const Place& place) const {
           .slots = shape.slots,
           .scratch_bytes = (shape.scratch_bytes + kDeviceLine - 1) / kDeviceLine * kDeviceLine,
           .slot_bytes = shape.slot_bytes,
+          .packet_bytes = most_packet_bytes(),
           .devices = static_cast<int>(places_.size()),
           .here = static_cast<int>(&place - places_.data())};
 }
@@ -139,10 +142,9 @@ DeviceLaunch BlockWorld::launch_on(const Place& place, Dtype dtype, Op op) const
 }
 
 Status BlockWorld::launch_all(std::vector<Prepared> parts, Launched& launched) {
-  launched.number = ++launches_;
+  launched.turn = ++turns_;
   const std::lock_guard lock(*common_.order);
   for (Prepared& one : parts) {
-    one.launch.work.number = launched.number;
     const Result<Device::Ticket> ticket = one.part.place->device->launch(std::move(one.launch));
     if (!ticket.is_ok()) return told_of(*one.part.place, ticket.status());
     one.part.ticket = ticket.value();
@@ -189,17 +191,37 @@ Result<std::uint64_t> BlockWorld::post(int rank, const Posted& call) {
   const std::lock_guard lock(mutex_);
   TUTTI_RETURN_IF_ERROR(failed_);
   TUTTI_RETURN_IF_ERROR(check_others());
+  if (captures_[static_cast<std::size_t>(rank)].under_way == nullptr) {
+    return enqueue(rank, call,
+                   call.graph != nullptr ? call.graph->operations : static_cast<std::uint64_t>(call.entry->segments));
+  }
+  if (call.graph != nullptr) {
+    return check_not_captured(rank, "what was captured before");
+  }
+  capture(rank, call);
+  return std::uint64_t{0};
+}
+
+Result<std::uint64_t> BlockWorld::enqueue(int rank, const Posted& call, std::uint64_t operations) {
   const auto place = static_cast<std::size_t>(rank);
   const std::uint64_t number = posted_[place]++;
-  while (number - first_round_ >= rounds_.size()) {
-    rounds_.emplace_back().posted.resize(static_cast<std::size_t>(ranks_));
-  }
+  while (number - first_round_ >= rounds_.size()) rounds_.emplace_back(ranks_);
   Round& one = round(number);
   const std::uint64_t first = started_[place] + 1;
-  started_[place] += static_cast<std::uint64_t>(call.entry->segments);
-  if (one.count == 0) one.first = first;
+  started_[place] += operations;
+  if (one.count == 0) {
+    one.first = first;
+    one.operations = operations;
+  }
   one.posted[place] = call;
-  note(rank, *call.entry, first);
+  if (call.graph == nullptr) note(rank, *call.entry, first);
+  const BoundEntry* before = nullptr;  // a note stands for all operations until the next one
+  for (std::size_t i = 0; call.graph != nullptr && i < call.graph->rounds.size(); ++i) {
+    const Round& captured = call.graph->rounds[i];
+    const BoundEntry* const entry = captured.posted[place].entry;
+    if (entry != before) note(rank, *entry, first + captured.first);
+    before = entry;
+  }
   if (++one.count == static_cast<int>(ranks_here_.size())) TUTTI_RETURN_IF_ERROR(launch(one));
   return number;
 }
@@ -231,7 +253,8 @@ Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one)
                     .output = posted.output,
                     .segment_bytes = entry.call.segment_bytes,
                     .full_segments = entry.call.full_segments,
-                    .segments = entry.segments};
+                    .segments = entry.segments,
+                    .by_packets = one.by_packets};
     std::memcpy(&call.factor, posted.factor.data(), sizeof call.factor);
     calls.push_back(call);
     if (entry.kernel_context == nullptr && launch.replaced.empty()) continue;
@@ -253,16 +276,45 @@ Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one)
   return prepared;
 }
 
+std::uint64_t BlockWorld::most_packet_bytes() const {
+  return is_shared() ? 0 : static_cast<std::uint64_t>(common_.blocks.packet_bytes);
+}
+
+bool BlockWorld::goes_by_packets(const Round& one) const {
+  if (is_shared()) return false;
+  const std::int64_t most = common_.blocks.packet_bytes;
+  const BoundCall& first = one.posted.front().entry->call;
+  const auto is_same = [&](const Plan& mine, const Plan& others) {
+    const auto form = packet_form(mine, most);
+    return form.has_value() && form == packet_form(others, most);
+  };
+  return std::ranges::all_of(one.posted, [&](const Posted& posted) {
+    const BoundCall& call = posted.entry->call;
+    return posted.entry->kernel_context == nullptr && call.segments() > 0 &&
+           (call.full_segments == 0 || is_same(call.full, first.full)) &&
+           (!call.has_tail || is_same(call.tail, first.tail));
+  });
+}
+
 Status BlockWorld::launch(Round& one) {
+  const Posted& front = first_of(one);
   const int first = ranks_here_.front();
   for (const int rank : ranks_here_) {
-    if (one.posted[static_cast<std::size_t>(rank)].entry->note.hash == first_of(one).entry->note.hash) continue;
+    const Posted& posted = one.posted[static_cast<std::size_t>(rank)];
+    if (posted.graph == front.graph) continue;
+    return fail(error(Code::mismatch, "{} and {} do not agree on operation {}: {}, and {}", domain_->name_of(first),
+                      domain_->name_of(rank), one.first, text_of(front, one.first), text_of(posted, one.first)));
+  }
+  if (front.graph != nullptr) return fail_unless_ok(launch(*front.graph, one.launched));
+  for (const int rank : ranks_here_) {
+    if (one.posted[static_cast<std::size_t>(rank)].entry->note.hash == front.entry->note.hash) continue;
     const auto text = disagreement(*domain_, first, rank);
     return fail(error(Code::mismatch, "{}",
                       text ? *text
                            : fmt::format("{} and {} do not agree on operation {}", domain_->name_of(first),
                                          domain_->name_of(rank), one.first)));
   }
+  one.by_packets = goes_by_packets(one);
   std::vector<Prepared> parts;
   for (Place& place : places_) {
     if (place.device == nullptr) continue;
@@ -270,12 +322,13 @@ Status BlockWorld::launch(Round& one) {
     if (!part.is_ok()) return fail(told_of(place, part.status()));
     parts.push_back(std::move(part).value());
   }
+  one.launched.number = ++launches_;
   return fail_unless_ok(launch_all(std::move(parts), one.launched));
 }
 
 void BlockWorld::keep_memory(Launched& launched) {
   for (Launched::Part& part : launched.parts) {
-    part.place->spare.push_back(std::move(part.memory));
+    if (part.memory.get() != nullptr) part.place->spare.push_back(std::move(part.memory));
   }
 }
 
@@ -285,8 +338,7 @@ Status BlockWorld::progress() {
     TUTTI_ASSIGN_OR_RETURN(const bool is_done, has_ended(front.launched));
     if (!is_done) break;
     for (const int rank : ranks_here_) {
-      const std::uint64_t last = front.first + static_cast<std::uint64_t>(first_of(front).entry->segments) - 1;
-      domain_->seat(rank).journal->finished.store(last, std::memory_order_release);
+      domain_->seat(rank).journal->finished.store(front.first + front.operations - 1, std::memory_order_release);
     }
     keep_memory(rounds_.front().launched);
     rounds_.pop_front();
@@ -314,7 +366,8 @@ Result<bool> BlockWorld::is_complete(int /*rank*/, std::uint64_t call) {
 
 bool BlockWorld::is_idle(int rank) {
   const std::lock_guard lock(mutex_);
-  return posted_[static_cast<std::size_t>(rank)] <= first_round_;
+  const Captures& captures = captures_[static_cast<std::size_t>(rank)];
+  return posted_[static_cast<std::size_t>(rank)] <= first_round_ && captures.under_way == nullptr && captures.kept == 0;
 }
 
 Status BlockWorld::failed() {

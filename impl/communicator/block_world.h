@@ -84,15 +84,23 @@ class BlockWorld {
   /// are no sends and receives.
   [[nodiscard]] bool is_shared() const { return ranks_here_.size() < static_cast<std::size_t>(ranks_); }
 
+  struct Graph;
   /// A rank's call. `entry` outlives the world's last launch of it.
   struct Posted {
     BoundEntry* entry = nullptr;
+    std::shared_ptr<Graph> graph = nullptr;  ///< in its place: calls that were captured, and are made again
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     Factor factor{};
   };
   /// Its number among the rank's calls, from 0. Errors: mismatch where the ranks' calls differ; those of the device.
   [[nodiscard]] Result<std::uint64_t> post(int rank, const Posted& call);
+  /// Between the two the rank's calls are recorded, and not carried out. Errors: invalid_argument: it captures already,
+  /// or nothing was posted; mismatch where the ranks' calls differ; those of the device.
+  Status begin_capture(int rank);
+  [[nodiscard]] Result<std::shared_ptr<Graph>> end_capture(int rank);
+  /// The rank will not post it again.
+  void forget(int rank, std::shared_ptr<Graph> graph);
   /// A send or a receive; its number among those of the rank to or from the peer, from 0.
   struct Message {
     int rank = 0;
@@ -162,7 +170,10 @@ class BlockWorld {
       Device::Ticket ticket = 0;
       DeviceMemory memory;  // calls, and what else the launch reads
     };
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;  // as DeviceFailure::launch has it; of a graph that of its first launch
+    std::uint64_t count = 1;   // launches on each device
+    bool is_transfer = false;
+    std::uint64_t turn = 0;   // its place among all calls and transfers; of a graph that of its first launch
     std::vector<Part> parts;  // empty: not launched
   };
   /// A part of it that is still to be made.
@@ -172,11 +183,30 @@ class BlockWorld {
   };
   /// A call of all ranks.
   struct Round {
-    std::vector<Posted> posted;  // [rank]
-    int count = 0;               // of ranks of this process that have posted
-    std::uint64_t first = 0;     // number of its first operation
+    explicit Round(int ranks) : posted(static_cast<std::size_t>(ranks)) {}
+    std::vector<Posted> posted;    // [rank]
+    int count = 0;                 // of ranks of this process that have posted
+    std::uint64_t first = 0;       // number of its first operation
+    std::uint64_t operations = 0;  // how many they are
+    bool by_packets = false;
     Launched launched;
   };
+
+ public:
+  /// What all ranks have captured. Numbers of operations count from 0.
+  struct Graph {
+    struct Part {
+      Place* place = nullptr;
+      std::vector<DeviceMemory> memory;  // that its launches read
+      std::unique_ptr<DeviceGraph> launches;
+    };
+    std::deque<Round> rounds;
+    std::uint64_t operations = 0;
+    int ended = 0;  // ranks that have captured all
+    std::vector<Part> parts;
+  };
+
+ private:
   /// A send and its receive that are launched.
   struct Transfer {
     Message send, receive;
@@ -213,13 +243,27 @@ class BlockWorld {
     return places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(rank)])];
   }
   [[nodiscard]] Round& round(std::uint64_t call) { return rounds_[call - first_round_]; }
+  /// The rank's next call; launches it where all others have posted theirs.
+  [[nodiscard]] Result<std::uint64_t> enqueue(int rank, const Posted& call, std::uint64_t operations);
+  void capture(int rank, const Posted& call);
+  /// Errors: unavailable where a process does not know the calls of all ranks.
+  [[nodiscard]] Status check_captures() const;
+  [[nodiscard]] Status check_not_captured(int rank, const char* what) const;
+  Status conclude(Graph& graph);
+  /// As what the ranks' calls are told: "all_reduce one_shot of 4 float, sum".
+  [[nodiscard]] static std::string text_of(const Posted& call, std::uint64_t first);
   Status launch(Round& round);
+  Status launch(Graph& graph, Launched& launched);
   Status launch_pair(Pair& pair);
   /// The parts of a launch, all of them before another world's. `launched` has what was launched even where one fails.
   Status launch_all(std::vector<Prepared> parts, Launched& launched);
   /// A launch on a place, without its work.
   [[nodiscard]] DeviceLaunch launch_on(const Place& place, Dtype dtype, Op op) const;
   [[nodiscard]] static Result<std::shared_ptr<const void>> place_plans(Device& device, BoundEntry& entry);
+  /// 0 where processes do not know each other's plans.
+  [[nodiscard]] std::uint64_t most_packet_bytes() const;
+  /// Whether the plans of all ranks have one form, and no instrument is in the way. Requires: all have posted calls.
+  [[nodiscard]] bool goes_by_packets(const Round& round) const;
   /// The calls of the ranks that lie on a place.
   [[nodiscard]] Result<Prepared> prepare(Place& place, const Round& round);
   /// Ends of a message that lie on one place: both, or one. What a rank sends to itself goes to `to_itself`.
@@ -237,8 +281,12 @@ class BlockWorld {
   Status fail_in(const Transfer& transfer, const DeviceFailure& failure);
   /// Of a rank that waits in the device: what is told of all others follows.
   Status fail_late(int rank, const Standing& standing, const DeviceFailure& failure, const CallNote* note);
+  /// Whether a rank has told it in that launch.
+  [[nodiscard]] static bool is_of(const DeviceFailure& failure, const Launched& launched);
   /// Whether it had ended when the launch of the failure began. Errors: the failure, where that is not known.
   [[nodiscard]] Result<bool> has_ended_before(const Launched& launched, const DeviceFailure& failure);
+  /// Which one the launch was that it was told in, of all calls and transfers; 0: of none that is under way.
+  [[nodiscard]] std::uint64_t turn_of(const DeviceFailure& failure) const;
   /// What ranks have told, on the device whose launch is the oldest; null: nothing.
   [[nodiscard]] const DeviceFailure* first_failure() const;
   /// Whether ranks have failed: those of all launches then stop at their next wait.
@@ -259,17 +307,29 @@ class BlockWorld {
   Common common_;
   int ranks_;
   std::mutex mutex_;
-  std::vector<Place> places_;    // those with ranks
-  std::vector<int> ranks_here_;  // in this process
-  bool is_open_ = false;         // others may write to what this process has
-  int queue_ = 0;                // of the devices
-  std::vector<int> place_of_;    // [rank]
-  std::uint64_t launches_ = 0;
+  std::vector<Place> places_;                  // those with ranks
+  std::vector<int> ranks_here_;                // in this process
+  bool is_open_ = false;                       // others may write to what this process has
+  int queue_ = 0;                              // of the devices
+  std::vector<int> place_of_;                  // [rank]
+  std::uint64_t launches_ = 0;                 // of calls, on each device
+  std::uint64_t transfers_ = 0;                // that were launched
+  std::uint64_t turns_ = 0;                    // of both
   std::deque<Round> rounds_;                   // from the oldest that is not complete on
   std::uint64_t first_round_ = 0;              // number of its call
   std::vector<std::uint64_t> posted_;          // [rank]: calls
   std::vector<std::uint64_t> started_;         // [rank]: operations of these calls
   std::map<std::pair<int, int>, Pair> pairs_;  // by sender and receiver
+  /// What a rank captures, and has captured.
+  struct Captures {
+    std::shared_ptr<Graph> under_way;
+    std::size_t calls = 0;    // of that
+    std::uint64_t begun = 0;  // that one included
+    int kept = 0;             // graphs that it may post again
+  };
+  std::vector<Captures> captures_;             // [rank]
+  std::deque<std::shared_ptr<Graph>> graphs_;  // that not all ranks have ended
+  std::uint64_t first_graph_ = 0;              // number of the front
   std::vector<std::uint64_t> formed_;          // [rank]: formations
   std::deque<Forming> formings_;               // all of them: groups are few
   std::unique_ptr<BlockRollCall> roll_call_;   // of ranks of several processes, in which they form groups

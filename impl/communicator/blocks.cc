@@ -57,15 +57,30 @@ class BlockCommunicator final : public Communicator {
     for (const void* const buffer : {call.input, static_cast<const void*>(call.output)}) {
       TUTTI_RETURN_IF_ERROR(check_alignment(buffer, call.dtype));
     }
-    if (is_forming_) {
-      return error(Code::invalid_argument, "{} while a group is being formed of this communicator: wait for it first",
-                   to_string(call.collective));
-    }
+    TUTTI_RETURN_IF_ERROR(check_not_forming(to_string(call.collective)));
     TUTTI_ASSIGN_OR_RETURN(BoundEntry* const entry, bound(call));
     BlockWorld::Posted posted{.entry = entry,
                               .input = static_cast<const std::byte*>(call.input),
                               .output = static_cast<std::byte*>(call.output)};
     if (call.op == Op::premul_sum) std::memcpy(posted.factor.data(), call.factor, size_of(call.dtype));
+    TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, world_->post(rank_, posted));
+    return handle({.number = number, .kind = is_capturing_ ? Ticket::Kind::captured : Ticket::Kind::collective});
+  }
+
+  [[nodiscard]] bool has_graphs() const override { return !world_->is_shared(); }
+  Status begin_capture() override {
+    TUTTI_RETURN_IF_ERROR(world_->begin_capture(rank_));
+    is_capturing_ = true;
+    return {};
+  }
+  Result<std::unique_ptr<CapturedCalls>> end_capture() override {
+    is_capturing_ = false;
+    TUTTI_ASSIGN_OR_RETURN(auto graph, world_->end_capture(rank_));
+    return std::unique_ptr<CapturedCalls>(std::make_unique<Captured>(world_, rank_, std::move(graph)));
+  }
+  Result<Work> post_captured(CapturedCalls& calls) override {
+    TUTTI_RETURN_IF_ERROR(check_not_forming("a graph"));
+    const BlockWorld::Posted posted{.graph = dynamic_cast<const Captured&>(calls).graph()};
     TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, world_->post(rank_, posted));
     return handle({.number = number});
   }
@@ -103,6 +118,9 @@ class BlockCommunicator final : public Communicator {
 
  protected:
   Result<bool> test(const Ticket& ticket) override {
+    if (ticket.kind == Ticket::Kind::captured) {
+      return error(Code::invalid_argument, "a call that was captured is not under way: what was captured is posted");
+    }
     Result<bool> tested = ticket.kind == Ticket::Kind::collective
                               ? world_->is_complete(rank_, ticket.number)
                               : world_->is_complete(message_of(ticket), ticket.number);
@@ -114,12 +132,28 @@ class BlockCommunicator final : public Communicator {
         *world_, [&] { return test(ticket); }, [&] { return world_->give_up(rank_, position(ticket)); }, timeout);
   }
   [[nodiscard]] std::string position(const Ticket& ticket) const override {
+    if (ticket.kind == Ticket::Kind::captured) return "captured";
     return ticket.kind == Ticket::Kind::collective ? world_->position(rank_, ticket.number)
                                                    : world_->position(message_of(ticket), ticket.number);
   }
   [[nodiscard]] std::chrono::nanoseconds timeout() const override { return world_->common().options.timeout; }
 
  private:
+  class Captured final : public CapturedCalls {
+   public:
+    Captured(std::shared_ptr<BlockWorld> world, int rank, std::shared_ptr<BlockWorld::Graph> graph)
+        : world_(std::move(world)), rank_(rank), graph_(std::move(graph)) {}
+    ~Captured() override { world_->forget(rank_, std::move(graph_)); }
+    Captured(const Captured&) = delete;
+    Captured& operator=(const Captured&) = delete;
+    [[nodiscard]] const std::shared_ptr<BlockWorld::Graph>& graph() const { return graph_; }
+
+   private:
+    std::shared_ptr<BlockWorld> world_;
+    int rank_;
+    std::shared_ptr<BlockWorld::Graph> graph_;
+  };
+
   class Formation final : public GroupFormation {
    public:
     Formation(BlockCommunicator& parent, std::uint64_t number) : parent_(parent), number_(number) {
@@ -161,6 +195,12 @@ class BlockCommunicator final : public Communicator {
     bool is_taken_ = false;
     std::unique_ptr<Communicator> group_;
   };
+
+  [[nodiscard]] Status check_not_forming(std::string_view what) const {
+    if (!is_forming_) return {};
+    return error(Code::invalid_argument, "{} while a group is being formed of this communicator: wait for it first",
+                 what);
+  }
 
   /// A thread of a GPU takes an element at once, which must not begin within another one.
   static Status check_alignment(const void* buffer, Dtype dtype) {
@@ -226,6 +266,7 @@ class BlockCommunicator final : public Communicator {
   int rank_;
   Binder binder_;
   bool is_forming_ = false;
+  bool is_capturing_ = false;
 };
 
 Status check_blocks_of_rank(const TeamShape& blocks) {
@@ -233,6 +274,11 @@ Status check_blocks_of_rank(const TeamShape& blocks) {
     return error(Code::invalid_argument, "{} blocks of a rank: 1 to {}", blocks.lanes, kMostLanes);
   }
   if (blocks.threads < 1) return error(Code::invalid_argument, "{} threads of a block: at least 1", blocks.threads);
+  const bool is_a_line = blocks.packet_bytes % static_cast<std::int64_t>(kDeviceLine) == 0;
+  if (!is_a_line || blocks.packet_bytes < 0 || blocks.packet_bytes > kMostPacketBytes) {
+    return error(Code::invalid_argument, "{} bytes of packets: a multiple of {} from 0 to {}", blocks.packet_bytes,
+                 kDeviceLine, kMostPacketBytes);
+  }
   return {};
 }
 

@@ -17,8 +17,12 @@ namespace tutti {
 struct TeamShape {
   int lanes = 1;    ///< blocks of a rank, which share the segments of a call out: 1 to kMostLanes
   int threads = 1;  ///< of a block
+  /// Of a message that goes by packets (impl/execute/packets.h) at most; 0: none does. A multiple of 128. A rank's
+  /// threads look at each packet, so longer ones are better read as they lie: from the cost formula, not measured.
+  std::int64_t packet_bytes = 1024;
 };
 inline constexpr int kMostLanes = 64;
+inline constexpr std::int64_t kMostPacketBytes = 64 * 1024;
 
 /// A communicator for each rank of `domain`. The ranks are dealt to `devices` in ranges (device_dealt); a rank's
 /// buffers lie where its device addresses them, and those of the others. Domain and devices outlive the communicators.

@@ -140,6 +140,12 @@ Result<std::unique_ptr<Communicator>> Communicator::new_group(std::span<const in
   return formation->take();
 }
 
+Status Communicator::begin_capture() {
+  return error(Code::unavailable, "calls are captured where ranks are thread blocks, and nowhere else");
+}
+Result<std::unique_ptr<CapturedCalls>> Communicator::end_capture() { return Communicator::begin_capture(); }
+Result<Work> Communicator::post_captured(CapturedCalls& /*calls*/) { return Communicator::begin_capture(); }
+
 Status Communicator::barrier() { return run({.collective = Collective::barrier}); }
 
 }  // namespace tutti

@@ -108,7 +108,7 @@ class Work {
   friend class Communicator;
   /// What a communicator knows an operation by.
   struct Ticket {
-    enum class Kind : std::uint8_t { collective, send, receive };
+    enum class Kind : std::uint8_t { collective, send, receive, captured };
     std::uint64_t number = 0;  ///< of the calls; of the sends to `peer`, or the receives from it
     std::int32_t peer = 0;
     Kind kind = Kind::collective;
@@ -116,6 +116,13 @@ class Work {
   Work(Communicator* communicator, Ticket ticket) : communicator_(communicator), ticket_(ticket) {}
   Communicator* communicator_;
   Ticket ticket_;
+};
+
+/// Calls of a rank that were captured: the same addresses, whatever lies there. It goes before its communicator, when
+/// nothing of it is in flight.
+class CapturedCalls {
+ public:
+  virtual ~CapturedCalls() = default;
 };
 
 /// Belongs to one thread, and so do all others of the rank: its world, and the groups made of it. Destroyed before its
@@ -143,6 +150,16 @@ class Communicator {
   /// Errors: invalid_argument (a value out of range, shared buffers that are not from alloc_shared), resource (see
   /// bind).
   [[nodiscard]] virtual Result<Work> post(const Call& call) = 0;
+  /// Whether calls can be captured: where ranks are thread blocks of one process.
+  [[nodiscard]] virtual bool has_graphs() const { return false; }
+  /// Between the two, calls that the rank posts are recorded and not carried out; to test their handles is an error.
+  /// All ranks do so around the same collectives, one or more. Errors: unavailable where has_graphs is not;
+  /// invalid_argument (one within another, nothing posted); mismatch where the calls differ.
+  virtual Status begin_capture();
+  [[nodiscard]] virtual Result<std::unique_ptr<CapturedCalls>> end_capture();
+  /// Posts all of them again, one after the other, as one call. All ranks post the same. Errors: those of
+  /// begin_capture.
+  [[nodiscard]] virtual Result<Work> post_captured(CapturedCalls& calls);
   /// post and wait with the communicator's timeout, through the same path.
   virtual Status run(const Call& call) = 0;
 

@@ -44,6 +44,13 @@ struct DeviceOffer {
   std::array<std::byte, 64> handle{};
 };
 
+/// Launches that a device has recorded, to be made again and again. It goes before its device, when nothing of it is
+/// under way.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+};
+
 /// Used by any thread.
 class Device {
  public:
@@ -92,6 +99,10 @@ class Device {
   [[nodiscard]] virtual Status fits(int teams, int threads) = 0;
   /// Returns at once. Errors: those of fits; unavailable where arithmetic cannot be replaced.
   [[nodiscard]] virtual Result<Ticket> launch(DeviceLaunch launch) = 0;
+  /// What replay launches: these, one or more of one queue, one after the other. Nothing runs. Errors: those of launch.
+  [[nodiscard]] virtual Result<std::unique_ptr<DeviceGraph>> record(std::vector<DeviceLaunch> launches) = 0;
+  /// A graph of this device, as one launch. Returns at once. Errors: those of launch.
+  [[nodiscard]] virtual Result<Ticket> replay(DeviceGraph& graph) = 0;
   /// Launches of a queue are complete in the order of their tickets. Errors: io where the device has failed.
   [[nodiscard]] virtual Result<bool> is_complete(Ticket ticket) = 0;
 

@@ -60,6 +60,12 @@ struct TeamReduce {
   }
 };
 
+/// A list: what is recorded is launched as if it were told anew.
+struct RecordedLaunches final : DeviceGraph {
+  explicit RecordedLaunches(std::vector<DeviceLaunch> what) : launches(std::move(what)) {}
+  std::vector<DeviceLaunch> launches;
+};
+
 /// Plans that teams walk.
 struct Walk {
   explicit Walk(DeviceLaunch what) : launch(std::move(what)), move(device_move_for(launch.dtype, launch.op)) {
@@ -207,6 +213,19 @@ class Teams final : public HostTeams {
     }
     const int threads = launch.teams() * launch.threads;
     return start(std::make_shared<Job>(std::make_shared<Walk>(std::move(launch)), threads));
+  }
+
+  Result<std::unique_ptr<DeviceGraph>> record(std::vector<DeviceLaunch> launches) override {
+    for (const DeviceLaunch& one : launches) TUTTI_RETURN_IF_ERROR(fits(one.teams(), one.threads));
+    return std::unique_ptr<DeviceGraph>(std::make_unique<RecordedLaunches>(std::move(launches)));
+  }
+
+  Result<Ticket> replay(DeviceGraph& graph) override {
+    Ticket last = 0;
+    for (const DeviceLaunch& one : dynamic_cast<const RecordedLaunches&>(graph).launches) {
+      TUTTI_ASSIGN_OR_RETURN(last, launch(one));
+    }
+    return last;
   }
 
   Result<Ticket> run(const TeamsOfThreads& shape, Function function) override {

@@ -9,10 +9,14 @@
 //
 // Where ranks lie on several devices a rank tells each of them (device_world.h): thread i tells device i.
 //
+// Packets are no order between other words: each is stored and looked at by itself. So an operation that goes by them
+// is told to be complete, as those are that do not wait for everybody.
+//
 // A Reduce provides  void operator()(const DeviceMove&, int thread, int threads) const,  which does one thread's part.
 #pragma once
 
 #include "impl/execute/device_world.h"
+#include "impl/execute/packets.h"
 #include "impl/execute/step.h"
 
 namespace tutti {
@@ -36,8 +40,9 @@ struct DeviceWork {
   const int* ranks = nullptr;         ///< [party]; nullptr: party i is rank i
   int parties = 1;
   int operations = 1;
-  bool is_transfer = false;  ///< of two ranks, over a channel alone: no operation of a sequence
-  std::uint64_t number = 0;  ///< of the launch, for whoever reads why one has failed
+  /// Of two ranks, over a channel alone: no operation of a sequence. Its number, for whoever reads why one has failed;
+  /// 0: it is none. Other launches are counted on the device, since a graph makes one again as it is.
+  std::uint64_t transfer = 0;
   DeviceLimits limits;
 };
 
@@ -75,9 +80,9 @@ class DeviceMachine {
     operation_ = operation;
     segment_ = segment;
     hash_ = header.hash;
-    synchronises_ = header.synchronises;
+    synchronises_ = header.synchronises && !call.by_packets;
     factor_ = call.factor;
-    if (!work_.is_transfer) ++number_;
+    if (!is_transfer()) ++number_;
     generation_ = number_ & (static_cast<std::uint64_t>(world_.generations) - 1);
     line_ = &world_.line(world_.here, place_.rank, place_.lane, generation_);
     told_ = identified_ = 0;
@@ -88,12 +93,17 @@ class DeviceMachine {
     mine_[static_cast<int>(Space::scratch)] = world_.scratch(place_.rank, place_.lane, generation_);
     mine_[static_cast<int>(Space::channel)] = nullptr;
     mine_[static_cast<int>(Space::line)] = line_->payload;
-    return !header.uses_generation || work_.is_transfer || generation_is_free();
+    if (is_transfer()) return true;
+    const bool renews =
+        world_.packet_bytes > 0 && renews_packets(number_, static_cast<std::uint64_t>(world_.generations));
+    if ((header.uses_generation || renews) && !generation_is_free()) return false;
+    if (renews) renew_packets();
+    return true;
   }
 
   /// The segment that begin began is complete.
   TUTTI_HOST_DEVICE void end() {
-    if (work_.is_transfer) return;
+    if (is_transfer()) return;
     const auto generations = static_cast<std::uint64_t>(world_.generations);
     if (synchronises_) {
       // Whoever announced a phase of this operation had completed the one before it.
@@ -113,6 +123,22 @@ class DeviceMachine {
     if (target_.thread() != 0) return;
     state_->number = number_;
     state_->free_until = free_until_;
+    if (!is_transfer()) ++state_->launches;
+  }
+
+  /// Walks a plan that has a PacketForm on all ranks. False: the ranks have stopped.
+  TUTTI_HOST_DEVICE bool exchange_packets(const PlanView& plan) {
+    const PlanOp* const op = plan.ops();
+    const PlanOperand* const operands = plan.operands();
+    const PlanOperand* const staged = operands + op[0].first_operand;
+    meet();  // nobody reads any more what was unpacked before
+    tell_packets(op[0], staged[1], operands[op[1].first_operand].ranks);
+    if (!hear_packets(op[0], op[2], operands[op[2].first_operand].ranks)) return false;
+    unpacked_offset_ = staged[0].offset;
+    is_unpacked_ = true;
+    for (std::uint32_t at = 3; at < plan.header().ops; ++at) move(op[at], operands + op[at].first_operand);
+    is_unpacked_ = false;
+    return true;
   }
 
   // ---- what step.h asks for
@@ -252,11 +278,15 @@ class DeviceMachine {
 
   /// The word lies on this device; whoever stores it is the peer.
   TUTTI_HOST_DEVICE bool await(std::uint64_t* word, std::uint64_t value, const Awaited& what) {
-    constexpr int kPollsBetweenLooks = 256;
     const bool is_afar = world_.is_afar(what.peer);
+    return await([word, value, is_afar] { return load(word, is_afar) >= value; }, what);
+  }
+  template <class IsThere>
+  TUTTI_HOST_DEVICE bool await(const IsThere& is_there, const Awaited& what) {
+    constexpr int kPollsBetweenLooks = 256;
     std::uint64_t deadline = 0;
     for (int polls = 1;; ++polls) {
-      if (load(word, is_afar) >= value) return true;
+      if (is_there()) return true;
       Target::pause();
       if (polls % kPollsBetweenLooks != 0) continue;
       const std::uint64_t stop = Target::load_relaxed(world_.abort_word);
@@ -269,6 +299,72 @@ class DeviceMachine {
     }
   }
 
+  /// How many packets a message is.
+  [[nodiscard]] TUTTI_HOST_DEVICE static std::int64_t packets_of(const PlanOp& message) {
+    return (message.bytes + kPacketData - 1) / kPacketData;
+  }
+
+  /// As if operation number - K had written all words, which no later one takes for its own before they are renewed.
+  TUTTI_HOST_DEVICE void renew_packets() {
+    const std::uint64_t old = packet_of(number_ - static_cast<std::uint64_t>(world_.generations), 0);
+    const auto words = static_cast<std::int64_t>(world_.packet_bytes) / kPacketData;
+    for (int device = 0; device < world_.devices; ++device) {
+      std::uint64_t* const to = world_.packets(device, place_.rank, place_.lane, generation_);
+      for (std::int64_t at = target_.thread(); at < words; at += target_.threads()) Target::store_relaxed(to + at, old);
+    }
+    is_apart_ = true;
+  }
+
+  /// The message, from `source` of mine, to every device on which a rank of `hearers` lies, and to myself.
+  TUTTI_HOST_DEVICE void tell_packets(const PlanOp& message, const PlanOperand& source, const RankSet& hearers) {
+    const std::byte* const from = mine_[static_cast<int>(source.space)] + source.offset;
+    std::byte* const mine = world_.unpacked(place_.rank, place_.lane, place_.rank);
+    const bool is_aligned = reinterpret_cast<std::uint64_t>(from) % kPacketData == 0;
+    const auto data_at = [&](std::int64_t at) {
+      const std::int64_t rest = message.bytes - at * kPacketData;
+      std::uint32_t data = 0;
+      if (is_aligned && rest >= kPacketData) {
+        __builtin_memcpy(&data, __builtin_assume_aligned(from + at * kPacketData, kPacketData), kPacketData);
+        return data;
+      }
+      for (std::int64_t byte = 0; byte < kPacketData && byte < rest; ++byte) {
+        data |= static_cast<std::uint32_t>(from[at * kPacketData + byte]) << static_cast<unsigned>(8 * byte);
+      }
+      return data;
+    };
+    for (int device = 0; device < world_.devices; ++device) {
+      if (!has_hearers(hearers, device)) continue;
+      std::uint64_t* const to = world_.packets(device, place_.rank, place_.lane, generation_);
+      for (std::int64_t at = target_.thread(); at < packets_of(message); at += target_.threads()) {
+        Target::store_relaxed(to + at, packet_of(number_, data_at(at)));
+      }
+    }
+    for (std::int64_t at = target_.thread(); at < packets_of(message); at += target_.threads()) {
+      unpack(mine, at, data_at(at));
+    }
+  }
+  TUTTI_HOST_DEVICE static void unpack(std::byte* to, std::int64_t at, std::uint32_t data) {
+    __builtin_memcpy(__builtin_assume_aligned(to + at * kPacketData, kPacketData), &data, kPacketData);
+  }
+
+  /// Every thread takes some packets of all ranks of `set`.
+  TUTTI_HOST_DEVICE bool hear_packets(const PlanOp& message, const PlanOp& wait, const RankSet& set) {
+    const std::int64_t words = packets_of(message);
+    bool is_lost = false;
+    for (std::int64_t i = target_.thread(); i < set.n * words && !is_lost; i += target_.threads()) {
+      const int rank = set.at(static_cast<int>(i / words), world_.ranks);
+      std::uint64_t* const word = world_.packets(world_.here, rank, place_.lane, generation_) + i % words;
+      std::uint64_t packet = 0;
+      const auto is_there = [this, word, &packet] {
+        packet = Target::load_relaxed(word);
+        return is_packet_of(number_, packet);
+      };
+      is_lost = !await(is_there, {.kind = DeviceFailure::phase, .peer = rank, .wanted = wait.phase});
+      unpack(world_.unpacked(place_.rank, place_.lane, rank), i % words, static_cast<std::uint32_t>(packet));
+    }
+    return agree(!is_lost);
+  }
+
   /// Two may fail at once: the first one is recorded.
   TUTTI_HOST_DEVICE void fail(const Awaited& what) {
     DeviceFailure& failure = *world_.failure;
@@ -276,7 +372,8 @@ class DeviceMachine {
       failure.rank = static_cast<std::uint64_t>(place_.rank);
       failure.peer = static_cast<std::uint64_t>(what.peer);
       failure.lane = static_cast<std::uint64_t>(place_.lane);
-      failure.launch = work_.number;
+      failure.launch = is_transfer() ? work_.transfer : state_->launches + 1;
+      failure.is_transfer = is_transfer() ? 1 : 0;
       failure.operation = static_cast<std::uint64_t>(operation_);
       failure.segment = static_cast<std::uint64_t>(segment_);
       failure.step = what.step;
@@ -355,12 +452,20 @@ class DeviceMachine {
     const bool is_set = !operand.is_mine && operand.space != Space::channel;
     const int n = is_set ? operand.ranks.n : 1;
     for (int i = target_.thread(); i < n; i += target_.threads()) {
-      place_.addresses[next + i] = operand.is_mine ? mine_[static_cast<int>(operand.space)] + operand.offset
+      const bool is_heard = is_unpacked_ && (operand.space == Space::scratch || operand.space == Space::line);
+      place_.addresses[next + i] = is_heard          ? unpacked(operand, i)
+                                   : operand.is_mine ? mine_[static_cast<int>(operand.space)] + operand.offset
                                    : operand.space == Space::channel
                                        ? in_slot(op, operand, is_source)
                                        : of_rank(operand.ranks.at(i, world_.ranks), operand);
     }
     return next + n;
+  }
+
+  /// What rank `index` of the operand has told by packets.
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* unpacked(const PlanOperand& operand, int index) const {
+    const int rank = operand.is_mine ? place_.rank : operand.ranks.at(index, world_.ranks);
+    return world_.unpacked(place_.rank, place_.lane, rank) + (operand.offset - unpacked_offset_);
   }
 
   [[nodiscard]] TUTTI_HOST_DEVICE std::byte* in_slot(const PlanOp& op, const PlanOperand& operand,
@@ -381,6 +486,8 @@ class DeviceMachine {
     if (rank == place_.rank) return mine_[static_cast<int>(operand.space)] + operand.offset;
     return reinterpret_cast<std::byte*>(references[is_input ? 0 : 1]) + operand.offset;
   }
+
+  [[nodiscard]] TUTTI_HOST_DEVICE bool is_transfer() const { return work_.transfer != 0; }
 
   const DeviceWorld& world_;
   const DeviceWork& work_;
@@ -406,7 +513,9 @@ class DeviceMachine {
   // The devices, a bit each, that have the line as it is, and its hash: of those that this thread tells.
   std::uint64_t told_ = 0;
   std::uint64_t identified_ = 0;
-  std::byte* mine_[5] = {};  // [Space]
+  std::byte* mine_[5] = {};           // [Space]
+  bool is_unpacked_ = false;          // scratch stands for what was heard by packets,
+  std::int64_t unpacked_offset_ = 0;  // of which this is the beginning
 };
 
 /// What the team of party `party` does in a launch. False: the ranks have stopped, and the world is not used again.
@@ -420,7 +529,8 @@ TUTTI_HOST_DEVICE bool run_lane(const DeviceWorld& world, const DeviceWork& work
     for (std::int64_t segment = place.lane; segment < call.segments; segment += world.lanes) {
       const PlanView& plan = segment < call.full_segments ? call.full : call.tail;
       Lane lane;
-      if (!machine.begin(call, plan, segment, operation) || !advance(lane, plan, machine)) return false;
+      if (!machine.begin(call, plan, segment, operation)) return false;
+      if (!(call.by_packets ? machine.exchange_packets(plan) : advance(lane, plan, machine))) return false;
       machine.end();
     }
   }

@@ -3,14 +3,15 @@
 //
 // A rank lies on one device. It has a slab there, with a part for each lane:
 //
-//   | scratch per generation | channels to this rank, by sender | slices given back, by receiver | ends |
+//   | scratch per generation | channels to this rank, by sender | slices given back, by receiver | ends | unpacked |
 //
-// `ends` are words that this rank alone reads and writes. Each device has a board, with a part for each rank and lane:
-// what that rank has told the ranks of this device.
+// `ends` are words that this rank alone reads and writes; `unpacked` is what it has heard by packets, by sender. Each
+// device has a board, with a part for each rank and lane: what that rank has told the ranks of this device.
 //
-//   | lines, one per generation | completion |
+//   | lines, one per generation | completion | packets per generation |
 //
-// A line holds the flag, the hash of the plan's key and 48 bytes more, as on the CPU (impl/execute/README.md).
+// A line holds the flag, the hash of the plan's key and 48 bytes more, as on the CPU (impl/execute/README.md). Packets
+// are words that hold data and a flag at once (packets.h).
 //
 // Whoever waits looks at memory of its own device: at its board, or in its slab. A look at another device's takes as
 // long as a message from there. So who tells something stores it on every device where somebody hears it.
@@ -51,6 +52,7 @@ static_assert(sizeof(DeviceSlot) == 64);
 struct LaneState {
   std::uint64_t number;      ///< of the lane's last operation
   std::uint64_t free_until;  ///< the last operation whose generation is known to be free
+  std::uint64_t launches;    ///< that the lane has been through, transfers apart
 };
 
 /// Why the ranks stopped. The first that fails writes it.
@@ -61,7 +63,8 @@ struct DeviceFailure {
   std::uint64_t rank;
   std::uint64_t peer;
   std::uint64_t lane;
-  std::uint64_t launch;     ///< DeviceWork::number
+  std::uint64_t launch;  ///< counted from 1, those of a graph too; of a transfer its DeviceWork::transfer
+  std::uint64_t is_transfer;
   std::uint64_t operation;  ///< of the launch, from 0
   std::uint64_t segment;
   std::uint64_t step;
@@ -92,6 +95,7 @@ struct DeviceWorld {
   int slots = 8;                        ///< of a channel
   std::uint64_t scratch_bytes = 0;      ///< of a rank, lane and generation; a multiple of kDeviceLine
   std::uint64_t slot_bytes = 0;         ///< a multiple of 64
+  std::uint64_t packet_bytes = 0;       ///< that a rank tells at most by packets; a multiple of kDeviceLine
   int devices = 1;                      ///< at most kMostDevices
   int here = 0;                         ///< the device that reads this
   const int* device_of = nullptr;       ///< [rank]; nullptr: there is one device
@@ -115,16 +119,22 @@ struct DeviceWorld {
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t ends_at() const {
     return released_at() + static_cast<std::uint64_t>(ranks) * kDeviceLine;
   }
-  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t lane_bytes() const {
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t unpacked_at() const {
     const std::uint64_t words = sizeof(LaneState) + 3 * sizeof(std::uint64_t) * static_cast<std::uint64_t>(ranks);
     return ends_at() + (words + kDeviceLine - 1) / kDeviceLine * kDeviceLine;
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t lane_bytes() const {
+    return unpacked_at() + static_cast<std::uint64_t>(ranks) * packet_bytes;
   }
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t slab_bytes() const {
     return static_cast<std::uint64_t>(lanes) * lane_bytes();
   }
   // Of a board.
-  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t told_bytes() const {
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t packets_at() const {
     return static_cast<std::uint64_t>(generations) * sizeof(DeviceLine) + kDeviceLine;
+  }
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t told_bytes() const {
+    return packets_at() + static_cast<std::uint64_t>(generations) * 2 * packet_bytes;
   }
   [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t board_bytes() const {
     return static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(lanes) * told_bytes();
@@ -146,6 +156,11 @@ struct DeviceWorld {
     return &line(device, rank, lane, static_cast<std::uint64_t>(generations)).flag;  // behind the lines
   }
 
+  [[nodiscard]] TUTTI_HOST_DEVICE std::uint64_t* packets(int device, int rank, int lane,
+                                                         std::uint64_t generation) const {
+    return reinterpret_cast<std::uint64_t*>(told(device, rank, lane) + packets_at() + generation * 2 * packet_bytes);
+  }
+
   [[nodiscard]] TUTTI_HOST_DEVICE std::byte* part(int rank, int lane) const {
     return slabs[rank] + static_cast<std::uint64_t>(lane) * lane_bytes();
   }
@@ -163,6 +178,10 @@ struct DeviceWorld {
   [[nodiscard]] TUTTI_HOST_DEVICE LaneState& state(int rank, int lane) const {
     return *reinterpret_cast<LaneState*>(part(rank, lane) + ends_at());
   }
+  /// Where `rank` puts what `from` has told it by packets.
+  [[nodiscard]] TUTTI_HOST_DEVICE std::byte* unpacked(int rank, int lane, int from) const {
+    return part(rank, lane) + unpacked_at() + static_cast<std::uint64_t>(from) * packet_bytes;
+  }
 };
 
 /// One rank's call, in memory that the device reads. The plans lie there too, as long as a graph may replay the call.
@@ -175,6 +194,7 @@ struct DeviceCall {
   std::int64_t full_segments = 0;
   std::int64_t segments = 0;  ///< the full ones and the tail; lane l takes l, l + lanes, ...
   std::uint64_t factor = 0;   ///< of premul_sum: the first bytes are an element
+  bool by_packets = false;    ///< the plans of all ranks have one PacketForm (packets.h)
 };
 
 /// When a wait inside a kernel ends.

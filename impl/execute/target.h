@@ -9,6 +9,7 @@
 //   bool any(bool)                          a barrier that says whether any thread passed true
 //   static load_acquire, store_release      of 64-bit words by which teams of one device tell each other
 //   static load_acquire_afar, store_release_afar   of those by which teams of several devices do
+//   static store_relaxed                   of packets, which load_relaxed looks at
 //   static load_relaxed, swap_if, store_release_to_host   of words that the host looks at meanwhile
 //   static uint64_t now_ns()                a clock that only rises
 //   static void pause()                     between two looks at a word
@@ -61,6 +62,9 @@ class HostTarget {
 
   static std::uint64_t load_acquire(std::uint64_t* word) { return reference(word).load(std::memory_order_acquire); }
   static std::uint64_t load_relaxed(std::uint64_t* word) { return reference(word).load(std::memory_order_relaxed); }
+  static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+    reference(word).store(value, std::memory_order_relaxed);
+  }
   static void store_release(std::uint64_t* word, std::uint64_t value) {
     reference(word).store(value, std::memory_order_release);
   }

@@ -165,6 +165,11 @@ Status set_backend(Value value) {
   return {};
 }
 
+Status set_device(Value value) {
+  TUTTI_ASSIGN_OR_RETURN(value.settings.device, harness::parse_runs_on(value.text));
+  return {};
+}
+
 Status set_help(Value value) {
   value.settings.wants_help = true;
   return {};
@@ -199,7 +204,7 @@ constexpr std::array kFlags{
         set_number<0, 3, &Settings::blocking>},
     Flag{'y', "stream_null", "0/1", "no meaning here", set_of_gpus<'y'>},
     Flag{'T', "timeout", "SECONDS", "deadline of the meeting and of each operation; 0: 60 (60)", set_timeout},
-    Flag{'G', "cudagraph", "N", "with nccl: captures the loop into a graph, and times N launches of it (0)",
+    Flag{'G', "cudagraph", "N", "with nccl or --device: captures the loop into a graph, and times N launches of it (0)",
          set_of_gpus<'G'>},
     Flag{'C', "report_cputime", "0/1", "show rank 0's own time: on CPU ranks the call is the work",
          set_number<0, 1, &Settings::reports_cputime>},
@@ -222,7 +227,10 @@ constexpr std::array kFlags{
     Flag{'K', "per_iter_skip", "N", "operations left out of -I (0)", set_number<0, kAny, &Settings::skipped>},
     Flag{0, "backend", "NAME", "nccl or tutti (nccl where there are a GPU and NCCL, else tutti on CPU ranks)",
          set_backend},
-    Flag{0, "ranks-per-gpu", "N", "with nccl: ranks that share a GPU, from NCCL 2.30 on (1)",
+    Flag{0, "device", "NAME",
+         "tutti's ranks are thread blocks: of gpu, or of host, threads of this process that run the same text",
+         set_device},
+    Flag{0, "ranks-per-gpu", "N", "ranks that share a GPU: with --device, and of NCCL from 2.30 on (1)",
          set_number<1, kMostThreads, &Settings::ranks_per_gpu>},
     Flag{0, "csv", "FILE", "tutti's rows, with statistics of single operations", set_file<&Settings::csv>},
     Flag{0, "json", "FILE", "the same as a record, with the machine", set_file<&Settings::json>},

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/cases/conditions.h"
 #include "harness/measure/stream.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
@@ -43,7 +45,8 @@ struct Settings {
   std::string compatible_json;  ///< -J
   std::string csv;
   std::string json;
-  std::string backend;  ///< tutti or nccl; empty until it is known which
+  std::string backend;                    ///< tutti or nccl; empty until it is known which
+  std::optional<harness::RunsOn> device;  ///< of tutti's ranks as thread blocks; empty: they are on CPUs
   int ranks_per_gpu = 1;
   int first_device = 0;                       ///< of NCCL_TESTS_DEVICE
   int launches = 0;                           ///< -G, of a graph of the loop; 0: there is none
@@ -55,6 +58,8 @@ struct Settings {
   std::vector<std::string> notes;  ///< on what was asked for and has no meaning here
 
   [[nodiscard]] int ranks_here() const { return threads * devices; }
+  /// Whether one thread calls for all ranks of a process.
+  [[nodiscard]] bool has_one_host() const { return backend == "nccl" || device.has_value(); }
   /// Beyond any size where the product is.
   [[nodiscard]] std::int64_t next_size(std::int64_t size) const {
     constexpr std::int64_t kBeyond = std::numeric_limits<std::int64_t>::max();

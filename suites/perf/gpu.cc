@@ -14,6 +14,7 @@
 #include "harness/session/meeting.h"
 #include "harness/verify/device_opener.h"
 #include "impl/cuda/runtime.h"
+#include "impl/device/opener.h"
 
 namespace tutti::perf {
 namespace {
@@ -125,8 +126,8 @@ Status apply(char letter, int value, Settings& settings) {
   }
 }
 
-/// Flags that contradict each other on GPUs. Errors: invalid_argument.
-Status check_on_gpus(const Settings& settings) {
+/// Flags that contradict each other where there are graphs. Errors: invalid_argument.
+Status check_graphs(const Settings& settings) {
   if (settings.launches > 0 && settings.blocking != 0) {
     return error(
         Code::invalid_argument,
@@ -139,6 +140,11 @@ Status check_on_gpus(const Settings& settings) {
                  "-G {} and -I 1: what a graph has captured has no times of its own: leave one of them out",
                  settings.launches);
   }
+  return {};
+}
+
+/// And with NCCL. Errors: invalid_argument.
+Status check_on_gpus(const Settings& settings) {
   if (settings.times_each && settings.skipped >= settings.iterations) {
     return error(Code::invalid_argument, "-K {} skips the times of all {} groups of -m {}: did you mean '-K {}'?",
                  settings.skipped, settings.iterations, settings.aggregated, settings.iterations - 1);
@@ -167,7 +173,14 @@ Status settle_backend(Settings& settings, const Program& program) {
         "--backend nccl: NCCL has no hypercube; all_gather_perf measures its all_gather: did you mean --backend "
         "tutti?");
   }
-  if (program.is_hypercube) settings.backend = "tutti";
+  if (settings.device && is_asked) {
+    return error(
+        Code::invalid_argument,
+        "--device {}: has no meaning with --backend nccl, whose ranks are no thread blocks: did you mean --backend "
+        "tutti?",
+        to_string(*settings.device));
+  }
+  if (program.is_hypercube || settings.device) settings.backend = "tutti";
   if (settings.backend.empty() || is_asked) {
     // The library, of some 200 MB, is not loaded where there is no GPU.
     Status usable = runtime().runtime != nullptr ? describe_nccl().status()
@@ -177,14 +190,16 @@ Status settle_backend(Settings& settings, const Program& program) {
   }
   const bool is_on_gpus = settings.backend == kNccl;
   for (const auto& [letter, value] : settings.of_gpus) {
-    if (!is_on_gpus) {
-      settings.notes.push_back(fmt::format("-{} {} has no meaning on CPU ranks: left aside", letter, value));
+    if (!is_on_gpus && !(settings.device && letter == 'G')) {
+      settings.notes.push_back(fmt::format("-{} {} has no meaning {}: left aside", letter, value,
+                                           settings.device ? "for thread blocks" : "on CPU ranks"));
     } else {
       TUTTI_RETURN_IF_ERROR(apply(letter, value, settings));
     }
   }
+  TUTTI_RETURN_IF_ERROR(check_graphs(settings));
   if (is_on_gpus) TUTTI_RETURN_IF_ERROR(check_on_gpus(settings));
-  if (settings.ranks_per_gpu == 1) return {};
+  if (settings.ranks_per_gpu == 1 || settings.device) return {};
   if (!is_on_gpus) {
     return error(Code::invalid_argument, "--ranks-per-gpu {}: has no meaning on CPU ranks; leave it out",
                  settings.ranks_per_gpu);
@@ -216,6 +231,7 @@ Status take_first_device(Settings& settings, int processes) {
 Result<std::vector<int>> devices_of(const Settings& settings, int first, int ranks) {
   std::vector<int> devices;
   for (int rank = first; rank < first + ranks; ++rank) devices.push_back(device_of(settings, rank));
+  if (runtime().runtime == nullptr) return error(Code::unavailable, "{}; {}", runtime().why, kInsteadOfGpu);
   const int there = runtime().runtime->devices;
   if (devices.back() < there) return devices;
   const int left = there - settings.first_device;

@@ -10,6 +10,8 @@
 #include "harness/backends/reference.h"
 #include "harness/measure/host.h"
 #include "harness/verify/cuda_memory.h"
+#include "impl/execute/device_world.h"
+#include "suites/perf/blocks.h"
 #include "suites/perf/flags.h"
 #include "suites/perf/text.h"
 
@@ -31,7 +33,12 @@ Status settle_backend(Settings& settings, const Program& program);
 /// Of NCCL_TESTS_DEVICE. Errors: invalid_argument: not a GPU's number, or one for several processes.
 Status take_first_device(Settings& settings, int processes);
 [[nodiscard]] inline int device_of(const Settings& settings, int rank) {
+  if (settings.device) return device_dealt(rank, settings.ranks_here(), devices_of_blocks(settings));
   return settings.first_device + rank / settings.ranks_per_gpu;
+}
+/// Whether buffers lie in the memory of GPUs.
+[[nodiscard]] inline bool is_on_gpus(const Settings& settings) {
+  return settings.backend == kNccl || settings.device == harness::RunsOn::gpu;
 }
 /// The GPU of each of `ranks` ranks of this host from `first` on. Errors: unavailable: there are not so many.
 [[nodiscard]] Result<std::vector<int>> devices_of(const Settings& settings, int first, int ranks);

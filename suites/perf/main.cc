@@ -120,7 +120,7 @@ class Ranks {
         cores_(job.cores()) {}
 
   Result<WalkResult> run(const OnRow& on_row) {
-    if (settings_.backend == kNccl) return run_on_gpus(on_row);
+    if (settings_.has_one_host()) return run_on_one_host(on_row);
     std::vector<Result<WalkResult>> results(static_cast<std::size_t>(job_.ranks_here()), WalkResult());
     std::vector<std::thread> threads;
     for (int index = 0; index < job_.ranks_here(); ++index) {
@@ -153,10 +153,14 @@ class Ranks {
   }
 
   /// One host for all ranks of the process.
-  Result<WalkResult> run_on_gpus(const OnRow& on_row) {
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<int> devices, devices_of(settings_, job_.first_rank(), job_.ranks_here()));
+  Result<WalkResult> run_on_one_host(const OnRow& on_row) {
+    std::vector<int> devices;
+    if (is_on_gpus(settings_)) {
+      TUTTI_ASSIGN_OR_RETURN(devices, devices_of(settings_, job_.first_rank(), job_.ranks_here()));
+    }
     const Share share = split_.of(job_.process());
-    std::vector<int> ranks(devices.size()), places(devices.size());
+    const auto count = static_cast<std::size_t>(job_.ranks_here());
+    std::vector<int> ranks(count), places(count);
     std::iota(ranks.begin(), ranks.end(), share.first_rank);
     std::iota(places.begin(), places.end(), job_.first_rank());
     harness::Host host(job_.board(), {.host = job_.process(),
@@ -223,6 +227,7 @@ class Ranks {
 };
 
 std::string backend_text(const Settings& settings, const harness::JoinedJob& job, const Domain& domain) {
+  if (settings.device) return fmt::format("tutti, {}", blocks_text(settings));
   const std::string ranks =
       fmt::format("{} {} in {} {}", job.ranks(), job.ranks() == 1 ? "rank" : "ranks", job.participants().size(),
                   job.participants().size() == 1 ? "process" : "processes");
@@ -243,10 +248,10 @@ RunFacts facts_of(const Program& program, const Settings& settings, const Split&
     const int process = rank / job.ranks_here();
     const auto& one = job.participants()[static_cast<std::size_t>(process)];
     Device device{.rank = rank, .group = split.of(process).group, .pid = one.pid, .hostname = one.hostname};
-    if (settings.backend == kNccl) {
+    if (is_on_gpus(settings)) {
       describe_device(device, device_of(settings, rank));
     } else {
-      device.device = rank;
+      device.device = settings.device ? device_of(settings, rank) : rank;
       device.bus = "0000:00:00";
       device.model = harness::describe_machine().cpu_model;
     }
@@ -290,6 +295,7 @@ struct Surroundings {
 /// that were started alike.
 Result<Surroundings> complete(Settings& settings, const Program& program, const World& world) {
   TUTTI_RETURN_IF_ERROR(settle_backend(settings, program));
+  TUTTI_RETURN_IF_ERROR(check_blocks(settings, world.processes));
   TUTTI_RETURN_IF_ERROR(take_first_device(settings, world.processes));
   set_patience(settings);
   TUTTI_ASSIGN_OR_RETURN(Split split, Split::from_environment(world.processes, settings.ranks_here()));
@@ -334,8 +340,8 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   const std::int64_t asked = settings.max_bytes;
   const harness::MemoryLeft left = job->memory_left();
   const std::int64_t fitting = most_bytes_that_fit(program, settings, job->ranks(), left);
-  if (settings.backend != kNccl) settings.max_bytes = fitting;
-  if (settings.backend == kNccl) {
+  if (!is_on_gpus(settings)) settings.max_bytes = fitting;
+  if (is_on_gpus(settings)) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<int> devices, devices_of(settings, job->first_rank(), job->ranks_here()));
     for (const int device : devices) {
       settings.max_bytes = std::min(
@@ -345,7 +351,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   if (settings.max_bytes < asked) {
     settings.notes.push_back(
         fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}", settings.max_bytes, asked,
-                    settings.backend == kNccl ? "those of a GPU have to lie in its memory" : left.text()));
+                    is_on_gpus(settings) ? "those of a GPU have to lie in its memory" : left.text()));
   }
   if (settings.traffic.most_of_matrix() > settings.max_bytes) {
     return error(Code::resource, "the matrix moves {} bytes per rank, of which the buffers do not fit: at most {}",

@@ -66,7 +66,9 @@ std::string fitted(double value, std::size_t width) {
 std::string opening(const Program& program, const Settings& settings, std::string_view version,
                     std::string_view backend) {
   const bool by_factor = settings.factor > 1;
-  const std::string_view where = settings.backend == "nccl" ? "GPUs" : "CPU ranks";
+  const std::string_view where = settings.device == harness::RunsOn::host ? "threads as thread blocks"
+                                 : settings.has_one_host()                ? "GPUs"
+                                                                          : "CPU ranks";
   std::string text = fmt::format("# {}: the tests of nccl-tests on {}\n", version, where);
   text += fmt::format("# Collective test starting: {}\n", program.name);
   text += fmt::format(

@@ -8,6 +8,8 @@
 #include <ranges>
 #include <unistd.h>
 
+#include "harness/cases/lists.h"
+#include "harness/cases/transports.h"
 #include "harness/machine/gpu.h"
 #include "harness/measure/memory.h"
 #include "harness/measure/precision.h"
@@ -15,6 +17,7 @@
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
 #include "harness/verify/inputs.h"
+#include "suites/perf/blocks.h"
 #include "suites/perf/gpu.h"
 
 namespace tutti::perf {
@@ -50,7 +53,7 @@ class Walk {
       : program_(program), settings_(settings), place_(place), on_row_(on_row) {}
 
   Result<WalkResult> run() {
-    TUTTI_RETURN_IF_ERROR(settings_.backend == kNccl ? open_nccl() : open_backend());
+    TUTTI_RETURN_IF_ERROR(settings_.backend == kNccl ? open_nccl() : settings_.device ? open_blocks() : open_backend());
     // Free memory of GPUs may differ from process to process.
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> most, place_.host.exchange(max_bytes_));
     max_bytes_ = *std::ranges::min_element(most);
@@ -106,6 +109,11 @@ class Walk {
     return {};
   }
 
+  Status open_blocks() {
+    TUTTI_ASSIGN_OR_RETURN(blocks_, BlockRanks::open(place_.host, place_.domain, settings_));
+    return {};
+  }
+
   Status open_nccl() {
     TUTTI_ASSIGN_OR_RETURN(nccl_, NcclRanks::open(place_.host, {.devices = place_.devices,
                                                                 .first_rank = place_.first_rank,
@@ -115,10 +123,12 @@ class Walk {
   }
 
   [[nodiscard]] harness::Backend& backend() {
-    return nccl_ != nullptr ? static_cast<harness::Backend&>(nccl_->backend()) : *backend_;
+    if (nccl_ != nullptr) return nccl_->backend();
+    return blocks_ != nullptr ? blocks_->backend() : *backend_;
   }
   [[nodiscard]] harness::MemorySource memory() {
     if (nccl_ != nullptr) return nccl_->memory();
+    if (blocks_ != nullptr) return blocks_->memory();
     return [this](const Case& which, std::size_t rank) { return backend_->allocator(which, rank); };
   }
   [[nodiscard]] Case case_of(Dtype dtype, Op op, int root, const Size& size, bool is_in_place) {
@@ -128,7 +138,9 @@ class Walk {
     one.dtype = dtype;
     one.op = is_reducing(program_.collective) ? op : Op::none;
     one.ranks = ranks();
-    one.ranks_as = place_.has_processes ? harness::RanksAs::processes : harness::RanksAs::threads;
+    one.ranks_as = blocks_ != nullptr     ? harness::RanksAs::blocks
+                   : place_.has_processes ? harness::RanksAs::processes
+                                          : harness::RanksAs::threads;
     one.root = root;
     one.bytes = size.bytes;
     one.count = size.count;
@@ -223,7 +235,9 @@ class Walk {
     const auto ranks_here = static_cast<double>(place_.host.ranks().size());
     const double of_gpu = buffers / ranks_here * settings_.ranks_per_gpu;
     double& most = result_.memory.buffer_bytes;
-    most = std::max(most, nccl_ != nullptr ? of_gpu : buffers * place_.host.job_ranks());
+    most = std::max(most, is_on_gpus(settings_) ? of_gpu
+                          : blocks_ != nullptr  ? buffers
+                                                : buffers * place_.host.job_ranks());
     const double time_us = reported_us(result, settings_.average);
     Measurement measured;
     measured.time_us = settings_.reports_cputime ? result.rank0_posted_us : time_us;
@@ -238,10 +252,21 @@ class Walk {
     ++result_.placements;
     harness::Row row = harness::streamed_row(variant, result, options);
     if (nccl_ != nullptr) row.gpu = harness::gpu_model(place_.devices.front());
+    if (blocks_ != nullptr) add_blocks(row, one);
     if (has_records && settings_.checks > 0) TUTTI_RETURN_IF_ERROR(add_precision(variant, measured, row));
     if (row.wrong.value_or(0) > 0) report.diagnoses.push_back(fmt::format("{}: {}", row.case_id, row.reason));
     report.records.push_back(std::move(row));
     return measured;
+  }
+
+  /// What a row says of ranks that are thread blocks.
+  void add_blocks(harness::Row& row, const Case& one) const {
+    harness::set_conditions_of_ranks(row, blocks_->conditions());
+    const bool is_chosen = program_.algorithm == harness::kAuto;
+    const auto cores = static_cast<int>(place_.cores.size());
+    if (is_chosen && harness::is_chosen_by_formula(one, blocks_->conditions(), cores)) {
+      harness::add_mark(row, harness::kFromFormula);
+    }
   }
 
   /// The most of any GPU, in each respect.
@@ -268,8 +293,7 @@ class Walk {
 
   /// Of each operation the longest on any rank of the process.
   void add_processes(const std::vector<std::vector<double>>& of_ranks, std::ptrdiff_t skipped, Measurement& measured) {
-    // With NCCL a process is one host.
-    const auto ranks_here = static_cast<std::size_t>(nccl_ != nullptr ? 1 : settings_.ranks_here());
+    const auto ranks_here = static_cast<std::size_t>(settings_.has_one_host() ? 1 : settings_.ranks_here());
     for (std::size_t first = 0; first < of_ranks.size(); first += ranks_here) {
       std::vector<double> longest(of_ranks[first].begin() + skipped, of_ranks[first].end());
       for (std::size_t rank = first + 1; rank < first + ranks_here; ++rank) {
@@ -297,7 +321,8 @@ class Walk {
   const OnRow& on_row_;
   std::unique_ptr<Communicator> world_;  ///< where the backend's is a group of it
   std::unique_ptr<harness::OwnBackend> backend_;
-  std::unique_ptr<NcclRanks> nccl_;  ///< in its place where NCCL is measured
+  std::unique_ptr<BlockRanks> blocks_;  ///< in its place where ranks are thread blocks
+  std::unique_ptr<NcclRanks> nccl_;     ///< or where NCCL is measured
   WalkResult result_;
   std::int64_t max_bytes_ = settings_.max_bytes;
   std::uint64_t salt_ = 1;

@@ -23,16 +23,32 @@ Call call_for(const Case& one, const RankBuffers& buffers, const Schedule* sched
           .schedule = schedule};
 }
 
+/// A rank's place in a case.
+struct Seat {
+  Communicator* communicator;
+  Call call;
+  Factor factor;                             ///< of premul_sum
+  std::unique_ptr<const BlockTable> blocks;  ///< those of the call
+  std::optional<Work> work;                  ///< what was posted last
+};
+
+class GraphOfSeat final : public verify::Graph {
+ public:
+  GraphOfSeat(Seat& seat, std::unique_ptr<CapturedCalls> calls) : seat_(seat), calls_(std::move(calls)) {}
+  Status launch() override {
+    TUTTI_ASSIGN_OR_RETURN(seat_.work, seat_.communicator->post_captured(*calls_));
+    return {};
+  }
+
+ private:
+  Seat& seat_;
+  std::unique_ptr<CapturedCalls> calls_;
+};
+
 class PreparedCalls final : public Prepared {
  public:
-  struct Seat {
-    Communicator* communicator;
-    Call call;
-    Factor factor;                             ///< of premul_sum
-    std::unique_ptr<const BlockTable> blocks;  ///< those of the call
-    std::optional<Work> work;
-  };
-  explicit PreparedCalls(std::vector<Seat> seats) : seats_(std::move(seats)) {}
+  /// `has_graphs`: the communicators have them.
+  PreparedCalls(std::vector<Seat> seats, bool has_graphs) : seats_(std::move(seats)), has_graphs_(has_graphs) {}
 
   Status post(std::size_t index) override {
     Seat& seat = seats_[index];
@@ -41,6 +57,12 @@ class PreparedCalls final : public Prepared {
     return {};
   }
   Result<bool> test(std::size_t index) override { return seats_[index].work->test(); }
+  [[nodiscard]] bool has_graphs() const override { return has_graphs_; }
+  Status begin_capture(std::size_t index) override { return seats_[index].communicator->begin_capture(); }
+  Result<std::unique_ptr<verify::Graph>> end_capture(std::size_t index) override {
+    TUTTI_ASSIGN_OR_RETURN(auto calls, seats_[index].communicator->end_capture());
+    return std::unique_ptr<verify::Graph>(std::make_unique<GraphOfSeat>(seats_[index], std::move(calls)));
+  }
   [[nodiscard]] std::string position(std::size_t index) const override {
     const auto& work = seats_[index].work;
     return work ? work->position() : "not posted";
@@ -49,6 +71,7 @@ class PreparedCalls final : public Prepared {
 
  private:
   std::vector<Seat> seats_;
+  bool has_graphs_;
 };
 
 }  // namespace
@@ -117,16 +140,16 @@ Result<const Schedule*> OwnBackend::schedule_for(const Case& one) {
 
 Result<std::unique_ptr<Prepared>> OwnBackend::prepare(const Case& one, std::span<const RankBuffers> buffers) {
   TUTTI_ASSIGN_OR_RETURN(const Schedule* schedule, schedule_for(one));
-  std::vector<PreparedCalls::Seat> seats;
+  std::vector<Seat> seats;
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
     if (buffers[i].memory != memory_kind_ && has_data(one.collective)) {
       return error(Code::unavailable, "{} runs on buffers in the memory of {}, and on no other", name_,
                    memory_kind_ == MemoryKind::host ? "the host" : "its GPU");
     }
     const int rank = communicators_[i]->rank();
-    PreparedCalls::Seat seat{.communicator = communicators_[i].get(),
-                             .call = call_for(one, buffers[i], schedule),
-                             .factor = factor_element(one.dtype, rank)};
+    Seat seat{.communicator = communicators_[i].get(),
+              .call = call_for(one, buffers[i], schedule),
+              .factor = factor_element(one.dtype, rank)};
     if (has_counts(one.collective)) {
       seat.blocks = std::make_unique<const BlockTable>(blocks_of(one).table(rank, size_of(one.dtype)));
       seat.call.blocks = seat.blocks.get();
@@ -134,7 +157,7 @@ Result<std::unique_ptr<Prepared>> OwnBackend::prepare(const Case& one, std::span
     seats.push_back(std::move(seat));
     TUTTI_RETURN_IF_ERROR(communicators_[i]->prepare(seats.back().call));
   }
-  return std::unique_ptr<Prepared>(new PreparedCalls(std::move(seats)));
+  return std::unique_ptr<Prepared>(new PreparedCalls(std::move(seats), communicators_.front()->has_graphs()));
 }
 
 }  // namespace tutti::harness::backends

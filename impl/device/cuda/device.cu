@@ -32,6 +32,25 @@ std::string text_of(const char* function, cudaError_t failure) {
     }                                                                                                     \
   } while (false)
 
+class Recorded final : public DeviceGraph {
+ public:
+  Recorded(int device, int queue, cudaGraphExec_t executable)
+      : device_(device), queue_(queue), executable_(executable) {}
+  ~Recorded() override {
+    (void)cudaSetDevice(device_);
+    (void)cudaGraphExecDestroy(executable_);
+  }
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+  [[nodiscard]] int queue() const { return queue_; }
+  [[nodiscard]] cudaGraphExec_t executable() const { return executable_; }
+
+ private:
+  int device_;
+  int queue_;
+  cudaGraphExec_t executable_;
+};
+
 class Gpu final : public Device {
  public:
   static Result<std::unique_ptr<Device>> open(int device) {
@@ -173,28 +192,40 @@ class Gpu final : public Device {
   }
 
   Result<Ticket> launch(DeviceLaunch launch) override {
-    TUTTI_RETURN_IF_ERROR(fits(launch.teams(), launch.threads));
-    if (!launch.replaced.empty()) {
-      return error(Code::unavailable,
-                   "the arithmetic of a GPU's kernels cannot be replaced: this fault is for --device "
-                   "host");
-    }
-    const void* const kernel = kernels_of(launch.dtype).of_op[static_cast<std::size_t>(launch.op)];
-    void* arguments[] = {&launch.world, &launch.work};
-    const std::size_t shared = static_cast<std::size_t>(most_device_addresses(launch.world.ranks)) * sizeof(void*);
+    return put(launch.queue, [&](cudaStream_t stream) { return enqueue(launch, stream); });
+  }
+
+  /// What is under way on the stream goes on meanwhile.
+  Result<std::unique_ptr<DeviceGraph>> record(std::vector<DeviceLaunch> launches) override {
     const std::lock_guard lock(mutex_);
     TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
-    Queue& queue = queues_[launch.queue];
-    if (queue.stream == nullptr) {
-      TUTTI_RETURN_IF_CUDA_ERROR(resource, cudaStreamCreateWithFlags(&queue.stream, cudaStreamNonBlocking));
+    const int number = launches.front().queue;
+    TUTTI_ASSIGN_OR_RETURN(const Queue* const queue, queue_of(number));
+    const cudaStream_t stream = queue->stream;
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    Status status;
+    for (DeviceLaunch& one : launches) {
+      status = enqueue(one, stream);
+      if (!status.is_ok()) break;
     }
-    TUTTI_RETURN_IF_CUDA_ERROR(
-        io, cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(launch.teams())),
-                                        dim3(static_cast<unsigned>(launch.threads)), arguments, shared, queue.stream));
-    TUTTI_ASSIGN_OR_RETURN(const cudaEvent_t event, event_for_launch());
-    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaEventRecord(event, queue.stream));
-    queue.pending.push_back({.ticket = ++queue.newest, .event = event});
-    return queue.newest | static_cast<Ticket>(launch.queue) << kQueueBit;
+    cudaGraph_t graph = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);  // also where a launch was refused
+    cudaGraphExec_t executable = nullptr;
+    const bool is_whole = status.is_ok() && ended == cudaSuccess;
+    const cudaError_t made = is_whole ? cudaGraphInstantiateWithFlags(&executable, graph, 0) : cudaSuccess;
+    if (graph != nullptr) (void)cudaGraphDestroy(graph);
+    TUTTI_RETURN_IF_ERROR(status);
+    if (ended != cudaSuccess) return error(Code::io, "{}", text_of("cudaStreamEndCapture", ended));
+    if (made != cudaSuccess) return error(Code::io, "{}", text_of("cudaGraphInstantiateWithFlags", made));
+    return std::unique_ptr<DeviceGraph>(std::make_unique<Recorded>(index_, number, executable));
+  }
+
+  Result<Ticket> replay(DeviceGraph& graph) override {
+    const auto& recorded = dynamic_cast<const Recorded&>(graph);
+    return put(recorded.queue(), [&](cudaStream_t stream) -> Status {
+      TUTTI_RETURN_IF_CUDA_ERROR(io, cudaGraphLaunch(recorded.executable(), stream));
+      return {};
+    });
   }
 
   Result<bool> is_complete(Ticket ticket) override {
@@ -257,6 +288,49 @@ class Gpu final : public Device {
       }
     }
     return {};
+  }
+
+  /// Requires: the GPU is the current one.
+  Result<Queue*> queue_of(int number) {
+    Queue& queue = queues_[number];
+    if (queue.stream == nullptr) {
+      TUTTI_RETURN_IF_CUDA_ERROR(resource, cudaStreamCreateWithFlags(&queue.stream, cudaStreamNonBlocking));
+    }
+    return &queue;
+  }
+
+  /// Onto the stream, or into what is captured of it.
+  Status enqueue(DeviceLaunch& launch, cudaStream_t stream) {
+    TUTTI_RETURN_IF_ERROR(fits(launch.teams(), launch.threads));
+    if (!launch.replaced.empty()) {
+      return error(Code::unavailable,
+                   "the arithmetic of a GPU's kernels cannot be replaced: this fault is for --device "
+                   "host");
+    }
+    const void* const kernel = kernels_of(launch.dtype).of_op[static_cast<std::size_t>(launch.op)];
+    void* arguments[] = {&launch.world, &launch.work};
+    const std::size_t shared = static_cast<std::size_t>(most_device_addresses(launch.world.ranks)) * sizeof(void*);
+    TUTTI_RETURN_IF_CUDA_ERROR(
+        io, cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(launch.teams())),
+                                        dim3(static_cast<unsigned>(launch.threads)), arguments, shared, stream));
+    return {};
+  }
+
+  /// What `launch` puts on a queue's stream, with an event behind it. That is there first: nothing runs without a
+  /// ticket because there was no event.
+  template <class Launch>
+  Result<Ticket> put(int number, const Launch& launch) {
+    const std::lock_guard lock(mutex_);
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaSetDevice(index_));
+    TUTTI_ASSIGN_OR_RETURN(Queue* const queue, queue_of(number));
+    TUTTI_ASSIGN_OR_RETURN(const cudaEvent_t event, event_for_launch());
+    if (const Status launched = launch(queue->stream); !launched.is_ok()) {
+      spare_.push_back(event);
+      return launched;
+    }
+    TUTTI_RETURN_IF_CUDA_ERROR(io, cudaEventRecord(event, queue->stream));
+    queue->pending.push_back({.ticket = ++queue->newest, .event = event});
+    return queue->newest | static_cast<Ticket>(number) << kQueueBit;
   }
 
   Result<cudaEvent_t> event_for_launch() {

@@ -30,6 +30,9 @@ class BlockTarget {
     asm volatile("ld.relaxed.sys.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
     return value;
   }
+  __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+    asm volatile("st.relaxed.sys.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+  }
   __device__ static void store_release(std::uint64_t* word, std::uint64_t value) {
     asm volatile("st.release.gpu.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
   }

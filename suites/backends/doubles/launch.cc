@@ -4,7 +4,8 @@
 // text on threads of the host, one for each block. It refuses what a GPU would: a stream of another GPU than the
 // current one, and memory of a GPU that was not made a peer.
 //
-// Its log has a line for each GPU whose kernels are loaded ("kernels on 0"), and each launch ("blocks on 0: 2").
+// Its log has a line for each GPU whose kernels are loaded ("kernels on 0"), and each launch ("blocks on 0: 2"; into a
+// graph "captured blocks on 0: 2").
 #include <cuda_runtime.h>
 #include <map>
 #include <memory>
@@ -55,12 +56,21 @@ HostTeams& teams_of(Stream stream) {
 struct Launch {
   Stream stream;
   DeviceLaunch what;
+  bool is_captured;  ///< then it is kept
 };
+/// Of graphs, which may be launched as long as the process.
+Launch* kept(std::unique_ptr<Launch> launch) {
+  static auto& mutex = *new std::mutex();
+  static auto& all = *new std::vector<std::unique_ptr<Launch>>();
+  const std::lock_guard lock(mutex);
+  return all.emplace_back(std::move(launch)).get();
+}
 /// An item on a stream.
 void run(void* argument) {
-  const std::unique_ptr<Launch> launch(static_cast<Launch*>(argument));
+  auto* const launch = static_cast<Launch*>(argument);
   HostTeams& teams = teams_of(launch->stream);
-  const Result<Device::Ticket> ticket = teams.launch(std::move(launch->what));
+  const Result<Device::Ticket> ticket = teams.launch(launch->what);
+  if (!launch->is_captured) delete launch;
   while (ticket.is_ok() && !teams.is_complete(ticket.value()).value()) sched_yield();
 }
 
@@ -115,8 +125,13 @@ extern "C" Error cudaLaunchCooperativeKernel(const void* kernel, dim3 teams, dim
   if (static_cast<int>(teams.x) != launch.teams() || launch.teams() > kBlocksOfMultiprocessor) return kTooManyBlocks;
   if (!reaches_all(device, launch.world)) return kIllegalAddress;
   tutti_double_open_to_host();
-  doubles::tell("blocks on " + std::to_string(device) + ": " + std::to_string(launch.teams()));
-  return cudaLaunchHostFunc(stream, run, new Launch{.stream = stream, .what = std::move(launch)});
+  int capturing = 0;
+  cudaStreamIsCapturing(stream, &capturing);
+  const bool is_captured = capturing != 0;
+  doubles::tell((is_captured ? "captured blocks on " : "blocks on ") + std::to_string(device) + ": " +
+                std::to_string(launch.teams()));
+  auto item = std::make_unique<Launch>(Launch{.stream = stream, .what = std::move(launch), .is_captured = is_captured});
+  return cudaLaunchHostFunc(stream, run, is_captured ? kept(std::move(item)) : item.release());
 }
 
 }  // namespace tutti::cuda

@@ -8,11 +8,14 @@
 using cudaError_t = tutti::cuda::Error;
 using cudaStream_t = tutti::cuda::Stream;
 using cudaEvent_t = tutti::cuda::Event;
+using cudaGraph_t = tutti::cuda::Graph;
+using cudaGraphExec_t = tutti::cuda::GraphExec;
 
 inline constexpr cudaError_t cudaSuccess = tutti::cuda::kSuccess;
 inline constexpr cudaError_t cudaErrorNotReady = tutti::cuda::kNotReady;
 inline constexpr cudaError_t cudaErrorPeerAccessAlreadyEnabled = 704;
 inline constexpr int cudaMemcpyHostToDevice = tutti::cuda::kHostToDevice;
+inline constexpr int cudaStreamCaptureModeThreadLocal = tutti::cuda::kCaptureThreadLocal;
 inline constexpr unsigned cudaStreamNonBlocking = tutti::cuda::kStreamNonBlocking;
 inline constexpr unsigned cudaEventDisableTiming = tutti::cuda::kEventDisableTiming;
 inline constexpr unsigned cudaHostAllocPortable = 1;

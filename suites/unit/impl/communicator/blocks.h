@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -44,7 +45,19 @@ class WatchedTeams final : public Device {
   Result<Ticket> launch(DeviceLaunch launch) override {
     if (refuses) return error(Code::io, "the device has failed");
     if (loses) launch.work.operations = 0;
+    if (before_launch) before_launch();
     const Result<Ticket> ticket = teams_->launch(std::move(launch));
+    if (ticket.is_ok()) newest = ticket.value();
+    return ticket;
+  }
+  Result<std::unique_ptr<DeviceGraph>> record(std::vector<DeviceLaunch> launches) override {
+    if (refuses) return error(Code::io, "the device has failed");
+    return teams_->record(std::move(launches));
+  }
+  Result<Ticket> replay(DeviceGraph& graph) override {
+    if (refuses) return error(Code::io, "the device has failed");
+    if (before_launch) before_launch();
+    const Result<Ticket> ticket = teams_->replay(graph);
     if (ticket.is_ok()) newest = ticket.value();
     return ticket;
   }
@@ -62,6 +75,7 @@ class WatchedTeams final : public Device {
   std::atomic<bool> refuses = false;  ///< to launch
   std::atomic<bool> loses = false;    ///< what its ranks have to do
   std::atomic<bool> breaks = false;   ///< from here on
+  std::function<void()> before_launch = {};
 
  private:
   std::unique_ptr<Device> teams_ = make_host_teams();

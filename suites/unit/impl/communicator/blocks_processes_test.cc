@@ -55,13 +55,21 @@ class OfferedTeams final : public Device {
   [[nodiscard]] int usual_threads() const override { return teams_->usual_threads(); }
   [[nodiscard]] bool needs_cores() const override { return teams_->needs_cores(); }
   Status fits(int teams, int threads) override { return teams_->fits(teams, threads); }
-  Result<Ticket> launch(DeviceLaunch launch) override { return teams_->launch(std::move(launch)); }
+  Result<Ticket> launch(DeviceLaunch launch) override {
+    packet_bytes = launch.world.packet_bytes;
+    return teams_->launch(std::move(launch));
+  }
+  Result<std::unique_ptr<DeviceGraph>> record(std::vector<DeviceLaunch> launches) override {
+    return teams_->record(std::move(launches));
+  }
+  Result<Ticket> replay(DeviceGraph& graph) override { return teams_->replay(graph); }
   Result<bool> is_complete(Ticket ticket) override { return teams_->is_complete(ticket); }
 
   std::string at;
   bool has_no_memory = false;
   bool cannot_open = false;
   std::atomic<int> offered = 0, released = 0, open = 0;
+  std::uint64_t packet_bytes = 1;  ///< of the world that was launched last
 
  private:
   std::unique_ptr<Device> teams_ = make_host_teams();
@@ -216,6 +224,22 @@ TEST_F(OwnDevices, HaveNoSharedBuffersAndNoMessages) {
     EXPECT_THAT(mine.send(memory, 1, Dtype::f32, 0).message(), StartsWith("sends and receives of single ranks"));
     EXPECT_TRUE(mine.barrier().is_ok());
   });
+}
+
+/// Nobody knows the others' calls before they are launched.
+TEST_F(OwnDevices, AreNotCapturedAndTellNothingByPackets) {
+  on_each([](Communicator& mine) {
+    EXPECT_FALSE(mine.has_graphs());
+    for (const Status& refused : {mine.begin_capture(), mine.end_capture().status()}) {
+      EXPECT_EQ(refused.code(), Code::unavailable);
+      EXPECT_THAT(refused.message(), StartsWith("calls of ranks on the GPUs of several processes are not captured"));
+    }
+    const float in = 1;
+    float out = 0;
+    ASSERT_TRUE(mine.all_reduce(&in, &out, 1, Dtype::f32, Op::sum).is_ok());
+    EXPECT_EQ(out, 3);
+  });
+  for (const OfferedTeams& device : devices_) EXPECT_EQ(device.packet_bytes, 0U);
 }
 
 }  // namespace

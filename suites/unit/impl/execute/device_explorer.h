@@ -40,6 +40,7 @@ class FiberTarget {
     Fiber::stop(Stop::ready);
     *word = value;
   }
+  static void store_relaxed(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }
   static std::uint64_t load_acquire_afar(const std::uint64_t* word) { return load_acquire(word); }
   static void store_release_afar(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }
   static void store_release_to_host(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }

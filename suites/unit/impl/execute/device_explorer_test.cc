@@ -37,6 +37,7 @@ struct TeamStep {
   Count count = 1;  ///< of int32
   Buffers buffers = Buffers::private_;
   int root = 0;
+  bool by_packets = false;
 };
 
 struct TeamScene {
@@ -206,7 +207,8 @@ class Teams {
               .generations = 2,
               .slots = scene.slots,
               .scratch_bytes = 256,
-              .slot_bytes = 64};
+              .slot_bytes = 64,
+              .packet_bytes = std::ranges::any_of(scene.steps, &TeamStep::by_packets) ? kDeviceLine : 0};
     const std::size_t lists = lists_.bytes(world_);
     bytes_ = lists + sizeof(Shared);
     memory_.reset(static_cast<std::byte*>(::operator new(bytes_, std::align_val_t(kDeviceLine))));
@@ -230,7 +232,8 @@ class Teams {
                         .input = reinterpret_cast<std::byte*>(&shared_->inputs[operation][rank]),
                         .output = reinterpret_cast<std::byte*>(&shared_->outputs[operation][rank]),
                         .full_segments = 1,
-                        .segments = 1});
+                        .segments = 1,
+                        .by_packets = scene.steps[operation].by_packets});
     }
     for (int rank = 0; rank < scene.ranks; ++rank) seats_.push_back({this, rank});
     for (Seat& seat : seats_) fibers_.push_back(std::make_unique<Fiber>(&Teams::run_seat, &seat));
@@ -334,7 +337,8 @@ class Teams {
     BrokenMachine machine(worlds_[static_cast<std::size_t>(place.rank)], work, place, target, move, breach_);
     const DeviceCall& call = work.calls[place.rank];
     Lane lane;
-    if (!machine.begin(call, call.full, 0, 0) || !advance(lane, call.full, machine)) return false;
+    if (!machine.begin(call, call.full, 0, 0)) return false;
+    if (!(call.by_packets ? machine.exchange_packets(call.full) : advance(lane, call.full, machine))) return false;
     machine.end();
     machine.leave();
     return true;
@@ -381,6 +385,9 @@ class Teams {
 };
 
 constexpr TeamStep kSum{Collective::all_reduce, "one_shot"};
+constexpr TeamStep kPackets{.collective = Collective::all_reduce, .algorithm = "one_shot", .by_packets = true};
+constexpr TeamStep kTwoPackets{
+    .collective = Collective::all_reduce, .algorithm = "one_shot", .count = 2, .by_packets = true};
 constexpr TeamStep kRingSum{.collective = Collective::all_reduce, .algorithm = "ring", .count = 2};
 constexpr TeamStep kSharedSum{
     .collective = Collective::all_reduce, .algorithm = "two_shot", .count = 2, .buffers = Buffers::shared};
@@ -436,6 +443,13 @@ const TeamScene kTeamScenes[] = {
     {"pairwise_3_on_2_devices", 3, 1, {kExchange, kExchange}, 2},
     {"dissemination_3_on_3_devices", 3, 1, {kMeeting, kMeeting, kMeeting}, 3},
     {"mixed_on_2_devices", 2, 2, {kSum, kOffer, kRingSum}, 2},
+    {"packets_2", 2, 1, {kPackets, kPackets, kPackets, kPackets}},
+    {"packets_3", 3, 1, {kPackets, kPackets, kPackets}},
+    {"two_packets_2", 2, 1, {kTwoPackets, kPackets, kTwoPackets}},
+    {"packets_and_flags_2", 2, 1, {kPackets, kSum, kPackets, kOffer}},
+    {"packets_around_an_offer_2", 2, 1, {kPackets, kOffer, kPackets}},
+    {"packets_on_2_devices", 2, 1, {kPackets, kTwoPackets, kPackets}, 2},
+    {"packets_3_on_2_devices", 3, 1, {kPackets, kPackets}, 2},
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -490,6 +504,8 @@ INSTANTIATE_TEST_SUITE_P(
     Rules, DeviceExplorerFinds,
     testing::Values(
         BrokenTeams{"no_credit", Breach::reuses_a_generation, "broadcast_direct_2", "wrong output of operation 1"},
+        BrokenTeams{"no_credit_of_packets", Breach::reuses_a_generation, "packets_around_an_offer_2", "deadlock"},
+        BrokenTeams{"complete_before_packets", Breach::completes_before_steps, "packets_around_an_offer_2", "deadlock"},
         BrokenTeams{"no_credit_long", Breach::reuses_a_generation, "broadcast_direct_long_2",
                     "wrong output of operation 1"},
         BrokenTeams{"announced_before", Breach::announces_before_move, "one_shot_2", "wrong output of operation 1"},

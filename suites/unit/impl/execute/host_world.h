@@ -29,6 +29,7 @@ struct TeamsShape {
   int slots = 4;
   std::int64_t slot_bytes = 256;
   std::int64_t scratch_bytes = 4096;
+  std::int64_t packet_bytes = 0;
   int devices = 1;
 };
 
@@ -54,7 +55,8 @@ class HostWorld {
               .generations = shape.generations,
               .slots = shape.slots,
               .scratch_bytes = static_cast<std::uint64_t>(shape.scratch_bytes),
-              .slot_bytes = static_cast<std::uint64_t>(shape.slot_bytes)};
+              .slot_bytes = static_cast<std::uint64_t>(shape.slot_bytes),
+              .packet_bytes = static_cast<std::uint64_t>(shape.packet_bytes)};
     memory_ = DeviceMemory::make(*devices_.front(), lists_.bytes(world_)).value();
     lists_.place(world_, memory_.get());
     world_.abort_word = &abort_word_;

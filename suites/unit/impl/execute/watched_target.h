@@ -84,6 +84,7 @@ class Watch {
       watch->note(word, kStoredAfar);
       HostTarget::store_release(word, value);
     }
+    static void store_relaxed(std::uint64_t* word, std::uint64_t value) { HostTarget::store_relaxed(word, value); }
     static std::uint64_t load_relaxed(std::uint64_t* word) { return HostTarget::load_relaxed(word); }
     static void store_release_to_host(std::uint64_t* word, std::uint64_t value) {
       HostTarget::store_release(word, value);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// tutti's ranks as thread blocks (--device): of GPUs, or of threads of the host that stand for them. One process has
+// all of them on one thread, a share of them on each device.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "harness/backends/tutti/backend.h"
+#include "harness/measure/host.h"
+#include "harness/session/systems.h"
+#include "harness/verify/cuda_memory.h"
+#include "suites/perf/flags.h"
+
+namespace tutti::perf {
+
+/// Errors: invalid_argument: ranks are in several processes.
+Status check_blocks(const Settings& settings, int processes);
+/// Devices that the ranks of --device are dealt over.
+[[nodiscard]] inline int devices_of_blocks(const Settings& settings) {
+  return (settings.ranks_here() + settings.ranks_per_gpu - 1) / settings.ranks_per_gpu;
+}
+/// "4 ranks in 1 process, thread blocks of 2 GPUs"
+[[nodiscard]] std::string blocks_text(const Settings& settings);
+
+class BlockRanks {
+ public:
+  /// Errors: those of open_own_ranks and of open_gpu_memory.
+  [[nodiscard]] static Result<std::unique_ptr<BlockRanks>> open(harness::Host& host, Domain& domain,
+                                                                const Settings& settings);
+  [[nodiscard]] harness::OwnBackend& backend() { return *backend_; }
+  [[nodiscard]] harness::MemorySource memory();
+  /// What rows say of the ranks.
+  [[nodiscard]] const harness::Conditions& conditions() const { return spec_.conditions; }
+
+ private:
+  harness::SessionSpec spec_;
+  std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank]; empty: buffers lie on the host
+  std::vector<std::unique_ptr<tutti::Device>> devices_;
+  std::unique_ptr<harness::OwnBackend> backend_;
+};
+
+}  // namespace tutti::perf
