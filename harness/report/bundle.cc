@@ -191,6 +191,7 @@ Document cell_json(const CellRows& cell, const Curves& curves, const Launches& l
       ratios.push_back(std::move(ratio));
     }
   }
+  const auto hosts = first.conditions.find("hosts");
   return {{"cell", cell.cell},
           {"series", series_of(cell.cell)},
           {"source", source},
@@ -198,7 +199,7 @@ Document cell_json(const CellRows& cell, const Curves& curves, const Launches& l
           {"bytes", first.bytes},
           {"ranks", first.ranks},
           {"starter", cell.starter},
-          {"hosts", first.hosts},
+          {"hosts", hosts == first.conditions.end() ? "" : hosts->second},
           {"systems", std::move(systems)},
           {"ratios", std::move(ratios)}};
 }

@@ -158,7 +158,7 @@ TEST_F(Blocks, ALostSignalIsToldWithTheDevices) {
 TEST_F(Blocks, OtherCallsAreFoundBeforeAnyDeviceIsLaunched) {
   open(2, {.devices = 2});
   const Device::Ticket before = device_.newest;
-  Work first = on(0).post(sum(0, 4)).value();
+  [[maybe_unused]] const Work first = on(0).post(sum(0, 4)).value();
   EXPECT_EQ(on(1).post(sum(1, 5)).status().code(), Code::mismatch);
   EXPECT_EQ(device_.newest, before);
 }

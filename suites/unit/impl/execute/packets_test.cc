@@ -50,7 +50,6 @@ std::map<Collective, std::set<std::string>> with_form(int ranks) {
   std::map<Collective, std::set<std::string>> found;
   const HostWorld world({.ranks = ranks});
   for (const Algorithm* const one : all_algorithms()) {
-    const Problem problem{.collective = one->collective, .ranks = ranks};
     bool has_form = true;
     for (int rank = 0; rank < ranks; ++rank) {
       const auto bound = world.bound(rank, {.algorithm = one, .count = 5}, Dtype::f32, Op::sum);
