@@ -10,6 +10,10 @@
 // Stores may be delayed: then a store reaches the others at any later moment, and only a release waits for the stores
 // before it.
 //
+// Ranks may lie on hosts. What one rank writes and a rank of another host reads has a copy at the reader, which a link
+// of that ordered pair fills in (model_links.h). Messages of a link arrive in order, those of two links in any order,
+// at any later moment: the explorer's choice too.
+//
 // What is wrong is seen where it happens. Every cell of scratch, line and slot carries the number of the operation, or
 // slice, that it was written for, and each reader compares it. A rank's input changes as soon as its call has returned,
 // as a caller may change it: a late reader has wrong data.
@@ -18,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +44,15 @@ enum class Fault : std::uint8_t {
   never_tells,              ///< that an operation is complete
   publishes_relaxed,        ///< a slot's header is not stored with release
   announces_relaxed,        ///< a flag is not stored with release
+  // between hosts
+  keeps_counts_when_idle,   ///< counts of released slices go with data or when half of the slots are owed only
+  keeps_counts,             ///< and those go with data only
+  delivers_header_first,    ///< a slice's header arrives before its payload
+  delivers_flag_first,      ///< a flag arrives before the rest of its line
+  delivers_out_of_order,    ///< a link's second message may come before its first
+  omits_fence,              ///< a flag crosses though not all ranks were heard shortly before
+  fences_late,              ///< that all were heard K operations before is taken for K/2
+  hears_completion_across,  ///< a generation waits for completions of ranks of other hosts too
 };
 
 using Word = std::uint32_t;
@@ -54,18 +68,32 @@ struct World {
   int slots = 1;
   bool delays_stores = false;
   Fault fault = Fault::none;
-  int cell_bytes = 4;           ///< what the model takes for one value
+  int cell_bytes = 4;  ///< what the model takes for one value
+  /// [rank]; empty: all on one.
+  std::vector<int> hosts;
   bool shares_outputs = false;  ///< some rank addresses another one's output
   /// [operation][rank], one segment each; of int32, and op sum where it reduces.
   std::vector<std::vector<Plan>> plans;
   std::vector<Problem> problems;  ///< [operation]
   std::vector<int> counts;        ///< [operation]: cells per block
+  /// [operation]: it starts only where all ranks were heard at most K/2 before. Its flags cross, and it waits for all.
+  std::vector<bool> needs_fence;
 
   static constexpr int kCells = 16;      ///< of a line, of a generation's scratch, of a slot and of an output
   static constexpr int kMostStores = 8;  ///< of a rank on their way
   static constexpr int kRegisters = kCells;
+  static constexpr int kCrossing = 4;    ///< cells of a line or a slot that a link carries
+  static constexpr int kLinkWords = 20;  ///< of messages on their way between two ranks
 
   [[nodiscard]] int operations() const { return static_cast<int>(plans.size()); }
+  [[nodiscard]] bool is_across(int one, int other) const {
+    return !hosts.empty() && hosts[static_cast<std::size_t>(one)] != hosts[static_cast<std::size_t>(other)];
+  }
+  [[nodiscard]] bool is_alone(int rank) const {
+    return !hosts.empty() && std::ranges::count(hosts, hosts[static_cast<std::size_t>(rank)]) == 1;
+  }
+  /// Whether any rank's flag of an operation goes to another host.
+  [[nodiscard]] bool signals_across(const std::vector<Plan>& plans_of_ranks) const;
 
   // ---- where things are in a State
 
@@ -88,10 +116,30 @@ struct World {
   [[nodiscard]] int payload(int from, int to, Word slot) const { return header(from, to, slot) + 1; }
   [[nodiscard]] int seat(int rank) const { return channel(ranks, 0) + rank * seat_words(); }
   [[nodiscard]] int seat_words() const { return kSeat + 3 * ranks + kRegisters + 3 * kMostStores; }
-  [[nodiscard]] int words() const { return seat(ranks); }
+
+  // ---- of an ordered pair of ranks of two hosts
+
+  [[nodiscard]] int link(int from, int to) const {
+    return seat(ranks) + (from * ranks + to) * (4 + kLinkWords + (generations + slots) * (1 + kCrossing));
+  }
+  /// What is on its way: as many words as the first one says.
+  [[nodiscard]] int on_the_way(int from, int to) const { return link(from, to); }
+  /// Slices from `to` that `from` has released: what it has told of them, and what `to` knows.
+  [[nodiscard]] int told_count(int from, int to) const { return link(from, to) + 1 + kLinkWords; }
+  [[nodiscard]] int count_copy(int from, int to) const { return told_count(from, to) + 1; }
+  /// Slices of `from` that have arrived.
+  [[nodiscard]] int arrived(int from, int to) const { return count_copy(from, to) + 1; }
+  /// The line of `from`, and a slot that it has filled, as `to` sees them: a flag or a header, then cells.
+  [[nodiscard]] int line_copy(int from, int to, int generation) const {
+    return arrived(from, to) + 1 + generation * (1 + kCrossing);
+  }
+  [[nodiscard]] int slot_copy(int from, int to, Word slot) const {
+    return line_copy(from, to, generations + static_cast<int>(slot));
+  }
+  [[nodiscard]] int words() const { return hosts.empty() ? seat(ranks) : link(ranks, 0); }
 
   static constexpr int kLine = 1 + kCells + 1 + kCells;
-  enum SeatWord { operation, stage, at, cursor, actions, free_until, stores, kSeat };
+  enum SeatWord { operation, stage, at, cursor, actions, free_until, heard_until, stores, kSeat };
   enum Stage : Word { to_start, walking, to_tell };
 };
 
@@ -112,6 +160,11 @@ class ModelMachine {
   bool act();
   /// Lets a store of the rank reach the others; false where it may not, or no store has that index.
   bool commit(Word index);
+  /// Takes the next message of the link from that rank; false where there is none. `index`: 1 for the one after it.
+  bool deliver(int from, Word index = 0);
+  /// What a rank does that waits: it tells the counts that it owes. False where it owes none, or where it has nothing
+  /// to wait for. Requires: act() was false.
+  bool idle();
   [[nodiscard]] Word stores() const { return at(World::stores); }
   [[nodiscard]] bool is_done() const { return at(World::operation) > static_cast<Word>(world_.operations()); }
   /// The action touched nothing that another rank looks at: no other order of it matters.
@@ -124,14 +177,17 @@ class ModelMachine {
   bool heard(int rank, std::uint16_t phase) {
     if (is_past()) return true;
     if (!is_next(true)) return false;
-    is_waiting_ = load(world_.flag(rank, generation())) < (number() << 16U | phase);
+    const Word flag = load(flag_of(rank));
+    is_waiting_ = flag < (number() << 16U | phase);
+    if (is_across(rank) && flag >> 16U > number()) fail("hears a flag that was overwritten");
     return !is_waiting_;
   }
-  void announce(const PlanOp& op, const PlanOperand* /*operand*/) {
+  void announce(const PlanOp& op, const PlanOperand* operand) {
     if ((op.marks & mark_exposes) != 0 && takes()) store(world_.references(rank_, generation()), number());
     if (!takes()) return;
     check_generation();
     store(world_.flag(rank_, generation()), number() << 16U | op.phase, world_.fault != Fault::announces_relaxed);
+    if (!world_.hosts.empty()) announce_across(op, operand->ranks);
   }
   bool channels_ready(const PlanOp& op, const PlanOperand* operand);
   void move(const PlanOp& op, const PlanOperand* operand);
@@ -168,6 +224,27 @@ class ModelMachine {
   /// Whether this is the action to take, for those that do not wait.
   [[nodiscard]] bool takes() { return !is_past() && is_next(false); }
 
+  // What this rank sees of another one: the place itself, or the copy that it has (model_links.h).
+  [[nodiscard]] bool is_across(int rank) const { return world_.is_across(rank, rank_); }
+  [[nodiscard]] int flag_of(int rank) const;
+  [[nodiscard]] int cell_of_line(int rank, int cell);
+  [[nodiscard]] int count_of(int rank) const;
+  [[nodiscard]] int header_of(int rank, Word slot) const;
+  [[nodiscard]] int cell_of_slot(int rank, Word slot, int cell) const;
+  /// Of what does not cross.
+  void demand_near(int rank, Space space);
+  void demand_crossing(int cell);
+
+  void announce_across(const PlanOp& op, RankSet to);
+  void publish_across(int peer);
+  void release_across(int peer, Word count);
+  bool tell_count(int peer, Word count);
+  void push(int peer, std::span<const Word> message);
+  /// A part of a message, of those that have two.
+  void take_slice(int from, Word slice, bool is_header);
+  void take_count(int from, Word count);
+  void take_line(int from, std::span<const Word> message, bool is_flag);
+
   bool start();
   bool walk();
   void tell();
@@ -184,6 +261,7 @@ class ModelMachine {
   void publish(int peer);
   void consume(int peer);
   void count_as_read(int peer);
+  [[nodiscard]] bool is_private(const PlanOperand& operand, bool is_written) const;
   [[nodiscard]] Word read_cell(const PlanOperand& operand, int rank, int cell);
   void write_cell(const PlanOperand& operand, int rank, int cell, Word value);
   [[nodiscard]] Word untagged(Word cell, Word wanted, const char* what);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "suites/unit/impl/execute/model.h"
+#include "suites/unit/impl/execute/model_links.h"
 
 namespace tutti::model {
 
@@ -14,6 +15,7 @@ inline State initial_state(const World& world) {
     const auto seat = static_cast<std::size_t>(world.seat(rank));
     state[seat + World::operation] = 1;
     state[seat + World::free_until] = static_cast<Word>(world.generations);
+    state[seat + World::heard_until] = static_cast<Word>(world.generations);
   }
   return state;
 }
@@ -64,6 +66,7 @@ inline Word ModelMachine::untagged(Word cell, Word wanted, const char* what) {
 inline void ModelMachine::check_generation() {
   if (!plan().header().uses_generation) return;
   for (int rank = 0; rank < world_.ranks; ++rank) {
+    if (is_across(rank)) continue;  // it looks at its copy
     const Word theirs = state_[static_cast<std::size_t>(world_.seat(rank) + World::operation)];
     if (theirs + static_cast<Word>(world_.generations) > number()) continue;
     fail(fmt::format("uses generation {} again, which rank {} has in use in operation {}", generation(), rank, theirs));
@@ -96,16 +99,21 @@ inline bool ModelMachine::act() {
 inline bool ModelMachine::start() {
   const PlanHeader& header = plan().header();
   was_local_ = true;
+  if (world_.needs_fence[number() - 1] && number() > at(World::heard_until)) return false;
   if (world_.fault == Fault::tells_before_read && !header.synchronises) {
     store(world_.completion(rank_), number(), true);
-    was_local_ = false;
+    was_local_ = world_.is_alone(rank_);
   }
   const bool looks = header.uses_generation && number() > at(World::free_until);
   if (looks && world_.fault != Fault::reuses_without_wait) {
-    was_local_ = false;
+    was_local_ = world_.is_alone(rank_);
     Word least = number() - 1;
     for (int peer = 0; peer < world_.ranks; ++peer) {
-      if (peer != rank_) least = std::min(least, load(world_.completion(peer)));
+      if (is_across(peer)) {
+        if (world_.fault == Fault::hears_completion_across) least = 0;  // nobody tells it
+      } else if (peer != rank_) {
+        least = std::min(least, load(world_.completion(peer)));
+      }
     }
     at(World::free_until) = std::max(at(World::free_until), least + static_cast<Word>(world_.generations));
     if (number() > at(World::free_until)) return false;
@@ -128,20 +136,24 @@ inline bool ModelMachine::walk() {
     }
     return true;
   }
-  was_local_ = false;
+  was_local_ = world_.is_alone(rank_);
   at(World::at) = at(World::cursor) = at(World::actions) = 0;
   for (int cell = 0; cell < World::kRegisters; ++cell) register_(cell) = 0;
   if (!plan().header().synchronises) {
     at(World::stage) = World::to_tell;
     return true;
   }
-  const int credit = world_.fault == Fault::credits_all_generations ? world_.generations : world_.generations / 2;
-  at(World::free_until) = std::max(at(World::free_until), number() + static_cast<Word>(credit));
+  const bool credits_all = world_.fault == Fault::credits_all_generations || world_.fault == Fault::fences_late;
+  const int credit = credits_all ? world_.generations : world_.generations / 2;
+  for (const int until : {World::free_until, World::heard_until}) {
+    at(until) = std::max(at(until), number() + static_cast<Word>(credit));
+  }
   return_from_call();
   return true;
 }
 
 inline void ModelMachine::tell() {
+  was_local_ = world_.is_alone(rank_);
   const bool tells = world_.fault != Fault::tells_before_read && world_.fault != Fault::never_tells;
   if (tells) store(world_.completion(rank_), number(), true);
   return_from_call();
@@ -176,27 +188,37 @@ inline bool ModelMachine::channels_ready(const PlanOp& op, const PlanOperand* op
   if (is_past()) return true;
   if (!is_next(true)) return false;
   const auto slots = static_cast<Word>(world_.slots) + (world_.fault == Fault::counts_a_slot_too_few ? 1U : 0U);
+  was_local_ = true;
   for (int i = 0; i < op.destinations + op.sources && !is_waiting_; ++i, ++operand) {
     if (operand->space != Space::channel) continue;
     const int peer = operand->ranks.first;
+    was_local_ &= is_across(peer);  // what has arrived stays
     if (i < op.destinations) {
+      if (is_across(peer)) {
+        is_waiting_ = sent(peer) - load(count_of(peer)) >= slots;
+        continue;
+      }
       if (sent(peer) - consumed_seen(peer) < slots) continue;
-      consumed_seen(peer) = load(world_.consumed(rank_, peer));
+      consumed_seen(peer) = load(count_of(peer));
       is_waiting_ = sent(peer) - consumed_seen(peer) >= slots;
     } else {
       const Word slot = received(peer) % static_cast<Word>(world_.slots);
-      is_waiting_ = load(world_.header(peer, rank_, slot)) < received(peer) + 1;
+      is_waiting_ = load(header_of(peer, slot)) < received(peer) + 1;
     }
   }
   return !is_waiting_;
 }
 
 inline void ModelMachine::publish(int peer) {
+  if (is_across(peer)) return publish_across(peer);
   const Word slot = sent(peer) % static_cast<Word>(world_.slots);
   store(world_.header(rank_, peer, slot), sent(peer) + 1, world_.fault != Fault::publishes_relaxed);
 }
 
-inline void ModelMachine::consume(int peer) { store(world_.consumed(peer, rank_), received(peer) + 1, true); }
+inline void ModelMachine::consume(int peer) {
+  if (is_across(peer)) return release_across(peer, received(peer) + 1);
+  store(world_.consumed(peer, rank_), received(peer) + 1, true);
+}
 
 inline void ModelMachine::count_as_read(int peer) {
   Word& read = state_[static_cast<std::size_t>(world_.read(peer, rank_))];
@@ -207,6 +229,7 @@ inline void ModelMachine::close_channels(const PlanOp& op, const PlanOperand* op
   for (int i = 0; i < op.destinations + op.sources; ++i, ++operand) {
     if (operand->space != Space::channel || !takes()) continue;
     const int peer = operand->ranks.first;
+    was_local_ = is_across(peer);  // the end of a link's queue: only a delivery looks at it, once it is there
     if (i < op.destinations) {
       if (world_.fault != Fault::publishes_before_write) publish(peer);
       ++sent(peer);
@@ -221,6 +244,7 @@ inline void ModelMachine::close_channels(const PlanOp& op, const PlanOperand* op
 // ---- data
 
 inline Word ModelMachine::read_cell(const PlanOperand& operand, int rank, int cell) {
+  demand_near(rank, operand.space);
   switch (operand.space) {
     case Space::input: {
       if (rank != rank_) check_reference(rank);
@@ -232,16 +256,17 @@ inline Word ModelMachine::read_cell(const PlanOperand& operand, int rank, int ce
     case Space::scratch:
       return untagged(load(world_.scratch(rank, generation()) + cell), number(), "scratch");
     case Space::line:
-      return untagged(load(world_.line(rank, generation()) + cell), number(), "a line");
+      return untagged(load(cell_of_line(rank, cell)), number(), "a line");
     case Space::channel:
       break;
   }
   count_as_read(rank);
   const Word slot = received(rank) % static_cast<Word>(world_.slots);
-  return untagged(load(world_.payload(rank, rank_, slot) + cell), received(rank) + 1, "a slot");
+  return untagged(load(cell_of_slot(rank, slot, cell)), received(rank) + 1, "a slot");
 }
 
 inline void ModelMachine::write_cell(const PlanOperand& operand, int rank, int cell, Word value) {
+  if (operand.space != Space::channel) demand_near(rank, operand.space);
   switch (operand.space) {
     case Space::input:
       return fail("writes to an input");
@@ -255,16 +280,39 @@ inline void ModelMachine::write_cell(const PlanOperand& operand, int rank, int c
       return store(world_.scratch(rank, generation()) + cell, number() << kDataBits | value);
     case Space::line:
       check_generation();
+      demand_crossing(cell);
       return store(world_.line(rank, generation()) + cell, number() << kDataBits | value);
     case Space::channel:
       break;
   }
   const Word slice = sent(rank) + 1;
+  if (is_across(rank)) {
+    demand_crossing(cell);
+    if (slice > static_cast<Word>(world_.slots) + load(count_of(rank))) {
+      fail(fmt::format("writes slice {} to a slot that rank {} has not given back", slice, rank));
+    }
+  }
   if (slice > static_cast<Word>(world_.slots) + state_[static_cast<std::size_t>(world_.read(rank_, rank))]) {
     fail(fmt::format("writes slice {} to a slot of rank {} that was not read yet", slice, rank));
   }
   const Word slot = sent(rank) % static_cast<Word>(world_.slots);
   store(world_.payload(rank_, rank, slot) + cell, slice << kDataBits | value);
+}
+
+/// Nobody else looks at it, or a link does that is told of it later.
+inline bool ModelMachine::is_private(const PlanOperand& operand, bool is_written) const {
+  switch (operand.space) {
+    case Space::channel:
+      // What I give to a link it reads when it is told; what has arrived stays until I give it back.
+      return is_across(operand.ranks.first) &&
+             world_.fault != (is_written ? Fault::publishes_before_write : Fault::consumes_before_read);
+    case Space::input:
+      return operand.is_mine;
+    case Space::output:
+      return operand.is_mine && !world_.shares_outputs;
+    default:
+      return operand.is_mine && world_.is_alone(rank_);
+  }
 }
 
 /// A source on one rank is one action, then a destination on one rank is one.
@@ -274,14 +322,12 @@ inline void ModelMachine::move(const PlanOp& op, const PlanOperand* operand) {
     const bool fits = one.space == Space::input || one.offset + op.bytes <= World::kCells * world_.cell_bytes;
     if (!fits || op.bytes % world_.cell_bytes != 0) return fail("the model has no such cells");
   }
-  const auto on_each_rank = [&](const PlanOperand& one, auto what) {
+  const auto on_each_rank = [&](const PlanOperand& one, bool is_written, auto what) {
     int rank = one.is_mine ? rank_ : one.ranks.first;
     for (int i = 0; i < (one.is_mine ? 1 : one.ranks.n); ++i) {
       if (takes()) {
         what(rank, i);
-        const bool is_private =
-            one.is_mine && (one.space == Space::input || (one.space == Space::output && !world_.shares_outputs));
-        was_local_ = is_private;
+        was_local_ = is_private(one, is_written);
       }
       rank = one.ranks.after(rank, world_.ranks);
     }
@@ -294,7 +340,7 @@ inline void ModelMachine::move(const PlanOp& op, const PlanOperand* operand) {
   }
   if (cells > 0) {
     for (int i = 0; i < op.sources; ++i) {
-      on_each_rank(sources[i], [&](int rank, int index) {
+      on_each_rank(sources[i], false, [&](int rank, int index) {
         for (int cell = 0; cell < cells; ++cell) {
           const Word value = read_cell(sources[i], rank, first_cell(sources[i]) + cell);
           register_(cell) = i == 0 && index == 0 ? value : register_(cell) + value;
@@ -306,7 +352,7 @@ inline void ModelMachine::move(const PlanOp& op, const PlanOperand* operand) {
     if (operand[i].space == Space::channel && takes()) publish(operand[i].ranks.first);
   }
   for (int i = 0; i < op.destinations && cells > 0; ++i) {
-    on_each_rank(operand[i], [&](int rank, int /*index*/) {
+    on_each_rank(operand[i], true, [&](int rank, int /*index*/) {
       for (int cell = 0; cell < cells; ++cell) {
         write_cell(operand[i], rank, first_cell(operand[i]) + cell, register_(cell));
       }
