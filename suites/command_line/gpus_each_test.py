@@ -101,6 +101,7 @@ class OnGpus(unittest.TestCase):
 class OnTeams(unittest.TestCase):
     """Threads of each process stand for its GPU: what is told of it lies in files that the others open."""
 
+    @support.at_night
     def test_collectives_are_right(self):
         result = support.run("check", "all_reduce", "reduce_scatter", "all_to_all", "scan", "gather_v", "barrier", *TEAMS, "--ranks", "2,3",
                              *LITTLE, "--lanes", "2", limit=support.patience(200))
