@@ -163,6 +163,7 @@ class OnTwo(Machines):
             self.assertGreaterEqual(len(run.rows()[1]), 1)
             self.assertEqual(self.machines.left(support.patience(15)), [])  # the machine that is cut off ends by itself
 
+    @support.at_night
     def test_whom_ranks_wait_for_is_in_the_record(self):
         for stopped, waits in [(1, 0), (0, 1)]:
             with self.subTest(stopped), self.on_all(1, "run", "all_reduce", "--sizes", "16M", "--iterations", "100000", "--no-limit",

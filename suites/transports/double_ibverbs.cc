@@ -192,11 +192,16 @@ int mistakes() { return wrong_calls; }
 extern "C" {
 
 ibv_device** ibv_get_device_list(int* count) {
+  static std::once_flag named;
+  std::call_once(named, [] {  // others may be reading the names of an earlier list
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      std::snprintf(devices[i].name, sizeof devices[i].name, "double%zu", i);
+    }
+  });
   *count = count_of_devices();
   auto** const list = new ibv_device* [static_cast<std::size_t>(*count) + 1] {};
   for (int i = 0; i < *count; ++i) {
     ibv_device& device = devices[static_cast<std::size_t>(i)];
-    std::snprintf(device.name, sizeof device.name, "double%d", i);
     list[i] = &device;
   }
   ++objects;

@@ -203,11 +203,7 @@ class Gpu final : public Device {
     TUTTI_ASSIGN_OR_RETURN(const Queue* const queue, queue_of(number));
     const cudaStream_t stream = queue->stream;
     TUTTI_RETURN_IF_CUDA_ERROR(io, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    Status status;
-    for (DeviceLaunch& one : launches) {
-      status = enqueue(one, stream);
-      if (!status.is_ok()) break;
-    }
+    const Status status = enqueue_all(launches, stream);
     cudaGraph_t graph = nullptr;
     const cudaError_t ended = cudaStreamEndCapture(stream, &graph);  // also where a launch was refused
     cudaGraphExec_t executable = nullptr;
@@ -297,6 +293,11 @@ class Gpu final : public Device {
       TUTTI_RETURN_IF_CUDA_ERROR(resource, cudaStreamCreateWithFlags(&queue.stream, cudaStreamNonBlocking));
     }
     return &queue;
+  }
+
+  Status enqueue_all(std::vector<DeviceLaunch>& launches, cudaStream_t stream) {
+    for (DeviceLaunch& one : launches) TUTTI_RETURN_IF_ERROR(enqueue(one, stream));
+    return {};
   }
 
   /// Onto the stream, or into what is captured of it.
