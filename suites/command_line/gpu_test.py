@@ -82,7 +82,7 @@ class Gpu(unittest.TestCase):
         programs = self.fake_programs()
         result = self.on_doubles("--bin", programs, "too_many_blocks")
         self.assertEqual(result.returncode, 1, result)
-        self.assertIn("expected exit code 3 and the numbers, got 0", result.stdout)
+        self.assertIn("expected exit code 3, and 2056 thread blocks beside what there is room for; got 0", result.stdout)
 
     @unittest.skipIf(list(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists(), "there is a GPU")
     def test_without_a_gpu_nothing_runs(self):
