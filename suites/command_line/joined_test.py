@@ -194,34 +194,6 @@ class Programs(ByHand):
         self.assertEqual(result.code, 5, result)
         self.assertRegex(result.err, r"rank 1")
 
-    def test_a_file_that_a_former_job_has_left_is_told_and_waited_for(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path, nobody = pathlib.Path(folder) / "meeting", f"127.0.0.1:{free_port()}"
-            left = f"--init: '{path}' says that rank 0 listens at {nobody}, where nobody is, so a former job has left it"
-            init = {"MASTER_ADDR": None, "TUTTI_PORT": None, "TUTTI_INIT": f"file://{path}"}
-            words = ["run", "barrier", "--budget", "500ms", "--interface", "127.0.0.1"]
-            path.write_text(nobody + "\n")
-            late, = self.start([1, 1], *words, own=lambda rank: init, only=[1])
-            said = late.path / "stderr"
-            begin = time.monotonic()
-            while not said.read_text() and time.monotonic() < begin + support.patience(20):
-                time.sleep(0.05)
-            self.assertLess(time.monotonic(), begin + support.patience(5), "it is told at once")
-            self.assertEqual(said.read_text(), f"tutti: rank 1: {left}; waiting for that of this job\n")
-            first, = self.start([1, 1], *words, own=lambda rank: init, only=[0])
-            results = self.ends([first, late])
-            self.assertEqual([result.code for result in results], [0, 0], results)
-            self.assertEqual(os.listdir(folder), [])
-            path.write_text(nobody + "\n")
-            alone, = self.start([1, 1], *words, "--timeout", "2s", own=lambda rank: init, only=[1])
-            result = alone.wait(support.patience(20))
-            self.assertEqual(result.code, 5, result)
-            self.assertIn(f"tutti: rank 1: {left}; rank 0 has written no other within 2 s\n", result.err)
-            path.unlink()
-            alone, = self.start([1, 1], *words, "--timeout", "1s", own=lambda rank: init, only=[1])
-            result = alone.wait(support.patience(20))
-            self.assertEqual(result.err, f"tutti: rank 1: --init: rank 0 has not written '{path}' within 1 s\n")
-
     def test_what_is_wrong(self):
         for words, own, says in [
                 (["-t", "2"], lambda rank: {}, "a process has 2 ranks: there each has one, so start as many processes as ranks"),
