@@ -21,7 +21,7 @@ def free_port():
         return one.getsockname()[1]
 
 
-class ByHand(unittest.TestCase):
+class Joined(unittest.TestCase):
     def start(self, hosts, *words, own=lambda rank: {}, program=support.PROGRAM, only=None):
         """The processes of all ranks, or of these; `hosts` says how many are on each."""
         port, ranks, runs = str(free_port()), sum(hosts), []
@@ -41,6 +41,8 @@ class ByHand(unittest.TestCase):
     def ends(self, runs, within=60):
         return [run.wait(support.patience(within)) for run in runs]
 
+
+class ByHand(Joined):
     def test_a_run_on_two_hosts(self):
         runs = self.start([2, 2], "run", "all_reduce", "--sizes", "8,64K", "--budget", "2s")
         results = self.ends(runs)
@@ -148,7 +150,7 @@ class ByHand(unittest.TestCase):
         self.assertGreater(rows.read_text().count("\n"), 1)
 
 
-class Programs(ByHand):
+class Programs(Joined):
     """The programs named as nccl-tests' on two hosts."""
 
     def perf(self, name, hosts, *words, **options):
