@@ -116,38 +116,10 @@ TEST_P(Group, OverlappingGroupsAreUsedAtOnce) {
     // it was posted, so a wait for one must move the others.
     constexpr int kRounds = 6;
     constexpr Count kCount = 30000;
-    const int rank = world.rank();
-    std::vector<std::unique_ptr<Communicator>> groups;
-    for (int i = 0; i < 4; ++i) {
-      auto group = world.new_group(std::array{i, (i + 1) % 4});
-      ASSERT_TRUE(group.is_ok());
-      if (group.value() != nullptr) groups.push_back(std::move(group).value());
-    }
+    const auto groups = pairs_of_a_ring(world);
     ASSERT_EQ(groups.size(), 2U);
-    for (int round = 0; round < kRounds; ++round) {
-      std::array<std::vector<std::int32_t>, 3> in, out;
-      std::vector<Work> works;
-      for (std::size_t i = 0; i < 3; ++i) {
-        Communicator& communicator = i < 2 ? *groups[i] : world;
-        in[i].assign(kCount, i < 2 ? rank : rank * 100);
-        out[i].assign(kCount, -1);
-        works.push_back(communicator
-                            .post({.collective = Collective::all_reduce,
-                                   .dtype = Dtype::i32,
-                                   .op = Op::sum,
-                                   .count = kCount,
-                                   .input = in[i].data(),
-                                   .output = out[i].data()})
-                            .value());
-      }
-      std::rotate(works.begin(), works.begin() + (rank + round) % 3, works.end());
-      for (Work& work : works) ASSERT_TRUE(work.wait(seconds(20)).is_ok());
-      for (std::size_t i = 0; i < 2; ++i) {
-        const int peer = groups[i]->world_rank(1 - groups[i]->rank());
-        ASSERT_EQ(std::ranges::count(out[i], rank + peer), kCount);
-      }
-      ASSERT_EQ(std::ranges::count(out[2], 600), kCount);
-    }
+    for (int round = 0; round < kRounds; ++round)
+      ASSERT_NO_FATAL_FAILURE(sum_in_all_at_once(world, groups, kCount, round));
   });
 }
 

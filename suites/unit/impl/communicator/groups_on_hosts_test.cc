@@ -135,41 +135,9 @@ TEST_P(GroupsOnHosts, AreFormedAndUsedWhileOthersHaveOperationsInFlight) {
     std::vector<std::int32_t> sent(1'000'000, rank), received(sent.size(), -1);
     Work receive = world.post_recv(received.data(), 1'000'000, Dtype::i32, (rank + kMembers - 1) % kMembers).value();
     Work send = world.post_send(sent.data(), 1'000'000, Dtype::i32, (rank + 1) % kMembers).value();
-    std::vector<std::unique_ptr<Communicator>> groups;
-    for (int i = 0; i < kMembers; ++i) {
-      auto group = world.new_group(std::array{i, (i + 1) % kMembers});
-      ASSERT_TRUE(group.is_ok()) << group.status().message();
-      if (group.value() != nullptr) groups.push_back(std::move(group).value());
-    }
+    const auto groups = pairs_of_a_ring(world);
     ASSERT_EQ(groups.size(), 2U);
-    // Around the ring each waits for a rank that waits for another: a wait for one must move the others.
-    for (int round = 0; round < 4; ++round) {
-      std::array<std::vector<std::int32_t>, 3> in, out;
-      std::vector<Work> works;
-      for (std::size_t i = 0; i < 3; ++i) {
-        Communicator& communicator = i < 2 ? *groups[i] : world;
-        in[i].assign(kCount, i < 2 ? rank : rank * 100);
-        out[i].assign(kCount, -1);
-        works.push_back(communicator
-                            .post({.collective = Collective::all_reduce,
-                                   .dtype = Dtype::i32,
-                                   .op = Op::sum,
-                                   .count = kCount,
-                                   .input = in[i].data(),
-                                   .output = out[i].data()})
-                            .value());
-      }
-      std::rotate(works.begin(), works.begin() + (rank + round) % 3, works.end());
-      for (Work& work : works) {
-        const Status done = work.wait(20s);
-        ASSERT_TRUE(done.is_ok()) << done.message();
-      }
-      for (std::size_t i = 0; i < 2; ++i) {
-        const int peer = groups[i]->world_rank(1 - groups[i]->rank());
-        ASSERT_EQ(std::ranges::count(out[i], rank + peer), kCount);
-      }
-      ASSERT_EQ(std::ranges::count(out[2], 1500), kCount);
-    }
+    for (int round = 0; round < 4; ++round) ASSERT_NO_FATAL_FAILURE(sum_in_all_at_once(world, groups, kCount, round));
     ASSERT_TRUE(receive.wait().is_ok());
     ASSERT_TRUE(send.wait().is_ok());
     ASSERT_EQ(std::ranges::count(received, (rank + kMembers - 1) % kMembers), 1'000'000);
