@@ -170,10 +170,11 @@ Status Engine::fail(Status status) {
   last_ = {};
   failed_ = std::move(status);
   const int who = network_ == nullptr || network_->failed_rank() < 0 ? rank_ : network_->failed_rank();
-  std::uint64_t nobody = 0;
-  domain_.abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(who) + 1,
-                                                    std::memory_order_release);
-  if (network_ != nullptr) network_->abort();
+  // If a rank of this host has told of a failure before, that one is the cause, also for the other hosts.
+  std::uint64_t told = 0;
+  const bool is_first = domain_.abort_line().word.compare_exchange_strong(told, static_cast<std::uint64_t>(who) + 1,
+                                                                          std::memory_order_release);
+  if (network_ != nullptr) network_->abort(is_first ? who : static_cast<int>(told) - 1);
   return failed_;
 }
 

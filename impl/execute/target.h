@@ -3,16 +3,23 @@
 // where there is no GPU some threads of the host. device_machine.h is written against a Target, so that one text runs
 // on both.
 //
-// A Target provides
-//   int thread() const, threads() const    my number in the team, and how many there are
-//   void barrier()                          no thread returns before all have come; what they wrote before is seen
-//   bool any(bool)                          a barrier that says whether any thread passed true
-//   static load_acquire, store_release      of 64-bit words by which teams of one device tell each other
-//   static load_acquire_afar, store_release_afar   of those by which teams of several devices do
-//   static store_relaxed                   of packets, which load_relaxed looks at
-//   static load_relaxed, swap_if, store_release_to_host   of words that the host looks at meanwhile
-//   static uint64_t now_ns()                a clock that only rises
-//   static void pause()                     between two looks at a word
+// A Target has these members; `word` is a std::uint64_t*, `value` a std::uint64_t.
+//
+// The team:
+//   int thread() const, int threads() const   The number of this thread in its team. How many threads the team has.
+//   void barrier()                            Returns once all threads have come. What they wrote before is seen.
+//   bool any(bool vote)                       A barrier that says whether any thread passed true.
+// Words that teams of one device, or with `_afar` of several, tell each other by (static):
+//   load_acquire(word), load_acquire_afar(word)
+//   store_release(word, value), store_release_afar(word, value)
+// Words of packets (static):
+//   load_relaxed(word), store_relaxed(word, value)
+// Words at which the host looks meanwhile (static):
+//   load_relaxed(word), store_release_to_host(word, value)
+//   bool swap_if(word, expected, value)       Stores where the word is as expected. Says whether it was.
+// The rest (static):
+//   std::uint64_t now_ns()                    A clock that only rises.
+//   void pause()                              For the time between two looks at a word.
 #pragma once
 
 #include <atomic>

@@ -69,8 +69,9 @@ class Network {
   virtual void lose(int rank) = 0;
   /// Readable when something has come, for ranks that sleep; -1: there is none, and the rank must look.
   [[nodiscard]] virtual int descriptor() const { return -1; }
-  /// This rank's communicator has failed: those that have a link with it are to stop too.
-  virtual void abort() = 0;
+  /// This rank's communicator has failed because `of` did, another rank or itself: those that have a link with it are
+  /// to stop too, and name that rank.
+  virtual void abort(int of) = 0;
 };
 
 }  // namespace tutti

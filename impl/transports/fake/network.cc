@@ -129,10 +129,9 @@ class FakeNetwork final : public Network {
   }
   [[nodiscard]] const Status& failure() const override { return failure_; }
   [[nodiscard]] int failed_rank() const override { return failed_rank_; }
-  void abort() override {
-    const auto who = static_cast<std::uint64_t>(failed_rank_ < 0 ? rank_ : failed_rank_);
+  void abort(int of) override {
     for (const auto& link : links_) {
-      if (link != nullptr) link->push({.kind = Frame::Kind::abort, .number = who});
+      if (link != nullptr) link->push({.kind = Frame::Kind::abort, .number = static_cast<std::uint64_t>(of)});
     }
   }
   void lose(int rank) override { fail(rank, "went"); }

@@ -278,13 +278,12 @@ bool TcpNetwork::is_drained() const {
   return std::ranges::all_of(dirty_, [](const TcpLink* link) { return link->is_drained(); });
 }
 
-void TcpNetwork::abort() {
+void TcpNetwork::abort(int of) {
   if (has_aborted_) return;
   has_aborted_ = true;
-  const int who = failed_rank_ < 0 ? rank_ : failed_rank_;
   for (const auto& link : links_) {
     if (link == nullptr || link->state_ != TcpLink::State::up) continue;
-    link->add({.kind = Kind::abort, .number = static_cast<std::uint64_t>(who)}, {}, {});
+    link->add({.kind = Kind::abort, .number = static_cast<std::uint64_t>(of)}, {}, {});
     link->send();
   }
 }

@@ -107,7 +107,7 @@ class TcpNetwork final : public Network {
   [[nodiscard]] bool has_gone(int rank) const override { return links_[static_cast<std::size_t>(rank)]->has_gone_; }
   void lose(int rank) override { mourn(rank, "the world has lost it"); }
   [[nodiscard]] int descriptor() const override { return events_.get(); }
-  void abort() override;
+  void abort(int of) override;
   /// "rank 3 on host 1 `how`", unless something has failed before.
   void fail(int rank, Code code, const std::string& how);
   /// "rank 3 on host 1 went: `how`".

@@ -391,6 +391,22 @@ TEST(TcpProcesses, WhoIsKilledIsNamedWithinASecond) {
   }
 }
 
+// Of two ranks of a host the first that hears of a failure tells the other, and both tell the other hosts.
+TEST(Tcp, TheFailureOfAnotherHostIsPassedOnUnderItsName) {
+  RanksOn world = ranks_over_tcp(4, 3);  // ranks 0 and 1 share a host
+  sum_on(world, 1000, nullptr);
+  std::thread second([&] {
+    std::int32_t value = 0;
+    const Status done = world.on(2).recv(&value, 1, Dtype::i32, 0);
+    EXPECT_THAT(done.message(), HasSubstr("rank 3 on host 2 failed"));
+  });
+  world.domain().seen_by(0).abort_line().word = 3 + 1;  // as rank 1 would write it
+  std::int32_t value = 0;
+  const Status done = world.on(0).recv(&value, 1, Dtype::i32, 2);
+  EXPECT_THAT(done.message(), HasSubstr("rank 3 on host 2 failed"));
+  second.join();
+}
+
 TEST(TcpProcesses, WhoIsStoppedIsNamedAtTheDeadline) {
   Processes ranks(2, 2, 500ms);
   ASSERT_EQ(ranks.hear(2, 10s).size(), 2U);
