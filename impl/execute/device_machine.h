@@ -13,6 +13,7 @@
 // is told to be complete, as those are that do not wait for everybody.
 //
 // A Reduce provides  void operator()(const DeviceMove&, int thread, int threads) const,  which does one thread's part.
+// The file is long, for one class template has all that a team does; host and device compile the same text.
 #pragma once
 
 #include "impl/execute/device_world.h"

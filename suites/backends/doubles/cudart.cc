@@ -13,6 +13,8 @@
 //   TUTTI_DOUBLE_PLACES    GPUs that are told apart by where they are: with 1 all are at the place of the first
 //   TUTTI_DOUBLE_OFFERS    0: no memory of another process can be opened (1)
 //   TUTTI_DOUBLE_LATE_US   the most that an item on a stream waits before it begins (60)
+//
+// The file is long, for it has a function for each entry point of the library that is called.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
