@@ -55,6 +55,10 @@ bool starts_with_any(std::string_view text, std::span<const std::string_view> pr
 
 }  // namespace
 
+std::string told_value(std::string_view name, std::string_view value) {
+  return is_secret(name) ? kRedacted : without_logins(value);
+}
+
 std::map<std::string, std::string> library_settings(const char* const* environment) {
   std::map<std::string, std::string> settings;
   for (; *environment != nullptr; ++environment) {
@@ -62,7 +66,7 @@ std::map<std::string, std::string> library_settings(const char* const* environme
     const std::string_view name = entry.substr(0, entry.find('='));
     if (name.size() == entry.size()) continue;
     if (!starts_with_any(entry, kPrefixes) || starts_with_any(entry, kOfLaunchers)) continue;
-    settings.emplace(name, is_secret(name) ? kRedacted : without_logins(entry.substr(name.size() + 1)));
+    settings.emplace(name, told_value(name, entry.substr(name.size() + 1)));
   }
   return settings;
 }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "harness/floors.h"
 
@@ -17,6 +18,8 @@ inline constexpr const char* kRedacted = "(redacted)";
 /// NCCL read, but for what a launcher says of its job. A value is redacted where its name says that it is secret; in an
 /// address `//user:password@` is.
 [[nodiscard]] std::map<std::string, std::string> library_settings(const char* const* environment);
+/// The value of a variable as a record has it.
+[[nodiscard]] std::string told_value(std::string_view name, std::string_view value);
 /// Of this process.
 [[nodiscard]] std::map<std::string, std::string> library_settings();
 

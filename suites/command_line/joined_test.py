@@ -2,6 +2,7 @@
 """`tutti run` and `tutti check` that somebody has started once per rank, on hosts that the environment pretends: all of
 them are at 127.0.0.1."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -167,6 +168,14 @@ class Programs(Joined):
                 self.assertEqual(len(rows), 3, results[0])
                 self.assertTrue(last * 0.9 <= int(rows[-1][0]) <= last, rows)
                 self.assertEqual([result.out for result in results[1:]], ["", ""], results)
+
+    def test_their_record_does_not_tell_the_secret(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        results = self.ends(self.perf("all_reduce_perf", [1, 1], "-b", "64", "-e", "64", "-n", "2", "-J", folder / "record.json"))
+        self.assertEqual([result.code for result in results], [0, 0], results)
+        record = (folder / "record.json").read_text()
+        self.assertIn("TUTTI_SECRET=(redacted)", json.loads(record)["env"])
+        self.assertNotIn(SECRET, record)
 
     def long(self, hosts, *more):
         runs = self.perf("all_reduce_perf", hosts, "-b", "8", "-e", "8M", "-i", "1M", "-n", "20000", *more)

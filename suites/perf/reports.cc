@@ -44,13 +44,15 @@ std::string free_path(const std::string& path) {
   }
 }
 
-/// Variables that change what runs. The rest of an environment holds secrets.
+/// Variables that change what runs; values that may be secret are redacted.
 Json environment() {
   Json list = Json::array();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     for (const std::string_view prefix : {"NCCL_TESTS_", "TUTTI_"}) {
-      if (text.starts_with(prefix)) list.push_back(text);
+      if (!text.starts_with(prefix)) continue;
+      const std::string_view name = text.substr(0, text.find('='));
+      list.push_back(fmt::format("{}={}", name, harness::report::told_value(name, text.substr(name.size() + 1))));
     }
   }
   return list;
