@@ -132,6 +132,7 @@ std::string chosen_algorithm(const Case& one, const Conditions& conditions, int 
   if (hosts_of(one, conditions) > 1) {
     return std::string(choose_across_hosts(problem_on_hosts(one, conditions), one.bytes).name);
   }
+  if (runs_on_devices(one)) return std::string(choose_on_devices(one.problem(), one.buffers, one.bytes).name);
   return std::string(choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name);
 }
 

@@ -45,6 +45,7 @@ const Algorithm& Binder::choose(const Call& call) const {
   const Problem problem = problem_of(call, ranks_, hosts_);
   const std::int64_t bytes = buffer_bytes(problem, call.count, size_of(call.dtype));
   if (hosts_ != nullptr) return choose_across_hosts(problem, bytes);
+  if (is_on_devices_) return choose_on_devices(problem, call.buffers, bytes);
   return choose_algorithm(problem, call.buffers, options_.cores, bytes);
 }
 

@@ -15,6 +15,7 @@ class Binder {
   struct Place {
     Domain& domain;
     int rank = 0;
+    bool is_on_devices = false;
   };
   /// What the arguments refer to outlives the binder.
   Binder(const Place& place, const CommunicatorOptions& options, const AfterBind& after_bind)
@@ -22,6 +23,7 @@ class Binder {
         rank_(place.rank),
         ranks_(place.domain.shape().ranks),
         hosts_(place.domain.hosts() != nullptr && place.domain.hosts()->count() > 1 ? place.domain.hosts() : nullptr),
+        is_on_devices_(place.is_on_devices),
         options_(options),
         after_bind_(after_bind) {}
   Binder(const Binder&) = delete;
@@ -52,6 +54,7 @@ class Binder {
   int rank_;
   int ranks_;
   const Hosts* hosts_;  // null: one
+  bool is_on_devices_;
   const CommunicatorOptions& options_;
   const AfterBind& after_bind_;
   PlanCache cache_;

@@ -36,7 +36,7 @@ class BlockCommunicator final : public Communicator {
   BlockCommunicator(std::shared_ptr<BlockWorld> world, int rank)
       : world_(std::move(world)),
         rank_(rank),
-        binder_({.domain = world_->domain(), .rank = rank}, world_->common().options,
+        binder_({.domain = world_->domain(), .rank = rank, .is_on_devices = true}, world_->common().options,
                 world_->common().hooks.after_bind) {}
   ~BlockCommunicator() override { world_->leave(rank_); }
 

@@ -314,6 +314,8 @@ class GroupFormation {
 [[nodiscard]] const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes);
 /// The same where ranks are on several hosts: none that touches a peer's memory.
 [[nodiscard]] const Algorithm& choose_across_hosts(const Problem& problem, std::int64_t bytes);
+/// The same where ranks are teams of devices: whatever cores the host has, all teams are at work at once.
+[[nodiscard]] const Algorithm& choose_on_devices(const Problem& problem, Buffers buffers, std::int64_t bytes);
 
 /// What ranks are to those who have measured.
 enum class RanksPlace : std::uint8_t { one_host, several_hosts, device };

@@ -115,6 +115,17 @@ constexpr std::array kAcrossHosts{
     Row{Collective::message_rate, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "channel"},
 };
 
+/// On devices, from the cost formula: another round takes a GPU as long as it takes to move some 4 MiB, and P ranks
+/// move P * P buffers in one_shot. What is not here is as on a host whose ranks have a core each.
+constexpr std::array kOnDevices{
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, 2, 1048576, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, 4, 262144, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, 8, 65536, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, 16, 16384, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, 32, 4096, "one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::any, 128, kAnyBytes, "two_shot"},
+};
+
 /// Where several hosts have equally many ranks, more than one: from the cost formula, until it is measured.
 constexpr std::array kTwoLevels{
     Row{Collective::broadcast, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "two_level"},
@@ -167,9 +178,14 @@ const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int c
   return *found;
 }
 
+const Algorithm& choose_on_devices(const Problem& problem, Buffers buffers, std::int64_t bytes) {
+  const Algorithm* const found = look_up(kOnDevices, problem, buffers, Crowding::core_each, bytes);
+  return found != nullptr ? *found : choose_algorithm(problem, buffers, problem.ranks, bytes);
+}
+
 bool is_choice_measured(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes, RanksPlace on) {
   if (algorithms_of(problem.collective).size() == 1) return true;
-  if (on != RanksPlace::one_host) return false;  // those tables have no measured row
+  if (on != RanksPlace::one_host) return false;  // nothing was measured there
   if (has_counts(problem.collective)) bytes = 0;
   const Row* const row = row_for(kTable, problem, buffers, crowding_of(problem, cores), bytes);
   return row != nullptr && row->is_measured;

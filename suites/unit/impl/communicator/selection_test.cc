@@ -23,6 +23,18 @@ TEST(Selection, ManyRanksTakeTreesAndRings) {
   EXPECT_EQ(chosen(Collective::all_to_all, 129, 1 << 20), "pairwise");
 }
 
+// What one_shot moves grows with the square of the number of ranks.
+TEST(Selection, OnDevicesOneRoundIsForFewerBytesTheMoreRanksThereAre) {
+  const auto chosen_there = [](int ranks, std::int64_t bytes) {
+    return choose_on_devices({.collective = Collective::all_reduce, .ranks = ranks}, Buffers::private_, bytes).name;
+  };
+  EXPECT_EQ(chosen_there(2, 1 << 20), "one_shot");
+  EXPECT_EQ(chosen_there(8, 65536), "one_shot");
+  EXPECT_EQ(chosen_there(8, 65540), "two_shot");
+  EXPECT_EQ(chosen_there(33, 8), "two_shot");
+  EXPECT_EQ(choose_on_devices({.collective = Collective::reduce, .ranks = 8}, Buffers::private_, 8).name, "direct");
+}
+
 TEST(Selection, SaysWhatWasMeasured) {
   const auto is_measured = [](Collective collective, int ranks, RanksPlace on) {
     return is_choice_measured({.collective = collective, .ranks = ranks}, Buffers::private_, kCores, 1 << 20, on);
@@ -43,14 +55,16 @@ TEST(Selection, WhatIsChosenCanBeBound) {
       const Problem problem{.collective = collective, .ranks = ranks};
       for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{8}, std::int64_t{65536}, std::int64_t{1} << 30U}) {
         for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
-          const Algorithm& algorithm = choose_algorithm(problem, buffers, kCores, bytes);
-          const auto segment =
-              choose_segment(schedule_of(algorithm, problem),
-                             {.count = count_for_bytes(problem, bytes, sizeof(float)),
-                              .op = is_reducing(collective) ? Op::sum : Op::none,
-                              .buffers = buffers,
-                              .resources = {.slots = 8, .slot_bytes = 256, .scratch_bytes = 256 * 1024}});
-          EXPECT_TRUE(segment.is_ok()) << segment.status().message();
+          for (const Algorithm* const algorithm :
+               {&choose_algorithm(problem, buffers, kCores, bytes), &choose_on_devices(problem, buffers, bytes)}) {
+            const auto segment =
+                choose_segment(schedule_of(*algorithm, problem),
+                               {.count = count_for_bytes(problem, bytes, sizeof(float)),
+                                .op = is_reducing(collective) ? Op::sum : Op::none,
+                                .buffers = buffers,
+                                .resources = {.slots = 8, .slot_bytes = 256, .scratch_bytes = 256 * 1024}});
+            EXPECT_TRUE(segment.is_ok()) << segment.status().message();
+          }
         }
       }
     }
