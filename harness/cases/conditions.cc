@@ -290,24 +290,23 @@ const std::array kConditions{
         .names = [] { return names_in(kDevices); }},
     Condition{.option = "--lanes",
               .value = "N",
-              .usual = "1",
-              .help = "thread blocks of a rank, which share the segments of a call out: 1 to 64",
+              .help =
+                  "thread blocks of a rank, which share the segments of a call out, 1 to 64 (default: as many as a "
+                  "GPU's multiprocessors are for each of its ranks, or 16 where ranks are processes; 1 on the host)",
               .example = "2",
               .read =
                   [](Conditions& values, std::string_view text) {
                     return store(parse_number(text, "a number of thread blocks", 1, 64), values.lanes);
                   },
-              .text = [](const Conditions& values) { return fmt::to_string(values.lanes); },
-              .column = {.name = "lanes",
-                         .type = ConditionColumn::Type::integer,
-                         .description = "thread blocks of a rank, where there are several",
-                         .usual = "1",
-                         .words = "{} thread blocks a rank",
-                         .is_of_ranks = true},
-              .field =
+              .text =
                   [](const Conditions& values) {
                     return unusual_text(fmt::to_string(values.lanes), values.lanes == kUsual.lanes);
                   },
+              .column = {.name = "lanes",
+                         .type = ConditionColumn::Type::integer,
+                         .description = "thread blocks of a rank, where somebody chose them",
+                         .words = "{} thread blocks a rank",
+                         .is_of_ranks = true},
               .clashes = kClashesOfBlocks},
     Condition{.option = "--block-threads",
               .value = "N",

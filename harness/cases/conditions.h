@@ -89,7 +89,7 @@ struct Conditions {
   bool tells_ranks = false;         ///< rows say what the fastest rank, the mean one and the slowest took
   std::optional<Bind> bind = {};    ///< empty: core where every rank has one, else none
   RunsOn device = RunsOn::gpu;      ///< of ranks that are thread blocks
-  int lanes = 1;                    ///< and how many blocks each of them has
+  int lanes = 0;                    ///< and how many blocks each of them has; 0: what suits the device
   int block_threads = 0;            ///< and threads of a block; 0: what suits the device
   int gpus = 1;                     ///< and over how many devices they are dealt
   int pretended_hosts = 0;          ///< of ranks that share no memory, all on this machine; 0: as the transport has it

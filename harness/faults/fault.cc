@@ -136,6 +136,21 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
   }
 }
 
+std::string why_not_on_gpu(Fault fault) {
+  switch (fault) {
+    case Fault::flipped_bit:
+    case Fault::one_rank_differs:
+    case Fault::narrow_type:
+      return "the arithmetic of a GPU's kernels cannot be replaced";
+    case Fault::previous_data:
+    case Fault::wrong_root:
+    case Fault::late_write:
+      return "the host stands between a rank and its buffers, which on a GPU it does not reach";
+    default:
+      return {};
+  }
+}
+
 bool fits_in_place(Fault fault, Collective collective) {
   if (!has_data(collective)) return false;
   const Collective base = base_of(collective);

@@ -41,6 +41,8 @@ enum class Fault : std::uint8_t {
 [[nodiscard]] bool combines(const Problem& problem);
 /// Why the fault has no meaning for a case of this collective, op and dtype; empty: it has one.
 [[nodiscard]] std::string why_not_applicable(Fault fault, const Cell& cell);
+/// Why it cannot be put into ranks whose data lie on a GPU; empty: it can.
+[[nodiscard]] std::string why_not_on_gpu(Fault fault);
 
 /// Whether the fault is the same in a case whose input and output are one buffer. An input is overwritten there only
 /// where the output does not cover it; what lies after an output that the input goes beyond is no end of a buffer.

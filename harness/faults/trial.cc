@@ -76,12 +76,15 @@ class Trial {
 
   Result<TrialResult> run() {
     result_.text = why_not_applicable(result_.fault, what_);
+    if (result_.text.empty() && place_.is_on_gpu) result_.text = why_not_on_gpu(result_.fault);
     if (!result_.text.empty()) return result_;
     result_.outcome = TrialOutcome::not_injected;
     result_.text = "no plan had a place for it";
     for (int number = 0; number < kDraws && result_.outcome == TrialOutcome::not_injected; ++number) {
       ++result_.draws;
-      TUTTI_RETURN_IF_ERROR(try_draw(draw(what_, result_.fault, seed_, number)));
+      Draw drawn = draw(what_, result_.fault, seed_, number);
+      if (place_.is_on_gpu) drawn.one.buffers = Buffers::private_;  // shared ones lie on the host
+      TUTTI_RETURN_IF_ERROR(try_draw(drawn));
     }
     return result_;
   }
@@ -94,12 +97,12 @@ class Trial {
     place_.injector.arm(drawn.injection);
     salt_ = 0;
     const bool has_history = result_.fault == Fault::dropped_message;
-    Result<Variant> made = Variant::create(
-        host(), {.backend = has_history ? static_cast<Backend&>(place_.own) : place_.injector,
-                 .memory = [this](const Case& which, std::size_t rank) { return place_.own.allocator(which, rank); },
-                 .instance = drawn.one,
-                 .seed = seed_,
-                 .misaligns = true});
+    Result<Variant> made =
+        Variant::create(host(), {.backend = has_history ? static_cast<Backend&>(place_.own) : place_.injector,
+                                 .memory = place_.memory,
+                                 .instance = drawn.one,
+                                 .seed = seed_,
+                                 .misaligns = true});
     Status status = made.status();
     if (has_history) {
       TUTTI_ASSIGN_OR_RETURN(const bool is_made, agree(status, true));

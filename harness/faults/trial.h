@@ -42,7 +42,9 @@ struct TrialPlace {
   Host& host;
   OwnBackend& own;
   Injector& injector;
-  Sight sight = {};  ///< of the verifier
+  Sight sight = {};        ///< of the verifier
+  MemorySource memory;     ///< of the ranks' buffers
+  bool is_on_gpu = false;  ///< where these lie
 };
 
 /// The longest shared buffers that are drawn for `what`.

@@ -67,7 +67,7 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
   const bool is_on_one_host = domain_.hosts() == nullptr || domain_.hosts()->count() == 1;
   if (!spec_.conditions.measures_limit() || !is_on_one_host) return;
   if (spec_.ranks_as == RanksAs::blocks) {
-    limit_.emplace(domain_, host_.ranks(), spec_.conditions.lanes);
+    limit_.emplace(domain_, host_.ranks(), std::max(spec_.conditions.lanes, 1));
   } else {
     limit_.emplace(domain_, host_.ranks());
   }

@@ -58,8 +58,12 @@ Result<std::vector<std::unique_ptr<Device>>> open_devices(const SessionSpec& spe
   return devices;
 }
 
-TeamShape blocks_of_rank(const Conditions& conditions, const Device& device) {
-  return {.lanes = conditions.lanes,
+/// Of ranks that are processes: a GPU may have kernels of several groups at work at once, and all need room.
+constexpr int kLanesOfProcesses = 16;
+
+/// `lanes`: where nobody says.
+TeamShape blocks_of_rank(const Conditions& conditions, const Device& device, int lanes) {
+  return {.lanes = conditions.lanes > 0 ? conditions.lanes : lanes,
           .threads = conditions.block_threads > 0 ? conditions.block_threads : device.usual_threads()};
 }
 
@@ -78,9 +82,8 @@ Result<OwnRanks> open_on_own_device(const SessionSpec& spec, const Host& host, D
   OwnRanks own;
   TUTTI_ASSIGN_OR_RETURN(own.devices.emplace_back(), open_own_device(spec, host.at().local));
   Device& device = *own.devices.front();
-  TUTTI_ASSIGN_OR_RETURN(
-      auto communicator,
-      create_on_own_device(domain, host.index(), device, blocks_of_rank(spec.conditions, device), options, hooks));
+  const TeamShape blocks = blocks_of_rank(spec.conditions, device, std::min(device.usual_lanes(1), kLanesOfProcesses));
+  TUTTI_ASSIGN_OR_RETURN(auto communicator, create_on_own_device(domain, host.index(), device, blocks, options, hooks));
   own.communicators.push_back(std::move(communicator));
   return own;
 }
@@ -119,7 +122,9 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domai
   TUTTI_ASSIGN_OR_RETURN(own.devices, open_devices(spec));
   std::vector<Device*> devices;
   for (const auto& device : own.devices) devices.push_back(device.get());
-  const TeamShape blocks = blocks_of_rank(conditions, *devices.front());
+  const int ranks_there = (spec.ranks + conditions.gpus - 1) / conditions.gpus;  // on the first, which has the most
+  const TeamShape blocks =
+      blocks_of_rank(conditions, *devices.front(), std::min(devices.front()->usual_lanes(ranks_there), kMostLanes));
   TUTTI_ASSIGN_OR_RETURN(own.communicators, create_as_blocks(domain, devices, blocks, options, hooks));
   return own;
 }
@@ -227,10 +232,6 @@ Status Systems::open_memory() {
   }
   TUTTI_RETURN_IF_ERROR(check_gpus(spec_, *found.runtime));
   if (have_gpus_each(spec_)) TUTTI_RETURN_IF_ERROR(check_own_gpu(host_.at().local, *found.runtime));
-  if (spec_.as<FaultsTask>() != nullptr) {
-    return error(Code::unavailable, "faults change plans and kernels of the host, which a GPU's are not; {}",
-                 kInsteadOfGpu);
-  }
   const LocalRanks ranks{.first = host_.at().local, .count = host_.ranks().size()};
   TUTTI_ASSIGN_OR_RETURN(memory_, open_gpu_memory(spec_, ranks, found.runtime));
   return {};

@@ -135,7 +135,12 @@ Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
   if (!task.blind.empty()) {
     TUTTI_ASSIGN_OR_RETURN(sight, sight_without(task.blind));
   }
-  const TrialPlace place{.host = host_, .own = systems_.own(), .injector = *injector_, .sight = sight};
+  const TrialPlace place{.host = host_,
+                         .own = systems_.own(),
+                         .injector = *injector_,
+                         .sight = sight,
+                         .memory = systems_.memory(),
+                         .is_on_gpu = uses_gpus(spec_)};
   for (const Fault fault : faults) {
     TUTTI_ASSIGN_OR_RETURN(const TrialResult result, try_fault(place, one, fault, spec_.seed));
     TUTTI_RETURN_IF_ERROR(report("fault", to_json(result)));

@@ -92,6 +92,8 @@ class Device {
 
   /// Threads of a team where nobody says.
   [[nodiscard]] virtual int usual_threads() const = 0;
+  /// Teams of a rank where nobody says, beside those of as many other ranks as make `ranks`: from 1 on.
+  [[nodiscard]] virtual int usual_lanes(int /*ranks*/) const { return 1; }
   /// Whether teams need the cores of the host: who tests for them then yields.
   [[nodiscard]] virtual bool needs_cores() const { return false; }
   /// Whether so many teams can be at work at once: a team waits for others, so all must have begun.

@@ -148,6 +148,25 @@ class OnGpus(unittest.TestCase):
         self.assertLess(max(log.index("kernels on 0"), log.index("kernels on 1")), first, "a kernel that spins would never end")
         self.assertEqual(blocks, ["blocks on 0", "blocks on 1"] * (len(blocks) // 2))
 
+    def test_a_rank_has_as_many_blocks_as_there_are_multiprocessors_for_it(self):
+        four = {**TWO_GPUS, "TUTTI_DOUBLE_MULTIPROCESSORS": "4", "TUTTI_DOUBLE_LOG": "{folder}/log"}
+        for words, blocks, lanes in [([], [2, 4], ""), (["--lanes", "1"], [1, 2], "1")]:
+            with self.subTest(words), support.Run("check", "all_reduce", "--ranks", "3", *ON_GPUS, *words,
+                                                  "--csv", "{folder}/rows.csv", environment=four) as run:
+                result = run.wait(support.patience(60))
+                self.assertEqual(result.code, 0, result)
+                self.assertEqual({row["lanes"] for row in run.rows()[1] if row["verdict"] == "ok"}, {lanes})
+                log = set((run.path / "log").read_text().splitlines())
+            # Of three ranks two lie on the first GPU, and by them all ranks have as many.
+            self.assertEqual({line for line in log if line.startswith("blocks on ")}, {f"blocks on 0: {blocks[1]}", f"blocks on 1: {blocks[0]}"})
+
+    def test_faults_of_plans_are_found(self):
+        result = support.run("check", "all_reduce", "all_to_all_v", "--faults", "all", "--ranks", "3",
+                             *ON_GPUS, limit=support.patience(120), environment=TWO_GPUS)
+        self.assertEqual(result.code, 0, result)
+        self.assertRegex(result.out, r"(?m)^# faults: .* as blocks, seed 1: 15 caught .*, 0 missed, 13 not applicable, 0 not injected")
+        self.assertRegex(result.out, r"(?m)^  not applicable   flipped_bit +the arithmetic of a GPU's kernels cannot be replaced$")
+
     def test_times_are_the_hosts_alone(self):
         # Launches are on no stream of the buffers' memory.
         for cadence in ["isolated", "streaming"]:

@@ -178,6 +178,8 @@ class Gpu final : public Device {
   }
 
   [[nodiscard]] int usual_threads() const override { return kMostThreads; }
+  /// A multiprocessor for each block: fewer would leave some of them idle.
+  [[nodiscard]] int usual_lanes(int ranks) const override { return std::max(multiprocessors_ / ranks, 1); }
   Status fits(int teams, int threads) override {
     if (threads > kMostThreads) {
       return error(Code::resource, "blocks of {} threads: the kernels are compiled for at most {}", threads,

@@ -6,6 +6,7 @@
 //   TUTTI_DOUBLE_DRIVER    CUDA's version that the driver has (13000); 0: there is no driver
 //   TUTTI_DOUBLE_ERROR     what it says when it is asked how many GPUs there are (0)
 //   TUTTI_DOUBLE_CAPABILITY  of the GPUs, as 90 for 9.0 (90)
+//   TUTTI_DOUBLE_MULTIPROCESSORS  of a GPU (1)
 //   TUTTI_DOUBLE_LOG       a file that gets a line for each graph, launch, group of calls, registration and split, copy
 //                          within a GPU and memory that is set, opened by another process, closed by it and freed then
 //   TUTTI_DOUBLE_LAUNCHES  0: launching a graph does nothing
@@ -228,6 +229,10 @@ Error cudaDeviceGetAttribute(int* value, int attribute, int device) {
   if (device < 0 || device >= devices()) return result(kInvalidDevice);
   if (attribute == kL2CacheBytes) {
     *value = kL2Bytes;
+    return kSuccess;
+  }
+  if (attribute == kMultiprocessors) {
+    *value = number_of("TUTTI_DOUBLE_MULTIPROCESSORS", 1);
     return kSuccess;
   }
   if (attribute == kThreadsOfMultiprocessor) {

@@ -47,9 +47,9 @@ std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> fau
                                                               {.after_bind = PlanBreaker::hook(breaker)}));
     Injector injector(*own, host.ranks(), breaker);
     for (const Fault fault : faults) {
-      TUTTI_ASSIGN_OR_RETURN(
-          TrialResult result,
-          try_fault({.host = host, .own = *own, .injector = injector, .sight = sight}, what, fault, seed));
+      const auto memory = [&own](const Case& which, std::size_t index) { return own->allocator(which, index); };
+      const TrialPlace place{.host = host, .own = *own, .injector = injector, .sight = sight, .memory = memory};
+      TUTTI_ASSIGN_OR_RETURN(TrialResult result, try_fault(place, what, fault, seed));
       if (host.index() == 0) results.push_back(std::move(result));
     }
     return {};
