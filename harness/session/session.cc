@@ -40,8 +40,9 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
                  "reach them; --device host runs thread blocks as threads of the host");
   }
   if (have_gpus_each(spec)) {
-    return error(Code::unavailable,
-                 "a soak sends between single ranks, which processes with a GPU each cannot: --ranks-as blocks runs it");
+    return error(
+        Code::unavailable,
+        "a soak sends between single ranks, which processes with a GPU each cannot: --ranks-as blocks runs it");
   }
   TUTTI_ASSIGN_OR_RETURN(
       OwnRanks own,

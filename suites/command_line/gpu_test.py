@@ -42,17 +42,21 @@ class Gpu(unittest.TestCase):
     def test_everything_runs_on_doubles(self):
         result = self.on_doubles("--bin", support.PROGRAM.parent)
         self.assertEqual((result.returncode, result.stderr), (0, ""), result)
-        self.assertEqual(result.stdout.splitlines()[-1], "gpu: 19 of 24 steps passed, 5 skipped (no GPU: --double)")
+        self.assertEqual(result.stdout.splitlines()[-1], "gpu: 23 of 28 steps passed, 5 skipped (no GPU: --double)")
         lines = (self.out / "summary.txt").read_text().splitlines()
         self.assertEqual([line.split()[3] for line in lines if line.startswith("skipped")], ON_GPUS_ONLY)
         self.assertEqual((self.out / "verdict.txt").read_text(), result.stdout.splitlines()[-1] + "\n")
         logs = sorted(path.name for path in self.out.glob("*.log"))
-        self.assertEqual(len(logs), 24)
-        self.assertEqual(len(list(self.out.glob("*.code"))), 19)
+        self.assertEqual(len(logs), 28)
+        self.assertEqual(len(list(self.out.glob("*.code"))), 23)
         checked = (self.out / "05-check_blocks.log").read_text()
         self.assertRegex(checked, r"(?m)^\$ .*tutti check .* --device host$")
         self.assertRegex(checked, r"(?m)^# check: \d+ cases as blocks, \d+ ok, 0 wrong")
-        self.assertRegex((self.out / "17-run_nccl.log").read_text(), r"(?m) nccl .* ok$")
+        self.assertRegex((self.out / "19-run_nccl.log").read_text(), r"(?m) nccl .* ok$")
+        for name, said in [("16-bandwidth", r"limit_fraction: [0-9.e-]+ in the worst of \d+ rows, at least 0.85 asked of a GPU"),
+                           ("17-latency", r"8 bytes on 8 ranks: [0-9.]+ us a call, at most 8 asked of a GPU"),
+                           ("21-nccl_alone", r"limit_fraction: [0-9.e-]+ in the worst of \d+ rows, at least 0.98 asked of a GPU")]:
+            self.assertRegex((self.out / f"{name}.log").read_text(), rf"(?m)^gpu: {said}$")
 
     def test_a_step_that_fails_is_named_and_the_others_run(self):
         programs = self.fake_programs(tutti='[ $1 = doctor ] && { echo broken; exit 4; }; exit 0', gpu_unit="exit 0")
@@ -88,7 +92,7 @@ class Gpu(unittest.TestCase):
     def test_without_a_gpu_nothing_runs(self):
         result = self.gpu("--bin", self.fake_programs(), "--out", self.out)
         self.assertEqual(result.returncode, NO_GPU, result)
-        self.assertEqual(result.stdout.splitlines()[-1], "gpu: 0 of 24 steps passed, 24 skipped (no GPU)")
+        self.assertEqual(result.stdout.splitlines()[-1], "gpu: 0 of 28 steps passed, 28 skipped (no GPU)")
 
     def test_mistakes(self):
         for words, reason in [([], "--out DIR is needed"), (["--out"], "--out needs a value"),
