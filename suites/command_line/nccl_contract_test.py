@@ -26,13 +26,14 @@ class Run:
 
     def __init__(self, *words, program="all_reduce_perf", starter=(), **environment):
         with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
-            path = pathlib.Path(folder, "x.json")
+            path, log = pathlib.Path(folder, "x.json"), pathlib.Path(folder, "log")
             result = subprocess.run([*starter, support.PROGRAM.parent / program, *words, "-J", str(path)], capture_output=True,
                                     text=True, timeout=support.patience(60), stdin=subprocess.DEVNULL,
-                                    env={**os.environ, **GPU, **environment})
+                                    env={**os.environ, **GPU, "TUTTI_DOUBLE_LOG": str(log), **environment})
             self.code, self.out, self.err = result.returncode, result.stdout, result.stderr
             self.rows = rows_of(self.out)
             self.json = json.loads(path.read_text()) if path.exists() else None
+            self.asked = log.read_text().splitlines() if log.exists() else []
         self.config = (self.json or {}).get("config", {})
         self.results = (self.json or {}).get("results", [])
 
@@ -45,6 +46,11 @@ class Run:
 
 def holds(text):
     return lambda run: re.search(text, run.out) is not None
+
+
+def asks(line):
+    """Of the doubles."""
+    return lambda run: line in run.asked
 
 
 def config(**values):
@@ -89,10 +95,10 @@ FLAGS = [
     ("-G", ["-G", "2"], every(config(graph=2), holds(" graph: 2 "))),
     ("-C", ["-C", "1"], every(holds("cputime   algbw"), lambda run: set(run.results[0]["out_of_place"]) == {"cpu_time", "alg_bw",
                                                                                                          "bus_bw", "nwrong"})),
-    ("-a", ["-a", "3"], lambda run: len(run.rows) == 2),
-    ("-R 1", ["-R", "1"], lambda run: len(run.rows) == 2),
-    ("-R 2", ["-R", "2"], lambda run: len(run.rows) == 2),
-    ("-x", ["-x", "1"], lambda run: len(run.rows) == 2),
+    ("-a", ["-a", "3"], lambda run: len(run.rows) == 2),  # which time it is: suites/unit/perf/average_test.cc
+    ("-R 1", ["-R", "1"], asks("registration")),
+    ("-R 2", ["-R", "2"], asks("window")),
+    ("-x", ["-x", "1"], asks("rank on device 1, policy 1")),
     ("-D 0", ["-D", "0"], lambda run: len(run.rows) == 2),
     ("-V 16", ["-V", "16"], lambda run: len(run.rows) == 2),
     ("-p", ["-p", "1"], every(holds("# -p 1 is left aside"), config(parallel_init="false"))),

@@ -17,6 +17,7 @@
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
 #include "harness/verify/inputs.h"
+#include "suites/perf/average.h"
 #include "suites/perf/blocks.h"
 #include "suites/perf/gpu.h"
 
@@ -32,19 +33,6 @@ Blocking blocking_of(const Settings& settings) {
   if (settings.blocking == 1) return Blocking::barrier_timed;
   if (settings.blocking == 2) return Blocking::each_end;
   return settings.blocking == 3 ? Blocking::barrier_untimed : Blocking::none;
-}
-
-double reported_us(const StreamResult& result, int average) {
-  switch (average) {
-    case 0:
-      return result.rank0_us;
-    case 2:
-      return result.least_us;
-    case 3:
-      return result.most_us;
-    default:
-      return result.mean_us;
-  }
 }
 
 class Walk {
