@@ -3,6 +3,7 @@
 import collections
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile

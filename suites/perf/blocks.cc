@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "suites/perf/blocks.h"
 
-#include <cstdlib>
 #include <unistd.h>
 
 #include "harness/backends/loader.h"
@@ -33,12 +32,14 @@ Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Host& host, Domain
   spec.transport_directories = harness::directories_named_by("TUTTI_TRANSPORTS");
   spec.conditions.device = *settings.device;
   spec.conditions.gpus = devices_of_blocks(settings);
+  const bool is_on_gpus = spec.conditions.device == harness::RunsOn::gpu;
+  for (int device = 0; is_on_gpus && device < spec.conditions.gpus; ++device) ranks->taken_.begin(device);
   const auto usable = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   TUTTI_ASSIGN_OR_RETURN(
       harness::OwnRanks own,
       harness::open_own_ranks(spec, host, domain, harness::communicator_options(spec, host, usable), {}));
-  if (spec.conditions.device == harness::RunsOn::gpu) {
-    const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
+  if (is_on_gpus) {
+    const cuda::FoundRuntime& found = cuda_runtime();
     if (found.runtime == nullptr) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);
     TUTTI_ASSIGN_OR_RETURN(
         ranks->memory_, harness::open_gpu_memory(spec, {.count = static_cast<std::size_t>(spec.ranks)}, found.runtime));
@@ -46,6 +47,7 @@ Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Host& host, Domain
   ranks->devices_ = std::move(own.devices);
   ranks->backend_ = harness::OwnBackend::over(domain, std::move(own.communicators));
   ranks->backend_->set_memory(memory_kind_of(spec, ranks->backend_->name()));
+  ranks->taken_.set_opened();
   return ranks;
 }
 

@@ -11,6 +11,7 @@
 #include "harness/session/systems.h"
 #include "harness/verify/cuda_memory.h"
 #include "suites/perf/flags.h"
+#include "suites/perf/gpu_memory.h"
 
 namespace tutti::perf {
 
@@ -30,12 +31,15 @@ class BlockRanks {
                                                                 const Settings& settings);
   [[nodiscard]] harness::OwnBackend& backend() { return *backend_; }
   [[nodiscard]] harness::MemorySource memory();
+  /// What was taken of the GPU of which most was: until open returned, and since then. Requires: RunsOn::gpu.
+  void add_memory(MemoryUse& memory) const { taken_.add_to(memory); }
   /// What rows say of the ranks.
   [[nodiscard]] const harness::Conditions& conditions() const { return spec_.conditions; }
 
  private:
   harness::SessionSpec spec_;
   std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank]; empty: buffers lie on the host
+  TakenOfGpus taken_;
   std::vector<std::unique_ptr<tutti::Device>> devices_;
   std::unique_ptr<harness::OwnBackend> backend_;
 };

@@ -28,11 +28,6 @@ std::vector<std::string> backend_directories() { return harness::directories_nam
 /// Of libtutti_device_cuda.so.
 std::vector<std::string> kernel_directories() { return harness::directories_named_by("TUTTI_TRANSPORTS"); }
 
-const cuda::FoundRuntime& runtime() {
-  static const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
-  return found;
-}
-
 /// What the backend says of its library. Errors: unavailable: it is not there, or cannot be used.
 Result<nlohmann::json> describe_nccl() {
   const auto directories = backend_directories();
@@ -152,15 +147,6 @@ Status check_on_gpus(const Settings& settings) {
   return {};
 }
 
-/// 0 where CUDA does not say.
-std::size_t free_bytes(int device) {
-  std::size_t free = 0, total = 0;
-  const cuda::Runtime& cuda = *runtime().runtime;
-  const bool is_known =
-      cuda.cudaSetDevice(device) == cuda::kSuccess && cuda.cudaMemGetInfo(&free, &total) == cuda::kSuccess;
-  return is_known ? free : 0;
-}
-
 std::string gpus_text(int count) { return count == 1 ? "is 1 GPU" : fmt::format("are {} GPUs", count); }
 
 }  // namespace
@@ -183,8 +169,9 @@ Status settle_backend(Settings& settings, const Program& program) {
   if (program.is_hypercube || settings.device) settings.backend = "tutti";
   if (settings.backend.empty() || is_asked) {
     // The library, of some 200 MB, is not loaded where there is no GPU.
-    Status usable = runtime().runtime != nullptr ? describe_nccl().status()
-                                                 : error(Code::unavailable, "backend nccl: {}", runtime().why);
+    Status usable = cuda_runtime().runtime != nullptr
+                        ? describe_nccl().status()
+                        : error(Code::unavailable, "backend nccl: {}", cuda_runtime().why);
     if (is_asked) TUTTI_RETURN_IF_ERROR(usable);
     settings.backend = usable.is_ok() ? kNccl : "tutti";
   }
@@ -210,7 +197,7 @@ Status settle_backend(Settings& settings, const Program& program) {
 Status take_first_device(Settings& settings, int processes) {
   const char* const text = std::getenv(kFirstGpuVariable);
   if (settings.backend != kNccl || text == nullptr || *text == '\0') return {};
-  const int there = runtime().runtime->devices;
+  const int there = cuda_runtime().runtime->devices;
   const std::string_view all(text);
   int first = 0;
   const auto [stop, failure] = std::from_chars(all.data(), all.data() + all.size(), first);
@@ -231,8 +218,8 @@ Status take_first_device(Settings& settings, int processes) {
 Result<std::vector<int>> devices_of(const Settings& settings, int first, int ranks) {
   std::vector<int> devices;
   for (int rank = first; rank < first + ranks; ++rank) devices.push_back(device_of(settings, rank));
-  if (runtime().runtime == nullptr) return error(Code::unavailable, "{}; {}", runtime().why, kInsteadOfGpu);
-  const int there = runtime().runtime->devices;
+  if (cuda_runtime().runtime == nullptr) return error(Code::unavailable, "{}; {}", cuda_runtime().why, kInsteadOfGpu);
+  const int there = cuda_runtime().runtime->devices;
   if (devices.back() < there) return devices;
   const int left = there - settings.first_device;
   return error(Code::unavailable,
@@ -243,7 +230,7 @@ Result<std::vector<int>> devices_of(const Settings& settings, int first, int ran
 }
 
 void describe_device(Device& device, int number) {
-  const cuda::Runtime& cuda = *runtime().runtime;
+  const cuda::Runtime& cuda = *cuda_runtime().runtime;
   std::array<char, 32> bus{};
   std::vector<char> properties(cuda::kPropertiesBytes);
   device.device = number;
@@ -289,9 +276,8 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Op
   auto ranks = std::make_unique<NcclRanks>();
   std::map<int, std::shared_ptr<const harness::DeviceVerifier>> verifiers;  // ranks of one GPU are verified together
   for (const int device : devices) {
-    const bool is_known = !ranks->free_.empty() && ranks->free_.back().device == device;
-    if (!is_known) ranks->free_.push_back({.device = device, .before = free_bytes(device), .opened = 0});
-    TUTTI_ASSIGN_OR_RETURN(auto memory, harness::CudaMemory::open(runtime().runtime, device));
+    ranks->taken_.begin(device);
+    TUTTI_ASSIGN_OR_RETURN(auto memory, harness::CudaMemory::open(cuda_runtime().runtime, device));
     if (!verifiers.contains(device)) verifiers[device] = harness::gpu_verifier(kernel_directories(), device);
     memory->set_verifier(verifiers[device]);
     ranks->memory_.push_back(std::move(memory));
@@ -306,19 +292,8 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Op
   if (ranks->has_windows_) ranks->reference_->use_windows();
   if (options.has_groups) TUTTI_RETURN_IF_ERROR(ranks->reference_->enter_group(host.group(), options.first_rank));
   host.settle();
-  for (Free& one : ranks->free_) one.opened = free_bytes(one.device);
+  ranks->taken_.set_opened();
   return ranks;
-}
-
-void NcclRanks::add_memory(MemoryUse& memory) const {
-  memory.of = "GPU";
-  const auto taken = [](std::size_t before, std::size_t after) {
-    return before > after ? static_cast<double>(before - after) : 0.0;
-  };
-  for (const Free& one : free_) {
-    memory.initial_bytes = std::max(memory.initial_bytes, taken(one.before, one.opened));
-    memory.collective_bytes = std::max(memory.collective_bytes, taken(one.opened, free_bytes(one.device)));
-  }
 }
 
 harness::MemorySource NcclRanks::memory() {

@@ -13,6 +13,7 @@
 #include "impl/execute/device_world.h"
 #include "suites/perf/blocks.h"
 #include "suites/perf/flags.h"
+#include "suites/perf/gpu_memory.h"
 #include "suites/perf/text.h"
 
 namespace tutti::perf {
@@ -71,17 +72,13 @@ class NcclRanks {
   [[nodiscard]] harness::ReferenceBackend& backend() { return *reference_; }
   [[nodiscard]] harness::MemorySource memory();
   /// What NCCL and CUDA took of the GPU that they took most of: until open returned, and since then.
-  void add_memory(MemoryUse& memory) const;
+  void add_memory(MemoryUse& memory) const { taken_.add_to(memory); }
   Status close() { return reference_->close(); }
 
  private:
   std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank of this host]
   std::unique_ptr<harness::ReferenceBackend> reference_;
-  struct Free {
-    int device;
-    std::size_t before, opened;
-  };
-  std::vector<Free> free_;    // bytes of each GPU
+  TakenOfGpus taken_;
   bool has_windows_ = false;  // buffers lie in NCCL's own memory
 };
 

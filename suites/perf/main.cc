@@ -401,7 +401,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     return job->is_first_to_tell() ? complain(argv[0], result.status()) : exit_code_of(result.status());
   }
   int code = result.value().failed_checks > 0 ? exit_wrong : exit_ok;
-  if (settings.backend != kNccl) {
+  if (!is_on_gpus(settings)) {
     result.value().memory.initial_bytes = static_cast<double>(domain_bytes(domain->shape()));
   }
   if (is_reporter) code = conclude(argv[0], *reports, result.value(), surroundings.least);

@@ -54,10 +54,8 @@ class Walk {
         }
       }
     }
-    if (nccl_ != nullptr) {
-      TUTTI_RETURN_IF_ERROR(add_memory_of_gpus());
-      TUTTI_RETURN_IF_ERROR(nccl_->close());
-    }
+    if (is_on_gpus(settings_)) TUTTI_RETURN_IF_ERROR(add_memory_of_gpus());
+    if (nccl_ != nullptr) TUTTI_RETURN_IF_ERROR(nccl_->close());
     return result_;
   }
 
@@ -260,7 +258,8 @@ class Walk {
   /// The most of any GPU, in each respect.
   Status add_memory_of_gpus() {
     MemoryUse& memory = result_.memory;
-    nccl_->add_memory(memory);
+    if (nccl_ != nullptr) nccl_->add_memory(memory);
+    if (blocks_ != nullptr) blocks_->add_memory(memory);
     struct Bytes {
       double initial, buffers, collective;
     };
