@@ -180,6 +180,23 @@ class Programs(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout), (ENVIRONMENT, ""), result)
         self.assertIn("backend nccl: no NVIDIA driver is loaded", result.stderr)
 
+    def test_where_there_is_a_gpu_a_note_says_why_nccl_is_not_measured(self):
+        note = "# CPU ranks of tutti are measured, since NCCL cannot be: backend nccl: "
+        for environment, why in (
+                ({"TUTTI_NCCL": "/nowhere"}, "TUTTI_NCCL names /nowhere, which cannot be loaded: "),
+                ({"TUTTI_DOUBLE_DRIVER": "11040"}, "the NVIDIA driver is too old: it has CUDA 11.4, "),
+                ({"TUTTI_CUDART": "/nowhere"}, "TUTTI_CUDART names /nowhere, which cannot be loaded: ")):
+            with self.subTest(environment):
+                result = perf("all_reduce_perf", *SWEEP, "-g", "2", **environment)
+                self.assertEqual((result.returncode, result.stderr), (OK, ""), result)
+                self.assertIn("# Backend: tutti, 2 ranks", result.stdout)
+                self.assertEqual(result.stdout.count(note + why), 1, result.stdout)
+        for words, environment in ((["--backend", "tutti"], {}), (["--device", "host"], {}), ([], {"TUTTI_DOUBLE_DRIVER": "0"})):
+            with self.subTest(words=words, environment=environment):
+                result = perf("all_reduce_perf", *SWEEP, "-g", "2", *words, **{"TUTTI_NCCL": "/nowhere", **environment})
+                self.assertEqual(result.returncode, OK, result)
+                self.assertNotIn("NCCL cannot be", result.stdout)
+
     def test_what_cannot_be_is_refused_by_name(self):
         for words, code, why in (
                 (["-g", "9"], ENVIRONMENT, "9 ranks on this host, 1 for each GPU, and there are 8 GPUs: did you mean --ranks-per-gpu 2?"),

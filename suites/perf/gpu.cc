@@ -174,6 +174,11 @@ Status settle_backend(Settings& settings, const Program& program) {
                         : error(Code::unavailable, "backend nccl: {}", cuda_runtime().why);
     if (is_asked) TUTTI_RETURN_IF_ERROR(usable);
     settings.backend = usable.is_ok() ? kNccl : "tutti";
+    const bool expects_gpus = cuda_runtime().runtime != nullptr || !cuda_runtime().is_without_gpu;
+    if (!usable.is_ok() && expects_gpus) {
+      settings.notes.push_back(
+          fmt::format("CPU ranks of tutti are measured, since NCCL cannot be: {}", usable.message()));
+    }
   }
   const bool is_on_gpus = settings.backend == kNccl;
   for (const auto& [letter, value] : settings.of_gpus) {
