@@ -131,6 +131,27 @@ class OnGpus(unittest.TestCase):
         (row,) = rows_of(result.stdout)
         self.assertNotIn("0", wrong_of(row), "neither loop nor check has written")
 
+    def test_memory_is_that_of_the_gpu_that_has_most(self):
+        result, _ = perf("all_reduce_perf", "-b", "1M", "-e", "1M", "-n", "1", "-g", "2", "--ranks-per-gpu", "2", "-M", "1", *self.GPU, **TWO_GPUS)
+        self.assertEqual(result.returncode, OK, result)
+        taken = re.search(r"\n# GPU memory usage     : Initialization (\d+\.\d\d) MiB \| User-Allocated (\d+\.\d\d) MiB", result.stdout)
+        self.assertIsNotNone(taken, result.stdout)
+        self.assertGreater(float(taken[1]), 0, "scratch of the ranks")
+        self.assertEqual(taken[2], "4.00", "two ranks with two buffers each")
+        result, _ = perf("all_reduce_perf", *ONE, "-g", "2", "-M", "1", *HOST)
+        self.assertIn("\n# CPU memory usage     : ", result.stdout)
+
+    def test_the_first_gpu_is_chosen_by_hiding_others(self):
+        result, _ = perf("all_reduce_perf", *ONE, "-g", "1", *self.GPU, NCCL_TESTS_DEVICE="1", **TWO_GPUS)
+        self.assertEqual((result.returncode, result.stdout), (USAGE, ""), result)
+        self.assertIn("NCCL_TESTS_DEVICE=1: thread blocks have the GPUs from 0 on: leave it out, or hide GPUs by CUDA_VISIBLE_DEVICES",
+                      result.stderr)
+        result, _ = perf("all_reduce_perf", *ONE, "-g", "1", *self.GPU, NCCL_TESTS_DEVICE="0", **TWO_GPUS)
+        self.assertEqual(result.returncode, OK, result)
+        result, _ = perf("all_reduce_perf", *ONE, "-g", "2", *HOST, NCCL_TESTS_DEVICE="1", **TWO_GPUS)
+        self.assertEqual(result.returncode, OK, result)
+        self.assertIn("# NCCL_TESTS_DEVICE=1 has no meaning on CPUs: left aside\n", result.stdout)
+
     def test_more_than_there_are_is_refused_with_the_numbers(self):
         result, _ = perf("all_reduce_perf", *ONE, "-g", "6", *self.GPU, **TWO_GPUS)
         self.assertEqual(result.returncode, ENVIRONMENT, result)

@@ -360,7 +360,8 @@ std::string help_text(const Program& program) {
   for (const Dtype dtype : all_dtypes()) dtypes.push_back(to_string(dtype));
   text += fmt::format("\nTypes: {}, all\nOps: {}, all\n", fmt::join(dtypes, " "), fmt::join(op_names(), " "));
   text +=
-      "\nNCCL_TESTS_DEVICE: with nccl, number of the first GPU, for one process\n"
+      "\nNCCL_TESTS_DEVICE: with nccl, number of the first GPU, for one process; with --device gpu hide GPUs by "
+      "CUDA_VISIBLE_DEVICES\n"
       "NCCL_TESTS_MIN_BW: exit code 7 where the average is below nine tenths of it (1e9 bytes/s)\n"
       "NCCL_TESTS_SPLIT: groups of processes that run at the same time, by AND, OR, MOD or DIV (& | % /) of a "
       "process's\n"

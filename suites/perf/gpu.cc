@@ -201,7 +201,12 @@ Status settle_backend(Settings& settings, const Program& program) {
 
 Status take_first_device(Settings& settings, int processes) {
   const char* const text = std::getenv(kFirstGpuVariable);
-  if (settings.backend != kNccl || text == nullptr || *text == '\0') return {};
+  if (text == nullptr || *text == '\0') return {};
+  if (!is_on_gpus(settings)) {
+    settings.notes.push_back(fmt::format("{}={} has no meaning on CPUs: left aside", kFirstGpuVariable, text));
+    return {};
+  }
+  if (cuda_runtime().runtime == nullptr) return {};  // devices_of says why
   const int there = cuda_runtime().runtime->devices;
   const std::string_view all(text);
   int first = 0;
@@ -209,6 +214,11 @@ Status take_first_device(Settings& settings, int processes) {
   if (failure != std::errc() || stop != all.data() + all.size() || first < 0 || first >= there) {
     return error(Code::invalid_argument, "{} is '{}': it must be a number from 0 to {}, of the first GPU",
                  kFirstGpuVariable, text, there - 1);
+  }
+  if (settings.device && first != 0) {
+    return error(Code::invalid_argument,
+                 "{}={}: thread blocks have the GPUs from 0 on: leave it out, or hide GPUs by CUDA_VISIBLE_DEVICES",
+                 kFirstGpuVariable, text);
   }
   if (processes > 1) {
     return error(Code::invalid_argument,

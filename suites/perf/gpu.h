@@ -31,7 +31,7 @@ Status settle_backend(Settings& settings, const Program& program);
          collective != Collective::sendrecv;
 }
 
-/// Of NCCL_TESTS_DEVICE. Errors: invalid_argument: not a GPU's number, or one for several processes.
+/// Of NCCL_TESTS_DEVICE. Errors: invalid_argument: not a GPU's number, or one for several processes or thread blocks.
 Status take_first_device(Settings& settings, int processes);
 [[nodiscard]] inline int device_of(const Settings& settings, int rank) {
   if (settings.device) return device_dealt(rank, settings.ranks_here(), devices_of_blocks(settings));
