@@ -73,6 +73,17 @@ class OnTheHost(unittest.TestCase):
                 self.assertEqual((row["ranks_as"], row["device"], row["verdict"], row["samples"], row["marks"]),
                                  ("blocks", "host", "ok", samples, "from the cost formula"), row)
 
+    def test_blocks_of_a_rank_are_as_many_as_asked_for(self):
+        for lanes in ("3", "5"):
+            with self.subTest(lanes), tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
+                record = pathlib.Path(folder, "record.json")
+                result, _ = perf("all_reduce_perf", *ONE, "-g", "2", *HOST, "--lanes", lanes, "--json", str(record))
+                self.assertEqual(result.returncode, OK, result)
+                self.assertIn(f"2 ranks in 1 process, thread blocks ({lanes} a rank) of 2 sets of threads of the host\n", result.stdout)
+                written = support.read_json(record)
+                self.assertEqual({row["lanes"] for row in written["rows"]}, {lanes})
+                self.assertIn(f"--device host --lanes {lanes} --json", written["command"])
+
     def test_all_types_and_ops_by_packets_and_beyond(self):
         result, _ = perf("all_reduce_perf", "-b", "256", "-e", "4K", "-f", "4", "-n", "2", "-w", "0", "-g", "2", "-d", "all", "-o", "all", *HOST,
                          "-G", "1")
@@ -84,6 +95,11 @@ class OnTheHost(unittest.TestCase):
                 (["-g", "2", "--device", "host", "--backend", "nccl"], USAGE,
                  "--device host: has no meaning with --backend nccl, whose ranks are no thread blocks: did you mean --backend tutti?"),
                 (["--device", "hots"], USAGE, "--device: unknown device 'hots': did you mean 'host'? (one of: gpu host)"),
+                (["-g", "2", *HOST, "-D", "1"], USAGE, "-D 1: NCCL's device API is not measured"),
+                (["-g", "2", *HOST, "-V", "4"], USAGE, "-V 4: NCCL's device API is not measured"),
+                (["-g", "2", "--lanes", "2"], USAGE, "--lanes 2: has no meaning without --device gpu or --device host, whose ranks are thread blocks"),
+                (["-g", "2", *HOST, "--lanes", "65"], USAGE, "--lanes: '65' must be a whole number from 1 to 64"),
+                (["-g", "2", *HOST, "--lanes", "0"], USAGE, "--lanes: '0' must be a whole number from 1 to 64"),
                 (["-g", "2", *HOST, "-G", "-1"], USAGE, "-G -1: must be a whole number from 0"),
                 (["-g", "2", *HOST, "-G", "20", "-z", "2"], USAGE, "-G 20 and -z 2: what a graph has captured is launched as a whole"),
                 (["-g", "2", *HOST, "-G", "20", "-I", "1"], USAGE, "-G 20 and -I 1: what a graph has captured has no times of its own"),

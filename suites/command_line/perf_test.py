@@ -409,6 +409,12 @@ class Flags(unittest.TestCase):
         done = perf("all_reduce_perf", "--minbytes=0.5K", "--maxbytes", "1k", "--stepfactor", "2", "--iters", "2")
         self.assertEqual([row[0] for row in rows(done.out)], ["512", "1024"], done)
 
+    def test_the_shortest_abbreviations_are_theirs_in_spite_of_our_names(self):
+        done = perf("all_reduce_perf", "-b", "8", "-e", "8", "--b", "1", "--l", "1")
+        self.assertEqual(done.code, 0, done)
+        self.assertIn("# Blocking Enabled: mode 1\n", done.out)
+        self.assertIn("# -R 1 has no meaning on CPU ranks", done.out)
+
     def test_flags_of_gpus_are_left_aside_with_a_line(self):
         words = [word for letter in "GRDVxyp" for word in (f"-{letter}", "1")]
         done = perf("all_reduce_perf", "-b", "8", "-e", "8", *words)
@@ -421,6 +427,8 @@ class Flags(unittest.TestCase):
         self.assertEqual(done.code, 0, done)
         for letter in "befigtnwcdormazGCNTJSRMuIK":
             self.assertIn(f"  -{letter}, --", done.out)
+        for name in ("backend", "device", "ranks-per-gpu", "lanes", "csv", "json", "version"):
+            self.assertIn(f"      --{name} ", done.out)
 
     def test_help_lists_types_ops_variables_and_exit_codes(self):
         for program in ("all_reduce_perf", "alltoallv_perf"):

@@ -10,6 +10,12 @@
 namespace tutti::perf {
 
 Status check_blocks(const Settings& settings, int processes) {
+  if (settings.lanes > 0 && !settings.device) {
+    return error(Code::invalid_argument,
+                 "--lanes {}: has no meaning without --device gpu or --device host, whose ranks are thread blocks; "
+                 "leave it out",
+                 settings.lanes);
+  }
   if (!settings.device || processes == 1) return {};
   return error(Code::invalid_argument,
                "--device {}: thread blocks are the ranks of one process, and these are {}: did you mean -g {}?",
@@ -19,8 +25,9 @@ Status check_blocks(const Settings& settings, int processes) {
 std::string blocks_text(const Settings& settings) {
   const int ranks = settings.ranks_here(), devices = devices_of_blocks(settings);
   const bool is_on_host = settings.device == harness::RunsOn::host;
-  return fmt::format("{} {} in 1 process, thread blocks of {} {}{}", ranks, ranks == 1 ? "rank" : "ranks", devices,
-                     is_on_host ? "set" : "GPU", devices == 1 ? "" : "s") +
+  const std::string each = settings.lanes > 0 ? fmt::format(" ({} a rank)", settings.lanes) : "";
+  return fmt::format("{} {} in 1 process, thread blocks{} of {} {}{}", ranks, ranks == 1 ? "rank" : "ranks", each,
+                     devices, is_on_host ? "set" : "GPU", devices == 1 ? "" : "s") +
          (is_on_host ? " of threads of the host" : "");
 }
 
@@ -32,6 +39,7 @@ Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Host& host, Domain
   spec.transport_directories = harness::directories_named_by("TUTTI_TRANSPORTS");
   spec.conditions.device = *settings.device;
   spec.conditions.gpus = devices_of_blocks(settings);
+  if (settings.lanes > 0) spec.conditions.lanes = settings.lanes;
   const bool is_on_gpus = spec.conditions.device == harness::RunsOn::gpu;
   for (int device = 0; is_on_gpus && device < spec.conditions.gpus; ++device) ranks->taken_.begin(device);
   const auto usable = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));

@@ -15,13 +15,13 @@
 
 namespace tutti::perf {
 
-/// Errors: invalid_argument: ranks are in several processes.
+/// Errors: invalid_argument: ranks are in several processes; --lanes without thread blocks.
 Status check_blocks(const Settings& settings, int processes);
 /// Devices that the ranks of --device are dealt over.
 [[nodiscard]] inline int devices_of_blocks(const Settings& settings) {
   return (settings.ranks_here() + settings.ranks_per_gpu - 1) / settings.ranks_per_gpu;
 }
-/// "4 ranks in 1 process, thread blocks of 2 GPUs"
+/// "4 ranks in 1 process, thread blocks of 2 GPUs"; with --lanes how many a rank has.
 [[nodiscard]] std::string blocks_text(const Settings& settings);
 
 class BlockRanks {

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/text/file.h"
+#include "impl/communicator/blocks.h"
 #include "impl/types/names.h"
 
 namespace tutti::perf {
@@ -213,8 +214,9 @@ constexpr std::array kFlags{
     Flag{'R', "local_register", "0..2", "with nccl: 1 registers the buffers, 2 makes them symmetric windows",
          set_of_gpus<'R'>},
     Flag{'x', "cta_policy", "0..2", "with nccl: the default, efficiency, or zero CTAs", set_of_gpus<'x'>},
-    Flag{'D', "device_implementation", "N", "refused with nccl, left aside on CPU ranks", set_of_gpus<'D'>},
-    Flag{'V', "device_cta_count", "N", "refused with nccl, left aside on CPU ranks", set_of_gpus<'V'>},
+    Flag{'D', "device_implementation", "N", "refused with nccl and --device, left aside on CPU ranks",
+         set_of_gpus<'D'>},
+    Flag{'V', "device_cta_count", "N", "refused with nccl and --device, left aside on CPU ranks", set_of_gpus<'V'>},
     Flag{'S', "report_timestamps", "0/1", "local time at the end of each row",
          set_number<0, 1, &Settings::reports_timestamps>},
     Flag{'J', "output_file", "X.json", "nccl-tests' JSON; an existing file is kept, .0, .1 ... is appended",
@@ -232,11 +234,16 @@ constexpr std::array kFlags{
          set_device},
     Flag{0, "ranks-per-gpu", "N", "ranks that share a GPU: with --device, and of NCCL from 2.30 on (1)",
          set_number<1, kMostThreads, &Settings::ranks_per_gpu>},
+    Flag{0, "lanes", "N", "with --device: thread blocks of a rank, which share its segments out: 1 to 64",
+         set_number<1, kMostLanes, &Settings::lanes>},
     Flag{0, "csv", "FILE", "tutti's rows, with statistics of single operations", set_file<&Settings::csv>},
     Flag{0, "json", "FILE", "the same as a record, with the machine", set_file<&Settings::json>},
     Flag{'h', "help", nullptr, "this text", set_help},
     Flag{0, "version", nullptr, "version and commit", set_version},
 };
+
+/// Letters of nccl-tests' flags that names of ours would take the shortest abbreviations from.
+constexpr std::array<std::pair<const char*, char>, 2> kShortest{{{"b", 'z'}, {"l", 'R'}}};
 
 constexpr int kLongOnly = 1000;  // getopt's number of the first flag without a letter
 
@@ -312,6 +319,7 @@ Result<Settings> parse_flags(int argc, char** argv) {
     if (flag.letter != 0)
       letters += flag.value == nullptr ? std::string(1, flag.letter) : std::string{flag.letter, ':'};
   }
+  for (const auto& [name, letter] : kShortest) names.push_back({name, required_argument, nullptr, letter});
   names.push_back({nullptr, 0, nullptr, 0});
   Settings settings;
   opterr = 0;

@@ -48,6 +48,7 @@ struct Settings {
   std::string backend;                    ///< tutti or nccl; empty until it is known which
   std::optional<harness::RunsOn> device;  ///< of tutti's ranks as thread blocks; empty: they are on CPUs
   int ranks_per_gpu = 1;
+  int lanes = 0;                              ///< thread blocks of a rank; 0: as many as are usual
   int first_device = 0;                       ///< of NCCL_TESTS_DEVICE
   int launches = 0;                           ///< -G, of a graph of the loop; 0: there is none
   int registration = 0;                       ///< -R: 1 registers buffers, 2 as symmetric windows

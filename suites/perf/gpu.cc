@@ -182,7 +182,8 @@ Status settle_backend(Settings& settings, const Program& program) {
   }
   const bool is_on_gpus = settings.backend == kNccl;
   for (const auto& [letter, value] : settings.of_gpus) {
-    if (!is_on_gpus && !(settings.device && letter == 'G')) {
+    const bool is_of_blocks = letter == 'G' || letter == 'D' || letter == 'V';
+    if (!is_on_gpus && !(settings.device && is_of_blocks)) {
       settings.notes.push_back(fmt::format("-{} {} has no meaning {}: left aside", letter, value,
                                            settings.device ? "for thread blocks" : "on CPU ranks"));
     } else {
