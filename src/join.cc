@@ -126,6 +126,7 @@ Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, con
                                 .build = build_text(),
                                 .arguments = arguments,
                                 .timeout = settings.sweep.timeout};
+  if (meeting.interface.empty()) meeting.interface = interface_from(environment_here());
   TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment_here()));
   TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment_here()));
   auto hosts = meet_hosts(meeting);

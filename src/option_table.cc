@@ -96,8 +96,8 @@ const std::array kSweepOptions{
            }},
     Option{"--interface", "ADDRESS", "",
            "with --hosts, or in a job on several hosts: the address, or the name of the interface, at which this "
-           "machine is reached (default: that of the route to the others); a name holds on each of them; with "
-           "--transports verbs, whose RDMA device is used",
+           "machine is reached (default: TUTTI_INTERFACE, or that of the route to the others); a name holds on each of "
+           "them; with --transports verbs, whose RDMA device is used",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.reach.interface = text;
              return {};

@@ -160,13 +160,12 @@ std::span<const Collective> all_but_v_forms() {
 }
 
 std::vector<OptionChoice> choices_of_hosts() {
-  return {
-      {"--hosts"},
-      {"--hostfile"},
-      {"--agent"},
-      {"--interface", "",
-       "with --hosts: the address, or the name of the interface, at which this machine is reached (default: that of "
-       "the route to the others); a name holds on each of them"}};
+  return {{"--hosts"},
+          {"--hostfile"},
+          {"--agent"},
+          {"--interface", "",
+           "with --hosts: the address, or the name of the interface, at which this machine is reached (default: "
+           "TUTTI_INTERFACE, or that of the route to the others); a name holds on each of them"}};
 }
 
 std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices) {
@@ -274,6 +273,7 @@ Status SweepOptions::settle_hosts(Settings& settings) const {
     return error(Code::invalid_argument, "--agent: has no meaning without --hosts; leave --agent out");
   }
   TUTTI_ASSIGN_OR_RETURN(const auto hosts, harness::parse_hosts(settings.conditions.hosts));
+  if (settings.reach.interface.empty()) settings.reach.interface = interface_from(environment_here());
   if (!is_given("--ranks") && settings.case_id.empty()) {
     settings.sweep.ranks = {slots_of(hosts)};
     settings.has_ranks = true;

@@ -174,8 +174,11 @@ Status JoinedJob::meet_others(const std::string& text) {
                  world.spread, request_.ranks_here);
   }
   const Environment environment = environment_here();
-  HostsMeeting meeting{
-      .world = world, .build = request_.build, .arguments = request_.arguments, .timeout = request_.timeout};
+  HostsMeeting meeting{.world = world,
+                       .interface = interface_from(environment),
+                       .build = request_.build,
+                       .arguments = request_.arguments,
+                       .timeout = request_.timeout};
   TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment));
   TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment));
   TUTTI_ASSIGN_OR_RETURN(across_, meet_across(meeting, text));

@@ -97,6 +97,8 @@ Result<Init> init_from(std::string_view url, const Environment& environment) {
   return error(Code::invalid_argument, "'{}': it is env://, tcp://HOST:PORT or file://PATH", text);
 }
 
+std::string interface_from(const Environment& environment) { return environment("TUTTI_INTERFACE").value_or(""); }
+
 Result<tcp::Secret> job_secret_from(const Environment& environment) {
   const auto path = environment("TUTTI_SECRET_FILE");
   if (!path) {

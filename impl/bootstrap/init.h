@@ -28,6 +28,9 @@ struct Init {
 /// nothing says where to meet.
 [[nodiscard]] Result<Init> init_from(std::string_view url, const Environment& environment);
 
+/// TUTTI_INTERFACE: the address, or the name of the interface, at which this machine is reached. Empty where it is not
+/// set.
+[[nodiscard]] std::string interface_from(const Environment& environment);
 /// Of TUTTI_SECRET_FILE, a file that nobody else may read, or else TUTTI_SECRET: 64 digits of base 16. Errors:
 /// unavailable where there is none, or others can read it; invalid_argument, without the text.
 [[nodiscard]] Result<tcp::Secret> job_secret_from(const Environment& environment);

@@ -48,6 +48,11 @@ TEST(Init, TheEnvironmentSaysAHostAndAPort) {
   EXPECT_THAT(refusal("", {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "65535"}}), HasSubstr("set TUTTI_PORT"));
 }
 
+TEST(Init, TheEnvironmentMayNameAnInterface) {
+  EXPECT_EQ(interface_from(environment_of({})), "");
+  EXPECT_EQ(interface_from(environment_of({{"TUTTI_INTERFACE", "eth0"}})), "eth0");
+}
+
 TEST(Init, AStepOfSlurmMeetsAtItsFirstNode) {
   Variables step{{"SLURM_STEP_NODELIST", "node[07-09],x"}, {"SLURM_JOB_ID", "12"}, {"SLURM_STEP_ID", "0"}};
   EXPECT_EQ(init_of("", step).host, "node07");
