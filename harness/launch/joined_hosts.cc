@@ -101,11 +101,36 @@ std::string address_in(const std::string& path) {
   return std::getline(file, line) && !file.eof() ? line : "";
 }
 
+/// Of an address with its port.
+std::string host_in(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+}
+
+bool is_named_as_loopback(const std::string& host) { return tcp::is_loopback(host) || host.starts_with("localhost"); }
+
+/// Of process 0's host, by the name that it has. Systems give a machine's own name a loopback address, at which no
+/// other host comes: then it is the machine's other address. Errors: unavailable, where it has several too.
+Result<std::string> address_by_name(const HostsMeeting& meeting, const std::string& name) {
+  TUTTI_ASSIGN_OR_RETURN(std::string address, tcp::address_of_host(name));
+  if (!tcp::is_loopback(address) || is_named_as_loopback(name)) return address;
+  if (!meeting.interface.empty()) return tcp::address_of_interface(meeting.interface);
+  const std::vector<tcp::OwnAddress> others = tcp::addresses_for_others();
+  if (others.empty()) return address;
+  if (others.size() == 1) return others.front().address;
+  std::vector<std::string> names;
+  for (const tcp::OwnAddress& one : others) names.push_back(fmt::format("{} ({})", one.interface, one.address));
+  return error(Code::unavailable,
+               "'{}' is {} here, where no other host comes, and this machine has several addresses: name one by "
+               "--interface or TUTTI_INTERFACE; there are: {}",
+               name, address, fmt::join(names, ", "));
+}
+
 /// At which this process's host is reached; `first`: where process 0 listens, for all others.
 Result<std::string> own_interface(const HostsMeeting& meeting, const std::string& first = "") {
   if (!meeting.interface.empty()) return tcp::address_of_interface(meeting.interface);
-  if (meeting.world.process > 0) return tcp::address_towards(first.substr(0, first.rfind(':')));
-  return tcp::address_of_host(meeting.init.file.empty() ? meeting.init.host : tcp::hostname());
+  if (meeting.world.process > 0) return tcp::address_towards(host_in(first));
+  return address_by_name(meeting, meeting.init.file.empty() ? meeting.init.host : tcp::hostname());
 }
 
 /// Where process 0 listens. It has to be one of its own addresses.
@@ -145,8 +170,11 @@ Result<std::string> address_in_file(const HostsMeeting& meeting, Clock::time_poi
     if (address.empty()) return false;
     if (is_somebody_at(address, end)) return true;
     if (left.empty()) {
-      left = fmt::format("--init: '{}' says that rank 0 listens at {}, where nobody is, so a former job has left it",
-                         path, shown(address));
+      const char* const why = tcp::is_loopback(host_in(address))
+                                  ? " on this host: rank 0 needs an address that other hosts reach, by --interface or "
+                                    "TUTTI_INTERFACE, unless a former job has left it"
+                                  : ", so a former job has left it";
+      left = fmt::format("--init: '{}' says that rank 0 listens at {}, where nobody is{}", path, shown(address), why);
       tell(left + "; waiting for that of this job");
     }
     return false;
@@ -163,7 +191,7 @@ Result<std::string> address_in_file(const HostsMeeting& meeting, Clock::time_poi
 /// Where process 0 listens, once it is known.
 Result<std::string> address_of_first(const HostsMeeting& meeting, Clock::time_point end) {
   if (meeting.init.file.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(const std::string host, tcp::address_of_host(meeting.init.host));
+    TUTTI_ASSIGN_OR_RETURN(const std::string host, address_by_name(meeting, meeting.init.host));
     return tcp::with_port(host, meeting.init.port);
   }
   return address_in_file(meeting, end);

@@ -37,7 +37,7 @@ struct HostsMeeting {
   World world;
   Init init;
   tcp::Secret secret;
-  std::string interface;  ///< see address_of_interface; empty: of the route to process 0
+  std::string interface;  ///< see address_of_interface; empty: of the route to process 0, which listens at its name's
   std::string build;
   std::string arguments;  ///< what the job is to do
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);

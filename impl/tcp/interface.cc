@@ -31,6 +31,7 @@ struct Interface {
   std::string address;
   int family = AF_INET;
   std::string subnet;
+  bool is_running = false;
 };
 
 std::string text_of(const sockaddr* address) {
@@ -78,7 +79,8 @@ std::vector<Interface> interfaces() {
       found.push_back({.name = one->ifa_name,
                        .address = text_of(one->ifa_addr),
                        .family = family,
-                       .subnet = one->ifa_netmask == nullptr ? "" : subnet_of(one->ifa_addr, one->ifa_netmask)});
+                       .subnet = one->ifa_netmask == nullptr ? "" : subnet_of(one->ifa_addr, one->ifa_netmask),
+                       .is_running = (one->ifa_flags & IFF_RUNNING) != 0});
     }
   }
   return found;
@@ -108,7 +110,7 @@ Result<std::string> address_of_interface(const std::string& text) {
     names.push_back(fmt::format("{} ({})", one.name, one.address));
   }
   // Every address of 127.0.0.0/8 is of this machine.
-  if (text.starts_with("127.") && std::ranges::count(text, '.') == 3) return text;
+  if (is_loopback(text)) return text;
   return error(Code::invalid_argument, "'{}' is neither an interface of this machine nor its address; there are: {}",
                text, fmt::join(names, ", "));
 }
@@ -124,7 +126,29 @@ Result<std::string> address_towards(const std::string& host) {
 
 Result<std::string> address_of_host(const std::string& host) {
   TUTTI_ASSIGN_OR_RETURN(const Addresses found, look_up(host));
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+    if (std::string address = text_of(one->ai_addr); !is_loopback(address)) return address;
+  }
   return text_of(found->ai_addr);
+}
+
+bool is_loopback(const std::string& address) {
+  return address == "::1" || (address.starts_with("127.") && std::ranges::count(address, '.') == 3);
+}
+
+std::vector<OwnAddress> addresses_for_others() {
+  constexpr const char* kLinkLocal = "fe80:";
+  const std::vector<Interface> all = interfaces();
+  std::vector<OwnAddress> found;
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (!found.empty()) break;
+    for (const Interface& one : all) {
+      if (one.family != family || !one.is_running || is_loopback(one.address)) continue;
+      const bool has_one = std::ranges::find(found, one.name, &OwnAddress::interface) != found.end();
+      if (!has_one && !one.address.starts_with(kLinkLocal)) found.push_back({one.name, one.address});
+    }
+  }
+  return found;
 }
 
 Result<std::string> own_address(int socket) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "impl/types/status.h"
 
@@ -14,8 +15,19 @@ namespace tutti::tcp {
 /// That of the route to a machine, by its name or address. Nothing is sent, but to look its name up.
 /// Errors: unavailable where the name is not known, or there is no route.
 [[nodiscard]] Result<std::string> address_towards(const std::string& host);
-/// The first of a machine's addresses, by its name. Errors: unavailable where the name is not known.
+/// The first of a machine's addresses, by its name; a loopback address only where it has no other. Errors: unavailable
+/// where the name is not known.
 [[nodiscard]] Result<std::string> address_of_host(const std::string& host);
+/// Whether only this machine can be reached at an address: 127.0.0.0/8, ::1.
+[[nodiscard]] bool is_loopback(const std::string& address);
+
+struct OwnAddress {
+  std::string interface;
+  std::string address;
+};
+/// At which other machines may reach this one: the first address of each interface that runs, IPv6 only where none has
+/// IPv4. Neither loopback nor link-local.
+[[nodiscard]] std::vector<OwnAddress> addresses_for_others();
 /// The name of the interface that has an address of this machine. Empty where none has it.
 [[nodiscard]] std::string interface_with(const std::string& address);
 /// At which the other end of a connection sees this machine. Errors: io.
