@@ -18,6 +18,7 @@
 #include "harness/launch/machine.h"
 #include "harness/launch/starter.h"
 #include "harness/launch/waits.h"
+#include "harness/text/streams.h"
 #include "impl/bootstrap/control.h"
 #include "impl/bootstrap/init.h"
 #include "impl/bootstrap/rendezvous.h"
@@ -139,12 +140,15 @@ Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, con
 /// The first process of a host that is not the first.
 int serve_host(const World& world, const harness::JoinedHosts& hosts, const std::string& control) {
   const auto at = std::ranges::find(hosts.all, world.first_here(), &harness::JoinedHost::first);
-  const Status status = harness::serve_machine({.secret = tcp::to_text(hosts.secret),
-                                                .address = hosts.launcher,
-                                                .machine = static_cast<int>(at - hosts.all.begin()),
-                                                .interface = hosts.interface,
-                                                .control = control},
-                                               build_text(), harness::standings_on_machine);
+  const Status status = harness::serve_machine(
+      {.secret = tcp::to_text(hosts.secret),
+       .address = hosts.launcher,
+       .machine = static_cast<int>(at - hosts.all.begin()),
+       .interface = hosts.interface,
+       .control = control},
+      build_text(), harness::standings_on_machine, [&](std::string_view what) {
+        harness::to_stderr(fmt::format("tutti: rank 0 on {} {}\n", hosts.all.front().name, what));
+      });
   if (status.is_ok()) return exit_ok;
   let_the_first_speak();  // it knows why, and its exit code is to be the first
   return status.code() == Code::aborted ? exit_crash : complain(status);

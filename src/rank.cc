@@ -39,7 +39,9 @@ int run_rank() {
                                                  }});
   }
   const Status last_word = status.is_ok() ? connection.finish() : connection.fail(status);
-  const bool says_launcher = harness::RankLink::has_come_by_itself() && last_word.is_ok();
+  // A rank that only heard of a failure leaves the word to the process of its host, which may be gone by then.
+  const bool is_told = last_word.is_ok() || status.code() == Code::aborted;
+  const bool says_launcher = harness::RankLink::has_come_by_itself() && is_told;
   if (!status.is_ok()) return says_launcher ? exit_code_of(status) : complain(status);
   return last_word.is_ok() ? exit_ok : complain(last_word);
 }

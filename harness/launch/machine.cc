@@ -91,16 +91,17 @@ Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
 class Machine : private Connections::Events {
  public:
   struct Place {
-    int number = 0;       ///< of this machine
-    std::string control;  ///< of the job
-    bool reads_stdin = true;
+    int number = 0;                   ///< of this machine
+    std::string control;              ///< of the job
+    OnLostLauncher on_lost_launcher;  ///< empty: the invitation, and the launcher's end, come over stdin
     tcp::Listener exchange, domain;
   };
   Machine(FrameStream stream, Place place, const Standings& standings)
       : stream_(std::move(stream)),
         number_(place.number),
         control_(std::move(place.control)),
-        reads_stdin_(place.reads_stdin),
+        on_lost_launcher_(std::move(place.on_lost_launcher)),
+        reads_stdin_(!on_lost_launcher_),
         exchange_(std::move(place.exchange)),
         domain_listener_(std::move(place.domain)),
         standings_(standings) {}
@@ -119,7 +120,7 @@ class Machine : private Connections::Events {
       stream_.go_on();
       take_orders();
       if (has_job_) look();
-      why = check();
+      if (!is_to_end_) why = check();
     }
     return conclude(why);
   }
@@ -160,11 +161,16 @@ class Machine : private Connections::Events {
 
   [[nodiscard]] Status check() const {
     if (interrupts_.signal() != 0) return error(Code::aborted, "{}", interruption_text(interrupts_.signal()));
-    if (is_alone_ || !stream_.is_open()) return error(Code::aborted, "the launcher is gone");
+    if (is_alone_ || !stream_.is_open()) return lose_launcher("is gone");
     if (Clock::now() - heard_ > kLauncherSilence) {
-      return error(Code::aborted, "the launcher has said nothing for {} s", kLauncherSilence.count());
+      return lose_launcher(fmt::format("has said nothing for {} s", kLauncherSilence.count()));
     }
     return {};
+  }
+
+  [[nodiscard]] Status lose_launcher(std::string_view what) const {
+    if (on_lost_launcher_) on_lost_launcher_(what);
+    return error(Code::aborted, "the launcher {}", what);
   }
 
   void fail(const Status& why) { stream_.send({"failed", to_words(why)}); }
@@ -296,6 +302,7 @@ class Machine : private Connections::Events {
   FrameStream stream_;
   int number_;
   std::string control_;
+  OnLostLauncher on_lost_launcher_;
   bool reads_stdin_;
   std::vector<Visitor> visitors_;  ///< from the machine's first rank on
   tcp::Listener exchange_, domain_listener_;
@@ -317,7 +324,8 @@ class Machine : private Connections::Events {
 
 namespace {
 
-Status serve(const Invitation& invitation, const std::string& build, const Standings& standings, bool reads_stdin) {
+Status serve(const Invitation& invitation, const std::string& build, const Standings& standings,
+             const OnLostLauncher& on_lost_launcher) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
   TUTTI_ASSIGN_OR_RETURN(Descriptor socket, connect_to_launcher(invitation));
   MachineHello hello{.build = build,
@@ -339,7 +347,7 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
   Machine machine(FrameStream(std::move(socket)),
                   {.number = invitation.machine,
                    .control = invitation.control,
-                   .reads_stdin = reads_stdin,
+                   .on_lost_launcher = on_lost_launcher,
                    .exchange = std::move(exchange),
                    .domain = std::move(domain)},
                   standings);
@@ -352,11 +360,12 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
 Status run_machine(const std::string& build, const Standings& standings) {
   TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
   TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
-  return serve(invitation, build, standings, true);
+  return serve(invitation, build, standings, {});
 }
 
-Status serve_machine(const Invitation& invitation, const std::string& build, const Standings& standings) {
-  return serve(invitation, build, standings, false);
+Status serve_machine(const Invitation& invitation, const std::string& build, const Standings& standings,
+                     const OnLostLauncher& on_lost_launcher) {
+  return serve(invitation, build, standings, on_lost_launcher);
 }
 
 }  // namespace tutti::harness::launch

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/floors.h"
@@ -22,8 +23,11 @@ using Standings = std::function<std::vector<RankStanding>(const std::string& pay
 /// has waited for most of the timeout. Errors: invalid_argument (no invitation), unavailable (the launcher cannot be
 /// reached), mismatch (who answers is not of this job), io.
 Status run_machine(const std::string& build, const Standings& standings);
+/// Told once where the launcher has not said that the job ends: "is gone", "has said nothing for 10 s".
+using OnLostLauncher = std::function<void(std::string_view what)>;
 /// The same where the invitation has come another way, and nothing is to be read from stdin: in a job that somebody
-/// else has started (joined_hosts.h).
-Status serve_machine(const Invitation& invitation, const std::string& build, const Standings& standings);
+/// else has started (joined_hosts.h). Errors: also aborted, where the job has failed.
+Status serve_machine(const Invitation& invitation, const std::string& build, const Standings& standings,
+                     const OnLostLauncher& on_lost_launcher);
 
 }  // namespace tutti::harness::launch
