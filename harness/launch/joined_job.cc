@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <poll.h>
+#include <set>
+#include <sstream>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,10 +24,14 @@
 namespace tutti::harness::launch {
 namespace {
 
-constexpr int kTickMs = 100;  // of the look at the board
+constexpr const char* kAwaited = "awaited";  // to process 0: for whom late ranks of a host wait
+constexpr int kTickMs = 100;                 // of the look at the board
 /// By how much a process other than 0 is later to judge the board: process 0 tells it, unless it is the one that
 /// stands.
 constexpr auto kPatienceWithProcess0 = std::chrono::seconds(2);
+/// By how much later a rank of another host is said to be the one that is waited for: that host may find one of its
+/// own.
+constexpr auto kPatienceWithOtherHosts = std::chrono::seconds(1);
 
 /// What a process tells the others of itself. Any process that knows the name of the meeting may come to it.
 struct SelfPortrait {
@@ -303,6 +309,7 @@ Status JoinedJob::listen_to_all() {
         TUTTI_ASSIGN_OR_RETURN(const std::optional<Frame> frame, link.reader.next());
         if (!frame) break;
         link.has_said_bye |= frame->type == "bye";
+        if (frame->type == kAwaited) take_awaited(frame->text);
         if (frame->type == "error") return hear(link, *frame);
       }
     }
@@ -316,18 +323,86 @@ Status JoinedJob::hear(const Link& link, const Frame& frame) {
   return link.passes_on ? why : under_name_of(link.process, why);
 }
 
-Status JoinedJob::look_at_board() const {
+Status JoinedJob::look_at_board() {
   const std::int64_t now = monotonic_ns();
-  const auto timeout = process() == 0 ? request_.timeout : request_.timeout + kPatienceWithProcess0;
-  if (longest_wait(board(), now) <= timeout) return {};
+  const bool is_first_to_judge = across_ ? request_.world.local_process == 0 : process() == 0;
+  const auto timeout = is_first_to_judge ? request_.timeout : request_.timeout + kPatienceWithProcess0;
+  const auto waited = longest_wait(board(), now);
+  if (waited <= timeout) return {};
   std::vector<pid_t> pids;
   for (int rank = 0; rank < ranks(); ++rank) {
     pids.push_back(participants_[static_cast<std::size_t>(rank / ranks_here())].pid);
   }
-  const std::vector<RankView> views = view_ranks(board(), pids, now);
+  std::vector<RankView> views = view_ranks(board(), pids, now);
+  if (across_) return judge_own_host(std::move(views), waited);
   const auto blame = find_culprit(views, timeout, watch_.case_name);
   if (!blame) return {};
   return {Code::timeout, blame->text + describe_ranks(views, watch_.case_name, watch_.standings())};
+}
+
+Status JoinedJob::judge_own_host(std::vector<RankView> views, std::chrono::nanoseconds waited) {
+  const std::vector<int> hosts = host_of_ranks();
+  std::erase_if(views,
+                [&](const RankView& view) { return hosts[static_cast<std::size_t>(view.rank)] != across_->host; });
+  const auto blame = find_culprit(views, request_.timeout, watch_.case_name);
+  if (!blame) return {};
+  const std::vector<RankStanding> standings = watch_.standings();
+  const std::string rest =
+      describe_ranks(views, watch_.case_name, standings) + "\n  ranks of other hosts: not known here";
+  const auto blamed = std::ranges::find(views, blame->rank, &RankView::rank);
+  const bool is_of_this_host = blame->how != Ending::hung || (blamed != views.end() && blamed->waited.count() == 0);
+  if (is_of_this_host) return {Code::timeout, blame->text + rest};
+  std::map<int, int> awaited;
+  std::string lines;
+  for (const RankView& view : views) {
+    const auto index = static_cast<std::size_t>(view.rank);
+    const auto peer = index < standings.size() && standings[index].wait ? standings[index].wait->peer : std::nullopt;
+    if (!peer) continue;
+    awaited[view.rank] = *peer;
+    lines += fmt::format("{} {}\n", view.rank, *peer);
+  }
+  if (process() > 0 && request_.world.local_process == 0) tell_all({kAwaited, lines});
+  const auto patience = kPatienceWithOtherHosts + (process() == 0 ? std::chrono::seconds(0) : kPatienceWithProcess0);
+  if (waited <= request_.timeout + patience) return {};
+  // Who has waited longest stands before whatever came of it.
+  std::ranges::stable_sort(views, std::ranges::greater(), &RankView::waited);
+  return {Code::timeout, find_far_culprit(views, std::move(awaited)) + rest};
+}
+
+std::string JoinedJob::find_far_culprit(std::span<const RankView> views, std::map<int, int> awaited) const {
+  const std::vector<int> hosts = host_of_ranks();
+  const auto is_here = [&](int rank) { return hosts[static_cast<std::size_t>(rank)] == across_->host; };
+  const auto name_of_far = [&](int rank) {
+    return fmt::format("rank {} on {}", rank,
+                       across_->hosts.all[static_cast<std::size_t>(hosts[static_cast<std::size_t>(rank)])].name);
+  };
+  const auto waits = [&](const RankView& view) {
+    return fmt::format("{} has waited {:.1f} s {}", name_of(static_cast<std::size_t>(view.rank)),
+                       std::chrono::duration<double>(view.waited).count(), place_of(view, watch_.case_name));
+  };
+  const std::int64_t oldest = monotonic_ns() - std::chrono::nanoseconds(kPatienceWithOtherHosts).count();
+  for (const auto& [rank, other] : awaited_elsewhere_) {
+    if (other.told_ns > oldest) awaited.emplace(rank, other.peer);
+  }
+  const auto has_far_peer = [&](const RankView& view) {
+    return awaited.contains(view.rank) && !is_here(awaited.at(view.rank));
+  };
+  const auto first = std::ranges::find_if(views, has_far_peer);
+  if (first == views.end()) return waits(views.front()) + " for a rank that is not known";
+  const int peer = awaited.at(first->rank);
+  int last = peer;
+  for (std::set<int> seen; awaited.contains(last) && seen.insert(last).second;) last = awaited.at(last);
+  if (awaited.contains(last) || is_here(last)) last = peer;  // they wait for each other
+  return fmt::format("{} is waited for, and no more is known of it here; {} for {}", name_of_far(last), waits(*first),
+                     last == peer ? "it" : name_of_far(peer));
+}
+
+void JoinedJob::take_awaited(const std::string& lines) {
+  std::istringstream words(lines);
+  for (int rank = 0, peer = 0; words >> rank >> peer;) {
+    const bool are_ranks = rank >= 0 && rank < ranks() && peer >= 0 && peer < ranks();
+    if (are_ranks) awaited_elsewhere_[rank] = {.peer = peer, .told_ns = monotonic_ns()};
+  }
 }
 
 std::string JoinedJob::name_of(std::size_t process) const {

@@ -10,9 +10,11 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -117,7 +119,12 @@ class JoinedJob {
   void watch_until_stopped();
   /// What has come over the connections; the first reason to end the job.
   Status listen_to_all();
-  [[nodiscard]] Status look_at_board() const;
+  [[nodiscard]] Status look_at_board();
+  /// Of a job on several hosts, whose board knows the ranks of this one. Nothing, while another host may know better.
+  [[nodiscard]] Status judge_own_host(std::vector<RankView> views, std::chrono::nanoseconds waited);
+  /// By the late ranks of this host and what other hosts have told of theirs, which rank holds all up.
+  [[nodiscard]] std::string find_far_culprit(std::span<const RankView> views, std::map<int, int> awaited) const;
+  void take_awaited(const std::string& lines);
   void tell_all(const Frame& frame);
   [[nodiscard]] std::string name_of(std::size_t process) const;
   [[nodiscard]] Status under_name_of(std::size_t process, const Status& why) const;
@@ -137,6 +144,12 @@ class JoinedJob {
   Descriptor memory_;
   Mapping mapping_;
   std::vector<Link> links_;
+  /// Of process 0, of a late rank of another host: for whom it waits, and when that was told.
+  struct Awaited {
+    int peer = -1;
+    std::int64_t told_ns = 0;
+  };
+  std::map<int, Awaited> awaited_elsewhere_;
   Watch watch_;
   Starter starter_;
   std::mutex sending_;
