@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tutti run` and `tutti check` that somebody has started once per rank, on hosts that the environment pretends: all of
-them are at 127.0.0.1."""
+them are at 127.0.0.1. What depends on a host's own addresses and processes is tried on namespaces."""
 import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 import time
 import unittest
 
+import namespaces
 import support
 
 SECRET = "5e" * 32
@@ -22,9 +25,18 @@ def free_port():
         return one.getsockname()[1]
 
 
+def own_address():
+    """One of this machine's that is not loopback. Nothing is sent."""
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as one:
+        with contextlib.suppress(OSError):
+            one.connect(("198.51.100.1", 9))
+        address = one.getsockname()[0]
+    return None if address.startswith(("127.", "0.")) else address
+
+
 class Joined(unittest.TestCase):
-    def start(self, hosts, *words, own=lambda rank: {}, program=support.PROGRAM, only=None):
-        """The processes of all ranks, or of these; `hosts` says how many are on each."""
+    def start(self, hosts, *words, own=lambda rank: {}, program=support.PROGRAM, only=None, enter=lambda rank, command: command):
+        """The processes of all ranks, or of these; `hosts` says how many are on each, `enter` puts a command there."""
         port, ranks, runs = str(free_port()), sum(hosts), []
         numbers = iter(range(ranks))
         for here in hosts:
@@ -36,7 +48,8 @@ class Joined(unittest.TestCase):
                                "LOCAL_WORLD_SIZE": str(here), "MASTER_ADDR": "127.0.0.1", "TUTTI_PORT": port,
                                "TUTTI_SECRET": SECRET, **own(rank)}
                 environment = {name: value for name, value in environment.items() if value is not None}
-                runs.append(self.enterContext(support.Run(*words, environment=environment, program=program)))
+                first, *rest = enter(rank, [program, *words])
+                runs.append(self.enterContext(support.Run(*rest, environment=environment, program=first)))
         return runs
 
     def ends(self, runs, within=60):
@@ -76,9 +89,18 @@ class ByHand(Joined):
             self.assertEqual(os.listdir(folder), [])
 
     def test_a_file_that_a_former_job_has_left_is_told_and_waited_for(self):
+        # At a loopback address nobody may be because rank 0 is on another host.
+        loopback = " on this host: rank 0 needs an address that other hosts reach, by --interface or TUTTI_INTERFACE, unless a former job has left it"
+        for address, why in [("127.0.0.1", loopback), (own_address(), ", so a former job has left it")]:
+            with self.subTest(address):
+                if address is None:
+                    self.skipTest("this machine has no address but loopback ones")
+                self.leave_a_file(f"{address}:{free_port()}", why)
+
+    def leave_a_file(self, nobody, why):
         with tempfile.TemporaryDirectory() as folder:
-            path, nobody = pathlib.Path(folder) / "meeting", f"127.0.0.1:{free_port()}"
-            left = f"--init: '{path}' says that rank 0 listens at {nobody}, where nobody is, so a former job has left it"
+            path = pathlib.Path(folder) / "meeting"
+            left = f"--init: '{path}' says that rank 0 listens at {nobody}, where nobody is{why}"
             init = {"MASTER_ADDR": None, "TUTTI_PORT": None, "TUTTI_INIT": f"file://{path}"}
             words = ["run", "barrier", "--budget", "500ms", "--interface", "127.0.0.1"]
             path.write_text(nobody + "\n")
@@ -147,8 +169,39 @@ class ByHand(Joined):
         results = self.ends(runs, 30)
         self.assertEqual(results[0].code, 5, results)
         self.assertRegex(results[0].err, r"rank 2 on \S+ \(pid \d+\) closed its connection before it was done")
-        self.assertEqual(results[1].code, 5, results)
+        self.assertEqual((results[1].code, results[1].err), (5, ""), results)
         self.assertGreater(rows.read_text().count("\n"), 1)
+
+    def test_each_other_host_says_that_rank_0_is_gone_or_silent(self):
+        for number, what in [(signal.SIGKILL, "is gone"), (signal.SIGSTOP, "has said nothing for 10 s")]:
+            with self.subTest(number.name), tempfile.TemporaryDirectory() as folder:
+                rows = pathlib.Path(folder) / "rows.csv"
+                runs = self.start([1, 2, 1], "run", "all_reduce", "--sizes", "8,32M", "--iterations", "300", "--no-limit", "--csv", rows)
+                end = time.monotonic() + support.patience(30)
+                while time.monotonic() < end and not (rows.exists() and rows.read_text().count("\n") > 1):
+                    time.sleep(0.05)
+                runs[0].process.send_signal(number)
+                results = self.ends(runs[1:], 30)
+                self.assertEqual([result.code for result in results], [5] * 3, results)
+                said = f"tutti: rank 0 on {socket.gethostname()} {what}\n"
+                self.assertEqual([result.err for result in results], [said, "", said])
+
+    def test_the_environment_names_an_interface(self):
+        program = support.PROGRAM.parent / "all_reduce_perf"
+        for name in ["nonsense", "192.0.2.77"]:
+            refusal = f"'{name}' is neither an interface of this machine nor its address; there are: "
+            for hosts, words, more in [([1, 1], ["run", "barrier"], {}), ([1, 1], ["-b", "8", "-e", "8"], {"program": program}),
+                                       ([1], ["run", "barrier", "--hosts", "localhost:2"], {})]:
+                with self.subTest(name, words=words):
+                    first = self.start(hosts, *words, own=lambda rank: {"TUTTI_INTERFACE": name}, only=[0], **more)[0]
+                    result = first.wait(support.patience(20))
+                    self.assertEqual(result.code, 2, result)
+                    self.assertIn(refusal, result.err)
+        # An option goes before it, and nothing is said of it where there is one host.
+        for hosts, words in [([1, 1], ["--interface", "127.0.0.1"]), ([1], [])]:
+            results = self.ends(self.start(hosts, "run", "barrier", "--budget", "500ms", *words,
+                                           own=lambda rank: {"TUTTI_INTERFACE": "nonsense"}))
+            self.assertEqual({result.code for result in results}, {0}, results)
 
 
 class Programs(Joined):
@@ -177,8 +230,8 @@ class Programs(Joined):
         self.assertIn("TUTTI_SECRET=(redacted)", json.loads(record)["env"])
         self.assertNotIn(SECRET, record)
 
-    def long(self, hosts, *more):
-        runs = self.perf("all_reduce_perf", hosts, "-b", "8", "-e", "8M", "-i", "1M", "-n", "20000", *more)
+    def long(self, hosts, *more, **options):
+        runs = self.perf("all_reduce_perf", hosts, "-b", "8", "-e", "8M", "-i", "1M", "-n", "20000", *more, **options)
         end = time.monotonic() + support.patience(30)
         while time.monotonic() < end and "Using devices" not in (runs[0].path / "stdout").read_text():
             time.sleep(0.05)
@@ -203,7 +256,29 @@ class Programs(Joined):
         result = runs[0].wait(support.patience(20))
         runs[1].process.send_signal(signal.SIGKILL)
         self.assertEqual(result.code, 5, result)
-        self.assertRegex(result.err, r"rank 1")
+        self.assertRegex(result.err, rf"rank 1 on {socket.gethostname()}-1 is waited for, and no more is known of it here; "
+                                     rf"rank 0 \(pid {runs[0].process.pid}\) has waited .* for it\n")
+
+    def test_a_stopped_rank_is_named_by_hosts_that_do_not_see_its_processes(self):
+        # Each host has processes of its own, whose numbers say something else on the others.
+        apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        if shutil.which("unshare") is None or subprocess.run([*apart, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no namespace of processes can be made")
+        runs = self.long([1, 1, 1], "-T", "2", enter=lambda rank, command: [*apart, *command])
+        stopped, = [process.pid for process in support.processes() if process.parent == runs[2].process.pid]
+        os.kill(stopped, signal.SIGSTOP)
+        results = self.ends(runs[:2], 20)
+        for result in results:
+            self.assertEqual(result.code, 5, results)
+            self.assertRegex(result.err, rf"all_reduce_perf: rank 2 on {socket.gethostname()}-2 is waited for, and no more is known of it here; rank 0 ")
+            self.assertNotRegex(result.err, "before its first operation|is sleeping")
+
+    def test_a_host_tells_which_of_its_own_ranks_is_stopped(self):
+        runs = self.long([1, 2], "-T", "2")
+        runs[2].process.send_signal(signal.SIGSTOP)
+        for result in self.ends(runs[:2], 20):
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, rf"all_reduce_perf: rank 2 \(pid {runs[2].process.pid}\) is stopped \(state T\), in")
 
     def test_what_is_wrong(self):
         for words, own, says in [
@@ -214,6 +289,48 @@ class Programs(Joined):
                 results = self.ends(self.perf("all_reduce_perf", [1, 1], "-b", "8", "-e", "8", *words, own=own), 20)
                 self.assertIn(says, results[0].err)
                 self.assertIn(results[0].code, (3, 5), results)
+
+
+class OnMachines(Joined):
+    """The own name of the first machine is a loopback address there, as systems have it."""
+
+    def setUp(self):
+        self.machines = self.enterContext(namespaces.Machines(2))
+        first, second = self.machines.all
+        names = self.machines.folder / "own-names"
+        names.write_text(f"127.0.0.1 localhost\n127.0.1.1 {first.name}\n{second.address} {second.name}\n")
+        first.run("mount", "--bind", names, "/etc/hosts")
+
+    def run_there(self, *words, own=lambda rank: {}, **options):
+        """By the first machine's name, and by a file that says where that one listens."""
+        for way in ["env", "file"]:
+            meeting = {"MASTER_ADDR": self.machines.all[0].name} if way == "env" else \
+                {"MASTER_ADDR": None, "TUTTI_PORT": None, "TUTTI_INIT": f"file://{self.machines.folder}/meeting"}
+            yield self.ends(self.start([1, 1], *words, own=lambda rank: {**meeting, **own(rank)},
+                                       enter=lambda rank, command: self.machines.all[rank].enter(*command), **options))
+
+    def test_a_name_that_is_a_loopback_address_of_its_own_machine(self):
+        for results in self.run_there("run", "barrier", "--budget", "500ms", "--timeout", "10s"):
+            self.assertEqual([result.code for result in results], [0, 0], results)
+
+    def test_which_of_several_addresses_is_asked_for(self):
+        first = self.machines.all[0]
+        first.run("ip", "link", "add", "other", "type", "veth", "peer", "name", "end")
+        first.run("ip", "address", "add", "10.76.0.1/24", "dev", "other")
+        first.run("ip", "link", "set", "end", "up")
+        first.run("ip", "link", "set", "other", "up")
+        refusal = (f"'{first.name}' is 127.0.1.1 here, where no other host comes, and this machine has several addresses: name one by "
+                   "--interface or TUTTI_INTERFACE; there are: ")
+        for results in self.run_there("run", "barrier", only=[0]):
+            self.assertEqual(results[0].code, 3, results)
+            self.assertIn(refusal, results[0].err)
+            self.assertIn(f"cable ({first.address})", results[0].err)
+            self.assertIn("other (10.76.0.1)", results[0].err)
+        named = {"TUTTI_INTERFACE": "cable"}
+        for results in self.run_there("run", "barrier", "--budget", "500ms", "--timeout", "10s", own=lambda rank: named):
+            self.assertEqual([result.code for result in results], [0, 0], results)
+        for results in self.run_there("-b", "8", "-e", "8", "-T", "10", own=lambda rank: named, program=support.PROGRAM.parent / "all_reduce_perf"):
+            self.assertEqual([result.code for result in results], [0, 0], results)
 
 
 if __name__ == "__main__":
