@@ -51,6 +51,18 @@ void announce(RankStatus& status, Activity activity, std::uint32_t case_index) {
   status.activity.store(static_cast<std::uint32_t>(activity), std::memory_order_relaxed);
   status.operation.store(status.operation.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   status.pending_since_ns.store(monotonic_ns(), std::memory_order_release);
+  status.granted_ns.store(0, std::memory_order_release);  // last: see announced_on
+}
+
+void renew(RankStatus& status, std::chrono::nanoseconds granted) {
+  if (status.pending_since_ns.load(std::memory_order_relaxed) == 0) return;
+  status.pending_since_ns.store(monotonic_ns(), std::memory_order_release);
+  status.granted_ns.store(granted.count(), std::memory_order_release);
+}
+
+Announced announced_on(const RankStatus& status) {
+  const std::int64_t granted_ns = status.granted_ns.load(std::memory_order_acquire);
+  return {.since_ns = status.pending_since_ns.load(std::memory_order_acquire), .granted_ns = granted_ns};
 }
 
 void settle(RankStatus& status) {

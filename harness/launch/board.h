@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,13 +20,25 @@ struct alignas(64) RankStatus {
   std::atomic<std::uint64_t> operation;        ///< operations announced so far: the rank furthest behind has the least
   std::atomic<std::uint32_t> case_index;       ///< number of the case in its job
   std::atomic<std::uint32_t> activity;         ///< an Activity
+  std::atomic<std::int64_t> granted_ns;        ///< beyond the timeout, from pending_since_ns on
 };
 enum class Activity : std::uint32_t { idle, operation, exchange };
 
 /// Before whatever may wait for another rank: counts an operation and starts its deadline. By the rank itself only.
 void announce(RankStatus& status, Activity activity, std::uint32_t case_index);
+/// What is pending has got on: its deadline begins anew, and is later by `granted`. Without anything pending nothing
+/// changes. By the rank itself only.
+void renew(RankStatus& status, std::chrono::nanoseconds granted);
 /// After it: nothing is pending any more.
 void settle(RankStatus& status);
+
+/// Since when something is pending (0: nothing is), and what is granted to it beyond the timeout.
+struct Announced {
+  std::int64_t since_ns = 0;
+  std::int64_t granted_ns = 0;
+};
+/// The grant is read first and written last: a new one is never taken for that of an older announcement.
+[[nodiscard]] Announced announced_on(const RankStatus& status);
 
 /// One host's page for exchanges.
 struct alignas(64) HostPage {

@@ -284,18 +284,21 @@ void HostsStarter::take_statuses(const Machine& machine, const std::string& line
   int rank = machine.first;
   for (std::size_t at = 0; at < lines.size() && rank < machine.first + machine.host->ranks; ++rank) {
     const std::size_t end = std::min(lines.find('\n', at), lines.size());
-    long long age = 0;
+    long long age = 0, granted_ns = 0;
     unsigned long long operation = 0;
     unsigned case_index = 0, activity = 0;
     char state = 'S';
     const std::string line = lines.substr(at, end - at);
     at = end + 1;
-    if (std::sscanf(line.c_str(), "%lld %llu %u %u %c", &age, &operation, &case_index, &activity, &state) != 5) return;
+    if (std::sscanf(line.c_str(), "%lld %lld %llu %u %u %c", &age, &granted_ns, &operation, &case_index, &activity,
+                    &state) != 6)
+      return;
     RankStatus& status = board.status(rank);
     status.case_index.store(case_index, std::memory_order_relaxed);
     status.activity.store(activity, std::memory_order_relaxed);
     status.operation.store(operation, std::memory_order_relaxed);
     status.pending_since_ns.store(age == 0 ? 0 : now - age, std::memory_order_release);
+    status.granted_ns.store(granted_ns, std::memory_order_release);  // last: see announced_on
     char& known = states_[static_cast<std::size_t>(rank)];
     if (known != 'X') known = state;
   }

@@ -241,14 +241,14 @@ class Machine : private Connections::Events {
     std::int64_t longest_ns = 0;
     for (int rank = job_.first; rank < job_.first + job_.here; ++rank) {
       const RankStatus& status = board_->status(rank);
-      const std::int64_t since = status.pending_since_ns.load(std::memory_order_acquire);
+      const auto [since, granted_ns] = announced_on(status);
       const pid_t pid =
           is_child(rank) ? children_.all()[static_cast<std::size_t>(rank - job_.first)].pid : visitor(rank).pid;
       const auto info = process_info(pid);
       const char state = info ? info->state : pid == 0 ? 'S' : 'X';  // one that has not come is not known yet
       if (since != 0) longest_ns = std::max(longest_ns, now_ns - since);
-      lines += fmt::format("{} {} {} {} {}\n", since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1),
-                           status.operation.load(std::memory_order_relaxed),
+      lines += fmt::format("{} {} {} {} {} {}\n", since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1),
+                           granted_ns, status.operation.load(std::memory_order_relaxed),
                            status.case_index.load(std::memory_order_relaxed),
                            status.activity.load(std::memory_order_relaxed), state);
     }

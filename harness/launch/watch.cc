@@ -77,8 +77,8 @@ std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case
 std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns) {
   std::int64_t longest = 0;
   for (int rank = 0; rank < board.ranks(); ++rank) {
-    const std::int64_t since = board.status(rank).pending_since_ns.load(std::memory_order_acquire);
-    if (since != 0) longest = std::max(longest, now_ns - since);
+    const Announced announced = announced_on(board.status(rank));
+    if (announced.since_ns != 0) longest = std::max(longest, now_ns - announced.since_ns - announced.granted_ns);
   }
   return std::chrono::nanoseconds(longest);
 }
@@ -87,13 +87,14 @@ std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids
   std::vector<RankView> views;
   for (int rank = 0; rank < board.ranks(); ++rank) {
     const RankStatus& status = board.status(rank);
-    const std::int64_t since = status.pending_since_ns.load(std::memory_order_acquire);
+    const auto [since, granted] = announced_on(status);
     RankView view;
     view.rank = rank;
     view.pid = pids[static_cast<std::size_t>(rank)];
     const auto info = process_info(view.pid);
     view.state = info ? info->state : 'X';
     view.waited = std::chrono::nanoseconds(since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1));
+    view.granted = std::chrono::nanoseconds(granted);
     view.operation = status.operation.load(std::memory_order_relaxed);
     view.case_index = status.case_index.load(std::memory_order_relaxed);
     view.activity = static_cast<Activity>(status.activity.load(std::memory_order_relaxed));
@@ -104,7 +105,7 @@ std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids
 
 std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
                                   const CaseName& case_name) {
-  const auto is_late = [&](const RankView& view) { return view.waited > timeout; };
+  const auto is_late = [&](const RankView& view) { return view.waited > timeout + view.granted; };
   if (std::none_of(ranks.begin(), ranks.end(), is_late)) return std::nullopt;
   const auto guilty = std::min_element(
       ranks.begin(), ranks.end(), [](const RankView& a, const RankView& b) { return innocence(a) < innocence(b); });

@@ -23,9 +23,10 @@ namespace tutti::harness::launch {
 struct RankView {
   int rank = 0;
   pid_t pid = 0;
-  std::string host = {};                 ///< where there are several machines
-  char state = 'S';                      ///< see ProcessInfo
-  std::chrono::nanoseconds waited = {};  ///< since the announcement; 0: nothing is pending
+  std::string host = {};                  ///< where there are several machines
+  char state = 'S';                       ///< see ProcessInfo
+  std::chrono::nanoseconds waited = {};   ///< since the announcement; 0: nothing is pending
+  std::chrono::nanoseconds granted = {};  ///< to it, beyond the timeout
   std::uint64_t operation = 0;
   std::uint32_t case_index = 0;
   Activity activity = Activity::idle;
@@ -39,11 +40,11 @@ struct Blame {
 
 using CaseName = std::function<std::string(std::uint32_t)>;
 
-/// How long the oldest pending announcement on the board has been there.
+/// How long the oldest pending announcement on the board has been there, without what was granted to it.
 [[nodiscard]] std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns);
 /// Views of all ranks; `pids` has one entry per rank.
 [[nodiscard]] std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns);
-/// Nothing if no rank has waited for longer than `timeout`.
+/// Nothing if no rank has waited for longer than `timeout` and what was granted to it.
 [[nodiscard]] std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
                                                 const CaseName& case_name);
 /// Where it is: "in operation 3 (...)", "idle after operation 3 (...)", "before its first operation".

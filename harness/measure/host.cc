@@ -284,6 +284,10 @@ void Host::announce(Activity activity) {
   for (const int place : places()) harness::announce(board_.status(place), activity, case_index_);
 }
 
+void Host::renew(std::chrono::nanoseconds granted) {
+  for (const int place : places()) harness::renew(board_.status(place), granted);
+}
+
 void Host::settle() {
   for (const int place : places()) harness::settle(board_.status(place));
 }

@@ -146,6 +146,8 @@ class Host {
   /// Says on the board what all ranks of this host are about to do, and that it is done.
   void announce(Activity activity);
   void settle();
+  /// What they are about to do has got on: its deadline begins anew, and is later by `granted`.
+  void renew(std::chrono::nanoseconds granted);
   void set_case(std::uint32_t index) { case_index_ = index; }
 
   /// The one way in which ranks wait. Takes turns until `look`, which returns a Result<Turn>, is done, and relaxes

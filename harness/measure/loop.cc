@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of operations: Variant::run_loop.
 #include <algorithm>
+#include <chrono>
 
 #include "harness/machine/clock.h"
 #include "harness/measure/variant.h"
@@ -12,6 +13,14 @@ namespace {
 /// together.
 constexpr std::int64_t kLongBytes = 65536;
 constexpr int kShortOperationsTogether = 64;
+
+/// Operations that are posted ahead have no milestone between them where they are known to take this part of a deadline
+/// together: it would take time on the stream.
+constexpr std::int64_t kPartsOfDeadline = 1000;
+/// So many times what they are known to take is granted to operations without a milestone between them.
+constexpr std::int64_t kTimesGranted = 100;
+constexpr double kMostGrantedNs = 1e18;          ///< for ever
+constexpr std::int64_t kLooksWhilePosting = 16;  ///< at the milestones, in the time of a deadline
 
 }  // namespace
 
@@ -33,14 +42,17 @@ class Variant::LoopOnHost {
     if (loop_.leaves_ns != nullptr) loop_.leaves_ns->assign(count, {});
     are_together_ = variant_.prepared_->is_posted_together();
     TUTTI_RETURN_IF_ERROR(reserve_instants());
+    if (is_posted_ahead()) TUTTI_RETURN_IF_ERROR(reserve_milestones());
     if (loop_.launches > 0) TUTTI_RETURN_IF_ERROR(capture());
     if (loop_.start) TUTTI_RETURN_IF_ERROR(loop_.start());
     TUTTI_RETURN_IF_ERROR(variant_.mark_begin(times_));
     TUTTI_RETURN_IF_ERROR(mark());
+    if (is_posted_ahead()) renew(host_.now_ns());
     TUTTI_RETURN_IF_ERROR(loop_.launches > 0 ? launch() : post_first());
     if (are_all_posted()) TUTTI_RETURN_IF_ERROR(variant_.mark_ends());
-    deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
+    if (!is_posted_ahead()) deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
     TUTTI_RETURN_IF_ERROR(host_.poll([this] { return progress(); }, [this] { return look_around(); }));
+    variant_.took_ns_ = longest_of(times_) / operations_in(rounds_in_all());
     TUTTI_RETURN_IF_ERROR(read_instants());
     TUTTI_RETURN_IF_ERROR(variant_.read_ends(times_));
     return variant_.prepared_->settle();
@@ -65,6 +77,67 @@ class Variant::LoopOnHost {
     for (const auto& instants : instants_) TUTTI_RETURN_IF_ERROR(instants->mark());
     return {};
   }
+
+  /// On streams all are, unless something is to be done after each. Of a graph all launches are.
+  [[nodiscard]] bool is_posted_ahead() const {
+    const bool asks_each = (loop_.leaves_ns != nullptr && !has_instants()) || loop_.between || loop_.ends_each;
+    return loop_.launches > 0 || (variant_.prepared_->is_in_order() && !asks_each);
+  }
+  /// A round is a launch, or a group of operations.
+  [[nodiscard]] int rounds_in_all() const { return loop_.launches > 0 ? loop_.launches : loop_.operations; }
+  [[nodiscard]] std::int64_t operations_in(std::int64_t rounds) const {
+    return rounds * loop_.grouped * (loop_.launches > 0 ? loop_.operations : 1);
+  }
+
+  Status reserve_milestones() {
+    const std::int64_t timeout_ns = host_.timeout().count();
+    const std::int64_t took_ns = variant_.took_ns_;
+    const std::int64_t together = took_ns == 0 ? 1 : timeout_ns / kPartsOfDeadline / took_ns;
+    const std::int64_t rounds = rounds_in_all();
+    step_ = has_instants() ? 1 : std::clamp<std::int64_t>(together / operations_in(1), 1, rounds);
+    const auto most = static_cast<int>((rounds - 1) / step_);
+    for (std::size_t i = 0; !has_instants() && most > 0 && variant_.prepared_->is_in_order() && i < ended_.size();
+         ++i) {
+      TUTTI_ASSIGN_OR_RETURN(auto milestones, variant_.kind_of(i).instants(most));
+      if (milestones == nullptr) break;
+      milestones_.push_back(std::move(milestones));
+    }
+    const bool is_told = has_instants() || !milestones_.empty();
+    const std::int64_t untold = operations_in(is_told ? step_ : rounds);
+    const double most_ns = static_cast<double>(untold - 1) * static_cast<double>(timeout_ns);
+    const double known_ns = static_cast<double>(untold) * static_cast<double>(kTimesGranted * took_ns);
+    const double granted_ns = took_ns == 0 ? most_ns : std::min(most_ns, known_ns);
+    granted_ = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(granted_ns, kMostGrantedNs)));
+    return {};
+  }
+  /// Behind a round, the first of which has number 0.
+  Status mark_round(int number) {
+    TUTTI_RETURN_IF_ERROR(mark());
+    const bool has_milestone = (number + 1) % step_ == 0 && number + 1 < rounds_in_all();
+    for (const auto& milestones : milestones_) {
+      if (has_milestone) TUTTI_RETURN_IF_ERROR(milestones->mark());
+    }
+    const std::int64_t now = host_.now_ns();
+    if (now < next_look_ns_) return {};
+    next_look_ns_ = now + host_.timeout().count() / kLooksWhilePosting;
+    return look_at_milestones(now);  // posting takes as long as what is under way where the stream has no room
+  }
+  Status look_at_milestones(std::int64_t now) {
+    std::size_t passed = 0;
+    for (const auto& milestones : has_instants() ? instants_ : milestones_) {
+      TUTTI_ASSIGN_OR_RETURN(const std::size_t of_rank, milestones->passed());
+      passed += of_rank;
+    }
+    if (passed == passed_) return {};
+    passed_ = passed;
+    renew(now);
+    return {};
+  }
+  void renew(std::int64_t now) {
+    host_.renew(granted_);
+    deadline_ns_ = variant_.deadline_after(now) + granted_.count();
+  }
+
   Status read_instants() {
     for (const auto& instants : instants_) {
       TUTTI_ASSIGN_OR_RETURN(std::vector<double> intervals, instants->intervals_us());
@@ -96,21 +169,20 @@ class Variant::LoopOnHost {
         if (number == 0) times_.enter_ns[i] = host_.now_ns();
         TUTTI_RETURN_IF_ERROR(graphs_[i]->launch());
       }
-      TUTTI_RETURN_IF_ERROR(mark());
+      TUTTI_RETURN_IF_ERROR(mark_round(number));
     }
     note_all_posted();
     return {};
   }
 
-  /// The first operation; on streams all, unless something is to be done after each.
+  /// The first operation, or all of them.
   Status post_first() {
     TUTTI_RETURN_IF_ERROR(post_all([this](std::size_t i) { times_.enter_ns[i] = host_.now_ns(); }));
-    TUTTI_RETURN_IF_ERROR(mark());
-    const bool asks_each = (loop_.leaves_ns != nullptr && !has_instants()) || loop_.between || loop_.ends_each;
-    if (!variant_.prepared_->is_in_order() || asks_each) return {};
+    if (!is_posted_ahead()) return mark();
+    TUTTI_RETURN_IF_ERROR(mark_round(0));
     for (int number = 1; number < loop_.operations; ++number) {
       TUTTI_RETURN_IF_ERROR(post_all([](std::size_t) {}));
-      TUTTI_RETURN_IF_ERROR(mark());
+      TUTTI_RETURN_IF_ERROR(mark_round(number));
     }
     note_all_posted();
     return {};
@@ -181,7 +253,9 @@ class Variant::LoopOnHost {
   /// The slow part of waiting: the deadline begins anew whenever an operation has ended.
   Status look_around() {
     const std::int64_t now = host_.now_ns();
-    if (ended_ != ended_before_) {
+    if (is_posted_ahead()) {
+      TUTTI_RETURN_IF_ERROR(look_at_milestones(now));
+    } else if (ended_ != ended_before_) {
       ended_before_ = ended_;
       deadline_ns_ = variant_.deadline_after(now);
     }
@@ -198,7 +272,13 @@ class Variant::LoopOnHost {
   std::size_t waiting_ = 0;                             ///< ranks that have ended an operation which others have not
   std::vector<std::unique_ptr<verify::Graph>> graphs_;  ///< by index of the rank; empty: none was captured
   std::vector<std::unique_ptr<verify::Instants>> instants_;  ///< by index of the rank; empty: nobody asks for them
-  std::vector<int> ended_;                                   ///< operations, by index of the rank
+  /// Behind rounds that are posted ahead, by index of the rank; empty: there are instants, or nothing tells.
+  std::vector<std::unique_ptr<verify::Instants>> milestones_;
+  std::int64_t step_ = 1;               ///< rounds from one milestone to the next
+  std::chrono::nanoseconds granted_{};  ///< beyond the timeout, from one milestone to the next
+  std::size_t passed_ = 0;              ///< milestones or instants, of all ranks
+  std::int64_t next_look_ns_ = 0;       ///< at them, while it is posted
+  std::vector<int> ended_;              ///< operations, by index of the rank
   std::vector<int> ended_before_;
   std::size_t left_ = ended_.size();  ///< ranks that have not ended the loop
   std::int64_t deadline_ns_ = 0;

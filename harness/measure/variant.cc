@@ -44,6 +44,14 @@ std::uint64_t fingerprint_of(std::span<const std::byte> bytes, std::uint64_t sta
 
 }  // namespace
 
+std::int64_t longest_of(const RankTimes& times) {
+  std::int64_t longest = 0;
+  for (std::size_t i = 0; i < times.leave_ns.size(); ++i) {
+    longest = std::max(longest, times.leave_ns[i] - times.enter_ns[i]);
+  }
+  return longest;
+}
+
 std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side) {
   const std::string text = fmt::format("{} {} {} {}", case_id(one), seed, rank, static_cast<int>(side));
   std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a, the same everywhere
@@ -300,6 +308,7 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
   };
   const std::int64_t deadline = deadline_after(begin);
   TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return host_->now_ns() < deadline ? Status() : overdue(times); }));
+  took_ns_ = longest_of(times);
   TUTTI_RETURN_IF_ERROR(read_ends(times));
   return prepared_->settle();
 }

@@ -30,6 +30,9 @@ struct RankTimes {
   std::vector<double> stream_us = {};  ///< how long it took on each rank's stream; empty where there are none
 };
 
+/// Of the ranks of the host, from its entry to its leave.
+[[nodiscard]] std::int64_t longest_of(const RankTimes& times);
+
 /// Operations of one case back to back on each rank: a rank begins the next one as soon as it has ended the last. On
 /// streams all are posted at once, unless something is to be done after each.
 struct Loop {
@@ -126,6 +129,8 @@ class Variant {
   /// The same on a host of one rank, which computes after it has posted, in parts between which it makes `calls` tests.
   Status run_overlapped(RankTimes& times, const Compute& compute, int calls);
   /// The same for a loop: `times` are those of its first entry and its last leave. The deadline is each operation's.
+  /// Where several end without a sign, as within a graph, they have one, and a hundred times what they are known to
+  /// take.
   Status run_loop(RankTimes& times, const Loop& loop);
   /// `rounds` operations back to back on every rank of a host that has them all, each rank's steps when `order` says
   /// so. A rank verifies its result and refills its buffers as soon as its call has returned. Errors: as of run;
@@ -200,6 +205,8 @@ class Variant {
   std::uint64_t salt_ = 0;
   std::vector<Memory> memory_;
   std::unique_ptr<Prepared> prepared_;
+
+  std::int64_t took_ns_ = 0;  ///< an operation, when it was last run; 0: it was not
 
   std::vector<std::unique_ptr<verify::Instants>> ends_;  ///< by rank of the host; empty: nothing is on their streams
 

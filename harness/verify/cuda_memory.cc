@@ -55,6 +55,18 @@ class CudaInstants final : public Instants {
     return outcome(*cuda_, "cudaEventRecord", cuda_->cudaEventRecord(events_[marked_++], stream_));
   }
 
+  [[nodiscard]] Result<std::size_t> passed() override {
+    for (; passed_ < marked_; ++passed_) {
+      const cuda::Error answer = cuda_->cudaEventQuery(events_[passed_]);
+      if (answer == cuda::kNotReady) {
+        cuda_->cudaGetLastError();  // it would be told to the next one who asks
+        break;
+      }
+      TUTTI_RETURN_IF_ERROR(outcome(*cuda_, "cudaEventQuery", answer));
+    }
+    return passed_;
+  }
+
   [[nodiscard]] Result<std::vector<double>> intervals_us() override {
     constexpr double kMicroseconds = 1e3;  // of milliseconds
     std::vector<double> intervals;
@@ -72,13 +84,13 @@ class CudaInstants final : public Instants {
     return intervals;
   }
 
-  void restart() override { marked_ = 0; }
+  void restart() override { marked_ = passed_ = 0; }
 
  private:
   std::shared_ptr<const cuda::Runtime> cuda_;
   cuda::Stream stream_;
   std::vector<cuda::Event> events_;
-  std::size_t marked_ = 0;
+  std::size_t marked_ = 0, passed_ = 0;
 };
 
 }  // namespace

@@ -24,6 +24,8 @@ class Instants {
   virtual ~Instants() = default;
   /// The next one, behind what is on the stream. Requires: fewer than were asked for.
   virtual Status mark() = 0;
+  /// How many of those that were marked the stream has passed. Errors: io.
+  [[nodiscard]] virtual Result<std::size_t> passed() = 0;
   /// Microseconds from each instant to the next one. Requires: the stream has passed all. Errors: io.
   [[nodiscard]] virtual Result<std::vector<double>> intervals_us() = 0;
   /// From here on the first one is the next.

@@ -73,9 +73,8 @@ TEST_F(NcclRanks, ThatDisagreeRunOutOfTime) {
       nccl().wait(sums[0]).message(),
       HasSubstr("rank 0 of 2: all_reduce of 10 int32 sum is not done after 0.2 s: a rank has not called it, or with "
                 "another count, or is lost (TUTTI_NCCL_TIMEOUT sets the seconds)"));
-  Result<bool> is_done = false;
-  while (is_done.is_ok() && !is_done.value()) is_done = nccl().test(sums[1]);
-  EXPECT_THAT(is_done.status().message(), HasSubstr("rank 1 of 2: all_reduce of 11 int32 sum is not done after 0.2 s"));
+  const Result<bool> is_done = nccl().test(sums[1]);
+  EXPECT_TRUE(is_done.is_ok() && !is_done.value()) << "who only asks has a deadline of his own";
   for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(nccl().abort(rank).is_ok());
   release(sums);
 }

@@ -2,7 +2,6 @@
 // The calls that NCCL has, and those that are made of its sends and receives, with what they are called with.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,7 +44,6 @@ struct Prepared {
   Stream stream = nullptr;
   cuda::Event event = nullptr;  ///< null where it is not for post
   bool is_posted = false, is_recorded = false;
-  std::chrono::steady_clock::time_point since;
   std::string what;  ///< for messages
 
   [[nodiscard]] std::size_t bytes() const { return count * element_bytes; }

@@ -153,7 +153,6 @@ std::string record(Prepared& prepared) {
   if (prepared.is_recorded) return {};
   const auto& cuda = g_world->cuda();
   const auto error = cuda.cudaEventRecord(prepared.event, prepared.stream);
-  prepared.since = std::chrono::steady_clock::now();
   prepared.is_recorded = error == tutti::cuda::kSuccess;
   return prepared.is_recorded ? "" : cuda.text_of("cudaEventRecord", error);
 }
@@ -167,7 +166,7 @@ int backend_test(void* handle, int32_t* is_complete, TuttiBackendMessage* messag
   if (!is_done && !g_world->is_in_group()) {
     wrong = record(prepared);
     if (wrong.empty()) {
-      wrong = g_world->test(question_of(prepared), *prepared.group, prepared.what, prepared.since, is_done);
+      wrong = g_world->test(question_of(prepared), *prepared.group, prepared.what, is_done);
     }
   }
   if (is_done) prepared.is_posted = false;

@@ -336,15 +336,14 @@ std::string World::too_late(const Group& group, const std::string& what) const {
          ": a rank has not called it, or with another count, or is lost (" + kPatienceVariable + " sets the seconds)";
 }
 
-std::string World::test(const Question& question, const Group& group, const std::string& what, Clock::time_point since,
-                        bool& is_done) const {
+std::string World::test(const Question& question, const Group& group, const std::string& what, bool& is_done) const {
   const cuda::Error error = question.ask(question.of);
   is_done = error == cuda::kSuccess;
   if (is_done) return {};
   if (error != cuda::kNotReady) return place(group) + ": " + what + ": " + cuda_->text_of("the GPU", error);
   cuda_->cudaGetLastError();  // which is otherwise what the next one to ask is told
-  if (std::string wrong = error_of(group); !wrong.empty()) return what + ": " + wrong;
-  return Clock::now() - since > patience_ ? too_late(group, what) : "";
+  const std::string wrong = error_of(group);
+  return wrong.empty() ? "" : what + ": " + wrong;
 }
 
 std::string World::wait(const Question& question, const Group& group, const std::string& what) const {
@@ -362,8 +361,9 @@ std::string World::wait(const Question& question, const Group& group, const std:
       is_late = true;
       std::this_thread::yield();
     }
-    std::string wrong = test(question, group, what, since, is_done);
+    std::string wrong = test(question, group, what, is_done);
     if (is_done || !wrong.empty()) return wrong;
+    if (Clock::now() - since > patience_) return too_late(group, what);
   }
 }
 

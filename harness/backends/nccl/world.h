@@ -77,11 +77,11 @@ class World {
   /// Ends what is in flight on the communicators of a rank of this process.
   [[nodiscard]] std::string abort(int local);
 
-  /// Asks until it is done. `what` was posted at `since`.
+  /// Asks until it is done.
   [[nodiscard]] std::string wait(const Question& question, const Group& group, const std::string& what) const;
-  /// Whether it is done; an error where NCCL found one, or where patience is over.
+  /// Whether it is done; an error where NCCL found one. It waits for nothing: whoever asks has a deadline.
   [[nodiscard]] std::string test(const Question& question, const Group& group, const std::string& what,
-                                 std::chrono::steady_clock::time_point since, bool& is_done) const;
+                                 bool& is_done) const;
 
  private:
   [[nodiscard]] std::string take_devices(const TuttiBackendGroup& world, const TuttiBackendJoin& join);

@@ -43,6 +43,13 @@ TEST(Watch, NobodyIsToBlameWithinTheTimeout) {
   EXPECT_FALSE(find_culprit(std::vector{idle(0, 3), idle(1, 2)}, 1ns, case_name).has_value());
 }
 
+TEST(Watch, NobodyIsToBlameWithinWhatWasGranted) {
+  std::vector ranks = {waiting(0, 3, 4s), waiting(1, 3, 4s)};
+  for (RankView& rank : ranks) rank.granted = 3s;
+  EXPECT_FALSE(find_culprit(ranks, 2s, case_name).has_value());
+  EXPECT_TRUE(find_culprit(ranks, 999ms, case_name).has_value());
+}
+
 TEST(Watch, StoppedRankIsToBlameEvenIfAnotherIsFurtherBehind) {
   std::vector ranks = {waiting(0, 3, 3s), waiting(1, 3, 1s), idle(2, 1)};
   ranks[1].state = 'T';
@@ -119,8 +126,18 @@ TEST(Board, AnnouncementsAreSeenUntilTheySettle) {
   EXPECT_EQ(views[1].operation, 1U);
   EXPECT_EQ(views[1].case_index, 6U);
   EXPECT_EQ(views[1].activity, Activity::exchange);
+  renew(board.status(1), 7ns);
+  const std::int64_t renewed = board.status(1).pending_since_ns.load();
+  EXPECT_GE(renewed, later - 5);
+  EXPECT_EQ(longest_wait(board, renewed + 9), 2ns);
+  EXPECT_EQ(view_ranks(board, pids, renewed + 9)[1].waited, 9ns);
+  EXPECT_EQ(view_ranks(board, pids, renewed + 9)[1].granted, 7ns);
+  EXPECT_EQ(board.status(1).operation.load(), 1U);
+  announce(board.status(1), Activity::operation, 6);
+  EXPECT_EQ(announced_on(board.status(1)).granted_ns, 0) << "it is another one";
   settle(board.status(1));
-  EXPECT_EQ(longest_wait(board, later).count(), 0);
+  renew(board.status(1), 7ns);
+  EXPECT_EQ(longest_wait(board, later).count(), 0) << "nothing is pending";
   std::free(memory);
 }
 

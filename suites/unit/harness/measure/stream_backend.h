@@ -3,6 +3,9 @@
 // all_gather of the ranks of this process.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "harness/backends/backend.h"
+#include "harness/machine/clock.h"
 #include "suites/unit/harness/verify/device_memory.h"
 
 namespace tutti::harness::measure {
@@ -69,10 +73,49 @@ class LateStream {
   std::thread thread_{[this] { run(); }};
 };
 
+/// Instants on such a stream, and how often any of them was marked.
+class LateInstants final : public verify::Instants {
+ public:
+  LateInstants(LateStream& stream, std::atomic<int>& marks) : stream_(stream), marks_(marks) {}
+  Status mark() override {
+    ++marks_;
+    numbers_.push_back(stream_.post([seen = seen_] { seen->push_back(monotonic_ns()); }));
+    return {};
+  }
+  [[nodiscard]] Result<std::size_t> passed() override {
+    return static_cast<std::size_t>(std::ranges::count_if(numbers_, [this](int one) { return stream_.has_done(one); }));
+  }
+  [[nodiscard]] Result<std::vector<double>> intervals_us() override {
+    stream_.synchronise(numbers_.back());
+    std::vector<double> intervals;
+    for (std::size_t i = 1; i < seen_->size(); ++i) {
+      intervals.push_back(static_cast<double>((*seen_)[i] - (*seen_)[i - 1]) * 1e-3);
+    }
+    return intervals;
+  }
+  void restart() override {
+    numbers_.clear();
+    seen_->clear();
+  }
+
+ private:
+  LateStream& stream_;
+  std::atomic<int>& marks_;
+  std::vector<int> numbers_;  ///< of their works
+  std::shared_ptr<std::vector<std::int64_t>> seen_ = std::make_shared<std::vector<std::int64_t>>();
+};
+
 /// Device memory with the stream that its calls are posted on.
 class StreamedMemory final : public DeviceMemory {
  public:
   [[nodiscard]] void* stream() const override { return &stream_; }
+  [[nodiscard]] Result<std::unique_ptr<verify::Instants>> instants(int /*most*/) override {
+    if (!has_instants) return std::unique_ptr<verify::Instants>();
+    return std::unique_ptr<verify::Instants>(std::make_unique<LateInstants>(stream_, marks));
+  }
+
+  bool has_instants = false;
+  std::atomic<int> marks = 0;
 
  private:
   mutable LateStream stream_;
@@ -91,7 +134,9 @@ struct StreamLibrary {
   bool is_in_group = false, forgets_to_synchronise = false;
   int groups = 0, aborted = 0, closed = 0, registered = 0, forgotten = 0;
   std::size_t registered_bytes = 0;
-  std::string error;  ///< found of its own accord
+  std::string error;                         ///< found of its own accord
+  std::atomic<int> begun = 0, hangs_at = 0;  ///< calls; the number of the one that ends when it `goes_on`
+  std::atomic<bool> goes_on = false;
 
   StreamLibrary() { now() = this; }
   ~StreamLibrary() { now() = nullptr; }
@@ -103,7 +148,11 @@ struct StreamLibrary {
   }
 
   void enqueue(Call& call) {
-    call.number = static_cast<LateStream*>(call.what.stream)->post([this, &call] { gather(call.what); });
+    call.number = static_cast<LateStream*>(call.what.stream)->post([this, &call] {
+      const bool hangs = ++begun == hangs_at;
+      while (hangs && !goes_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      gather(call.what);
+    });
   }
   void gather(const TuttiBackendCall& to) const {
     const auto block = static_cast<std::size_t>(to.count) * to.element_bytes;
