@@ -187,6 +187,8 @@ Row streamed_row(const Variant& variant, const StreamResult& result, const Strea
   const Case& one = variant.instance();
   Row row = begun_row(variant);
   set_times(row, summarise(result.each_us), one.problem());
+  if (options.launches > 0) row.graph = "yes";
+  if (options.grouped > 1) row.grouped = options.grouped;
   if (options.checks == 0) return row;
   set_verifier(row, variant);
   set_verdict(row, result.wrong, result.reason, (one.is_in_place ? "further" : "timed") + inputs_text(variant));

@@ -206,6 +206,14 @@ std::vector<Column> all_columns() {
              "round trip of 8 bytes over TCP between two of the machines, beside the system under test, while this was "
              "measured; empty: ranks are on one, or outnumber cores",
              &Row::net_ns},
+      of_condition("gpus"),
+      Column{"graph", "",
+             "yes: the operations were captured into a graph, whose launches were timed; empty: each was posted",
+             &Row::graph},
+      Column{"grouped", "", "operations that the library was told of as one group, where there were several",
+             &Row::grouped},
+      Column{"registered", "", "windows: shared buffers were registered as symmetric windows; empty: they were not",
+             &Row::registered},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();

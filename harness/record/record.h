@@ -103,6 +103,9 @@ struct Row {
   std::string verified_by = {};
   std::string limit_way = {};
   std::optional<double> net_ns = {};
+  std::string graph = {};
+  std::optional<std::int64_t> grouped = {};
+  std::string registered = {};
 
   bool operator==(const Row&) const = default;
 };

@@ -32,6 +32,22 @@ std::vector<Unusual> unusual_conditions(const Row& row) {
                     .words = column.words.empty() ? fmt::format("{} {}", name, field)
                                                   : fmt::format(fmt::runtime(column.words), field)});
   }
+  // The drop-in programs' -G, -m and -R.
+  if (!row.graph.empty()) {
+    list.push_back({.column = "graph", .value = row.graph, .usual = "none", .words = "operations of a graph"});
+  }
+  if (row.grouped) {
+    list.push_back({.column = "grouped",
+                    .value = fmt::format("{} operations", *row.grouped),
+                    .usual = "1 operation",
+                    .words = fmt::format("groups of {} operations", *row.grouped)});
+  }
+  if (!row.registered.empty()) {
+    list.push_back({.column = "registered",
+                    .value = row.registered,
+                    .usual = "none",
+                    .words = fmt::format("registered {}", row.registered)});
+  }
   // Nobody chose it, and times on another one are others.
   if (!row.gpu.empty()) {
     list.push_back({.column = "gpu", .value = row.gpu, .usual = "none", .words = fmt::format("GPU {}", row.gpu)});

@@ -238,6 +238,7 @@ class Walk {
     ++result_.placements;
     harness::Row row = harness::streamed_row(variant, result, options);
     if (nccl_ != nullptr) row.gpu = harness::gpu_model(place_.devices.front());
+    if (settings_.registration == kWindows) row.registered = "windows";
     if (blocks_ != nullptr) add_blocks(row, one);
     if (has_records && settings_.checks > 0) TUTTI_RETURN_IF_ERROR(add_precision(variant, measured, row));
     if (row.wrong.value_or(0) > 0) report.diagnoses.push_back(fmt::format("{}: {}", row.case_id, row.reason));

@@ -205,6 +205,9 @@ TEST(Compare, OtherConditionsAreNotComparable) {
   const Judgement cold = with_one_row([](Row& row) { row.conditions["cache"] = "cold"; });
   EXPECT_EQ(cold.opinion, Opinion::invalid);
   EXPECT_EQ(cold.reason, "it was measured under usual conditions, and under cache cold");
+  const Judgement grouped = with_one_row([](Row& row) { row.grouped = 8; });
+  EXPECT_EQ(grouped.opinion, Opinion::invalid);
+  EXPECT_EQ(grouped.reason, "it was measured under usual conditions, and under groups of 8 operations");
   const Judgement hot = with_one_row([](Row& row) { row.conditions["cache"] = "hot"; });
   EXPECT_NE(hot.opinion, Opinion::invalid) << "which is as usual";
   std::vector<Row> mine = rows_with(kSteady), other = rows_with(kSteady);

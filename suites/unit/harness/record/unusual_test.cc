@@ -31,6 +31,8 @@ TEST(Unusual, IsWhateverChangesWhatATimeMeans) {
       ElementsAre("cache rotate", "sync dissemination", "skew 12.5 us (times are from the late rank's entry on)",
                   "nonblocking calls", "other data in every sample", "special values"));
   EXPECT_EQ(unusual_conditions({.conditions = {{"cache", "cold"}}}).front().usual, "hot");
+  EXPECT_THAT(words_of({.graph = "yes", .grouped = 8, .registered = "windows"}),
+              ElementsAre("operations of a graph", "groups of 8 operations", "registered windows"));
   EXPECT_THAT(words_of({.gpu = "H200"}), ElementsAre("GPU H200"))
       << "nobody asked for it, and another one has other times";
 }
