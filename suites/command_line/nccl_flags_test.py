@@ -12,7 +12,7 @@ import support
 
 DOUBLES = pathlib.Path(os.environ["TUTTI_BUILD"]) / "doubles"
 GPU = {"TUTTI_CUDART": str(DOUBLES / "libcudart.so"), "TUTTI_NCCL": str(DOUBLES / "libnccl.so")}
-OK, USAGE, ENVIRONMENT, WRONG = 0, 2, 3, 7
+OK, USAGE, ENVIRONMENT, CRASH, WRONG = 0, 2, 3, 5, 7
 
 # One size, two ranks, four operations: what stands in the log is easily counted.
 ONE = ["-b", "4K", "-e", "4K", "-n", "4", "-g", "2"]
@@ -85,6 +85,49 @@ class Graphs(unittest.TestCase):
         rows = [line.split(",") for line in result.stdout.splitlines()]
         samples = rows[0].index("samples")
         self.assertEqual([row[samples] for row in rows[1:]], ["5", "5"])
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Deadlines(unittest.TestCase):
+    """Each operation begins up to 0.3 s late, so that 8 take longer than the deadline of one, and none does."""
+    LOOP = ["-b", "64", "-e", "64", "-g", "2", "-w", "0", "-c", "0", "-T", "1"]
+
+    def test_a_loop_may_take_longer_than_the_deadline_of_an_operation(self):
+        for words in (["-n", "8"], ["-n", "8", "-G", "1"], ["-n", "1", "-G", "8"], ["-n", "4", "-m", "2", "-I", "1"]):
+            with self.subTest(words):
+                result, _ = perf(*self.LOOP, *words, TUTTI_DOUBLE_LATE_US="300000")
+                self.assertEqual(result.returncode, OK, result)
+
+    def test_an_operation_that_does_not_end_is_told_wherever_it_is(self):
+        for words in (["-n", "20"], ["-n", "2", "-G", "2"]):
+            with self.subTest(words):
+                result, _ = perf(*self.LOOP, *words, TUTTI_DOUBLE_HANG="5")
+                self.assertEqual(result.returncode, CRASH, result)
+                self.assertIn("all 2 ranks hang in operation", result.stderr)
+
+
+@unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
+class Comparing(unittest.TestCase):
+    def test_what_is_posted_in_another_way_is_not_compared(self):
+        with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
+            def record(name, *words):
+                for kind in ("csv", "json"):
+                    result, _ = perf(*ONE, *words, f"--{kind}", f"{folder}/{name}.{kind}")
+                    self.assertEqual(result.returncode, OK, result)
+
+            record("plain")
+            record("again")
+            record("buffers", "-R", "1")  # whose ids are those of windows
+            for name, usual, flags, difference in (("graph", "plain", ["-G", "3"], "operations of a graph"),
+                                                   ("groups", "plain", ["-m", "8"], "groups of 8 operations"),
+                                                   ("windows", "buffers", ["-R", "2"], "registered windows")):
+                record(name, *flags)
+                for kind in ("csv", "json"):
+                    with self.subTest(name, kind=kind):
+                        result = support.run("compare", f"{folder}/{usual}.{kind}", f"{folder}/{name}.{kind}")
+                        self.assertIn(f"it was measured under GPU Double 0, and under {difference}, GPU Double 0", result.out)
+            result = support.run("compare", f"{folder}/plain.csv", f"{folder}/again.csv")
+            self.assertNotIn("it was measured under", result.out + result.err)
 
 
 @unittest.skipUnless("nccl" in support.BUILT, "the backend nccl is not built")
