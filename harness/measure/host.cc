@@ -193,16 +193,18 @@ Status Host::compare_clocks() {
   struct Record {
     ClockEstimate estimate;
     std::int64_t change_ns;  ///< against what was foreseen
+    bool yields;
   };
   std::int64_t change_ns = 0;
   if (first_estimate_ && asker_of(options_.host) == options_.host) {
     const std::int64_t foreseen = mine.since_ns - options_.clock.common(mine.since_ns);
     change_ns = std::abs(mine.offset_ns - foreseen);
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, exchange(Record{mine, change_ns}));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, exchange(Record{mine, change_ns, options_.yields}));
   std::int64_t doubt_ns = clocks_.round_ns;  // of readings since the estimate before
   clocks_.round_ns = 0;
   for (const Record& one : all) {
+    options_.yields |= one.yields;  // probes, and which samples count, depend on it
     clocks_.most_bound_ns = std::max(clocks_.most_bound_ns, one.estimate.bound_ns);
     clocks_.most_change_ns = std::max(clocks_.most_change_ns, one.change_ns);
     clocks_.round_ns = std::max(clocks_.round_ns, 2 * one.estimate.bound_ns);

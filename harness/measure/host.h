@@ -94,8 +94,8 @@ class Host {
   /// The same of `bytes` bytes, at most kMostBytes: `all` has room for every host's.
   Status exchange_bytes(const void* mine, void* all, std::size_t bytes);
   /// Estimates the clocks of other machines against host 0's, from the quickest of some tens of questions. Where an
-  /// earlier estimate is so far back that both tell more than their bounds, also the drift. All hosts call it.
-  /// Errors: as exchange.
+  /// earlier estimate is so far back that both tell more than their bounds, also the drift. Where ranks of one machine
+  /// outnumber its cores, all hosts yield from then on. All hosts call it. Errors: as exchange.
   Status compare_clocks();
   /// For what was read between the last two estimates: the offset moved evenly from one to the other.
   [[nodiscard]] HostClock clock_between() const;

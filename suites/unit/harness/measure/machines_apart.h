@@ -20,19 +20,22 @@ namespace tutti::harness::measure {
 inline constexpr std::int64_t kLeadNs = 1'000'000'000;
 inline constexpr double kDrift = 100e-6;
 
-inline HostClock clock_of_machine(int machine, std::int64_t since_ns) {
+inline HostClock clock_of_machine(int machine, std::int64_t since_ns, double drift) {
   HostClock clock;
   if (machine == 0) return clock;
   clock.lead_ns = machine * kLeadNs;
-  clock.lead_drift = machine * kDrift;
+  clock.lead_drift = machine * drift;
   clock.lead_since_ns = since_ns;
   return clock;
 }
 
+struct Apart {
+  std::vector<bool> are_crowded = {};  ///< by machine: its ranks outnumber its cores; empty: on all
+  double drift = kDrift;               ///< of the clock of machine 1
+};
 /// Runs `body` on a host for each entry of `machines`; hosts of one machine share a board and nothing else.
-/// `yields`: ranks outnumber cores.
 template <class Body>
-void on_machines(const std::vector<int>& machines, Body body, bool yields = true) {
+void on_machines(const std::vector<int>& machines, Body body, const Apart& apart = {}) {
   const int hosts = static_cast<int>(machines.size());
   std::deque<BoardMemory> boards;
   for (int machine = 0; machine <= machines.back(); ++machine) boards.emplace_back(hosts);
@@ -54,9 +57,9 @@ void on_machines(const std::vector<int>& machines, Body body, bool yields = true
       auto mesh = Mesh::join(place);
       ASSERT_TRUE(mesh.is_ok()) << mesh.status().message();
       HostOptions options{.host = index, .hosts = hosts, .job_ranks = hosts, .ranks = {index}};
-      options.clock = clock_of_machine(machine, since_ns);
+      options.clock = clock_of_machine(machine, since_ns, apart.drift);
       options.exchange = mesh.value().get();
-      options.yields = yields;
+      options.yields = apart.are_crowded.empty() || apart.are_crowded[static_cast<std::size_t>(machine)];
       options.timeout = place.timeout;
       Host host(boards[static_cast<std::size_t>(machine)].board(), options);
       mesh.value()->answer_clock(&host.clock());
