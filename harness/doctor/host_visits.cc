@@ -51,8 +51,8 @@ class Visitor {
     if (!is_here) {
       TUTTI_RETURN_IF_ERROR(check_words(request.program.front()));
       spawned.command = words_of(request.agent);
-      spawned.command.push_back(host);
-      agent_ = fmt::format("`{} {}`", request.agent, host);
+      spawned.command.push_back(name_for_agent(host));
+      agent_ = fmt::format("`{} {}`", request.agent, name_for_agent(host));
     }
     spawned.command.insert(spawned.command.end(), request.program.begin(), request.program.end());
     int talk[2], errors[2];

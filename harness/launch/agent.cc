@@ -33,6 +33,13 @@ Status check_words(const std::string& program) {
       program);
 }
 
+std::string name_for_agent(const std::string& host) {
+  const std::size_t user = host.rfind('@') + 1;  // user@name, as ssh takes it
+  const std::string name = host.substr(user);
+  if (!name.starts_with('[') || !name.ends_with(']')) return host;
+  return host.substr(0, user) + name.substr(1, name.size() - 2);
+}
+
 std::string end_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? fmt::format("was killed by signal {}", WTERMSIG(wait_status))
                                   : fmt::format("exited with code {}", WEXITSTATUS(wait_status));

@@ -17,6 +17,9 @@ namespace tutti::harness::launch {
 /// Errors: unavailable where the path of a program has something else.
 [[nodiscard]] Status check_words(const std::string& program);
 
+/// What an agent is told of a host: its name, an IPv6 address without the brackets that a list of hosts has around it.
+[[nodiscard]] std::string name_for_agent(const std::string& host);
+
 /// "exited with code 255", "was killed by signal 9".
 [[nodiscard]] std::string end_of(int wait_status);
 

@@ -91,7 +91,7 @@ Status HostsStarter::start_machine(Machine& machine, const std::vector<std::stri
   SpawnRequest request;
   if (!machine.is_here) {
     request.command = words_of(across_.agent);
-    request.command.push_back(machine.host->name);
+    request.command.push_back(name_for_agent(machine.host->name));
   }
   request.command.insert(request.command.end(), program.begin(), program.end());
   request.environment = {"TUTTI_CONTROL", "TUTTI_RANK"};
@@ -370,7 +370,7 @@ void HostsStarter::look_for_losses(Connections::Events& events) {
     if (machine.is_lost || machine.has_ended) continue;
     const std::string agent = machine.is_here || across_.joined != nullptr
                                   ? std::string("its process")
-                                  : fmt::format("`{} {}`", across_.agent, machine.host->name);
+                                  : fmt::format("`{} {}`", across_.agent, name_for_agent(machine.host->name));
     if (machine.agent_status && (!machine.has_come || *machine.agent_status != 0 || !machine.stream.is_open())) {
       lose(machine,
            error(machine.has_come ? Code::aborted : Code::unavailable, "{} {}{}", agent, end_of(*machine.agent_status),
