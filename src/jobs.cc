@@ -47,6 +47,7 @@ class Messages final : public harness::Listener {
     int launch = 1;                           ///< this start of the ranks, from 1
     int launches = 1;                         ///< of the whole run
     const std::set<std::string>& by_formula;  ///< see chosen_by_formula
+    const std::set<std::string>& flat;        ///< ids of cases: see is_flat_on_hosts
   };
   Messages(const SessionSpec& spec, const JobsListener& listener, Place place)
       : spec_(spec), listener_(listener), place_(place) {}
@@ -112,6 +113,7 @@ class Messages final : public harness::Listener {
       row.launches = place_.launches;
       row.starter = spec_.starter;
       if (place_.by_formula.contains(row.case_id)) add_mark(row, harness::kFromFormula);
+      if (place_.flat.contains(row.case_id)) add_mark(row, harness::kFlatOnHosts);
       stamp_.put_into(row);
     }
     if (rows.empty()) return;
@@ -161,6 +163,17 @@ struct Start {
   std::size_t starter = 0;  ///< index
   Cells cells;              ///< of one number of ranks and transport
 };
+
+/// The ids of those that take each rank for a host of its own.
+std::set<std::string> flat_on_hosts(const SessionSpec& spec) {
+  std::set<std::string> ids;
+  for (const std::vector<Case>& cell : spec.cells) {
+    for (const Case& one : cell) {
+      if (harness::is_flat_on_hosts(one, spec.conditions)) ids.insert(case_id(one));
+    }
+  }
+  return ids;
+}
 
 bool is_own(const Case& one) { return harness::backend_of(one.backend) == harness::kOwnBackend; }
 
@@ -333,6 +346,7 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
     set_transport(cells.front().front().transport, spec);
     spec.cells = resolved(cells, spec.ranks_as, spec.conditions);
     const std::set<std::string> by_formula = chosen_by_formula(cells, spec.ranks_as, spec.conditions);
+    const std::set<std::string> flat = flat_on_hosts(spec);
     spec.references = starter.references;
     spec.on_gpus = starter.on_gpus;
     std::erase_if(spec.twins, [&](const std::string& twin) {
@@ -354,7 +368,8 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
                        .of = all,
                        .launch = number,
                        .launches = static_cast<int>(starts.size()),
-                       .by_formula = by_formula});
+                       .by_formula = by_formula,
+                       .flat = flat});
     const int ended = run_job(spec, starter, request, messages);
     if (ended == exit_interrupted) return ended;
     if (ended != exit_ok) failed.insert(index);

@@ -88,6 +88,13 @@ Problem problem_on_hosts(const Case& one, const Conditions& conditions) {
   return problem;
 }
 
+bool is_flat_on_hosts(const Case& one, const Conditions& conditions) {
+  const Hosts layout = layout_of(one, conditions);
+  if (layout.count() == 1 || layout.count() == layout.ranks() || layout.ranks_per_host() > 1) return false;
+  const auto algorithm = find_algorithm(one.collective, one.algorithm);
+  return algorithm.is_ok() && algorithm.value()->is_by_hosts;
+}
+
 Status stays_on_hosts(const Case& one, const Conditions& conditions) {
   const int hosts = hosts_of(one, conditions);
   if (hosts == 1) return {};

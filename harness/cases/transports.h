@@ -42,6 +42,9 @@ namespace tutti::harness::cases {
 [[nodiscard]] int hosts_of(const Case& one, const Conditions& conditions);
 /// What is run, with the number of ranks on each host where there are several.
 [[nodiscard]] Problem problem_on_hosts(const Case& one, const Conditions& conditions);
+/// Whether its algorithm is for hosts of equally many ranks, and takes each rank for a host of its own since they are
+/// not.
+[[nodiscard]] bool is_flat_on_hosts(const Case& one, const Conditions& conditions);
 /// Whether no rank of the case would touch memory of another host. Errors: unavailable, naming the algorithm.
 [[nodiscard]] Status stays_on_hosts(const Case& one, const Conditions& conditions);
 /// Whether ranks on each of these transports, of which there is one, have a GPU of their own. Requires: they are found.

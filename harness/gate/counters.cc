@@ -6,6 +6,7 @@
 #include "harness/cases/lists.h"
 #include "harness/cases/transports.h"
 #include "harness/launch/binding.h"
+#include "harness/record/record.h"
 #include "harness/text/json_reader.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/prove/prove.h"
@@ -48,15 +49,17 @@ Result<Cost> counted_cost(const Schedule& schedule) {
 
 Result<Counters> counters_of(const Case& one, const Conditions& conditions) {
   const Problem problem = problem_on_hosts(one, conditions);
-  std::string name = one.algorithm;
+  Case run = one;
+  std::string& name = run.algorithm;
   if (name == kAuto) name = chosen_algorithm(one, conditions, cores_together(one.ranks_as));
   TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, name));
   TUTTI_ASSIGN_OR_RETURN(const Cost cost, counted_cost(schedule_of(*algorithm, problem)));
   const auto block_bytes = has_data(one.collective) ? one.count * static_cast<std::int64_t>(size_of(one.dtype)) : 0;
-  return Counters{.algorithm = std::move(name),
+  return Counters{.algorithm = name,
                   .messages = cost.messages,
                   .bytes = cost.units * block_bytes / algorithm->shape(problem).units_per_block,
-                  .rounds = cost.depth};
+                  .rounds = cost.depth,
+                  .is_flat = is_flat_on_hosts(run, conditions)};
 }
 
 Status count_footprint(Counters& counters, const Case& one, const Conditions& conditions) {
@@ -77,6 +80,7 @@ std::string to_json(const CountersByCell& all, const ReasonsByCell& not_counted)
                     {"messages", counters.messages},
                     {"bytes", counters.bytes},
                     {"rounds", counters.rounds}});
+    if (counters.is_flat) list.back()["marks"] = kFlatOnHosts;
     if (!counters.footprint) continue;
     list.back()["operations"] = kCountedOperations;
     list.back()["allocations"] = counters.footprint->allocations;
@@ -103,6 +107,7 @@ CountersByCell counters_from_json(std::string_view text) {
     if (!cell || !algorithm || !messages || !bytes || !rounds) continue;
     Counters& counters = all[*cell];
     counters = {.algorithm = *algorithm, .messages = *messages, .bytes = *bytes, .rounds = *rounds};
+    counters.is_flat = text_in(one, "marks") == kFlatOnHosts;
     const auto allocations = number_in(one, "allocations");
     const auto system_calls = number_in(one, "system_calls");
     if (number_in(one, "operations") != kCountedOperations || !allocations || !system_calls) continue;

@@ -24,6 +24,7 @@ struct Counters {
   std::int64_t bytes = 0;   ///< into channels and over other ranks' memory, by all ranks; of a v form as if its blocks
                             ///< were all as long as the largest
   std::int64_t rounds = 0;  ///< the longest chain of moves and of transfers between ranks
+  bool is_flat = false;     ///< see is_flat_on_hosts
   std::optional<Footprint> footprint = {};  ///< empty where nobody has counted
 
   bool operator==(const Counters&) const = default;

@@ -140,7 +140,7 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   for (const Row& one : launches) {
     row.samples += one.samples;
     for (const std::string_view mark :
-         {kNoisy, kNearFloor, kLimitTooLow, kLateStarts, kFewerIterations, kFromFormula}) {
+         {kNoisy, kNearFloor, kLimitTooLow, kLateStarts, kFewerIterations, kFromFormula, kFlatOnHosts}) {
       if (has_mark(one, mark)) add_mark(row, mark);
     }
     add_disturbances(row.disturbed, one.disturbed);

@@ -87,7 +87,8 @@ std::vector<Column> all_columns() {
           "in which nothing is done; limit too low: faster than the limit by more than 5 %, a failure of the limit; "
           "late starts: more than a quarter of the samples are invalid; fewer iterations: --iterations asked for more "
           "samples; from the cost formula: `auto` chose the algorithm by it, since nothing was measured on such ranks; "
-          "separated by semicolons; or empty",
+          "flat on unequal hosts: the algorithm is for hosts of equally many ranks, and took each rank for a host of "
+          "its own; separated by semicolons; or empty",
           &Row::marks},
       Column{"limit_time", "us",
              "median time of the least data movement that does the same, without synchronisation, in this cell: see "

@@ -117,6 +117,7 @@ inline constexpr std::string_view kLimitTooLow = "limit too low";
 inline constexpr std::string_view kLateStarts = "late starts";
 inline constexpr std::string_view kFewerIterations = "fewer iterations";
 inline constexpr std::string_view kFromFormula = "from the cost formula";
+inline constexpr std::string_view kFlatOnHosts = "flat on unequal hosts";
 [[nodiscard]] bool has_mark(const Row& row, std::string_view mark);
 /// Adds it where it is not there.
 void add_mark(Row& row, std::string_view mark);

@@ -339,6 +339,7 @@ void Table::count(std::span<const Row> rows) {
     late_starts_ += has_mark(row, kLateStarts) ? 1 : 0;
     fewer_iterations_ += has_mark(row, kFewerIterations) ? 1 : 0;
     from_formula_ += has_mark(row, kFromFormula) ? 1 : 0;
+    flat_on_hosts_ += has_mark(row, kFlatOnHosts) ? 1 : 0;
     const bool has_other_memory =
         std::ranges::any_of(rows, [&](const Row& other) { return !have_like_memory(row, other); });
     if (has_other_memory) backends_by_memory_[row.memory].insert(row.backend);
@@ -469,6 +470,12 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
         "# from the cost formula: {} whose algorithm `auto` chose by it, for nothing was measured on such "
         "ranks; --algorithms all measures\n",
         counted(from_formula_, "row"));
+  }
+  if (flat_on_hosts_ > 0) {
+    text += fmt::format(
+        "# flat on unequal hosts: {} of an algorithm for hosts of equally many ranks, which took each rank for a host "
+        "of its own\n",
+        counted(flat_on_hosts_, "row"));
   }
   text += memory_line(backends_by_memory_);
   text += alike_line(alike_);

@@ -99,6 +99,7 @@ class Table {
   std::int64_t late_starts_ = 0;
   std::int64_t fewer_iterations_ = 0;
   std::int64_t from_formula_ = 0;
+  std::int64_t flat_on_hosts_ = 0;
   std::map<std::string, std::set<std::string>> backends_by_memory_;  ///< of cells that have several kinds
   std::vector<std::pair<double, std::string>> alike_;                ///< autocorrelation and case, where it is high
   std::int64_t disturbed_ = 0;

@@ -27,6 +27,7 @@ struct Algorithm {
   /// Right for blocks of different lengths, bound in one segment: nothing is exposed, nothing lies in scratch, and the
   /// slots needed do not depend on the slices.
   bool takes_counts = false;
+  bool is_by_hosts = false;  ///< its steps are other ones where ranks_per_host is another
 };
 
 /// Every algorithm, sorted by collective and name.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks on hosts that are pretended: what is measured and checked over TCP, and what is refused by name."""
+import json
 import os
 import signal
 import unittest
@@ -33,6 +34,25 @@ class Hosts(unittest.TestCase):
                 record = support.read_json(run.path / "record.json")
                 self.assertIn('"transport":"tcp"', record["versions"]["tutti"], "the domain, not the row alone")
                 self.assertEqual(run.left_behind(), [])
+
+    def test_an_algorithm_for_equal_hosts_says_in_its_row_where_they_are_not(self):
+        for ranks, marked in [(3, {"two_level"}), (4, set())]:
+            with self.subTest(ranks), support.Run(
+                    "run", "all_reduce", "--ranks", ranks, "--ranks-as", "threads", *TCP, "--pretend-hosts", 2, "--sizes", "64",
+                    "--algorithms", "ring,two_level", "--budget", "500ms", "--csv", "{folder}/rows.csv") as run:
+                result = run.wait(support.patience(60))
+                self.assertEqual(result.code, 0, result)
+                rows = run.rows()[1]
+                self.assertEqual([row["algorithm"] for row in rows], ["ring", "two_level"])
+                self.assertEqual({row["algorithm"] for row in rows if "flat on unequal hosts" in row["marks"]}, marked, result)
+                self.assertEqual("# flat on unequal hosts: 1 row of an algorithm" in result.out, bool(marked), result)
+                self.assertEqual({row["clocks_bound"] for row in rows}, {""}, "there is one clock")
+
+    def test_costs_of_an_algorithm_for_equal_hosts_say_where_they_are_not(self):
+        cell = "all_reduce/tutti.two_level/tcp/float/sum/P4.processes/none/65536B/out/private/isolated"
+        for hosts, marks in [("a:3,b:1", "flat on unequal hosts"), ("a:2,b:2", None)]:
+            counted = json.loads(self.done("list", "--costs", cell, "--hosts", hosts).out)["costs"][0]
+            self.assertEqual(counted.get("marks"), marks, hosts)
 
     def test_each_rank_is_a_host_unless_somebody_says_otherwise(self):
         words = ["run", "--case", "all_reduce/tutti.two_shot/tcp/float/sum/P2.processes/none/64B/out/private/isolated", "--budget", "300ms"]

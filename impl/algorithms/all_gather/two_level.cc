@@ -72,6 +72,7 @@ const Algorithm k_all_gather_two_level{
     .cost = cost,
     .least_slots = least_slots,
     .synchronises = true,
+    .is_by_hosts = true,
 };
 
 }  // namespace tutti

@@ -82,6 +82,7 @@ const Algorithm k_all_reduce_two_level{
     .cost = cost,
     .least_slots = least_slots,
     .synchronises = true,
+    .is_by_hosts = true,
 };
 
 }  // namespace tutti

@@ -65,6 +65,7 @@ const Algorithm k_barrier_two_level{
     .step = step,
     .cost = cost,
     .synchronises = true,
+    .is_by_hosts = true,
 };
 
 }  // namespace tutti

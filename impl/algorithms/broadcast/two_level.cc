@@ -112,6 +112,7 @@ const Algorithm k_broadcast_two_level{
     .cost = cost,
     .least_slots = least_slots,
     .synchronises_on_one_host = true,
+    .is_by_hosts = true,
 };
 
 }  // namespace tutti

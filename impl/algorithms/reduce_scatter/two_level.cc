@@ -75,6 +75,7 @@ const Algorithm k_reduce_scatter_two_level{
     .cost = cost,
     .least_slots = least_slots,
     .synchronises = true,
+    .is_by_hosts = true,
 };
 
 }  // namespace tutti

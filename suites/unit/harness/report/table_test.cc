@@ -78,6 +78,14 @@ TEST(Table, CountsWhatAutoTookFromTheCostFormula) {
   EXPECT_THAT(table.footer({}), HasSubstr("# from the cost formula: 1 row whose algorithm `auto` chose by it"));
 }
 
+TEST(Table, CountsWhatTookEachRankForAHost) {
+  Table table;
+  std::vector<Row> rows = pair_of(4096, 0.512, 2.048);
+  add_mark(rows[0], kFlatOnHosts);
+  static_cast<void>(table.cell(rows));
+  EXPECT_THAT(table.footer({}), HasSubstr("# flat on unequal hosts: 1 row of an algorithm for hosts of equally many "));
+}
+
 TEST(Table, LinesStayWithin133Columns) {
   Table table;
   std::vector<Row> rows = pair_of(68719476736, 123456.7, 234567.8);

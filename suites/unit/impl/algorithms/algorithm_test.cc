@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/algorithms/algorithm.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace tutti {
@@ -33,6 +35,21 @@ TEST(Algorithms, EveryDividedCollectiveHasOneThatTakesCounts) {
     bool takes_counts = false;
     for (const Algorithm* algorithm : algorithms_of(collective)) takes_counts |= algorithm->takes_counts;
     EXPECT_TRUE(takes_counts) << to_string(collective);
+  }
+}
+
+TEST(Algorithms, ThatAreByHostsSayIt) {
+  for (const Algorithm* algorithm : all_algorithms()) {
+    const auto steps = [&](int per_host) {
+      const Problem problem{.collective = algorithm->collective, .ranks = 8, .ranks_per_host = per_host};
+      std::vector<Step> all;
+      for (int rank = 0; rank < problem.ranks; ++rank) {
+        const int count = algorithm->step_count(problem, rank);
+        for (int index = 0; index < count; ++index) all.push_back(algorithm->step(problem, rank, index));
+      }
+      return all;
+    };
+    EXPECT_EQ(steps(4) != steps(1), algorithm->is_by_hosts) << name_of(*algorithm);
   }
 }
 
