@@ -334,6 +334,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   BlockResult result;
   BlockRecord mine;
   TUTTI_RETURN_IF_ERROR(host.compare_clocks());
+  result.clocks_bound_ns = host.clocks().round_ns / 2;
   TUTTI_ASSIGN_OR_RETURN(result.before, host.probe());
   Calls calls(host, variant, mine, options);
   TUTTI_RETURN_IF_ERROR(calls.run(options));
@@ -342,6 +343,7 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
   result.last_salt = calls.last_salt();
   TUTTI_ASSIGN_OR_RETURN(result.after, host.probe());
   TUTTI_RETURN_IF_ERROR(host.compare_clocks());
+  result.clocks_bound_ns = std::max(result.clocks_bound_ns, host.clocks().round_ns / 2);
   calls.convert(host.clock_between());
 
   mine.wrong = calls.wrong();

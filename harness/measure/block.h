@@ -98,6 +98,7 @@ struct BlockResult {
   std::vector<Sample> samples;  ///< at least one; to those that are not valid a rank came late
   int discarded = 0;            ///< calls before the first sample
   RoundTrips before, after;
+  std::int64_t clocks_bound_ns = 0;  ///< the larger of the two estimates around it; 0: on one machine
   std::int64_t wrong = 0;  ///< elements on all hosts, of all that was verified; barrier: samples that broke the rule
   std::string reason;      ///< the first host's that has one
   std::uint64_t last_salt = 0;       ///< of the last refill

@@ -94,8 +94,8 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
     series.wrong += result.wrong;
     const bool has_time = result.last_instant_ns < time.end_ns;
     const double each = std::max(typical_time(result, options), 1e-3);
-    Series::Block& block =
-        series.blocks.emplace_back(Series::Block{.samples = std::move(result.samples), .trips = result.after});
+    Series::Block& block = series.blocks.emplace_back(Series::Block{
+        .samples = std::move(result.samples), .trips = result.after, .clocks_bound_ns = result.clocks_bound_ns});
     const bool is_last = !has_time || repeat == kRepeatsOfUnsteadyBlock;
     block.counts = result.is_steady() || is_last;
     if (!block.counts) continue;

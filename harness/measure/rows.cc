@@ -105,6 +105,9 @@ Row row_of_series(const Variant& variant, const Series& series, const CellOption
   const RoundTrips trips = trips_of(series);
   row.line_ns = trips.line_ns;
   row.net_ns = trips.net_ns;
+  std::int64_t bound_ns = 0;
+  for (const Series::Block& block : series.blocks) bound_ns = std::max(bound_ns, block.clocks_bound_ns);
+  if (bound_ns > 0) row.clocks_bound = static_cast<double>(bound_ns) * 1e-3;
   row.operations = series.operations;
   set_conditions(row, variant.instance().collective, options.conditions);
   if (options.conditions.cache == CacheState::rotate) row.buffer_sets = variant.sets();

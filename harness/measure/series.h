@@ -24,7 +24,8 @@ struct Series {
   struct Block {
     std::vector<Sample> samples;
     RoundTrips trips;
-    bool counts = true;  ///< false: its samples are kept and are no part of the row
+    std::int64_t clocks_bound_ns = 0;  ///< see BlockResult
+    bool counts = true;                ///< false: its samples are kept and are no part of the row
   };
 
   std::vector<Block> blocks;

@@ -144,6 +144,7 @@ Row Launches::joined(const std::vector<Row>& launches) const {
       if (has_mark(one, mark)) add_mark(row, mark);
     }
     add_disturbances(row.disturbed, one.disturbed);
+    if (one.clocks_bound) row.clocks_bound = std::max(row.clocks_bound.value_or(0), *one.clocks_bound);
   }
   const std::vector<double> medians = medians_of(launches);
   if (medians.empty()) return row;

@@ -215,6 +215,10 @@ std::vector<Column> all_columns() {
              &Row::grouped},
       Column{"registered", "", "windows: shared buffers were registered as symmetric windows; empty: they were not",
              &Row::registered},
+      Column{"clocks_bound", "us",
+             "how well the clocks of the hosts were known while this was measured: half of the least round trip, the "
+             "largest of its estimates; empty: ranks are on one",
+             &Row::clocks_bound},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();

@@ -106,6 +106,7 @@ struct Row {
   std::string graph = {};
   std::optional<std::int64_t> grouped = {};
   std::string registered = {};
+  std::optional<double> clocks_bound = {};
 
   bool operator==(const Row&) const = default;
 };

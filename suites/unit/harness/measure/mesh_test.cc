@@ -131,6 +131,8 @@ TEST(Mesh, ABlockLiesBetweenTwoEstimates) {
       ASSERT_TRUE(block.is_ok()) << block.status().message();
       const HostClock clock = host.clock_between();
       EXPECT_EQ(block.value().wrong, 0) << block.value().reason;
+      EXPECT_GT(block.value().clocks_bound_ns, 0);
+      EXPECT_LE(block.value().clocks_bound_ns, host.clocks().most_bound_ns);
       if (host.index() == 0) continue;  // of whose clock nobody asks
       EXPECT_GE(clock.since_ns, begin);
       EXPECT_LT(clock.common(clock.since_ns), block.value().last_instant_ns);
