@@ -305,8 +305,11 @@ int gate(const GateRequest& request) {
                          [&](const harness::Contest::Progress& progress) { teller.block(progress); });
   }
   const std::string unfinished = unfinished_text(course, teller.place());
-  const harness::GateReport report =
+  harness::GateReport report =
       report_of(plan.value(), costs.is_ok() ? costs.value() : GateCosts(), contest, unfinished);
+  if (!plan.value().conditions.hosts.empty()) {
+    report.host = launcher.value().rows().empty() ? "" : launcher.value().rows().front().host;
+  }
   const Status written = write_reports(request, report, launcher.value());
   for (const harness::LeftOut& item : plan.value().left_out)
     fmt::print("# left out: {} x {}\n", item.cells, item.reason);

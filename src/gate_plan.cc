@@ -98,6 +98,7 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
     TUTTI_ASSIGN_OR_RETURN(plan.baseline, at_option("--baseline", harness::Baseline::read(request.baseline)));
     plan.baseline->set_hosts(request.places.conditions.hosts);
     plan.contest.names.other = "the baseline " + request.baseline;
+    plan.contest.is_against_record = true;
     return {};
   }
   std::error_code ignored;

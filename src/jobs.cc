@@ -66,6 +66,13 @@ class Messages final : public harness::Listener {
     }
   }
 
+  void on_machines(const std::vector<harness::JobMachine>& all) override {
+    std::vector<std::string> fingerprints;
+    for (const harness::JobMachine& one : all) fingerprints.push_back(one.fingerprint);
+    stamp_ = harness::RowStamp(harness::fingerprint_of(fingerprints), all.front().name);
+    if (listener_.on_machines) listener_.on_machines(all);
+  }
+
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {
     return harness::name_of_number(spec_, index);
   }

@@ -47,7 +47,9 @@ struct JobsListener {
   std::function<void(const std::vector<harness::Case>& cell, std::size_t index, std::size_t of)> on_begin;
   std::function<Status(const std::vector<harness::Row>& rows)> on_cell;
   std::function<void(int ranks, const std::string& facts_json)> on_facts;
-  std::function<Status(std::string_view lines)> on_samples = {};     ///< where spec.tells_samples
+  std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
+  /// Of each job on several machines, before its rows: what they say of themselves.
+  std::function<void(const std::vector<harness::JobMachine>&)> on_machines = {};
   std::function<void(const harness::FailedJob&)> on_diagnosis = {};  ///< of a job that failed, once it is over
 };
 

@@ -139,6 +139,11 @@ class Reports {
   void add_diagnosis(const harness::FailedJob& diagnosis) {
     if (json_) note(json_->add_diagnosis(diagnosis));
   }
+  void add_machines(const std::vector<harness::JobMachine>& all) {
+    std::vector<std::pair<std::string, std::string>> machines;
+    for (const harness::JobMachine& one : all) machines.emplace_back(one.host, one.description);
+    if (json_) note(json_->set_machines(std::move(machines)));
+  }
   void add_samples(std::string_view lines) {
     if (samples_) note(samples_->write(lines));
   }
@@ -345,6 +350,7 @@ int run(const SweepOptions& options, bool only_lists) {
                       reports.value().add_samples(lines);
                       return Status();
                     },
+                .on_machines = [&](const std::vector<harness::JobMachine>& all) { reports.value().add_machines(all); },
                 .on_diagnosis = [&](const harness::FailedJob& one) { reports.value().add_diagnosis(one); }});
   progress.clear();
   if (code == exit_ok) reports.value().finish();

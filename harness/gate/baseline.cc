@@ -50,11 +50,7 @@ void set_interval(Row& row, const std::vector<Row>& launches, const Summary& med
 
 /// Why a row of the case says nothing of what a gate measures; empty: it does.
 std::string why_not_comparable(const Row& row, const std::string& here, const std::string& hosts) {
-  if (!here.empty() && !row.machine.empty() && row.machine != here) {
-    return fmt::format(
-        "the baseline is of another machine, or of another number of its cores: its fingerprint is '{}', here '{}'",
-        shown(row.machine), here);
-  }
+  if (std::string why = difference_of_machines(row.machine, here); !why.empty()) return why;
   // Where the baseline has a GPU, it is to be this machine's first one.
   if (const std::string gpu = row.gpu.empty() ? "" : gpu_model(0); gpu != row.gpu) {
     return fmt::format("the baseline is of another GPU: '{}', here {}", shown(row.gpu),
@@ -124,6 +120,20 @@ std::string otherwise_alike(const std::vector<Row>& rows, const Case& one) {
 }
 
 }  // namespace
+
+std::string difference_of_machines(const std::string& recorded, const std::string& here) {
+  if (here.empty() || recorded.empty() || recorded == here) return {};
+  return fmt::format(
+      "the baseline is of another machine, or of another number of its cores: its fingerprint is '{}', here '{}'",
+      shown(recorded), here);
+}
+
+void Baseline::set_hosts(std::string hosts) {
+  hosts_ = std::move(hosts);
+  if (hosts_.empty()) return;
+  other_machine_.clear();  // this one need not be one of them
+  here_.clear();
+}
 
 std::string difference_of(std::string_view recorded_machine_json, const Machine& here) {
   const nlohmann::json machine = parse_json(recorded_machine_json);

@@ -25,7 +25,9 @@ class Baseline {
   explicit Baseline(std::vector<Row> rows, std::string other_machine = {}, std::string here = {})
       : rows_(std::move(rows)), other_machine_(std::move(other_machine)), here_(std::move(here)) {}
   /// The hosts that the gate measures on, as --hosts has them: rows of others are not comparable. Without it: this one.
-  void set_hosts(std::string hosts) { hosts_ = std::move(hosts); }
+  /// Whether their machines are those of the rows is known once there are rows of the gate's own:
+  /// difference_of_machines.
+  void set_hosts(std::string hosts);
   /// A CSV, or a JSON record, which also names its machine. Errors: invalid_argument naming what is wrong where;
   /// a time or an interval that no run can have measured is.
   [[nodiscard]] static Result<Baseline> from_text(std::string_view text);
@@ -48,6 +50,9 @@ class Baseline {
   std::string here_;
   std::string hosts_;
 };
+
+/// The same by fingerprints, each empty where it is not said.
+[[nodiscard]] std::string difference_of_machines(const std::string& recorded, const std::string& here);
 
 /// Why times of two machines cannot be compared; empty: they can, as far as is known.
 [[nodiscard]] std::string difference_of(std::string_view recorded_machine_json, const Machine& here);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/cases/suite.h"
+#include "harness/gate/baseline.h"
 
 namespace tutti::harness::gate {
 namespace {
@@ -122,6 +123,10 @@ Status Contest::run_group(const CellGroup& group, int block, bool confirms, cons
     append_of_case(one, all.other, rows.other);
     Evidence& evidence = evidence_of(one);
     add_block(evidence, rows, options_.names, confirms);
+    for (std::size_t i = 0; options_.is_against_record && i < std::min(rows.mine.size(), rows.other.size()); ++i) {
+      if (std::string why = difference_of_machines(rows.other[i].machine, rows.mine[i].machine); !why.empty())
+        evidence.invalid = std::move(why);
+    }
     if (rows.mine.size() >= each && rows.other.size() >= each) continue;
     is_told = true;
     const std::string& whose = rows.mine.size() < each ? options_.names.mine : options_.names.other;

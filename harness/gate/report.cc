@@ -243,7 +243,8 @@ std::string gate_json(const GateReport& report) {
                     {"seed", report.seed},
                     {"this", report.mine},
                     {"other", report.other},
-                    {"machine", Document::parse(machine_to_json(describe_machine()), nullptr, false)},
+                    {"machine", report.host ? Document{{"hostname", *report.host}}
+                                            : Document::parse(machine_to_json(describe_machine()), nullptr, false)},
                     {"finished", report.unfinished.empty()},
                     {"unfinished", report.unfinished},
                     {"counts", Document::object()},

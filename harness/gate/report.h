@@ -3,6 +3,7 @@
 // case per cell, a summary in Markdown, and JSON, of which `tutti report` makes a page.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,7 +29,8 @@ struct GateReport {
   std::string unfinished = {};            ///< why it ended early; empty: it did not
   std::uint64_t seed = 1;
   std::vector<GateCell> cells;
-  bool requires_times = false;  ///< what is too short to be judged does not pass
+  std::optional<std::string> host = {};  ///< rank 0's, where the ranks are on several; empty: this one
+  bool requires_times = false;           ///< what is too short to be judged does not pass
 
   [[nodiscard]] int count(Opinion opinion) const;
 };

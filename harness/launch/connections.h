@@ -15,6 +15,8 @@
 
 namespace tutti::harness::launch {
 
+struct JobMachine;
+
 class Connections {
  public:
   /// What `service` found. A rank of -1 is a peer that said no hello.
@@ -28,6 +30,8 @@ class Connections {
     virtual void on_unfit(const Status& why) = 0;  ///< a rank came, and cannot be one: the job cannot go on
     /// A machine cannot go on, or is gone; `first_rank` is there.
     virtual void on_lost_host(int /*first_rank*/, const Status& /*why*/) {}
+    /// All machines have come, and this is what they say of themselves.
+    virtual void on_machines(const std::vector<JobMachine>& /*all*/) {}
   };
 
   using Welcome = std::function<Frame(int rank)>;

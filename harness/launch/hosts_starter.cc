@@ -170,7 +170,10 @@ void HostsStarter::service(Connections::Events& events, const Board& board) {
     hear(machine, events, board);
   }
   if (is_ending_) return;
-  if (!has_given_jobs_ && have_all_come()) give_jobs();
+  if (!has_given_jobs_ && have_all_come()) {
+    events.on_machines(described());
+    give_jobs();
+  }
   if (job_->start && command_.all().empty() && do_all_await_ranks()) {
     if (const Status started = start_command(); !started.is_ok()) events.on_unfit(started);
   }
@@ -308,6 +311,17 @@ std::map<std::string, int> HostsStarter::ranks_on_kernels() const {
   std::map<std::string, int> on_kernel;
   for (const Machine& machine : machines_) on_kernel[machine.hello->kernel] += machine.host->ranks;
   return on_kernel;
+}
+
+std::vector<JobMachine> HostsStarter::described() const {
+  std::vector<JobMachine> all;
+  for (const Machine& machine : machines_) {
+    all.push_back({.host = machine.host->name,
+                   .name = machine.hello->name,
+                   .description = machine.hello->description,
+                   .fingerprint = machine.hello->fingerprint});
+  }
+  return all;
 }
 
 void HostsStarter::give_jobs() {

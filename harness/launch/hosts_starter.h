@@ -79,6 +79,8 @@ class HostsStarter final : public RankStarter {
   void take_statuses(const Machine& machine, const std::string& lines, const Board& board);
   /// More than one machine's where several are one. All have come.
   [[nodiscard]] std::map<std::string, int> ranks_on_kernels() const;
+  /// All have come: what each says of itself.
+  [[nodiscard]] std::vector<JobMachine> described() const;
   /// All have come: each gets the job.
   void give_jobs();
   /// All await their ranks. Errors: see spawn.

@@ -31,6 +31,14 @@ struct JobHost {
   std::size_t domain_bytes = 0;  ///< memory that they share
 };
 
+/// What a machine of such a job says of itself.
+struct JobMachine {
+  std::string host;         ///< JobHost's name
+  std::string name;         ///< its own
+  std::string description;  ///< describe_machine() of there, as JSON text
+  std::string fingerprint;
+};
+
 struct JobAcross {
   std::vector<JobHost> hosts;
   std::string agent = "ssh";  ///< started as `AGENT HOST COMMAND...`
@@ -94,6 +102,8 @@ class Listener {
  public:
   virtual ~Listener() = default;
   virtual void on_message(int rank, std::string_view type, std::string_view text) = 0;
+  /// Of a job on several machines: once all have come, before the ranks say anything.
+  virtual void on_machines(const std::vector<JobMachine>& /*all*/) {}
   /// The name of a case in messages about hangs.
   [[nodiscard]] virtual std::string case_name(std::uint32_t index) const { return fmt::format("case {}", index); }
   /// Of a job that hangs: what the memory that its ranks share says of each, by rank. Empty: nothing. `domain_fd` is -1

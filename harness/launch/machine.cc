@@ -328,10 +328,13 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
              const OnLostLauncher& on_lost_launcher) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
   TUTTI_ASSIGN_OR_RETURN(Descriptor socket, connect_to_launcher(invitation));
+  const machine::Machine described = describe_machine();
   MachineHello hello{.build = build,
                      .name = tcp::hostname(),
                      .kernel = running_kernel(),
-                     .cores = static_cast<int>(allowed_cores().size())};
+                     .cores = static_cast<int>(allowed_cores().size()),
+                     .description = machine_to_json(described),
+                     .fingerprint = fingerprint_of(described)};
   if (invitation.interface.empty()) {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::own_address(socket.get()));
   } else {

@@ -50,6 +50,8 @@ std::string to_json(const MachineHello& hello) {
               {"name", hello.name},
               {"kernel", hello.kernel},
               {"cores", hello.cores},
+              {"description", hello.description},
+              {"fingerprint", hello.fingerprint},
               {"interface", hello.interface},
               {"exchange_address", hello.exchange_address},
               {"domain_address", hello.domain_address}}
@@ -61,10 +63,14 @@ Result<MachineHello> hello_from_json(std::string_view text) {
     MachineHello hello{.build = all.at("build"),
                        .name = all.at("name"),
                        .kernel = all.at("kernel"),
+                       .description = all.at("description"),
+                       .fingerprint = all.at("fingerprint"),
                        .interface = all.at("interface"),
                        .exchange_address = all.at("exchange_address"),
                        .domain_address = all.at("domain_address")};
     TUTTI_RETURN_IF_ERROR(read_number(all, "cores", hello.cores, 1));
+    if (!json::parse(hello.description, nullptr, false).is_object())
+      return error(Code::invalid_argument, "its description is no JSON object");
     return hello;
   });
 }

@@ -54,6 +54,8 @@ struct MachineHello {
   std::string name;              ///< the machine's own
   std::string kernel;            ///< the same on machines that are one
   int cores = 1;                 ///< that its ranks may use
+  std::string description;       ///< describe_machine() of there, as JSON text
+  std::string fingerprint;       ///< of that, which says more than the text
   std::string interface;         ///< where its ranks will listen
   std::string exchange_address;  ///< of machine 0: what rank 0 will listen at
   std::string domain_address;

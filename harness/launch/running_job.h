@@ -55,6 +55,7 @@ class RunningJob : private Connections::Events {
   void on_garbage(int rank, pid_t pid, const std::string& what) override;
   void on_unfit(const Status& why) override;
   void on_lost_host(int first_rank, const Status& why) override;
+  void on_machines(const std::vector<JobMachine>& all) override { listener_.on_machines(all); }
   /// "rank 3 (pid 17)"; of a job on several machines "rank 3 on b (pid 17)".
   [[nodiscard]] std::string who(int rank, pid_t pid) const;
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "harness/machine/allowed_cores.h"
@@ -46,6 +47,12 @@ std::vector<Cache> caches_of(int core) {
     std::from_chars(level.data(), level.data() + level.size(), cache.level);
     caches.push_back(std::move(cache));
   }
+}
+
+std::string digits_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a: the same in every build
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return fmt::format("{:08x}", (hash >> 32U) ^ (hash & 0xffffffffU));
 }
 
 }  // namespace
@@ -99,10 +106,11 @@ Machine describe_machine() {
 }
 
 std::string fingerprint_of(const Machine& machine) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a: the same in every build
-  const std::string text = fmt::format("{}\n{}\n{}", machine.cpu_model, machine.cores_allowed, machine.identity);
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return fmt::format("{:08x}", (hash >> 32U) ^ (hash & 0xffffffffU));
+  return digits_of(fmt::format("{}\n{}\n{}", machine.cpu_model, machine.cores_allowed, machine.identity));
+}
+
+std::string fingerprint_of(std::span<const std::string> machines) {
+  return machines.size() == 1 ? machines.front() : digits_of(fmt::format("{}", fmt::join(machines, "\n")));
 }
 
 std::string running_kernel() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,9 @@ struct Machine {
 /// Eight hexadecimal digits that are the same on the same machine with the same number of allowed cores: times with
 /// other digits are not compared. The host cannot be read from it, and the name of a container's is not part of it.
 [[nodiscard]] std::string fingerprint_of(const Machine& machine);
+
+/// The same of several machines, in their order: that of one is its own. Requires: there is one.
+[[nodiscard]] std::string fingerprint_of(std::span<const std::string> machines);
 
 /// From the text of /proc/cpuinfo; "unknown" where it does not say.
 [[nodiscard]] std::string cpu_model_of(std::string_view cpuinfo);

@@ -148,9 +148,9 @@ std::vector<Column> all_columns() {
       Column{"machine", "",
              "fingerprint of the machine: of its processor's name, the number of cores that may be used, and its "
              "machine id "
-             "or host name; empty: it does not say",
+             "or host name; of several hosts, of all in their order; empty: it does not say",
              &Row::machine},
-      Column{"host", "", "name of the host that told this row; empty: it has none", &Row::host},
+      Column{"host", "", "name of the host that told this row; of several, rank 0's; empty: it has none", &Row::host},
       Column{"timestamp", "", "when this row was finished: UTC, ISO 8601", &Row::timestamp},
       Column{"window", "messages",
              "what one rank of a pair sends in an operation, back to back: algbw is then window x bytes / "

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "harness/machine/machine.h"
 #include "harness/record/record.h"
@@ -12,6 +13,8 @@ namespace tutti::harness::record {
 class RowStamp {
  public:
   explicit RowStamp(const Machine& machine) : fingerprint_(fingerprint_of(machine)), host_(machine.hostname) {}
+  /// Of ranks on several machines: the fingerprint is of all, the host that of rank 0.
+  RowStamp(std::string fingerprint, std::string host) : fingerprint_(std::move(fingerprint)), host_(std::move(host)) {}
   /// Its machine, its host, and now.
   void put_into(Row& row) const;
 

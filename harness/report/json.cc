@@ -42,6 +42,13 @@ Status JsonFile::set_version(const std::string& key, const std::string& text) {
   return put();
 }
 
+Status JsonFile::set_machines(std::vector<std::pair<std::string, std::string>> machines) {
+  if (machines.size() < info_.machines.size()) return {};
+  info_.machine_json = machines.front().second;
+  info_.machines = std::move(machines);
+  return put();
+}
+
 Status JsonFile::set_bound(const std::string& key, const std::string& json_text) {
   info_.bound[key] = json_text;
   return put();
@@ -73,15 +80,22 @@ std::string JsonFile::text() const {
   for (const LeftOut& item : info_.left_out) left_out.push_back({{"cells", item.cells}, {"reason", item.reason}});
   const Json machine = Json::parse(info_.machine_json, nullptr, false);
   TUTTI_ASSERT(machine.is_object(), "the machine is not a JSON object: {}", info_.machine_json);
+  Json machines = Json::array();
+  for (const auto& [host, description] : info_.machines) {
+    machines.push_back({{"host", host}});
+    machines.back().update(Json::parse(description, nullptr, false));
+  }
+  const std::string of_hosts = machines.empty() ? "" : fmt::format("  \"machines\": {},\n", dump(machines));
   Json bound = Json::object();
   for (const auto& [ranks, cores] : info_.bound) bound[ranks] = Json::parse(cores, nullptr, false);
   return fmt::format(
-      "{{\n  \"schema_version\": {},\n  \"machine\": {},\n  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
+      "{{\n  \"schema_version\": {},\n  \"machine\": {},\n{}  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
       "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"environment\": {},\n  \"left_out\": {},\n  "
       "\"diagnoses\": [{}],\n  "
       "\"finished\": {},\n  \"rows\": [{}\n  ]\n}}\n",
-      kSchemaVersion, dump(machine), dump(info_.versions), dump(info_.command), info_.seed, dump(info_.started),
-      dump(info_.measurement), dump(bound), dump(info_.environment), dump(left_out), diagnoses_, is_finished_, rows_);
+      kSchemaVersion, dump(machine), of_hosts, dump(info_.versions), dump(info_.command), info_.seed,
+      dump(info_.started), dump(info_.measurement), dump(bound), dump(info_.environment), dump(left_out), diagnoses_,
+      is_finished_, rows_);
 }
 
 }  // namespace tutti::harness::report

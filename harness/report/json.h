@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/cases/expand.h"
@@ -22,7 +23,8 @@ inline constexpr int kSchemaVersion = 1;
 
 /// What a document says besides its rows.
 struct RunInfo {
-  std::string machine_json = "{}";                   ///< describe_machine(), as JSON text
+  std::string machine_json = "{}";  ///< describe_machine(), as JSON text; of several hosts that of rank 0's
+  std::vector<std::pair<std::string, std::string>> machines = {};  ///< of several hosts: name and the same of each
   std::map<std::string, std::string> versions = {};  ///< of tutti and of each backend: version, transport, ...
   std::string command = {};                          ///< as it was typed
   std::uint64_t seed = 1;
@@ -47,6 +49,9 @@ class JsonFile {
   Status set_measurement(const std::string& key, double value);
   /// Adds or changes one entry of `versions` and replaces the document. Errors: as write.
   Status set_version(const std::string& key, const std::string& text);
+  /// Tells the machines of the ranks, in the place of those that were told before where these are as many or more, and
+  /// replaces the document. Errors: as write.
+  Status set_machines(std::vector<std::pair<std::string, std::string>> machines);
   /// Adds or changes one entry of `bound` and replaces the document. Errors: as write.
   Status set_bound(const std::string& key, const std::string& json_text);
   /// Adds why the run, or a job of it, ended early, and replaces the document. Errors: as write.

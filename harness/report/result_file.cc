@@ -2,6 +2,8 @@
 #include "harness/report/result_file.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -80,9 +82,20 @@ Result<ResultFile> read_result(const std::string& path) {
   return result_from_text(path, text);
 }
 
+namespace {
+std::string hosts_in(const Row& row) {
+  const auto hosts = row.conditions.find("hosts");
+  return hosts == row.conditions.end() ? "" : hosts->second;
+}
+}  // namespace
+
 std::string machine_of(const ResultFile& result) {
-  const auto named = std::ranges::find_if(result.rows, [](const Row& row) { return !row.machine.empty(); });
-  return named == result.rows.end() ? "" : named->machine;
+  const Row* named = nullptr;
+  for (const Row& row : result.rows) {
+    const bool is_of_more = named == nullptr || (!hosts_in(row).empty() && row.ranks > named->ranks);
+    if (!row.machine.empty() && is_of_more) named = &row;
+  }
+  return named == nullptr ? "" : named->machine;
 }
 
 std::string start_of(const ResultFile& result) {
@@ -98,10 +111,15 @@ std::string start_of(const ResultFile& result) {
 }
 
 Status check_one_machine(std::span<const ResultFile> results) {
-  const ResultFile* first = nullptr;
-  std::string machine;
+  struct Seen {
+    std::string machine;
+    const ResultFile* first = nullptr;
+  };
+  std::map<std::pair<std::string, std::int64_t>, Seen> by_place;  // fewer ranks may be on fewer of the hosts
   for (const ResultFile& result : results) {
     for (const Row& row : result.rows) {
+      const std::string hosts = hosts_in(row);
+      auto& [machine, first] = by_place[{hosts, hosts.empty() ? 0 : row.ranks}];
       if (row.machine.empty() || row.machine == machine) continue;
       if (machine.empty()) {
         machine = row.machine;

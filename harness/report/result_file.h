@@ -29,12 +29,14 @@ struct ResultFile {
 /// Errors: as result_from_text; invalid_argument where the file cannot be read.
 [[nodiscard]] Result<ResultFile> read_result(const std::string& path);
 
-/// The fingerprint of the machine of the first row that names one; empty: none does.
+/// The fingerprint of the machine of the first row that names one, on several hosts of the most ranks; empty: none
+/// does.
 [[nodiscard]] std::string machine_of(const ResultFile& result);
 /// When it began, as UTC text that sorts by time: of a CSV, when its first row was finished. Empty where it is not
 /// said.
 [[nodiscard]] std::string start_of(const ResultFile& result);
-/// That all rows are of one machine. Errors: invalid_argument naming two files, or two cases, and their machines.
+/// That all rows are of one machine, and those on several hosts of the same ones. Errors: invalid_argument naming two
+/// files, or two cases, and their machines.
 [[nodiscard]] Status check_one_machine(std::span<const ResultFile> results);
 
 }  // namespace tutti::harness::report

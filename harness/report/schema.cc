@@ -81,6 +81,13 @@ std::string schema_json() {
        {"rows", {{"type", "array"}, {"items", row_schema()}}}},
       true);
   // Appended later: documents without it are older, and valid.
+  Json of_host = machine;
+  of_host["properties"]["host"] = text;
+  of_host["required"].push_back("host");
+  document["properties"]["machines"] = {
+      {"description", "of ranks on several hosts: each host's machine, in their order; `machine` is the first one"},
+      {"type", "array"},
+      {"items", of_host}};
   document["properties"]["bound"] = {
       {"description", "the cores that each rank may run on, by number of ranks"},
       {"type", "object"},

@@ -65,6 +65,15 @@ sizes = ["64"]
             self.assertEqual((result.code, set(table.values())), (ENVIRONMENT, {"invalid"}), result)
             self.assertIn(words, result.out)
 
+    def test_against_a_record_of_other_machines_behind_the_same_names(self):
+        recorded = self.scaled(1)
+        fingerprint, = {row["machine"] for row in self.rows}
+        recorded.write_text(recorded.read_text().replace(fingerprint, "0badcafe"))
+        result, table = self.gate("--baseline", recorded, *self.on, "--json", self.folder / "gate.json", suite=self.SUITE)
+        self.assertEqual((result.code, set(table.values())), (ENVIRONMENT, {"invalid"}), result)
+        self.assertIn(f"its fingerprint is '0badcafe', here '{fingerprint}'", result.out)
+        self.assertEqual(json.loads((self.folder / "gate.json").read_text())["machine"], {"hostname": self.rows[0]["host"]})
+
     def test_what_is_counted_is_what_is_run(self):
         for row, cell in zip(self.rows, self.CELLS):
             result = support.run("list", "--costs", cell, "--hosts", "a:1,b:1")

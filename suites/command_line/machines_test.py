@@ -79,6 +79,9 @@ class OnThisMachine(Agents):
             record = support.read_json(run.path / "record.json")
             bound = float(record["measurement"]["clocks_bound_ns.P3"])
             self.assertTrue(0 < bound < 50e6, bound)
+            for row in rows:
+                self.assertTrue(0 < float(row["clocks_bound"]) <= bound / 1e3, row)
+            self.assertEqual([one["host"] for one in record["machines"]], ["a", "b"])
             self.assertRegex(result.out, r"(?m)^# clocks of the hosts: known to [0-9.]+ us \(half of the least round trip\)")
             self.nothing_is_left(run)
 
@@ -110,6 +113,49 @@ class OnThisMachine(Agents):
             for row in run.rows()[1]:
                 self.assertEqual(row["line_ns"], "")
                 self.assertTrue(1e3 < float(row["net_ns"]) < 50e6, row)
+
+    @unittest.skipIf(os.cpu_count() < 2, "one core is not more than another")
+    def test_rows_are_of_the_machines_of_the_ranks_and_not_of_the_launchers(self):
+        def run(name, launcher, other="0,1"):
+            agent = f'cores={other}\n[ "$1" = a ] && {{ cores=0; hostname=attic; }}\n' + (
+                'shift\n[ -n "$hostname" ] || exec taskset -c $cores "$@"\n'
+                'exec unshare --uts sh -c \'hostname attic; exec "$@"\' sh taskset -c 0 "$@"\n')
+            path = self.folder / name
+            before = os.sched_getaffinity(0)
+            os.sched_setaffinity(0, launcher)
+            try:
+                with self.on("a:1,b:1", "run", "barrier", "--ranks", "1,2", "--budget", "500ms", "--csv", path, "--json", f"{path}.json",
+                             agent=agent) as started:
+                    result = started.wait(support.patience(60))
+            finally:
+                os.sched_setaffinity(0, before)
+            self.assertEqual(result.code, 0, result)
+            return path
+
+        if subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no machine with a name of its own can be made")
+        one, again, replaced = run("one.csv", {0, 1}), run("again.csv", {0}), run("replaced.csv", {0, 1}, other="0")
+        record = support.read_json(f"{one}.json")
+        self.assertEqual((record["machine"]["hostname"], record["machine"]["cores_allowed"]), ("attic", "1"))
+        self.assertEqual([(machine["host"], machine["cores_allowed"]) for machine in record["machines"]], [("a", "1"), ("b", "2")])
+        self.assertEqual({row["host"] for row in record["rows"]}, {"attic"})
+        same = support.run("compare", one, again)
+        self.assertNotIn("times of two machines", same.err, same)
+        self.assertIn(same.code, (0, 6), same)
+        for command in [["compare"], ["report", "--prometheus", self.folder / "page.prom"]]:
+            other = support.run(*command, one, replaced)
+            self.assertEqual(other.code, 2, other)
+            self.assertIn("times of two machines are not compared", other.err)
+
+    def test_an_agent_gets_an_ipv6_address_without_brackets(self):
+        agent = '[ "$1" = 2001:db8::7 ] || [ "$1" = me@2001:db8::8 ] || { echo "what is $1" >&2; exit 255; }\n' + PLAIN
+        hosts = "[2001:db8::7]:1,me@[2001:db8::8]"
+        with self.on(hosts, "run", "barrier", "--budget", "500ms", *FILES, agent=agent) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual({row["hosts"] for row in run.rows()[1]}, {"[2001:db8::7]:1,me@[2001:db8::8]:1"})
+        with self.on(hosts, "doctor", agent=agent) as run:
+            self.assertNotIn("what is", str(run.wait(support.patience(60))))
 
     def test_a_hostfile_says_the_same(self):
         path = self.folder / "hosts"

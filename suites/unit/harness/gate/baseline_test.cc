@@ -195,5 +195,19 @@ TEST(Baseline, ACsvNamesItsMachineByAFingerprint) {
   EXPECT_THAT(evidence.invalid, HasSubstr(fingerprint_of(describe_machine())));
 }
 
+TEST(Baseline, OnHostsTheMachineOfTheGateNeedBeNoneOfThem) {
+  const Case one = all_reduce_of(8);
+  Row row = row_with(one, 1);
+  row.machine = "12345678";
+  row.conditions["hosts"] = "a:1,b:1";
+  Baseline baseline({row}, "another", "0badcafe");
+  baseline.set_hosts("a:1,b:1");
+  Evidence evidence = evidence_for(one);
+  EXPECT_TRUE(baseline.row_for(one, evidence).has_value()) << evidence.invalid;
+  EXPECT_EQ(difference_of_machines("12345678", "12345678"), "");
+  EXPECT_EQ(difference_of_machines("12345678", ""), "");
+  EXPECT_EQ(difference_of_machines("", "0badcafe"), "");
+}
+
 }  // namespace
 }  // namespace tutti::harness::gate

@@ -130,6 +130,27 @@ TEST(Contest, ALaunchThatGivesNothingEndsItsBlockAndNoOtherCells) {
   EXPECT_EQ(contest.evidence()[2].log_ratios.size(), 16U);
 }
 
+TEST(Contest, ARecordOfOtherMachinesIsFoundOutByTheFirstBlock) {
+  for (const bool is_against_record : {true, false}) {
+    const Case one = all_reduce_of(4096);
+    Contest contest({one}, {evidence_for(one)},
+                    {.is_abba = false, .is_against_record = is_against_record, .names = {}});
+    int launches = 0;
+    const auto launch = [&](GateSide, const CellGroup&, std::uint64_t) -> Result<Launched> {
+      ++launches;
+      Launched both{.mine = {row_with(one, 1)}, .other = {row_with(one, 1)}, .failure = {}};
+      both.mine.front().machine = "0badcafe";
+      both.other.front().machine = "12345678";
+      return both;
+    };
+    ASSERT_TRUE(contest.run(launch, [](const Contest::Progress&) {}).is_ok());
+    EXPECT_THAT(contest.evidence()[0].invalid,
+                is_against_record ? HasSubstr("its fingerprint is '12345678', here '0badcafe'") : HasSubstr(""));
+    EXPECT_EQ(contest.evidence()[0].invalid.empty(), !is_against_record);
+    EXPECT_EQ(launches == 1, is_against_record);
+  }
+}
+
 TEST(Contest, OnlyWhatIsSlowerIsRunAgain) {
   Contest contest = contest_of(two_sizes());
   Fake fake{.time = [](GateSide side, const Case& one) {

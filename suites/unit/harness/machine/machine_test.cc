@@ -2,7 +2,9 @@
 #include "harness/machine/machine.h"
 
 #include <array>
+#include <string>
 #include <unistd.h>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,6 +54,9 @@ TEST(RowStamp, IsTheMachineTheHostAndNow) {
   RowStamp(machine).put_into(row);
   EXPECT_EQ(row.machine, fingerprint_of(machine));
   EXPECT_EQ(row.host, "attic");
+  Row of_several;
+  RowStamp("0badcafe", "attic").put_into(of_several);
+  EXPECT_EQ(of_several.machine + of_several.host, "0badcafeattic");
   EXPECT_THAT(row.timestamp, testing::MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z"));
 }
 
@@ -72,6 +77,17 @@ TEST(Machine, AFingerprintIsThatOfTheMachineAndItsAllowedCores) {
   EXPECT_NE(fingerprint_of(other), mine);
   EXPECT_EQ(fingerprint_of(describe_machine()), fingerprint_of(describe_machine()));
   EXPECT_EQ(machine_to_json(machine).find("attic"), std::string::npos);
+}
+
+TEST(Machine, AFingerprintOfSeveralIsOfAllInTheirOrder) {
+  using List = std::vector<std::string>;
+  const auto of = [](const List& machines) { return fingerprint_of(machines); };
+  EXPECT_EQ(of({"0badcafe"}), "0badcafe");
+  EXPECT_THAT(of({"0badcafe", "12345678"}), testing::MatchesRegex("[0-9a-f]{8}"));
+  for (const List& other : {List{"0badcafe"}, List{"0badcafe", "0badcafe"}, List{"12345678", "0badcafe"},
+                            List{"0badcafe", "12345678", "12345678"}}) {
+    EXPECT_NE(of(other), of({"0badcafe", "12345678"}));
+  }
 }
 
 TEST(Machine, AsJson) {

@@ -218,5 +218,22 @@ TEST(ResultFile, RefusesTwoMachines) {
   EXPECT_THAT(check_one_machine(results).message(), HasSubstr("'b.csv' is of the machine 'm2', and 'a.csv' of 'm1'"));
 }
 
+TEST(ResultFile, RowsOnHostsAreOfTheMachinesOfTheirRanks) {
+  const auto on_hosts = [](std::int64_t ranks, const char* machine) {
+    Row row = row_with("tutti", 64, 1);
+    row.ranks = ranks;
+    row.machine = machine;
+    row.conditions["hosts"] = "a:1,b:1";
+    return row;
+  };
+  std::vector<ResultFile> results{result_of({on_hosts(1, "a"), on_hosts(2, "a+b")}),
+                                  result_of({on_hosts(2, "a+b"), on_hosts(1, "a")}, "b.csv")};
+  EXPECT_TRUE(check_one_machine(results).is_ok()) << "one rank is on one of the hosts";
+  EXPECT_EQ(machine_of(results[0]), "a+b");
+  EXPECT_EQ(machine_of(results[1]), "a+b");
+  results[1] = result_of({on_hosts(2, "a+c")}, "b.csv");
+  EXPECT_THAT(check_one_machine(results).message(), HasSubstr("'b.csv' is of the machine 'a+c', and 'a.csv' of 'a+b'"));
+}
+
 }  // namespace
 }  // namespace tutti::harness::report

@@ -184,5 +184,17 @@ TEST_F(JsonFileTest, LeavesNothingBesideItWhenTheDiskIsFull) {
 
 TEST(UtcNow, IsIso8601) { EXPECT_THAT(utc_now(), testing::MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+Z")); }
 
+TEST(JsonFile, NamesTheMachinesOfTheMostHosts) {
+  auto file = JsonFile::open("", {});
+  ASSERT_TRUE(file.is_ok());
+  EXPECT_FALSE(nlohmann::json::parse(file.value().text()).contains("machines")) << "there are no hosts";
+  const std::string one = R"({"cores_allowed":2})", other = R"({"cores_allowed":3})";
+  ASSERT_TRUE(file.value().set_machines({{"a", one}, {"b", other}}).is_ok());
+  ASSERT_TRUE(file.value().set_machines({{"a", other}}).is_ok());
+  const auto document = nlohmann::json::parse(file.value().text());
+  EXPECT_EQ(document["machine"].dump(), one);
+  EXPECT_EQ(document["machines"].dump(), R"([{"cores_allowed":2,"host":"a"},{"cores_allowed":3,"host":"b"}])");
+}
+
 }  // namespace
 }  // namespace tutti::harness::report
