@@ -2,19 +2,17 @@
 #include "harness/session/meeting.h"
 
 namespace tutti::harness::session {
-namespace {
 
 static_assert(TUTTI_EXCHANGE_BYTES <= Host::kMostBytes);
 
 /// The library's own code runs before and after it.
-int exchange(void* context, const void* mine, void* all, std::size_t bytes) {
-  Host& host = *static_cast<Host*>(context);
-  const bool is_done = bytes <= TUTTI_EXCHANGE_BYTES && host.exchange_bytes(mine, all, bytes).is_ok();
-  host.announce(Activity::operation);
-  return is_done ? 0 : 1;
+int Meeting::exchange(void* context, const void* mine, void* all, std::size_t bytes) {
+  Meeting& meeting = *static_cast<Meeting*>(context);
+  if (bytes > TUTTI_EXCHANGE_BYTES) return 1;
+  meeting.failure_ = meeting.host_.exchange_bytes(mine, all, bytes);
+  meeting.host_.announce(Activity::operation);
+  return meeting.failure_.is_ok() ? 0 : 1;
 }
-
-}  // namespace
 
 TuttiBackendJoin Meeting::join() {
   return {.local_ranks = devices_.empty() ? 1 : static_cast<std::int32_t>(devices_.size()),
@@ -22,7 +20,7 @@ TuttiBackendJoin Meeting::join() {
           .host = host_.at().machine,
           .rank_on_host = host_.at().local,
           .exchange = exchange,
-          .context = &host_,
+          .context = this,
           .address = address_.empty() ? nullptr : address_.c_str()};
 }
 

@@ -22,11 +22,16 @@ class Meeting {
 
   /// For `open`, during which the meeting lives.
   [[nodiscard]] TuttiBackendJoin join();
+  /// Why the ranks could not hand each other bytes. It tells more than what the library makes of it.
+  [[nodiscard]] const Status& failure() const { return failure_; }
 
  private:
+  static int exchange(void* context, const void* mine, void* all, std::size_t bytes);
+
   Host& host_;
   const std::string& address_;
   std::span<const std::int32_t> devices_;
+  Status failure_;
 };
 
 }  // namespace tutti::harness::session

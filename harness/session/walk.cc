@@ -135,12 +135,16 @@ Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
   if (!task.blind.empty()) {
     TUTTI_ASSIGN_OR_RETURN(sight, sight_without(task.blind));
   }
+  const bool is_on_gpu = uses_gpus(spec_);
+  const MemorySource on_host = [this](const Case& which, std::size_t index) {
+    return systems_.own().allocator(which, index);
+  };
   const TrialPlace place{.host = host_,
                          .own = systems_.own(),
                          .injector = *injector_,
                          .sight = sight,
-                         .memory = systems_.memory(),
-                         .is_on_gpu = uses_gpus(spec_)};
+                         .memory = is_on_gpu ? systems_.memory() : on_host,
+                         .is_on_gpu = is_on_gpu};
   for (const Fault fault : faults) {
     TUTTI_ASSIGN_OR_RETURN(const TrialResult result, try_fault(place, one, fault, spec_.seed));
     TUTTI_RETURN_IF_ERROR(report("fault", to_json(result)));

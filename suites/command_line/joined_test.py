@@ -88,6 +88,7 @@ class ByHand(Joined):
             self.assertEqual([result.code for result in results], [0, 0], results)
             self.assertEqual(os.listdir(folder), [])
 
+    @support.at_night
     def test_a_file_that_a_former_job_has_left_is_told_and_waited_for(self):
         # At a loopback address nobody may be because rank 0 is on another host.
         loopback = " on this host: rank 0 needs an address that other hosts reach, by --interface or TUTTI_INTERFACE, unless a former job has left it"
@@ -172,6 +173,7 @@ class ByHand(Joined):
         self.assertEqual((results[1].code, results[1].err), (5, ""), results)
         self.assertGreater(rows.read_text().count("\n"), 1)
 
+    @support.at_night
     def test_each_other_host_says_that_rank_0_is_gone_or_silent(self):
         for number, what in [(signal.SIGKILL, "is gone"), (signal.SIGSTOP, "has said nothing for 10 s")]:
             with self.subTest(number.name), tempfile.TemporaryDirectory() as folder:

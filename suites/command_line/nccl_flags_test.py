@@ -92,6 +92,7 @@ class Deadlines(unittest.TestCase):
     """Each operation begins up to 0.3 s late, so that 8 take longer than the deadline of one, and none does."""
     LOOP = ["-b", "64", "-e", "64", "-g", "2", "-w", "0", "-c", "0", "-T", "1"]
 
+    @support.at_night
     def test_a_loop_may_take_longer_than_the_deadline_of_an_operation(self):
         for words in (["-n", "8"], ["-n", "8", "-G", "1"], ["-n", "1", "-G", "8"], ["-n", "4", "-m", "2", "-I", "1"]):
             with self.subTest(words):

@@ -303,7 +303,9 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Op
   ranks->reference_->set_memory(harness::MemoryKind::cuda);
   const std::string one_host;
   harness::Meeting meeting(host, one_host, devices);
-  TUTTI_RETURN_IF_ERROR(ranks->reference_->open(host.job_ranks(), options.first_rank, meeting.join()));
+  const Status opened = ranks->reference_->open(host.job_ranks(), options.first_rank, meeting.join());
+  TUTTI_RETURN_IF_ERROR(meeting.failure());
+  TUTTI_RETURN_IF_ERROR(opened);
   ranks->has_windows_ = options.registration == kWindows;
   if (ranks->has_windows_) ranks->reference_->use_windows();
   if (options.has_groups) TUTTI_RETURN_IF_ERROR(ranks->reference_->enter_group(host.group(), options.first_rank));
