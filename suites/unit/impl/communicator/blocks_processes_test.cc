@@ -2,6 +2,7 @@
 // Ranks that have a device each and are processes: how they open what the others have there, what they are told when
 // that does not work, and that nothing goes away that another may still write to. Here they are threads of one process,
 // whose devices know nothing of each other but what is offered. Group and InFlight are run on real processes too.
+#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
