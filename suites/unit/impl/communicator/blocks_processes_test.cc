@@ -224,6 +224,7 @@ TEST_F(OwnDevices, HaveNoSharedBuffersAndNoMessages) {
                 StartsWith("shared buffers of ranks on devices of several processes"));
     EXPECT_THAT(mine.send(memory, 1, Dtype::f32, 0).message(), StartsWith("sends and receives of single ranks"));
     EXPECT_TRUE(mine.barrier().is_ok());
+    mine.free_shared(memory);
   });
 }
 
