@@ -7,6 +7,7 @@
 #include "harness/backends/loader.h"
 #include "harness/cases/backend_name.h"
 #include "harness/cases/host_list.h"
+#include "harness/cases/suite.h"
 #include "harness/cases/transports.h"
 #include "harness/text/counted.h"
 #include "impl/transports/loader.h"
