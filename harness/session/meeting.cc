@@ -14,6 +14,11 @@ int Meeting::exchange(void* context, const void* mine, void* all, std::size_t by
   return meeting.failure_.is_ok() ? 0 : 1;
 }
 
+Status Meeting::open(ReferenceBackend& reference, int first) {
+  const Status opened = reference.open(host_.job_ranks(), first, join());
+  return failure_.is_ok() ? opened : failure_;
+}
+
 TuttiBackendJoin Meeting::join() {
   return {.local_ranks = devices_.empty() ? 1 : static_cast<std::int32_t>(devices_.size()),
           .devices = devices_.empty() ? nullptr : devices_.data(),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "harness/backends/backend.h"
+#include "harness/backends/reference.h"
 #include "harness/measure/host.h"
 
 namespace tutti::harness::session {
@@ -20,10 +21,11 @@ class Meeting {
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  /// For `open`, during which the meeting lives.
+  /// The library's world. `first`: in the job, of this host's ranks. Errors: those of ReferenceBackend::open; where the
+  /// ranks could not hand each other bytes why, which tells more than what the library makes of it.
+  [[nodiscard]] Status open(ReferenceBackend& reference, int first);
+  /// For as long as the meeting lives.
   [[nodiscard]] TuttiBackendJoin join();
-  /// Why the ranks could not hand each other bytes. It tells more than what the library makes of it.
-  [[nodiscard]] const Status& failure() const { return failure_; }
 
  private:
   static int exchange(void* context, const void* mine, void* all, std::size_t bytes);

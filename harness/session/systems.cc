@@ -162,10 +162,7 @@ Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec
   host.announce(Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(spec.references[index], spec.backend_directories));
   reference->set_memory(memory_kind_of(spec, reference->name()));
-  Meeting meeting(host, address);
-  const Status opened = reference->open(host.job_ranks(), host.index(), meeting.join());
-  TUTTI_RETURN_IF_ERROR(meeting.failure());
-  TUTTI_RETURN_IF_ERROR(opened);
+  TUTTI_RETURN_IF_ERROR(Meeting(host, address).open(*reference, host.index()));
   host.settle();
   return reference;
 }

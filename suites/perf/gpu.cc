@@ -302,10 +302,7 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Op
   TUTTI_ASSIGN_OR_RETURN(ranks->reference_, harness::ReferenceBackend::create(kNccl, backend_directories()));
   ranks->reference_->set_memory(harness::MemoryKind::cuda);
   const std::string one_host;
-  harness::Meeting meeting(host, one_host, devices);
-  const Status opened = ranks->reference_->open(host.job_ranks(), options.first_rank, meeting.join());
-  TUTTI_RETURN_IF_ERROR(meeting.failure());
-  TUTTI_RETURN_IF_ERROR(opened);
+  TUTTI_RETURN_IF_ERROR(harness::Meeting(host, one_host, devices).open(*ranks->reference_, options.first_rank));
   ranks->has_windows_ = options.registration == kWindows;
   if (ranks->has_windows_) ranks->reference_->use_windows();
   if (options.has_groups) TUTTI_RETURN_IF_ERROR(ranks->reference_->enter_group(host.group(), options.first_rank));
