@@ -101,7 +101,6 @@ class Machine : private Connections::Events {
         number_(place.number),
         control_(std::move(place.control)),
         on_lost_launcher_(std::move(place.on_lost_launcher)),
-        reads_stdin_(!on_lost_launcher_),
         exchange_(std::move(place.exchange)),
         domain_listener_(std::move(place.domain)),
         standings_(standings) {}
@@ -149,7 +148,7 @@ class Machine : private Connections::Events {
 
   void wait() {
     std::vector<pollfd> set = {{interrupts_.descriptor(), POLLIN, 0},
-                               {reads_stdin_ ? STDIN_FILENO : -1, POLLIN, 0},
+                               {reads_stdin() ? STDIN_FILENO : -1, POLLIN, 0},
                                {stream_.descriptor(), stream_.events(), 0}};
     if (has_job_) connections_.add_to(set);
     ::poll(set.data(), set.size(), static_cast<int>(kMachineTick.count()));
@@ -168,6 +167,7 @@ class Machine : private Connections::Events {
     return {};
   }
 
+  [[nodiscard]] bool reads_stdin() const { return !on_lost_launcher_; }
   [[nodiscard]] Status lose_launcher(std::string_view what) const {
     if (on_lost_launcher_) on_lost_launcher_(what);
     return error(Code::aborted, "the launcher {}", what);
@@ -280,13 +280,13 @@ class Machine : private Connections::Events {
       ::poll(&one, 1, static_cast<int>(kMachineEndTick.count()));
       stream_.go_on();
     }
-    return why.is_ok() && !is_done && !reads_stdin_ ? error(Code::aborted, "the job has failed") : why;
+    return why.is_ok() && !is_done && !reads_stdin() ? error(Code::aborted, "the job has failed") : why;
   }
 
   /// Ranks that the launcher's start command has started, unless they are done. They would end with this process, but
   /// for those that are stopped.
   void kill_visitors() const {
-    if (!reads_stdin_) return;  // who joined ends with the job's exit code
+    if (!reads_stdin()) return;  // who joined ends with the job's exit code
     for (std::size_t i = static_cast<std::size_t>(job_.started); i < visitors_.size(); ++i) {
       if (visitors_[i].pid > 0 && !visitors_[i].has_said_bye) ::kill(visitors_[i].pid, SIGKILL);
     }
@@ -303,7 +303,6 @@ class Machine : private Connections::Events {
   int number_;
   std::string control_;
   OnLostLauncher on_lost_launcher_;
-  bool reads_stdin_;
   std::vector<Visitor> visitors_;  ///< from the machine's first rank on
   tcp::Listener exchange_, domain_listener_;
   const Standings& standings_;
