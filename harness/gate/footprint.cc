@@ -2,6 +2,7 @@
 #include "harness/gate/footprint.h"
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "harness/backends/tutti/backend.h"
 #include "harness/gate/allocations.h"
 #include "harness/launch/board.h"
+#include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/variant.h"
 #include "impl/transports/transport.h"
@@ -24,7 +26,9 @@ namespace tutti::harness::gate {
 namespace {
 
 constexpr unsigned kDeadlineSeconds = 60;  ///< of the child, by its alarm
-constexpr int kWarmUp = 16;                ///< operations: plans, all generations, all that is allocated once
+/// By how much later the parent ends a child that its alarm has not ended.
+constexpr std::chrono::seconds kParentPatience{5};
+constexpr int kWarmUp = 16;  ///< operations: plans, all generations, all that is allocated once
 
 /// Zeroed memory that a child shares.
 class Pages {
@@ -52,7 +56,8 @@ struct Confession {
   char reason[512] = {};
 };
 
-/// Stops, for the tracer to count from here, or up to here.
+/// Stops, for the tracer to count from here, or up to here. Only this thread can send itself a signal in this way:
+/// see Traced::is_mark.
 void mark() { ::raise(SIGSTOP); }
 
 [[noreturn]] void be_counted(Confession& confession, const std::function<Status()>& prepare,
@@ -78,7 +83,8 @@ void mark() { ::raise(SIGSTOP); }
 /// A child that is traced, and gone when this is.
 class Traced {
  public:
-  explicit Traced(pid_t pid) : pid_(pid) {}
+  explicit Traced(pid_t pid)
+      : pid_(pid), deadline_(Clock::now() + std::chrono::seconds(kDeadlineSeconds) + kParentPatience) {}
   Traced(const Traced&) = delete;
   Traced& operator=(const Traced&) = delete;
   ~Traced() {
@@ -93,40 +99,72 @@ class Traced {
       const auto stop = wait();
       if (!stop) return std::nullopt;
       const bool is_call = *stop == (SIGTRAP | kSystemCall);
-      if (*stop == SIGSTOP) return calls;
+      if (is_mark(*stop)) return calls;
       if (is_call) is_inside = !is_inside;
       if (is_call && is_inside) ++calls;
-      ::ptrace(PTRACE_SYSCALL, pid_, nullptr, is_call ? 0 : *stop);
+      goes_on(is_call ? 0 : *stop);
     }
   }
   void starts_counting() {
     ::ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+    request_ = PTRACE_SYSCALL;
     goes_on();
   }
-  void goes_on() { ::ptrace(PTRACE_SYSCALL, pid_, nullptr, 0); }
+  void goes_on() { goes_on(0); }
   /// Until its end. How it ended, as waitpid has it.
   int ends() {
-    if (!end_) ::ptrace(PTRACE_CONT, pid_, nullptr, 0);
-    while (!end_) wait();
+    request_ = PTRACE_CONT;
+    if (!end_) goes_on();
+    while (!end_) {
+      if (const auto stop = wait()) goes_on(*stop == (SIGTRAP | kSystemCall) ? 0 : *stop);
+    }
     return *end_;
   }
+  [[nodiscard]] bool is_late() const { return is_late_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   static constexpr int kSystemCall = 0x80;  ///< PTRACE_O_TRACESYSGOOD sets it
 
-  /// The signal with which it stops; empty: it has ended.
+  /// Whether it stops by mark(). A SIGSTOP that `kill` sends has another origin, and stops it anywhere.
+  [[nodiscard]] bool is_mark(int stop) const {
+    siginfo_t origin = {};
+    return stop == SIGSTOP && ::ptrace(PTRACE_GETSIGINFO, pid_, nullptr, &origin) == 0 && origin.si_code == SI_TKILL &&
+           origin.si_pid == pid_;
+  }
+
+  /// Continues it, with the signal for which it has stopped. A signal that would only stop it again is dropped.
+  void goes_on(int signal) {
+    const bool is_stop = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+    const bool is_traced = ::ptrace(request_, pid_, nullptr, is_stop ? 0 : signal) == 0;
+    if (!is_traced) ::kill(pid_, SIGCONT);  // it was stopped before it asked to be traced
+  }
+
+  /// The signal with which it stops; empty: it has ended. Ends it at the deadline.
   std::optional<int> wait() {
+    constexpr std::chrono::microseconds kNap{50};
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0) {
-      if (errno != EINTR) status = SIGKILL;
-      if (errno != EINTR) break;
+    pid_t found = 0;
+    const auto has_changed = [&] {
+      found = ::waitpid(pid_, &status, WNOHANG | WUNTRACED);
+      return found == pid_ || (found < 0 && errno != EINTR);
+    };
+    if (!nap_until(deadline_ - Clock::now(), has_changed, kNap)) {
+      is_late_ = true;
+      ::kill(pid_, SIGKILL);
+      while ((found = ::waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {
+      }
     }
+    if (found < 0) status = SIGKILL;
     if (WIFSTOPPED(status)) return WSTOPSIG(status);
     end_ = status;
     return std::nullopt;
   }
 
   pid_t pid_;
+  __ptrace_request request_ = PTRACE_CONT;
+  Clock::time_point deadline_;
+  bool is_late_ = false;
   std::optional<int> end_;
 };
 
@@ -195,7 +233,7 @@ Result<Footprint> footprint_of(const std::function<Status()>& prepare, const std
   if (WIFEXITED(end) && WEXITSTATUS(end) != 0) {
     return error(Code::unavailable, "system calls cannot be counted: a process may not trace its child here");
   }
-  if (WIFSIGNALED(end) && WTERMSIG(end) == SIGALRM) {
+  if (child.is_late() || (WIFSIGNALED(end) && WTERMSIG(end) == SIGALRM)) {
     return error(Code::timeout, "what is counted did not end within {} s", kDeadlineSeconds);
   }
   if (WIFSIGNALED(end)) return error(Code::aborted, "what is counted ended with signal {}", WTERMSIG(end));

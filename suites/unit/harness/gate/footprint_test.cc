@@ -55,6 +55,21 @@ TEST(Footprint, WhatIsPreparedDoesNotCount) {
   EXPECT_EQ(footprint, Footprint());
 }
 
+TEST(Footprint, AStrayStopIsNoMark) {
+  const auto stop = [] {
+    ::kill(::getpid(), SIGSTOP);
+    return Status();
+  };
+  {
+    COUNT(footprint, stop, nothing);
+    EXPECT_EQ(footprint, Footprint());
+  }
+  {
+    COUNT(footprint, nothing, stop);
+    EXPECT_EQ(footprint.system_calls, 1 + 1) << "getpid and kill";
+  }
+}
+
 TEST(Footprint, AnErrorOfTheChildIsOursAndItsSignalsReachIt) {
   const auto fails = [] { return error(Code::refuted, "for this reason"); };
   for (const bool in_prepare : {true, false}) {
