@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <poll.h>
 #include <set>
 #include <sstream>
@@ -337,7 +338,17 @@ Status JoinedJob::look_at_board() {
   if (across_) return judge_own_host(std::move(views), waited);
   const auto blame = find_culprit(views, timeout, watch_.case_name);
   if (!blame) return {};
+  note_stopped(*blame, views);
   return {Code::timeout, blame->text + describe_ranks(views, watch_.case_name, watch_.standings())};
+}
+
+void JoinedJob::note_stopped(const Blame& blame, std::span<const RankView> views) {
+  const auto blamed = std::ranges::find(views, blame.rank, &RankView::rank);
+  if (blamed != views.end() && blamed->state == 'T') stopped_ = blamed->pid;
+}
+
+void JoinedJob::end_stopped() const {
+  if (stopped_ && *stopped_ > 0 && starter_.pid() != 0) ::kill(*stopped_, SIGKILL);
 }
 
 Status JoinedJob::judge_own_host(std::vector<RankView> views, std::chrono::nanoseconds waited) {
@@ -346,6 +357,7 @@ Status JoinedJob::judge_own_host(std::vector<RankView> views, std::chrono::nanos
                 [&](const RankView& view) { return hosts[static_cast<std::size_t>(view.rank)] != across_->host; });
   const auto blame = find_culprit(views, request_.timeout, watch_.case_name);
   if (!blame) return {};
+  note_stopped(*blame, views);
   const std::vector<RankStanding> standings = watch_.standings();
   const std::string rest =
       describe_ranks(views, watch_.case_name, standings) + "\n  ranks of other hosts: not known here";

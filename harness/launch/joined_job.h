@@ -95,6 +95,9 @@ class JoinedJob {
   /// Whether this process is to tell what ends the job: under mpirun the first of all that ask, elsewhere each. Another
   /// one waits for a moment, since mpirun ends the first as soon as one has failed.
   [[nodiscard]] bool is_first_to_tell() const;
+  /// Kills the process of this host that this one has found to be stopped, if a starter has started it. mpiexec of
+  /// MPICH would wait for it without end. Call it once the failure has been printed.
+  void end_stopped() const;
 
  private:
   explicit JoinedJob(const JoinRequest& request) : request_(request) {}
@@ -120,6 +123,7 @@ class JoinedJob {
   /// What has come over the connections; the first reason to end the job.
   Status listen_to_all();
   [[nodiscard]] Status look_at_board();
+  void note_stopped(const Blame& blame, std::span<const RankView> views);
   /// Of a job on several hosts, whose board knows the ranks of this one. Nothing, while another host may know better.
   [[nodiscard]] Status judge_own_host(std::vector<RankView> views, std::chrono::nanoseconds waited);
   /// By the late ranks of this host and what other hosts have told of theirs, which rank holds all up.
@@ -152,6 +156,7 @@ class JoinedJob {
   std::map<int, Awaited> awaited_elsewhere_;
   Watch watch_;
   Starter starter_;
+  std::optional<pid_t> stopped_;  ///< the process that look_at_board has found to be stopped
   std::mutex sending_;
   Descriptor stop_;  ///< an eventfd: readable when the watch is to end
   std::thread watcher_;

@@ -377,8 +377,9 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
                     const bool tells = job->is_first_to_tell();
                     const std::lock_guard lock(mutex);
                     const Status& why = unprinted.is_ok() ? lost : unprinted;
-                    ::_exit(tells ? complain(argv[0], why)  // ranks that wait for the lost one cannot be joined
-                                  : exit_code_of(why));
+                    const int code = tells ? complain(argv[0], why) : exit_code_of(why);
+                    job->end_stopped();
+                    ::_exit(code);  // ranks that wait for the lost one cannot be joined
                   }});
   if (is_reporter && status.is_ok()) {
     status = reports->print_opening(settings.max_bytes < asked ? std::optional(settings.max_bytes) : std::nullopt);
