@@ -49,6 +49,8 @@ Status RunningJob::start() {
   if (job_.start) leftovers_ = Leftovers(job_.start->leaves);
   if (job_.start) {
     TUTTI_ASSIGN_OR_RETURN(directory_, PrivateDirectory::make(directory_bytes(job_)));
+  } else {
+    PrivateDirectory::remove_abandoned();
   }
   const int expected = static_cast<int>(members_.size());
   const std::string name = job_.control.empty() ? control_name() : job_.control;

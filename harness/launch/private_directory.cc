@@ -25,7 +25,9 @@ Descriptor lock_directory(const std::string& path) {
   return is_mine ? std::move(directory) : Descriptor();
 }
 
-void remove_abandoned(const fs::path& base) {
+constexpr const char* kBase = "/dev/shm";
+
+void remove_abandoned_in(const fs::path& base) {
   std::error_code failure;
   for (fs::directory_iterator entry(base, failure), end; !failure && entry != end; entry.increment(failure)) {
     if (!entry->path().filename().string().starts_with(prefix())) continue;
@@ -45,12 +47,12 @@ bool has_room(const fs::path& base, std::size_t bytes) {
 
 Result<PrivateDirectory> PrivateDirectory::make(std::size_t bytes) {
   std::error_code failure;
-  fs::path base = "/dev/shm";
-  remove_abandoned(base);
+  fs::path base = kBase;
+  remove_abandoned();
   if (!has_room(base, bytes)) {
     base = fs::temp_directory_path(failure);
     if (failure) base = "/tmp";
-    remove_abandoned(base);
+    remove_abandoned_in(base);
   }
   for (int attempt = 0; attempt < 8; ++attempt) {  // between its making and its lock another launcher may remove it
     std::string path = (base / (prefix() + "XXXXXX")).string();
@@ -65,6 +67,8 @@ Result<PrivateDirectory> PrivateDirectory::make(std::size_t bytes) {
   }
   return error(Code::io, "cannot lock a directory in '{}'", base.string());
 }
+
+void PrivateDirectory::remove_abandoned() { remove_abandoned_in(kBase); }
 
 PrivateDirectory::PrivateDirectory(PrivateDirectory&& other) noexcept
     : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}

@@ -18,6 +18,8 @@ class PrivateDirectory {
   PrivateDirectory() = default;
   /// In /dev/shm if it has `bytes` to spare, else in the directory for temporary files. Errors: io.
   [[nodiscard]] static Result<PrivateDirectory> make(std::size_t bytes);
+  /// Removes what killed launchers of this user left in /dev/shm. `make` does so too.
+  static void remove_abandoned();
   PrivateDirectory(PrivateDirectory&& other) noexcept;
   PrivateDirectory& operator=(PrivateDirectory&& other) noexcept;
   ~PrivateDirectory() { remove(); }

@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import shutil
+import tempfile
 import time
 import unittest
 
@@ -213,6 +214,16 @@ class Started(unittest.TestCase):
             with self.subTest(variables=variables):
                 result = support.run(*self.WORDS, environment=variables)
                 self.assertEqual(result.code, 0, result)
+
+
+class Abandoned(unittest.TestCase):
+    def test_any_job_removes_what_a_launcher_left_that_was_killed(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"tutti-{os.getuid()}-", dir="/dev/shm"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        (folder / "backing").write_text("of an MPI")
+        result = support.run("run", "barrier", "--backends", "tutti", "--ranks", "2", "--budget", "100ms")
+        self.assertEqual(result.code, 0, result)
+        self.assertFalse(folder.exists())
 
 
 @needs_mpirun
