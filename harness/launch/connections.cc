@@ -103,7 +103,7 @@ Status Connections::greet(Peer& peer, const Frame& hello, Events& events) {
   const std::size_t line = std::min(hello.text.find('\n'), hello.text.size());
   const char* end = hello.text.data() + line;
   if (hello.type != "hello" || std::from_chars(hello.text.data(), end, rank).ptr != end) {
-    return error(Code::io, "the first message is '{}', not a hello", hello.type);
+    return error(Code::io, "the first message is '{}', not a hello", shown(hello.type));
   }
   const int last = first_ + static_cast<int>(is_taken_.size()) - 1;
   if (rank < first_ || rank > last) {

@@ -3,13 +3,18 @@
 #include <array>
 #include <sys/socket.h>
 
+#include "harness/doctor/host_look.h"
 #include "harness/faults/trial.h"
 #include "harness/gate/counters.h"
+#include "harness/launch/across.h"
+#include "harness/launch/children.h"
 #include "harness/launch/frame_stream.h"
 #include "harness/launch/machine_talk.h"
+#include "harness/launch/rank_standing.h"
 #include "harness/session/session.h"
 #include "harness/soak/soak.h"
 #include "impl/bootstrap/control.h"
+#include "impl/bootstrap/meeting.h"
 #include "suites/fuzz/targets.h"
 
 namespace tutti::fuzz {
@@ -40,6 +45,20 @@ void failure(std::string_view words) {
   TUTTI_ASSERT(harness::launch::to_words(harness::launch::failure_from_words(again)) == again, "as {}", again);
 }
 
+/// The last words of a rank, or of a process of a meeting.
+void last_words(std::string_view words) {
+  const Status status = error_from(std::string(words));
+  TUTTI_ASSERT(!status.is_ok(), "an error that is none");
+  TUTTI_ASSERT(error_text(error_from(error_text(status))) == error_text(status), "as {}", error_text(status));
+}
+
+/// What mpirun prints as it ends.
+void command(std::string_view log) {
+  static_cast<void>(harness::launch::parse_command_verdict(std::string(log)));
+  const auto ends = harness::launch::parse_command_ends(std::string(log));
+  TUTTI_ASSERT(ends.size() <= log.size(), "{} ranks have ended", ends.size());
+}
+
 void costs(std::string_view text) {
   static_cast<void>(harness::reasons_from_json(text));
   const harness::CountersByCell counters = harness::counters_from_json(text);
@@ -59,6 +78,13 @@ constexpr std::array kKinds{
     Kind{"hello", there_and_back_as_json<harness::launch::MachineHello, harness::launch::hello_from_json>},
     Kind{"job", there_and_back_as_json<harness::launch::MachineJob, harness::launch::job_from_json>},
     Kind{"failed", failure},
+    Kind{"standing", there_and_back_as_json<harness::launch::RankStanding, harness::launch::standing_from_json>},
+    Kind{"across", there_and_back_as_json<harness::launch::AcrossPlace, harness::launch::across_from_json>},
+    Kind{"progress", there_and_back_as_json<harness::SoakProgress, harness::soak_progress_from_json>},
+    Kind{"look", there_and_back_as_json<harness::doctor::HostLook, harness::doctor::look_from_json>},
+    Kind{"reaches", there_and_back_as_json<std::vector<harness::doctor::Reach>, harness::doctor::reaches_from_json>},
+    Kind{"error", last_words},
+    Kind{"command", command},
 };
 
 /// However the bytes come, the frames are the same.

@@ -24,6 +24,7 @@ constexpr std::array kTargets{Target{"options", options},
                               Target{"csv", csv},
                               Target{"json", json},
                               Target{"messages", messages},
+                              Target{"ranks", ranks},
                               Target{"perf_flags", perf_flags},
                               Target{"frames", frames},
                               Target{"greetings", greetings}};

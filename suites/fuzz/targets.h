@@ -23,8 +23,12 @@ void counts_files(std::string_view input);
 void csv(std::string_view input);
 /// The same of a row and of a record.
 void json(std::string_view input);
-/// What ranks, launcher and the processes on its machines tell each other: frames, and the texts within.
+/// What ranks, launcher and the processes on its machines tell each other: frames, and the texts within. Also what
+/// mpirun prints as it ends.
 void messages(std::string_view input);
+/// What processes say to a launcher over the control socket, which expects three ranks; a byte 0xff is where the next
+/// process begins. None takes part without a hello of a rank that is expected and has not come.
+void ranks(std::string_view input);
 /// Words, one on each line, as a drop-in program gets them. A sweep of sizes ends.
 void perf_flags(std::string_view input);
 /// What a rank gets over a link from a rank of another host. It is the same in pieces of any length, and is written
