@@ -51,14 +51,14 @@ FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json", "--quie
 class Job(support.Run):
     """A job on `hosts`, name -> ranks, with an agent whose text this is, at 127.0.0.1."""
 
-    def __init__(self, hosts, words, agent=EXECS):
+    def __init__(self, hosts, words, agent=EXECS, files=FILES):
         self.agents = tempfile.TemporaryDirectory(prefix="tutti-agent-")
         self.talk = pathlib.Path(self.agents.name)
         path = self.talk / "agent"
         path.write_text(f"#!/bin/sh\nhost=$1; shift\n{agent.replace('{folder}', str(self.talk))}\n")
         path.chmod(0o755)
         self.hosts = hosts
-        self.start([*words, *FILES], path)
+        self.start([*words, *files], path)
 
     def start(self, words, agent):
         super().__init__(*words, "--agent", agent, "--interface", "127.0.0.1",
@@ -104,9 +104,9 @@ class Job(support.Run):
 class JobApart(Job):
     """So many ranks on each of `machines`, which are apart (namespaces.py). The launcher is on the first."""
 
-    def __init__(self, machines, ranks, words):
+    def __init__(self, machines, ranks, words, files=FILES):
         self.machines, self.per_machine = machines, ranks
-        super().__init__({machine.name: ranks for machine in machines.all}, words, f'exec {machines.agent} $host "$@"')
+        super().__init__({machine.name: ranks for machine in machines.all}, words, f'exec {machines.agent} $host "$@"', files)
 
     def start(self, words, agent):
         program, *rest = self.machines.all[0].enter(support.PROGRAM, *words, *self.machines.options(self.per_machine, agent))
