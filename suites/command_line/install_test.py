@@ -22,6 +22,25 @@ def maps_of(pid):
     return {pathlib.Path(words[5]) for words in (line.split(maxsplit=5) for line in lines) if len(words) > 5}
 
 
+def is_elf(path):
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def foreign_search_paths(folder):
+    """What the loader would search for libraries outside of absolute folders and the file's own: file and element."""
+    found, read = [], 0
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        if not path.is_file() or path.is_symlink() or not is_elf(path):
+            continue
+        text = subprocess.run(["readelf", "--dynamic", "--wide", path], capture_output=True, text=True, check=True,
+                              env={**os.environ, "LC_ALL": "C"}).stdout
+        read += 1
+        for elements in re.findall(r"Library (?:runpath|rpath): \[(.*)\]", text):
+            found += [(str(path), one) for one in elements.split(":") if not re.match(r"/|\$ORIGIN(/|$)", one)]
+    return read, found
+
+
 class Moved(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -60,6 +79,20 @@ class Moved(unittest.TestCase):
     def test_no_file_knows_the_build(self):
         for path in (self.tree / "bin").iterdir():
             self.assertNotIn(str(BUILD / "bin").encode(), path.read_bytes(), path)
+
+    def test_libraries_are_searched_in_no_folder_that_others_choose(self):
+        for folder in [BUILD / "bin", BUILD / "lazy_backends", self.tree]:
+            read, found = foreign_search_paths(folder)
+            self.assertGreater(read, 0, folder)
+            self.assertEqual(found, [], "an empty or relative element is looked up in the current folder")
+
+    def test_a_library_in_the_current_folder_is_not_loaded(self):
+        with tempfile.TemporaryDirectory(prefix="tutti-foreign-") as folder:
+            for name in ["libcsv.so.3", "libfmt.so.9", "libcrypto.so.3", "libstdc++.so.6"]:
+                (pathlib.Path(folder) / name).write_text("no library\n")  # the loader would refuse to start
+            for program in [BUILD / "bin/tutti", BUILD / "bin/all_reduce_perf", self.program]:
+                result = subprocess.run([program, "--version"], cwd=folder, capture_output=True, text=True, check=False)
+                self.assertEqual(result.returncode, 0, result)
 
     def test_list_finds_the_backends_beside_the_program(self):
         result = support.run("list", "--json", program=self.program)
@@ -190,6 +223,11 @@ class Bundled(unittest.TestCase):
         self.assertEqual((built.stdout.strip(), built.stderr), (str(self.tree / "bin/libtutti_backend_beside.so"), ""))
         listed = json.loads(self.bare("list", "--json").stdout)["backends"]
         self.assertIn(("beside", True), [(item["name"], item["available"]) for item in listed])
+
+    def test_libraries_are_searched_in_no_folder_that_others_choose(self):
+        read, found = foreign_search_paths(self.tree)
+        self.assertGreater(read, len(list((self.tree / "lib").iterdir())))
+        self.assertEqual(found, [])
 
     def test_it_starts_through_a_link(self):
         link = self.folder / "link"
