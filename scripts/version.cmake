@@ -1,15 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT, a header with the version and the commit of the sources in SOURCE. Runs in every build and touches the
 # file only when one of them changed, so that a commit recompiles the few files that include it and nothing else.
-# "+" after the commit says that tracked files differ from it. Without git, the commit is read from .git itself.
+#
+# If the sources of the programs differ from the commit, "+" and eight digits of a hash of the difference follow it:
+# 681542372f51+0c9f3d52. The difference covers untracked sources too, so two builds of other sources have other names.
+# Without git, the commit is read from .git itself, and its differences are unknown.
 set(commit "unknown")
+# What becomes part of a program.
+set(sources CMakeLists.txt CMakePresets.json harness impl scripts/by_folder.cmake scripts/version.cmake src
+  suites/gate.toml suites/perf)
 find_program(GIT git)
+
+# safe.directory: a checkout that belongs to another user (a container's volume) is described all the same.
+# --no-optional-locks: a checkout that cannot be written is described, and no other git waits for this one.
+function(ask_git variable)
+  execute_process(COMMAND ${GIT} -c "safe.directory=*" -c core.quotepath=off --no-optional-locks ${ARGN}
+    WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE answer OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(${variable} "${answer}" PARENT_SCOPE)
+endfunction()
+
 if(GIT)
-  # safe.directory: a checkout that belongs to another user (a container's volume) is described all the same.
-  execute_process(COMMAND ${GIT} -c "safe.directory=*" describe --always --abbrev=12 --exclude=* --dirty=+
-    WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  ask_git(described describe --always --abbrev=12 --exclude=*)
   if(described)
     set(commit ${described})
+    ask_git(difference diff HEAD --binary --no-ext-diff --no-textconv --no-color -- ${sources})
+    # A source that git is to ignore is compiled all the same.
+    ask_git(untracked ls-files --others -- ${sources})
+    string(REPLACE ";" "\\;" untracked "${untracked}")
+    string(REPLACE "\n" ";" untracked "${untracked}")
+    list(FILTER untracked INCLUDE REGEX "\\.(cc|h|cu|cuh|txt|cmake|in|toml)$")
+    foreach(file IN LISTS untracked)
+      if(EXISTS "${SOURCE}/${file}")
+        file(SHA256 "${SOURCE}/${file}" hash)
+        string(APPEND difference "${file} ${hash}\n")
+      endif()
+    endforeach()
+    if(difference)
+      string(SHA256 hash "${difference}")
+      string(SUBSTRING ${hash} 0 8 hash)
+      string(APPEND commit "+${hash}")
+    endif()
   endif()
 elseif(EXISTS ${SOURCE}/.git/HEAD)
   file(READ ${SOURCE}/.git/HEAD head)

@@ -176,5 +176,61 @@ class Nightly(unittest.TestCase):
         self.assertFalse(self.log.exists(), "nothing has been run")
 
 
+class Identity(unittest.TestCase):
+    """What a build is called: scripts/version.cmake in a checkout of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tutti-version-")
+        self.addCleanup(folder.cleanup)
+        self.tree = pathlib.Path(folder.name) / "tree"
+        (self.tree / "impl/algorithms").mkdir(parents=True)
+        (self.tree / "impl/a.cc").write_text("int a;\n")
+        (self.tree / "README.md").write_text("a\n")
+        (self.tree / ".gitignore").write_text("mine_*\n")
+        self.git("init", "--quiet")
+        self.git("add", ".")
+        self.git("-c", "user.name=tutti", "-c", "user.email=tutti@localhost", "commit", "--quiet", "--message", "a")
+
+    def git(self, *words):
+        subprocess.run(["git", *words], cwd=self.tree, check=True, stdout=subprocess.DEVNULL)
+
+    def commit(self):
+        output = self.tree.parent / "version.h"
+        subprocess.run([os.environ["TUTTI_CMAKE"], f"-DSOURCE={self.tree}", "-DVERSION=1.2.3", f"-DOUTPUT={output}", "-P",
+                        support.SOURCE / "scripts/version.cmake"], check=True)
+        return re.search(r'TUTTI_COMMIT "(.*)"', output.read_text())[1]
+
+    def test_a_clean_tree_is_its_commit(self):
+        self.assertRegex(self.commit(), r"^[0-9a-f]{12}$")
+        (self.tree / "README.md").write_text("no part of a program\n")
+        self.assertRegex(self.commit(), r"^[0-9a-f]{12}$")
+
+    def test_each_difference_has_a_name_of_its_own(self):
+        clean, source = self.commit(), self.tree / "impl/a.cc"
+        seen = {clean}
+
+        def is_new(what):
+            name = self.commit()
+            self.assertRegex(name, rf"^{clean}\+[0-9a-f]{{8}}$", what)
+            self.assertNotIn(name, seen, what)
+            self.assertEqual(self.commit(), name, "the same sources have the same name")
+            seen.add(name)
+
+        source.write_text("int b;\n")
+        is_new("a tracked source")
+        source.write_text("int c;\n")
+        is_new("the same source once more")
+        self.git("add", "impl/a.cc")
+        source.write_text("int a;\n")
+        self.assertEqual(self.commit(), clean, "what is staged alone is not compiled")
+        for name in ["algorithms/new.cc", "algorithms/a b.h", "mine_ignored.cc"]:
+            (self.tree / "impl" / name).write_text("int d;\n")
+            is_new(f"an untracked source, {name}")
+        (self.tree / "impl/algorithms/new.cc").write_text("int e;\n")
+        is_new("an untracked source that has changed")
+        source.unlink()
+        is_new("a source that is gone")
+
+
 if __name__ == "__main__":
     unittest.main()
