@@ -14,6 +14,7 @@
 #include "harness/measure/memory.h"
 #include "harness/session/session.h"
 #include "harness/text/counted.h"
+#include "harness/text/streams.h"
 #include "src/check.h"
 #include "src/jobs.h"
 #include "src/program.h"
@@ -106,13 +107,12 @@ class TrialMessages final : public harness::Listener {
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "begin") {
       const auto index = static_cast<std::size_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
-      if (index < spec_.cells.size()) fmt::print("{}\n", title_of(spec_.cells[index].front()));
+      if (index < spec_.cells.size()) harness::print("{}\n", title_of(spec_.cells[index].front()));
     } else if (type == "fault") {
       const auto result = harness::trial_from_json(text);
       if (result.is_ok()) tell(result.value());
       if (!result.is_ok() && failure_.is_ok()) failure_ = result.status();
     }
-    std::fflush(stdout);
   }
   [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const override {
     return harness::standings_of(spec_, domain_fd);
@@ -128,9 +128,9 @@ class TrialMessages final : public harness::Listener {
     const bool is_caught = result.outcome == TrialOutcome::caught;
     if (is_caught && !result.names_cause) ++unnamed_;
     const bool is_bad = !is_caught && result.outcome != TrialOutcome::not_applicable;
-    fmt::print("  {:<16} {:<20} {}\n", to_string(result.outcome), to_string(result.fault), result.text);
-    if (is_bad) fmt::print("    {}\n", result.case_id);
-    if (is_caught && !result.names_cause) fmt::print("    its cause is not named: {}\n", result.case_id);
+    harness::print("  {:<16} {:<20} {}\n", to_string(result.outcome), to_string(result.fault), result.text);
+    if (is_bad) harness::print("    {}\n", result.case_id);
+    if (is_caught && !result.names_cause) harness::print("    its cause is not named: {}\n", result.case_id);
   }
 
   const SessionSpec& spec_;
@@ -188,14 +188,14 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     code = run_trials(spec, options.reach, messages);
     if (code != exit_ok) break;
   }
-  fmt::print(
+  harness::print(
       "# faults: {} in {} as {}, seed {}: {} caught ({} without a named cause), {} missed, {} not applicable, {} "
       "not injected, {} wrong without a fault; {:.1f} s\n",
       faults.value().size(), harness::counted(cells, "cell"), to_string(sweep.ranks_as), sweep.seed,
       tally[TrialOutcome::caught], unnamed, tally[TrialOutcome::missed], tally[TrialOutcome::not_applicable],
       tally[TrialOutcome::not_injected], tally[TrialOutcome::wrong_without],
       static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
-  if (left_out > 0) fmt::print("# left out: {} x a dtype and an op that do not exist together\n", left_out);
+  if (left_out > 0) harness::print("# left out: {} x a dtype and an op that do not exist together\n", left_out);
   if (code != exit_ok) return code;
   const bool is_trusted =
       tally[TrialOutcome::missed] + tally[TrialOutcome::not_injected] + tally[TrialOutcome::wrong_without] == 0;

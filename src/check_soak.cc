@@ -94,25 +94,25 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
   std::int64_t not_run = 0;
   for (const auto& [reason, count] : result.not_run) not_run += count;
   const std::string left = left_behind(before, after);
-  fmt::print("{}: mix {:016x}, {} verified, {} wrong, {} judged, {} not run\n", command_of(spec),
-             harness::Mix(spec.seed, spec.ranks, operations_of(spec)).hash(),
-             harness::counted(result.verified, "result"), result.wrong, harness::counted(result.barriers, "barrier"),
-             not_run);
-  fmt::print("  up to {} in flight on one rank, waited for in random order\n",
-             harness::counted(result.most_in_flight, "operation"));
-  fmt::print(
+  harness::print("{}: mix {:016x}, {} verified, {} wrong, {} judged, {} not run\n", command_of(spec),
+                 harness::Mix(spec.seed, spec.ranks, operations_of(spec)).hash(),
+                 harness::counted(result.verified, "result"), result.wrong,
+                 harness::counted(result.barriers, "barrier"), not_run);
+  harness::print("  up to {} in flight on one rank, waited for in random order\n",
+                 harness::counted(result.most_in_flight, "operation"));
+  harness::print(
       "  before and after: {} and {} descriptors, {} and {} processes, {} and {} mappings of shared memory; new "
       "in /dev/shm: {}; in the ranks: {:+} descriptors, {:+} mappings of groups\n",
       before.descriptors, after.descriptors, before.children, after.children, before.mappings, after.mappings,
       left.find("/dev/shm") == left.npos ? "nothing" : "something", result.leaked_descriptors, result.leaked_mappings);
   if (spec.order_seed()) {
-    fmt::print("  order drawn from seed {}: {} steps, trace {:016x}\n", *spec.order_seed(), result.steps, result.trace);
+    harness::print("  order drawn from seed {}: {} steps, trace {:016x}\n", *spec.order_seed(), result.steps,
+                   result.trace);
   }
-  std::fflush(stdout);
-  for (const auto& [reason, count] : result.not_run) fmt::print("  not run: {} x {}\n", count, reason);
-  if (result.wrong > 0) fmt::print("  wrong: {}\n", result.first_wrong);
+  for (const auto& [reason, count] : result.not_run) harness::print("  not run: {} x {}\n", count, reason);
+  if (result.wrong > 0) harness::print("  wrong: {}\n", result.first_wrong);
   const bool leaks = !left.empty() || result.leaked_descriptors != 0 || result.leaked_mappings != 0;
-  if (leaks) fmt::print("  left behind: {}\n", left.empty() ? "what is said of the ranks" : left);
+  if (leaks) harness::print("  left behind: {}\n", left.empty() ? "what is said of the ranks" : left);
   return result.wrong > 0 || leaks ? exit_wrong : exit_ok;
 }
 
@@ -129,9 +129,9 @@ int soak_once(const SessionSpec& spec, const Reach& reach, Progress& progress, S
   int code = exit_ok;
   if (!outcome.value().ok) {
     const char* const where = harness::share_a_host(spec.ranks_as) ? "" : " by rank 0";
-    fmt::print("{}: broken off after {} of {}, {} verified{}, {} wrong\n", command_of(spec), messages.so_far.posted,
-               harness::counted(operations_of(spec), "operation"), harness::counted(messages.so_far.verified, "result"),
-               where, messages.so_far.wrong);
+    harness::print("{}: broken off after {} of {}, {} verified{}, {} wrong\n", command_of(spec), messages.so_far.posted,
+                   harness::counted(operations_of(spec), "operation"),
+                   harness::counted(messages.so_far.verified, "result"), where, messages.so_far.wrong);
     tally.verified += messages.so_far.verified;
     tally.wrong_results += messages.so_far.wrong;
     complain(outcome.value().failure);
@@ -148,7 +148,7 @@ int soak_once(const SessionSpec& spec, const Reach& reach, Progress& progress, S
     tally.verified += result.verified;
     tally.wrong_results += result.wrong;
   }
-  if (code != exit_ok && code != exit_interrupted) fmt::print("  to repeat it: {}\n", command_of(spec));
+  if (code != exit_ok && code != exit_interrupted) harness::print("  to repeat it: {}\n", command_of(spec));
   return code;
 }
 
@@ -216,11 +216,11 @@ int soak(const SweepOptions& options) {
     code = one == exit_interrupted ? one : std::max(code, one);
     if (one == exit_interrupted) break;
   }
-  fmt::print("# soak: {}, {} ok, {} wrong, {} broken off, {} not run; {} verified, {} wrong; {:.1f} s\n",
-             harness::counted(tally.mixes, "mix", "es"), tally.right, tally.wrong,
-             tally.begun - tally.right - tally.wrong, tally.mixes - tally.begun,
-             harness::counted(tally.verified, "result"), tally.wrong_results,
-             static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
+  harness::print("# soak: {}, {} ok, {} wrong, {} broken off, {} not run; {} verified, {} wrong; {:.1f} s\n",
+                 harness::counted(tally.mixes, "mix", "es"), tally.right, tally.wrong,
+                 tally.begun - tally.right - tally.wrong, tally.mixes - tally.begun,
+                 harness::counted(tally.verified, "result"), tally.wrong_results,
+                 static_cast<double>(harness::monotonic_ns() - begin) * 1e-9);
   return code;
 }
 

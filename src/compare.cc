@@ -10,6 +10,7 @@
 
 #include "harness/report/result_file.h"
 #include "harness/text/file.h"
+#include "harness/text/output_file.h"
 #include "harness/text/streams.h"
 #include "src/program.h"
 #include "src/report.h"
@@ -47,35 +48,38 @@ std::string times_text(const ResultFile& mine, const ResultFile& other) {
                      text(other), text(mine));
 }
 
-Status write_reports(const CompareRequest& request, const GateReport& report, std::array<ResultFile, 2> sides) {
-  if (!request.json.empty()) TUTTI_RETURN_IF_ERROR(harness::replace_file(request.json, gate_json(report)));
+Status write_reports(const CompareRequest& request, const GateReport& report, std::array<ResultFile, 2> sides,
+                     harness::OutputFiles& files) {
+  TUTTI_RETURN_IF_ERROR(files.replace(request.json, gate_json(report)));
   if (request.html.empty()) return {};
   std::vector<ResultFile> results;
   TUTTI_ASSIGN_OR_RETURN(
       results.emplace_back(),
       harness::result_from_text(request.json.empty() ? "tutti compare" : request.json, gate_json(report)));
   for (ResultFile& side : sides) results.push_back(std::move(side));
-  return make_report(results, {.html = request.html, .png = {}, .svg = {}});
+  return make_report(results, {.html = request.html, .png = {}, .svg = {}}, files);
 }
 
-Status check_files(const CompareRequest& request) {
-  const std::array<std::pair<harness::FileOption, const char*>, 4> files{{{{"A", request.other}, nullptr},
+/// Errors: invalid_argument for a file that cannot be written, or that is named twice.
+Status open_files(const CompareRequest& request, harness::OutputFiles& opened) {
+  const std::array<std::pair<harness::FileOption, const char*>, 4> named{{{{"A", request.other}, nullptr},
                                                                           {{"B", request.mine}, nullptr},
                                                                           {{"--json", request.json}, ".compare.json"},
                                                                           {{"--html", request.html}, ".html"}}};
-  for (std::size_t i = 2; i < files.size(); ++i) {
-    const auto& [file, ending] = files[i];
-    for (std::size_t j = 0; j < i; ++j) TUTTI_RETURN_IF_ERROR(harness::check_apart(files[j].first, file, ending));
+  for (std::size_t i = 2; i < named.size(); ++i) {
+    const auto& [file, ending] = named[i];
+    for (std::size_t j = 0; j < i; ++j) TUTTI_RETURN_IF_ERROR(harness::check_apart(named[j].first, file, ending));
     if (file.path == harness::kStdoutPath) {
       return error(Code::invalid_argument, "{}: '-' is stdout, where the table goes: name a file", file.name);
     }
-    if (!file.path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_replaceable(std::string(file.path)));
+    TUTTI_RETURN_IF_ERROR(opened.open(file.path));
   }
   return {};
 }
 
 int compare(const CompareRequest& request) {
-  if (const Status status = check_files(request); !status.is_ok()) return complain(status);
+  harness::OutputFiles files;
+  if (const Status status = open_files(request, files); !status.is_ok()) return complain(status);
   auto other = read_rows(request.other);
   if (!other.is_ok()) return complain(other.status());
   auto mine = read_rows(request.mine);
@@ -91,7 +95,7 @@ int compare(const CompareRequest& request) {
   }
   fmt::print("{}", gate_table(report));
   const bool is_failing = !request.fails_on.empty() && report.count(Opinion::slower) > 0;
-  const Status written = write_reports(request, report, std::move(sides));
+  const Status written = write_reports(request, report, std::move(sides), files);
   const int code = written.is_ok() ? exit_ok : complain(written);
   return is_failing ? exit_slower : code;
 }

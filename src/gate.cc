@@ -2,9 +2,9 @@
 // `tutti gate`: pass or fail against a recorded run, another build, or another backend.
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <optional>
+#include <sys/stat.h>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +16,8 @@
 #include "harness/record/csv.h"
 #include "harness/text/counted.h"
 #include "harness/text/file.h"
+#include "harness/text/file_place.h"
+#include "harness/text/output_file.h"
 #include "harness/text/streams.h"
 #include "src/gate_costs.h"
 #include "src/gate_plan.h"
@@ -72,11 +74,13 @@ class Launcher {
   }
 
   /// Says in every row of the CSV how many launches there were; so rows that could not be written get there, where they
-  /// can be by now. Rows in a pipe, or behind a link, stay as they are.
+  /// can be by now. Rows in a pipe stay as they are.
   Status end() {
-    std::error_code ignored;
     if (!csv_) return {};
-    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(request_.csv, ignored))) return csv_failure_;
+    struct stat about {};
+    const auto place = harness::FilePlace::of(request_.csv);
+    const bool is_file = place.is_ok() && place.value().has_name() && place.value().look(about) == 0;
+    if (!is_file || !S_ISREG(about.st_mode)) return csv_failure_;
     std::string text = harness::csv_header() + "\n";
     for (Row& row : kept_) {
       row.launches = launches_;
@@ -204,18 +208,20 @@ std::string unfinished_text(const Status& course, const std::string& place) {
 }
 
 /// The page of what was found, and of this build's rows.
-Status draw_page(const GateRequest& request, const harness::GateReport& report, const std::vector<Row>& rows) {
+Status draw_page(const GateRequest& request, const harness::GateReport& report, const std::vector<Row>& rows,
+                 harness::OutputFiles& files) {
   const std::string name = request.json.empty() ? "tutti gate" : request.json;
   std::vector<harness::ResultFile> results;
   TUTTI_ASSIGN_OR_RETURN(results.emplace_back(), harness::result_from_text(name, gate_json(report)));
   const std::string file = request.csv.empty() ? "rows of this build" : request.csv;
   if (!rows.empty()) results.push_back({.file = file, .rows = rows});
-  const Status drawn = make_report(results, {.html = request.html, .png = {}, .svg = {}});
+  const Status drawn = make_report(results, {.html = request.html, .png = {}, .svg = {}}, files);
   return drawn.is_ok() ? drawn : error(drawn.code(), "--html: {}", drawn.message());
 }
 
 /// Each of them, whatever becomes of the others; those that cannot be written are told. The first failure.
-Status write_reports(const GateRequest& request, const harness::GateReport& report, Launcher& launcher) {
+Status write_reports(const GateRequest& request, const harness::GateReport& report, Launcher& launcher,
+                     harness::OutputFiles& files) {
   Status first;
   const auto note = [&first](Status status) {
     if (status.is_ok()) return;
@@ -223,11 +229,11 @@ Status write_reports(const GateRequest& request, const harness::GateReport& repo
     if (first.is_ok()) first = std::move(status);
   };
   note(launcher.end());
-  if (!request.junit.empty()) note(harness::replace_file(request.junit, gate_junit(report)));
-  if (!request.summary.empty()) note(harness::replace_file(request.summary, gate_markdown(report)));
-  if (!request.json.empty()) note(harness::replace_file(request.json, gate_json(report)));
-  if (!request.html.empty()) note(draw_page(request, report, launcher.rows()));
-  fmt::print("{}", gate_table(report));  // last: an output that is closed costs no file
+  note(files.replace(request.junit, gate_junit(report)));
+  note(files.replace(request.summary, gate_markdown(report)));
+  note(files.replace(request.json, gate_json(report)));
+  if (!request.html.empty()) note(draw_page(request, report, launcher.rows(), files));
+  harness::Console().print(gate_table(report));  // last: an output that is closed costs no file
   return first;
 }
 
@@ -256,8 +262,9 @@ harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, cons
   return report;
 }
 
-/// That each file can be written, and that no other option names it.
-Status check_files(const GateRequest& request) {
+/// Opens the files that are written at the end. Errors: invalid_argument for one that cannot be written, or that
+/// another option names.
+Status open_files(const GateRequest& request, harness::OutputFiles& opened) {
   const std::array<std::pair<harness::FileOption, const char*>, 7> files{
       {{{"--baseline", request.baseline}, nullptr},
        {{"--suite", request.suite}, nullptr},
@@ -277,13 +284,14 @@ Status check_files(const GateRequest& request) {
     }
   }
   for (const std::string& path : {request.junit, request.summary, request.json, request.html}) {
-    if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_replaceable(path));
+    TUTTI_RETURN_IF_ERROR(opened.open(path));
   }
   return request.csv.empty() ? Status() : harness::check_writable(request.csv);
 }
 
 int gate(const GateRequest& request) {
-  if (const Status status = check_files(request); !status.is_ok()) return complain(status);
+  harness::OutputFiles files;
+  if (const Status status = open_files(request, files); !status.is_ok()) return complain(status);
   const auto plan = plan_of(request);
   if (!plan.is_ok()) return complain(plan.status());
   if (!request.html.empty()) warn_without_drawing();
@@ -310,9 +318,10 @@ int gate(const GateRequest& request) {
   if (!plan.value().conditions.hosts.empty()) {
     report.host = launcher.value().rows().empty() ? "" : launcher.value().rows().front().host;
   }
-  const Status written = write_reports(request, report, launcher.value());
-  for (const harness::LeftOut& item : plan.value().left_out)
-    fmt::print("# left out: {} x {}\n", item.cells, item.reason);
+  const Status written = write_reports(request, report, launcher.value(), files);
+  for (const harness::LeftOut& item : plan.value().left_out) {
+    harness::Console().print(fmt::format("# left out: {} x {}\n", item.cells, item.reason));
+  }
   if (!course.is_ok()) {
     const int code = complain(error(course.code(), "the gate is not finished: {}", unfinished));
     return course.code() == Code::aborted ? exit_interrupted : code;

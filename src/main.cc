@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `tutti`: one subcommand per file.
+#include <chrono>
 #include <new>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "harness/launch/starter.h"
-#include "harness/text/file.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/rendezvous.h"
 #include "impl/types/names.h"
@@ -42,9 +43,12 @@ int refuse_job(const CLI::App& program) {
       world.value().started_by, world.value().processes, world.value().processes));
 }
 
-/// What was printed must have arrived.
+/// What was printed must have arrived. A reader that is slow is waited for, but not by a user who wants an end.
 int conclude(int code) {
-  const Status arrived = harness::flush_output();
+  constexpr std::chrono::seconds kAfterAnInterrupt{2};
+  const bool is_interrupted = code == exit_interrupted;
+  const Status arrived = harness::flush_output(
+      is_interrupted ? std::optional<std::chrono::milliseconds>(kAfterAnInterrupt) : std::nullopt);
   return arrived.is_ok() || code != exit_ok ? code : complain(arrived);
 }
 

@@ -71,6 +71,7 @@ std::string Progress::news() const {
 }
 
 void Progress::show(std::string_view text, double done) {
+  if (harness::is_stderr_behind()) return;  // it would be old when it is read
   const std::int64_t now = harness::monotonic_ns();
   if (now - std::max(last_ns_, start_ns_) < (is_terminal_ ? kBetweenUpdatesNs : kBetweenLinesNs)) return;
   last_ns_ = now;

@@ -22,7 +22,7 @@
 #include "harness/launch/interrupts.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/text/counted.h"
-#include "harness/text/file.h"
+#include "harness/text/streams.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/names.h"
 #include "src/options.h"
@@ -199,7 +199,8 @@ void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
 
 /// Ends the program at once: a proof cannot be told to stop, and of many ranks one takes minutes.
 [[noreturn]] void end_interrupted(int signal) {
-  const Status arrived = harness::flush_output();
+  constexpr std::chrono::seconds kLast{2};
+  const Status arrived = harness::flush_output(kLast);
   if (!arrived.is_ok()) complain(arrived);
   complain(error(Code::aborted, "{}", harness::interruption_text(signal)));
   std::_Exit(exit_interrupted);

@@ -16,7 +16,7 @@
 #include "harness/machine/clock.h"
 #include "harness/report/bundle.h"
 #include "harness/report/exports.h"
-#include "harness/text/file.h"
+#include "harness/text/file_place.h"
 #include "harness/text/streams.h"
 #include "impl/types/names.h"
 #include "src/program.h"
@@ -27,7 +27,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::minutes kDrawingLimit{10};  ///< for the pictures of a large result
+constexpr std::chrono::minutes kDrawingLimit{4};  ///< for the pictures of a large result
+constexpr std::chrono::minutes kAskingLimit{1};   ///< for what a Python has
+
+/// Says after ten seconds that a Python keeps the user waiting.
+harness::Delay delay_of(const std::string& python, std::chrono::minutes limit) {
+  constexpr std::chrono::seconds kQuiet{10};
+  return {.after = kQuiet, .tell = [=](pid_t pid, const std::string& state) {
+            harness::to_stderr(fmt::format("tutti: '{}' (process {}) has run for {} s, {}: it is ended after {} s\n",
+                                           shown(python), pid, kQuiet.count(), state,
+                                           std::chrono::seconds(limit).count()));
+          }};
+}
 
 /// The folder of the program's texts: beside it in the build folder and in an installed tree alike.
 Result<std::string> drawing_script() {
@@ -49,7 +60,8 @@ std::string python_with_packages(const harness::Interrupts& interrupts) {
                                                   ? std::vector<std::string>{named}
                                                   : std::vector<std::string>{"python3", "/usr/bin/python3"};
   for (const std::string& python : candidates) {
-    const auto answer = harness::run_command({python, "-c", kAsk}, kDrawingLimit, interrupts);
+    const auto answer =
+        harness::run_command({python, "-c", kAsk}, kAskingLimit, interrupts, {}, delay_of(python, kAskingLimit));
     if (answer.is_ok() && answer.value().exit_code == 0) return python;
   }
   return {};
@@ -77,17 +89,18 @@ harness::BundleInfo info_now() {
   return {.made_by = version.substr(0, version.find('\n')), .made = harness::utc_now()};
 }
 
-Status draw(const std::string& bundle, const ReportFiles& files) {
+/// The script prints the page, which is then written as all other outputs are.
+Status draw(const std::string& bundle, const ReportFiles& files, harness::OutputFiles& opened) {
   const harness::Interrupts interrupts;
   TUTTI_ASSIGN_OR_RETURN(const Drawing drawing, find_drawing(interrupts));
   std::vector<std::string> command{drawing.python, "-B", drawing.script};
-  for (const auto& [flag, path] :
-       {std::pair{"--html", files.html}, std::pair{"--png", files.png}, std::pair{"--svg", files.svg}}) {
+  if (!files.html.empty()) command.insert(command.end(), {"--html", "-"});
+  for (const auto& [flag, path] : {std::pair{"--png", files.png}, std::pair{"--svg", files.svg}}) {
     if (!path.empty()) command.insert(command.end(), {flag, path});
   }
-  TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run,
-                         harness::run_command(command, kDrawingLimit, interrupts, bundle));
-  if (run.exit_code == exit_ok) return {};
+  TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run, harness::run_command(command, kDrawingLimit, interrupts, bundle,
+                                                                             delay_of(drawing.python, kDrawingLimit)));
+  if (run.exit_code == exit_ok) return opened.replace(files.html, run.output);
   const std::string words = run.last_words();
   if (run.exit_code == exit_usage) return error(Code::invalid_argument, "{}", words);
   if (run.exit_code == exit_environment) return error(Code::unavailable, "{}", words);
@@ -133,7 +146,7 @@ Result<std::vector<std::string>> results_in(const std::string& folder) {
 }
 
 /// One damaged file of many costs itself only.
-Status report_history(const ReportRequest& request) {
+Status report_history(const ReportRequest& request, harness::OutputFiles& opened) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> paths, results_in(request.history));
   std::vector<harness::ResultFile> results;
   std::vector<std::string> left_out;
@@ -147,21 +160,22 @@ Status report_history(const ReportRequest& request) {
     }
   }
   if (results.empty()) return error(Code::invalid_argument, "--history: '{}' has no result", request.history);
-  return draw(harness::history_bundle_of(std::move(results), info_now(), std::move(left_out)), request.files);
+  return draw(harness::history_bundle_of(std::move(results), info_now(), std::move(left_out)), request.files, opened);
 }
 
-Status write_exports(const Exports& exports, std::span<const harness::ResultFile> results) {
+Status write_exports(const Exports& exports, std::span<const harness::ResultFile> results,
+                     harness::OutputFiles& opened) {
   std::vector<harness::Row> rows;
   for (const harness::ResultFile& result : results) rows.insert(rows.end(), result.rows.begin(), result.rows.end());
   for (const auto& [path, text_of] : {std::pair{&exports.prometheus, &harness::prometheus_of},
                                       std::pair{&exports.github, &harness::github_action_benchmark_of},
                                       std::pair{&exports.bencher, &harness::bencher_of}}) {
-    if (!path->empty()) TUTTI_RETURN_IF_ERROR(harness::replace_file(*path, text_of(rows)));
+    TUTTI_RETURN_IF_ERROR(opened.replace(*path, text_of(rows)));
   }
   return {};
 }
 
-Status report_results(const ReportRequest& request) {
+Status report_results(const ReportRequest& request, harness::OutputFiles& opened) {
   std::vector<harness::ResultFile> results;
   for (const std::string& path : request.results) {
     TUTTI_ASSIGN_OR_RETURN(harness::ResultFile result, harness::read_result(path));
@@ -174,8 +188,8 @@ Status report_results(const ReportRequest& request) {
     return error(Code::invalid_argument, "'{}': it has no rows: there is nothing to show", results.front().file);
   }
   TUTTI_RETURN_IF_ERROR(harness::check_one_machine(results));
-  TUTTI_RETURN_IF_ERROR(write_exports(request.exports, results));
-  return has_files(request.files) ? make_report(results, request.files) : Status();
+  TUTTI_RETURN_IF_ERROR(write_exports(request.exports, results, opened));
+  return has_files(request.files) ? make_report(results, request.files, opened) : Status();
 }
 
 int report(const ReportRequest& request) {
@@ -201,12 +215,12 @@ int report(const ReportRequest& request) {
         error(Code::invalid_argument,
               "--history: has no meaning with --prometheus, --github and --bencher, which take one result"));
   }
+  harness::OutputFiles opened;
   for (const std::string& path : {exports.prometheus, exports.github, exports.bencher}) {
-    if (path.empty()) continue;
-    if (const Status status = harness::check_replaceable(path); !status.is_ok()) return complain(status);
+    if (const Status status = opened.open(path); !status.is_ok()) return complain(status);
   }
-  if (const Status status = check_report_files(files); !status.is_ok()) return complain(status);
-  const Status made = request.history.empty() ? report_results(request) : report_history(request);
+  if (const Status status = check_report_files(files, opened); !status.is_ok()) return complain(status);
+  const Status made = request.history.empty() ? report_results(request, opened) : report_history(request, opened);
   if (!made.is_ok()) return made.code() == Code::aborted ? exit_interrupted : complain(made);
   for (const std::string& path :
        {files.html, files.png, files.svg, exports.prometheus, exports.github, exports.bencher}) {
@@ -227,13 +241,20 @@ void warn_without_drawing() {
   if (!status.is_ok()) complain(error(status.code(), "--html: there will be no page: {}", status.message()));
 }
 
-Status check_report_files(const ReportFiles& files) {
+Status check_report_files(const ReportFiles& files, harness::OutputFiles& opened) {
   if (files.html == harness::kStdoutPath) {
     return error(Code::invalid_argument, "--html: '-' is stdout: name a file");
   }
-  if (!files.html.empty()) TUTTI_RETURN_IF_ERROR(harness::check_replaceable(files.html));
+  TUTTI_RETURN_IF_ERROR(opened.open(files.html));
   for (const std::string& folder : {files.png, files.svg}) {
     if (folder.empty()) continue;
+    // What is there of the way is judged before a folder is made beyond it.
+    fs::path known = fs::absolute(folder);
+    std::error_code ignored;
+    while (!fs::exists(known, ignored) && !fs::is_symlink(known, ignored)) known = known.parent_path();
+    if (fs::is_directory(known, ignored)) {
+      TUTTI_RETURN_IF_ERROR(harness::FilePlace::of((known / "picture").string()).status());
+    }
     std::error_code failure;
     fs::create_directories(folder, failure);
     if (failure) return error(Code::invalid_argument, "cannot make the folder '{}': {}", folder, failure.message());
@@ -241,9 +262,10 @@ Status check_report_files(const ReportFiles& files) {
   return {};
 }
 
-Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files) {
+Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files,
+                   harness::OutputFiles& opened) {
   TUTTI_RETURN_IF_ERROR(harness::check_one_machine(results));
-  return draw(harness::bundle_of(results, info_now()), files);
+  return draw(harness::bundle_of(results, info_now()), files, opened);
 }
 
 void add_report(CLI::App& program, Action& action) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/report/result_file.h"
+#include "harness/text/output_file.h"
 #include "impl/types/status.h"
 
 namespace tutti::program {
@@ -23,11 +24,12 @@ struct ReportFiles {
 [[nodiscard]] Status check_drawing();
 /// Tells at once where check_drawing fails: time is spent on the result all the same.
 void warn_without_drawing();
-/// That they can be written, before there is anything to write. Errors: invalid_argument naming the file.
-[[nodiscard]] Status check_report_files(const ReportFiles& files);
+/// Opens the page and makes the folders, before there is anything to write. Errors: invalid_argument naming the file.
+[[nodiscard]] Status check_report_files(const ReportFiles& files, harness::OutputFiles& opened);
 
-/// Draws results of one machine. Errors: unavailable as check_drawing; invalid_argument where a file cannot be written,
-/// or the results are of several machines.
-[[nodiscard]] Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files);
+/// Draws results of one machine; check_report_files has `opened` the page. Errors: unavailable as check_drawing;
+/// invalid_argument where a file cannot be written, or the results are of several machines.
+[[nodiscard]] Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files,
+                                 harness::OutputFiles& opened);
 
 }  // namespace tutti::program

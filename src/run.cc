@@ -28,6 +28,7 @@
 #include "harness/report/table.h"
 #include "harness/text/counted.h"
 #include "harness/text/file.h"
+#include "harness/text/output_file.h"
 #include "harness/text/streams.h"
 #include "src/jobs.h"
 #include "src/join.h"
@@ -72,8 +73,7 @@ class Reports {
       if (!path.empty()) TUTTI_RETURN_IF_ERROR(harness::check_writable(path));
     }
     if (!settings.prometheus.empty()) {
-      TUTTI_RETURN_IF_ERROR(harness::check_replaceable(settings.prometheus));
-      reports.prometheus_ = settings.prometheus;
+      TUTTI_ASSIGN_OR_RETURN(reports.prometheus_, harness::OutputFile::open(settings.prometheus));
     }
     if (!settings.json.empty() || !settings.html.empty()) {
       TUTTI_ASSIGN_OR_RETURN(
@@ -121,7 +121,7 @@ class Reports {
         harness::to_stderr(fmt::format("tutti: {} {}: {}\n", to_string(row.verdict), row.case_id, row.reason));
       }
       if (csv_) note(csv_->write(row));
-      if (!prometheus_.empty()) kept_.push_back(row);
+      if (prometheus_) kept_.push_back(row);
     }
     if (json_) note(json_->write(rows));
   }
@@ -183,7 +183,7 @@ class Reports {
   [[nodiscard]] bool has_rows() const { return has_rows_; }
 
   /// The page of what was measured; the files stay, whatever becomes of it.
-  [[nodiscard]] Status draw(const Settings& settings) const {
+  [[nodiscard]] Status draw(const Settings& settings, harness::OutputFiles& page) const {
     const std::string& file = !settings.json.empty()  ? settings.json
                               : !settings.csv.empty() ? settings.csv
                                                       : "tutti run";
@@ -192,12 +192,12 @@ class Reports {
     if (!settings.samples.empty() && settings.samples != harness::kStdoutPath) {
       TUTTI_ASSIGN_OR_RETURN(results.emplace_back(), harness::read_result(settings.samples));
     }
-    return make_report(results, {.html = settings.html, .png = {}, .svg = {}});
+    return make_report(results, {.html = settings.html, .png = {}, .svg = {}}, page);
   }
 
   /// What is told at the end: of several launches, the table too.
   void print_end() {
-    if (!prometheus_.empty()) note(harness::replace_file(prometheus_, harness::prometheus_of(kept_)));
+    if (prometheus_) note(prometheus_->replace(harness::prometheus_of(kept_)));
     if (launches_ != nullptr) {
       for (const std::vector<Row>& rows : launches_->cells()) console_.print(table_.cell(rows));
     }
@@ -270,8 +270,8 @@ class Reports {
   int cores_ = static_cast<int>(harness::allowed_cores().size());
   bool has_hosts_ = false;          ///< named ones, whose cores are not known here
   std::set<std::int64_t> crowded_;  ///< numbers of ranks, each a thread or a process, that are more than the cores
-  std::string prometheus_;          ///< a file; empty: none is asked for
-  std::vector<Row> kept_;           ///< for it
+  std::optional<harness::OutputFile> prometheus_;
+  std::vector<Row> kept_;  ///< for it
   Status failure_;
 };
 
@@ -302,8 +302,10 @@ int run(const SweepOptions& options, bool only_lists) {
     const auto masks = harness::masks_for(settings.conditions.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
   }
+  harness::OutputFiles page;
   if (!settings.html.empty()) {
-    if (const Status status = check_report_files({.html = settings.html, .png = {}, .svg = {}}); !status.is_ok()) {
+    if (const Status status = check_report_files({.html = settings.html, .png = {}, .svg = {}}, page);
+        !status.is_ok()) {
       return complain(status);
     }
     warn_without_drawing();
@@ -358,7 +360,7 @@ int run(const SweepOptions& options, bool only_lists) {
   reports.value().close();
   const int found = reports.value().exit_code(code, settings.requires_a_result);
   if (settings.html.empty() || !reports.value().has_rows()) return found;
-  const Status drawn = reports.value().draw(settings);
+  const Status drawn = reports.value().draw(settings, page);
   if (drawn.is_ok()) return found;
   const int lost = complain(error(drawn.code(), "--html: {}", drawn.message()));
   return found != exit_ok ? found : lost;

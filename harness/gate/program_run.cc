@@ -11,6 +11,7 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
 #include "harness/launch/waits.h"
 #include "harness/record/csv_reader.h"
@@ -41,6 +42,12 @@ Status fill(const Descriptor& file, std::string_view text) {
 }
 
 std::string path_of(const Descriptor& file) { return fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()); }
+
+/// "it is stopped (state T)", ...
+std::string state_text(pid_t pid) {
+  const auto info = process_info(pid);
+  return info ? "it is " + describe_state(info->state) : "it is gone";
+}
 
 /// A child that is waited for, and gone when this is.
 class Child {
@@ -85,7 +92,7 @@ std::string ProgramRun::last_words() const {
 }
 
 Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
-                               const Interrupts& interrupts, std::string_view input) {
+                               const Interrupts& interrupts, std::string_view input, const Delay& delay) {
   constexpr std::chrono::milliseconds kNap(10);  ///< what is measured meanwhile is left alone
   TUTTI_ASSIGN_OR_RETURN(const Descriptor output, memory_file("tutti-gate-output"));
   TUTTI_ASSIGN_OR_RETURN(const Descriptor errors, memory_file("tutti-gate-errors"));
@@ -98,8 +105,11 @@ Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chr
                                                  .errors = errors.get(),
                                                  .death_signal = SIGTERM}));
   Child child(pid);
-  nap_until(
-      limit, [&] { return child.has_ended() || interrupts.signal() != 0; }, kNap);
+  const auto is_over = [&] { return child.has_ended() || interrupts.signal() != 0; };
+  const bool tells_delay = delay.tell != nullptr && delay.after < limit;
+  const bool is_late = tells_delay && !nap_until(delay.after, is_over, kNap);
+  if (is_late) delay.tell(pid, state_text(pid));
+  nap_until(is_late ? limit - delay.after : limit, is_over, kNap);
   if (!child.has_ended()) {
     child.end();
     if (interrupts.signal() != 0) return error(Code::aborted, "interrupted");

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 #include "harness/launch/interrupts.h"
@@ -25,10 +27,17 @@ struct ProgramRun {
   [[nodiscard]] std::string last_words() const;
 };
 
+/// Called once a command has run for so long; `state` is that of its process, in words.
+struct Delay {
+  std::chrono::milliseconds after;
+  std::function<void(pid_t pid, const std::string& state)> tell;
+};
+
 /// It is ended at `limit`, and where this process is interrupted. It reads `input` on stdin. No rows.
 /// Errors: unavailable if it cannot be executed, resource, timeout naming the limit, aborted where interrupted.
 [[nodiscard]] Result<ProgramRun> run_command(const std::vector<std::string>& command, std::chrono::milliseconds limit,
-                                             const Interrupts& interrupts, std::string_view input = {});
+                                             const Interrupts& interrupts, std::string_view input = {},
+                                             const Delay& delay = {});
 /// `command` and `--csv`: its rows, as far as it came. If it came to its limit `late`, that is no error: a build that
 /// hangs is something found. Errors: otherwise as run_command.
 [[nodiscard]] Result<ProgramRun> run_program(std::vector<std::string> command, std::chrono::milliseconds limit,

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/record/row_json.h"
-#include "harness/text/file.h"
 #include "harness/text/json_reader.h"
 #include "harness/text/streams.h"
 #include "impl/types/names.h"
@@ -23,7 +22,12 @@ std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::er
 
 Result<JsonFile> JsonFile::open(std::string path, RunInfo info) {
   JsonFile file(std::move(path), std::move(info));
-  TUTTI_RETURN_IF_ERROR(file.is_on_stdout() ? check_stdout() : file.put());
+  if (file.is_on_stdout()) {
+    TUTTI_RETURN_IF_ERROR(check_stdout());
+  } else if (!file.path_.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(file.file_, OutputFile::open(file.path_));
+    TUTTI_RETURN_IF_ERROR(file.put());
+  }
   return file;
 }
 
@@ -64,7 +68,8 @@ Status JsonFile::finish() {
   return put();
 }
 
-Status JsonFile::end() const {
+Status JsonFile::end() {
+  if (file_ && !file_->is_replaceable()) return file_->replace(text());
   if (!is_on_stdout()) return {};
   Console console;
   console.print(text());
@@ -73,7 +78,7 @@ Status JsonFile::end() const {
 
 bool JsonFile::is_on_stdout() const { return path_ == kStdoutPath; }
 
-Status JsonFile::put() const { return path_.empty() || is_on_stdout() ? Status() : replace_file(path_, text()); }
+Status JsonFile::put() { return file_ && file_->is_replaceable() ? file_->replace(text()) : Status(); }
 
 std::string JsonFile::text() const {
   Json left_out = Json::array();

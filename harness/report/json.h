@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "harness/cases/expand.h"
 #include "harness/record/record.h"
 #include "harness/report/failed_job.h"
+#include "harness/text/output_file.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::report {
@@ -38,7 +40,7 @@ struct RunInfo {
 class JsonFile {
  public:
   /// Creates or replaces the file, with no rows: called before anything is measured. `-` is stdout, which gets nothing
-  /// before end(). With an empty path the document is only kept: text().
+  /// before end(); nor does a pipe or a device. With an empty path the document is only kept: text().
   /// Errors: invalid_argument naming the path and the reason.
   [[nodiscard]] static Result<JsonFile> open(std::string path, RunInfo info);
 
@@ -58,17 +60,18 @@ class JsonFile {
   Status add_diagnosis(const FailedJob& diagnosis);
   /// Says that nothing more will be added, and replaces the document. Errors: as write.
   Status finish();
-  /// Prints the document where it goes to stdout, finished or not: called once, at the end. Errors: as write.
-  [[nodiscard]] Status end() const;
+  /// Writes the document, finished or not, to stdout, a pipe or a device: called once, at the end. Errors: as write.
+  [[nodiscard]] Status end();
   /// The document.
   [[nodiscard]] std::string text() const;
 
  private:
   JsonFile(std::string path, RunInfo info) : path_(std::move(path)), info_(std::move(info)) {}
   [[nodiscard]] bool is_on_stdout() const;
-  [[nodiscard]] Status put() const;
+  [[nodiscard]] Status put();
 
   std::string path_;
+  std::optional<OutputFile> file_;  ///< none: the document is only kept, or is printed
   RunInfo info_;
   std::string rows_;  ///< as they stand in the document
   std::string diagnoses_;

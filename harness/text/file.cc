@@ -11,12 +11,12 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "harness/text/file_place.h"
+#include "harness/text/output_file.h"
 #include "harness/text/streams.h"
 
 namespace tutti::harness::text {
 namespace {
-
-constexpr mode_t kModeOfNewFiles = 0666;  // less what the user's mask takes away
 
 bool is_same_file(const std::string& one, const std::string& other) {
   namespace fs = std::filesystem;
@@ -24,31 +24,6 @@ bool is_same_file(const std::string& one, const std::string& other) {
   if (fs::equivalent(one, other, failure)) return true;
   const fs::path path = fs::weakly_canonical(fs::absolute(one, failure), failure);
   return path == fs::weakly_canonical(fs::absolute(other, failure), failure) && !failure;
-}
-
-/// What is written before it stands at `path`.
-std::string aside_of(const std::string& path) { return path + ".part"; }
-
-/// A rename would put a file in the place of a device or pipe; such a reader cannot see the old content anyway.
-Status refuse_special(const std::string& path) {
-  std::error_code ignored;
-  const bool is_special = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
-  return is_special ? error(Code::invalid_argument, "cannot write '{}': it exists and is not a regular file", path)
-                    : Status();
-}
-
-/// Leaves nothing where it fails.
-Status write_aside(const std::string& path, std::string_view text) {
-  const std::string aside = aside_of(path);
-  std::FILE* file = std::fopen(aside.c_str(), "we");
-  if (file == nullptr) return cannot_write(path, errno);
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const int write_error = errno;
-  const bool is_closed = std::fclose(file) == 0;
-  if (is_written && is_closed) return {};
-  const Status status = cannot_write(path, is_written ? errno : write_error);
-  std::remove(aside.c_str());
-  return status;
 }
 
 }  // namespace
@@ -66,47 +41,44 @@ Status cannot_write(const std::string& path, int error_number) {
 
 Status check_writable(const std::string& path) {
   if (path == kStdoutPath) return check_stdout();
-  std::error_code ignored;
-  const bool was_there = std::filesystem::exists(path, ignored);
+  struct stat about {};
+  TUTTI_ASSIGN_OR_RETURN(const FilePlace place, FilePlace::of(path));
   // A pipe's reader would take opening and closing for the end.
-  const bool is_pipe =
-      was_there && !std::filesystem::is_regular_file(path, ignored) && !std::filesystem::is_directory(path, ignored);
-  if (is_pipe) return {};
-  std::FILE* file = std::fopen(path.c_str(), "ae");
-  if (file == nullptr) return cannot_write(path, errno);
-  std::fclose(file);
-  if (!was_there) std::remove(path.c_str());
-  return {};
-}
-
-Status check_replaceable(const std::string& path) {
-  constexpr std::size_t kBytes = 65536;  // of a report with some tens of cells
-  TUTTI_RETURN_IF_ERROR(refuse_special(path));
-  TUTTI_RETURN_IF_ERROR(check_writable(path));
-  TUTTI_RETURN_IF_ERROR(write_aside(path, std::string(kBytes, '\n')));
-  std::remove(aside_of(path).c_str());
-  return {};
-}
-
-Status replace_file(const std::string& path, std::string_view text) {
-  TUTTI_RETURN_IF_ERROR(refuse_special(path));
-  TUTTI_RETURN_IF_ERROR(write_aside(path, text));
-  const std::string aside = aside_of(path);
-  if (std::rename(aside.c_str(), path.c_str()) == 0) return {};
-  const Status status = cannot_write(path, errno);
-  std::remove(aside.c_str());
-  return status;
+  if (place.look(about) == 0 && S_ISFIFO(about.st_mode)) return {};
+  bool is_new = false;
+  const auto file = open_output(path, is_new);
+  if (is_new) place.remove();
+  return file.status();
 }
 
 Result<LineFile> LineFile::open(std::string path) {
-  Descriptor file(path == kStdoutPath
-                      ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-                      : ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kModeOfNewFiles));
-  if (file.get() < 0) return cannot_write(path, errno);
-  return LineFile(std::move(path), std::move(file));
+  Descriptor opened;
+  bool goes_on = path == kStdoutPath;  // behind what is there already
+  if (goes_on) {
+    TUTTI_RETURN_IF_ERROR(check_stdout());
+    opened = Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(const FilePlace place, FilePlace::of(path));
+    goes_on = place.is_own();
+    bool is_new = false;
+    TUTTI_ASSIGN_OR_RETURN(opened, open_output(path, is_new));
+  }
+  struct stat about {};
+  if (::fstat(opened.get(), &about) != 0) return cannot_write(path, errno);
+  LineFile file(std::move(path), std::move(opened));
+  if (!S_ISREG(about.st_mode)) {
+    file.outlet_ = Outlet::on(std::move(file.file_));
+  } else if (!goes_on && ::ftruncate(file.file_.get(), 0) != 0) {
+    return cannot_write(file.path_, errno);
+  }
+  return file;
 }
 
 Status LineFile::append(std::string_view lines) {
+  if (outlet_ != nullptr) {
+    const int failure = outlet_->write(lines);
+    return failure == 0 ? Status() : cannot_write(path_, failure);
+  }
   struct stat before {};
   const bool can_go_back = ::fstat(file_.get(), &before) == 0 && S_ISREG(before.st_mode);
   const off_t place = ::lseek(file_.get(), 0, SEEK_CUR);
@@ -146,15 +118,6 @@ Result<std::string> read_file(const std::string& path) {
   while (const std::size_t bytes = std::fread(part.data(), 1, part.size(), file.get())) text.append(part.data(), bytes);
   if (std::ferror(file.get()) != 0) return failed(errno);
   return text;
-}
-
-Status flush_output() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
-  return cannot_print(std::generic_category().message(errno));
-}
-
-Status cannot_print(std::string_view why) {
-  return error(Code::invalid_argument, "the output cannot be written: {}", why);
 }
 
 }  // namespace tutti::harness::text

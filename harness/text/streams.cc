@@ -6,47 +6,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
 
-#include "harness/text/file.h"
+#include "harness/text/outlet.h"
 
 namespace tutti::harness::text {
-namespace {
-
-/// SIGPIPE does not end the program while one of these lives; what it raised meanwhile is taken.
-class WithoutPipeSignal {
- public:
-  WithoutPipeSignal() {
-    sigset_t waiting;
-    sigpending(&waiting);
-    was_waiting_ = sigismember(&waiting, SIGPIPE) == 1;
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
-  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
-  ~WithoutPipeSignal() {
-    const timespec now{};
-    if (!was_waiting_) {
-      while (sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  bool was_waiting_ = false;
-  sigset_t pipe_{};
-  sigset_t before_{};
-};
-
-}  // namespace
 
 void prepare_streams() {
   // Reading from stdin finds the end. For stdout it is opened to be read, so that writing fails as on a closed one.
@@ -58,13 +26,28 @@ void prepare_streams() {
 }
 
 void to_stderr(std::string_view text) {
-  const WithoutPipeSignal guard;
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+  Outlet::to_stderr().forgive();
+  static_cast<void>(Outlet::to_stderr().write(text));
+}
+
+Status to_stdout(std::string_view text) {
+  const bool is_before = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  const int failure = is_before ? Outlet::to_stdout().write(text) : errno;
+  return failure == 0 ? Status() : cannot_print(std::generic_category().message(failure));
+}
+
+bool is_stderr_behind() { return Outlet::to_stderr().is_behind(); }
+
+Status flush_output(std::optional<std::chrono::milliseconds> patience) {
+  const bool is_drained = drain_outlets(patience);
+  if (!is_drained) return {};
+  const bool is_flushed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  const int failure = is_flushed ? Outlet::to_stdout().failure() : errno;
+  return failure == 0 ? Status() : cannot_print(std::generic_category().message(failure));
+}
+
+Status cannot_print(std::string_view why) {
+  return error(Code::invalid_argument, "the output cannot be written: {}", why);
 }
 
 Status check_stdout() {
@@ -87,8 +70,8 @@ std::optional<std::size_t> columns_of(int descriptor) {
 void Console::print(std::string_view text) {
   if (place_ == Place::nowhere) return;
   if (place_ == Place::to_stderr) return to_stderr(text);
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (!is_written && failure_.is_ok()) failure_ = cannot_print(std::generic_category().message(errno));
+  Status written = to_stdout(text);
+  if (failure_.is_ok()) failure_ = std::move(written);
 }
 
 std::optional<std::size_t> Console::columns() const {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three descriptors that a program is started with. Everything that goes to stderr goes through here; what goes
-// wrong there changes nothing else.
+// wrong there changes nothing else. A reader of stdout or stderr that is slow delays the end of the program only.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "harness/floors.h"
 #include "impl/types/status.h"
@@ -21,6 +25,22 @@ void prepare_streams();
 /// Writes `text` to stderr. A full disk, or a reader that is gone, is nobody's mistake: nothing is thrown or returned,
 /// and no signal ends the program.
 void to_stderr(std::string_view text);
+/// Whether the reader of stderr has not yet taken what was written before.
+[[nodiscard]] bool is_stderr_behind();
+
+/// Writes `text` to stdout, after what was printed there. The reader may get it later. Errors: invalid_argument with
+/// the reason, also that of an earlier text.
+Status to_stdout(std::string_view text);
+/// The same for a text with a format; flush_output reports an error.
+template <class... Args>
+void print(fmt::format_string<Args...> format, Args&&... args) {
+  static_cast<void>(to_stdout(fmt::format(format, std::forward<Args>(args)...)));
+}
+/// Waits until all that was printed has arrived, however slow its reader is. With a `patience` it waits while the
+/// reader goes on, then drops the rest. Errors: invalid_argument with the reason.
+[[nodiscard]] Status flush_output(std::optional<std::chrono::milliseconds> patience = {});
+/// The same error, for a failure that was found elsewhere.
+[[nodiscard]] Status cannot_print(std::string_view why);
 
 /// The path that stands for stdout.
 inline constexpr std::string_view kStdoutPath = "-";

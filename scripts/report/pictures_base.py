@@ -19,6 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
+import files  # noqa: E402
 import style  # noqa: E402
 
 SVG = "http://www.w3.org/2000/svg"
@@ -49,7 +50,7 @@ class Picture:
         """Writes `folder/name.suffix`, png or svg, on white ground; the same picture gives the same bytes."""
         kind = suffix.lstrip(".")
         path = Path(folder) / f"{self.name}.{kind}"
-        path.write_bytes(file_bytes(self, kind))
+        files.write_whole(path, file_bytes(self, kind))
         return path
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -34,22 +33,9 @@ def read_bundle(text: str) -> dict:
     return bundle
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file beside its place and renames it: nobody finds half a page."""
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def draw(bundle: dict, arguments: argparse.Namespace) -> None:
     """Writes what the arguments name."""
+    import files
     import page
     import pictures
 
@@ -60,13 +46,17 @@ def draw(bundle: dict, arguments: argparse.Namespace) -> None:
             for picture in drawn:
                 picture.save(folder, suffix)
     if arguments.html:
-        write_whole(Path(arguments.html), page.render(bundle, drawn, pictures.left_out_pictures(bundle)))
+        text = page.render(bundle, drawn, pictures.left_out_pictures(bundle)).encode("utf-8")
+        if arguments.html == "-":
+            sys.stdout.buffer.write(text)
+        else:
+            files.write_whole(Path(arguments.html), text)
 
 
 def main() -> int:
     """Reads the arguments and the bundle."""
     parser = argparse.ArgumentParser(prog="report.py", description=__doc__.splitlines()[0])
-    parser.add_argument("--html", help="the page")
+    parser.add_argument("--html", help="the page; - is stdout")
     parser.add_argument("--png", help="a folder for pictures")
     parser.add_argument("--svg", help="a folder for pictures")
     arguments = parser.parse_args()

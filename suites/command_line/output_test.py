@@ -15,6 +15,7 @@ import struct
 import subprocess
 import tempfile
 import termios
+import time
 import unittest
 
 import jsonschema
@@ -253,6 +254,82 @@ class Stdout(unittest.TestCase):
         for option in ("--csv", "--json"):
             done = call([support.PROGRAM, "run", *SMALL, option, "-"], stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1))
             self.assertEqual((done.returncode, done.stderr), (USAGE, "tutti: the output cannot be written: Bad file descriptor\n"))
+
+
+def read_late(reader, seconds):
+    """All that comes out of a pipe, of which nothing is taken for some seconds."""
+    time.sleep(seconds)
+    with open(reader, "rb") as stream:
+        return stream.read().decode()
+
+
+class SlowReader(unittest.TestCase):
+    """A reader who does nothing for twice the deadline of an operation delays a job, and no more."""
+
+    DEADLINE = 2
+
+    def start(self, *words, stream="stdout", **variables):
+        """A process whose output is read late."""
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, env=environment(**variables),
+                                   **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, stream: writer})
+        os.close(writer)
+        self.addCleanup(process.kill)
+        return process, reader
+
+    def text_of(self, process, reader):
+        text = read_late(reader, 2 * self.DEADLINE)
+        _, errors = process.communicate(timeout=support.patience(60))
+        self.assertEqual(process.returncode, 0, (text[-300:], errors))
+        return text
+
+    def check_run(self, *words, **options):
+        process, reader = self.start(support.PROGRAM, *words, "--timeout", f"{self.DEADLINE}s", **options)
+        text = self.text_of(process, reader)
+        self.assertGreater(len(text), 4096, "the pipe was full")
+        return text
+
+    def test_a_job_waits_at_its_end(self):
+        text = self.check_run("run", "all", "--backends", "tutti", "--ranks", "2", "--sizes", "8:4K:x8", "--budget", "1s", "--csv",
+                              "-")
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertTrue(len(rows) > 10 and all(row["timestamp"] for row in rows), rows)
+
+    def test_an_interrupt_ends_it_all_the_same(self):
+        process, reader = self.start(support.PROGRAM, "run", "all", "--backends", "tutti", "--ranks", "2", "--sizes", "8:4K:x8",
+                                     "--budget", "60s", "--csv", "-")
+        rest = open(reader, "rb")
+        self.addCleanup(rest.close)
+        rest.read(1)  # the job has begun
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=support.patience(20))
+        self.assertEqual(process.returncode, 130)
+
+    @support.at_night
+    def test_samples_and_the_table_on_stderr(self):
+        words = ["run", "all", "--backends", "tutti", "--ranks", "2", "--sizes", "8:4K:x8", "--budget", "3s"]
+        self.check_run(*words, "--samples", "-")
+        self.check_run(*words, "--csv", "-", stream="stderr")
+
+    @support.at_night
+    def test_checks(self):
+        self.check_run("check", "all_reduce", "broadcast", "--ranks", "2,3", "--csv", "-")
+        self.check_run("check", "all_reduce", "--faults", "all", "--ranks", "2")
+        self.check_run("check", "soak", "--ranks", "2", "--operations", "200", "--seeds", "12")
+
+    @support.at_night
+    def test_processes_of_a_drop_in(self):
+        common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29731", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+        words = [PERF, "-b", "8", "-e", "8K", "-i", "64", "-n", "2", "-T", str(self.DEADLINE)]
+        first, reader = self.start(*words, RANK="0", LOCAL_RANK="0", **common)
+        second = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                  env=environment(RANK="1", LOCAL_RANK="1", **common))
+        self.addCleanup(second.kill)
+        self.assertIn("# Avg bus bandwidth", self.text_of(first, reader))
+        _, errors = second.communicate(timeout=support.patience(20))
+        self.assertEqual((second.returncode, errors), (0, ""))
 
 
 class Quiet(unittest.TestCase):

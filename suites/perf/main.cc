@@ -379,6 +379,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
                     const Status& why = unprinted.is_ok() ? lost : unprinted;
                     const int code = tells ? complain(argv[0], why) : exit_code_of(why);
                     job->end_stopped();
+                    static_cast<void>(harness::flush_output());
                     ::_exit(code);  // ranks that wait for the lost one cannot be joined
                   }});
   if (is_reporter && status.is_ok()) {
@@ -408,6 +409,12 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   if (is_reporter) code = conclude(argv[0], *reports, result.value(), surroundings.least);
   job->finish();
   return code;
+}
+
+/// What was printed must have arrived, however slow its reader is.
+int flushed(const char* program, int code) {
+  const Status arrived = harness::flush_output();
+  return arrived.is_ok() || code != exit_ok ? code : complain(program, arrived);
 }
 
 int main_of(int argc, char** argv) {
@@ -442,7 +449,7 @@ int main(int argc, char** argv) {
   tutti::harness::prepare_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write, which the other ranks are told
   try {
-    return tutti::perf::main_of(argc, argv);
+    return tutti::perf::flushed(argv[0], tutti::perf::main_of(argc, argv));
   } catch (const std::bad_alloc&) {
     return tutti::perf::complain(argv[0], tutti::error(tutti::Code::resource, "out of memory"));
   }

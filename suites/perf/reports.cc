@@ -124,9 +124,9 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
     TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
   }
   if (!settings.compatible_json.empty()) {
-    reports.compatible_path_ = free_path(settings.compatible_json);
+    TUTTI_ASSIGN_OR_RETURN(reports.compatible_file_, harness::OutputFile::open(free_path(settings.compatible_json)));
     reports.compatible_ = reports.compatible_head();
-    TUTTI_RETURN_IF_ERROR(harness::check_writable(reports.compatible_path_));
+    if (reports.compatible_file_->is_replaceable()) TUTTI_RETURN_IF_ERROR(reports.write_compatible());
   }
   return reports;
 }
@@ -153,7 +153,7 @@ Status Reports::add(const Report& report) {
     if (csv_) note(csv_->write(row));
   }
   if (json_) note(json_->write(records));
-  if (!compatible_path_.empty()) write_compatible_row(report.row);
+  if (compatible_file_) write_compatible_row(report.row);
   console_.print(text);  // last: a row that nobody can read is in the files
   for (const std::string& diagnosis : report.diagnoses) {
     harness::to_stderr(fmt::format("{}: {}\n", program_.name, diagnosis));
@@ -174,7 +174,7 @@ void Reports::write_compatible_row(const TableRow& one) {
   row["actual_iterations"] = settings_.iterations;
   row["experiment_name"] = "";
   compatible_["results"].push_back(std::move(row));
-  note(write_compatible());
+  if (compatible_file_->is_replaceable()) note(write_compatible());
 }
 
 Status Reports::conclude(const Trailer& trailer, const MemoryUse& memory) {
@@ -183,7 +183,7 @@ Status Reports::conclude(const Trailer& trailer, const MemoryUse& memory) {
   if (json_) note(json_->finish());
   if (json_) note(json_->end());
   note(console_.failure());
-  if (compatible_path_.empty()) return failure_;
+  if (!compatible_file_) return failure_;
   compatible_["out_of_bounds"] = {{"count", trailer.failed_checks}, {"okay", truth(trailer.failed_checks == 0)}};
   compatible_["average_bus_bandwidth"] = {{"bandwidth", number(trailer.average)},
                                           {"okay", trailer.is_enough ? truth(*trailer.is_enough) : "unchecked"}};
@@ -234,8 +234,7 @@ Json Reports::compatible_head() const {
 }
 
 Status Reports::write_compatible() {
-  return harness::replace_file(compatible_path_,
-                               compatible_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return compatible_file_->replace(compatible_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace tutti::perf

@@ -13,6 +13,7 @@
 #include "harness/record/csv.h"
 #include "harness/record/row_stamp.h"
 #include "harness/report/json.h"
+#include "harness/text/output_file.h"
 #include "harness/text/streams.h"
 #include "suites/perf/split.h"
 #include "suites/perf/walk.h"
@@ -60,7 +61,7 @@ class Reports {
   Status failure_;  ///< the first file that could not be written
   std::optional<harness::CsvFile> csv_;
   std::optional<harness::JsonFile> json_;
-  std::string compatible_path_;
+  std::optional<harness::OutputFile> compatible_file_;
   nlohmann::ordered_json compatible_;
 };
 
