@@ -25,7 +25,7 @@ Result<JsonFile> JsonFile::open(std::string path, RunInfo info) {
   if (file.is_on_stdout()) {
     TUTTI_RETURN_IF_ERROR(check_stdout());
   } else if (!file.path_.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(file.file_, OutputFile::open(file.path_));
+    TUTTI_ASSIGN_OR_RETURN(file.file_, OutputFile::open(file.path_, 0));
     TUTTI_RETURN_IF_ERROR(file.put());
   }
   return file;

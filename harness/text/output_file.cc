@@ -16,9 +16,6 @@ namespace {
 
 constexpr mode_t kPermissions = 0777;
 
-/// Of some tens of cells. Less than this is taken for a full disk.
-constexpr std::size_t kRoom = 65536;
-
 /// What ends a program waits while one of these lives, so that nothing is left beside a file.
 class WithoutEnd {
  public:
@@ -148,7 +145,7 @@ Result<Descriptor> open_output(const std::string& path, bool& is_new) {
   }
 }
 
-Result<OutputFile> OutputFile::open(std::string path) {
+Result<OutputFile> OutputFile::open(std::string path, std::size_t room) {
   OutputFile output(std::move(path));
   TUTTI_ASSIGN_OR_RETURN(output.file_, open_output(output.path_, output.is_new_));
   struct stat about {};
@@ -157,21 +154,21 @@ Result<OutputFile> OutputFile::open(std::string path) {
     output.outlet_ = Outlet::on(std::move(output.file_));
     return output;
   }
-  TUTTI_RETURN_IF_ERROR(output.find_room());
+  TUTTI_RETURN_IF_ERROR(output.find_room(room));
   return output;
 }
 
-Status OutputFile::find_room() const {
+Status OutputFile::find_room(std::size_t bytes) const {
   TUTTI_ASSIGN_OR_RETURN(const FilePlace place, FilePlace::of(path_));
   std::string aside;
   const WithoutEnd guard;
   const Descriptor file = place.has_name() ? place.make_aside(0600, aside) : Descriptor();
-  int failure = file.is_open() ? write_all(file.get(), std::string(kRoom, '\n')) : errno;
+  int failure = file.is_open() ? write_all(file.get(), std::string(bytes, '\n')) : errno;
   if (file.is_open()) place.remove(aside);
   if (!place.has_name() || (!file.is_open() && is_for_writing_in_place(failure))) {
     struct stat before {};
     ::fstat(file_.get(), &before);
-    failure = lengthen(file_.get(), kRoom);
+    failure = lengthen(file_.get(), bytes);
     static_cast<void>(::ftruncate(file_.get(), before.st_size));
   }
   return failure == 0 ? Status() : cannot_write(path_, failure);

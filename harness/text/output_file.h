@@ -3,6 +3,7 @@
 // file and renamed. What cannot be renamed upon, such as a file that is mounted by itself, is written in place.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,10 +21,12 @@ namespace tutti::harness::text {
 /// An output of this process, to which no other process writes meanwhile.
 class OutputFile {
  public:
-  /// Finds out whether `path` can be written, with some room for a text, before there is one. A file that exists keeps
-  /// its content. One that does not is made, empty, and removed by the destructor if nothing was written.
-  /// Errors: invalid_argument, as cannot_write; as FilePlace; naming the process that writes this file already.
-  [[nodiscard]] static Result<OutputFile> open(std::string path);
+  static constexpr std::size_t kRoomOfAReport = 65536;  ///< of some tens of cells
+
+  /// Finds out whether `path` can be written, with room for so many bytes, before there is a text. A file that exists
+  /// keeps its content. One that does not is made, empty, and removed by the destructor if nothing was written. Errors:
+  /// invalid_argument, as cannot_write; as FilePlace; naming the process that writes this file already.
+  [[nodiscard]] static Result<OutputFile> open(std::string path, std::size_t room = kRoomOfAReport);
   OutputFile(OutputFile&&) noexcept = default;
   OutputFile& operator=(OutputFile&& other) noexcept;
   ~OutputFile();
@@ -37,7 +40,7 @@ class OutputFile {
 
  private:
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
-  [[nodiscard]] Status find_room() const;
+  [[nodiscard]] Status find_room(std::size_t bytes) const;
   void abandon();
 
   std::string path_;

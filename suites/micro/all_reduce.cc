@@ -9,7 +9,6 @@
 // another. Results are verified before and after; Google Benchmark's own rows, of the first place, come first.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -20,6 +19,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/text/output_file.h"
 #include "suites/micro/duo.h"
 
 namespace tutti::micro {
@@ -201,6 +201,11 @@ void register_rows(Duo& duo) {
   }
 }
 
+int complain(const Status& status) {
+  fmt::print(stderr, "micro_all_reduce: --json: {}\n", status.message());
+  return 2;
+}
+
 int run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);  // takes its own flags away
   CLI::App app{
@@ -218,14 +223,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     return app.exit(problem) == 0 ? 0 : 2;
   }
-  std::ofstream json_file;
-  if (!json_path.empty()) {
-    json_file.open(json_path);
-    if (!json_file) {
-      fmt::print(stderr, "micro_all_reduce: cannot write --json {}\n", json_path);
-      return 2;
-    }
-  }
+  harness::OutputFiles files;
+  if (const Status status = files.open(json_path); !status.is_ok()) return complain(status);
 
   Result<std::unique_ptr<Duo>> duo = Duo::create(kCapacity, places);
   require(duo.status());
@@ -237,14 +236,11 @@ int run(int argc, char** argv) {
   for (const Size& size : kSizes) rows.push_back(summary_of(measure(*duo.value(), size, blocks), places));
   verify_all(*duo.value());
   print(rows, places);
-  if (json_file.is_open()) {
-    json_file
-        << nlohmann::ordered_json{{"collective", "all_reduce"}, {"dtype", "float"},    {"op", "sum"}, {"ranks", 2},
-                                  {"ranks_as", "threads"},      {"buffers", "shared"}, {"rows", rows}}
-               .dump(2)
-        << "\n";
-  }
-  return 0;
+  const nlohmann::ordered_json document{
+      {"collective", "all_reduce"}, {"dtype", "float"},    {"op", "sum"}, {"ranks", 2},
+      {"ranks_as", "threads"},      {"buffers", "shared"}, {"rows", rows}};
+  const Status written = files.replace(json_path, document.dump(2) + "\n");
+  return written.is_ok() ? 0 : complain(written);
 }
 
 }  // namespace

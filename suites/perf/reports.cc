@@ -124,7 +124,7 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
     TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
   }
   if (!settings.compatible_json.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(reports.compatible_file_, harness::OutputFile::open(free_path(settings.compatible_json)));
+    TUTTI_ASSIGN_OR_RETURN(reports.compatible_file_, harness::OutputFile::open(free_path(settings.compatible_json), 0));
     reports.compatible_ = reports.compatible_head();
     if (reports.compatible_file_->is_replaceable()) TUTTI_RETURN_IF_ERROR(reports.write_compatible());
   }
