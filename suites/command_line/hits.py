@@ -101,6 +101,7 @@ class Trial:
         self.seconds = 0.0
         self.codes = []
         self.was_late = False
+        self.was_ended = False  # by the trial
 
     def __str__(self):
         return (f"--seed {self.seed} --scenario {self.job.name}: {self.signal.name} to {self.target or 'nobody'} "
@@ -127,6 +128,10 @@ class Trial:
         elif self.signal == signal.SIGSTOP and job.holds(self.target):
             time.sleep(job.held)
             send(self.target.pid, signal.SIGCONT)
+            self.was_ended = job.is_endless
+        if self.was_ended or (self.was_late and job.is_endless):
+            for run in job.runs:
+                run.process.terminate()
         results = self.ends(begin)
         self.seconds = time.monotonic() - hit
         if results is None:
@@ -160,9 +165,20 @@ class Trial:
     def left(self):
         found = []
         for run in self.job.runs:
-            found += host_trials.left_in(run, self.job.left_within)
-            found += [f"file {path.name} is left" for path in run.path.iterdir() if path.name not in self.job.files]
+            found += [line for line in host_trials.left_in(run, self.job.left_within) if not self.is_of_starter(line)]
+            found += self.files_left(run.path)
         return found + self.job.left()
+
+    def is_of_starter(self, line):
+        """Whether somebody's mpirun, which was hit, has left it."""
+        return self.job.kills_launcher and self.target and self.target.role == "starter" and re.match(r"file \S+/tmp/ompi\.", line)
+
+    def files_left(self, folder):
+        """A process that is killed while it writes a file may leave what it writes aside."""
+        is_killed = self.signal == signal.SIGKILL and self.target and self.target.role in ("launcher", "first")
+        is_aside = re.compile(r"^\.?(record\.json|page\.html)\b" if is_killed or self.job.kills_launcher else "$.")
+        return [f"file {path.name} is left" for path in folder.iterdir()
+                if path.name not in self.job.files and not is_aside.match(path.name)]
 
 
 def check_rows(run, needs_record, folder=None):
