@@ -125,7 +125,7 @@ class Job:
         if target.role in ("host", "agent"):
             return [r"host \S+ \(ranks? \d.*\) is lost: ", r"rank \d+ on \S+ "]
         if target.role == "starter":
-            return [rf"(?:mpirun|mpiexec|hydra|orted|pid {target.pid}).*(?:{words})", r"rank \d+ \(pid \d+\)", r"the launcher \(pid "]
+            return [rf"(?:mpirun|mpiexec|hydra|orted|pid {target.pid}).*(?:{words}|exited with code)", r"rank \d+ \(pid \d+\)", r"the launcher \(pid "]
         return [rf"(?:{words})"]
 
     def wrong_rows(self, trial, result):
@@ -411,7 +411,8 @@ class Hosts(Job):
 
 class HostsCheck(Hosts):
     name = "hosts_check"
-    job_words = ["check", "all_reduce", "broadcast", "--dtypes", "float,int32", "--ops", "sum", "--timeout", f"{TIMEOUT}s"]
+    span = 1.5
+    job_words = ["check", "all_reduce", "broadcast", "all_gather", "--dtypes", "float,int32,double", "--ops", "sum", "--timeout", f"{TIMEOUT}s"]
     outputs = ["--csv", "{folder}/rows.csv"]
 
     def wrong_rows(self, trial, result):
