@@ -130,6 +130,7 @@ Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, con
   if (meeting.interface.empty()) meeting.interface = interface_from(environment_here());
   TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment_here()));
   TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment_here()));
+  meeting.start = hash_of_start(world, environment_here());
   auto hosts = meet_hosts(meeting);
   if (hosts.is_ok()) return std::make_shared<harness::JoinedHosts>(std::move(hosts).value());
   // Who was started otherwise than rank 0 has measured nothing wrong yet.
@@ -141,7 +142,7 @@ Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, con
 int serve_host(const World& world, const harness::JoinedHosts& hosts, const std::string& control) {
   const auto at = std::ranges::find(hosts.all, world.first_here(), &harness::JoinedHost::first);
   const Status status = harness::serve_machine(
-      {.secret = tcp::to_text(hosts.secret),
+      {.key = tcp::to_text(hosts.key),
        .address = hosts.launcher,
        .machine = static_cast<int>(at - hosts.all.begin()),
        .interface = hosts.interface,

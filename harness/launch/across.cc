@@ -8,13 +8,9 @@
 namespace tutti::harness::launch {
 
 std::string to_json(const AcrossPlace& place) {
-  return nlohmann::json{{"interface", place.interface},
-                        {"exchange_address", place.exchange_address},
-                        {"domain_address", place.domain_address},
-                        {"secret", place.secret},
-                        {"first_on_cores", place.first_on_cores},
-                        {"ranks_on_cores", place.ranks_on_cores},
-                        {"lead_ns", place.lead_ns}}
+  return nlohmann::json{{"interface", place.interface},           {"exchange_address", place.exchange_address},
+                        {"domain_address", place.domain_address}, {"first_on_cores", place.first_on_cores},
+                        {"ranks_on_cores", place.ranks_on_cores}, {"lead_ns", place.lead_ns}}
       .dump();
 }
 
@@ -24,7 +20,7 @@ Result<AcrossPlace> across_from_json(std::string_view text) {
                      AcrossPlace place{.interface = all.at("interface"),
                                        .exchange_address = all.at("exchange_address"),
                                        .domain_address = all.at("domain_address"),
-                                       .secret = all.at("secret")};
+                                       .key = {}};
                      TUTTI_RETURN_IF_ERROR(read_number(all, "first_on_cores", place.first_on_cores, 0));
                      TUTTI_RETURN_IF_ERROR(read_number(all, "ranks_on_cores", place.ranks_on_cores, 1));
                      TUTTI_RETURN_IF_ERROR(read_number(all, "lead_ns", place.lead_ns));

@@ -16,7 +16,7 @@ struct AcrossPlace {
   std::string interface;         ///< the address at which ranks of this machine listen
   std::string exchange_address;  ///< where rank 0 awaits the others for the exchange
   std::string domain_address;    ///< and for the domain
-  std::string secret;            ///< of the job, in digits of base 16
+  std::string key;               ///< of the job, in digits of base 16; to_json leaves it out: it crosses no network
   int first_on_cores = 0;        ///< ranks of the job that the same kernel runs for machines before this one
   int ranks_on_cores = 1;        ///< and for all: more than this machine's where several are one
   std::int64_t lead_ns = 0;      ///< of this machine's clock before the launcher's, to some milliseconds

@@ -55,7 +55,7 @@ class Connecting {
       TUTTI_ASSIGN_OR_RETURN(Descriptor socket, tcp::connect_to(address_of(host)));
       calls_.push_back({.host = host,
                         .socket = std::move(socket),
-                        .greeting = tcp::Greeting::of_client(request_.secret, nonce,
+                        .greeting = tcp::Greeting::of_client(request_.key, nonce,
                                                              {.role = request_.role,
                                                               .from = static_cast<std::uint32_t>(request_.host),
                                                               .to = static_cast<std::uint32_t>(host)}),
@@ -69,7 +69,7 @@ class Connecting {
       if (!socket.is_open()) return {};
       TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
       guests_.push_back({.socket = std::move(socket),
-                         .greeting = tcp::Greeting::of_server(request_.secret, nonce),
+                         .greeting = tcp::Greeting::of_server(request_.key, nonce, request_.role),
                          .since = Clock::now()});
     }
     return {};
@@ -115,8 +115,8 @@ class Connecting {
     const tcp::Claim& claim = half.greeting.claim();
     const int host = is_client ? half.host : static_cast<int>(claim.from);
     const bool is_other = std::ranges::find(request_.others, host) != request_.others.end();
-    if (claim.role == request_.role && is_other && !is_there(host))
-      sockets_.push_back({.host = host, .socket = std::move(half.socket)});
+    if (is_other && !is_there(host))
+      sockets_.push_back({.host = host, .socket = std::move(half.socket), .session = half.greeting.session()});
     return true;
   }
   [[nodiscard]] Status late() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TCP connections between hosts of several machines, beside the system under test. Both ends have shown that they know
-// the secret of the job (impl/tcp/greeting.h).
+// the key of the job (impl/tcp/greeting.h).
 #pragma once
 
 #include <chrono>
@@ -18,14 +18,15 @@ namespace tutti::harness::launch {
 struct HostSocket {
   int host = 0;  ///< at the other end
   Descriptor socket;
+  tcp::Session session;  ///< for what is sealed
 };
 
 struct HostSockets {
   int host = 0;                        ///< whose ends are made
   std::vector<int> others;             ///< a connection to each; each of them asks for one to this host
   std::vector<std::string> addresses;  ///< [host]: where it listens
-  tcp::Secret secret;
-  int listener = -1;  ///< of this host
+  tcp::Secret key;                     ///< of the job
+  int listener = -1;                   ///< of this host
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   tcp::Role role = tcp::Role::exchange;
   const char* what = "";  ///< they are for

@@ -75,13 +75,13 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
       return error(Code::invalid_argument,
                    "ranks that somebody else has started serve one job, and this is the second");
     }
-    secret_ = joined->secret;
+    key_ = joined->key;
     listener_ = std::move(joined->listener);
     return start_machine(machines_.front(), {program, "host"}, log);
   }
   if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
   TUTTI_ASSIGN_OR_RETURN(address_, address_for(across_.interface, first_other));
-  TUTTI_ASSIGN_OR_RETURN(secret_, tcp::draw_secret());
+  TUTTI_ASSIGN_OR_RETURN(key_, tcp::draw_secret());
   TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address_));
   for (Machine& machine : machines_) TUTTI_RETURN_IF_ERROR(start_machine(machine, {program, "host"}, log));
   return {};
@@ -108,7 +108,7 @@ Status HostsStarter::start_machine(Machine& machine, const std::vector<std::stri
     return error(pid.status().code(), "host {}: {}", machine.host->name, pid.status().message());
   }
   machine.agent = pid.value();
-  const std::string line = to_line({.secret = tcp::to_text(secret_),
+  const std::string line = to_line({.key = tcp::to_text(key_),
                                     .address = listener_.address,
                                     .machine = static_cast<int>(&machine - machines_.data()),
                                     .interface = interface_of_invited(),
@@ -191,7 +191,7 @@ void HostsStarter::let_in() {
     const auto nonce = tcp::draw_nonce();
     if (!nonce.is_ok()) return;
     guests_.push_back({.socket = std::move(socket),
-                       .greeting = tcp::Greeting::of_server(secret_, nonce.value()),
+                       .greeting = tcp::Greeting::of_server(key_, nonce.value(), tcp::Role::machine),
                        .since = Clock::now()});
   }
 }
@@ -213,11 +213,11 @@ void HostsStarter::greet() {
 
 void HostsStarter::admit(Guest& guest) {
   const tcp::Claim& claim = guest.greeting.claim();
-  if (claim.role != tcp::Role::machine || claim.from >= machines_.size()) return;
+  if (claim.from >= machines_.size()) return;
   Machine& machine = machines_[claim.from];
   if (machine.has_come) return;
   machine.has_come = true;
-  machine.stream = FrameStream(std::move(guest.socket));
+  machine.stream = FrameStream(std::move(guest.socket), guest.greeting.session());
   machine.heard = Clock::now();
 }
 
@@ -344,7 +344,6 @@ void HostsStarter::give_jobs() {
                    .place = {.interface = machine.hello->interface,
                              .exchange_address = machines_.front().hello->exchange_address,
                              .domain_address = machines_.front().hello->domain_address,
-                             .secret = tcp::to_text(secret_),
                              .first_on_cores = before[kernel],
                              .ranks_on_cores = on_kernel.at(kernel)}};
     before[kernel] += machine.host->ranks;

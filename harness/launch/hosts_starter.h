@@ -18,6 +18,7 @@
 #include "harness/launch/machine_talk.h"
 #include "harness/launch/rank_starter.h"
 #include "impl/tcp/greeting.h"
+#include "impl/tcp/secret.h"
 #include "impl/tcp/socket.h"
 
 namespace tutti::harness::launch {
@@ -93,7 +94,7 @@ class HostsStarter final : public RankStarter {
 
   const JobAcross& across_;
   const Job* job_ = nullptr;
-  tcp::Secret secret_;
+  tcp::Secret key_;  ///< of the job
   tcp::Listener listener_;
   std::string control_;  ///< see control_name_of
   std::vector<Machine> machines_;

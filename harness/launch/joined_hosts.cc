@@ -42,12 +42,13 @@ struct Card {
   std::string arguments;  ///< their beginning
   std::size_t hash = 0;
   std::string launcher;  ///< of process 0
+  std::string id;        ///< of the job: process 0 draws it
 };
 
 std::string text_of(const Card& card) {
-  return nlohmann::json{{"host", card.host},           {"first", card.first},      {"here", card.here},
-                        {"processes", card.processes}, {"build", card.build},      {"arguments", card.arguments},
-                        {"hash", card.hash},           {"launcher", card.launcher}}
+  return nlohmann::json{{"host", card.host},           {"first", card.first},       {"here", card.here},
+                        {"processes", card.processes}, {"build", card.build},       {"arguments", card.arguments},
+                        {"hash", card.hash},           {"launcher", card.launcher}, {"id", card.id}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -56,7 +57,8 @@ Result<Card> card_from_json(std::string_view text) {
     Card card{.host = all.at("host"),
               .build = all.at("build"),
               .arguments = all.at("arguments"),
-              .launcher = all.at("launcher")};
+              .launcher = all.at("launcher"),
+              .id = all.at("id")};
     if (!all.at("hash").is_number_unsigned()) return error(Code::mismatch, "'hash' is no whole number");
     all.at("hash").get_to(card.hash);
     TUTTI_RETURN_IF_ERROR(read_number(all, "first", card.first, 0));
@@ -254,11 +256,12 @@ Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
   const auto end = Clock::now() + meeting.timeout;
   const World& world = meeting.world;
   JoinedHosts joined;
-  joined.secret = meeting.secret;
   tcp::Listener listener;
   MeetingFile file(meeting.init.file);
-  std::string address;
+  std::string address, id;
   if (world.process == 0) {
+    TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce drawn, tcp::draw_nonce());
+    id = tcp::to_text({.bytes = drawn});
     TUTTI_ASSIGN_OR_RETURN(joined.interface, own_interface(meeting));
     TUTTI_ASSIGN_OR_RETURN(listener, listen_as_first(meeting, joined.interface));
     TUTTI_ASSIGN_OR_RETURN(joined.listener, tcp::listen_on(joined.interface));
@@ -276,9 +279,12 @@ Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
                   .build = meeting.build,
                   .arguments = meeting.arguments.substr(0, kMostArguments),
                   .hash = std::hash<std::string>()(meeting.arguments),
-                  .launcher = joined.launcher};
+                  .launcher = joined.launcher,
+                  .id = id};
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                         tcp::meet({.secret = meeting.secret,
+                         tcp::meet({.key = meeting.secret,
+                                    .role = tcp::Role::meeting_of_hosts,
+                                    .job = meeting.start,
                                     .process = world.process,
                                     .processes = world.processes,
                                     .text = text_of(card),
@@ -293,6 +299,8 @@ Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
   }
   TUTTI_ASSIGN_OR_RETURN(joined.all, hosts_of(cards));
   joined.launcher = cards.front().launcher;
+  TUTTI_ASSIGN_OR_RETURN(const tcp::Secret drawn, tcp::secret_from(cards.front().id));
+  joined.key = tcp::key_of_job(meeting.secret, drawn.bytes);
   return joined;
 }
 

@@ -27,7 +27,7 @@ struct JoinedHost {
 
 struct JoinedHosts {
   std::vector<JoinedHost> all;
-  tcp::Secret secret;
+  tcp::Secret key;         ///< of this job alone
   std::string interface;   ///< at which this process's host is reached
   std::string launcher;    ///< where the launcher listens
   tcp::Listener listener;  ///< of process 0: there
@@ -36,8 +36,9 @@ struct JoinedHosts {
 struct HostsMeeting {
   World world;
   Init init;
-  tcp::Secret secret;
-  std::string interface;  ///< see address_of_interface; empty: of the route to process 0, which listens at its name's
+  tcp::Secret secret;       ///< the lasting one
+  std::uint64_t start = 0;  ///< hash_of_start
+  std::string interface;    ///< see address_of_interface; empty: of the route to process 0, which listens at its name's
   std::string build;
   std::string arguments;  ///< what the job is to do
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);

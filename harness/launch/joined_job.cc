@@ -120,7 +120,7 @@ Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
                       .interface = across_->place.interface,
                       .address = across_->place.domain_address,
                       .listener = across_->listeners.domain.get(),
-                      .secret = across_->place.secret};
+                      .key = across_->place.key};
   return transport().open(shape(),
                           {.memory = memory_.get(), .rank = process(), .timeout = request_.timeout, .across = &across});
 }
@@ -188,13 +188,15 @@ Status JoinedJob::meet_others(const std::string& text) {
                        .timeout = request_.timeout};
   TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment));
   TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment));
+  meeting.start = hash_of_start(world, environment);
   TUTTI_ASSIGN_OR_RETURN(across_, meet_across(meeting, text));
   std::vector<Introduction> all;
   for (const std::string& one : across_->texts) all.push_back({.pid = pid_in(one), .text = one});
   TUTTI_RETURN_IF_ERROR(introduce(all));
   for (HostSocket& one : across_->between) {
-    links_.push_back(
-        {.socket = std::move(one.socket), .process = static_cast<std::size_t>(one.host), .passes_on = true});
+    links_.push_back({.stream = {std::move(one.socket), one.session},
+                      .process = static_cast<std::size_t>(one.host),
+                      .passes_on = true});
   }
   World here = world;
   here.process = world.local_process;
@@ -275,7 +277,7 @@ void JoinedJob::watch_until_stopped() {
   for (;;) {
     std::vector<pollfd> set = {{stop_.get(), POLLIN, 0}, {starter_.descriptor(), POLLIN, 0}};
     for (const Link& link : links_) {
-      if (link.socket.is_open()) set.push_back({link.socket.get(), POLLIN, 0});
+      if (link.is_open()) set.push_back({link.descriptor(), POLLIN, 0});
     }
     ::poll(set.data(), set.size(), kTickMs);
     if ((set.front().revents & POLLIN) != 0) return;
@@ -296,26 +298,35 @@ void JoinedJob::watch_until_stopped() {
 
 Status JoinedJob::listen_to_all() {
   for (Link& link : links_) {
-    std::array<char, 4096> bytes;
-    while (link.socket.is_open()) {
-      const ssize_t n = ::recv(link.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-      if (n < 0) break;
-      if (n == 0) {
-        link.socket.close();
-        if (link.has_said_bye) break;
+    while (link.is_open()) {
+      const auto frame = link.next();
+      if (!frame.is_ok()) return under_name_of(link.process, frame.status());
+      if (!frame.value()) {
+        if (link.is_open() || link.has_said_bye) break;
         return error(Code::aborted, "{} ended without a word: killed, or crashed", name_of(link.process));
       }
-      link.reader.append(std::string_view(bytes.data(), static_cast<std::size_t>(n)));
-      for (;;) {
-        TUTTI_ASSIGN_OR_RETURN(const std::optional<Frame> frame, link.reader.next());
-        if (!frame) break;
-        link.has_said_bye |= frame->type == "bye";
-        if (frame->type == kAwaited) take_awaited(frame->text);
-        if (frame->type == "error") return hear(link, *frame);
-      }
+      link.has_said_bye |= frame.value()->type == "bye";
+      if (frame.value()->type == kAwaited) take_awaited(frame.value()->text);
+      if (frame.value()->type == "error") return hear(link, *frame.value());
     }
   }
   return {};
+}
+
+Result<std::optional<Frame>> JoinedJob::Link::next() {
+  if (stream.is_open()) {
+    stream.receive();
+    return stream.next();
+  }
+  for (;;) {
+    TUTTI_ASSIGN_OR_RETURN(auto frame, reader.next());
+    if (frame || !socket.is_open()) return frame;
+    std::array<char, 4096> bytes;
+    const ssize_t n = ::recv(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (n < 0) return frame;
+    if (n == 0) socket.close();
+    reader.append(std::string_view(bytes.data(), static_cast<std::size_t>(n)));
+  }
 }
 
 /// What is passed on names the process or rank it concerns. What another process says of itself is put under its name.
@@ -430,9 +441,10 @@ Status JoinedJob::under_name_of(std::size_t process, const Status& why) const {
 
 void JoinedJob::tell_all(const Frame& frame) {
   const std::lock_guard lock(sending_);
-  for (const Link& link : links_) {
+  for (Link& link : links_) {
     // A process that is gone need not hear it.
     if (link.socket.is_open()) static_cast<void>(send_frame(link.socket.get(), frame).is_ok());
+    link.stream.send(frame);
   }
 }
 

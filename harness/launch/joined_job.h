@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "harness/launch/board.h"
+#include "harness/launch/frame_stream.h"
 #include "harness/launch/met_across.h"
 #include "harness/launch/segment.h"
 #include "harness/launch/starter.h"
@@ -134,11 +135,16 @@ class JoinedJob {
   [[nodiscard]] Status under_name_of(std::size_t process, const Status& why) const;
 
   struct Link {
-    Descriptor socket;
+    Descriptor socket;        ///< of this host; not open: `stream` is
+    FrameStream stream;       ///< to another host
     std::size_t process = 0;  ///< at the other end
     bool passes_on = false;   ///< it names whom what it says concerns
     FrameReader reader = {};
     bool has_said_bye = false;
+    [[nodiscard]] bool is_open() const { return socket.is_open() || stream.is_open(); }
+    [[nodiscard]] int descriptor() const { return socket.is_open() ? socket.get() : stream.descriptor(); }
+    /// The next frame, or nothing now. Errors: io.
+    Result<std::optional<Frame>> next();
   };
   Status hear(const Link& link, const Frame& frame);
 

@@ -60,12 +60,17 @@ Result<std::string> read_line() {
       "it is told on stdin");
 }
 
-Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
-  TUTTI_ASSIGN_OR_RETURN(const tcp::Secret secret, tcp::secret_from(invitation.secret));
+struct ToLauncher {
+  Descriptor socket;
+  tcp::Session session;
+};
+
+Result<ToLauncher> connect_to_launcher(const Invitation& invitation) {
+  TUTTI_ASSIGN_OR_RETURN(const tcp::Secret key, tcp::secret_from(invitation.key));
   TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
   TUTTI_ASSIGN_OR_RETURN(Descriptor socket, tcp::connect_to(invitation.address));
   tcp::Greeting greeting = tcp::Greeting::of_client(
-      secret, nonce, {.role = tcp::Role::machine, .from = static_cast<std::uint32_t>(invitation.machine)});
+      key, nonce, {.role = tcp::Role::machine, .from = static_cast<std::uint32_t>(invitation.machine)});
   bool is_connected = false;
   for (const auto end = Clock::now() + kConnectPatience; Clock::now() < end;) {
     const auto events = static_cast<short>(POLLIN | (!is_connected || greeting.wants_to_write() ? POLLOUT : 0));
@@ -79,7 +84,8 @@ Result<Descriptor> connect_to_launcher(const Invitation& invitation) {
     }
     is_connected = true;
     const auto state = greeting.step(socket.get());
-    if (state == tcp::Greeting::State::done) return socket;
+    if (state == tcp::Greeting::State::done)
+      return ToLauncher{.socket = std::move(socket), .session = greeting.session()};
     if (state == tcp::Greeting::State::failed) {
       return error(greeting.has_ended() ? Code::aborted : Code::mismatch,
                    "who listens at {} did not show that it is of this job", invitation.address);
@@ -92,6 +98,7 @@ class Machine : private Connections::Events {
  public:
   struct Place {
     int number = 0;                   ///< of this machine
+    std::string key;                  ///< of the job, for its ranks
     std::string control;              ///< of the job
     OnLostLauncher on_lost_launcher;  ///< empty: the invitation, and the launcher's end, come over stdin
     tcp::Listener exchange, domain;
@@ -99,6 +106,7 @@ class Machine : private Connections::Events {
   Machine(FrameStream stream, Place place, const Standings& standings)
       : stream_(std::move(stream)),
         number_(place.number),
+        key_(std::move(place.key)),
         control_(std::move(place.control)),
         on_lost_launcher_(std::move(place.on_lost_launcher)),
         exchange_(std::move(place.exchange)),
@@ -160,6 +168,7 @@ class Machine : private Connections::Events {
 
   [[nodiscard]] Status check() const {
     if (interrupts_.signal() != 0) return error(Code::aborted, "{}", interruption_text(interrupts_.signal()));
+    if (!garbled_.is_ok()) return garbled_;
     if (is_alone_ || !stream_.is_open()) return lose_launcher("is gone");
     if (Clock::now() - heard_ > kLauncherSilence) {
       return lose_launcher(fmt::format("has said nothing for {} s", kLauncherSilence.count()));
@@ -178,7 +187,10 @@ class Machine : private Connections::Events {
   void take_orders() {
     for (;;) {
       auto frame = stream_.next();
-      if (!frame.is_ok()) return stream_.close();
+      if (!frame.is_ok()) {
+        garbled_ = frame.status();
+        return;
+      }
       if (!frame.value()) return;
       heard_ = Clock::now();
       if (frame.value()->type == "payload") payload_ = std::move(frame.value()->text);
@@ -191,6 +203,7 @@ class Machine : private Connections::Events {
 
   Status start(const std::string& text) {
     TUTTI_ASSIGN_OR_RETURN(job_, job_from_json(text));
+    job_.place.key = key_;
     job_.place.lead_ns = monotonic_ns() - job_.launcher_ns;
     Job job;
     job.ranks = job_.ranks;
@@ -210,8 +223,8 @@ class Machine : private Connections::Events {
       descriptors.push_back(domain_.get());
     }
     const auto welcome = [this](int rank) {
-      return Frame{"welcome", fmt::format("{} {} {} {} {}\n{}", job_.ranks, job_.ranks, job_.domain_bytes, number_,
-                                          rank - job_.first, to_json(job_.place))};
+      return Frame{"welcome", fmt::format("{} {} {} {} {}\n{}\n{}", job_.ranks, job_.ranks, job_.domain_bytes, number_,
+                                          rank - job_.first, job_.place.key, to_json(job_.place))};
     };
     const std::string name = control_name_of(control_, job_.first);
     TUTTI_RETURN_IF_ERROR(
@@ -301,7 +314,7 @@ class Machine : private Connections::Events {
 
   FrameStream stream_;
   int number_;
-  std::string control_;
+  std::string key_, control_;
   OnLostLauncher on_lost_launcher_;
   std::vector<Visitor> visitors_;  ///< from the machine's first rank on
   tcp::Listener exchange_, domain_listener_;
@@ -309,6 +322,7 @@ class Machine : private Connections::Events {
   Interrupts interrupts_;
   MachineJob job_;
   std::string payload_;
+  Status garbled_;  ///< what the launcher says is not understood
   bool has_job_ = false, is_to_end_ = false, is_alone_ = false;
   Clock::time_point heard_, told_statuses_, told_standings_;
   Descriptor payload_segment_, board_segment_, domain_;
@@ -326,7 +340,7 @@ namespace {
 Status serve(const Invitation& invitation, const std::string& build, const Standings& standings,
              const OnLostLauncher& on_lost_launcher) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
-  TUTTI_ASSIGN_OR_RETURN(Descriptor socket, connect_to_launcher(invitation));
+  TUTTI_ASSIGN_OR_RETURN(ToLauncher launcher, connect_to_launcher(invitation));
   const machine::Machine described = describe_machine();
   MachineHello hello{.build = build,
                      .name = tcp::hostname(),
@@ -335,7 +349,7 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
                      .description = machine_to_json(described),
                      .fingerprint = fingerprint_of(described)};
   if (invitation.interface.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::own_address(socket.get()));
+    TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::own_address(launcher.socket.get()));
   } else {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::address_of_interface(invitation.interface));
   }
@@ -346,8 +360,9 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
     hello.exchange_address = exchange.address;
     hello.domain_address = domain.address;
   }
-  Machine machine(FrameStream(std::move(socket)),
+  Machine machine(FrameStream(std::move(launcher.socket), launcher.session),
                   {.number = invitation.machine,
+                   .key = invitation.key,
                    .control = invitation.control,
                    .on_lost_launcher = on_lost_launcher,
                    .exchange = std::move(exchange),

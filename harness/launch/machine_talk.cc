@@ -25,7 +25,7 @@ auto understand(std::string_view what, std::string_view text, Read read) -> decl
 }  // namespace
 
 std::string to_line(const Invitation& invitation) {
-  return json{{"secret", invitation.secret},
+  return json{{"key", invitation.key},
               {"address", invitation.address},
               {"machine", invitation.machine},
               {"interface", invitation.interface},
@@ -36,7 +36,7 @@ std::string to_line(const Invitation& invitation) {
 
 Result<Invitation> invitation_from(std::string_view line) {
   return understand("the launcher's invitation on stdin", line, [](const json& all) -> Result<Invitation> {
-    Invitation invitation{.secret = all.at("secret"),
+    Invitation invitation{.key = all.at("key"),
                           .address = all.at("address"),
                           .interface = all.at("interface"),
                           .control = all.at("control")};

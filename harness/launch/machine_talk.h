@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the launcher of a job on several machines and the process that it has on each of them say to each other. First
-// an Invitation goes over that process's stdin, for nobody else can read it there. Then the process connects, and both
-// show that they know the secret (impl/tcp/greeting.h). Then frames:
+// an Invitation goes over that process's stdin, which other users and the network cannot read. It has the job's key,
+// which is in no frame. Then the process connects, and both show that they know the key (impl/tcp/greeting.h). Then
+// frames, which are sealed (frame_stream.h):
 //
 //   machine -> launcher   hello    MachineHello
 //   launcher -> machine   payload  the job's
@@ -38,7 +39,7 @@ inline constexpr std::chrono::milliseconds kAliveInterval(1000);
 inline constexpr std::chrono::seconds kLauncherSilence(10);
 
 struct Invitation {
-  std::string secret;     ///< in digits of base 16
+  std::string key;        ///< of the job, in digits of base 16
   std::string address;    ///< where the launcher listens
   int machine = 0;        ///< the number of this one
   std::string interface;  ///< of this machine; empty: the one that the connection to the launcher has
@@ -72,7 +73,7 @@ struct MachineJob {
   std::size_t domain_bytes = 0;
   std::int64_t timeout_ns = 0;   ///< of an announced operation
   std::int64_t launcher_ns = 0;  ///< its clock, when this is sent
-  AcrossPlace place;
+  AcrossPlace place;             ///< without the key
 };
 [[nodiscard]] std::string to_json(const MachineJob& job);
 [[nodiscard]] Result<MachineJob> job_from_json(std::string_view text);

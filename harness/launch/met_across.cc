@@ -56,7 +56,8 @@ Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& te
     TUTTI_ASSIGN_OR_RETURN(between, tcp::listen_on(met.hosts.interface));
     mine.between = between.address;
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines, tcp::meet({.secret = met.hosts.secret,
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines, tcp::meet({.key = met.hosts.key,
+                                                                          .role = tcp::Role::meeting_of_places,
                                                                           .process = world.process,
                                                                           .processes = world.processes,
                                                                           .text = to_json(mine),
@@ -64,10 +65,10 @@ Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& te
                                                                           .listener = met.hosts.listener.socket.get(),
                                                                           .timeout = meeting.timeout}));
   HostSockets request{.host = world.process,
-                      .secret = met.hosts.secret,
+                      .key = met.hosts.key,
                       .listener = between.socket.get(),
                       .timeout = meeting.timeout,
-                      .role = tcp::Role::machine,
+                      .role = tcp::Role::hosts,
                       .what = "how the job ends"};
   for (std::size_t process = 0; process < lines.size(); ++process) {
     auto line = line_from_json(lines[process]);
@@ -78,7 +79,7 @@ Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& te
     met.place = {.interface = met.hosts.interface,
                  .exchange_address = line.value().exchange,
                  .domain_address = line.value().domain,
-                 .secret = tcp::to_text(met.hosts.secret)};
+                 .key = tcp::to_text(met.hosts.key)};
   }
   if (world.local_process > 0) return met;
   if (world.process > 0) request.others = {0};

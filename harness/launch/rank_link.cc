@@ -94,7 +94,8 @@ Status RankLink::receive_welcome() {
   FrameReader reader;
   std::vector<Descriptor> given;
   TUTTI_ASSIGN_OR_RETURN(const Frame welcome, receive_frame(socket_.get(), reader, given));
-  // Behind a line break, what there is to say of other machines; rank 0 then gets two listeners.
+  // On further lines, what there is to say of other machines: the job's key, and the rest. Rank 0 then gets two
+  // listeners.
   const std::size_t line = std::min(welcome.text.find('\n'), welcome.text.size());
   const bool is_across = line < welcome.text.size();
   const std::string words = welcome.text.substr(0, line);
@@ -106,7 +107,9 @@ Status RankLink::receive_welcome() {
     return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, words, given.size());
   }
   if (is_across) {
-    TUTTI_ASSIGN_OR_RETURN(across_, across_from_json(std::string_view(welcome.text).substr(line + 1)));
+    const std::size_t end = std::min(welcome.text.find('\n', line + 1), welcome.text.size());
+    TUTTI_ASSIGN_OR_RETURN(across_, across_from_json(std::string_view(welcome.text).substr(end)));
+    across_->key = welcome.text.substr(line + 1, end - line - 1);
   }
   const auto world = number_in_environment("TUTTI_RANK") ? std::nullopt : first_number(kRanksVariables);
   if (world && *world != processes) {

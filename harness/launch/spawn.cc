@@ -20,11 +20,14 @@ extern char** environ;
 namespace tutti::harness::launch {
 namespace {
 
+constexpr std::string_view kSecret = "TUTTI_SECRET";
+
 std::string_view variable_name(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
 std::vector<std::string> merged_environment(const std::vector<std::string>& changes) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (variable_name(*entry) == kSecret) continue;
     const auto same = [&](const std::string& change) { return variable_name(change) == variable_name(*entry); };
     if (std::none_of(changes.begin(), changes.end(), same)) merged.emplace_back(*entry);
   }

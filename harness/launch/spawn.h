@@ -20,8 +20,9 @@ struct SpawnRequest {
   int death_signal = 0;                  ///< what it gets when the calling thread ends
 };
 
-/// Starts the leader of a session of its own (no terminal signal reaches it).
-/// Errors: unavailable if the program cannot be executed, resource if there can be no further process.
+/// Starts the leader of a session of its own (no terminal signal reaches it). It does not get TUTTI_SECRET: an mpiexec
+/// or an agent would send its environment over the network. Errors: unavailable if the program cannot be executed,
+/// resource if there can be no further process.
 [[nodiscard]] Result<pid_t> spawn(const SpawnRequest& request);
 
 /// A program with a path that also holds in another process.

@@ -22,6 +22,11 @@ const std::vector<int>& Exchange::machines() const {
   return one;
 }
 
+const Status& Exchange::failure() const {
+  static const Status none;
+  return none;
+}
+
 Result<ClockTrip> Exchange::ask_clock(int host, const HostClock& /*mine*/, const Board& /*board*/) {
   return error(Code::invalid_argument, "host {} has the same clock", host);
 }

@@ -40,6 +40,8 @@ class Exchange {
   [[nodiscard]] virtual Result<ClockTrip> ask_clock(int host, const HostClock& mine, const Board& board);
   /// What others are told who ask this host for its clock. It outlives the exchange, or is replaced.
   virtual void answer_clock(const HostClock* /*mine*/) {}
+  /// Why nothing more comes from another host, where that is known. Asked in every waiting loop, now and then.
+  [[nodiscard]] virtual const Status& failure() const;
   /// Whether the job was given up. Called now and then, in every waiting loop.
   [[nodiscard]] virtual bool is_aborted(const Board& board) const = 0;
 };

@@ -44,6 +44,7 @@ void Host::relax(int turn) const {
 }
 
 Status Host::check_abort() const {
+  TUTTI_RETURN_IF_ERROR(options_.exchange->failure());
   if (!options_.exchange->is_aborted(board_)) return {};
   return error(Code::aborted, "the job was given up");
 }

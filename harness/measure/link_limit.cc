@@ -126,7 +126,7 @@ Result<std::unique_ptr<LinkLimit>> LinkLimit::open(Host& host, const Place& plac
     const int previous = limit->first_of(limit->machine_after(-1));
     HostSockets request{.host = host.index(),
                         .others = {next},
-                        .secret = place.secret,
+                        .key = place.key,
                         .listener = listener.socket.get(),
                         .timeout = host.timeout(),
                         .role = tcp::Role::limit,

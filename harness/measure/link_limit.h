@@ -34,7 +34,7 @@ class LinkLimit final : public Backend {
   struct Place {
     Hosts machines;
     std::string interface;  ///< the address at which this machine listens
-    tcp::Secret secret;
+    tcp::Secret key;        ///< of the job
   };
   /// All hosts, which are a rank each, call it. Errors: those of the host and of connect_to_hosts.
   [[nodiscard]] static Result<std::unique_ptr<LinkLimit>> open(Host& host, const Place& place);

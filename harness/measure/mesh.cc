@@ -11,8 +11,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "harness/machine/clock.h"
 #include "harness/launch/host_sockets.h"
+#include "harness/machine/clock.h"
 #include "impl/tcp/meeting.h"
 #include "impl/tcp/socket.h"
 
@@ -65,7 +65,8 @@ Result<std::unique_ptr<Mesh>> Mesh::join(const MeshPlace& place) {
   std::unique_ptr<Mesh> mesh(new Mesh(place.host, place.machines, place.timeout));
   TUTTI_ASSIGN_OR_RETURN(const tcp::Listener listener, tcp::listen_on(place.interface));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
-                         tcp::meet({.secret = place.secret,
+                         tcp::meet({.key = place.key,
+                                    .role = tcp::Role::meeting_of_exchange,
                                     .process = place.host,
                                     .processes = static_cast<int>(place.machines.size()),
                                     .text = listener.address,
@@ -79,17 +80,18 @@ Result<std::unique_ptr<Mesh>> Mesh::join(const MeshPlace& place) {
   TUTTI_ASSIGN_OR_RETURN(std::vector<HostSocket> sockets, connect_to_hosts({.host = place.host,
                                                                             .others = far,
                                                                             .addresses = addresses,
-                                                                            .secret = place.secret,
+                                                                            .key = place.key,
                                                                             .listener = listener.socket.get(),
                                                                             .timeout = place.timeout,
                                                                             .role = tcp::Role::exchange,
                                                                             .what = "exchanges"}));
-  for (HostSocket& one : sockets) mesh->peers_.push_back({.host = one.host, .socket = std::move(one.socket), .in = {}});
+  for (HostSocket& one : sockets)
+    mesh->peers_.push_back({.host = one.host, .stream = {std::move(one.socket), one.session}});
   mesh->events_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!mesh->events_.is_open()) return error(Code::io, "cannot make an epoll: {}", std::strerror(errno));
   for (std::size_t i = 0; i < mesh->peers_.size(); ++i) {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
-    if (epoll_ctl(mesh->events_.get(), EPOLL_CTL_ADD, mesh->peers_[i].socket.get(), &event) != 0)
+    if (epoll_ctl(mesh->events_.get(), EPOLL_CTL_ADD, mesh->peers_[i].stream.descriptor(), &event) != 0)
       return error(Code::io, "cannot wait for the connections of the exchange: {}", std::strerror(errno));
   }
   return mesh;
@@ -97,32 +99,21 @@ Result<std::unique_ptr<Mesh>> Mesh::join(const MeshPlace& place) {
 
 void Mesh::send(Peer& peer, const Message& message, const void* payload) {
   if (peer.is_gone) return;
-  std::array<iovec, 2> parts{
-      {{const_cast<Message*>(&message), sizeof message}, {const_cast<void*>(payload), message.bytes}}};
-  std::span<iovec> left(parts.data(), message.bytes > 0 ? 2 : 1);
+  const std::span text(static_cast<const std::byte*>(payload), message.bytes);
+  peer.stream.send({tcp::bytes_of(message), text});
   const auto end = Clock::now() + timeout_;
-  while (!left.empty()) {
-    const tcp::Moved moved = tcp::write_some(peer.socket.get(), left);
-    if (moved.has_ended) {
-      peer.is_gone = true;  // what is waited for then does not come
-      return;
-    }
-    std::size_t bytes = moved.bytes;
-    while (!left.empty() && bytes >= left.front().iov_len) {
-      bytes -= left.front().iov_len;
-      left = left.subspan(1);
-    }
-    if (left.empty()) return;
-    left.front().iov_base = static_cast<std::byte*>(left.front().iov_base) + bytes;
-    left.front().iov_len -= bytes;
-    if (moved.bytes > 0) continue;
-    if (Clock::now() > end) {
-      peer.is_gone = true;
-      return;
-    }
-    pollfd one{.fd = peer.socket.get(), .events = POLLOUT, .revents = 0};
+  while (!peer.stream.has_sent_all()) {
+    pollfd one{.fd = peer.stream.descriptor(), .events = POLLOUT, .revents = 0};
     ::poll(&one, 1, 10);
+    peer.stream.flush();
+    // What is waited for then does not come.
+    if ((one.revents & (POLLERR | POLLHUP)) != 0 || Clock::now() > end) return lose(peer);
   }
+}
+
+void Mesh::lose(Peer& peer) {
+  peer.is_gone = true;
+  if (peer.stream.is_open()) epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.stream.descriptor(), nullptr);
 }
 
 void Mesh::tell(const Board& board, int host, Part part) {
@@ -155,29 +146,22 @@ void Mesh::look(const Board& /*board*/) {
 }
 
 void Mesh::take(Peer& peer) {
-  std::array<std::byte, 16384> bytes;
-  const iovec part{.iov_base = bytes.data(), .iov_len = bytes.size()};
-  const tcp::Moved moved = tcp::read_some(peer.socket.get(), {&part, 1});
-  if (moved.has_ended) {
-    peer.is_gone = true;
-    epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.socket.get(), nullptr);
-    return;
-  }
-  peer.in.insert(peer.in.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(moved.bytes));
-  std::size_t at = 0;
-  while (peer.in.size() - at >= sizeof(Message)) {
-    Message message;
-    std::memcpy(&message, peer.in.data() + at, sizeof message);
-    if (message.bytes > kHalfPage) {  // no message of ours
-      peer.is_gone = true;
-      epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.socket.get(), nullptr);
-      return;
+  peer.stream.receive();
+  for (;;) {
+    const auto next = peer.stream.next();
+    if (!next.is_ok()) {
+      if (failure_.is_ok()) failure_ = error(next.status().code(), "rank {}: {}", peer.host, next.status().message());
+      return lose(peer);
     }
-    if (peer.in.size() - at - sizeof message < message.bytes) break;
-    apply(peer, message, peer.in.data() + at + sizeof message);
-    at += sizeof message + message.bytes;
+    if (!next.value()) break;
+    const std::string& text = *next.value();
+    Message message;
+    if (text.size() < sizeof message) return lose(peer);  // no message of ours
+    std::memcpy(&message, text.data(), sizeof message);
+    if (text.size() - sizeof message != message.bytes) return lose(peer);
+    apply(peer, message, reinterpret_cast<const std::byte*>(text.data()) + sizeof message);
   }
-  peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(at));
+  if (!peer.stream.is_open()) peer.is_gone = true;
 }
 
 void Mesh::apply(Peer& peer, const Message& message, const std::byte* payload) {
@@ -221,6 +205,7 @@ Result<ClockTrip> Mesh::ask_clock(int host, const HostClock& mine, const Board& 
     if (has_answer_) break;
     if (turn % 64 != 0) continue;
     sched_yield();
+    TUTTI_RETURN_IF_ERROR(failure_);
     if (is_aborted(board)) return error(Code::aborted, "the job was given up");
     if (Clock::now() > end) return error(Code::timeout, "rank {} does not say what its clock is", host);
   }

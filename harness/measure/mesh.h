@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mesh: the exchange of hosts on several machines, each host a process. Two hosts of different machines have a
 // connection of their own, beside the system under test. What a host tells goes to all of these; what comes, it keeps
-// on a board of its own, which nobody else writes. Hosts of one machine share their board as ever.
+// on a board of its own, which nobody else writes. Hosts of one machine share their board as ever. Messages are sealed
+// (impl/tcp/sealed_stream.h).
 //
 // A host that does not wait does not look, so what is told to it stays in the connection. That is little: nobody gets
 // further ahead of another host than one exchange and a start or a barrier.
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "harness/measure/exchange.h"
+#include "impl/tcp/sealed_stream.h"
 #include "impl/tcp/secret.h"
 #include "impl/types/descriptor.h"
 
@@ -24,10 +26,10 @@ namespace tutti::harness::measure {
 struct MeshPlace {
   int host = 0;               ///< whose end this is
   std::vector<int> machines;  ///< by host
-  tcp::Secret secret;
-  std::string interface;  ///< the address at which this host listens
-  std::string address;    ///< where host 0 awaits the others
-  int listener = -1;      ///< host 0: which listens there
+  tcp::Secret key;            ///< of the job
+  std::string interface;      ///< the address at which this host listens
+  std::string address;        ///< where host 0 awaits the others
+  int listener = -1;          ///< host 0: which listens there
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
 };
 
@@ -44,6 +46,7 @@ class Mesh final : public Exchange {
   void look(const Board& board) override;
   [[nodiscard]] bool needs_look() const override { return true; }
   [[nodiscard]] bool is_aborted(const Board& board) const override { return shared_board().is_aborted(board); }
+  [[nodiscard]] const Status& failure() const override { return failure_; }
   [[nodiscard]] Board seen(const Board& board, int host) const override {
     return is_far(host) ? Board(mirror_.get(), static_cast<int>(machines_.size())) : board;
   }
@@ -54,8 +57,7 @@ class Mesh final : public Exchange {
  private:
   struct Peer {
     int host = 0;
-    Descriptor socket;
-    std::vector<std::byte> in;  ///< what has come of a message
+    tcp::SealedStream stream;
     bool is_gone = false;
   };
   struct Message;
@@ -69,6 +71,8 @@ class Mesh final : public Exchange {
   }
   void send(Peer& peer, const Message& message, const void* payload);
   void take(Peer& peer);
+  /// Nothing more is taken from it, or sent.
+  void lose(Peer& peer);
   void apply(Peer& peer, const Message& message, const std::byte* payload);
 
   int host_;
@@ -76,6 +80,7 @@ class Mesh final : public Exchange {
   std::chrono::nanoseconds timeout_;
   std::vector<Peer> peers_;
   Descriptor events_;
+  Status failure_;                      ///< of a connection whose bytes were changed
   std::unique_ptr<void, Free> mirror_;  ///< the board of what others have told
   const HostClock* clock_ = nullptr;
   std::int64_t answer_ns_ = 0;  ///< to the question last asked

@@ -77,8 +77,8 @@ Status Measuring::begin() {
   if (spec_.conditions.measures_limit() && uses_gpus(spec_))
     device_limit_.emplace(host_.ranks(), systems_.gpu_memory());
   if (spec_.conditions.measures_limit() && host_.has_machines()) {
-    TUTTI_ASSIGN_OR_RETURN(const tcp::Secret secret, tcp::secret_from(across_->secret));
-    const LinkLimit::Place here{.machines = *domain_.hosts(), .interface = across_->interface, .secret = secret};
+    TUTTI_ASSIGN_OR_RETURN(const tcp::Secret key, tcp::secret_from(across_->key));
+    const LinkLimit::Place here{.machines = *domain_.hosts(), .interface = across_->interface, .key = key};
     TUTTI_ASSIGN_OR_RETURN(link_limit_, LinkLimit::open(host_, here));
   }
   if (spec_.conditions.sync == Synchronisation::library) {

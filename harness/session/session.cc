@@ -116,7 +116,7 @@ Result<std::unique_ptr<Exchange>> join_mesh(const SessionSpec& spec, const Sessi
                  .listener = place.exchange_listener,
                  .timeout = spec.timeout};
   for (int rank = 0; rank < spec.ranks; ++rank) mesh.machines.push_back(hosts.host_of(rank));
-  TUTTI_ASSIGN_OR_RETURN(mesh.secret, tcp::secret_from(place.across->secret));
+  TUTTI_ASSIGN_OR_RETURN(mesh.key, tcp::secret_from(place.across->key));
   TUTTI_ASSIGN_OR_RETURN(auto joined, Mesh::join(mesh));
   return std::unique_ptr<Exchange>(std::move(joined));
 }
@@ -230,7 +230,7 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
                     .interface = far->interface,
                     .address = far->domain_address,
                     .listener = place.domain_listener,
-                    .secret = far->secret};
+                    .key = far->key};
     if (hosts.count() > 1) {
       TUTTI_ASSIGN_OR_RETURN(mesh, join_mesh(spec, place, hosts));
     }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include "impl/types/descriptor.h"
 
@@ -130,6 +131,22 @@ Result<tcp::Secret> job_secret_from(const Environment& environment) {
   return secret.is_ok()
              ? secret
              : error(Code::invalid_argument, "TUTTI_SECRET_FILE: '{}': {}", *path, secret.status().message());
+}
+
+std::uint64_t hash_of_start(const World& world, const Environment& environment) {
+  std::vector<const char*> names{"TUTTI_LAUNCH"};
+  if (world.started_by.starts_with("mpirun")) names.push_back("PMIX_NAMESPACE");
+  if (world.started_by.starts_with("srun")) names.insert(names.end(), {"SLURM_JOB_ID", "SLURM_STEP_ID"});
+  if (world.started_by.starts_with("RANK")) names.push_back("TORCHELASTIC_RUN_ID");
+  std::uint64_t hash = 0;
+  for (const char* const name : names) {
+    const auto value = environment(name);
+    if (!value) continue;
+    if (hash == 0) hash = 0xcbf29ce484222325ULL;  // FNV-1a: the same in every process
+    for (const char c : fmt::format("{}={}\n", name, *value))
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  }
+  return hash;
 }
 
 std::string first_of_nodelist(std::string_view list) {

@@ -8,6 +8,7 @@
 //   file://PATH     process 0 listens where it likes, and writes into this file where that is.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,12 @@ struct Init {
 /// Of TUTTI_SECRET_FILE, a file that nobody else may read, or else TUTTI_SECRET: 64 digits of base 16. Errors:
 /// unavailable where there is none, or others can read it; invalid_argument, without the text.
 [[nodiscard]] Result<tcp::Secret> job_secret_from(const Environment& environment);
+
+/// What all processes of a job know of it before they have met, by their starter's variables: TUTTI_LAUNCH, and
+/// PMIX_NAMESPACE of mpirun, SLURM_JOB_ID and SLURM_STEP_ID of srun, TORCHELASTIC_RUN_ID of torchrun. A hash; 0:
+/// nothing. It tells the processes of another job apart as soon as they come to the meeting. Variables of a starter
+/// that has not started these processes are not taken: they may differ within one job.
+[[nodiscard]] std::uint64_t hash_of_start(const World& world, const Environment& environment);
 
 /// The first name of a list as Slurm writes it: "node[07-09,12],other" begins with node07.
 [[nodiscard]] std::string first_of_nodelist(std::string_view list);

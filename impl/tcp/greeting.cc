@@ -8,12 +8,7 @@
 namespace tutti::tcp {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3130'6974'7475'74ULL;  // "tutti01", in the byte order of the machine
-
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
+constexpr std::uint64_t kMagic = 0x3230'6974'7475'74ULL;  // "tutti02", in the byte order of the machine
 
 template <class T>
 void take(T& value, const std::byte* from) {
@@ -22,21 +17,27 @@ void take(T& value, const std::byte* from) {
 
 constexpr std::size_t kHelloBytes = sizeof kMagic + sizeof(Nonce);
 constexpr std::size_t kClaimBytes = sizeof(Nonce) + sizeof(Claim) + sizeof(Seal);
-constexpr std::size_t kAnswerBytes = sizeof(Verdict) + sizeof(Seal);
+constexpr std::size_t kAnswerBytes = sizeof(Answer) + sizeof(Seal);
 
 }  // namespace
 
-Greeting Greeting::of_client(const Secret& secret, const Nonce& nonce, const Claim& claim) {
-  Greeting greeting(secret, false);
+Greeting::Greeting(const Secret& key, Role role, bool is_server)
+    : key_(derived_from(key, "role", {bytes_of(role)})), is_server_(is_server) {
+  static_assert(kClaimBytes <= sizeof in_ && kClaimBytes <= sizeof out_);
+}
+
+Greeting Greeting::of_client(const Secret& key, const Nonce& nonce, const Claim& claim) {
+  Greeting greeting(key, claim.role, false);
   greeting.mine_ = nonce;
   greeting.claim_ = claim;
   greeting.expect(kHelloBytes);
   return greeting;
 }
 
-Greeting Greeting::of_server(const Secret& secret, const Nonce& nonce) {
-  Greeting greeting(secret, true);
+Greeting Greeting::of_server(const Secret& key, const Nonce& nonce, Role role) {
+  Greeting greeting(key, role, true);
   greeting.mine_ = nonce;
+  greeting.claim_.role = role;
   greeting.say({bytes_of(kMagic), bytes_of(nonce)});
   greeting.expect(kClaimBytes);
   return greeting;
@@ -50,10 +51,20 @@ void Greeting::say(std::initializer_list<std::span<const std::byte>> parts) {
   }
 }
 
-void Greeting::answer(Verdict verdict) {
-  verdict_ = verdict;
-  say({bytes_of(verdict), seal_of(secret_, "server", {theirs_, mine_, bytes_of(claim_), bytes_of(verdict)})});
+void Greeting::answer(Verdict verdict, std::uint32_t number) {
+  answer_ = {.verdict = verdict, .number = number};
+  say({bytes_of(answer_), seal_of(key_, "server", {theirs_, mine_, bytes_of(claim_), bytes_of(answer_)})});
   state_ = State::going;
+}
+
+Session Greeting::session() const {
+  const Nonce& servers = is_server_ ? mine_ : theirs_;
+  const Nonce& clients = is_server_ ? theirs_ : mine_;
+  const auto key = [&](std::string_view direction) {
+    return derived_from(key_, direction, {servers, clients, bytes_of(claim_), bytes_of(answer_)});
+  };
+  const Secret to_server = key("to server"), to_client = key("to client");
+  return is_server_ ? Session{.out = to_client, .in = to_server} : Session{.out = to_server, .in = to_client};
 }
 
 Greeting::State Greeting::step(int socket) {
@@ -85,7 +96,8 @@ Greeting::State Greeting::heard() {
     Claim claim;
     take(claim, in + sizeof(Nonce));
     take(seal, in + sizeof(Nonce) + sizeof(Claim));
-    if (!is_same(seal, seal_of(secret_, "client", {mine_, theirs_, bytes_of(claim)}))) return State::failed;
+    const bool holds = is_same(seal, seal_of(key_, "client", {mine_, theirs_, bytes_of(claim)}));
+    if (!holds || claim.role != claim_.role) return State::failed;
     claim_ = claim;
     phase_ = 1;
     return State::claimed;
@@ -95,16 +107,17 @@ Greeting::State Greeting::heard() {
     take(magic, in);
     if (magic != kMagic) return State::failed;
     take(theirs_, in + sizeof magic);
-    say({mine_, bytes_of(claim_), seal_of(secret_, "client", {theirs_, mine_, bytes_of(claim_)})});
+    say({mine_, bytes_of(claim_), seal_of(key_, "client", {theirs_, mine_, bytes_of(claim_)})});
     expect(kAnswerBytes);
     return State::going;
   }
-  Verdict verdict;
-  take(verdict, in);
-  take(seal, in + sizeof verdict);
-  const bool holds = is_same(seal, seal_of(secret_, "server", {mine_, theirs_, bytes_of(claim_), bytes_of(verdict)}));
-  verdict_ = verdict;
-  return holds ? State::done : State::failed;
+  Answer answer;
+  take(answer, in);
+  take(seal, in + sizeof answer);
+  const Seal right = seal_of(key_, "server", {mine_, theirs_, bytes_of(claim_), bytes_of(answer)});
+  if (!is_same(seal, right)) return State::failed;
+  answer_ = answer;
+  return State::done;
 }
 
 }  // namespace tutti::tcp

@@ -65,6 +65,13 @@ Result<Secret> secret_from(std::string_view text) {
   return secret;
 }
 
+Secret derived_from(const Secret& key, std::string_view label,
+                    std::initializer_list<std::span<const std::byte>> parts) {
+  std::string begin = fmt::format("tutti key{0}{1}{0}", '\0', label);
+  for (const auto part : parts) begin.append(reinterpret_cast<const char*>(part.data()), part.size());
+  return {.bytes = seal_of(key, begin, {})};
+}
+
 Seal seal_of(const Secret& secret, std::string_view label, std::initializer_list<std::span<const std::byte>> parts) {
   std::vector<unsigned char> text(label.begin(), label.end());
   for (const auto part : parts) {

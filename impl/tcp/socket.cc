@@ -33,12 +33,14 @@ Result<Addresses> look_up(const std::string& host, const std::string& port) {
   return Addresses(found, &freeaddrinfo);
 }
 
-std::string address_of(int socket) {
+/// `get`: getsockname or getpeername.
+std::string address_by(decltype(getsockname)* get, int socket) {
   sockaddr_storage name = {};
   socklen_t bytes = sizeof name;
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
-  if (getsockname(socket, reinterpret_cast<sockaddr*>(&name), &bytes) != 0) return "";
+  if (get(socket, reinterpret_cast<sockaddr*>(&name), &bytes) != 0) return "";
+  if (name.ss_family != AF_INET && name.ss_family != AF_INET6) return "";
   getnameinfo(reinterpret_cast<sockaddr*>(&name), bytes, host.data(), host.size(), port.data(), port.size(),
               NI_NUMERICHOST | NI_NUMERICSERV);
   return with_port(host.data(), std::atoi(port.data()));
@@ -81,7 +83,7 @@ Result<Listener> listen_on(std::string_view interface, int port) {
     return error(code, "cannot listen at {}: {}", port == 0 ? std::string(interface) : with_port(interface, port),
                  std::strerror(errno));
   }
-  listener.address = address_of(socket);
+  listener.address = address_by(getsockname, socket);
   return listener;
 }
 
@@ -105,6 +107,11 @@ Result<Descriptor> connect_to(std::string_view address) {
     return error(Code::io, "cannot connect to {}: {}", address, std::strerror(errno));
   }
   return socket;
+}
+
+std::string peer_of(int socket) {
+  const std::string address = address_by(getpeername, socket);
+  return address.empty() ? "the other end" : address;
 }
 
 int error_of(int socket) {

@@ -28,6 +28,8 @@ struct Listener {
 
 /// On its way: connected, or refused, when it can be written. Errors: io, invalid_argument.
 [[nodiscard]] Result<Descriptor> connect_to(std::string_view address);
+/// The address of the other end, with its port; "the other end" where that is not known.
+[[nodiscard]] std::string peer_of(int socket);
 /// How that ended; 0: it is connected.
 [[nodiscard]] int error_of(int socket);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a job whose ranks are processes: | noticeboard | memory of host 0 | of host 1 | ... |. A rank maps the
 // noticeboard and the memory of its own host, and no other. On the noticeboard rank 0 says where it listens for the
-// meeting and what the job's secret is. On real hosts that is what a launcher says; here it needs none.
+// meeting and what the job's key is. On real hosts that is what a launcher says; here it needs none.
 #include "impl/transports/met_world.h"
 
 #include <atomic>
@@ -29,7 +29,7 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + kWholePage - 1) / k
 struct Noticeboard {
   std::atomic<std::uint32_t> is_written;
   std::array<char, 60> address;
-  Secret secret;
+  Secret key;
 };
 static_assert(sizeof(Noticeboard) <= kWholePage);
 
@@ -82,9 +82,9 @@ Result<std::vector<std::unique_ptr<Domain>>> map_hosts(const DomainShape& shape,
 
 /// The addresses of all ranks; this one's is `mine`.
 Result<std::vector<std::string>> meet_at_board(const MappedBoard& board, const Opening& opening, int ranks,
-                                               const Secret& secret, const Listener& listener,
-                                               const std::string& mine) {
-  return tcp::meet({.secret = secret,
+                                               const Secret& key, const Listener& listener, const std::string& mine) {
+  return tcp::meet({.key = key,
+                    .role = tcp::Role::meeting_of_links,
                     .process = opening.rank,
                     .processes = ranks,
                     .text = mine,
@@ -97,7 +97,7 @@ Result<std::vector<std::string>> meet_at_board(const MappedBoard& board, const O
 Status come_to_board(const MappedBoard& board, const Opening& opening, Listener& listener) {
   if (opening.rank == 0) {
     TUTTI_ASSIGN_OR_RETURN(listener, tcp::listen_on(kInterface));
-    TUTTI_ASSIGN_OR_RETURN(board->secret, tcp::draw_secret());
+    TUTTI_ASSIGN_OR_RETURN(board->key, tcp::draw_secret());
     TUTTI_ASSERT(listener.address.size() < board->address.size(), "an address of {} bytes", listener.address.size());
     std::memcpy(board->address.data(), listener.address.data(), listener.address.size());
     board->is_written.store(1, std::memory_order_release);
@@ -125,14 +125,14 @@ std::unique_ptr<HostsWorld> world_of(const MetTransport& transport, const Domain
 struct Site {
   std::string interface;
   bool is_pretended = false;
-  Secret secret = {};
+  Secret key = {};
 };
 
 /// Makes networks at `site`, which may be filled in until the first is made. Their addresses are still to be told.
 MakeNetwork network_at(const MetTransport& transport, std::shared_ptr<const Site> site) {
   return [make = transport.make, site = std::move(site)](const Outlook& outlook) {
     return make(
-        {.outlook = outlook, .interface = site->interface, .is_pretended = site->is_pretended, .secret = site->secret});
+        {.outlook = outlook, .interface = site->interface, .is_pretended = site->is_pretended, .key = site->key});
   };
 }
 
@@ -149,10 +149,10 @@ Result<std::unique_ptr<Domain>> open_as_rank(const MetTransport& transport, cons
     TUTTI_ASSIGN_OR_RETURN(const MappedBoard board, MappedBoard::map(opening.memory));
     Listener listener;
     TUTTI_RETURN_IF_ERROR(come_to_board(board, opening, listener));
-    site->secret = board->secret;
+    site->key = board->key;
     TUTTI_ASSIGN_OR_RETURN(auto network, network_here(outlook));
     TUTTI_ASSIGN_OR_RETURN(auto addresses,
-                           meet_at_board(board, opening, shape.ranks, site->secret, listener, network->address()));
+                           meet_at_board(board, opening, shape.ranks, site->key, listener, network->address()));
     network->set_addresses(std::move(addresses));
     return network;
   };
@@ -173,9 +173,10 @@ Result<std::unique_ptr<Domain>> open_across(const MetTransport& transport, const
   const auto site = std::make_shared<Site>(Site{.interface = across.interface});
   const MakeNetwork network_here = network_at(transport, site);
   const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {
-    TUTTI_ASSIGN_OR_RETURN(site->secret, tcp::secret_from(across.secret));
+    TUTTI_ASSIGN_OR_RETURN(site->key, tcp::secret_from(across.key));
     TUTTI_ASSIGN_OR_RETURN(auto network, network_here(outlook));
-    TUTTI_ASSIGN_OR_RETURN(auto addresses, tcp::meet({.secret = site->secret,
+    TUTTI_ASSIGN_OR_RETURN(auto addresses, tcp::meet({.key = site->key,
+                                                      .role = tcp::Role::meeting_of_links,
                                                       .process = opening.rank,
                                                       .processes = shape.ranks,
                                                       .text = network->address(),
@@ -216,9 +217,9 @@ Result<std::unique_ptr<Domain>> open_met_world_in_process(const MetTransport& tr
     memories.push_back(std::move(memory));
   }
   auto world = world_of(transport, shape, hosts, std::move(memories));
-  TUTTI_ASSIGN_OR_RETURN(const Secret secret, tcp::draw_secret());
-  const MakeNetwork network_here = network_at(
-      transport, std::make_shared<Site>(Site{.interface = interface, .is_pretended = true, .secret = secret}));
+  TUTTI_ASSIGN_OR_RETURN(const Secret key, tcp::draw_secret());
+  const MakeNetwork network_here =
+      network_at(transport, std::make_shared<Site>(Site{.interface = interface, .is_pretended = true, .key = key}));
   std::vector<Network*> networks;
   std::vector<std::string> addresses;
   const MakeNetwork make = [&](const Outlook& outlook) -> Result<std::unique_ptr<Network>> {

@@ -21,7 +21,7 @@ struct NetworkPlace {
   const Outlook& outlook;
   std::string interface;  ///< the address at which the rank is reached
   bool is_pretended = false;
-  tcp::Secret secret;
+  tcp::Secret key;  ///< of the job
 };
 
 /// What transports of this kind differ in.

@@ -30,7 +30,7 @@ struct Across {
   std::string interface;  ///< the address at which this machine's ranks listen
   std::string address;    ///< where rank 0 awaits the others
   int listener = -1;      ///< rank 0: which listens there, and stays the caller's
-  std::string secret;     ///< of the job, in digits of base 16
+  std::string key;        ///< of the job, in digits of base 16
 };
 
 /// What a process has for a domain, beside its shape.

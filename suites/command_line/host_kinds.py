@@ -13,7 +13,7 @@ import trials
 from host_trials import (FILES, LAUNCHER_SILENCE, LEFT_WITHIN, SHORT, SILENCE, TOLD, UNREACHABLE, Job,
                          JobApart, Trial, door_of, left_in)
 
-HELLO, CLAIM, ANSWER = 40, 80, 40  # bytes of a greeting: server, client, server
+HELLO, CLAIM, ANSWER = 40, 88, 40  # bytes of a greeting: server, client, server
 HALF_OPEN = 1000
 
 
@@ -185,7 +185,7 @@ class HalfOpen(Strangers):
 
     def __init__(self, number, generator):
         super().__init__(number, generator)
-        self.text = self.generator.randbytes(self.generator.choice([0, 1, 79]))
+        self.text = self.generator.randbytes(self.generator.choice([0, 1, CLAIM - 1]))
         self.callers = []
 
     def detail(self):
@@ -214,7 +214,7 @@ class Knocks(Strangers):
 
     def __init__(self, number, generator):
         super().__init__(number, generator)
-        self.texts = [b"GET / HTTP/1.0\r\n\r\n" * 8, self.generator.randbytes(80), self.generator.randbytes(5000), None]
+        self.texts = [b"GET / HTTP/1.0\r\n\r\n" * 8, self.generator.randbytes(CLAIM), self.generator.randbytes(5000), None]
 
     def call(self, doors):
         found = []
@@ -302,9 +302,9 @@ class WrongSecret(Trial):
             run.tell("a", run.said_to("a"))
             invitation = run.said_to("b")
             place = self.generator.randrange(64)
-            digits = list(invitation["secret"])
+            digits = list(invitation["key"])
             digits[place] = "0" if digits[place] != "0" else "1"
-            run.tell("b", {**invitation, "secret": "".join(digits)})
+            run.tell("b", {**invitation, "key": "".join(digits)})
             found = self.is_refused(run, r"host b \(ranks? .*\) is lost: `\S+ b` exited with code \d+ before it had come")
             if "did not show that it is of this job" not in run.texts():
                 found.append(f"the machine does not say why\n{run.texts()}")

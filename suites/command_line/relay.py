@@ -49,10 +49,12 @@ def said_by(one, limit):
 
 class Relay:
     """Listens at `address`, and hands on between one who connects there and `target`, at most `at_once` bytes in a turn.
-    `heard[direction]` has all that has come."""
+    `heard[direction]` has all that has come. `change(direction, at, piece)` gives what is handed on in place of the piece
+    that begins at byte `at`."""
 
-    def __init__(self, target, at_once=65536):
+    def __init__(self, target, at_once=65536, change=None):
         self.target, self.at_once = target, at_once
+        self.change = change or (lambda direction, at, piece: piece)
         self.heard = [bytearray(), bytearray()]
         self.is_stalled = [False, False]
         self._ends, self._threads = [], []
@@ -103,7 +105,9 @@ class Relay:
         source, sink = self._ends[direction], self._ends[1 - direction]
         try:
             while piece := source.recv(65536):
+                at = len(self.heard[direction])
                 self.heard[direction] += piece
+                piece = self.change(direction, at, piece)
                 if self.is_stalled[direction]:
                     continue
                 with self._lock:

@@ -150,7 +150,7 @@ tcp::Nonce nonce_of(int end) {
 }
 
 using State = tcp::Greeting::State;
-constexpr tcp::Claim kClaim{.role = tcp::Role::link, .from = 3, .to = 1, .build = 5};
+constexpr tcp::Claim kClaim{.role = tcp::Role::link, .from = 3, .to = 1, .of = 5, .job = 9};
 
 /// An end that knows the secret, and one that says `bytes` whatever it hears.
 void greet_a_stranger(tcp::Greeting greeting, std::string_view bytes) {
@@ -168,7 +168,7 @@ void greet_a_stranger(tcp::Greeting greeting, std::string_view bytes) {
 void greet_through(std::string_view bytes) {
   const Ends client_side = connected(), server_side = connected();
   tcp::Greeting client = tcp::Greeting::of_client(secret_of_job(), nonce_of(1), kClaim);
-  tcp::Greeting server = tcp::Greeting::of_server(secret_of_job(), nonce_of(2));
+  tcp::Greeting server = tcp::Greeting::of_server(secret_of_job(), nonce_of(2), kClaim.role);
   bool is_changed = false;
   const auto pass = [&](const Descriptor& from, const Descriptor& to) {
     std::string text = heard_at(from);
@@ -210,7 +210,7 @@ void greetings(std::string_view input) {
   const char kind = input.empty() ? ' ' : input.front();
   const std::string_view bytes = input.substr(std::min<std::size_t>(1, input.size()));
   if (kind == 'c') greet_a_stranger(tcp::Greeting::of_client(secret_of_job(), nonce_of(1), kClaim), bytes);
-  if (kind == 's') greet_a_stranger(tcp::Greeting::of_server(secret_of_job(), nonce_of(2)), bytes);
+  if (kind == 's') greet_a_stranger(tcp::Greeting::of_server(secret_of_job(), nonce_of(2), kClaim.role), bytes);
   if (kind == 'm') greet_through(bytes);
 }
 

@@ -20,6 +20,8 @@
 namespace tutti::fuzz {
 namespace {
 
+constexpr std::size_t kMostOnTheWire = 65536;  // bytes that a socket takes at once
+
 template <class T, Result<T> (*parse)(std::string_view)>
 void there_and_back_as_json(std::string_view text) {
   const Result<T> value = parse(text);
@@ -106,26 +108,45 @@ std::vector<Frame> frames_of(std::string_view bytes, std::size_t at_once) {
   return frames;
 }
 
-/// The same over a connection between machines, which ends with the bytes.
-std::vector<Frame> frames_over_a_stream(std::string_view bytes) {
+struct Wire {
+  Descriptor one, other;
+};
+Wire wire() {
   std::array<int, 2> ends{};
   TUTTI_ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0, "no sockets");
-  harness::launch::FrameStream stream{Descriptor(ends[0])};
-  Descriptor other(ends[1]);
-  std::vector<Frame> frames;
-  while (stream.is_open()) {
-    const ssize_t sent = bytes.empty() ? 0 : ::send(other.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
-    if (bytes.empty()) other.close();
-    stream.go_on();
+  return {.one = Descriptor(ends[0]), .other = Descriptor(ends[1])};
+}
+
+/// The same over a connection between machines, which ends with them.
+std::vector<Frame> frames_over_a_stream(const std::vector<Frame>& frames) {
+  Wire ends = wire();
+  harness::launch::FrameStream from(std::move(ends.one), {}), to(std::move(ends.other), {});
+  std::vector<Frame> come;
+  for (const Frame& frame : frames) from.send(frame);
+  while (to.is_open()) {
+    from.go_on();
+    if (from.has_sent_all()) from.close();
+    to.receive();
     for (;;) {
-      const auto next = stream.next();
-      if (!next.is_ok()) return frames;
+      const auto next = to.next();
+      TUTTI_ASSERT(next.is_ok(), "{}", next.status().message());
       if (!next.value()) break;
-      frames.push_back(*next.value());
+      come.push_back(*next.value());
     }
   }
-  return frames;
+  return come;
+}
+
+/// A sealed message is one frame, or an error.
+void frame_in_a_message(std::string_view text, const std::vector<Frame>& frames) {
+  Wire ends = wire();
+  tcp::SealedStream from(std::move(ends.one), {});
+  harness::launch::FrameStream to(std::move(ends.other), {});
+  from.send(text);
+  to.receive();
+  const auto next = to.next();
+  if (!next.is_ok()) return check_message(next.status());
+  TUTTI_ASSERT(next.value() && frames.size() == 1 && encode(*next.value()) == text, "it is no frame");
 }
 
 void check_same(const std::vector<Frame>& some, const std::vector<Frame>& others) {
@@ -147,7 +168,8 @@ void messages(std::string_view input) {
   if (type != "frames") return;
   const auto whole = frames_of(text, std::max<std::size_t>(text.size(), 1));
   check_same(whole, frames_of(text, 7));
-  check_same(whole, frames_over_a_stream(text));
+  check_same(whole, frames_over_a_stream(whole));
+  if (text.size() < kMostOnTheWire) frame_in_a_message(text, whole);
 }
 
 }  // namespace tutti::fuzz

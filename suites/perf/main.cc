@@ -266,7 +266,7 @@ Result<std::unique_ptr<harness::Exchange>> join_mesh(const harness::JoinedJob& j
   if (across == nullptr) return std::unique_ptr<harness::Exchange>();
   TUTTI_ASSIGN_OR_RETURN(auto mesh, harness::Mesh::join({.host = job.process(),
                                                          .machines = job.host_of_ranks(),
-                                                         .secret = across->hosts.secret,
+                                                         .key = across->hosts.key,
                                                          .interface = across->place.interface,
                                                          .address = across->place.exchange_address,
                                                          .listener = across->listeners.exchange.get(),

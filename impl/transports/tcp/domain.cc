@@ -7,12 +7,12 @@
 namespace tutti::tcp {
 namespace {
 
-constexpr MetTransport kMet{
-    .name = "tcp", .make = [](const NetworkPlace& place) -> Result<std::unique_ptr<Network>> {
-      TUTTI_ASSIGN_OR_RETURN(auto network,
-                             TcpNetwork::make(place.outlook, {.interface = place.interface, .secret = place.secret}));
-      return std::unique_ptr<Network>(std::move(network));
-    }};
+constexpr MetTransport kMet{.name = "tcp", .make = [](const NetworkPlace& place) -> Result<std::unique_ptr<Network>> {
+                              TUTTI_ASSIGN_OR_RETURN(
+                                  auto network,
+                                  TcpNetwork::make(place.outlook, {.interface = place.interface, .key = place.key}));
+                              return std::unique_ptr<Network>(std::move(network));
+                            }};
 
 }  // namespace
 

@@ -317,7 +317,7 @@ void TcpNetwork::go_on(TcpLink& link) {
     if (!nonce.is_ok()) return fail(link.peer_, Code::io, "is not greeted: " + nonce.status().message());
     const Claim claim{
         .role = Role::link, .from = static_cast<std::uint32_t>(rank_), .to = static_cast<std::uint32_t>(link.peer_)};
-    link.greeting_ = std::make_unique<Greeting>(Greeting::of_client(secret_, nonce.value(), claim));
+    link.greeting_ = std::make_unique<Greeting>(Greeting::of_client(key_, nonce.value(), claim));
     link.state_ = TcpLink::State::greeting;
   }
   if (link.state_ != TcpLink::State::greeting) return;
@@ -357,8 +357,9 @@ void TcpNetwork::take_arrivals() {
     const auto nonce = draw_nonce();
     if (!nonce.is_ok()) return;
     watch(socket.get(), kArrival | static_cast<std::uint64_t>(socket.get()), false);
-    arrivals_.push_back(
-        {.socket = std::move(socket), .greeting = Greeting::of_server(secret_, nonce.value()), .since = Clock::now()});
+    arrivals_.push_back({.socket = std::move(socket),
+                         .greeting = Greeting::of_server(key_, nonce.value(), Role::link),
+                         .since = Clock::now()});
     go_on(std::prev(arrivals_.end()));
   }
 }
@@ -372,8 +373,8 @@ void TcpNetwork::go_on(std::list<Arrival>::iterator arrival) {
   const int socket = arrival->socket.get();
   if (arrival->greeting.step(socket) == Greeting::State::claimed) {
     const Claim& claim = arrival->greeting.claim();
-    const bool is_for_me = claim.role == Role::link && claim.to == static_cast<std::uint32_t>(rank_) &&
-                           claim.from < links_.size() && links_[claim.from] != nullptr;
+    const bool is_for_me =
+        claim.to == static_cast<std::uint32_t>(rank_) && claim.from < links_.size() && links_[claim.from] != nullptr;
     if (!is_for_me) return void(arrivals_.erase(arrival));
     const TcpLink& link = *links_[claim.from];
     const bool is_mine_on_its_way =

@@ -88,7 +88,7 @@ class TcpNetwork final : public Network {
  public:
   struct Options {
     std::string interface = "127.0.0.1";
-    Secret secret;
+    Secret key;  ///< of the job
   };
   /// Listens. Errors: io.
   [[nodiscard]] static Result<std::unique_ptr<TcpNetwork>> make(const Outlook& outlook, const Options& options);
@@ -125,7 +125,7 @@ class TcpNetwork final : public Network {
     std::chrono::steady_clock::time_point since;
   };
   TcpNetwork(const Outlook& outlook, const Options& options)
-      : domain_(outlook.domain), rank_(outlook.rank), secret_(options.secret) {}
+      : domain_(outlook.domain), rank_(outlook.rank), key_(options.key) {}
 
   void connect(TcpLink& link);
   /// A connection that is made, and the greeting over it, go on.
@@ -145,7 +145,7 @@ class TcpNetwork final : public Network {
 
   const Domain& domain_;  // for its names
   int rank_;
-  Secret secret_;
+  Secret key_;
   Listener listener_;
   Descriptor events_;
   std::vector<std::string> addresses_;

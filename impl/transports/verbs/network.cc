@@ -181,7 +181,7 @@ Result<std::unique_ptr<VerbsNetwork>> VerbsNetwork::make(const NetworkPlace& pla
   std::unique_ptr<VerbsNetwork> network(new VerbsNetwork(place));
   TUTTI_ASSIGN_OR_RETURN(network->device_, Device::open(port));
   TUTTI_ASSIGN_OR_RETURN(network->beside_,
-                         tcp::TcpNetwork::make(outlook, {.interface = place.interface, .secret = place.secret}));
+                         tcp::TcpNetwork::make(outlook, {.interface = place.interface, .key = place.key}));
   for (int rank = 0; rank < outlook.domain.shape().ranks; ++rank) {
     Mirror* const mirror = outlook.mirrors[static_cast<std::size_t>(rank)].get();
     network->links_.push_back(mirror == nullptr

@@ -43,8 +43,8 @@ TEST(LinkLimit, WhatIsKnownToARankOfAMachineIsNotSentThere) {
 /// Calls the streams of a cell some times.
 void stream_on(const std::vector<int>& machines, Collective collective) {
   on_machines(machines, [&](Host& host, const MeshPlace& place) {
-    auto limit = LinkLimit::open(
-        host, {.machines = Hosts(place.machines), .interface = place.interface, .secret = place.secret});
+    auto limit =
+        LinkLimit::open(host, {.machines = Hosts(place.machines), .interface = place.interface, .key = place.key});
     ASSERT_TRUE(limit.is_ok()) << limit.status().message();
     limit.value()->begin_cell(cell_of(collective, static_cast<int>(machines.size())));
     EXPECT_TRUE(limit.value()->has_something_to_send());
@@ -72,8 +72,8 @@ TEST(LinkLimit, ThreeMachinesSendToTheNextOne) { stream_on({0, 1, 1, 2}, Collect
 
 TEST(LinkLimit, ACellThatNeedsNothingOfAnotherMachineHasNone) {
   on_machines({0, 1}, [&](Host& host, const MeshPlace& place) {
-    auto limit = LinkLimit::open(
-        host, {.machines = Hosts(place.machines), .interface = place.interface, .secret = place.secret});
+    auto limit =
+        LinkLimit::open(host, {.machines = Hosts(place.machines), .interface = place.interface, .key = place.key});
     ASSERT_TRUE(limit.is_ok()) << limit.status().message();
     limit.value()->begin_cell(cell_of(Collective::barrier, 2));
     EXPECT_FALSE(limit.value()->has_something_to_send());

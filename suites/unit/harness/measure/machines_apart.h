@@ -49,7 +49,7 @@ void on_machines(const std::vector<int>& machines, Body body, const Apart& apart
       const int machine = machines[static_cast<std::size_t>(index)];
       const MeshPlace place{.host = index,
                             .machines = machines,
-                            .secret = secret.value(),
+                            .key = secret.value(),
                             .interface = "127.0.0.1",
                             .address = meeting.value().address,
                             .listener = index == 0 ? meeting.value().socket.get() : -1,

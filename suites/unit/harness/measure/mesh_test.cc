@@ -193,7 +193,7 @@ TEST(Mesh, WhoDoesNotKnowTheSecretIsNoHost) {
       const auto secret = tcp::draw_secret();  // each another one
       const auto mesh = Mesh::join({.host = index,
                                     .machines = {0, 1},
-                                    .secret = secret.value(),
+                                    .key = secret.value(),
                                     .interface = "127.0.0.1",
                                     .address = meeting.value().address,
                                     .listener = index == 0 ? meeting.value().socket.get() : -1,

@@ -35,6 +35,25 @@ std::string refusal(const std::string& url, const Variables& variables = {}) {
   return init.is_ok() ? "" : init.status().message();
 }
 
+TEST(Init, WhatAStarterCallsAJobTellsJobsApart) {
+  const auto hash = [](const std::string& starter, const Variables& variables) {
+    World world;
+    world.started_by = starter;
+    return hash_of_start(world, environment_of(variables));
+  };
+  EXPECT_EQ(hash("RANK and WORLD_SIZE", {}), 0U);
+  for (const auto& [starter, name] :
+       {std::pair{"mpirun (OMPI_COMM_WORLD_RANK)", "PMIX_NAMESPACE"}, std::pair{"srun (SLURM_PROCID)", "SLURM_JOB_ID"},
+        std::pair{"srun (SLURM_PROCID)", "SLURM_STEP_ID"}, std::pair{"RANK and WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
+        std::pair{"RANK and WORLD_SIZE", "TUTTI_LAUNCH"}}) {
+    EXPECT_NE(hash(starter, {{name, "7"}}), 0U) << name;
+    EXPECT_NE(hash(starter, {{name, "7"}}), hash(starter, {{name, "8"}})) << name;
+    EXPECT_EQ(hash(starter, {{name, "7"}}), hash(starter, {{name, "7"}, {"RANK", "1"}})) << name;
+  }
+  // Steps that start the hosts of one job by themselves have other numbers.
+  EXPECT_EQ(hash("mpirun (OMPI_COMM_WORLD_RANK)", {{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "1"}}), 0U);
+}
+
 TEST(Init, TheEnvironmentSaysAHostAndAPort) {
   const Variables torchrun{{"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}};
   EXPECT_EQ(init_of("", torchrun).host, "node7");

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/tcp/meeting.h"
+#include "impl/tcp/sealed_stream.h"
 #include "impl/tcp/socket.h"
 
 namespace tutti::tcp {
@@ -62,12 +63,75 @@ TEST(Secret, SealsAreThoseOfTheStandard) {
   EXPECT_EQ(to_text(seal), "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
 }
 
+template <class Bytes>
+Bytes counted_from(int first) {
+  Bytes bytes;
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(first + static_cast<int>(i));
+  return bytes;
+}
+
+TEST(Secret, KeysOfJobsAreTheseAndNoOthers) {
+  const Secret secret{.bytes = counted_from<Nonce>(0)};
+  const Secret key = key_of_job(secret, counted_from<Nonce>(100));
+  EXPECT_EQ(to_text(key), "694a3f09a7beb6457f74bd80d96039d595037383c2eaa02c8efc1f81e5a3b687");
+  EXPECT_EQ(to_text(derived_from(key, "role", {bytes_of(Role::link)})),
+            "0fccf0889e02982f2e973ea234306f372b083639440c355ff9f45c90b40145f6");
+  EXPECT_FALSE(key == key_of_job(secret, counted_from<Nonce>(101)));
+  EXPECT_FALSE(derived_from(key, "a") == derived_from(key, "b"));
+}
+
+/// Both ends, greeted.
+struct Greeted {
+  Greeting client, server;
+};
+Greeted greet(const Secret& key, Verdict verdict, std::uint32_t number = 0) {
+  const Ends ends;
+  const Claim claim{.role = Role::machine, .from = 3, .to = 1};
+  Greeted both{.client = Greeting::of_client(key, counted_from<Nonce>(7), claim),
+               .server = Greeting::of_server(key, counted_from<Nonce>(8), Role::machine)};
+  both.server.step(ends.server.get());
+  both.client.step(ends.client.get());
+  EXPECT_EQ(both.server.step(ends.server.get()), State::claimed);
+  both.server.answer(verdict, number);
+  EXPECT_EQ(both.server.step(ends.server.get()), State::done);
+  EXPECT_EQ(both.client.step(ends.client.get()), State::done);
+  return both;
+}
+
+TEST(Greeting, BothEndsHaveTheKeysOfTheConnection) {
+  const Secret key{.bytes = counted_from<Nonce>(0)};
+  const Greeted both = greet(key, Verdict::welcome);
+  const Session client = both.client.session(), server = both.server.session();
+  EXPECT_EQ(client.out, server.in);
+  EXPECT_EQ(client.in, server.out);
+  EXPECT_FALSE(client.in == client.out);
+  EXPECT_EQ(to_text(client.out), "53e66539b02343ac92cf05f386e4255baa30e3e76978e55fa3e3511362642c8b");
+  EXPECT_EQ(to_text(client.in), "2813b3c9a76d8c2115b48a5a0b52ddd14cc533708f266a6cd0e400c24d7ca962");
+  EXPECT_FALSE(client.out == greet(key, Verdict::crossed).client.session().out);
+}
+
+TEST(Greeting, AnAnswerCarriesANumber) {
+  const Greeted both = greet(draw_secret().value(), Verdict::other_number, 17);
+  EXPECT_EQ(both.client.verdict(), Verdict::other_number);
+  EXPECT_EQ(both.client.answer().number, 17U);
+}
+
+TEST(Greeting, ADoorForAnotherPurposeStaysShut) {
+  const Secret key = draw_secret().value();
+  const Ends ends;
+  Greeting client = Greeting::of_client(key, draw_nonce().value(), kClaim);
+  Greeting server = Greeting::of_server(key, draw_nonce().value(), Role::machine);
+  server.step(ends.server.get());
+  client.step(ends.client.get());
+  EXPECT_EQ(server.step(ends.server.get()), State::failed);
+}
+
 TEST(Greeting, BothEndsOfOneJobAgree) {
   const Secret secret = draw_secret().value();
   for (const Verdict verdict : {Verdict::welcome, Verdict::crossed}) {
     const Ends ends;
     Greeting client = Greeting::of_client(secret, draw_nonce().value(), kClaim);
-    Greeting server = Greeting::of_server(secret, draw_nonce().value());
+    Greeting server = Greeting::of_server(secret, draw_nonce().value(), kClaim.role);
     EXPECT_EQ(server.step(ends.server.get()), State::going);
     EXPECT_EQ(client.step(ends.client.get()), State::going);
     EXPECT_EQ(server.step(ends.server.get()), State::claimed);
@@ -82,7 +146,7 @@ TEST(Greeting, BothEndsOfOneJobAgree) {
 TEST(Greeting, AnotherSecretIsRefusedByTheServerBeforeTheClientIs) {
   const Ends ends;
   Greeting client = Greeting::of_client(draw_secret().value(), draw_nonce().value(), kClaim);
-  Greeting server = Greeting::of_server(draw_secret().value(), draw_nonce().value());
+  Greeting server = Greeting::of_server(draw_secret().value(), draw_nonce().value(), kClaim.role);
   server.step(ends.server.get());
   client.step(ends.client.get());
   EXPECT_EQ(server.step(ends.server.get()), State::failed);
@@ -91,10 +155,10 @@ TEST(Greeting, AnotherSecretIsRefusedByTheServerBeforeTheClientIs) {
 TEST(Greeting, AServerWithoutTheSecretIsFound) {
   const Ends ends;
   Greeting client = Greeting::of_client(draw_secret().value(), draw_nonce().value(), kClaim);
-  Greeting server = Greeting::of_server(draw_secret().value(), draw_nonce().value());
+  Greeting server = Greeting::of_server(draw_secret().value(), draw_nonce().value(), kClaim.role);
   server.step(ends.server.get());
   client.step(ends.client.get());
-  say(ends.server, std::string(sizeof(Verdict) + sizeof(Seal), '\1'));
+  say(ends.server, std::string(sizeof(Answer) + sizeof(Seal), '\1'));
   EXPECT_EQ(client.step(ends.client.get()), State::failed);
 }
 
@@ -102,13 +166,13 @@ TEST(Greeting, WhatWasSaidBeforeCannotBeSaidAgain) {
   const Secret secret = draw_secret().value();
   const Ends first;
   Greeting client = Greeting::of_client(secret, draw_nonce().value(), kClaim);
-  Greeting server = Greeting::of_server(secret, draw_nonce().value());
+  Greeting server = Greeting::of_server(secret, draw_nonce().value(), kClaim.role);
   server.step(first.server.get());
   client.step(first.client.get());
   const std::string overheard = all_from(first.server);
 
   const Ends second;
-  Greeting again = Greeting::of_server(secret, draw_nonce().value());
+  Greeting again = Greeting::of_server(secret, draw_nonce().value(), kClaim.role);
   again.step(second.server.get());
   say(second.client, overheard);
   EXPECT_EQ(again.step(second.server.get()), State::failed);
@@ -119,13 +183,13 @@ TEST(Greeting, WhatIsSentBackIsNoAnswer) {
   const Secret secret = draw_secret().value();
   const Ends ends;
   Greeting client = Greeting::of_client(secret, draw_nonce().value(), kClaim);
-  Greeting server = Greeting::of_server(secret, draw_nonce().value());
+  Greeting server = Greeting::of_server(secret, draw_nonce().value(), kClaim.role);
   server.step(ends.server.get());
   client.step(ends.client.get());
   const std::string claim = all_from(ends.server);
-  ASSERT_EQ(claim.size(), 80U);
+  ASSERT_EQ(claim.size(), 88U);
   // The client's own seal in place of the server's.
-  std::string answer(sizeof(Verdict), '\0');
+  std::string answer(sizeof(Answer), '\0');
   answer[0] = 1;
   say(ends.server, answer + claim.substr(claim.size() - sizeof(Seal)));
   EXPECT_EQ(client.step(ends.client.get()), State::failed);
@@ -133,10 +197,10 @@ TEST(Greeting, WhatIsSentBackIsNoAnswer) {
 
 TEST(Greeting, WhoOneClaimsToBeIsSealed) {
   const Secret secret = draw_secret().value();
-  for (std::size_t at = 0; at < 80; ++at) {
+  for (std::size_t at = 0; at < 88; ++at) {
     const Ends ends;
     Greeting client = Greeting::of_client(secret, draw_nonce().value(), kClaim);
-    Greeting server = Greeting::of_server(secret, draw_nonce().value());
+    Greeting server = Greeting::of_server(secret, draw_nonce().value(), kClaim.role);
     server.step(ends.server.get());
     client.step(ends.client.get());
     std::string claim = all_from(ends.server);
@@ -159,7 +223,7 @@ Met meet_as(const MeetingRequest& request) {
 class TcpMeeting : public testing::Test {
  protected:
   [[nodiscard]] MeetingRequest as(int process, int processes, std::chrono::nanoseconds timeout = 20s) const {
-    return {.secret = secret_,
+    return {.key = key_,
             .process = process,
             .processes = processes,
             .text = "process " + std::to_string(process),
@@ -167,7 +231,19 @@ class TcpMeeting : public testing::Test {
             .listener = listener_.socket.get(),
             .timeout = timeout};
   }
-  Secret secret_ = draw_secret().value();
+  /// A process that is welcome, and has not said its line.
+  [[nodiscard]] SealedStream knock_as(int process, int processes) const {
+    Descriptor socket = connect_to(listener_.address).value();
+    Greeting greeting = Greeting::of_client(key_, draw_nonce().value(),
+                                            {.role = Role::meeting_of_hosts,
+                                             .from = static_cast<std::uint32_t>(process),
+                                             .of = static_cast<std::uint32_t>(processes)});
+    while (greeting.step(socket.get()) == State::going) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(greeting.state(), State::done);
+    EXPECT_EQ(greeting.verdict(), Verdict::welcome);
+    return {std::move(socket), greeting.session()};
+  }
+  Secret key_ = draw_secret().value();
   Listener listener_ = listen_on("127.0.0.1").value();
 };
 
@@ -212,7 +288,7 @@ TEST_F(TcpMeeting, WhoDoesNotComeIsNamed) {
 
 TEST_F(TcpMeeting, WhoHasAnotherSecretIsNotLetIn) {
   MeetingRequest stranger = as(1, 2, 300ms);
-  stranger.secret = draw_secret().value();
+  stranger.key = draw_secret().value();
   Met refused;
   std::thread other([&] { refused = meet_as(stranger); });
   const Met host = meet_as(as(0, 2, 400ms));
@@ -220,6 +296,62 @@ TEST_F(TcpMeeting, WhoHasAnotherSecretIsNotLetIn) {
   EXPECT_EQ(host.status.code(), Code::timeout);
   EXPECT_EQ(refused.status.code(), Code::mismatch);
   EXPECT_THAT(refused.status.message(), AllOf(HasSubstr(listener_.address), HasSubstr("of this job")));
+}
+
+TEST_F(TcpMeeting, AProcessOfAnotherJobIsTurnedAwayWithWordsAndTheJobGoesOn) {
+  Met host;
+  std::thread first([&] { host = meet_as(as(0, 3)); });
+  MeetingRequest other_start = as(1, 3);
+  other_start.job = 7;
+  for (const auto& [request, says] : {std::pair{as(2, 4), "it is of 3 processes, and this is process 2 of 4"},
+                                      std::pair{as(3, 4), "it is of 3 processes, and this is process 3 of 4"},
+                                      std::pair{other_start, "its starter has given it another id"}}) {
+    const Met refused = meet_as(request);
+    EXPECT_EQ(refused.status.code(), Code::unavailable);
+    EXPECT_THAT(refused.status.message(),
+                AllOf(HasSubstr("another job meets at " + listener_.address), HasSubstr(says)));
+  }
+  SealedStream second = knock_as(1, 3);
+  const Met twice = meet_as(as(1, 3));
+  EXPECT_EQ(twice.status.code(), Code::unavailable);
+  EXPECT_THAT(twice.status.message(), HasSubstr("process 1 has come already"));
+  second.send("process 1");
+  Met third = meet_as(as(2, 3));
+  first.join();
+  for (const Met* const one : {&host, &third}) {
+    ASSERT_TRUE(one->status.is_ok()) << one->status.message();
+    EXPECT_EQ(one->texts, (std::vector<std::string>{"process 0", "process 1", "process 2"}));
+  }
+}
+
+TEST_F(TcpMeeting, ALineThatIsChangedOnTheWayEndsItByName) {
+  Met host;
+  std::thread first([&] { host = meet_as(as(0, 2)); });
+  SealedStream guest = knock_as(1, 2);
+  const std::string rubbish(100, 'x');
+  ASSERT_EQ(send(guest.descriptor(), rubbish.data(), rubbish.size(), 0), 100);
+  first.join();
+  EXPECT_EQ(host.status.code(), Code::io);
+  EXPECT_THAT(host.status.message(), AllOf(HasSubstr("process 1: "), HasSubstr("changed on the way")));
+}
+
+TEST_F(TcpMeeting, WhoWasTurnedAwayIsNamedWhereTheRightOneDoesNotCome) {
+  Met host;
+  std::thread first([&] { host = meet_as(as(0, 2, 600ms)); });
+  EXPECT_EQ(meet_as(as(2, 3)).status.code(), Code::unavailable);
+  first.join();
+  EXPECT_EQ(host.status.code(), Code::timeout);
+  EXPECT_THAT(host.status.message(), HasSubstr("of another job, or one too many, were process 2 of 3"));
+}
+
+TEST_F(TcpMeeting, AnotherMeetingOfTheJobIsNotThisOne) {
+  MeetingRequest other = as(1, 2, 300ms);
+  other.role = Role::meeting_of_links;
+  Met refused;
+  std::thread thread([&] { refused = meet_as(other); });
+  EXPECT_EQ(meet_as(as(0, 2, 400ms)).status.code(), Code::timeout);
+  thread.join();
+  EXPECT_FALSE(refused.status.is_ok());
 }
 
 TEST_F(TcpMeeting, ManyWhoSayNothingKeepNobodyOut) {
