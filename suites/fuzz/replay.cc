@@ -27,7 +27,8 @@ constexpr std::array kTargets{Target{"options", options},
                               Target{"ranks", ranks},
                               Target{"perf_flags", perf_flags},
                               Target{"frames", frames},
-                              Target{"greetings", greetings}};
+                              Target{"greetings", greetings},
+                              Target{"sealed", sealed}};
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;

@@ -38,6 +38,10 @@ void frames(std::string_view input);
 /// between two ends of one job does to each byte: they know each other if and only if that is nothing.
 void greetings(std::string_view input);
 
+/// What somebody on the wire does to sealed messages: `w` and other bytes in their place, `c` and what is done to each
+/// byte, or `m` and which messages of both directions come. What is understood is the beginning of what was sent.
+void sealed(std::string_view input);
+
 /// That a message can be shown to somebody: it says something, in at most five lines, without control characters.
 void check_message(const Status& status);
 
