@@ -106,8 +106,8 @@ void Mesh::send(Peer& peer, const Message& message, const void* payload) {
     pollfd one{.fd = peer.stream.descriptor(), .events = POLLOUT, .revents = 0};
     ::poll(&one, 1, 10);
     peer.stream.flush();
-    // What is waited for then does not come.
-    if ((one.revents & (POLLERR | POLLHUP)) != 0 || Clock::now() > end) return lose(peer);
+    peer.is_gone = (one.revents & (POLLERR | POLLHUP)) != 0 || Clock::now() > end;
+    if (peer.is_gone) return;  // what is waited for then does not come
   }
 }
 
