@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <poll.h>
+#include <string>
+#include <sys/socket.h>
 #include <thread>
 #include <vector>
 
@@ -14,6 +17,8 @@
 #include "harness/machine/clock.h"
 #include "harness/measure/block.h"
 #include "harness/measure/host.h"
+#include "impl/tcp/greeting.h"
+#include "impl/tcp/meeting.h"
 #include "impl/tcp/socket.h"
 #include "suites/unit/harness/measure/barrier_backend.h"
 #include "suites/unit/harness/measure/machines_apart.h"
@@ -202,6 +207,58 @@ TEST(Mesh, WhoDoesNotKnowTheSecretIsNoHost) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+/// Comes as host 1 of two, and says something that is no message of it.
+void be_garbled(const MeshPlace& place) {
+  const auto listener = tcp::listen_on("127.0.0.1");
+  ASSERT_TRUE(listener.is_ok());
+  const auto met = tcp::meet({.key = place.key,
+                              .role = tcp::Role::meeting_of_exchange,
+                              .process = 1,
+                              .processes = 2,
+                              .text = listener.value().address,
+                              .address = place.address});
+  ASSERT_TRUE(met.is_ok()) << met.status().message();
+  Descriptor socket;
+  while (!socket.is_open()) socket = tcp::accept_from(listener.value().socket.get());
+  auto greeting = tcp::Greeting::of_server(place.key, tcp::draw_nonce().value(), tcp::Role::exchange);
+  while (greeting.step(socket.get()) == tcp::Greeting::State::going) std::this_thread::sleep_for(1ms);
+  ASSERT_EQ(greeting.state(), tcp::Greeting::State::claimed);
+  greeting.answer(tcp::Verdict::welcome);
+  ASSERT_EQ(greeting.step(socket.get()), tcp::Greeting::State::done);
+  const std::string words(100, 'x');
+  ASSERT_EQ(::send(socket.get(), words.data(), words.size(), 0), 100);
+  std::array<char, 4096> bytes;
+  pollfd until_gone{.fd = socket.get(), .events = POLLIN, .revents = 0};
+  while (::poll(&until_gone, 1, 20'000) == 1 && ::recv(socket.get(), bytes.data(), bytes.size(), 0) > 0) {
+  }
+}
+
+TEST(Mesh, BytesThatAreChangedOnTheWayEndItByName) {
+  const auto meeting = tcp::listen_on("127.0.0.1");
+  ASSERT_TRUE(meeting.is_ok());
+  const MeshPlace place{.host = 0,
+                        .machines = {0, 1},
+                        .key = tcp::draw_secret().value(),
+                        .interface = "127.0.0.1",
+                        .address = meeting.value().address,
+                        .listener = meeting.value().socket.get(),
+                        .timeout = 20s};
+  std::thread other([&] { be_garbled(place); });
+  {
+    auto mesh = Mesh::join(place);
+    ASSERT_TRUE(mesh.is_ok()) << mesh.status().message();
+    const BoardMemory board(2);
+    HostOptions options = host_options(0, 2);
+    options.exchange = mesh.value().get();
+    Host host(board.board(), options);
+    const Status why = host.exchange(char{}).status();
+    EXPECT_EQ(why.code(), Code::io);
+    EXPECT_THAT(why.message(), testing::AllOf(testing::HasSubstr("rank 1: bytes of the connection to 127.0.0.1:"),
+                                              testing::HasSubstr("changed on the way")));
+  }
+  other.join();
 }
 
 }  // namespace

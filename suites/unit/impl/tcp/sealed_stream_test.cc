@@ -157,7 +157,7 @@ class SealedStreams : public testing::Test {
 };
 
 TEST_F(SealedStreams, TalkBothWays) {
-  const std::string large(3 << 20, 'x');
+  const std::string large(16 << 20, 'x');
   one_.send(large);
   one_.send("small");
   EXPECT_FALSE(one_.has_sent_all());
