@@ -201,7 +201,9 @@ class Gate(Job):
                              f"{TIMEOUT}s", *FILES))
 
     def wrong_code(self, trial, result):
-        if trial.was_late or trial.target.role == "launcher":
+        if trial.was_late:
+            return hits.check_code(result.code, {0, 6})
+        if trial.target.role == "launcher":
             return super().wrong_code(trial, result)
         found = hits.check_code(result.code, {0, 1, ENVIRONMENT, 4, CRASH, 6})
         if result.code in (1, 4):
@@ -312,7 +314,7 @@ class JoinedMpich(Started):
     name, starter = "joined_mpich", HYDRA
 
     def foreign_words(self, trial):
-        return [r"BAD TERMINATION", rf"PID {trial.target.pid} RUNNING AT"] if trial.signal != signal.SIGSTOP else []
+        return [r"BAD TERMINATION", rf"PID {trial.target.pid} RUNNING AT"]
 
 
 class DropIn(Started):

@@ -40,7 +40,8 @@ class Target:
     words: str = ""
 
     def __str__(self):
-        return f"{self.role}{f' {self.number}' if self.number >= 0 else ''} (pid {self.pid}: {self.words[:60]})"
+        program, _, options = self.words.partition(" ")
+        return f"{self.role}{f' {self.number}' if self.number >= 0 else ''} (pid {self.pid}: {pathlib.Path(program).name} {options[:40]})"
 
 
 def rank_in(environment):
@@ -176,7 +177,7 @@ class Trial:
     def files_left(self, folder):
         """A process that is killed while it writes a file may leave what it writes aside."""
         is_killed = self.signal == signal.SIGKILL and self.target and self.target.role in ("launcher", "first")
-        is_aside = re.compile(r"^\.?(record\.json|page\.html)\b" if is_killed or self.job.kills_launcher else "$.")
+        is_aside = re.compile(r"^\.tutti-\w{16}\.part$" if is_killed or self.job.kills_launcher else "$.")
         return [f"file {path.name} is left" for path in folder.iterdir()
                 if path.name not in self.job.files and not is_aside.match(path.name)]
 

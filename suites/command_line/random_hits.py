@@ -32,6 +32,11 @@ def arguments():
     return parser, asked
 
 
+def tell(trial, problems):
+    print(f"{'FAILED' if problems else 'held'}: {trial}, exit codes {trial.codes}, {trial.seconds:.1f} s", *problems, sep="\n",
+          flush=True)
+
+
 def main():
     parser, asked = arguments()
     os.environ["TUTTI_PROGRAM"] = str(asked.program)
@@ -50,11 +55,7 @@ def main():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` would let jobs ignore it
     begin = time.monotonic()
     trials = [hits.Trial(hit_jobs.ALL[names[i % len(names)]], asked.seed + i) for i in range(asked.trials)]
-    done = hits.perform(trials, lambda trial, problems: print(f"{'FAILED' if problems else 'held'}: {trial}, exit codes "
-                                                              f"{trial.codes}, {trial.seconds:.1f} s", flush=True))
-    for trial, problems in done:
-        for problem in problems:
-            print(problem)
+    done = hits.perform(trials, tell)
     print("\n".join(hits.summary(done)))
     failed = [trial for trial, problems in done if problems]
     print(f"{len(done)} trials, {sum(not trial.was_late for trial, _ in done)} hit, {len(done) - len(failed)} held, {len(failed)} failed, "
