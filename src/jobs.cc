@@ -321,6 +321,7 @@ harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach
     job.across = across_of(spec, reach);  // each machine makes its own memory
   }
   job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
+  job.connect_timeout = std::max(job.connect_timeout, job.timeout);
   if (reach.joined == nullptr) return job;
   job.start.reset();  // they have been started
   job.control = reach.joined->control;

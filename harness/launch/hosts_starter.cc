@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "harness/cases/host_list.h"
 #include "harness/launch/agent.h"
@@ -29,10 +30,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPatienceWithGuests = 2s;
 constexpr auto kMachinesEndPatience = 4s;  // a machine kills its ranks within about 2 s, mostly in some ms
 constexpr auto kAgentPatience = 1s;        // and its agent then has nothing more to do
-constexpr auto kBeforeTheRanks = 500ms;    // of its ranks nobody will have heard either, which says less
-constexpr auto kUsualSilence = 4 * kStatusInterval;
-constexpr auto kMostSilence = 10s;
-constexpr auto kLeastSilence = 3s;  // on a busy machine nobody may get on for a while
 
 /// The next word of `text`, as a number.
 int take_number(std::string_view& text) {
@@ -69,7 +66,7 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
   children_.resize(static_cast<std::size_t>(job.ranks));
   states_.assign(children_.size(), 'S');
   for (std::size_t rank = 0; rank < children_.size(); ++rank) children_[rank].rank = static_cast<int>(rank);
-  started_ = told_ = Clock::now();
+  started_ = told_ = served_ = Clock::now();
   if (joined != nullptr) {
     if (!joined->listener.socket.is_open()) {
       return error(Code::invalid_argument,
@@ -77,17 +74,17 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
     }
     key_ = joined->key;
     listener_ = std::move(joined->listener);
-    return start_machine(machines_.front(), {program, "host"}, log);
+    return start_machine(machines_.front(), {program, "host"});
   }
   if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
   TUTTI_ASSIGN_OR_RETURN(address_, address_for(across_.interface, first_other));
   TUTTI_ASSIGN_OR_RETURN(key_, tcp::draw_secret());
   TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address_));
-  for (Machine& machine : machines_) TUTTI_RETURN_IF_ERROR(start_machine(machine, {program, "host"}, log));
+  for (Machine& machine : machines_) TUTTI_RETURN_IF_ERROR(start_machine(machine, {program, "host"}));
   return {};
 }
 
-Status HostsStarter::start_machine(Machine& machine, const std::vector<std::string>& program, int log) {
+Status HostsStarter::start_machine(Machine& machine, const std::vector<std::string>& program) {
   SpawnRequest request;
   if (!machine.is_here) {
     request.command = words_of(across_.agent);
@@ -101,7 +98,8 @@ Status HostsStarter::start_machine(Machine& machine, const std::vector<std::stri
   machine.input = Descriptor(ends[0]);
   const Descriptor its_end(ends[1]);
   request.input = its_end.get();
-  request.output = log;
+  TUTTI_RETURN_IF_ERROR(machine.log.open());
+  request.output = machine.log.descriptor();
   request.death_signal = SIGTERM;
   auto pid = spawn(request);
   if (!pid.is_ok()) {
@@ -135,11 +133,24 @@ std::optional<char> HostsStarter::state_of(int rank) const {
   if (rank < 0) return {};
   const Machine& machine = machine_of(rank);
   const char state = states_[static_cast<std::size_t>(rank)];
-  const bool is_heard = !machine.hello || machine.has_ended || Clock::now() - machine.heard < kUsualSilence;
+  const bool is_heard = !has_given_jobs_ || machine.has_ended || Clock::now() - machine.heard < kUsualSilence;
   return is_heard || state == 'X' ? state : kUnheard;
 }
 
-std::string HostsStarter::name_of(const Machine& machine) const { return fmt::format("host {}", machine.host->name); }
+std::string HostsStarter::name_of(const Machine& machine) const {
+  const int last = machine.first + machine.host->ranks - 1;
+  return last == machine.first ? fmt::format("{} (rank {})", machine.host->name, last)
+                               : fmt::format("{} (ranks {} to {})", machine.host->name, machine.first, last);
+}
+
+std::string HostsStarter::agent_of(const Machine& machine) const {
+  if (machine.is_here || across_.joined != nullptr) return "its process";
+  return fmt::format("`{} {}`", across_.agent, name_for_agent(machine.host->name));
+}
+
+void HostsStarter::hand_on_logs() {
+  for (Machine& machine : machines_) machine.log.hand_on(log_);
+}
 
 bool HostsStarter::do_all_await_ranks() const {
   return std::ranges::all_of(machines_, [](const Machine& one) { return one.awaits_ranks; });
@@ -161,6 +172,8 @@ void HostsStarter::add_to(std::vector<pollfd>& set) const {
 }
 
 void HostsStarter::service(Connections::Events& events, const Board& board) {
+  hand_on_logs();
+  forgive_own_standstill();
   if (!is_ending_) {
     let_in();
     greet();
@@ -326,6 +339,7 @@ std::vector<JobMachine> HostsStarter::described() const {
 
 void HostsStarter::give_jobs() {
   has_given_jobs_ = true;
+  for (Machine& machine : machines_) machine.heard = Clock::now();
   listener_.socket.close();  // nobody else is expected
   guests_.clear();
   const std::map<std::string, int> on_kernel = ranks_on_kernels();
@@ -376,46 +390,6 @@ Status HostsStarter::start_command() {
   return {};
 }
 
-void HostsStarter::look_for_losses(Connections::Events& events) {
-  const auto now = Clock::now();
-  const auto silence = std::clamp<std::chrono::nanoseconds>(job_->timeout / 2, kLeastSilence, kMostSilence);
-  for (Machine& machine : machines_) {
-    if (machine.is_lost || machine.has_ended) continue;
-    const std::string agent = machine.is_here || across_.joined != nullptr
-                                  ? std::string("its process")
-                                  : fmt::format("`{} {}`", across_.agent, name_for_agent(machine.host->name));
-    if (machine.agent_status && (!machine.has_come || *machine.agent_status != 0 || !machine.stream.is_open())) {
-      lose(machine,
-           error(machine.has_come ? Code::aborted : Code::unavailable, "{} {}{}", agent, end_of(*machine.agent_status),
-                 machine.has_come ? "" : " before it had come"),
-           events);
-    } else if (machine.has_come && !machine.stream.is_open()) {
-      lose(machine, error(Code::aborted, "its connection has ended"), events);
-    } else if (!machine.hello && now - started_ > job_->connect_timeout - kBeforeTheRanks) {
-      lose(machine,
-           error(Code::unavailable, "{} has not brought it to {} within {} s", agent, listener_.address,
-                 std::chrono::duration<double>(job_->connect_timeout).count()),
-           events);
-    } else if (machine.hello && now - machine.heard > silence) {
-      lose(machine,
-           error(Code::aborted, "it has said nothing for {:.1f} s",
-                 std::chrono::duration<double>(now - machine.heard).count()),
-           events);
-    }
-  }
-}
-
-void HostsStarter::lose(Machine& machine, const Status& why, Connections::Events& events) {
-  if (machine.is_lost) return;
-  machine.is_lost = true;
-  if (is_ending_) return;
-  const int last = machine.first + machine.host->ranks - 1;
-  const std::string ranks =
-      last == machine.first ? fmt::format("rank {}", last) : fmt::format("ranks {} to {}", machine.first, last);
-  events.on_lost_host(machine.first,
-                      Status(why.code(), fmt::format("{} ({}) is lost: {}", name_of(machine), ranks, why.message())));
-}
-
 void HostsStarter::reap() {
   for (Machine& machine : machines_) {
     int status = 0;
@@ -454,11 +428,14 @@ void HostsStarter::end() {
     reap();
     return std::ranges::all_of(machines_, [](const Machine& one) { return one.agent == 0 || one.agent_status; });
   };
-  if (nap_until(kAgentPatience, all_gone)) return;
-  for (const Machine& machine : machines_) {
-    if (machine.agent > 0 && !machine.agent_status) ::kill(-machine.agent, SIGKILL);
+  const bool are_gone = nap_until(kAgentPatience, all_gone);
+  if (!are_gone) {
+    for (const Machine& machine : machines_) {
+      if (machine.agent > 0 && !machine.agent_status) ::kill(-machine.agent, SIGKILL);
+    }
+    nap_until(kAgentPatience, all_gone);
   }
-  nap_until(kAgentPatience, all_gone);
+  hand_on_logs();
 }
 
 }  // namespace tutti::harness::launch

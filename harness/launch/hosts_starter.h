@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/launch/agent_log.h"
 #include "harness/launch/children.h"
 #include "harness/launch/frame_stream.h"
 #include "harness/launch/job.h"
@@ -53,13 +54,14 @@ class HostsStarter final : public RankStarter {
     pid_t agent = 0;
     std::optional<int> agent_status;
     Descriptor input;  ///< the agent's stdin; its end tells the machine to end its ranks
+    AgentLog log;
     FrameStream stream;
     bool has_come = false;
     std::optional<MachineHello> hello;
     bool awaits_ranks = false;
     bool has_ended = false;
     bool is_lost = false;
-    TimePoint heard;
+    TimePoint heard;  ///< the last time; its silence counts once all have come
   };
   /// Somebody who has connected and not shown yet that it is of this job.
   struct Guest {
@@ -71,7 +73,7 @@ class HostsStarter final : public RankStarter {
   [[nodiscard]] const Machine& machine_of(int rank) const;
   /// What a machine that is invited here is told of its own; empty: it finds out.
   [[nodiscard]] std::string interface_of_invited() const;
-  Status start_machine(Machine& machine, const std::vector<std::string>& program, int log);
+  Status start_machine(Machine& machine, const std::vector<std::string>& program);
   void let_in();
   void greet();
   void admit(Guest& guest);
@@ -86,11 +88,17 @@ class HostsStarter final : public RankStarter {
   void give_jobs();
   /// All await their ranks. Errors: see spawn.
   Status start_command();
+  /// The time for which this process itself stood still is no silence of others.
+  void forgive_own_standstill();
   void look_for_losses(Connections::Events& events);
+  /// All that have not come, in one error.
+  void lose_absent(Connections::Events& events);
   void lose(Machine& machine, const Status& why, Connections::Events& events);
   [[nodiscard]] bool have_all_come() const;
   [[nodiscard]] bool do_all_await_ranks() const;
   [[nodiscard]] std::string name_of(const Machine& machine) const;
+  [[nodiscard]] std::string agent_of(const Machine& machine) const;
+  void hand_on_logs();
 
   const JobAcross& across_;
   const Job* job_ = nullptr;
@@ -107,7 +115,7 @@ class HostsStarter final : public RankStarter {
   int log_ = -1;
   bool has_given_jobs_ = false;
   bool is_ending_ = false;
-  TimePoint started_, told_;
+  TimePoint started_, told_, served_;
 };
 
 }  // namespace tutti::harness::launch

@@ -138,6 +138,12 @@ void RunningJob::on_lost_host(int first_rank, const Status& why) {
   add(std::move(finding));
 }
 
+// Ranks have as long as they have on one machine, however long it took to reach theirs.
+void RunningJob::on_machines(const std::vector<JobMachine>& all) {
+  started_ = Clock::now();
+  listener_.on_machines(all);
+}
+
 std::string RunningJob::who(int rank, pid_t pid) const {
   const std::string host = rank < 0 ? std::string() : children_.host_name(rank);
   if (host.empty()) return name_of(rank, pid);

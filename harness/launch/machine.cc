@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <set>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "harness/launch/children.h"
@@ -120,10 +121,11 @@ class Machine : private Connections::Events {
 
   /// To the end; why, where that is not what the launcher wants.
   Status run() {
-    heard_ = Clock::now();
+    heard_ = looked_ = Clock::now();
     Status why;
     while (!is_to_end_ && why.is_ok()) {
       wait();
+      forgive_own_standstill();
       stream_.go_on();
       take_orders();
       if (has_job_) look();
@@ -164,6 +166,12 @@ class Machine : private Connections::Events {
       char c = 0;
       is_alone_ |= ::read(STDIN_FILENO, &c, 1) <= 0;
     }
+  }
+
+  /// The time for which this process itself stood still is no silence of the launcher.
+  void forgive_own_standstill() {
+    const auto stood = Clock::now() - std::exchange(looked_, Clock::now());
+    if (stood > kUsualSilence) heard_ += stood;
   }
 
   [[nodiscard]] Status check() const {
@@ -324,7 +332,7 @@ class Machine : private Connections::Events {
   std::string payload_;
   Status garbled_;  ///< what the launcher says is not understood
   bool has_job_ = false, is_to_end_ = false, is_alone_ = false;
-  Clock::time_point heard_, told_statuses_, told_standings_;
+  Clock::time_point heard_, looked_, told_statuses_, told_standings_;
   Descriptor payload_segment_, board_segment_, domain_;
   Mapping board_memory_;
   std::optional<Board> board_;

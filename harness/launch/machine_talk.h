@@ -35,6 +35,8 @@ namespace tutti::harness::launch {
 
 inline constexpr std::chrono::milliseconds kStatusInterval(250);
 inline constexpr std::chrono::milliseconds kAliveInterval(1000);
+/// Who hears of the other end as often as it should has heard within this.
+inline constexpr std::chrono::milliseconds kUsualSilence(1000);
 /// A machine that has not heard of its launcher for this long ends its ranks.
 inline constexpr std::chrono::seconds kLauncherSilence(10);
 
