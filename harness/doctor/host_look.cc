@@ -134,6 +134,7 @@ std::string to_json(const HostLook& look) {
        {"listens", look.listens},
        {"facts", std::move(facts)},
        {"condition", look.condition},
+       {"seconds", look.seconds},
        {"findings", json::parse(findings_json(look.findings).dump(-1, ' ', false, json::error_handler_t::replace))}});
 }
 
@@ -146,7 +147,8 @@ Result<HostLook> look_from_json(std::string_view text) {
                   .listens = all.at("listens"),
                   .facts = {},
                   .condition = all.at("condition"),
-                  .findings = {}};
+                  .findings = {},
+                  .seconds = all.at("seconds")};
     for (const json& fact : all.at("facts")) look.facts.push_back({.name = fact.at(0), .value = fact.at(1)});
     for (const json& one : all.at("findings")) {
       TUTTI_ASSIGN_OR_RETURN(Symptom finding, finding_from(one));
@@ -200,7 +202,9 @@ Status answer_as_host(const std::function<Result<HostLook>()>& look) {
       if (!request.reach.empty()) {
         answer = answer_to_reach(request.reach);
       } else {
+        const auto begin = Clock::now();
         TUTTI_ASSIGN_OR_RETURN(HostLook seen, look());
+        seen.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
         TUTTI_ASSIGN_OR_RETURN(seen.address, request.interface.empty() ? tcp::address_towards(request.launcher)
                                                                        : tcp::address_of_interface(request.interface));
         TUTTI_ASSIGN_OR_RETURN(listener, tcp::listen_on(seen.address));

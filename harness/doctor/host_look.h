@@ -38,6 +38,7 @@ struct HostLook {
   std::vector<Fact> facts;
   std::string condition;  ///< diagnosis_json
   std::vector<Symptom> findings;
+  double seconds = 0;  ///< that it took to look
 };
 [[nodiscard]] std::string to_json(const HostLook& look);
 /// Errors: io.

@@ -139,12 +139,13 @@ class Visits {
  public:
   explicit Visits(const VisitRequest& request) : request_(request) {
     for (const std::string& host : request.hosts) {
-      visits_.push_back({.host = host, .failure = {}, .look = {}, .reached = {}, .clock = {}});
+      visits_.push_back({.host = host, .failure = {}, .look = {}, .reached = {}, .clock = {}, .login_seconds = 0});
       visitors_.emplace_back();
     }
   }
 
   Status start() {
+    started_ = Clock::now();
     std::vector<bool> are_here;
     std::vector<std::string> others;
     for (const std::string& host : request_.hosts) {
@@ -166,10 +167,12 @@ class Visits {
   }
 
   void look() {
-    await(kLookPatience, [](Visit& visit, const std::string& line) {
+    await(kLookPatience, [this](Visit& visit, const std::string& line) {
       auto look = look_from_json(line);
-      if (look.is_ok()) visit.look = std::move(look).value();
       visit.failure = look.status();
+      if (!look.is_ok()) return;
+      visit.look = std::move(look).value();
+      visit.login_seconds = std::chrono::duration<double>(Clock::now() - started_).count() - visit.look.seconds;
     });
   }
 
@@ -280,6 +283,7 @@ class Visits {
   const VisitRequest& request_;
   std::vector<Visit> visits_;
   std::list<Visitor> visitors_;
+  Clock::time_point started_;
 };
 
 }  // namespace

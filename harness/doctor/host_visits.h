@@ -30,6 +30,7 @@ struct Visit {
   HostLook look;
   std::vector<Reach> reached;  ///< [host]; that of itself has nothing
   std::optional<ClockOffset> clock;
+  double login_seconds = 0;  ///< from the start of the agent to the host's answer, without what it did for that
 };
 
 /// Of each host, in their order. All are asked at once; it takes at most some minutes. Errors: of this machine alone.

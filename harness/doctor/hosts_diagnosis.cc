@@ -25,6 +25,7 @@ using Names = std::vector<std::string>;
 constexpr std::string_view kBuild = "build";
 constexpr std::string_view kNotKnown = "unknown";
 constexpr double kMostApartNs = 10e6;  // clocks that are set over the network are within some ms
+constexpr double kSlowLogin = 3;       // s
 constexpr std::size_t kMostNames = 6;
 
 /// What it means that hosts differ in a fact. The rows of references have none of their own.
@@ -134,6 +135,17 @@ void look_at_those_not_reached(std::span<const Visit> visits, std::vector<Sympto
                     "its ranks are started the same way",
                     "the agent has to run a command there without asking, and tutti has to be there at the same path: "
                     "`ssh HOST true` shows the first, `ssh HOST PATH --version` the second"});
+  }
+}
+
+void look_at_logins(std::span<const Visit* const> visits, std::vector<Symptom>& list) {
+  for (const Visit* visit : visits) {
+    if (visit->login_seconds < kSlowLogin) continue;
+    list.push_back(
+        {"slow_login", Severity::note,
+         fmt::format("it took {:.1f} s until something ran on {}", visit->login_seconds, visit->host),
+         "each start of a job waits for its slowest host: up to --timeout, and a minute at least",
+         "time `ssh HOST true`: mostly it is the lookup of names (UseDNS of sshd), or what a login shell runs"});
   }
 }
 
@@ -293,6 +305,7 @@ std::vector<Symptom> findings_of(std::span<const Visit> visits) {
   std::vector<Symptom> list;
   const std::vector<const Visit*> answered = known(visits);
   look_at_those_not_reached(visits, list);
+  look_at_logins(answered, list);
   look_at_facts(answered, list);
   look_at_routes(visits, list);
   look_at_clocks(answered, list);

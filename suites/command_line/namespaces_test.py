@@ -89,6 +89,12 @@ class Doctor(Machines):
             self.assertRegex(findings["cores"]["what"], rf"^cores differs: .* on {first.name}; 1 of \d+ on {second.name}$")
         self.assertIn(f"spoils    MTU differs: 1500 on {first.name}; 1400 on {second.name}\n", self.examined(0).out)
 
+    def test_a_slow_login(self):
+        agent = self.agent(f'[ $1 = {self.names[0]} ] || sleep 4\nexec $usual "$@"\n')
+        findings, _ = self.findings(0, agent)
+        self.assertEqual(findings["slow_login"]["severity"], "note")
+        self.assertRegex(findings["slow_login"]["what"], rf"^it took [4-9]\.\d s until something ran on {self.names[1]}$")
+
     def test_another_build(self):
         version = re.search(r"commit (\S+?)\)", support.run("--version").out)[1].encode()
         other = self.machines.folder / "tutti-of-another-build"
@@ -148,6 +154,32 @@ class OnTwo(Machines):
             os.kill(ranks[1], signal.SIGKILL)
             result = self.ends(run, CRASH, 15)
             self.assertRegex(result.err, rf"(?m)^tutti: rank 1 on {self.names[1]} \(pid {ranks[1]}\) was killed by signal 9")
+
+    def test_a_slow_login_costs_no_host_its_name(self):
+        for slow in self.names:
+            agent = self.agent(f'[ $1 = {slow} ] && sleep 4\nexec $usual "$@"\n')
+            # Of a host that has come silence for half of this would count.
+            with self.subTest(slow), self.on_all(1, "run", "barrier", "--budget", "300ms", "--timeout", "6s", agent=agent) as run:
+                self.ends(run, 0, 60)
+
+    @support.at_night
+    def test_a_login_of_a_quarter_of_a_minute(self):
+        agent = self.agent(f'[ $1 = {self.names[1]} ] && sleep 15\nexec $usual "$@"\n')
+        with self.on_all(1, "run", "barrier", "--budget", "300ms", agent=agent) as run:
+            self.ends(run, 0, 60)
+
+    @support.at_night
+    def test_hosts_that_stand_still_together_go_on(self):
+        with self.on_all(1, *LONG) as run:
+            run.wait_for_ranks(2)
+            run.wait_for_rows(1)
+            all_pids = [pid for machine in self.machines.all for pid in machine.processes() if pid not in self.machines.residents]
+            for signal_number in [signal.SIGSTOP, signal.SIGCONT]:
+                for pid in all_pids:
+                    os.kill(pid, signal_number)
+                if signal_number == signal.SIGSTOP:
+                    time.sleep(12)
+            self.ends(run, 0, 60)
 
     def test_a_cut_cable(self):
         # An agent that is cut off does not tell its machine that the launcher has gone.

@@ -25,7 +25,8 @@ Visit visit_to(const std::string& host, std::vector<Fact> facts) {
                    .condition = "{}",
                    .findings = {}},
           .reached = {},
-          .clock = ClockOffset{}};
+          .clock = ClockOffset{},
+          .login_seconds = 0.4};
 }
 
 std::vector<std::string> told(const std::vector<Visit>& visits) {
@@ -40,6 +41,12 @@ std::vector<std::string> told(const std::vector<Visit>& visits) {
 TEST(HostsDiagnosis, SaysNothingOfHostsAlike) {
   const std::vector<Fact> facts{{"build", "1"}, {"governor", ""}};
   EXPECT_THAT(told({visit_to("a", facts), visit_to("b", facts)}), IsEmpty());
+}
+
+TEST(HostsDiagnosis, TellsASlowLoginWithItsSeconds) {
+  std::vector<Visit> visits{visit_to("a", {}), visit_to("b", {})};
+  visits.back().login_seconds = 15.24;
+  EXPECT_THAT(told(visits), ElementsAre("note slow_login: it took 15.2 s until something ran on b"));
 }
 
 TEST(HostsDiagnosis, TellsWhatDiffersTheMostFrequentValueFirst) {
