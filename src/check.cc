@@ -115,7 +115,7 @@ void leave_out_what_leaves_hosts(harness::Conformance& conformance, const Settin
 
 int check(const SweepOptions& options, const CLI::App& command) {
   auto parsed = options.settings({.known_backends = known_backends()});
-  if (!parsed.is_ok()) return complain_once(parsed.status());
+  if (!parsed.is_ok()) return complain_here(parsed.status());
   if (const Joining joining = join_job(parsed.value(), false); joining.exit_code) return *joining.exit_code;
   if (!parsed.value().faults.empty()) return try_faults(std::move(parsed).value(), command);
   if (!parsed.value().blind.empty()) {

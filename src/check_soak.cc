@@ -197,7 +197,7 @@ Result<std::vector<SessionSpec>> soaks_of(Settings& settings) {
 
 int soak(const SweepOptions& options) {
   auto settings = options.settings({.known_backends = known_backends()});
-  if (!settings.is_ok()) return complain_once(settings.status());
+  if (!settings.is_ok()) return complain_here(settings.status());
   if (const Joining joining = join_job(settings.value(), false); joining.exit_code) return *joining.exit_code;
   const auto soaks = soaks_of(settings.value());
   if (!soaks.is_ok()) return complain(soaks.status());

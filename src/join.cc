@@ -131,11 +131,14 @@ Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, con
   TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment_here()));
   TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment_here()));
   meeting.start = hash_of_start(world, environment_here());
-  auto hosts = meet_hosts(meeting);
-  if (hosts.is_ok()) return std::make_shared<harness::JoinedHosts>(std::move(hosts).value());
+  TUTTI_ASSIGN_OR_RETURN(harness::JoinedHosts hosts, meet_hosts(meeting));
+  return std::make_shared<harness::JoinedHosts>(std::move(hosts));
+}
+
+int complain_of_meeting(const Status& why) {
+  if (why.code() != Code::mismatch) return complain_here(why);
   // Who was started otherwise than rank 0 has measured nothing wrong yet.
-  const Status& why = hosts.status();
-  return why.code() == Code::mismatch ? Status(Code::unavailable, why.message()) : why;
+  return complain_once(Status(Code::unavailable, why.message()));
 }
 
 /// The first process of a host that is not the first.
@@ -166,7 +169,7 @@ Joining join_job(Settings& settings, bool only_lists) {
     return alone.is_ok() ? Joining() : Joining{complain(alone)};
   }
   if (only_lists && world.process > 0) return {exit_ok};
-  if (const Status fits = check_settings(settings, world); !fits.is_ok()) return {complain_once(fits)};
+  if (const Status fits = check_settings(settings, world); !fits.is_ok()) return {complain_here(fits)};
   settings.sweep.ranks = {world.processes};
   settings.has_ranks = true;
   if (only_lists) return {};
@@ -190,7 +193,7 @@ Joining join_job(Settings& settings, bool only_lists) {
   int hosts = 1;
   if (world.spans_hosts()) {
     auto met = meet(settings, world, arguments);
-    if (!met.is_ok()) return {complain_once(met.status())};
+    if (!met.is_ok()) return {complain_of_meeting(met.status())};
     joined->hosts = std::move(met).value();
     hosts = static_cast<int>(joined->hosts->all.size());
   }

@@ -36,7 +36,7 @@ int refuse_job(const CLI::App& program) {
     harness::leave_job();
     return exit_ok;
   }
-  return complain_once(error(
+  return complain_here(error(
       Code::invalid_argument,
       "this command joins no job, as `tutti run` and `tutti check` do, and {} has started {} of it: start it once "
       "and by itself, its ranks it starts itself (--ranks {})",
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     return conclude(program.exit(success));
   } catch (const CLI::ParseError& failure) {
-    return complain_once(usage_error(program, failure, argc, argv));
+    return complain_here(usage_error(program, failure, argc, argv));
   } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
     return complain(tutti::harness::cannot_print(failure.what()));
   } catch (const std::bad_alloc&) {

@@ -2,16 +2,25 @@
 #include "src/program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <functional>
+#include <thread>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "harness/launch/waits.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/text/streams.h"
+#include "impl/bootstrap/control.h"
 #include "impl/bootstrap/rendezvous.h"
 
 namespace tutti::program {
 namespace {
+
+constexpr std::chrono::milliseconds kToTell(500);  // by so much are processes that were started together apart
+constexpr int kMostProcesses = 1024;               // of a host, which ask whether something is told
 
 std::string& stored_command_line() {
   static std::string line;
@@ -49,6 +58,23 @@ int complain_once(const Status& status) {
   const auto world = world_from_environment();
   if (!world.is_ok() || world.value().process == 0) return complain(status);
   let_the_first_speak(world.value());
+  return exit_code_of(status);
+}
+
+int complain_here(const Status& status) {
+  const auto world = world_from_environment();
+  if (!world.is_ok() || world.value().processes == 1) return complain(status);
+  const std::string meeting = world.value().meeting + std::string(status.message());
+  const std::string name = fmt::format("tutti-told-{}-{:016x}", ::getuid(), std::hash<std::string>()(meeting));
+  const auto is_told = [&] { return connect_to(name).is_ok(); };
+  const bool is_first = world.value().local_process == 0;
+  if (!is_first && harness::nap_until(kToTell, is_told)) return exit_code_of(status);
+  // Who listens has told it. A starter may end all processes as soon as one has ended.
+  Result<Descriptor> told = Descriptor();
+  if (!is_first) told = listen_at(name, kMostProcesses);
+  if (told.is_ok()) complain(status);
+  if (is_first) told = listen_at(name, kMostProcesses);
+  if (told.is_ok()) std::this_thread::sleep_for(kToTell);
   return exit_code_of(status);
 }
 

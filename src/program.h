@@ -30,8 +30,12 @@ enum Exit : int {
 /// Prints `tutti: <message>` to stderr; returns the exit code.
 int complain(const Status& status);
 
-/// The same of what all processes that were started alike find wrong: the first of them tells it.
+/// The same of what all processes of a job know alike, for they have met: the first of them tells it.
 int complain_once(const Status& status);
+
+/// The same of what a process finds out by itself. Of those of one host that find the same one tells it: the first, or
+/// another one where that does not.
+int complain_here(const Status& status);
 
 /// Cores that this process may use, at most 8: the default of --ranks.
 [[nodiscard]] int default_ranks();

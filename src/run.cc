@@ -286,7 +286,7 @@ int list(const RunPlan& plan, const Settings& settings) {
 int run(const SweepOptions& options, bool only_lists) {
   const std::vector<std::string> known = known_backends();
   auto parsed = options.settings({.known_backends = known});
-  if (!parsed.is_ok()) return complain_once(parsed.status());
+  if (!parsed.is_ok()) return complain_here(parsed.status());
   Settings& settings = parsed.value();
   harness::Sweep& sweep = settings.sweep;
   if (const Joining joining = join_job(settings, only_lists); joining.exit_code) return *joining.exit_code;

@@ -2,19 +2,16 @@
 #include "harness/launch/joined_hosts.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
-#include <fstream>
 #include <poll.h>
 #include <sstream>
-#include <unistd.h>
+#include <thread>
+#include <utility>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/launch/meeting_file.h"
 #include "harness/launch/waits.h"
 #include "harness/text/json_reader.h"
 #include "harness/text/streams.h"
@@ -68,41 +65,6 @@ Result<Card> card_from_json(std::string_view text) {
   });
 }
 
-/// Process 0 tells where it listens.
-class MeetingFile {
- public:
-  explicit MeetingFile(std::string path) : path_(std::move(path)) {}
-  ~MeetingFile() {
-    if (is_written_) ::unlink(path_.c_str());
-  }
-  MeetingFile(const MeetingFile&) = delete;
-  MeetingFile& operator=(const MeetingFile&) = delete;
-
-  Status write(const std::string& address) {
-    const std::string aside = fmt::format("{}.{}", path_, ::getpid());
-    const Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    const std::string line = address + "\n";
-    const bool is_there =
-        file.is_open() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
-    if (!is_there || std::rename(aside.c_str(), path_.c_str()) != 0) {
-      return error(Code::io, "--init: cannot write '{}': {}", path_, std::strerror(errno));
-    }
-    is_written_ = true;
-    return {};
-  }
-
- private:
-  std::string path_;
-  bool is_written_ = false;
-};
-
-/// Empty until the file is there, whole.
-std::string address_in(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  return std::getline(file, line) && !file.eof() ? line : "";
-}
-
 /// Of an address with its port.
 std::string host_in(const std::string& address) {
   const std::string host = address.substr(0, address.rfind(':'));
@@ -111,11 +73,30 @@ std::string host_in(const std::string& address) {
 
 bool is_named_as_loopback(const std::string& host) { return tcp::is_loopback(host) || host.starts_with("localhost"); }
 
+/// Whether a name is this machine's own: "node1", or "node1.example.org" where it calls itself "node1".
+bool is_own_name(const std::string& name) {
+  const std::string own = tcp::hostname();
+  return name == own || name.starts_with(own + ".") || own.starts_with(name + ".");
+}
+
+/// A file of names that was copied from the first host says of that one's name that it is this machine.
+Status name_of_another(const HostsMeeting& meeting, const std::string& name, const std::string& address) {
+  return error(
+      Code::unavailable,
+      "{} says that rank 0 is at '{}', and on this host, '{}', that name is the loopback address {}: this host "
+      "would look for rank 0 on itself; name an address at which rank 0's host is reached, or give the name "
+      "that address in /etc/hosts here",
+      meeting.init.said_by, name, tcp::hostname(), address);
+}
+
 /// Of process 0's host, by the name that it has. Systems give a machine's own name a loopback address, at which no
-/// other host comes: then it is the machine's other address. Errors: unavailable, where it has several too.
+/// other host comes: then it is the machine's other address. Errors: unavailable, where it has several, and where the
+/// name is of another host.
 Result<std::string> address_by_name(const HostsMeeting& meeting, const std::string& name) {
   TUTTI_ASSIGN_OR_RETURN(std::string address, tcp::address_of_host(name));
   if (!tcp::is_loopback(address) || is_named_as_loopback(name)) return address;
+  const bool is_of_another = meeting.init.file.empty() && meeting.world.first_here() > 0 && !is_own_name(name);
+  if (is_of_another) return name_of_another(meeting, name, address);
   if (!meeting.interface.empty()) return tcp::address_of_interface(meeting.interface);
   const std::vector<tcp::OwnAddress> others = tcp::addresses_for_others();
   if (others.empty()) return address;
@@ -159,44 +140,99 @@ bool is_somebody_at(const std::string& address, Clock::time_point end) {
   return one.revents != 0 && tcp::error_of(socket.value().get()) == 0;
 }
 
-/// What process 0 has written. A file that a former job has left is told at once, and says nothing. Each host's first
-/// process tells it itself: process 0, which tells all else, may never come.
-Result<std::string> address_in_file(const HostsMeeting& meeting, Clock::time_point end) {
-  const std::string& path = meeting.init.file;
-  const auto tell = [&](const std::string& what) {
-    if (meeting.world.local_process == 0) to_stderr(fmt::format("tutti: rank {}: {}\n", meeting.world.process, what));
-  };
-  std::string address, left;
-  const auto is_there = [&] {
-    address = address_in(path);
-    if (address.empty()) return false;
-    if (is_somebody_at(address, end)) return true;
-    if (left.empty()) {
-      const char* const why = tcp::is_loopback(host_in(address))
-                                  ? " on this host: rank 0 needs an address that other hosts reach, by --interface or "
-                                    "TUTTI_INTERFACE, unless a former job has left it"
-                                  : ", so a former job has left it";
-      left = fmt::format("--init: '{}' says that rank 0 listens at {}, where nobody is{}", path, shown(address), why);
-      tell(left + "; waiting for that of this job");
-    }
-    return false;
-  };
-  if (nap_until(end - Clock::now(), is_there, kBetweenLooks)) return address;
-  const double seconds = std::chrono::duration<double>(meeting.timeout).count();
-  const Status late = left.empty()
-                          ? error(Code::timeout, "--init: rank 0 has not written '{}' within {:.0f} s", path, seconds)
-                          : error(Code::timeout, "{}; rank 0 has written no other within {:.0f} s", left, seconds);
-  tell(std::string(late.message()));
-  return late;
+std::chrono::nanoseconds left_until(Clock::time_point end) {
+  return std::max<std::chrono::nanoseconds>(end - Clock::now(), kBetweenLooks);
 }
 
-/// Where process 0 listens, once it is known.
-Result<std::string> address_of_first(const HostsMeeting& meeting, Clock::time_point end) {
+/// At once, on the stderr of this process.
+void tell(const HostsMeeting& meeting, std::string_view what) {
+  to_stderr(fmt::format("tutti: rank {}: {}\n", meeting.world.process, what));
+}
+
+/// Where process 0 listens, as it has written into a file. What a former job has left there says nothing.
+class Search {
+ public:
+  Search(const HostsMeeting& meeting, const MeetingFile& file, Clock::time_point end)
+      : meeting_(meeting), file_(file), end_(end) {}
+
+  /// At which somebody listens. Errors: timeout; unavailable where the file is of another user to the end.
+  Result<std::string> next() {
+    std::string address;
+    Status why;
+    const auto is_there = [&] {
+      auto read = file_.read();
+      why = read.status();
+      if (!why.is_ok()) return tell(why);
+      address = std::move(read).value();
+      return !address.empty() && (is_somebody_at(address, end_) || tell(nobody_at(address)));
+    };
+    if (nap_until(end_ - Clock::now(), is_there, kBetweenLooks)) return address;
+    const double seconds = std::chrono::duration<double>(meeting_.timeout).count();
+    if (told_.empty())
+      return error(Code::timeout, "--init: rank 0 has not written '{}' within {:.0f} s", meeting_.init.file, seconds);
+    return Status(why.is_ok() ? Code::timeout : why.code(),
+                  fmt::format("{}; rank 0 has written no other within {:.0f} s", told_, seconds));
+  }
+
+  /// It was tried in vain.
+  void dismiss(const Status& why) {
+    if (why.code() == Code::unavailable)
+      tell(error(why.code(), "--init: what '{}' says is of another job: {}", meeting_.init.file, why.message()));
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+
+ private:
+  [[nodiscard]] Status nobody_at(const std::string& address) const {
+    const char* const why = tcp::is_loopback(host_in(address))
+                                ? " on this host: rank 0 needs an address that other hosts reach, by --interface or "
+                                  "TUTTI_INTERFACE, unless a former job has left it"
+                                : ", so a former job has left it";
+    return error(Code::timeout, "--init: '{}' says that rank 0 listens at {}, where nobody is{}", meeting_.init.file,
+                 shown(address), why);
+  }
+  /// At once, and once. Each host's first process tells it itself: process 0, which tells all else, may never come.
+  bool tell(const Status& what) {
+    if (std::exchange(told_, what.message()) == what.message() || meeting_.world.local_process > 0) return false;
+    launch::tell(meeting_, fmt::format("{}; waiting for that of this job", what.message()));
+    return false;
+  }
+
+  const HostsMeeting& meeting_;
+  const MeetingFile& file_;
+  Clock::time_point end_;
+  std::string told_;
+};
+
+/// The meeting, in a process that is not the first; `interface`: at which its host is reached.
+Result<std::vector<std::string>> meet_first(const HostsMeeting& meeting, const MeetingFile& file, Clock::time_point end,
+                                            tcp::MeetingRequest& request, std::string& interface) {
   if (meeting.init.file.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const std::string host, address_by_name(meeting, meeting.init.host));
-    return tcp::with_port(host, meeting.init.port);
+    request.address = tcp::with_port(host, meeting.init.port);
+    TUTTI_ASSIGN_OR_RETURN(interface, own_interface(meeting, request.address));
+    return tcp::meet(request);
   }
-  return address_in_file(meeting, end);
+  request.knocks_once = true;
+  for (Search search(meeting, file, end);;) {
+    TUTTI_ASSIGN_OR_RETURN(request.address, search.next());
+    TUTTI_ASSIGN_OR_RETURN(interface, own_interface(meeting, request.address));
+    request.timeout = left_until(end);
+    auto met = tcp::meet(request);
+    const bool looks_again = met.status().code() == Code::unavailable || met.status().code() == Code::timeout;
+    if (!looks_again || Clock::now() > end) return met;
+    search.dismiss(met.status());
+  }
+}
+
+/// Whether a process was started as the first was. Errors: mismatch.
+Status check_like(const Card& card, const Card& first, const std::string& who) {
+  const auto differs = [&](const char* what, const auto& its, const auto& other) {
+    return error(Code::mismatch, "{} {} '{}', rank 0 on {} '{}'", who, what, its, first.host, other);
+  };
+  if (card.build != first.build) return differs("has the build", card.build, first.build);
+  if (card.processes != first.processes) return differs("knows of ranks", card.processes, first.processes);
+  if (card.hash != first.hash) return differs("was started with", shown(card.arguments), shown(first.arguments));
+  return {};
 }
 
 /// The hosts that all cards together say. Errors: mismatch.
@@ -204,14 +240,7 @@ Result<std::vector<JoinedHost>> hosts_of(const std::vector<Card>& cards) {
   std::vector<JoinedHost> hosts;
   for (int rank = 0; rank < static_cast<int>(cards.size()); ++rank) {
     const Card& card = cards[static_cast<std::size_t>(rank)];
-    const Card& first = cards.front();
-    const auto differs = [&](const char* what, const auto& its, const auto& other) {
-      return error(Code::mismatch, "rank {} on {} {} '{}', rank 0 on {} '{}'", rank, card.host, what, its, first.host,
-                   other);
-    };
-    if (card.build != first.build) return differs("has the build", card.build, first.build);
-    if (card.processes != first.processes) return differs("knows of ranks", card.processes, first.processes);
-    if (card.hash != first.hash) return differs("was started with", shown(card.arguments), shown(first.arguments));
+    TUTTI_RETURN_IF_ERROR(check_like(card, cards.front(), fmt::format("rank {} on {}", rank, card.host)));
     const bool begins = hosts.empty() || rank == hosts.back().first + hosts.back().ranks;
     if (begins) hosts.push_back({.name = card.host, .first = rank, .ranks = card.here});
     if (card.first != hosts.back().first || card.here != hosts.back().ranks) {
@@ -258,7 +287,7 @@ Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
   JoinedHosts joined;
   tcp::Listener listener;
   MeetingFile file(meeting.init.file);
-  std::string address, id;
+  std::string id;
   if (world.process == 0) {
     TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce drawn, tcp::draw_nonce());
     id = tcp::to_text({.bytes = drawn});
@@ -266,11 +295,7 @@ Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
     TUTTI_ASSIGN_OR_RETURN(listener, listen_as_first(meeting, joined.interface));
     TUTTI_ASSIGN_OR_RETURN(joined.listener, tcp::listen_on(joined.interface));
     joined.launcher = joined.listener.address;
-    address = listener.address;
-    if (!meeting.init.file.empty()) TUTTI_RETURN_IF_ERROR(file.write(address));
-  } else {
-    TUTTI_ASSIGN_OR_RETURN(address, address_of_first(meeting, end));
-    TUTTI_ASSIGN_OR_RETURN(joined.interface, own_interface(meeting, address));
+    if (!meeting.init.file.empty()) TUTTI_RETURN_IF_ERROR(file.write(listener.address));
   }
   const Card card{.host = tcp::hostname(),
                   .first = world.first_here(),
@@ -281,22 +306,27 @@ Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
                   .hash = std::hash<std::string>()(meeting.arguments),
                   .launcher = joined.launcher,
                   .id = id};
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                         tcp::meet({.key = meeting.secret,
-                                    .role = tcp::Role::meeting_of_hosts,
-                                    .job = meeting.start,
-                                    .process = world.process,
-                                    .processes = world.processes,
-                                    .text = text_of(card),
-                                    .address = address,
-                                    .listener = listener.socket.get(),
-                                    .timeout = std::max<std::chrono::nanoseconds>(end - Clock::now(), kBetweenLooks)}));
+  tcp::MeetingRequest request{.key = meeting.secret,
+                              .role = tcp::Role::meeting_of_hosts,
+                              .job = meeting.start,
+                              .process = world.process,
+                              .processes = world.processes,
+                              .text = text_of(card),
+                              .address = listener.address,
+                              .listener = listener.socket.get(),
+                              .timeout = left_until(end),
+                              .on_news = [&](std::string_view what) { tell(meeting, what); }};
+  const auto lines =
+      world.process == 0 ? tcp::meet(request) : meet_first(meeting, file, end, request, joined.interface);
+  if (!lines.is_ok()) return lines.status();
   std::vector<Card> cards;
-  for (std::size_t rank = 0; rank < lines.size(); ++rank) {
-    auto one = card_from_json(lines[rank]);
+  for (std::size_t rank = 0; rank < lines.value().size(); ++rank) {
+    auto one = card_from_json(lines.value()[rank]);
     if (!one.is_ok()) return error(Code::mismatch, "rank {}: {}", rank, one.status().message());
     cards.push_back(std::move(one).value());
   }
+  if (const Status own = check_like(card, cards.front(), "this process"); !own.is_ok())
+    return Status(Code::unavailable, own.message());
   TUTTI_ASSIGN_OR_RETURN(joined.all, hosts_of(cards));
   joined.launcher = cards.front().launcher;
   TUTTI_ASSIGN_OR_RETURN(const tcp::Secret drawn, tcp::secret_from(cards.front().id));

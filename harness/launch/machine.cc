@@ -348,7 +348,9 @@ namespace {
 Status serve(const Invitation& invitation, const std::string& build, const Standings& standings,
              const OnLostLauncher& on_lost_launcher) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
-  TUTTI_ASSIGN_OR_RETURN(ToLauncher launcher, connect_to_launcher(invitation));
+  auto reached = connect_to_launcher(invitation);
+  if (reached.status().code() == Code::aborted && on_lost_launcher) on_lost_launcher("is gone");
+  TUTTI_ASSIGN_OR_RETURN(ToLauncher launcher, std::move(reached));
   const machine::Machine described = describe_machine();
   MachineHello hello{.build = build,
                      .name = tcp::hostname(),

@@ -84,6 +84,10 @@ Greeting::State Greeting::step(int socket) {
     if (moved.bytes == 0) return state_;
     read_ += moved.bytes;
     if (read_ == to_read_) state_ = heard();
+    if (state_ == State::failed && is_server_ && has_other_key_) {
+      const iovec zeros{.iov_base = out_.data(), .iov_len = to_write_};
+      (void)write_some(socket, {&zeros, 1});  // a socket that is new takes them, or they do not matter
+    }
   }
   return state_;
 }
@@ -97,7 +101,12 @@ Greeting::State Greeting::heard() {
     take(claim, in + sizeof(Nonce));
     take(seal, in + sizeof(Nonce) + sizeof(Claim));
     const bool holds = is_same(seal, seal_of(key_, "client", {mine_, theirs_, bytes_of(claim)}));
-    if (!holds || claim.role != claim_.role) return State::failed;
+    if (!holds || claim.role != claim_.role) {
+      has_other_key_ = claim.role == claim_.role;
+      claim_ = claim;
+      say({std::array<std::byte, kAnswerBytes>()});
+      return State::failed;
+    }
     claim_ = claim;
     phase_ = 1;
     return State::claimed;
@@ -115,7 +124,8 @@ Greeting::State Greeting::heard() {
   take(answer, in);
   take(seal, in + sizeof answer);
   const Seal right = seal_of(key_, "server", {mine_, theirs_, bytes_of(claim_), bytes_of(answer)});
-  if (!is_same(seal, right)) return State::failed;
+  has_other_key_ = !is_same(seal, right);
+  if (has_other_key_) return State::failed;
   answer_ = answer;
   return State::done;
 }

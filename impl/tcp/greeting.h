@@ -16,6 +16,9 @@
 // The first meeting of a job that somebody else has started has the lasting secret in the place of the job's key, for
 // the job's id is not known yet. There the claim has what the processes of one job have in common: their number, and
 // what their starter calls the job. A process of another job is refused with words, and the meeting goes on.
+//
+// A claim to the right role whose seal does not hold has zeros for an answer. So both ends can say at once that they
+// have different keys.
 #pragma once
 
 #include <array>
@@ -86,7 +89,11 @@ class Greeting {
   [[nodiscard]] bool wants_to_write() const { return written_ < to_write_; }
   /// Whether it failed as the other end hung up: that one is gone, or does not let this one in.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
+  /// Whether it failed as the other end speaks in the same way and has another key. Not even a stranger's word for it:
+  /// good for a message alone.
+  [[nodiscard]] bool has_other_key() const { return has_other_key_; }
 
+  /// Of a server: genuine once it is claimed; with has_other_key what the stranger said.
   [[nodiscard]] const Claim& claim() const { return claim_; }
   [[nodiscard]] Verdict verdict() const { return answer_.verdict; }
   [[nodiscard]] const Answer& answer() const { return answer_; }
@@ -113,6 +120,7 @@ class Greeting {
   bool is_server_;
   State state_ = State::going;
   bool has_ended_ = false;
+  bool has_other_key_ = false;
   int phase_ = 0;
   Nonce mine_{}, theirs_{};
   Claim claim_;

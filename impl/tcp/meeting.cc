@@ -6,14 +6,17 @@
 #include <cerrno>
 #include <cstring>
 #include <list>
+#include <map>
 #include <optional>
 #include <poll.h>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include <fmt/ranges.h>
 
 #include "impl/tcp/greeting.h"
+#include "impl/tcp/interface.h"
 #include "impl/tcp/sealed_stream.h"
 
 namespace tutti::tcp {
@@ -23,7 +26,12 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kPatienceWithGuests = 2s;
+constexpr auto kPatienceWithAddress = 5s;  // then it may be reached by a new try sooner than by the old one
 constexpr auto kBetweenTries = 20ms;
+constexpr std::size_t kMostNews = 8;
+constexpr const char* kHangsUp = "hangs up";
+
+double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
 /// The next line that has come over `stream`, if any. Errors: io.
 Result<std::optional<std::string>> next_line(SealedStream& stream) {
@@ -129,7 +137,7 @@ class Hosting {
       if (guest->greeting.step(guest->socket.get()) == Greeting::State::claimed) {
         const Claim& claim = guest->greeting.claim();
         const Verdict verdict = judge(claim);
-        if (verdict != Verdict::welcome) turned_away_.insert(fmt::format("process {} of {}", claim.from, claim.of));
+        if (verdict != Verdict::welcome) note_turned_away(*guest);
         guest->greeting.answer(verdict, static_cast<std::uint32_t>(talks_.size()));
         guest->greeting.step(guest->socket.get());
       }
@@ -142,6 +150,7 @@ class Hosting {
           talks_[process] = SealedStream(std::move(guest->socket), guest->greeting.session());
         guest = guests_.erase(guest);
       } else if (is_stranger) {
+        if (guest->greeting.has_other_key()) note_other_secret(*guest);
         guest = guests_.erase(guest);
       } else {
         ++guest;
@@ -155,6 +164,25 @@ class Hosting {
     if (!is_number) return Verdict::other_number;
     if (claim.job != request_.job) return Verdict::other_start;
     return talks_[claim.from].is_open() || has_come_[claim.from] ? Verdict::is_here_already : Verdict::welcome;
+  }
+  void note_turned_away(const Guest& guest) {
+    const std::string who = fmt::format("process {} of {}", guest.greeting.claim().from, guest.greeting.claim().of);
+    if (turned_away_.insert(who).second)
+      tell(fmt::format("{} at {} is of another job, or one too many", who, host_of(guest)));
+  }
+  /// By the word of a stranger: nothing follows from it but messages, and the exit code of a meeting that fails.
+  void note_other_secret(const Guest& guest) {
+    const std::uint32_t process = guest.greeting.claim().from;
+    const std::string who = fmt::format("process {} at {}", process, host_of(guest));
+    if (others_.size() < kMostNews && others_.emplace(who, process).second)
+      tell(fmt::format("{} knows another secret", who));
+  }
+  void tell(std::string_view what) const {
+    if (request_.on_news) request_.on_news(fmt::format("{}, and is not let in; still waiting", what));
+  }
+  [[nodiscard]] static std::string host_of(const Guest& guest) {
+    const std::string peer = peer_of(guest.socket.get());
+    return peer.substr(0, peer.rfind(':'));
   }
   Status listen_to_all() {
     for (std::size_t i = 0; i < talks_.size(); ++i) {
@@ -176,12 +204,20 @@ class Hosting {
     for (std::size_t i = 0; i < has_come_.size(); ++i) {
       if (!has_come_[i]) missing.push_back(i);
     }
+    std::vector<std::size_t> unexplained = missing;
+    std::vector<std::string> with_other_secret;
+    for (const auto& [who, process] : others_) {
+      with_other_secret.push_back(who);
+      std::erase(unexplained, process);
+    }
     std::string others;
+    if (!with_other_secret.empty())
+      others = fmt::format("; with another secret came {}", fmt::join(with_other_secret, ", "));
     if (!turned_away_.empty())
-      others = fmt::format("; of another job, or one too many, were {}", fmt::join(turned_away_, ", "));
-    return error(Code::timeout, "{} of {} processes did not come to {} within {:.1f} s: {}{}", missing.size(),
-                 has_come_.size(), request_.address, std::chrono::duration<double>(request_.timeout).count(),
-                 fmt::join(missing, ", "), others);
+      others += fmt::format("; of another job, or one too many, were {}", fmt::join(turned_away_, ", "));
+    return error(unexplained.empty() ? Code::unavailable : Code::timeout,
+                 "{} of {} processes did not come to {} within {:.1f} s: {}{}", missing.size(), has_come_.size(),
+                 request_.address, seconds_of(request_.timeout), fmt::join(missing, ", "), others);
   }
 
   const MeetingRequest& request_;
@@ -191,14 +227,36 @@ class Hosting {
   std::vector<std::string> texts_;
   std::vector<bool> has_come_;
   std::set<std::string> turned_away_;
+  std::map<std::string, std::size_t> others_;  // that know another secret: the process that each claims to be
 };
 
-/// One try to be let in. Not open: nobody is there yet, or who is there is no process 0 of this job.
-Result<SealedStream> knock(const MeetingRequest& request, Clock::time_point end, bool& is_strange) {
+/// "127.0.0.1:4711, an address of this host,"
+std::string named(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return address + (address_of_interface(host).is_ok() ? ", an address of this host," : ",");
+}
+Status nobody(const MeetingRequest& request) {
+  return error(Code::timeout, "nobody listens at {} where process 0 should be, within {:.1f} s", named(request.address),
+               seconds_of(request.timeout));
+}
+Status unanswered(const MeetingRequest& request) {
+  return error(Code::timeout, "{} where process 0 should be, has not answered within {:.1f} s", named(request.address),
+               seconds_of(request.timeout));
+}
+Status stranger(const MeetingRequest& request, std::string_view what) {
+  return error(Code::unavailable, "who listens at {} did not show that it is of this job: it {}", request.address,
+               what);
+}
+
+/// One try to be let in. Not open: `last` says why tries are in vain. Errors: another try is of no use.
+Result<SealedStream> knock(const MeetingRequest& request, Clock::time_point end, Status& last) {
+  const auto until = [&](Clock::duration patience) { return std::min(end, Clock::now() + patience); };
   auto socket = connect_to(request.address);
+  if (!socket.is_ok() && socket.status().code() != Code::io) return socket.status();
   if (!socket.is_ok()) {
-    if (socket.status().code() == Code::io) return SealedStream();
-    return socket.status();
+    last = nobody(request);
+    return SealedStream();
   }
   TUTTI_ASSIGN_OR_RETURN(const Nonce nonce, draw_nonce());
   Greeting greeting = Greeting::of_client(request.key, nonce,
@@ -206,41 +264,65 @@ Result<SealedStream> knock(const MeetingRequest& request, Clock::time_point end,
                                            .from = static_cast<std::uint32_t>(request.process),
                                            .of = static_cast<std::uint32_t>(request.processes),
                                            .job = request.job});
+  const int number = socket.value().get();
   bool is_connected = false;
-  while (Clock::now() < end) {
-    std::vector<pollfd> sockets{{.fd = socket.value().get(), .events = POLLIN, .revents = 0}};
+  auto most = until(kPatienceWithAddress);
+  while (Clock::now() < most) {
+    std::vector<pollfd> sockets{{.fd = number, .events = POLLIN, .revents = 0}};
     if (!is_connected || greeting.wants_to_write()) sockets[0].events |= POLLOUT;
-    wait_for(sockets, end);
-    if (!is_connected && sockets[0].revents == 0) continue;
-    if (!is_connected && error_of(socket.value().get()) != 0) return SealedStream();
-    is_connected = true;
-    const auto state = greeting.step(socket.value().get());
+    wait_for(sockets, most);
+    if (!is_connected) {
+      if (sockets[0].revents == 0) continue;
+      const int failure = error_of(number);
+      if (failure != 0 && !may_pass(failure))
+        return error(Code::unavailable, "cannot connect to {}: {}", request.address, std::strerror(failure));
+      if (failure != 0) {
+        last = nobody(request);
+        return SealedStream();
+      }
+      is_connected = true;
+      most = until(kPatienceWithGuests);
+    }
+    const auto state = greeting.step(number);
     if (state == Greeting::State::done) {
       const std::string refusal = refusal_of(greeting.answer(), request);
       if (refusal.empty()) return SealedStream(std::move(socket).value(), greeting.session());
       return error(Code::unavailable, "another job meets at {}: {}", request.address, refusal);
     }
     if (state != Greeting::State::failed) continue;
-    is_strange = true;
+    if (greeting.has_other_key()) {
+      return error(Code::unavailable,
+                   "who listens at {} knows another secret: all processes of a job need the same one, by "
+                   "TUTTI_SECRET_FILE or TUTTI_SECRET",
+                   request.address);
+    }
+    last = stranger(request, greeting.has_ended() ? kHangsUp : "is no tutti of this version");
     return SealedStream();
   }
+  // At the end a try may be too short to say more than those before.
+  if (most < end || last.is_ok()) last = is_connected ? stranger(request, "says nothing") : unanswered(request);
   return SealedStream();
+}
+
+/// Knocks until it is let in.
+Result<SealedStream> enter(const MeetingRequest& request, Clock::time_point end) {
+  std::string told;
+  Status last;
+  for (;;) {
+    TUTTI_ASSIGN_OR_RETURN(SealedStream socket, knock(request, end, last));
+    if (socket.is_open()) return socket;
+    if (request.knocks_once || Clock::now() > end) return last;
+    // One that hangs up may be a crowded process 0, or something that hands connections on to it.
+    const bool is_news = last.code() == Code::unavailable && last.message().find(kHangsUp) == std::string::npos;
+    if (is_news && request.on_news && std::exchange(told, last.message()) != last.message())
+      request.on_news(fmt::format("{}; still waiting for process 0", last.message()));
+    std::this_thread::sleep_for(kBetweenTries);
+  }
 }
 
 Result<std::vector<std::string>> visit(const MeetingRequest& request) {
   const auto end = Clock::now() + request.timeout;
-  bool is_strange = false;
-  SealedStream talk;
-  while (!talk.is_open()) {
-    TUTTI_ASSIGN_OR_RETURN(talk, knock(request, end, is_strange));
-    if (talk.is_open()) break;
-    if (Clock::now() > end) {
-      return is_strange
-                 ? error(Code::mismatch, "who listens at {} did not show that it is of this job", request.address)
-                 : error(Code::timeout, "nobody listens at {}, where process 0 should be", request.address);
-    }
-    std::this_thread::sleep_for(kBetweenTries);
-  }
+  TUTTI_ASSIGN_OR_RETURN(SealedStream talk, enter(request, end));
   talk.send(request.text);
   std::vector<std::string> lines;
   for (;;) {
@@ -254,8 +336,8 @@ Result<std::vector<std::string>> visit(const MeetingRequest& request) {
     }
     if (!talk.is_open()) return error(Code::aborted, "process 0 left the meeting at {}", request.address);
     if (Clock::now() > end) {
-      return error(Code::timeout, "the meeting at {} has not begun within {:.1f} s: somebody did not come",
-                   request.address, std::chrono::duration<double>(request.timeout).count());
+      return error(Code::timeout, "process 0 at {} has not said within {:.1f} s who takes part: it waits for others",
+                   request.address, seconds_of(request.timeout));
     }
     std::vector<pollfd> sockets{{.fd = talk.descriptor(), .events = talk.events(), .revents = 0}};
     wait_for(sockets, end);

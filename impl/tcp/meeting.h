@@ -7,7 +7,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "impl/tcp/greeting.h"
@@ -28,10 +30,15 @@ struct MeetingRequest {
   std::string address;                                          ///< of process 0: where it listens
   int listener = -1;                                            ///< process 0: at that address
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< until the last one has come
+  /// Not process 0: the address may be of a former job, so one that is not let in at the first try gives up.
+  bool knocks_once = false;
+  /// What a person may want to know at once, while the wait goes on.
+  std::function<void(std::string_view)> on_news = {};
 };
 
-/// The texts of all, by process. Errors: timeout naming the processes that did not come, and those that were turned
-/// away; unavailable (turned away), mismatch (the program at the address does not know the key), io, invalid_argument.
+/// The texts of all, by process. Errors: timeout naming the processes that did not come and those that were turned away,
+/// or the address at which nobody was; unavailable where this one is turned away, the address cannot be reached, or the
+/// other end has another secret or is a stranger; io, invalid_argument.
 [[nodiscard]] Result<std::vector<std::string>> meet(const MeetingRequest& request);
 
 }  // namespace tutti::tcp

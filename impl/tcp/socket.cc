@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/tcp/socket.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -101,10 +102,11 @@ Result<Descriptor> connect_to(std::string_view address) {
   TUTTI_ASSIGN_OR_RETURN(const Addresses found,
                          look_up(std::string(host), std::string(has_port ? address.substr(colon + 1) : "")));
   Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.is_open()) return error(Code::io, "cannot make a socket: {}", std::strerror(errno));
+  if (!socket.is_open()) return error(Code::resource, "cannot make a socket: {}", std::strerror(errno));
   set_options(socket.get());
   if (connect(socket.get(), found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) {
-    return error(Code::io, "cannot connect to {}: {}", address, std::strerror(errno));
+    return error(may_pass(errno) ? Code::io : Code::unavailable, "cannot connect to {}: {}", address,
+                 std::strerror(errno));
   }
   return socket;
 }
@@ -118,6 +120,11 @@ int error_of(int socket) {
   int failure = 0;
   socklen_t bytes = sizeof failure;
   return getsockopt(socket, SOL_SOCKET, SO_ERROR, &failure, &bytes) == 0 ? failure : errno;
+}
+
+bool may_pass(int error_number) {
+  constexpr std::array kPassing{ECONNREFUSED, ECONNRESET, ECONNABORTED, ETIMEDOUT, EAGAIN, EINTR, EPIPE};
+  return std::ranges::find(kPassing, error_number) != kPassing.end();
 }
 
 Moved read_some(int socket, std::span<const iovec> parts) {

@@ -26,12 +26,16 @@ struct Listener {
 /// The next one that has come; not open where there is none.
 [[nodiscard]] Descriptor accept_from(int listener);
 
-/// On its way: connected, or refused, when it can be written. Errors: io, invalid_argument.
+/// On its way: connected, or refused, when it can be written. Errors: io, see may_pass; unavailable where another try
+/// is of no use; resource, invalid_argument.
 [[nodiscard]] Result<Descriptor> connect_to(std::string_view address);
 /// The address of the other end, with its port; "the other end" where that is not known.
 [[nodiscard]] std::string peer_of(int socket);
 /// How that ended; 0: it is connected.
 [[nodiscard]] int error_of(int socket);
+/// Whether another try may have another end: nobody listens yet, or the other end has not answered. A network that has
+/// no route, an address that this host has not, or what a sandbox forbids, stays as it is.
+[[nodiscard]] bool may_pass(int error_number);
 
 /// What a socket took or gave: so many bytes, nothing now, or its end.
 struct Moved {

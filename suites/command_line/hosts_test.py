@@ -2,7 +2,9 @@
 """Ranks on hosts that are pretended: what is measured and checked over TCP, and what is refused by name."""
 import json
 import os
+import shutil
 import signal
+import subprocess
 import unittest
 
 import support
@@ -98,6 +100,15 @@ class Hosts(unittest.TestCase):
             self.assertRegex(result.err, r"(?m)^tutti: rank 3 \(pid \d+\).* was killed by signal 9")
             self.assertGreaterEqual(len(run.rows()[1]), 1, "rows are kept")
             self.assertEqual(run.left_behind(), [])
+
+    def test_a_network_that_cannot_be_reached_is_not_waited_for(self):
+        apart = ["unshare", "--net"]  # its loopback interface is down
+        if shutil.which("unshare") is None or subprocess.run([*apart, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no network namespace can be made")
+        with support.Run("--net", support.PROGRAM, "run", "all_reduce", "--sizes", "8", "--ranks", 2, *TCP, program="unshare") as run:
+            result = run.wait(support.patience(20))
+            self.assertEqual(result.code, 3, result)
+            self.assertIn("Network is unreachable", result.err)
 
     def test_what_makes_no_sense_is_refused(self):
         for code, words, names in [

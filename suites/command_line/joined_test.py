@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -120,11 +121,11 @@ class ByHand(Joined):
             alone, = self.start([1, 1], *words, "--timeout", "2s", own=lambda rank: init, only=[1])
             result = alone.wait(support.patience(20))
             self.assertEqual(result.code, 5, result)
-            self.assertIn(f"tutti: rank 1: {left}; rank 0 has written no other within 2 s\n", result.err)
+            self.assertIn(f"tutti: {left}; rank 0 has written no other within 2 s\n", result.err)
             path.unlink()
             alone, = self.start([1, 1], *words, "--timeout", "1s", own=lambda rank: init, only=[1])
             result = alone.wait(support.patience(20))
-            self.assertEqual(result.err, f"tutti: rank 1: --init: rank 0 has not written '{path}' within 1 s\n")
+            self.assertEqual(result.err, f"tutti: --init: rank 0 has not written '{path}' within 1 s\n")
 
     def test_what_is_wrong(self):
         for code, own, says in [
@@ -137,6 +138,97 @@ class ByHand(Joined):
             result = runs[0].wait(support.patience(20))
             self.assertIn(says, result.err)
             self.assertIn(result.code, (2, 3), result)
+
+    def alone(self, rank, *words, hosts=(1, 1), **options):
+        """How that rank ends without the others."""
+        return self.ends(self.start(hosts, *words, only=[rank], **options))[0]
+
+    def test_each_process_says_what_only_it_can_know(self):
+        for code, words, own, says in [
+                (3, [], {"MASTER_ADDR": "nobody.invalid"}, "'nobody.invalid' has no address here: "),
+                (3, [], {"MASTER_ADDR": "255.255.255.255"}, "there is no route to '255.255.255.255': "),
+                (5, [], {"TUTTI_PORT": "1"}, "nobody listens at 127.0.0.1:1, an address of this host, where process 0 should be, within 1.0 s\n"),
+                (3, [], {"TUTTI_SECRET": None}, "openssl rand -hex 32"),
+                (2, [], {"TUTTI_SECRET": "5e"}, "64 digits of base 16"),
+                (2, ["--budgit", "1s"], {}, "--budgit"),
+                (2, ["--sizes", "many"], {}, "'many'"),
+                (2, ["--ranks-as", "threads"], {}, "--ranks-as")]:
+            with self.subTest(says):
+                result = self.alone(1, "run", "barrier", "--timeout", "1s", *words, own=lambda rank, own=own: own)
+                self.assertEqual(result.code, code, result)
+                self.assertRegex(result.err, r"\Atutti: ")
+                self.assertIn(says, result.err)
+
+    def test_of_several_processes_of_a_host_one_says_it(self):
+        for only in [[1, 2, 3], [2, 3]]:
+            with self.subTest(only):
+                results = self.ends(self.start([1, 3], "run", "barrier", only=only, own=lambda rank: {"MASTER_ADDR": "nobody.invalid"}))
+                self.assertEqual({result.code for result in results}, {3}, results)
+                said = [result.err for result in results if result.err]
+                self.assertEqual(len(said), 1, results)
+                self.assertIn("'nobody.invalid' has no address here", said[0])
+                if 1 in only:
+                    self.assertTrue(results[0].err, "the first of the host says it")
+
+    def test_another_secret_is_told_by_both_at_once(self):
+        runs = self.start([1, 1], "run", "barrier", "--timeout", "3s", own=lambda rank: {"TUTTI_SECRET": ("ab" if rank else "cd") * 32})
+        guest = runs[1].wait(support.patience(20))
+        self.assertIsNone(runs[0].process.poll(), "rank 0 waits on")
+        self.assertEqual(guest.code, 3, guest)
+        self.assertRegex(guest.err, r"\Atutti: who listens at 127\.0\.0\.1:\d+ knows another secret: .*TUTTI_SECRET_FILE")
+        self.assertEqual((runs[0].path / "stderr").read_text(),
+                         "tutti: rank 0: process 1 at 127.0.0.1 knows another secret, and is not let in; still waiting\n")
+        host = runs[0].wait(support.patience(20))
+        self.assertEqual(host.code, 3, host)
+        self.assertRegex(host.err, r"1 of 2 processes did not come to \S+ within 3\.0 s: 1; with another secret came process 1 at 127\.0\.0\.1\n")
+
+    def test_who_was_started_otherwise_says_so_itself(self):
+        results = self.ends(self.start([1, 2, 1], "run", "barrier",
+                                       enter=lambda rank, command: [*command, "--seed", "7"] if rank in (1, 2) else command))
+        self.assertEqual([result.code for result in results], [3] * 4, results)
+        self.assertRegex(results[0].err, r"rank 1 on \S+ was started with '.* --seed 7', rank 0 on \S+ '")
+        said = [result.err for result in results[1:3] if result.err]
+        self.assertEqual(len(said), 1, results)
+        self.assertRegex(said[0], r"\Atutti: this process was started with '.* --seed 7', rank 0 on \S+ '")
+        self.assertEqual(results[3].err, "", "it is as rank 0 is")
+
+    def test_a_left_file_is_not_believed_where_a_stranger_listens(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        path = pathlib.Path(folder) / "meeting"
+        stranger = self.enterContext(socket.create_server(("127.0.0.1", 0)))
+
+        def answer():
+            with contextlib.suppress(OSError):
+                while True:
+                    with stranger.accept()[0] as one:
+                        one.sendall(b"220 mail.example.org ESMTP, and what else such a program says\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"127.0.0.1:{stranger.getsockname()[1]}"
+        path.write_text(address + "\n")
+        init = {"MASTER_ADDR": None, "TUTTI_PORT": None, "TUTTI_INIT": f"file://{path}"}
+        words = ["run", "barrier", "--budget", "300ms", "--interface", "127.0.0.1"]
+        late, = self.start([1, 1], *words, own=lambda rank: init, only=[1])
+        said = late.path / "stderr"
+        end = time.monotonic() + support.patience(20)
+        while not said.read_text() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(said.read_text(), f"tutti: rank 1: --init: what '{path}' says is of another job: who listens at {address} did not "
+                                           "show that it is of this job: it is no tutti of this version; waiting for that of this job\n")
+        first, = self.start([1, 1], *words, own=lambda rank: init, only=[0])
+        results = self.ends([first, late])
+        self.assertEqual([result.code for result in results], [0, 0], results)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root gives a file away")
+    def test_a_file_of_another_user_is_not_believed(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        path = pathlib.Path(folder) / "meeting"
+        path.write_text("127.0.0.1:1\n")
+        os.chown(path, 12345, 12345)
+        result = self.alone(1, "run", "barrier", "--timeout", "1s", own=lambda rank: {"MASTER_ADDR": None, "TUTTI_INIT": f"file://{path}"})
+        self.assertEqual(result.code, 3, result)
+        why = f"--init: '{path}' belongs to user 12345, and this process to user 0: who writes it decides where this process connects"
+        self.assertEqual(result.err, f"tutti: rank 1: {why}; waiting for that of this job\ntutti: {why}; rank 0 has written no other within 1 s\n")
 
     def test_others_than_were_expected(self):
         for words, says in [(["--expect-hosts", "3"], "--expect-hosts 3: the job has 2 hosts"),
@@ -314,6 +406,26 @@ class OnMachines(Joined):
     def test_a_name_that_is_a_loopback_address_of_its_own_machine(self):
         for results in self.run_there("run", "barrier", "--budget", "500ms", "--timeout", "10s"):
             self.assertEqual([result.code for result in results], [0, 0], results)
+
+    def test_a_name_that_a_copied_file_makes_loopback_on_another_host(self):
+        first, second = self.machines.all
+        second.run("mount", "--bind", self.machines.folder / "own-names", "/etc/hosts")
+        for program, words in [(support.PROGRAM, ["run", "barrier"]), (support.PROGRAM.parent / "all_reduce_perf", ["-b", "8", "-e", "8"])]:
+            with self.subTest(program.name):
+                run, = self.start([1, 1], *words, only=[1], program=program, own=lambda rank: {"MASTER_ADDR": first.name},
+                                  enter=lambda rank, command: second.enter(*command))
+                result = run.wait(support.patience(10))
+                self.assertEqual(result.code, 3, result)
+                self.assertIn(f"MASTER_ADDR and TUTTI_PORT says that rank 0 is at '{first.name}', and on this host, '{second.name}', that "
+                              "name is the loopback address 127.0.1.1: ", result.err)
+        # Of the host of rank 0 it is the usual entry, for each of its processes.
+        results = self.ends(self.start([2], "run", "barrier", "--budget", "300ms", own=lambda rank: {"MASTER_ADDR": first.name},
+                                       enter=lambda rank, command: first.enter(*command)))
+        self.assertEqual([result.code for result in results], [0, 0], results)
+        runs = self.start([2, 1], "run", "barrier", "--budget", "300ms", own=lambda rank: {
+            "MASTER_ADDR": first.name if rank < 2 else first.address},
+                          enter=lambda rank, command: self.machines.all[rank // 2].enter(*command))
+        self.assertEqual([result.code for result in self.ends(runs)], [0] * 3, runs)
 
     def test_which_of_several_addresses_is_asked_for(self):
         first = self.machines.all[0]

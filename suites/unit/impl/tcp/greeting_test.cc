@@ -3,6 +3,7 @@
 #include "impl/tcp/greeting.h"
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <list>
 #include <string>
@@ -150,6 +151,25 @@ TEST(Greeting, AnotherSecretIsRefusedByTheServerBeforeTheClientIs) {
   server.step(ends.server.get());
   client.step(ends.client.get());
   EXPECT_EQ(server.step(ends.server.get()), State::failed);
+  EXPECT_TRUE(server.has_other_key());
+  EXPECT_EQ(server.claim().from, 3U);
+  EXPECT_EQ(client.step(ends.client.get()), State::failed);
+  EXPECT_TRUE(client.has_other_key());
+}
+
+TEST(Greeting, WhoSpeaksOtherwiseHasNoOtherKey) {
+  const Ends ends;
+  Greeting server = Greeting::of_server(draw_secret().value(), draw_nonce().value(), Role::link);
+  server.step(ends.server.get());
+  say(ends.client, "GET / HTTP/1.1\r\nHost: www.example.org\r\nUser-Agent: somebody else\r\nAccept: text/html, */*\r\n\r\n");
+  EXPECT_EQ(server.step(ends.server.get()), State::failed);
+  EXPECT_FALSE(server.has_other_key());
+
+  const Ends others;
+  Greeting client = Greeting::of_client(draw_secret().value(), draw_nonce().value(), kClaim);
+  say(others.server, "SSH-2.0-something that is longer than the first word of a server");
+  EXPECT_EQ(client.step(others.client.get()), State::failed);
+  EXPECT_FALSE(client.has_other_key());
 }
 
 TEST(Greeting, AServerWithoutTheSecretIsFound) {
@@ -286,16 +306,74 @@ TEST_F(TcpMeeting, WhoDoesNotComeIsNamed) {
   EXPECT_FALSE(guest.status.is_ok());
 }
 
-TEST_F(TcpMeeting, WhoHasAnotherSecretIsNotLetIn) {
-  MeetingRequest stranger = as(1, 2, 300ms);
+TEST_F(TcpMeeting, WhoHasAnotherSecretLearnsItWhileProcess0WaitsOn) {
+  MeetingRequest stranger = as(1, 3);
   stranger.key = draw_secret().value();
   Met refused;
   std::thread other([&] { refused = meet_as(stranger); });
-  const Met host = meet_as(as(0, 2, 400ms));
+  std::vector<std::string> news;
+  MeetingRequest hosting = as(0, 3, 1s);
+  hosting.on_news = [&](std::string_view what) { news.emplace_back(what); };
+  const Met host = meet_as(hosting);
   other.join();
-  EXPECT_EQ(host.status.code(), Code::timeout);
-  EXPECT_EQ(refused.status.code(), Code::mismatch);
-  EXPECT_THAT(refused.status.message(), AllOf(HasSubstr(listener_.address), HasSubstr("of this job")));
+  EXPECT_EQ(refused.status.code(), Code::unavailable);
+  EXPECT_THAT(refused.status.message(), AllOf(HasSubstr(listener_.address), HasSubstr("another secret")));
+  EXPECT_THAT(news, testing::ElementsAre(HasSubstr("process 1 at 127.0.0.1 knows another secret")));
+  EXPECT_EQ(host.status.code(), Code::timeout) << "process 2 is missing for another reason";
+  EXPECT_THAT(host.status.message(), HasSubstr(": 1, 2; with another secret came process 1 at 127.0.0.1"));
+}
+
+TEST_F(TcpMeeting, AnAddressThatCannotBeReachedIsNotWaitedFor) {
+  for (const char* const address : {"255.255.255.255:4711", "[2001:db8::1%nowhere]:4711"}) {
+    MeetingRequest request = as(1, 2);
+    request.address = address;
+    const Met met = meet_as(request);
+    EXPECT_THAT(met.status.code(), testing::AnyOf(Code::unavailable, Code::invalid_argument)) << address;
+    EXPECT_THAT(met.status.message(), HasSubstr(std::string(address).substr(1, 6))) << address;
+  }
+}
+
+TEST_F(TcpMeeting, WhatWasWaitedForIsNamed) {
+  MeetingRequest request = as(1, 2, 200ms);
+  listener_.socket.close();
+  EXPECT_EQ(
+      meet_as(request).status.message(),
+      "nobody listens at " + listener_.address + ", an address of this host, where process 0 should be, within 0.2 s");
+  listener_ = listen_on("127.0.0.1").value();
+  request = as(1, 3, 400ms);
+  Met host;
+  std::thread first([&] { host = meet_as(as(0, 3, 900ms)); });
+  const Met guest = meet_as(request);
+  first.join();
+  EXPECT_EQ(guest.status.code(), Code::timeout);
+  EXPECT_THAT(guest.status.message(),
+              AllOf(HasSubstr("process 0 at " + listener_.address), HasSubstr("waits for others")));
+}
+
+TEST_F(TcpMeeting, AStrangerIsToldWhileTheWaitGoesOn) {
+  std::atomic<bool> is_over = false;
+  std::thread answers([&] {
+    while (!is_over) {
+      const Descriptor one = accept_from(listener_.socket.get());
+      if (one.is_open()) say(one, "220 mail.example.org ESMTP, and what else such a program says\r\n");
+      std::this_thread::sleep_for(2ms);
+    }
+  });
+  std::vector<std::string> news;
+  MeetingRequest request = as(1, 2, 500ms);
+  request.on_news = [&](std::string_view what) { news.emplace_back(what); };
+  const Met met = meet_as(request);
+  request.knocks_once = true;
+  request.timeout = 20s;
+  const Met once = meet_as(request);
+  is_over = true;
+  answers.join();
+  const std::string said =
+      "who listens at " + listener_.address + " did not show that it is of this job: it is no tutti of this version";
+  EXPECT_THAT(news, testing::ElementsAre(said + "; still waiting for process 0"));
+  EXPECT_EQ(met.status.code(), Code::unavailable);
+  EXPECT_EQ(met.status.message(), said);
+  EXPECT_EQ(once.status.message(), said);
 }
 
 TEST_F(TcpMeeting, AProcessOfAnotherJobIsTurnedAwayWithWordsAndTheJobGoesOn) {
