@@ -89,6 +89,7 @@ class Doctor(Machines):
             self.assertRegex(findings["cores"]["what"], rf"^cores differs: .* on {first.name}; 1 of \d+ on {second.name}$")
         self.assertIn(f"spoils    MTU differs: 1500 on {first.name}; 1400 on {second.name}\n", self.examined(0).out)
 
+    @support.at_night
     def test_a_slow_login(self):
         agent = self.agent(f'[ $1 = {self.names[0]} ] || sleep 4\nexec $usual "$@"\n')
         findings, _ = self.findings(0, agent)
@@ -155,6 +156,7 @@ class OnTwo(Machines):
             result = self.ends(run, CRASH, 15)
             self.assertRegex(result.err, rf"(?m)^tutti: rank 1 on {self.names[1]} \(pid {ranks[1]}\) was killed by signal 9")
 
+    @support.at_night
     def test_a_slow_login_costs_no_host_its_name(self):
         for slow in self.names:
             agent = self.agent(f'[ $1 = {slow} ] && sleep 4\nexec $usual "$@"\n')
