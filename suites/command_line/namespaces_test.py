@@ -172,7 +172,7 @@ class OnTwo(Machines):
 
     @support.at_night
     def test_hosts_that_stand_still_together_go_on(self):
-        with self.on_all(1, *LONG) as run:
+        with self.on_all(1, "run", "all_reduce", "--sizes", "8:16K:x2", "--budget", "6s", *FILES) as run:
             run.wait_for_ranks(2)
             run.wait_for_rows(1)
             all_pids = [pid for machine in self.machines.all for pid in machine.processes() if pid not in self.machines.residents]
