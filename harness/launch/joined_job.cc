@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <poll.h>
 #include <set>
 #include <sstream>
@@ -41,6 +42,7 @@ struct SelfPortrait {
   std::vector<int> cores = {};  ///< that it may use
   MemoryLeft memory = {};
   std::string kernel = {};
+  pid_t pid = 0;
 };
 std::string to_json(const SelfPortrait& one) {
   return nlohmann::json{{"arguments", one.arguments},
@@ -50,7 +52,7 @@ std::string to_json(const SelfPortrait& one) {
                         {"memory_limit", one.memory.of},
                         {"memory_is_of_cgroup", one.memory.is_of_cgroup},
                         {"kernel", one.kernel},
-                        {"pid", ::getpid()}}
+                        {"pid", one.pid}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 Result<SelfPortrait> portrait_from_json(std::string_view text) {
@@ -61,15 +63,16 @@ Result<SelfPortrait> portrait_from_json(std::string_view text) {
                         .memory = {.bytes = json.value("memory_left", MemoryLeft().bytes),
                                    .of = json.value("memory_limit", std::int64_t{0}),
                                    .is_of_cgroup = json.value("memory_is_of_cgroup", false)},
-                        .kernel = json.value("kernel", "")};
+                        .kernel = json.value("kernel", ""),
+                        .pid = json.value("pid", pid_t{0})};
   };
   return read_json(Code::mismatch, "what it says of itself", text, read);
 }
 
-/// Of a portrait.
-pid_t pid_in(const std::string& text) {
-  const nlohmann::json all = parse_json(text);
-  return all.is_object() ? all.value("pid", pid_t{0}) : 0;
+bool is_of_this_program(pid_t pid) {
+  std::error_code failure;
+  const auto its = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), failure);
+  return !failure && its == std::filesystem::read_symlink("/proc/self/exe", failure);
 }
 
 }  // namespace
@@ -191,7 +194,10 @@ Status JoinedJob::meet_others(const std::string& text) {
   meeting.start = hash_of_start(world, environment);
   TUTTI_ASSIGN_OR_RETURN(across_, meet_across(meeting, text));
   std::vector<Introduction> all;
-  for (const std::string& one : across_->texts) all.push_back({.pid = pid_in(one), .text = one});
+  for (const std::string& one : across_->texts) {
+    const auto said = portrait_from_json(one);
+    all.push_back({.pid = said.is_ok() ? said.value().pid : 0, .text = one});
+  }
   TUTTI_RETURN_IF_ERROR(introduce(all));
   for (HostSocket& one : across_->between) {
     links_.push_back({.stream = {std::move(one.socket), one.session},
@@ -211,7 +217,8 @@ Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
                                                 .hostname = tcp::hostname(),
                                                 .cores = allowed_cores(),
                                                 .memory = harness::memory_left(),
-                                                .kernel = running_kernel()});
+                                                .kernel = running_kernel(),
+                                                .pid = ::getpid()});
   TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of_joining(request.world.processes, request.ranks_here)));
   job->starter_ = Starter::of_this_process();
   TUTTI_RETURN_IF_ERROR(request.world.spans_hosts() ? job->meet_others(text)
@@ -359,7 +366,8 @@ void JoinedJob::note_stopped(const Blame& blame, std::span<const RankView> views
 }
 
 void JoinedJob::end_stopped() const {
-  if (stopped_ && *stopped_ > 0 && starter_.pid() != 0) ::kill(*stopped_, SIGKILL);
+  // The number of a process of another namespace may name another process here.
+  if (stopped_ && *stopped_ > 0 && starter_.pid() != 0 && is_of_this_program(*stopped_)) ::kill(*stopped_, SIGKILL);
 }
 
 Status JoinedJob::judge_own_host(std::vector<RankView> views, std::chrono::nanoseconds waited) {
@@ -368,7 +376,6 @@ Status JoinedJob::judge_own_host(std::vector<RankView> views, std::chrono::nanos
                 [&](const RankView& view) { return hosts[static_cast<std::size_t>(view.rank)] != across_->host; });
   const auto blame = find_culprit(views, request_.timeout, watch_.case_name);
   if (!blame) return {};
-  note_stopped(*blame, views);
   const std::vector<RankStanding> standings = watch_.standings();
   const std::string rest =
       describe_ranks(views, watch_.case_name, standings) + "\n  ranks of other hosts: not known here";

@@ -96,8 +96,8 @@ class JoinedJob {
   /// Whether this process is to tell what ends the job: under mpirun the first of all that ask, elsewhere each. Another
   /// one waits for a moment, since mpirun ends the first as soon as one has failed.
   [[nodiscard]] bool is_first_to_tell() const;
-  /// Kills the process of this host that this one has found to be stopped, if a starter has started it. mpiexec of
-  /// MPICH would wait for it without end. Call it once the failure has been printed.
+  /// Kills the process that this one has found to be stopped, if a starter has started it, in a job of one host.
+  /// mpiexec of MPICH would wait for it without end. Call it once the failure has been printed.
   void end_stopped() const;
 
  private:
