@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import tempfile
+import time
 import uuid
 
 import hits
@@ -89,6 +90,12 @@ class Job:
     def left(self):
         return []
 
+    def ends_within(self, seconds):
+        end = time.monotonic() + seconds
+        while any(run.process.poll() is None for run in self.runs) and time.monotonic() < end:
+            time.sleep(0.05)
+        return all(run.process.poll() is not None for run in self.runs)
+
     def still_there(self):
         there = [f"{target}" for target in (hits.target_of(pid, self.launchers()) for pid in self.living()) if target]
         return f"processes: {', '.join(there)}\n" + "\n".join(run.texts() for run in self.runs)
@@ -112,8 +119,8 @@ class Job:
         number = trial.signal
         if number == signal.SIGSTOP:
             return hits.check_code(result.code, {0, CRASH})
-        expected = {-number} if number == signal.SIGKILL else {-number, INTERRUPTED, 0}  # 0: it was about to end
-        return hits.check_code(result.code, expected)
+        own = set() if number == signal.SIGKILL else {INTERRUPTED}
+        return hits.check_code(result.code, {-number, 0, *own})  # 0: it was about to end
 
     def blamed(self, target, number):
         """Patterns, of which one is in stderr."""
@@ -237,7 +244,7 @@ def a_result():
 
 class Report(Job):
     name = "report"
-    span, lasts = 1.8, 15
+    span, lasts = 1.8, 260  # a Python that is stopped is given four minutes
     files = ("stdout", "stderr", "tmp", "page.html")
 
     def start(self):

@@ -130,6 +130,8 @@ class Trial:
             time.sleep(job.held)
             send(self.target.pid, signal.SIGCONT)
             self.was_ended = job.is_endless
+        if job.is_endless and self.target and self.target.role == "starter":
+            self.was_ended |= not job.ends_within(job.held)  # a proxy may ignore it
         if self.was_ended or (self.was_late and job.is_endless):
             for run in job.runs:
                 run.process.terminate()
