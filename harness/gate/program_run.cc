@@ -69,6 +69,7 @@ class Child {
   /// Asks it to end, as a person would.
   void end() {
     ::kill(pid_, SIGTERM);
+    ::kill(pid_, SIGCONT);  // one that is stopped takes the signal then
     nap_until(kPatience, [this] { return has_ended(); });
   }
   [[nodiscard]] int exit_code() const { return WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 128 + WTERMSIG(*status_); }

@@ -109,8 +109,8 @@ class Walk {
     if (!is_trusted) {
       return error(
           Code::invalid_argument,
-          "cannot write '{}': the symbolic link '{}' to '{}' belongs to user {}, neither to user {} nor to user "
-          "{}, whose folder it is in: name a file that is no such link",
+          "cannot write '{}': the symbolic link '{}' to '{}' belongs to user {}, who is neither this user ({}) "
+          "nor the owner of its folder ({}): name a file that is no such link",
           path_, name_, shown(target), link.st_uid, ::geteuid(), folder.st_uid);
     }
     if (++links_ > kMostLinks) return cannot_write(path_, ELOOP);

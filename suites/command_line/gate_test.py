@@ -389,7 +389,7 @@ class Unwritable(Gate):
     def test_a_report_costs_no_other(self):
         def break_it(path, run):
             self.wait_for(run, "block 2 of")
-            (path / "gone").rmdir()
+            shutil.rmtree(path / "gone")
         result = self.lose("--junit", "{here}/gone/gate.xml", "--summary", "{here}/gate.md", "--csv", "{here}/rows.csv",
                            break_it=break_it)
         self.assertRegex(result.err, r"tutti: cannot write '.*gone/gate.xml': the directory '.*gone' does not exist")

@@ -290,6 +290,23 @@ class Refused(Case):
         self.refused("report", self.folder / "none.json", "--html", "/nowhere/x.html", names=["/nowhere/x.html"])
         self.refused("report", "--history", self.folder / "no folder", "--html", self.folder / "x.html", names=["no folder"])
 
+    @support.at_night
+    def test_a_python_that_stands_still_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            python = pathlib.Path(folder, "python")
+            python.write_text("#!/bin/sh\nkill -STOP $$\n")
+            python.chmod(0o755)
+            with support.Run("run", "barrier", "--backends", "tutti", "--ranks", "2", "--budget", "30ms", "--html",
+                             f"{folder}/page", environment={"TUTTI_PYTHON": str(python)}) as one:
+                end = time.monotonic() + support.patience(30)
+                while "has run for" not in one.texts() and time.monotonic() < end:
+                    time.sleep(0.1)
+                self.assertRegex(one.texts(), f"tutti: '{python}' .process [0-9]+. has run for 10 s, it is stopped .state T.: it "
+                                              "is ended after 60 s")
+                one.process.send_signal(signal.SIGINT)
+                one.wait(support.patience(20))
+                self.assertEqual(one.left_behind(), [])
+
     def test_without_the_packages_the_result_stays(self):
         path, page = self.folder / "kept.json", self.folder / "kept.html"
         result = support.run("run", "barrier", "--backends", "tutti", "--ranks", "2", "--budget", "50ms", "--json", path,

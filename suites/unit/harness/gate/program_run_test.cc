@@ -3,6 +3,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,6 +36,17 @@ TEST(RunCommand, IsEndedAtItsLimit) {
   EXPECT_EQ(late.status().code(), Code::timeout);
   EXPECT_EQ(late.status().message(), "'sleep 100' did not end within 1 s");
   EXPECT_EQ(run_command({"/no/such/program"}, 1s, interrupts).status().code(), Code::unavailable);
+}
+
+TEST(RunCommand, SaysOnceThatItTakesLong) {
+  const Interrupts interrupts;
+  std::vector<std::string> states;
+  const Delay delay{.after = 20ms, .tell = [&](pid_t, const std::string& state) { states.push_back(state); }};
+  const auto stopped = run_command({"sh", "-c", "kill -STOP $$"}, 200ms, interrupts, {}, delay);
+  EXPECT_EQ(stopped.status().code(), Code::timeout);
+  EXPECT_THAT(states, testing::ElementsAre(HasSubstr("stopped (state T)")));
+  EXPECT_TRUE(run_command({"true"}, 60s, interrupts, {}, {.after = 30s, .tell = delay.tell}).is_ok());
+  EXPECT_EQ(states.size(), 1U);
 }
 
 TEST(RunCommand, EndsWithThisProcess) {
