@@ -123,8 +123,12 @@ Status lock_output(const Descriptor& file, const std::string& path) {
     return {};
   }
   if (errno != EAGAIN && errno != EACCES) return {};
-  if (::fcntl(file.get(), F_GETLK, &by_process) != 0 || by_process.l_type == F_UNLCK) {
-    return error(Code::invalid_argument, "cannot write '{}': another output of this command is the same file", path);
+  // A process that another container or host runs has no number here.
+  const bool is_known = ::fcntl(file.get(), F_GETLK, &by_process) == 0 && by_process.l_type != F_UNLCK;
+  if (!is_known || by_process.l_pid <= 0) {
+    return error(Code::invalid_argument,
+                 "cannot write '{}': another output of this command, or another job, writes it: name another file",
+                 path);
   }
   return error(Code::invalid_argument, "cannot write '{}': another job writes it, process {}: name another file", path,
                by_process.l_pid);
