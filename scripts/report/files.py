@@ -22,22 +22,20 @@ def look(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-def follow(folder: int, name: str, path: Path) -> tuple[int, str]:
-    """The folder and the name of the file that is no link. The folder is open, the given one closed."""
+def follow(folder: int, name: str) -> str:
+    """The name of the file that is no link, in the folder that `folder` is open on afterwards."""
     for _ in range(MOST_LINKS):
         found = look(folder, name)
         if found is None or not stat.S_ISLNK(found.st_mode):
-            return folder, name
+            return name
         if found.st_uid not in (os.geteuid(), os.fstat(folder).st_uid):
-            os.close(folder)
-            raise OSError(errno.ELOOP, f"the symbolic link belongs to user {found.st_uid}", str(path))
+            raise OSError(errno.ELOOP, f"the symbolic link belongs to user {found.st_uid}")
         target = os.readlink(name, dir_fd=folder)
         parent, name = os.path.split(target)
         inner = os.open(parent or ".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
-        os.close(folder)
-        folder = inner
-    os.close(folder)
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        os.dup2(inner, folder, inheritable=False)
+        os.close(inner)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def write_in_place(folder: int, name: str, data: bytes) -> None:
@@ -68,8 +66,10 @@ def write_beside(folder: int, name: str, data: bytes, mode: int | None) -> None:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Replaces the content of `path`; a reader never finds half of it. Raises OSError with the path."""
-    folder, name = follow(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY), path.name, path)
+    folder = -1
     try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        name = follow(folder, path.name)
         found = look(folder, name)
         if found is not None and not stat.S_ISREG(found.st_mode):
             write_in_place(folder, name, data)
@@ -83,4 +83,5 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as problem:
         raise OSError(problem.errno, problem.strerror, str(path)) from problem
     finally:
-        os.close(folder)
+        if folder >= 0:
+            os.close(folder)
