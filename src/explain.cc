@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "harness/cases/expand.h"
-#include "harness/cases/number.h"
 #include "harness/explain/page.h"
 #include "harness/text/text.h"
 #include "harness/verify/check.h"
 #include "impl/communicator/communicator.h"
+#include "impl/types/number.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -56,10 +56,9 @@ const Algorithm& usual_algorithm(const Problem& problem) {
 
 Result<Subject> subject_of(const Request& request, const CLI::App& command) {
   TUTTI_ASSIGN_OR_RETURN(const Collective collective, parse_collective(request.collective));
-  TUTTI_ASSIGN_OR_RETURN(const int ranks, of_flag("--ranks", harness::parse_number(request.ranks, "a number of ranks",
-                                                                                   1, kMostExplained)));
-  TUTTI_ASSIGN_OR_RETURN(const int root,
-                         of_flag("--root", harness::parse_number(request.root, "a rank", 0, ranks - 1)));
+  TUTTI_ASSIGN_OR_RETURN(const int ranks,
+                         of_flag("--ranks", parse_number(request.ranks, "a number of ranks", 1, kMostExplained)));
+  TUTTI_ASSIGN_OR_RETURN(const int root, of_flag("--root", parse_number(request.root, "a rank", 0, ranks - 1)));
   for (const auto& [flag, applies] : {std::pair("--root", is_rooted(collective)),
                                       {"--op", is_reducing(collective)},
                                       {"--dtype", has_data(collective)}}) {

@@ -9,10 +9,10 @@
 #include "harness/backends/slowed.h"
 #include "harness/cases/backend_name.h"
 #include "harness/cases/lists.h"
-#include "harness/cases/number.h"
 #include "harness/cases/suite.h"
 #include "harness/gate/program_run.h"
 #include "harness/text/file.h"
+#include "impl/types/number.h"
 #include "src/program.h"
 #include "src/references.h"
 #include "src/transports.h"
@@ -130,10 +130,10 @@ Result<GatePlan> plan_of(const GateRequest& request) {
   TUTTI_RETURN_IF_ERROR(set_other(request, plan));
   TUTTI_RETURN_IF_ERROR(read_suite(request, plan));
   TUTTI_ASSIGN_OR_RETURN(const std::uint64_t blocks,
-                         at_option("--blocks", harness::parse_number<std::uint64_t>(
-                                                   request.blocks, "a number of blocks", kLeastBlocks, kMostBlocks)));
-  TUTTI_ASSIGN_OR_RETURN(plan.contest.seed, at_option("--seed", harness::parse_number<std::uint64_t>(
-                                                                    request.seed, "a seed", 0, UINT64_MAX)));
+                         at_option("--blocks", parse_number<std::uint64_t>(request.blocks, "a number of blocks",
+                                                                           kLeastBlocks, kMostBlocks)));
+  TUTTI_ASSIGN_OR_RETURN(plan.contest.seed,
+                         at_option("--seed", parse_number<std::uint64_t>(request.seed, "a seed", 0, UINT64_MAX)));
   TUTTI_ASSIGN_OR_RETURN(plan.cell_time, at_option("--cell-time", harness::parse_duration(request.cell_time)));
   TUTTI_ASSIGN_OR_RETURN(plan.timeout, at_option("--timeout", harness::parse_timeout(request.timeout)));
   if (!request.bind.empty()) TUTTI_RETURN_IF_ERROR(at_option("--bind", harness::parse_bind(request.bind).status()));

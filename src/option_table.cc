@@ -6,13 +6,13 @@
 
 #include "harness/cases/host_list.h"
 #include "harness/cases/kinds.h"
-#include "harness/cases/number.h"
 #include "harness/cases/transports.h"
 #include "harness/faults/fault.h"
 #include "harness/text/file.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/bootstrap/init.h"
+#include "impl/types/number.h"
 #include "src/references.h"
 #include "src/transports.h"
 
@@ -114,13 +114,11 @@ const std::array kSweepOptions{
     Option{"--expect-ranks", "N", "",
            "of such a job: end at once where it does not have that many ranks, because somebody did not join",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             return store(harness::parse_number(text, "a number of ranks", 1, harness::kMaxRanks),
-                          settings.expected_ranks);
+             return store(parse_number(text, "a number of ranks", 1, harness::kMaxRanks), settings.expected_ranks);
            }},
     Option{"--expect-hosts", "N", "", "of such a job: the same of hosts",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             return store(harness::parse_number(text, "a number of hosts", 1, harness::kMaxRanks),
-                          settings.expected_hosts);
+             return store(parse_number(text, "a number of hosts", 1, harness::kMaxRanks), settings.expected_hosts);
            }},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",
            TUTTI_SETS(parse_placements, sweep.placements)},
@@ -156,18 +154,17 @@ const std::array kSweepOptions{
     Option{"--seed", "N", "1", "of inputs and of the order of samples",
            [](Settings& settings, std::string_view text, const Surroundings&) {
              constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-             return store(harness::parse_number<std::uint64_t>(text, "a seed", 0, kMost), settings.sweep.seed);
+             return store(parse_number<std::uint64_t>(text, "a seed", 0, kMost), settings.sweep.seed);
            }},
     Option{"--seeds", "N", "1", "this many mixes, from --seed on",
            [](Settings& settings, std::string_view text, const Surroundings&) {
-             return store(harness::parse_number(text, "a number of mixes", 1, 1'000'000), settings.seeds);
+             return store(parse_number(text, "a number of mixes", 1, 1'000'000), settings.seeds);
            },
            true},
     Option{"--operations", "N", "10000", "how many, on all communicators together",
            [](Settings& settings, std::string_view text, const Surroundings&) {
              constexpr std::int64_t kMost = 100'000'000;  // barriers are kept until they are judged
-             return store(harness::parse_number<std::int64_t>(text, "a number of operations", 1, kMost),
-                          settings.operations);
+             return store(parse_number<std::int64_t>(text, "a number of operations", 1, kMost), settings.operations);
            },
            true},
     Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep", set_case},

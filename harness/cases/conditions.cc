@@ -9,10 +9,10 @@
 
 #include "harness/cases/host_list.h"
 #include "harness/cases/kinds.h"
-#include "harness/cases/number.h"
 #include "harness/cases/sweep.h"
 #include "harness/machine/caches.h"
 #include "harness/machine/flush.h"
+#include "impl/types/number.h"
 
 namespace tutti::harness::cases {
 namespace {

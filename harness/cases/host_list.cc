@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "harness/cases/number.h"
+#include "impl/types/number.h"
 
 namespace tutti::harness::cases {
 namespace {

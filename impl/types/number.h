@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that are one whole number.
+// Texts that are one whole number.
 #pragma once
 
 #include <charconv>
 #include <string_view>
 #include <system_error>
 
-#include "harness/floors.h"
 #include "impl/types/names.h"
 #include "impl/types/status.h"
 
-namespace tutti::harness::cases {
+namespace tutti {
 
 /// `what`: with its article, such as "a seed". Errors: invalid_argument naming the text, the range and the nearest
 /// right number.
@@ -26,4 +25,4 @@ template <class Number>
                what, least, most, is_number && is_too_large ? most : least);
 }
 
-}  // namespace tutti::harness::cases
+}  // namespace tutti
