@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "harness/backends/loader.h"
-#include "harness/cases/host_list.h"
 #include "harness/doctor/diagnosis.h"
 #include "harness/doctor/hosts_diagnosis.h"
 #include "harness/launch/spawn.h"
 #include "impl/tcp/interface.h"
+#include "impl/types/host_list.h"
 #include "src/options.h"
 #include "src/probe.h"
 #include "src/program.h"
@@ -86,8 +86,7 @@ int doctor_of_hosts(const Settings& settings, bool as_json) {
                                 .agent = settings.reach.agent,
                                 .interface = settings.reach.interface,
                                 .program = {harness::resolve_program("/proc/self/exe"), "doctor", kAnswer}};
-  const auto named = harness::parse_hosts(settings.conditions.hosts);
-  for (const harness::NamedHost& host : named.value()) request.hosts.push_back(host.name);
+  for (const NamedHost& host : settings.conditions.hosts) request.hosts.push_back(host.name);
   const auto visits = harness::visit_hosts(request);
   if (!visits.is_ok()) return complain(visits.status());
   const std::vector<harness::Symptom> findings = harness::findings_of(visits.value());

@@ -111,7 +111,7 @@ class Launcher {
     words.insert(words.end(), {"--backends", backends, "--seed", fmt::to_string(seed), "--timeout", request_.timeout,
                                "--budget", fmt::format("{}ms", milliseconds.count()), "--no-limit"});
     if (!plan_.conditions.hosts.empty()) {
-      words.insert(words.end(), {"--hosts", plan_.conditions.hosts, "--agent", plan_.reach.agent});
+      words.insert(words.end(), {"--hosts", to_text(plan_.conditions.hosts), "--agent", plan_.reach.agent});
       if (!plan_.reach.interface.empty()) words.insert(words.end(), {"--interface", plan_.reach.interface});
     }
     if (!request_.bind.empty()) words.insert(words.end(), {"--bind", request_.bind});
@@ -248,7 +248,7 @@ harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, cons
                              .cells = {},
                              .requires_times = plan.requires_times};
   if (!plan.conditions.hosts.empty()) {
-    report.remarks.push_back(fmt::format("the ranks are on {}", plan.conditions.hosts));
+    report.remarks.push_back(fmt::format("the ranks are on {}", to_text(plan.conditions.hosts)));
   }
   if (plan.baseline && !plan.baseline->names_machine()) {
     report.remarks.emplace_back("the baseline does not say which machine it is of");

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/cases/host_list.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/transports.h"
 #include "harness/launch/binding.h"
@@ -24,6 +23,7 @@
 #include "harness/text/streams.h"
 #include "impl/communicator/communicator.h"
 #include "impl/transports/hosts_domain.h"
+#include "impl/types/host_list.h"
 #include "src/program.h"
 #include "src/transports.h"
 #include "src/usage.h"
@@ -132,13 +132,12 @@ class Messages final : public harness::Listener {
   /// Of named ones the one that the rank was on; else this machine.
   [[nodiscard]] std::string host_of(int rank) const {
     if (spec_.conditions.hosts.empty() || rank < 0) return harness::describe_machine().hostname;
-    const auto named = harness::parse_hosts(spec_.conditions.hosts);
     const tutti::DomainShape shape = domain_shape(spec_);
     std::size_t host = 0;
     for (int first = 0; host + 1 < shape.ranks_on.size() && first + shape.ranks_on[host] <= rank; ++host) {
       first += shape.ranks_on[host];
     }
-    return named.value()[host].name;
+    return spec_.conditions.hosts[host].name;
   }
 
   const SessionSpec& spec_;
@@ -297,9 +296,8 @@ harness::JobAcross across_of(const SessionSpec& spec, const Reach& reach) {
   harness::JobAcross across{.hosts = {}, .agent = reach.agent, .interface = reach.interface, .build = build_text()};
   if (reach.joined != nullptr) across.joined = reach.joined->hosts;
   const tutti::DomainShape shape = domain_shape(spec);
-  const auto named = harness::parse_hosts(spec.conditions.hosts);
   for (std::size_t host = 0; host < shape.ranks_on.size(); ++host) {
-    across.hosts.push_back({.name = named.value()[host].name,
+    across.hosts.push_back({.name = spec.conditions.hosts[host].name,
                             .ranks = shape.ranks_on[host],
                             .domain_bytes = tutti::bytes_of_host(shape, static_cast<int>(host))});
   }

@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/cases/host_list.h"
 #include "harness/cases/transports.h"
 #include "harness/launch/joined_hosts.h"
 #include "harness/launch/machine.h"
@@ -23,6 +22,7 @@
 #include "impl/bootstrap/init.h"
 #include "impl/bootstrap/rendezvous.h"
 #include "impl/tcp/secret.h"
+#include "impl/types/host_list.h"
 #include "src/jobs.h"
 #include "src/program.h"
 #include "src/usage.h"
@@ -127,7 +127,9 @@ Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, con
                                 .build = build_text(),
                                 .arguments = arguments,
                                 .timeout = settings.sweep.timeout};
-  if (meeting.interface.empty()) meeting.interface = interface_from(environment_here());
+  if (meeting.interface.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(meeting.interface, interface_from(environment_here()));
+  }
   TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment_here()));
   TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment_here()));
   meeting.start = hash_of_start(world, environment_here());
@@ -201,10 +203,10 @@ Joining join_job(Settings& settings, bool only_lists) {
   if (world.local_process > 0) return {become_rank(world, control, arguments, settings.sweep.timeout)};
   if (world.process > 0) return {serve_host(world, *joined->hosts, world.meeting)};
   if (joined->hosts != nullptr) {
-    std::vector<harness::NamedHost> named;
-    for (const harness::JoinedHost& host : joined->hosts->all)
-      named.push_back({.name = host.name, .slots = host.ranks});
-    settings.conditions.hosts = to_text(named);
+    settings.conditions.hosts.clear();
+    for (const harness::JoinedHost& host : joined->hosts->all) {
+      settings.conditions.hosts.push_back({.name = host.name, .slots = host.ranks});
+    }
     if (settings.sweep.transports.empty()) settings.sweep.transports = {harness::usual_transport_between_hosts()};
   }
   // Which references these processes can be the ranks of, their starter decides: who wants one names it.

@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 
-#include "harness/cases/host_list.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/transports.h"
 #include "harness/faults/fault.h"
@@ -12,6 +11,8 @@
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/bootstrap/init.h"
+#include "impl/types/host_list.h"
+#include "impl/types/host_name.h"
 #include "impl/types/number.h"
 #include "src/references.h"
 #include "src/transports.h"
@@ -82,9 +83,9 @@ const std::array kSweepOptions{
            "as --hosts: a line for each machine, its name and the number of ranks it has room for",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              TUTTI_ASSIGN_OR_RETURN(const std::string lines, harness::read_file(std::string(text)));
-             const auto hosts = harness::parse_hostfile(lines);
+             auto hosts = parse_hostfile(lines);
              if (!hosts.is_ok()) return error(hosts.status().code(), "'{}': {}", text, hosts.status().message());
-             settings.conditions.hosts = to_text(hosts.value());
+             settings.conditions.hosts = std::move(hosts).value();
              return {};
            }},
     Option{"--agent", "CMD", "ssh",
@@ -99,6 +100,7 @@ const std::array kSweepOptions{
            "machine is reached (default: TUTTI_INTERFACE, or that of the route to the others); a name holds on each of "
            "them; with --transports verbs, whose RDMA device is used",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             TUTTI_RETURN_IF_ERROR(check_interface(text));
              settings.reach.interface = text;
              return {};
            }},

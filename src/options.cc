@@ -6,10 +6,10 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/cases/host_list.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/transports.h"
 #include "harness/text/file.h"
+#include "impl/types/host_list.h"
 #include "src/option_table.h"
 #include "src/program.h"
 #include "src/transports.h"
@@ -272,10 +272,18 @@ Status SweepOptions::settle_hosts(Settings& settings) const {
     if (!is_given("--agent")) return {};
     return error(Code::invalid_argument, "--agent: has no meaning without --hosts; leave --agent out");
   }
-  TUTTI_ASSIGN_OR_RETURN(const auto hosts, harness::parse_hosts(settings.conditions.hosts));
-  if (settings.reach.interface.empty()) settings.reach.interface = interface_from(environment_here());
+  const int slots = slots_of(settings.conditions.hosts);
+  if (settings.reach.interface.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(settings.reach.interface, interface_from(environment_here()));
+  }
   if (!is_given("--ranks") && settings.case_id.empty()) {
-    settings.sweep.ranks = {slots_of(hosts)};
+    if (slots > harness::kMaxRanks) {
+      return error(Code::invalid_argument,
+                   "--hosts: the hosts have room for {0} ranks, and a job has 1 to {1}: did you "
+                   "mean --ranks {1}?",
+                   slots, harness::kMaxRanks);
+    }
+    settings.sweep.ranks = {slots};
     settings.has_ranks = true;
   }
   if (!is_given("--transports") && settings.case_id.empty()) {

@@ -6,11 +6,12 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/backend_name.h"
-#include "harness/cases/host_list.h"
 #include "harness/cases/suite.h"
 #include "harness/cases/transports.h"
 #include "harness/text/counted.h"
 #include "impl/transports/loader.h"
+#include "impl/types/host_list.h"
+#include "impl/types/names.h"
 
 namespace tutti::program {
 
@@ -32,7 +33,7 @@ namespace {
 
 Status check_named_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions) {
   if (conditions.hosts.empty()) return {};
-  const std::string& text = conditions.hosts;
+  const std::string text = shown(to_text(conditions.hosts));
   if (conditions.pretended_hosts > 0) {
     return error(Code::invalid_argument, "--pretend-hosts: has no meaning with --hosts {}, which are real ones", text);
   }
@@ -40,9 +41,8 @@ Status check_named_hosts(const harness::Sweep& sweep, const harness::Conditions&
     return error(Code::invalid_argument, "--hosts: '{}' with {}: did you mean --ranks-as processes?", text,
                  to_string(sweep.ranks_as));
   }
-  TUTTI_ASSIGN_OR_RETURN(const auto named, harness::parse_hosts(text));
   for (const int ranks : sweep.ranks) {
-    if (const int slots = slots_of(named); ranks > slots) {
+    if (const int slots = slots_of(conditions.hosts); ranks > slots) {
       return error(Code::invalid_argument, "--ranks: {} on {}, which have room for {}: 1 to {}, did you mean {}?",
                    ranks, text, slots, slots, slots);
     }

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "harness/cases/host_list.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/sweep.h"
 #include "harness/machine/caches.h"
 #include "harness/machine/flush.h"
+#include "impl/types/host_list.h"
 #include "impl/types/number.h"
 
 namespace tutti::harness::cases {
@@ -380,11 +380,9 @@ const std::array kConditions{
                 "has room for; each in its turn gets one more rank (default: this machine)",
         .example = "a:2,b:2",
         .read = [](Conditions& values, std::string_view text) -> Status {
-          TUTTI_ASSIGN_OR_RETURN(const std::vector<NamedHost> hosts, parse_hosts(text));
-          values.hosts = to_text(hosts);
-          return {};
+          return store(parse_hosts(text), values.hosts);
         },
-        .text = [](const Conditions& values) { return values.hosts; },
+        .text = [](const Conditions& values) { return to_text(values.hosts); },
         .column = {.name = "hosts",
                    .description = "the machines that the ranks were on, each with the number of ranks that it has "
                                   "room for, where there were several",

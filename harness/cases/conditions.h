@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/cases/case.h"
+#include "impl/types/host_list.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::cases {
@@ -93,7 +94,7 @@ struct Conditions {
   int block_threads = 0;            ///< and threads of a block; 0: what suits the device
   int gpus = 1;                     ///< and over how many devices they are dealt
   int pretended_hosts = 0;          ///< of ranks that share no memory, all on this machine; 0: as the transport has it
-  std::string hosts = {};           ///< that the ranks are on, as parse_hosts reads them; empty: this machine
+  std::vector<NamedHost> hosts = {};  ///< that the ranks are on; empty: this machine
 
   /// A limit waits for no rank: with skew there is none.
   [[nodiscard]] bool measures_limit() const { return has_limit && skew.count() == 0; }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "harness/cases/host_list.h"
+#include "harness/cases/dealt_ranks.h"
 #include "impl/communicator/communicator.h"
 #include "impl/device/opener.h"
 #include "impl/execute/reach.h"
@@ -61,9 +61,7 @@ Status is_usable_here(const Transport& transport, std::span<const std::string> f
 Hosts layout_for(const Transport& transport, int ranks, const Conditions& conditions) {
   if (!transport.spans_hosts) return Hosts::in_blocks(ranks, 1);
   if (!conditions.hosts.empty()) {
-    const auto named = parse_hosts(conditions.hosts);
-    TUTTI_ASSERT(named.is_ok() && ranks <= slots_of(named.value()), "{} ranks on {}", ranks, conditions.hosts);
-    return dealt_to(named.value(), ranks);
+    return dealt_to(conditions.hosts, ranks);
   }
   return Hosts::in_blocks(ranks, conditions.pretended_hosts > 0 ? std::min(conditions.pretended_hosts, ranks) : ranks);
 }

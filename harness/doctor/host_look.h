@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one host of several says of itself, and how it is asked: `tutti doctor --hosts` has a process on each, which an
-// agent has started, and talks with it in lines. A line of the host begins with kWord, for an agent may print more.
+// agent has started, and talks with it in lines. An answer of the host begins with kWord and ends with its line, for an
+// agent may print more (host_answers.h).
 //
 //   asks   {"interface", "launcher"}   the host answers HostLook
 //   asks   {"reach": [address]}        [Reach], of each address

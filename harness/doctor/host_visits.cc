@@ -18,12 +18,14 @@
 
 #include <fmt/format.h>
 
+#include "harness/doctor/host_answers.h"
 #include "harness/launch/agent.h"
 #include "harness/launch/spawn.h"
 #include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
 #include "impl/tcp/interface.h"
 #include "impl/types/descriptor.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness::doctor {
 namespace {
@@ -36,7 +38,8 @@ constexpr auto kReachPatience = 5s;  // and a moment for each host
 constexpr auto kClockPatience = 2s;
 constexpr auto kEndPatience = 1s;
 constexpr int kClockTrials = 20;
-constexpr std::size_t kMostWords = 400;
+constexpr std::size_t kMostComplaints = 1 << 16;  // of the agent's stderr the last ones are kept
+constexpr std::size_t kMostAtOnce = 1 << 20;      // read of one host before the next one has its turn
 
 /// The process on one host, through its agent.
 class Visitor {
@@ -50,9 +53,8 @@ class Visitor {
     SpawnRequest spawned;
     if (!is_here) {
       TUTTI_RETURN_IF_ERROR(check_words(request.program.front()));
-      spawned.command = words_of(request.agent);
-      spawned.command.push_back(name_for_agent(host));
-      agent_ = fmt::format("`{} {}`", request.agent, name_for_agent(host));
+      TUTTI_ASSIGN_OR_RETURN(spawned.command, agent_words(request.agent, host));
+      agent_ = agent_text(request.agent, host);
     }
     spawned.command.insert(spawned.command.end(), request.program.begin(), request.program.end());
     int talk[2], errors[2];
@@ -83,19 +85,17 @@ class Visitor {
 
   /// Reads what has come, without waiting.
   void go_on() {
-    take(talk_, said_);
-    take(errors_, complaints_);
+    read(talk_, [&](std::string_view bytes) { answers_.take(bytes); });
+    read(errors_, [&](std::string_view bytes) {
+      complaints_.append(bytes);
+      if (complaints_.size() > kMostComplaints) complaints_.erase(0, complaints_.size() - kMostComplaints);
+    });
   }
 
-  /// A line that begins with our word, without that.
-  std::optional<std::string> next() {
-    for (std::size_t end; (end = said_.find('\n')) != std::string::npos;) {
-      const std::string line = said_.substr(0, end);
-      said_.erase(0, end + 1);
-      if (line.starts_with(kWord)) return line.substr(kWord.size());
-    }
-    return {};
-  }
+  std::optional<std::string> next() { return answers_.next(); }
+
+  /// Whether its agent prints without end.
+  [[nodiscard]] bool is_flooded() const { return answers_.is_flooded(); }
 
   /// Why it has ended, in its agent's words; waits a moment for these.
   Status why_ended() {
@@ -104,9 +104,9 @@ class Visitor {
     go_on();
     if (has_ended) pid_ = 0;
     std::string words = complaints_.substr(0, complaints_.find_last_not_of(" \n") + 1);
-    if (words.size() > kMostWords) words = "..." + words.substr(words.size() - kMostWords);
+    if (words.size() > kMostShown) words = "..." + words.substr(words.size() - kMostShown + 3);
     return error(Code::unavailable, "{} {}{}{}", agent_.empty() ? "its process" : agent_,
-                 has_ended ? end_of(status) : "has closed its stdout", words.empty() ? "" : ": ", words);
+                 has_ended ? end_of(status) : "has closed its stdout", words.empty() ? "" : ": ", shown(words));
   }
 
   void end() {
@@ -120,19 +120,22 @@ class Visitor {
   }
 
  private:
-  static void take(Descriptor& from, std::string& to) {
+  template <class Take>
+  static void read(Descriptor& from, Take take) {
     std::array<char, 65536> bytes;
-    while (from.is_open() && wait_readable(from.get(), 0ms)) {
-      const ssize_t n = ::read(from.get(), bytes.data(), bytes.size());
+    for (std::size_t left = kMostAtOnce; left > 0 && from.is_open() && wait_readable(from.get(), 0ms);) {
+      const ssize_t n = ::read(from.get(), bytes.data(), std::min(left, bytes.size()));
       if (n <= 0) return from.close();
-      to.append(bytes.data(), static_cast<std::size_t>(n));
+      take(std::string_view(bytes.data(), static_cast<std::size_t>(n)));
+      left -= static_cast<std::size_t>(n);
     }
   }
 
   pid_t pid_ = 0;
   std::string agent_;
   Descriptor talk_, errors_;
-  std::string said_, complaints_;
+  AnswerReader answers_;
+  std::string complaints_;
 };
 
 class Visits {
@@ -256,7 +259,11 @@ class Visits {
           have_said[i] = true;
           return take(visit, *line);
         }
-        if (!visitor.is_open()) {
+        if (visitor.is_flooded()) {
+          visit.failure = error(Code::io, "its agent or login shell has printed {} MiB, and no answer among them",
+                                AnswerReader::kMostBytes >> 20);
+          visitor.end();
+        } else if (!visitor.is_open()) {
           visit.failure = visitor.why_ended();
         } else if (Clock::now() > end) {
           visit.failure = error(Code::timeout, "it has not answered within {} s", most.count());

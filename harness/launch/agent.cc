@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "impl/tcp/interface.h"
+#include "impl/types/host_name.h"
 
 namespace tutti::harness::launch {
 
@@ -33,11 +34,15 @@ Status check_words(const std::string& program) {
       program);
 }
 
-std::string name_for_agent(const std::string& host) {
-  const std::size_t user = host.rfind('@') + 1;  // user@name, as ssh takes it
-  const std::string name = host.substr(user);
-  if (!name.starts_with('[') || !name.ends_with(']')) return host;
-  return host.substr(0, user) + name.substr(1, name.size() - 2);
+Result<std::vector<std::string>> agent_words(const std::string& agent, const std::string& host) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string name, parse_host_name(host));
+  std::vector<std::string> words = words_of(agent);
+  words.push_back(without_brackets(name));
+  return words;
+}
+
+std::string agent_text(const std::string& agent, const std::string& host) {
+  return fmt::format("`{} {}`", agent, without_brackets(host));
 }
 
 std::string end_of(int wait_status) {

@@ -17,8 +17,11 @@ namespace tutti::harness::launch {
 /// Errors: unavailable where the path of a program has something else.
 [[nodiscard]] Status check_words(const std::string& program);
 
-/// What an agent is told of a host: its name, an IPv6 address without the brackets that a list of hosts has around it.
-[[nodiscard]] std::string name_for_agent(const std::string& host);
+/// The words that begin a command on another machine: those of the agent, then the host, whose brackets it does not
+/// get. Errors: invalid_argument if the host is no name of parse_host_name: no agent gets an option in its place.
+[[nodiscard]] Result<std::vector<std::string>> agent_words(const std::string& agent, const std::string& host);
+/// The same for messages: "`ssh node1`".
+[[nodiscard]] std::string agent_text(const std::string& agent, const std::string& host);
 
 /// "exited with code 255", "was killed by signal 9".
 [[nodiscard]] std::string end_of(int wait_status);

@@ -13,13 +13,13 @@
 #include <unistd.h>
 #include <utility>
 
-#include "harness/cases/host_list.h"
 #include "harness/launch/agent.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
 #include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
 #include "impl/tcp/interface.h"
+#include "impl/types/host_list.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -87,8 +87,7 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
 Status HostsStarter::start_machine(Machine& machine, const std::vector<std::string>& program) {
   SpawnRequest request;
   if (!machine.is_here) {
-    request.command = words_of(across_.agent);
-    request.command.push_back(name_for_agent(machine.host->name));
+    TUTTI_ASSIGN_OR_RETURN(request.command, agent_words(across_.agent, machine.host->name));
   }
   request.command.insert(request.command.end(), program.begin(), program.end());
   request.environment = {"TUTTI_CONTROL", "TUTTI_RANK"};
@@ -145,7 +144,7 @@ std::string HostsStarter::name_of(const Machine& machine) const {
 
 std::string HostsStarter::agent_of(const Machine& machine) const {
   if (machine.is_here || across_.joined != nullptr) return "its process";
-  return fmt::format("`{} {}`", across_.agent, name_for_agent(machine.host->name));
+  return agent_text(across_.agent, machine.host->name);
 }
 
 void HostsStarter::hand_on_logs() {

@@ -17,6 +17,7 @@
 #include "harness/text/streams.h"
 #include "impl/tcp/interface.h"
 #include "impl/tcp/meeting.h"
+#include "impl/types/host_name.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::launch {
@@ -51,7 +52,7 @@ std::string text_of(const Card& card) {
 
 Result<Card> card_from_json(std::string_view text) {
   return read_json(Code::mismatch, "what it says of itself", text, [](const nlohmann::json& all) -> Result<Card> {
-    Card card{.host = all.at("host"),
+    Card card{.host = plain_host_name(all.at("host").get<std::string>()),
               .build = all.at("build"),
               .arguments = all.at("arguments"),
               .launcher = all.at("launcher"),
@@ -65,10 +66,10 @@ Result<Card> card_from_json(std::string_view text) {
   });
 }
 
-/// Of an address with its port.
+/// The host of an address with its port; empty if it is none.
 std::string host_in(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
-  return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+  const auto place = parse_host_and_port(address);
+  return place.is_ok() ? place.value().host : "";
 }
 
 bool is_named_as_loopback(const std::string& host) { return tcp::is_loopback(host) || host.starts_with("localhost"); }

@@ -185,10 +185,11 @@ Status JoinedJob::meet_others(const std::string& text) {
   }
   const Environment environment = environment_here();
   HostsMeeting meeting{.world = world,
-                       .interface = interface_from(environment),
+                       .interface = {},
                        .build = request_.build,
                        .arguments = request_.arguments,
                        .timeout = request_.timeout};
+  TUTTI_ASSIGN_OR_RETURN(meeting.interface, interface_from(environment));
   TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment));
   TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment));
   meeting.start = hash_of_start(world, environment);

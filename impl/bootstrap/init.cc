@@ -2,44 +2,43 @@
 #include "impl/bootstrap/init.h"
 
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
-#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
 #include "impl/types/descriptor.h"
+#include "impl/types/host_list.h"
+#include "impl/types/host_name.h"
+#include "impl/types/names.h"
+#include "impl/types/number.h"
 
 namespace tutti {
 namespace {
 
 constexpr const char* kMakeSecret = "openssl rand -hex 32 > FILE; chmod 600 FILE";
-constexpr int kLastPort = 65535;
 // Below those that systems hand out themselves.
 constexpr std::uint64_t kFirstDrawnPort = 20'000;
 constexpr std::uint64_t kDrawnPorts = 10'000;
 
-std::optional<int> port_from(std::string_view text) {
-  int port = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
-  const bool is_number = failure == std::errc() && end == text.data() + text.size();
-  return is_number && port > 0 && port <= kLastPort ? std::optional(port) : std::nullopt;
+/// An error that begins with the variable or option whose text it is about.
+Status about(std::string_view name, const Status& status) {
+  return error(status.code(), "{}: {}", name, status.message());
 }
 
 Result<int> port_of(const Environment& environment, const char* name) {
-  const std::string text = environment(name).value_or("");
-  const auto port = port_from(text);
-  if (port) return *port;
-  return error(Code::invalid_argument, "{} is '{}': a port is 1 to {}", name, text, kLastPort);
+  const auto port = parse_number(environment(name).value_or(""), "a port", 1, kMostPort);
+  return port.is_ok() ? port : about(name, port.status());
 }
 
 Result<Init> from_environment(const Environment& environment) {
   Init init{.said_by = "MASTER_ADDR and MASTER_PORT"};
   if (const auto host = environment("MASTER_ADDR")) {
-    init.host = *host;
+    auto parsed = parse_lone_host(*host);
+    if (!parsed.is_ok()) return about("MASTER_ADDR", parsed.status());
+    init.host = std::move(parsed).value();
     if (environment("TUTTI_PORT")) {
       TUTTI_ASSIGN_OR_RETURN(init.port, port_of(environment, "TUTTI_PORT"));
       init.said_by = "MASTER_ADDR and TUTTI_PORT";
@@ -49,14 +48,16 @@ Result<Init> from_environment(const Environment& environment) {
       return error(Code::invalid_argument, "MASTER_ADDR is set, and neither TUTTI_PORT nor MASTER_PORT is");
     }
     TUTTI_ASSIGN_OR_RETURN(init.port, port_of(environment, "MASTER_PORT"));
-    if (init.port == kLastPort) return error(Code::invalid_argument, "MASTER_PORT is {}: set TUTTI_PORT", kLastPort);
+    if (init.port == kMostPort) return error(Code::invalid_argument, "MASTER_PORT is {}: set TUTTI_PORT", kMostPort);
     ++init.port;
     return init;
   }
   const auto nodes = environment("SLURM_STEP_NODELIST");
   const auto job = environment("SLURM_JOB_ID"), step = environment("SLURM_STEP_ID");
   if (nodes && job && step) {
-    init.host = first_of_nodelist(*nodes);
+    const auto names = parse_nodelist(*nodes);
+    if (!names.is_ok()) return about("SLURM_STEP_NODELIST", names.status());
+    init.host = names.value().front();
     init.said_by = "SLURM_STEP_NODELIST";
     if (environment("TUTTI_PORT")) {
       TUTTI_ASSIGN_OR_RETURN(init.port, port_of(environment, "TUTTI_PORT"));
@@ -82,23 +83,23 @@ Result<Init> init_from(std::string_view url, const Environment& environment) {
   if (text.starts_with("file://")) {
     Init init{.host = {}, .port = 0, .file = rest("file://"), .said_by = text};
     if (init.file.starts_with('/') && init.file.size() > 1 && !init.file.ends_with('/')) return init;
-    return error(Code::invalid_argument, "'{}': the path begins with / and names a file: file:///shared/meeting", text);
+    return error(Code::invalid_argument, "'{}': the path begins with / and names a file: file:///shared/meeting",
+                 shown(text));
   }
   if (text.starts_with("tcp://")) {
-    const std::string address = rest("tcp://");
-    const std::size_t colon = address.rfind(':');
-    const auto port =
-        colon == std::string::npos ? std::nullopt : port_from(std::string_view(address).substr(colon + 1));
-    std::string host = address.substr(0, std::min(colon, address.size()));
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    if (port && !host.empty()) return Init{.host = std::move(host), .port = *port, .file = {}, .said_by = text};
-    return error(Code::invalid_argument, "'{}': it takes a host and a port of 1 to {}: tcp://192.0.2.7:29400", text,
-                 kLastPort);
+    auto place = parse_host_and_port(rest("tcp://"));
+    if (!place.is_ok()) return about(fmt::format("'{}'", shown(text)), place.status());
+    return Init{.host = std::move(place.value().host), .port = place.value().port, .file = {}, .said_by = text};
   }
-  return error(Code::invalid_argument, "'{}': it is env://, tcp://HOST:PORT or file://PATH", text);
+  return error(Code::invalid_argument, "'{}': it is env://, tcp://HOST:PORT or file://PATH", shown(text));
 }
 
-std::string interface_from(const Environment& environment) { return environment("TUTTI_INTERFACE").value_or(""); }
+Result<std::string> interface_from(const Environment& environment) {
+  const auto interface = environment("TUTTI_INTERFACE");
+  if (!interface) return std::string();
+  const Status status = check_interface(*interface);
+  return status.is_ok() ? Result<std::string>(*interface) : about("TUTTI_INTERFACE", status);
+}
 
 Result<tcp::Secret> job_secret_from(const Environment& environment) {
   const auto path = environment("TUTTI_SECRET_FILE");
@@ -147,17 +148,6 @@ std::uint64_t hash_of_start(const World& world, const Environment& environment) 
       hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   }
   return hash;
-}
-
-std::string first_of_nodelist(std::string_view list) {
-  const std::size_t end = list.find_first_of(",[");
-  std::string first(list.substr(0, end));
-  if (end == std::string_view::npos || list[end] == ',') return first;
-  list.remove_prefix(end + 1);
-  first += list.substr(0, list.find_first_of(",-]"));
-  const std::size_t close = std::min(list.find(']'), list.size());
-  list.remove_prefix(std::min(close + 1, list.size()));
-  return first + std::string(list.substr(0, list.find(',')));
 }
 
 }  // namespace tutti

@@ -25,13 +25,14 @@ struct Init {
   std::string said_by;  ///< "MASTER_ADDR and MASTER_PORT"
 };
 
-/// `url`: empty where nobody chose. Errors: invalid_argument naming the text and what there may be; unavailable where
-/// nothing says where to meet.
+/// `url`: empty if none was chosen. Hosts are those of parse_lone_host, parse_host_and_port and parse_nodelist. Errors:
+/// invalid_argument naming the option or variable, its text and what there may be; unavailable where nothing says where
+/// to meet.
 [[nodiscard]] Result<Init> init_from(std::string_view url, const Environment& environment);
 
 /// TUTTI_INTERFACE: the address, or the name of the interface, at which this machine is reached. Empty where it is not
-/// set.
-[[nodiscard]] std::string interface_from(const Environment& environment);
+/// set. Errors: invalid_argument if it is neither (check_interface).
+[[nodiscard]] Result<std::string> interface_from(const Environment& environment);
 /// Of TUTTI_SECRET_FILE, a file that nobody else may read, or else TUTTI_SECRET: 64 digits of base 16. Errors:
 /// unavailable where there is none, or others can read it; invalid_argument, without the text.
 [[nodiscard]] Result<tcp::Secret> job_secret_from(const Environment& environment);
@@ -41,8 +42,5 @@ struct Init {
 /// nothing. It tells the processes of another job apart as soon as they come to the meeting. Variables of a starter
 /// that has not started these processes are not taken: they may differ within one job.
 [[nodiscard]] std::uint64_t hash_of_start(const World& world, const Environment& environment);
-
-/// The first name of a list as Slurm writes it: "node[07-09,12],other" begins with node07.
-[[nodiscard]] std::string first_of_nodelist(std::string_view list);
 
 }  // namespace tutti

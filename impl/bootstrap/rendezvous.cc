@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <string_view>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 #include <fmt/ranges.h>
+
+#include "impl/types/host_list.h"
+#include "impl/types/names.h"
 
 namespace tutti {
 namespace {
@@ -121,42 +123,24 @@ class Reader {
     TUTTI_ASSIGN_OR_RETURN(const auto node, number("SLURM_NODEID"));
     TUTTI_ASSIGN_OR_RETURN(const auto local_rank, number("SLURM_LOCALID"));
     const auto text = environment_("SLURM_STEP_TASKS_PER_NODE");
-    const std::vector<int> tasks = text ? tasks_by_node(*text) : std::vector<int>();
+    std::vector<int> tasks;
+    if (text) {
+      auto parsed = parse_tasks_per_node(*text);
+      if (!parsed.is_ok())
+        return error(Code::invalid_argument, "SLURM_STEP_TASKS_PER_NODE: {}", parsed.status().message());
+      tasks = std::move(parsed).value();
+    }
     if (!node || !local_rank || *node >= static_cast<int>(tasks.size())) {
       return error(
           Code::invalid_argument,
           "SLURM_STEP_NUM_NODES is {}, and SLURM_NODEID, SLURM_LOCALID and SLURM_STEP_TASKS_PER_NODE ('{}') do "
           "not say which tasks are on this node",
-          *nodes, text.value_or(""));
+          *nodes, shown(text.value_or("")));
     }
     world_.local_process = *local_rank;
     world_.local_processes = tasks[static_cast<std::size_t>(*node)];
     world_.spread = fmt::format("SLURM_STEP_NUM_NODES is {}", *nodes);
     return {};
-  }
-
-  /// "2(x3),1": 2, 2, 2, 1. Empty where it says something else.
-  static std::vector<int> tasks_by_node(std::string_view text) {
-    constexpr int kMostNodes = 100'000;
-    std::vector<int> tasks;
-    while (!text.empty()) {
-      const auto take = [&](int& value) {
-        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-        return failure == std::errc() && value > 0;
-      };
-      int count = 0, times = 1;
-      if (!take(count)) return {};
-      if (text.starts_with("(x")) {
-        text.remove_prefix(2);
-        if (!take(times) || times > kMostNodes || !text.starts_with(')')) return {};
-        text.remove_prefix(1);
-      }
-      tasks.insert(tasks.end(), static_cast<std::size_t>(times), count);
-      if (!text.empty() && !text.starts_with(',')) return {};
-      text.remove_prefix(text.empty() ? 0 : 1);
-    }
-    return tasks;
   }
 
   [[nodiscard]] static Status contradiction(const char* one, int is, const char* other, int other_is) {

@@ -22,6 +22,7 @@
 #include <fmt/ranges.h>
 
 #include "impl/types/descriptor.h"
+#include "impl/types/host_name.h"
 
 namespace tutti::tcp {
 namespace {
@@ -89,8 +90,7 @@ std::vector<Interface> interfaces() {
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 Result<Addresses> look_up(const std::string& host) {
-  std::string name = host.substr(host.rfind('@') + 1);  // user@name, as ssh takes it
-  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  const std::string name = lookup_name(host);
   addrinfo wanted = {};
   wanted.ai_family = AF_UNSPEC;
   wanted.ai_socktype = SOCK_DGRAM;

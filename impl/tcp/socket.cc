@@ -12,6 +12,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "impl/types/host_name.h"
+
 namespace tutti::tcp {
 namespace {
 
@@ -95,12 +97,8 @@ Descriptor accept_from(int listener) {
 }
 
 Result<Descriptor> connect_to(std::string_view address) {
-  const std::size_t colon = address.rfind(':');
-  const bool has_port = colon != std::string_view::npos;
-  std::string_view host = address.substr(0, has_port ? colon : address.size());
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  TUTTI_ASSIGN_OR_RETURN(const Addresses found,
-                         look_up(std::string(host), std::string(has_port ? address.substr(colon + 1) : "")));
+  TUTTI_ASSIGN_OR_RETURN(const HostAndPort place, parse_host_and_port(address));
+  TUTTI_ASSIGN_OR_RETURN(const Addresses found, look_up(place.host, std::to_string(place.port)));
   Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return error(Code::resource, "cannot make a socket: {}", std::strerror(errno));
   set_options(socket.get());

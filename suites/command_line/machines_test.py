@@ -355,7 +355,7 @@ class OnThisMachine(Agents):
         hostfile.write_text("a 2\nb 2\n")
         broken.write_text("a 2\nb two\n")
         for code, words, says in [
-                (2, ["run", "barrier", "--hosts", "a:0"], "'0' is not a number of slots of host 'a': a whole number from 1 to 1024: did you mean '1'?"),
+                (2, ["run", "barrier", "--hosts", "a:0"], "'0' is not a number of slots of host 'a': a whole number from 1 to 4096: did you mean '1'?"),
                 (2, ["run", "barrier", "--hosts", "a,"], "'' is no name of a host"),
                 (2, ["run", "barrier", "--hosts", "-oProxyCommand=x"], "is no name of a host"),
                 (2, [*on, "--ranks", "5"], "--ranks: 5 on a:2,b:2, which have room for 4: 1 to 4, did you mean 4?"),

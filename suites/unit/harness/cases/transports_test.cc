@@ -14,7 +14,7 @@ TEST(Transports, AnAlgorithmForEqualHostsIsFlatOnOthers) {
     one.transport = "tcp";
     one.ranks = ranks;
     Conditions conditions;
-    conditions.hosts = hosts;
+    conditions.hosts = parse_hosts(hosts).value();
     return is_flat_on_hosts(one, conditions);
   };
   EXPECT_TRUE(is_flat("a:2,b:1", 3));

@@ -49,11 +49,11 @@ TEST(Counters, AutoIsWhatIsChosenForTheHosts) {
   one.ranks_as = RanksAs::processes;
   one.transport = "tcp";
   Conditions conditions;
-  conditions.hosts = "a:1,b:1";
+  conditions.hosts = parse_hosts("a:1,b:1").value();
   const auto counters = counters_of(one, conditions);
   ASSERT_TRUE(counters.is_ok()) << counters.status().message();
   EXPECT_EQ(counters.value().algorithm, chosen_algorithm(one, conditions, 2));
-  conditions.hosts = "a:2";
+  conditions.hosts = parse_hosts("a:2").value();
   EXPECT_NE(counters_of(one, conditions).value().algorithm, counters.value().algorithm);
 }
 
@@ -63,7 +63,7 @@ TEST(Counters, OfTwoLevelsAreThoseOfTheHostsThatThereAre) {
   one.ranks_as = RanksAs::processes;
   one.transport = "tcp";
   Conditions conditions;
-  conditions.hosts = "a:2,b:2";
+  conditions.hosts = parse_hosts("a:2,b:2").value();
   const auto counters = counters_of(one, conditions);
   ASSERT_TRUE(counters.is_ok()) << counters.status().message();
   EXPECT_EQ(counters.value().messages, 4 * 2 * (2 - 1)) << "a ring over two hosts, by each rank";

@@ -63,13 +63,15 @@ TEST(Init, TheEnvironmentSaysAHostAndAPort) {
   EXPECT_THAT(refusal(""), HasSubstr("nothing says where the hosts meet"));
   EXPECT_THAT(refusal("", {{"MASTER_ADDR", "a"}}), HasSubstr("neither TUTTI_PORT nor MASTER_PORT"));
   EXPECT_THAT(refusal("", {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "x"}}),
-              HasSubstr("MASTER_PORT is 'x': a port is 1 to"));
+              HasSubstr("MASTER_PORT: 'x' is not a port: a whole number from 1 to 65535: did you mean '1'?"));
   EXPECT_THAT(refusal("", {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "65535"}}), HasSubstr("set TUTTI_PORT"));
 }
 
 TEST(Init, TheEnvironmentMayNameAnInterface) {
-  EXPECT_EQ(interface_from(environment_of({})), "");
-  EXPECT_EQ(interface_from(environment_of({{"TUTTI_INTERFACE", "eth0"}})), "eth0");
+  EXPECT_EQ(interface_from(environment_of({})).value(), "");
+  EXPECT_EQ(interface_from(environment_of({{"TUTTI_INTERFACE", "eth0"}})).value(), "eth0");
+  EXPECT_THAT(interface_from(environment_of({{"TUTTI_INTERFACE", "-i"}})).status().message(),
+              HasSubstr("TUTTI_INTERFACE: '-i' is neither a name of an interface nor an address"));
 }
 
 TEST(Init, AStepOfSlurmMeetsAtItsFirstNode) {
@@ -84,12 +86,20 @@ TEST(Init, AStepOfSlurmMeetsAtItsFirstNode) {
   EXPECT_EQ(init_of("", step).port, 9);
 }
 
-TEST(Init, AListOfNodesHasAFirst) {
-  EXPECT_EQ(first_of_nodelist("a"), "a");
-  EXPECT_EQ(first_of_nodelist("a,b"), "a");
-  EXPECT_EQ(first_of_nodelist("n[3,5-7]"), "n3");
-  EXPECT_EQ(first_of_nodelist("n[003-004]-ib,m"), "n003-ib");
-  EXPECT_EQ(first_of_nodelist("n["), "n");
+TEST(Init, HostsThatAreNoneAreRefusedByTheNameOfTheirVariable) {
+  const auto at = [](const char* host) { return Variables{{"MASTER_ADDR", host}, {"TUTTI_PORT", "7"}}; };
+  EXPECT_EQ(init_of("", at("2001:db8::7")).host, "2001:db8::7");
+  EXPECT_EQ(init_of("", at("[2001:db8::7]")).host, "2001:db8::7");
+  EXPECT_THAT(refusal("", at("[-Fevil.cfg]")), HasSubstr("MASTER_ADDR: '[-Fevil.cfg]' is no address"));
+  EXPECT_THAT(refusal("", at("-v")), HasSubstr("MASTER_ADDR: '-v' is no name of a host"));
+  const auto on = [](const char* nodes) {
+    return Variables{{"SLURM_STEP_NODELIST", nodes}, {"SLURM_JOB_ID", "12"}, {"SLURM_STEP_ID", "0"}};
+  };
+  EXPECT_EQ(init_of("", on("rack[0-1]node[0-3]")).host, "rack0node0");
+  EXPECT_THAT(refusal("", on("[-Fevil.cfg]")), HasSubstr("SLURM_STEP_NODELIST: '[-Fevil.cfg]' is no address"));
+  EXPECT_THAT(refusal("", on("n[")), HasSubstr("SLURM_STEP_NODELIST: 'n[' has a '[' without a ']'"));
+  EXPECT_THAT(refusal("tcp://[-Fevil.cfg]:5"), HasSubstr("'tcp://[-Fevil.cfg]:5': '[-Fevil.cfg]' is no address"));
+  EXPECT_THAT(refusal("tcp://fd00:1::1:5"), HasSubstr("write [fd00:1::1]:5"));
 }
 
 TEST(Init, UrlsAreReadWhole) {
@@ -97,8 +107,8 @@ TEST(Init, UrlsAreReadWhole) {
   EXPECT_EQ(init_of("tcp://[2001:db8::7]:1").host, "2001:db8::7");
   EXPECT_EQ(init_of("file:///shared/meeting").file, "/shared/meeting");
   EXPECT_THAT(refusal("tcp://a"), HasSubstr("a host and a port"));
-  EXPECT_THAT(refusal("tcp://a:0"), HasSubstr("a host and a port"));
-  EXPECT_THAT(refusal("tcp://:5"), HasSubstr("a host and a port"));
+  EXPECT_THAT(refusal("tcp://a:0"), HasSubstr("'0' is not a port"));
+  EXPECT_THAT(refusal("tcp://:5"), HasSubstr("'' is no name of a host"));
   EXPECT_THAT(refusal("file://meeting"), HasSubstr("begins with /"));
   EXPECT_THAT(refusal("mpi://"), HasSubstr("env://, tcp://HOST:PORT or file://PATH"));
 }
