@@ -18,6 +18,8 @@ struct Target {
   void (*read)(std::string_view);
 };
 constexpr std::array kTargets{Target{"options", options},
+                              Target{"hosts", hosts},
+                              Target{"answers", answers},
                               Target{"case_ids", case_ids},
                               Target{"suite_files", suite_files},
                               Target{"counts_files", counts_files},

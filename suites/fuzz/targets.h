@@ -13,6 +13,11 @@ namespace tutti::fuzz {
 /// `sizes\n8:64M:x4`: an option's name on the first line, and after it its value. What is read, printed and read again
 /// is the same.
 void options(std::string_view input);
+/// A list of hosts, a hostfile, lists of Slurm, and where processes meet. What is read, printed and read again is the
+/// same; no host can be taken for an option of an agent; no list is without bound.
+void hosts(std::string_view input);
+/// What the agent of `tutti doctor --hosts` prints: the answers are the same in pieces of any length.
+void answers(std::string_view input);
 /// The id of a case, and of a cell. What is read is printed as it was.
 void case_ids(std::string_view input);
 /// A TOML file: whatever it says is a text that the options take, or a message.
