@@ -80,7 +80,8 @@ const std::array kSweepOptions{
            "TUTTI_TRANSPORTS names and beside the program (default: the best for --ranks-as)",
            TUTTI_SETS(parse_transports, sweep.transports)},
     Option{"--hostfile", "FILE", "",
-           "as --hosts: a line for each machine, its name and the number of ranks it has room for",
+           "as --hosts: a line for each machine, its name and the number of ranks it has room for: `a 2`, "
+           "`a:2`, `a slots=2`",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              TUTTI_ASSIGN_OR_RETURN(const std::string lines, harness::read_file(std::string(text)));
              auto hosts = parse_hostfile(lines);

@@ -376,8 +376,10 @@ const std::array kConditions{
     Condition{
         .option = "--hosts",
         .value = "LIST",
-        .help = "the ranks are on these machines, which --agent reaches: names with the number of ranks that each "
-                "has room for; each in its turn gets one more rank (default: this machine)",
+        .help =
+            "the ranks are on these machines, which --agent reaches: names or addresses with the number of "
+            "ranks that each has room for, as in a:2,n[01-04]:8,[2001:db8::7]:2; each in its turn gets one more rank "
+            "(default: this machine)",
         .example = "a:2,b:2",
         .read = [](Conditions& values, std::string_view text) -> Status {
           return store(parse_hosts(text), values.hosts);

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -65,6 +66,15 @@ class ByHand(Joined):
         self.assertRegex(results[0].out, r"(?m)^# measured with hosts \S+:2,\S+:2$")
         self.assertRegex(results[0].out, r"(?m)^# 2 rows in 2 cells: 2 ok")
         self.assertEqual([result.out for result in results[1:]], [""] * 3, results)
+
+    def test_a_host_that_calls_itself_an_option_has_a_name_that_is_none(self):
+        rename = "import os, socket, sys; socket.sethostname('-v[\\x1b'); os.execv(sys.argv[1], sys.argv[1:])"
+        if subprocess.run(["unshare", "--uts", "true"], check=False).returncode != 0:
+            self.skipTest("no namespace can be made for a host's name")
+        results = self.ends(self.start([1, 1], "run", "barrier", "--budget", "200ms",
+                                       enter=lambda rank, command: ["unshare", "--uts", sys.executable, "-c", rename, *command]))
+        self.assertEqual([result.code for result in results], [0, 0], results)
+        self.assertIn("# measured with hosts _v__:1,_v__-1:1\n", results[0].out)
 
     def test_hosts_of_other_sizes_and_a_check(self):
         results = self.ends(self.start([1, 2], "check", "all_reduce", "barrier", "broadcast", "--expect-hosts", "2"))
