@@ -150,8 +150,9 @@ Status too_many_colons(std::string_view text, std::string_view number) {
                  shown(text), write);
   };
   const bool is_all = ipv6_of(text).has_value();
-  if (ipv6_of(head)) {
-    return say(fmt::format("[{}]:{}{}", head, tail, is_all ? fmt::format(", or [{}] for all of it", text) : ""));
+  const bool has_number = !tail.empty() && std::ranges::all_of(tail, is_digit);
+  if (ipv6_of(head) && has_number) {
+    return say(fmt::format("[{}]:{}{}", head, shown(tail), is_all ? fmt::format(", or [{}] for all of it", text) : ""));
   }
   if (is_all) return say(fmt::format("[{0}], or with {1} [{0}]:2", text, number));
   return error(Code::invalid_argument,

@@ -92,6 +92,7 @@ TEST(HostName, AHostAndAPort) {
   EXPECT_THAT(place_in("[-Fevil.cfg]:5"), HasSubstr("'[-Fevil.cfg]' is no address"));
   EXPECT_THAT(place_in("fd00:1::1:5"), HasSubstr("write [fd00:1::1]:5, or [fd00:1::1:5] for all of it"));
   EXPECT_THAT(place_in("2001:db8::7"), HasSubstr("write [2001:db8::7], or with a port [2001:db8::7]:2"));
+  EXPECT_THAT(place_in("fd00:1::1:\x1f"), HasSubstr("'fd00:1::1:\\x1f' has 4 colons: a port comes after one"));
   EXPECT_THAT(place_in("a:5:5"), HasSubstr("'a:5:5' has 2 colons: a port comes after one"));
 }
 
