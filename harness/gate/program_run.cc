@@ -82,6 +82,12 @@ class Child {
 }  // namespace
 
 std::string ProgramRun::last_words() const {
+  // A complaint of tutti may be followed by a line for each rank, which says less.
+  constexpr std::string_view kComplaint = "\ntutti: ";
+  const std::string lines = "\n" + errors;
+  if (const std::size_t at = lines.rfind(kComplaint); at != std::string::npos) {
+    return lines.substr(at + 1, lines.find('\n', at + 1) - at - 1);
+  }
   for (const std::string& text : {errors, output}) {
     const std::size_t end = text.find_last_not_of(" \n");
     if (end == std::string::npos) continue;

@@ -23,7 +23,7 @@ struct ProgramRun {
   std::vector<Row> rows;
   std::string late;  ///< that it was ended at its limit, in words; empty: it ended by itself
 
-  /// The last line of what it said on stderr, or else of the output: for messages.
+  /// The last complaint of tutti on stderr, or else the last line there, or else of the output: for messages.
   [[nodiscard]] std::string last_words() const;
 };
 

@@ -24,6 +24,8 @@ TEST(RunCommand, TellsHowItEndedAndWhatItSaid) {
   EXPECT_EQ(ended.value().errors, "two\n");
   EXPECT_EQ(ended.value().last_words(), "two");
   EXPECT_EQ(run_command({"sh", "-c", "echo one; echo two"}, 60s, interrupts).value().last_words(), "two");
+  const std::string complains = "echo '[1/2] one' >&2; echo 'tutti: rank 1 is stopped' >&2; echo '  rank 0: idle' >&2";
+  EXPECT_EQ(run_command({"sh", "-c", complains}, 60s, interrupts).value().last_words(), "tutti: rank 1 is stopped");
   const auto killed = run_command({"sh", "-c", "kill -9 $$"}, 60s, interrupts);
   ASSERT_TRUE(killed.is_ok());
   EXPECT_EQ(killed.value().exit_code, 128 + SIGKILL);
