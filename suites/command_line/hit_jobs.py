@@ -254,8 +254,11 @@ class Report(Job):
     def wrong_code(self, trial, result):
         if trial.was_late or trial.target.role == "launcher":
             return super().wrong_code(trial, result)
+        if trial.signal == signal.SIGSTOP:
+            found = hits.check_code(result.code, {0, CRASH})
+            return found + (hits.check_blame(result.err, r"is stopped \(state T\)") if result.code else [])
         found = hits.check_code(result.code, {0, ENVIRONMENT})
-        if result.code != 0 and trial.signal != signal.SIGSTOP:
+        if result.code != 0:
             # The Python that is asked for its packages is another one: what is said is that it has none.
             found += hits.check_blame(result.err, rf"exit code {128 + trial.signal}\b|signal {int(trial.signal)}\b|matplotlib")
         return found
