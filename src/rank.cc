@@ -18,7 +18,7 @@ int run_rank() {
   }
   if (!link.is_ok()) return complain(link.status());
   harness::RankLink& connection = link.value();
-  auto spec = harness::session_from_json(connection.payload());
+  auto spec = harness::session_in_payload(connection.payload());
   Status status = spec.status();
   const harness::AcrossPlace* const across = connection.across();
   if (status.is_ok() && across != nullptr) {  // a budget ends by the launcher's clock

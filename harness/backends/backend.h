@@ -133,9 +133,10 @@ typedef struct TuttiBackend {
    * 1 where ranks outnumber cores, else 0. Of several hosts {hosts} is "a:2,b:2", with the ranks of each, in their
    * order; {agent} is what takes a host's name and a line of the shell, as ssh does, in words; {agent_program} is the
    * same where it has to be one word; {address} is at which the others reach this host, and {subnet} the network of
-   * that. Other hosts have no {directory}. A rank finds TUTTI_CONTROL as the command does, and its number in PMI_RANK,
-   * PMIX_RANK or OMPI_COMM_WORLD_RANK. The command stays in the foreground. Its exit code is not 0 where a rank's was
-   * not. It ends its ranks upon SIGTERM. Returns non-zero where the text did not fit. */
+   * that. Other hosts have no {directory}. A rank finds TUTTI_CONTROL, TUTTI_BACKENDS and TUTTI_TRANSPORTS as the
+   * command does, and its number in PMI_RANK, PMIX_RANK or OMPI_COMM_WORLD_RANK. The command stays in the foreground.
+   * Its exit code is not 0 where a rank's was not. It ends its ranks upon SIGTERM. Returns non-zero where the text did
+   * not fit. */
   int (*start_command)(TuttiBackendMessage* text);
 
   /* Joins the world of the library, initialising it unless the process has done so already. The library's number of

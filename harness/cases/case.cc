@@ -46,12 +46,6 @@ std::string bytes_part(const Cell& cell) {
   return fmt::format("{}B{}{}", cell.bytes, is_plain ? "" : ".", is_plain ? "" : cell.counts.name);
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  });
-}
-
 /// Reads the parts of one id into a case, one after the other, the collective first: it decides which parts apply.
 class IdReader {
  public:
@@ -199,6 +193,12 @@ class IdReader {
 };
 
 }  // namespace
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
 
 std::string_view to_string(RanksAs ranks_as) { return name_in(kRanksAs, ranks_as); }
 std::string_view to_string(Placement placement) { return name_in(kPlacements, placement); }

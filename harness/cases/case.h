@@ -41,6 +41,9 @@ inline constexpr std::string_view kTwin = ":2";           ///< ends the name of 
 /// Ranks 0 and 1, 2 and 3, ... are pairs, and all of them play at once.
 inline constexpr std::string_view kNeighbours = "neighbours";
 
+/// Whether it has only letters of names: a to z, A to Z, 0 to 9, '_' and '-'. So it is no path.
+[[nodiscard]] bool is_name(std::string_view text);
+
 /// A backend that is named twice is two systems under test, so that it is held against itself (A/A).
 [[nodiscard]] constexpr bool is_twin(std::string_view system) { return system.ends_with(kTwin); }
 /// The backend that a system under test is.

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
 #include <string_view>
 #include <sys/wait.h>
+#include <system_error>
 
 #include "impl/tcp/interface.h"
 #include "impl/types/host_name.h"
@@ -55,6 +59,19 @@ std::string interface_elsewhere(const std::string& interface) {
       std::ranges::any_of(interface, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) &&
       interface.find(':') == std::string::npos;
   return is_name ? interface : "";
+}
+
+std::string folders_in(const char* variable) {
+  const char* const value = std::getenv(variable);
+  std::istringstream named(value == nullptr ? "" : value);
+  std::string folders;
+  for (std::string folder; std::getline(named, folder, ':');) {
+    if (folder.empty()) continue;
+    std::error_code failure;
+    const std::string whole = std::filesystem::absolute(folder, failure).string();
+    folders += (folders.empty() ? "" : ":") + (failure ? folder : whole);
+  }
+  return folders;
 }
 
 Result<std::string> address_for(const std::string& interface, const std::string& first_other) {

@@ -30,6 +30,13 @@ namespace tutti::harness::launch {
 /// name is one on each. Empty: it finds out.
 [[nodiscard]] std::string interface_elsewhere(const std::string& interface);
 
+/// The variables that name folders of shared objects. Another machine has another environment, so the launcher sends it
+/// their values when it starts something there.
+inline constexpr const char* kBackendFolders = "TUTTI_BACKENDS";
+inline constexpr const char* kTransportFolders = "TUTTI_TRANSPORTS";
+/// The value of one of them, in which every folder has its whole path. Empty if it is not set.
+[[nodiscard]] std::string folders_in(const char* variable);
+
 /// At which the other machines reach this one: that of `interface`, or where that is empty of the route to one of them,
 /// or without any 127.0.0.1. Errors: unavailable, invalid_argument.
 [[nodiscard]] Result<std::string> address_for(const std::string& interface, const std::string& first_other);

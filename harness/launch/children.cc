@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/launch/agent.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/spawn.h"
 #include "harness/launch/waits.h"
@@ -64,6 +65,10 @@ Status Children::start_command(const Job& job, const std::string& control_name, 
     request.environment.insert(request.environment.end(), start.pretended.begin(), start.pretended.end());
   }
   request.environment.push_back("TMPDIR=" + values.directory);
+  // A start command that names them hands them on to other hosts. There they are set, even if to nothing.
+  for (const char* variable : {kBackendFolders, kTransportFolders}) {
+    request.environment.push_back(fmt::format("{}={}", variable, folders_in(variable)));
+  }
   request.death_signal = SIGTERM;  // upon which it kills its ranks, stopped ones included
   TUTTI_ASSIGN_OR_RETURN(const pid_t pid, spawn(request));
   children_.push_back({.pid = pid, .rank = -1, .wait_status = {}});

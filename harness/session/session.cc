@@ -197,7 +197,7 @@ std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd) {
 }
 
 std::vector<RankStanding> standings_on_machine(const std::string& payload, int machine, int domain_fd) {
-  const auto spec = session_from_json(payload);
+  const auto spec = session_in_payload(payload);
   return spec.is_ok() ? standings_in(spec.value(), domain_fd, machine) : std::vector<RankStanding>();
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/backends/loader.h"
 #include "harness/cases/sweep.h"
 #include "harness/cases/transports.h"
 #include "harness/machine/clock.h"
@@ -20,27 +21,6 @@ namespace {
 constexpr double kOfRank = 4 * (1 << 20);
 constexpr double kOfReference = 12 * (1 << 20);
 
-/// JSON has characters and a path has bytes, which need be none: each becomes the character of its number, and back.
-std::string characters_of(std::string_view bytes) {
-  std::string text;
-  for (const char one : bytes) {
-    const auto byte = static_cast<unsigned char>(one);
-    if (byte >= 0x80U) text += static_cast<char>(0xC0U | byte >> 6U);
-    text += byte < 0x80U ? one : static_cast<char>(0x80U | (byte & 0x3FU));
-  }
-  return text;
-}
-std::string bytes_of(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    const bool is_pair = (first == 0xC2U || first == 0xC3U) && i + 1 < text.size();
-    bytes +=
-        is_pair ? static_cast<char>((first & 3U) << 6U | (static_cast<unsigned char>(text[++i]) & 0x3FU)) : text[i];
-  }
-  return bytes;
-}
-
 using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 4> kTasks{"measure", "check", "soak", "faults"};  // by the variant's index
@@ -52,6 +32,7 @@ consteval int visited() {
   visit_fields(std::type_identity<Record>(), [&](const char*, auto) { ++fields; });
   return fields;
 }
+constexpr int kUnsent = 2;  // the folders
 /// Stops compiling where a field was added, or left out of visit_fields: both have as many.
 [[maybe_unused]] void count_fields(const SessionSpec& spec, const MeasureTask& measure, const CheckTask& check,
                                    const SoakTask& soak, const FaultsTask& faults) {
@@ -60,7 +41,7 @@ consteval int visited() {
   [[maybe_unused]] const auto& [c1] = check;
   [[maybe_unused]] const auto& [o1, o2] = soak;
   [[maybe_unused]] const auto& [f1, f2] = faults;
-  static_assert(visited<SessionSpec>() == 15 && visited<MeasureTask>() == 4 && visited<CheckTask>() == 1);
+  static_assert(visited<SessionSpec>() == 15 - kUnsent && visited<MeasureTask>() == 4 && visited<CheckTask>() == 1);
   static_assert(visited<SoakTask>() == 2 && visited<FaultsTask>() == 2);
 }
 
@@ -94,15 +75,9 @@ Status read_value(std::string_view /*word*/, const Json& json, std::string& text
   return {};
 }
 
-/// As characters_of: a path may be among them.
-Json written(const std::vector<std::string>& texts) {
-  std::vector<std::string> lines(texts.size());
-  std::ranges::transform(texts, lines.begin(), characters_of);
-  return lines;
-}
+Json written(const std::vector<std::string>& texts) { return texts; }
 Status read_value(std::string_view /*word*/, const Json& json, std::vector<std::string>& texts) {
   json.get_to(texts);
-  std::ranges::transform(texts, texts.begin(), bytes_of);
   return {};
 }
 
@@ -230,12 +205,28 @@ Status choose_task(std::string_view name, SessionSpec& spec) {
   }
 }
 
+/// Shared objects are named after transports and backends. A name with a slash would be a file anywhere.
+Status check_names(const SessionSpec& spec) {
+  std::vector<std::string> names;
+  if (!spec.transport.empty()) names.push_back(spec.transport);
+  for (const auto* const more : {&spec.references, &spec.on_gpus, &spec.twins}) {
+    for (const std::string& name : *more) names.emplace_back(backend_of(name));
+  }
+  const auto wrong = std::ranges::find_if_not(names, is_name);
+  if (wrong == names.end()) return {};
+  return error(
+      Code::invalid_argument,
+      "the job's specification: '{}' is no name of a transport or backend: it has letters, digits, '_' and '-'",
+      shown(*wrong));
+}
+
 Result<SessionSpec> session_of(Json json) {
   SessionSpec spec;
   TUTTI_RETURN_IF_ERROR(read_fields(json, spec));
   TUTTI_RETURN_IF_ERROR(choose_task(json.value("task", ""), spec));
   json.erase("task");
   TUTTI_RETURN_IF_ERROR(std::visit([&](auto& task) { return read_fields(json, task); }, spec.task));
+  TUTTI_RETURN_IF_ERROR(check_names(spec));
   if (json.empty()) return spec;
   return error(Code::invalid_argument, "the job's specification: nothing is called '{}'", shown(json.begin().key()));
 }
@@ -257,6 +248,13 @@ std::string to_json(const SessionSpec& spec) {
 
 Result<SessionSpec> session_from_json(std::string_view text) {
   return read_json(Code::invalid_argument, "the job's specification", text, session_of);
+}
+
+Result<SessionSpec> session_in_payload(std::string_view payload) {
+  TUTTI_ASSIGN_OR_RETURN(SessionSpec spec, session_from_json(payload));
+  spec.backend_directories = directories_named_by("TUTTI_BACKENDS");
+  spec.transport_directories = directories_named_by("TUTTI_TRANSPORTS");
+  return spec;
 }
 
 std::uint32_t first_number_of(const SessionSpec& spec, std::size_t cell) {

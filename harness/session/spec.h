@@ -61,9 +61,9 @@ struct SessionSpec {
   std::vector<std::string> references = {};   ///< backends to load, without the own one
   std::vector<std::string> on_gpus = {};      ///< those of them whose buffers lie in the memory of GPUs
   std::vector<std::string> twins = {};        ///< systems that are a backend a second time (case.h)
-  std::vector<std::string> backend_directories = {};
-  std::string transport = {};  ///< of the domain and of all cells; empty: the usual one of these ranks
-  std::vector<std::string> transport_directories = {};
+  std::string transport = {};                 ///< of the domain and of all cells; empty: the usual one of these ranks
+  /// Folders of shared objects. They are never sent: each process has those with which it was started.
+  std::vector<std::string> backend_directories = {}, transport_directories = {};
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   std::size_t heap_bytes = 0;
@@ -82,7 +82,8 @@ struct SessionSpec {
   bool operator==(const SessionSpec&) const = default;
 };
 
-/// Calls `visit(word, member)` for every field but the task: the words of the text, which nothing else names.
+/// Calls `visit(word, member)` for every field that is sent but the task: the words of the text, which nothing else
+/// names.
 template <class Visit>
 constexpr void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
   visit("ranks", &SessionSpec::ranks);
@@ -91,9 +92,7 @@ constexpr void visit_fields(std::type_identity<SessionSpec>, Visit visit) {
   visit("references", &SessionSpec::references);
   visit("on_gpus", &SessionSpec::on_gpus);
   visit("twins", &SessionSpec::twins);
-  visit("backend_directories", &SessionSpec::backend_directories);
   visit("transport", &SessionSpec::transport);
-  visit("transport_directories", &SessionSpec::transport_directories);
   visit("seed", &SessionSpec::seed);
   visit("timeout_ns", &SessionSpec::timeout);
   visit("heap_bytes", &SessionSpec::heap_bytes);
@@ -127,6 +126,9 @@ constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
 /// A field that is not there is as usual. Errors: invalid_argument, also for a word that no field has; a specification
 /// that cannot be read is a bug of the launcher.
 [[nodiscard]] Result<SessionSpec> session_from_json(std::string_view text);
+
+/// What a launcher has sent, with the folders of this process's own environment. Errors: those of session_from_json.
+[[nodiscard]] Result<SessionSpec> session_in_payload(std::string_view payload);
 
 /// The cases of all cells are numbered one after the other: so the board names them (RankStatus). Of the first case of
 /// a cell; the others follow.

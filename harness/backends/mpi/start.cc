@@ -33,8 +33,8 @@ void add(Words& words, std::initializer_list<const char*> more) { words.insert(w
 /// Of one host and of several.
 Words open_mpi_words(const std::string& mpirun) {
   Words words{mpirun};
-  add(words, {"--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--stdin", "none", "-np", "{ranks}", "-x",
-              "TUTTI_CONTROL"});
+  add(words, {"--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--stdin", "none", "-np", "{ranks}"});
+  for (const char* variable : {"TUTTI_CONTROL", "TUTTI_BACKENDS", "TUTTI_TRANSPORTS"}) add(words, {"-x", variable});
   const auto set = [&](const char* name, const char* value) { add(words, {"--mca", name, value}); };
   // Whatever batch system we are in, no foreign node is used.
   set("ras", "^slurm,gridengine,tm,lsf,loadleveler");

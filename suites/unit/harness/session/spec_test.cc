@@ -2,6 +2,10 @@
 // A session's specification survives its way to the ranks, field by field.
 #include "harness/session/spec.h"
 
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // A value of each type of a field that is not the usual one.
 void change(bool& value) { value = !value; }
@@ -114,12 +119,32 @@ TEST(SessionSpec, CarriesTheCountsOfFiles) {
   EXPECT_THAT(read.value().cells[0][0].counts.numbers, ElementsAre(1, 0, 5));
 }
 
-TEST(SessionSpec, CarriesPathsThatAreNoText) {
+TEST(SessionSpec, FoldersOfSharedObjectsAreThoseOfTheOwnProcess) {
   SessionSpec spec;
-  spec.backend_directories = {"/r\xc3\xa9sum\xe9/\xff\x80\xc2", "/\xc2\xbf"};
-  const auto read = session_from_json(to_json(spec));
-  ASSERT_TRUE(read.is_ok()) << read.status().message();
-  EXPECT_EQ(read.value().backend_directories, spec.backend_directories);
+  spec.backend_directories = spec.transport_directories = {"/of/another/process"};
+  EXPECT_THAT(to_json(spec), Not(HasSubstr("/of/another/process")));
+  for (const char* word : {"backend_directories", "transport_directories"}) {
+    const std::string text = fmt::format(R"({{"task": "check", "{}": ["/of/another/process"]}})", word);
+    EXPECT_THAT(session_in_payload(text).status().message(), HasSubstr(fmt::format("nothing is called '{}'", word)));
+  }
+  ::setenv("TUTTI_BACKENDS", "/one:/two", 1);
+  ::setenv("TUTTI_TRANSPORTS", "/three", 1);
+  const auto own = session_in_payload(to_json(spec));
+  ::unsetenv("TUTTI_BACKENDS");
+  ::unsetenv("TUTTI_TRANSPORTS");
+  ASSERT_TRUE(own.is_ok()) << own.status().message();
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+  EXPECT_THAT(own.value().backend_directories, ElementsAre("/one", "/two", program));
+  EXPECT_THAT(own.value().transport_directories, ElementsAre("/three", program));
+}
+
+TEST(SessionSpec, NamesOfSharedObjectsAreNoPaths) {
+  for (const char* text : {R"({"task": "check", "transport": "/tmp/evil"})", R"({"task": "check", "transport": ".."})",
+                           R"({"task": "check", "references": ["mpich", "../evil"]})",
+                           R"({"task": "check", "on_gpus": [""]})", R"({"task": "check", "twins": ["a/b:2"]})"}) {
+    EXPECT_THAT(session_from_json(text).status().message(), HasSubstr("is no name of a transport or backend")) << text;
+  }
+  EXPECT_TRUE(session_from_json(R"({"task": "check", "references": ["my-mpi_2"], "twins": ["my-mpi_2:2"]})").is_ok());
 }
 
 TEST(SessionSpec, TextThatIsNoneIsRefused) {
