@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/cases/case.h"
+#include "harness/launch/announcement.h"
 #include "harness/launch/job.h"
 #include "harness/record/record.h"
 #include "harness/report/failed_job.h"
@@ -21,11 +22,10 @@ namespace tutti::program {
 
 /// A job that somebody else has started once per rank (join.h), as its launcher, process 0, knows it.
 struct StartedJob {
-  std::string starter;    ///< as rows have it
-  std::string control;    ///< where the ranks of this host look for the launcher
-  std::string arguments;  ///< what all ranks were started with
-  Descriptor alive;       ///< by its end the ranks of this host know that the launcher is gone
-  std::shared_ptr<harness::JoinedHosts> hosts = nullptr;  ///< where there are several
+  std::string starter;                                        ///< as rows have it
+  std::string arguments;                                      ///< what all ranks were started with
+  std::shared_ptr<const harness::Announcement> announcement;  ///< where the ranks of this host find the launcher
+  std::shared_ptr<harness::JoinedHosts> hosts = nullptr;      ///< where there are several
 };
 
 /// How the machines of the ranks are reached, and reach this one.

@@ -6,19 +6,17 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <memory>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "harness/cases/transports.h"
+#include "harness/launch/announcement.h"
 #include "harness/launch/joined_hosts.h"
 #include "harness/launch/machine.h"
 #include "harness/launch/starter.h"
-#include "harness/launch/waits.h"
 #include "harness/text/streams.h"
-#include "impl/bootstrap/control.h"
 #include "impl/bootstrap/init.h"
 #include "impl/bootstrap/rendezvous.h"
 #include "impl/tcp/secret.h"
@@ -73,42 +71,35 @@ Status check_alone(const Settings& settings) {
                has_interface ? "--interface" : "--init", has_interface ? ", or name --hosts" : "");
 }
 
-/// The first process of a host has this listener for as long as it lives.
-std::string alive_name_of(const std::string& control) { return control + "-alive"; }
-
-Status taken(const World& world, const Status& why) {
+/// Why this process cannot announce its host's control socket, or cannot learn its name.
+Status at_meeting(const World& world, const Status& why) {
+  constexpr const char* kAnother =
+      "another job needs another port, by MASTER_PORT, TUTTI_PORT or --init tcp://HOST:PORT";
+  if (why.code() == Code::mismatch) {
+    return error(Code::unavailable, "rank {}: {}: it holds the meeting '{}'; {}", world.process, why.message(),
+                 world.meeting, kAnother);
+  }
   if (why.code() != Code::unavailable) return why;
   return error(Code::unavailable,
-               "rank {} of a job that meets at the same place is here already: another job needs another port, by "
-               "TUTTI_PORT or --init tcp://HOST:PORT, unless this rank was started twice ({})",
-               world.process, why.message());
+               "rank {} of a job that meets at the same place is here already: {}, unless this rank was started twice "
+               "({})",
+               world.process, kAnother, why.message());
 }
 
-/// Open while the first process of this host lives.
-Result<Descriptor> reach_first(const World& world, const std::string& control, std::chrono::nanoseconds timeout) {
-  constexpr std::chrono::milliseconds kBetweenTries(20);
-  Result<Descriptor> socket = Descriptor();
-  const auto is_there = [&] {
-    socket = connect_to(alive_name_of(control));
-    return socket.is_ok();
-  };
-  if (harness::nap_until(timeout, is_there, kBetweenTries)) return socket;
-  return error(Code::timeout, "rank {} did not come within {:.0f} s: {}", world.first_here(),
-               std::chrono::duration<double>(timeout).count(), socket.status().message());
-}
-
-/// This process goes on as a rank, which looks for its host's first process at `control`.
-int become_rank(const World& world, const std::string& control, const std::string& arguments,
+/// This process goes on as a rank, which finds its host's first process by what that announces at `name`.
+int become_rank(const World& world, const std::string& name, const std::string& arguments,
                 std::chrono::nanoseconds timeout) {
-  const auto alive = reach_first(world, control, timeout);
-  if (!alive.is_ok()) return complain(alive.status());
-  ::fcntl(alive.value().get(), F_SETFD, 0);
-  ::setenv("TUTTI_ALIVE", std::to_string(alive.value().get()).c_str(), 1);
-  ::setenv("TUTTI_CONTROL", control.c_str(), 1);
+  const auto control = harness::announced_at(name, timeout);
+  if (control.status().code() == Code::timeout) {
+    return complain(error(Code::timeout, "rank {} did not come within {:.0f} s: {}", world.first_here(),
+                          std::chrono::duration<double>(timeout).count(), control.status().message()));
+  }
+  if (!control.is_ok()) return complain(at_meeting(world, control.status()));
+  ::setenv("TUTTI_CONTROL", control.value().c_str(), 1);
   ::setenv("TUTTI_RANK", std::to_string(world.process).c_str(), 1);
   ::setenv("TUTTI_ARGUMENTS", arguments.c_str(), 1);
-  std::string name = "tutti", command = "rank";
-  char* words[] = {name.data(), command.data(), nullptr};
+  std::string name_of_program = "tutti", command = "rank";
+  char* words[] = {name_of_program.data(), command.data(), nullptr};
   ::execv("/proc/self/exe", words);
   return complain(error(Code::unavailable, "cannot go on as rank {}: {}", world.process, std::strerror(errno)));
 }
@@ -144,14 +135,14 @@ int complain_of_meeting(const Status& why) {
 }
 
 /// The first process of a host that is not the first.
-int serve_host(const World& world, const harness::JoinedHosts& hosts, const std::string& control) {
+int serve_host(const World& world, const harness::JoinedHosts& hosts, int control_socket) {
   const auto at = std::ranges::find(hosts.all, world.first_here(), &harness::JoinedHost::first);
   const Status status = harness::serve_machine(
       {.key = tcp::to_text(hosts.key),
        .address = hosts.launcher,
        .machine = static_cast<int>(at - hosts.all.begin()),
        .interface = hosts.interface,
-       .control = control},
+       .control_socket = control_socket},
       build_text(), harness::standings_on_machine, [&](std::string_view what) {
         harness::to_stderr(fmt::format("tutti: rank 0 on {} {}\n", hosts.all.front().name, what));
       });
@@ -178,20 +169,19 @@ Joining join_job(Settings& settings, bool only_lists) {
   harness::leave_binding();  // before there is a thread
   harness::end_with_starter();
   ::setenv(harness::kJoined, "1", 1);
-  const std::string control =
+  const std::string name =
       world.spans_hosts() ? harness::control_name_of(world.meeting, world.first_here()) : world.meeting;
-  Descriptor alive;
+  std::shared_ptr<harness::Announcement> announcement;
   if (world.local_process == 0) {
-    auto listener = listen_at(alive_name_of(control), world.local_processes);
-    if (!listener.is_ok()) return {complain(taken(world, listener.status()))};
-    alive = std::move(listener).value();
+    auto made = harness::Announcement::make(name, world.local_processes);
+    if (!made.is_ok()) return {complain(at_meeting(world, made.status()))};
+    announcement = std::move(made).value();
   }
   const std::string arguments = command_line();
   auto joined = std::make_shared<StartedJob>();
   joined->starter = world.started_by.substr(0, world.started_by.find(' '));
-  joined->control = world.meeting;
   joined->arguments = arguments;
-  joined->alive = std::move(alive);
+  joined->announcement = announcement;
   int hosts = 1;
   if (world.spans_hosts()) {
     auto met = meet(settings, world, arguments);
@@ -200,8 +190,8 @@ Joining join_job(Settings& settings, bool only_lists) {
     hosts = static_cast<int>(joined->hosts->all.size());
   }
   if (const Status fits = check_expected(settings, world.processes, hosts); !fits.is_ok()) return {complain_once(fits)};
-  if (world.local_process > 0) return {become_rank(world, control, arguments, settings.sweep.timeout)};
-  if (world.process > 0) return {serve_host(world, *joined->hosts, world.meeting)};
+  if (world.local_process > 0) return {become_rank(world, name, arguments, settings.sweep.timeout)};
+  if (world.process > 0) return {serve_host(world, *joined->hosts, announcement->control_socket())};
   if (joined->hosts != nullptr) {
     settings.conditions.hosts.clear();
     for (const harness::JoinedHost& host : joined->hosts->all) {

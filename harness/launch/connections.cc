@@ -6,25 +6,33 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 
+#include "impl/bootstrap/meeting.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::launch {
 
-Status Connections::listen(const std::string& name, Expected expected, Welcome welcome, std::vector<int> descriptors,
-                           std::vector<int> for_rank_0) {
+Result<Descriptor> control_listener(int open, const std::string& name, int ranks) {
   constexpr int kStrangers = 16;  // room for strangers, which will be turned away
-  TUTTI_ASSIGN_OR_RETURN(listener_, listen_at(name, expected.ranks + kStrangers));
+  if (open < 0) return listen_at(name, ranks + kStrangers);
+  Descriptor copy(::fcntl(open, F_DUPFD_CLOEXEC, 0));
+  if (copy.is_open()) return copy;
+  return error(Code::resource, "cannot copy the control socket: {}", std::strerror(errno));
+}
+
+void Connections::serve(Descriptor listener, Expected expected, Welcome welcome, std::vector<int> descriptors,
+                        std::vector<int> for_rank_0) {
+  listener_ = std::move(listener);
   first_ = expected.first;
   arguments_ = std::move(expected.arguments);
   is_taken_.assign(static_cast<std::size_t>(expected.ranks), false);
   welcome_ = std::move(welcome);
   descriptors_ = std::move(descriptors);
   for_rank_0_ = std::move(for_rank_0);
-  return Status();
 }
 
 void Connections::add_to(std::vector<pollfd>& set) const {
@@ -39,7 +47,8 @@ void Connections::service(Events& events) {
 }
 
 void Connections::accept_all(Events& events) {
-  for (;;) {
+  constexpr int kMost = 256;  // strangers may come as fast as they are turned away
+  for (int i = 0; i < kMost; ++i) {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.is_open()) {
       if (errno == EMFILE || errno == ENFILE) {
@@ -48,13 +57,11 @@ void Connections::accept_all(Events& events) {
       }
       return;
     }
-    ucred who = {};
-    socklen_t bytes = sizeof(who);
-    // An abstract name has no permissions: a process of another user is turned away here.
-    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0 || who.uid != ::getuid()) continue;
+    const auto pid = check_peer(socket.get());
+    if (!pid.is_ok()) continue;
     Peer peer;
     peer.socket = std::move(socket);
-    peer.pid = who.pid;
+    peer.pid = pid.value();
     peers_.push_back(std::move(peer));
   }
 }
@@ -89,12 +96,22 @@ bool Connections::take_frames(Peer& peer, Events& events) {
     } else if (const Status greeted = greet(peer, frame, events); !greeted.is_ok()) {
       if (greeted.code() == Code::mismatch) {
         events.on_unfit(greeted);
-      } else {
+      } else if (greeted.code() != Code::unavailable) {
         events.on_garbage(-1, peer.pid, greeted.message());
       }
       return false;
     }
   }
+}
+
+Status Connections::turn_away(const Peer& peer, int rank) {
+  const Status why =
+      error(Code::unavailable,
+            "rank {} of the job that meets here has come before: it was started twice, or this is another "
+            "job and needs another port, by MASTER_PORT, TUTTI_PORT or --init tcp://HOST:PORT",
+            rank);
+  static_cast<void>(send_frame(peer.socket.get(), {"error", error_text(why)}).is_ok());
+  return why;
 }
 
 Status Connections::greet(Peer& peer, const Frame& hello, Events& events) {
@@ -109,13 +126,15 @@ Status Connections::greet(Peer& peer, const Frame& hello, Events& events) {
   if (rank < first_ || rank > last) {
     return error(Code::io, "a hello from rank {}; ranks are {} to {}", rank, first_, last);
   }
+  const auto index = static_cast<std::size_t>(rank - first_);
+  const bool has_come_by_itself = line < hello.text.size();
+  if (is_taken_[index] && has_come_by_itself) return turn_away(peer, rank);
+  if (is_taken_[index]) return error(Code::io, "a second hello from rank {}", rank);
   const std::string_view arguments = std::string_view(hello.text).substr(std::min(line + 1, hello.text.size()));
-  if (line < hello.text.size() && !arguments_.empty() && arguments != arguments_) {
+  if (has_come_by_itself && !arguments_.empty() && arguments != arguments_) {
     return error(Code::mismatch, "rank {} (pid {}) was started with '{}', rank 0 with '{}'", rank, peer.pid,
                  shown(arguments), shown(arguments_));
   }
-  const auto index = static_cast<std::size_t>(rank - first_);
-  if (is_taken_[index]) return error(Code::io, "a second hello from rank {}", rank);
   is_taken_[index] = true;
   peer.rank = rank;
   events.on_hello(rank, peer.pid);

@@ -17,6 +17,10 @@ namespace tutti::harness::launch {
 
 struct JobMachine;
 
+/// A socket at which `ranks` ranks of this host find their launcher. A copy of `open`, or, if that is -1, one at the
+/// name `name`. Errors: those of listen_at; resource.
+[[nodiscard]] Result<Descriptor> control_listener(int open, const std::string& name, int ranks);
+
 class Connections {
  public:
   /// What `service` found. A rank of -1 is a peer that said no hello.
@@ -40,10 +44,10 @@ class Connections {
     int first = 0;               ///< number of the first of them
     std::string arguments = {};  ///< that one which came by itself says it was started with; empty: any
   };
-  /// These ranks will say hello; each gets its `welcome` with `descriptors`, rank 0 also those `for_rank_0`. They must
-  /// outlive this. Errors: io.
-  Status listen(const std::string& name, Expected expected, Welcome welcome, std::vector<int> descriptors,
-                std::vector<int> for_rank_0 = {});
+  /// These ranks will say hello at `listener`; each gets its `welcome` with `descriptors`, rank 0 also those
+  /// `for_rank_0`. They must outlive this.
+  void serve(Descriptor listener, Expected expected, Welcome welcome, std::vector<int> descriptors,
+             std::vector<int> for_rank_0 = {});
   /// Appends what to wait for.
   void add_to(std::vector<pollfd>& set) const;
   /// Accepts and reads all there is at this moment.
@@ -59,7 +63,9 @@ class Connections {
   void accept_all(Events& events);
   void read_all(Peer& peer, Events& events);
   bool take_frames(Peer& peer, Events& events);
+  /// Errors: mismatch if the job cannot go on; unavailable if the peer alone is refused; io.
   Status greet(Peer& peer, const Frame& hello, Events& events);
+  static Status turn_away(const Peer& peer, int rank);
 
   Descriptor listener_;
   std::vector<Peer> peers_;

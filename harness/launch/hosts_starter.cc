@@ -99,6 +99,7 @@ Status HostsStarter::start_machine(Machine& machine, const std::vector<std::stri
   request.input = its_end.get();
   TUTTI_RETURN_IF_ERROR(machine.log.open());
   request.output = machine.log.descriptor();
+  request.kept = across_.joined != nullptr ? job_->control_socket : -1;
   request.death_signal = SIGTERM;
   auto pid = spawn(request);
   if (!pid.is_ok()) {
@@ -109,7 +110,10 @@ Status HostsStarter::start_machine(Machine& machine, const std::vector<std::stri
                                     .address = listener_.address,
                                     .machine = static_cast<int>(&machine - machines_.data()),
                                     .interface = interface_of_invited(),
-                                    .control = control_});
+                                    .control = control_,
+                                    .control_socket = request.kept,
+                                    .backends = folders_in(kBackendFolders),
+                                    .transports = folders_in(kTransportFolders)});
   machine.heard = Clock::now();
   // If it is gone already, its end says so.
   (void)::send(machine.input.get(), line.data(), line.size(), MSG_NOSIGNAL);

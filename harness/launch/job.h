@@ -59,6 +59,7 @@ struct Job {
   int ranks_here = 0;                    ///< and how many they are; 0: all
   bool awaits_others = false;            ///< somebody else starts the other ranks, and they come by themselves
   std::string control = {};              ///< where ranks look for this process; empty: a name is drawn
+  int control_socket = -1;               ///< that listens there already, if it does
   std::string told = {};                 ///< what a rank that comes by itself has to have been started with
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name

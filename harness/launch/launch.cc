@@ -5,9 +5,8 @@
 
 #include <cstdlib>
 #include <poll.h>
-#include <random>
-#include <unistd.h>
 
+#include "harness/launch/announcement.h"
 #include "harness/launch/hosts_starter.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
@@ -27,11 +26,6 @@ constexpr auto kCommandSettle = 1s;  // mpirun says within some 10 ms, on a busy
 
 /// Open MPI's backing files and session files take about 4 MiB per rank.
 std::size_t directory_bytes(const Job& job) { return (static_cast<std::size_t>(job.ranks) * 5 + 8) << 20U; }
-
-std::string control_name() {
-  std::random_device random;
-  return fmt::format("tutti-{}-{}-{:08x}", ::getuid(), ::getpid(), random());
-}
 
 }  // namespace
 
@@ -53,14 +47,16 @@ Status RunningJob::start() {
     PrivateDirectory::remove_abandoned();
   }
   const int expected = static_cast<int>(members_.size());
-  const std::string name = job_.control.empty() ? control_name() : job_.control;
+  const std::string name = job_.control.empty() ? draw_control_name() : job_.control;
+  // Machines of their own listen for the ranks of a job on several.
+  const int socket = job_.across ? -1 : job_.control_socket;
   const auto welcome = [this, expected](int rank) {
     const RankPlace place = children_.place_of(rank);
     return Frame{"welcome",
                  fmt::format("{} {} {} {} {}", job_.ranks, expected, job_.domain_bytes, place.machine, place.local)};
   };
-  TUTTI_RETURN_IF_ERROR(
-      connections_.listen(name, {.ranks = expected, .arguments = job_.told}, welcome, std::move(descriptors)));
+  TUTTI_ASSIGN_OR_RETURN(Descriptor listener, control_listener(socket, name, expected));
+  connections_.serve(std::move(listener), {.ranks = expected, .arguments = job_.told}, welcome, std::move(descriptors));
   started_ = std::chrono::steady_clock::now();
   return children_.start(job_, name, directory_.path(), log_.descriptor());
 }

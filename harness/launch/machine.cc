@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/launch/agent.h"
 #include "harness/launch/children.h"
 #include "harness/launch/connections.h"
 #include "harness/launch/frame_stream.h"
@@ -41,7 +42,7 @@ constexpr auto kConnectPatience = 10s;
 constexpr auto kMachineEndTick = 20ms;
 constexpr auto kMachineTick = 50ms;
 constexpr auto kStandingsInterval = 500ms;
-constexpr std::size_t kMostInvitation = 4096;
+constexpr std::size_t kMostInvitation = 65536;
 
 Result<std::string> read_line() {
   std::string line;
@@ -101,6 +102,7 @@ class Machine : private Connections::Events {
     int number = 0;                   ///< of this machine
     std::string key;                  ///< of the job, for its ranks
     std::string control;              ///< of the job
+    int control_socket = -1;          ///< see Invitation
     OnLostLauncher on_lost_launcher;  ///< empty: the invitation, and the launcher's end, come over stdin
     tcp::Listener exchange, domain;
   };
@@ -109,6 +111,7 @@ class Machine : private Connections::Events {
         number_(place.number),
         key_(std::move(place.key)),
         control_(std::move(place.control)),
+        control_socket_(place.control_socket),
         on_lost_launcher_(std::move(place.on_lost_launcher)),
         exchange_(std::move(place.exchange)),
         domain_listener_(std::move(place.domain)),
@@ -235,9 +238,9 @@ class Machine : private Connections::Events {
                                           rank - job_.first, job_.place.key, to_json(job_.place))};
     };
     const std::string name = control_name_of(control_, job_.first);
-    TUTTI_RETURN_IF_ERROR(
-        connections_.listen(name, {.ranks = job_.here, .first = job_.first, .arguments = job_.arguments}, welcome,
-                            std::move(descriptors), {exchange_.socket.get(), domain_listener_.socket.get()}));
+    TUTTI_ASSIGN_OR_RETURN(Descriptor listener, control_listener(control_socket_, name, job_.here));
+    connections_.serve(std::move(listener), {.ranks = job_.here, .first = job_.first, .arguments = job_.arguments},
+                       welcome, std::move(descriptors), {exchange_.socket.get(), domain_listener_.socket.get()});
     has_job_ = true;
     stream_.send({"awaits", ""});
     return job_.started == 0 ? Status() : children_.start(job, name, "", STDERR_FILENO);
@@ -323,6 +326,7 @@ class Machine : private Connections::Events {
   FrameStream stream_;
   int number_;
   std::string key_, control_;
+  int control_socket_;
   OnLostLauncher on_lost_launcher_;
   std::vector<Visitor> visitors_;  ///< from the machine's first rank on
   tcp::Listener exchange_, domain_listener_;
@@ -374,6 +378,7 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
                   {.number = invitation.machine,
                    .key = invitation.key,
                    .control = invitation.control,
+                   .control_socket = invitation.control_socket,
                    .on_lost_launcher = on_lost_launcher,
                    .exchange = std::move(exchange),
                    .domain = std::move(domain)},
@@ -387,6 +392,9 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
 Status run_machine(const std::string& build, const Standings& standings) {
   TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
   TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
+  // The ranks that this process starts have them too.
+  if (!invitation.backends.empty()) ::setenv(kBackendFolders, invitation.backends.c_str(), 1);
+  if (!invitation.transports.empty()) ::setenv(kTransportFolders, invitation.transports.c_str(), 1);
   return serve(invitation, build, standings, {});
 }
 

@@ -25,12 +25,11 @@ auto understand(std::string_view what, std::string_view text, Read read) -> decl
 }  // namespace
 
 std::string to_line(const Invitation& invitation) {
-  return json{{"key", invitation.key},
-              {"address", invitation.address},
-              {"machine", invitation.machine},
-              {"interface", invitation.interface},
-              {"control", invitation.control}}
-             .dump() +
+  return json{{"key", invitation.key},           {"address", invitation.address},
+              {"machine", invitation.machine},   {"interface", invitation.interface},
+              {"control", invitation.control},   {"control_socket", invitation.control_socket},
+              {"backends", invitation.backends}, {"transports", invitation.transports}}
+             .dump(-1, ' ', false, json::error_handler_t::replace) +
          "\n";
 }
 
@@ -39,8 +38,11 @@ Result<Invitation> invitation_from(std::string_view line) {
     Invitation invitation{.key = all.at("key"),
                           .address = all.at("address"),
                           .interface = all.at("interface"),
-                          .control = all.at("control")};
+                          .control = all.at("control"),
+                          .backends = all.at("backends"),
+                          .transports = all.at("transports")};
     TUTTI_RETURN_IF_ERROR(read_number(all, "machine", invitation.machine, 0));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "control_socket", invitation.control_socket, -1));
     return invitation;
   });
 }

@@ -16,8 +16,11 @@
 #include <unistd.h>
 
 #include "harness/launch/joined_hosts.h"
+#include "harness/launch/processes.h"
 #include "harness/launch/start_command.h"
 #include "harness/launch/waits.h"
+#include "harness/text/streams.h"
+#include "impl/bootstrap/meeting.h"
 #include "impl/bootstrap/rendezvous.h"
 
 namespace tutti::harness::launch {
@@ -39,32 +42,55 @@ std::optional<int> first_number(std::span<const char* const> names) {
   return std::nullopt;
 }
 
-// The launcher sends nothing after the welcome: whatever wakes this thread means that it is gone.
-void* die_with_launcher(void* socket) {
-  wait_readable(static_cast<int>(reinterpret_cast<std::intptr_t>(socket)), kForever);
+/// What the thread of a rank looks at.
+struct Watched {
+  int socket = -1;
+  pid_t launcher = 0;  ///< 0: whoever started this rank notices if the launcher is stopped
+};
+
+/// Returns when the launcher is gone: it sends nothing after the welcome. False if it has been stopped for long. Only
+/// looks at which this process itself was running count, as a whole job may be stopped and go on.
+bool await_end_of(const Watched& watched) {
+  constexpr std::chrono::seconds kBetweenLooks(2);
+  constexpr int kMostLooks = 6;
+  if (watched.launcher == 0) return wait_readable(watched.socket, kForever);
+  for (int stopped = 0; stopped < kMostLooks;) {
+    if (wait_readable(watched.socket, kBetweenLooks)) return true;
+    const auto info = process_info(watched.launcher);
+    stopped = info && (info->state == 'T' || info->state == 't') ? stopped + 1 : 0;
+  }
+  return false;
+}
+
+void* die_with_launcher(void* what) {
+  const Watched& watched = *static_cast<const Watched*>(what);
   // Who has started this rank ends the others with the first exit code, which is to be the launcher's.
   constexpr int kOfBrokenJob = 5;
+  const bool is_gone = await_end_of(watched);
   if (!RankLink::has_come_by_itself()) ::_exit(1);
+  if (!is_gone) {
+    to_stderr(
+        fmt::format("tutti: the first rank's process of this host (pid {}) has been stopped (state T) for more than "
+                    "10 s\n",
+                    watched.launcher));
+    ::_exit(kOfBrokenJob);
+  }
   let_the_first_speak();
   ::_exit(kOfBrokenJob);
 }
 
+constexpr std::chrono::seconds kLauncherPatience(60);  // with the launcher, which listens already
+
 Result<Descriptor> reach(const std::string& name) {
-  if (!RankLink::has_come_by_itself()) return connect_to(name);
-  constexpr std::chrono::seconds kPatience(60);
-  constexpr std::chrono::milliseconds kBetweenTries(20);
-  const int alive = number_in_environment("TUTTI_ALIVE").value_or(-1);
-  bool is_gone = false;
-  Result<Descriptor> socket = Descriptor();
-  const auto is_over = [&] {
-    socket = connect_to(name);
-    is_gone = !socket.is_ok() && wait_readable(alive, std::chrono::milliseconds(0));
-    return socket.is_ok() || is_gone;
-  };
-  if (nap_until(kPatience, is_over, kBetweenTries) && !is_gone) return socket;
-  if (is_gone) return error(Code::aborted, "the first rank of this host is gone");
-  return error(Code::timeout, "the first rank of this host has not begun the job within {} s: {}", kPatience.count(),
-               socket.status().message());
+  auto socket = connect_to(name, kLauncherPatience);
+  const Status& why = socket.status();
+  if (why.code() == Code::mismatch) {
+    return error(Code::unavailable, "{}: it holds the control socket '{}'", why.message(), name);
+  }
+  if (why.code() == Code::unavailable && RankLink::has_come_by_itself()) {
+    return error(Code::aborted, "the first rank of this host is gone");
+  }
+  return socket;
 }
 
 }  // namespace
@@ -93,7 +119,16 @@ Result<RankLink> RankLink::connect() {
 Status RankLink::receive_welcome() {
   FrameReader reader;
   std::vector<Descriptor> given;
-  TUTTI_ASSIGN_OR_RETURN(const Frame welcome, receive_frame(socket_.get(), reader, given));
+  limit_waits(socket_.get(), kLauncherPatience);
+  const auto answer = receive_frame(socket_.get(), reader, given);
+  limit_waits(socket_.get(), {});
+  if (answer.status().code() == Code::timeout) {
+    return error(Code::timeout, "{} has not begun the job within {} s",
+                 has_come_by_itself() ? "the first rank of this host" : "the launcher", kLauncherPatience.count());
+  }
+  TUTTI_RETURN_IF_ERROR(answer.status());
+  const Frame& welcome = answer.value();
+  if (welcome.type == "error") return error_from(welcome.text);
   // On further lines, what there is to say of other machines: the job's key, and the rest. Rank 0 then gets two
   // listeners.
   const std::size_t line = std::min(welcome.text.find('\n'), welcome.text.size());
@@ -128,8 +163,12 @@ Status RankLink::receive_welcome() {
 // A thread that sleeps costs nothing while we measure. It never ends but with the process, so its copy of the socket is
 // never closed, and its stack is small; signals are for others.
 Status RankLink::start_watching() {
-  const int copy = ::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return error(Code::io, "cannot copy the control connection: {}", std::strerror(errno));
+  static Watched watched;
+  watched.socket = ::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0);
+  if (const auto launcher = check_peer(socket_.get()); has_come_by_itself() && launcher.is_ok()) {
+    watched.launcher = launcher.value();
+  }
+  if (watched.socket < 0) return error(Code::io, "cannot copy the control connection: {}", std::strerror(errno));
   constexpr std::size_t kStackBytes = 64 * 1024;
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
@@ -140,8 +179,7 @@ Status RankLink::start_watching() {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  void* argument = reinterpret_cast<void*>(static_cast<std::intptr_t>(copy));
-  const int failure = ::pthread_create(&thread, &attributes, die_with_launcher, argument);
+  const int failure = ::pthread_create(&thread, &attributes, die_with_launcher, &watched);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
   if (failure != 0) return error(Code::resource, "cannot start a thread: {}", std::strerror(failure));

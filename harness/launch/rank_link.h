@@ -24,14 +24,13 @@ namespace tutti::harness::launch {
 class RankLink {
  public:
   /// Connects to the launcher named in the environment (TUTTI_CONTROL) as the rank named there (TUTTI_RANK, or what
-  /// a start command says). A rank that comes by itself (has_come_by_itself) waits until the launcher is there. Errors:
-  /// unavailable (not started by a launcher), aborted (it is gone), mismatch (mpirun's number of ranks is not the
-  /// launcher's), io, timeout.
+  /// a start command says), and waits until that begins the job. Errors: unavailable (not started by a launcher, or
+  /// another user is there), aborted (it is gone), mismatch (mpirun's number of ranks is not the launcher's), io,
+  /// timeout.
   [[nodiscard]] static Result<RankLink> connect();
 
   [[nodiscard]] int rank() const { return rank_; }
-  /// Whether somebody else than the launcher has started this rank. TUTTI_ARGUMENTS then says what with, and
-  /// TUTTI_ALIVE is the descriptor of a connection that ends with the process that will be its launcher.
+  /// Whether somebody else than the launcher has started this rank. TUTTI_ARGUMENTS then says what with.
   [[nodiscard]] static bool has_come_by_itself();
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] const RankPlace& place() const { return place_; }

@@ -52,6 +52,7 @@ struct ChildStart {
   int output;
   int errors;
   int input;
+  int kept;
   int report;
   int death_signal;
 };
@@ -66,6 +67,7 @@ struct ChildStart {
   ::dup2(start.input, STDIN_FILENO);
   ::dup2(start.output, STDOUT_FILENO);
   ::dup2(start.errors, STDERR_FILENO);
+  if (start.kept >= 0) ::fcntl(start.kept, F_SETFD, 0);
   ::execvpe(start.command[0], start.command, start.environment);
   const int failure = errno;
   [[maybe_unused]] const ssize_t written = ::write(start.report, &failure, sizeof(failure));
@@ -99,6 +101,7 @@ Result<pid_t> spawn(const SpawnRequest& request) {
                             request.output,
                             request.errors < 0 ? request.output : request.errors,
                             request.input < 0 ? nothing.get() : request.input,
+                            request.kept,
                             report_end.get(),
                             request.death_signal};
   const pid_t pid = ::fork();

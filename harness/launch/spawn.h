@@ -17,6 +17,7 @@ struct SpawnRequest {
   int input = -1;                        ///< descriptor for stdin; -1: /dev/null
   int output = -1;                       ///< for stdout
   int errors = -1;                       ///< for stderr; -1: that for stdout
+  int kept = -1;                         ///< a descriptor that it has too, under the same number
   int death_signal = 0;                  ///< what it gets when the calling thread ends
 };
 

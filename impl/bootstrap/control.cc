@@ -9,6 +9,9 @@
 #include <cstring>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
+
+#include "impl/bootstrap/holder.h"
 
 namespace tutti {
 namespace {
@@ -73,24 +76,59 @@ Result<Descriptor> listen_at(std::string_view name, int backlog) {
   TUTTI_ASSIGN_OR_RETURN(const Address address, abstract_address(name));
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return system_error("cannot make a control socket");
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0 ||
-      ::listen(socket.get(), backlog) != 0) {
-    return error(errno == EADDRINUSE ? Code::unavailable : Code::io, "cannot listen at the abstract socket '{}': {}",
-                 name, std::strerror(errno));
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) == 0 &&
+      ::listen(socket.get(), backlog) == 0) {
+    return socket;
   }
-  return socket;
+  const int failure = errno;
+  if (failure == EADDRINUSE) {
+    constexpr std::chrono::milliseconds kPatience(100);
+    const Status holder = connect_to(name, kPatience).status();
+    if (holder.code() == Code::mismatch) return holder;
+    if (!holder.is_ok()) TUTTI_RETURN_IF_ERROR(check_holder(name));
+  }
+  return error(failure == EADDRINUSE ? Code::unavailable : Code::io, "cannot listen at the abstract socket '{}': {}",
+               name, std::strerror(failure));
 }
 
-Result<Descriptor> connect_to(std::string_view name) {
+Result<Descriptor> connect_to(std::string_view name, std::chrono::nanoseconds most) {
+  using Clock = std::chrono::steady_clock;
   TUTTI_ASSIGN_OR_RETURN(const Address address, abstract_address(name));
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return system_error("cannot make a control socket");
-  while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0) {
-    if (errno == EINTR) continue;
-    return error(errno == ECONNREFUSED ? Code::unavailable : Code::io, "nobody listens at the abstract socket '{}': {}",
-                 name, std::strerror(errno));
+  for (const auto end = Clock::now() + most;;) {
+    // Those that wait for room are let in by turns, so other users who wait too keep this process out for a while only.
+    limit_waits(socket.get(), std::max<std::chrono::nanoseconds>(end - Clock::now(), std::chrono::milliseconds(1)));
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) == 0) break;
+    if (errno == EINTR && Clock::now() < end) continue;
+    if (errno == EAGAIN || errno == EINTR) {
+      TUTTI_RETURN_IF_ERROR(check_holder(name));
+      return error(Code::timeout, "the process that listens at the abstract socket '{}' has let nobody in for {} s",
+                   name, std::chrono::duration<double>(most).count());
+    }
+    if (errno != ECONNREFUSED) return system_error(fmt::format("cannot connect to the abstract socket '{}'", name));
+    return error(Code::unavailable, "nobody listens at the abstract socket '{}': {}", name, std::strerror(errno));
   }
+  TUTTI_RETURN_IF_ERROR(check_peer(socket.get()).status());
+  limit_waits(socket.get(), {});
   return socket;
+}
+
+Result<pid_t> check_peer(int socket) {
+  ucred who = {};
+  socklen_t bytes = sizeof(who);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0) {
+    return system_error("cannot find out which user is at the other end of a socket");
+  }
+  if (who.uid != ::geteuid()) return of_another_user(who.uid, who.pid);
+  return who.pid;
+}
+
+void limit_waits(int socket, std::chrono::nanoseconds most) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(most);
+  const timeval time = {.tv_sec = whole.count(),
+                        .tv_usec = std::chrono::ceil<std::chrono::microseconds>(most - whole).count()};
+  for (const int which : {SO_RCVTIMEO, SO_SNDTIMEO}) ::setsockopt(socket, SOL_SOCKET, which, &time, sizeof(time));
 }
 
 Status send_frame(int socket, const Frame& frame, std::span<const int> descriptors) {
@@ -137,8 +175,9 @@ Result<Frame> receive_frame(int socket, FrameReader& reader, std::vector<Descrip
     message.msg_controllen = control.size();
     const ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return system_error("cannot read from the control connection");
-    if (n == 0) return error(Code::aborted, "the control connection was closed");
+    if (n < 0 && errno == EAGAIN) return error(Code::timeout, "nothing has come over the control connection");
+    if (n < 0 && errno != ECONNRESET) return system_error("cannot read from the control connection");
+    if (n <= 0) return error(Code::aborted, "the control connection was closed");
     for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
       if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
       const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);

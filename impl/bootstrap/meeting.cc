@@ -30,14 +30,10 @@ int milliseconds_until(Clock::time_point when) {
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<Milliseconds>(when - Clock::now()).count()));
 }
 
-/// An abstract name has no permissions: another user may sit at it.
-Status check_peer(int socket) {
-  ucred who = {};
-  socklen_t bytes = sizeof(who);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0 || who.uid != ::getuid()) {
-    return error(Code::mismatch, "a process of user {} is at the meeting of user {}", who.uid, ::getuid());
-  }
-  return {};
+/// What a user can do about another user's process, whose id `why` has.
+Status in_the_way(const World& world, const Status& why) {
+  return error(Code::mismatch, "{}: it holds the meeting '{}'; name another one by MASTER_PORT or TUTTI_INIT",
+               why.message(), world.meeting);
 }
 
 std::string encode(std::span<const Introduction> all) {
@@ -91,6 +87,7 @@ class Host {
 
   Result<Descriptor> listen() const {
     auto listener = listen_at(request_.world.meeting, request_.world.processes + 16);
+    if (listener.status().code() == Code::mismatch) return in_the_way(request_.world, listener.status());
     if (listener.is_ok() || listener.status().code() != Code::unavailable) return listener;
     return error(Code::mismatch,
                  "another rank 0 waits at the meeting '{}': two jobs at once need different MASTER_PORTs, or this rank "
@@ -101,13 +98,14 @@ class Host {
   Status gather() {
     while (std::count(is_here_.begin(), is_here_.end(), false) > 0) {
       pollfd readable = {listener_.get(), POLLIN, 0};
-      if (::poll(&readable, 1, milliseconds_until(end_)) == 0) return missing();
+      if (::poll(&readable, 1, milliseconds_until(end_)) == 0 || Clock::now() >= end_) return missing();
       Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!socket.is_open() && (errno == EMFILE || errno == ENFILE)) {
         return error(Code::resource, "no open file is left for the connections of {} ranks: {}",
                      request_.world.processes, std::strerror(errno));
       }
-      if (socket.is_open() && check_peer(socket.get()).is_ok()) TUTTI_RETURN_IF_ERROR(greet(std::move(socket)));
+      if (!socket.is_open() || !check_peer(socket.get()).is_ok()) continue;  // a stranger
+      TUTTI_RETURN_IF_ERROR(greet(std::move(socket)));
       TUTTI_RETURN_IF_ERROR(still_here());
     }
     return {};
@@ -115,8 +113,7 @@ class Host {
 
   /// One that says nothing, or goes again, is not of this job; one that says something wrong is.
   Status greet(Descriptor socket) {
-    const timeval patience = {.tv_sec = 2, .tv_usec = 0};
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    limit_waits(socket.get(), std::chrono::seconds(2));
     FrameReader reader;
     std::vector<Descriptor> none;
     const auto hello = receive_frame(socket.get(), reader, none);
@@ -136,6 +133,7 @@ class Host {
       static_cast<void>(send_frame(socket.get(), {"error", error_text(wrong)}).is_ok());
       return wrong;
     }
+    limit_waits(socket.get(), request_.timeout);
     const auto index = static_cast<std::size_t>(process);
     is_here_[index] = true;
     meeting_.all[index] = {.pid = pid, .text = text.substr(static_cast<std::size_t>(start) + 1)};
@@ -188,7 +186,7 @@ class Host {
 /// Comes to process 0, however long that takes to listen.
 Result<Descriptor> connect_until(const std::string& name, Clock::time_point end) {
   for (auto pause = Milliseconds(1);; pause = std::min(2 * pause, Milliseconds(50))) {
-    auto socket = connect_to(name);
+    auto socket = connect_to(name, end - Clock::now());
     if (socket.is_ok() || socket.status().code() != Code::unavailable) return socket;
     if (Clock::now() + pause >= end) return socket;
     std::this_thread::sleep_for(pause);
@@ -200,6 +198,7 @@ Result<Meeting> come(const MeetingRequest& request) {
   const auto end = Clock::now() + request.timeout;
   auto connected = connect_until(world.meeting, end);
   if (!connected.is_ok()) {
+    if (connected.status().code() == Code::mismatch) return in_the_way(world, connected.status());
     if (connected.status().code() != Code::unavailable) return connected.status();
     return error(Code::timeout, "rank 0 of {} did not come within {} s (all must be on this host; meeting '{}')",
                  world.processes, seconds(request.timeout), world.meeting);
@@ -207,12 +206,10 @@ Result<Meeting> come(const MeetingRequest& request) {
   Meeting meeting;
   meeting.links.push_back(std::move(connected).value());
   const int link = meeting.links.front().get();
-  TUTTI_RETURN_IF_ERROR(check_peer(link));
   const std::string hello = fmt::format("{} {} {} {}", world.process, world.processes, ::getpid(), request.text);
   const Status said = send_frame(link, {"hello", hello});
   // Rank 0 answers when the last one has come or its own time is over, which began before or after ours.
-  const timeval patience = {.tv_sec = std::chrono::ceil<std::chrono::seconds>(2 * request.timeout).count() + 1};
-  ::setsockopt(link, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  limit_waits(link, 2 * request.timeout + std::chrono::seconds(1));
   FrameReader reader;
   std::vector<Descriptor> given;
   const auto answer = receive_frame(link, reader, given);

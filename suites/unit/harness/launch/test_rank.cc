@@ -104,7 +104,7 @@ int run(std::string_view mode, int victim) {
   if (is_victim && mode == "early-stop") ::raise(SIGSTOP);
   if (is_victim && mode == "early-sleep") sleep_for_ever();
   if (is_victim && mode == "garbage") {
-    Result<Descriptor> socket = connect_to(std::getenv("TUTTI_CONTROL"));
+    Result<Descriptor> socket = connect_to(std::getenv("TUTTI_CONTROL"), std::chrono::seconds(10));
     const Status hello = send_frame(socket.value().get(), {"hello", rank});
     constexpr std::string_view kNonsense = "this is not what the launcher expects";
     if (!hello.is_ok() || ::write(socket.value().get(), kNonsense.data(), kNonsense.size()) < 0) return 1;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/bootstrap/control.h"
 
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +19,8 @@
 
 namespace tutti {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Pair {
   Descriptor near;
@@ -97,11 +105,100 @@ TEST(Control, EndOfStreamIsAborted) {
 
 TEST(Control, NobodyAtANameIsUnavailable) {
   const std::string name = "tutti-test-" + std::to_string(::getpid());
-  EXPECT_EQ(connect_to(name).status().code(), Code::unavailable);
+  EXPECT_EQ(connect_to(name, 1s).status().code(), Code::unavailable);
   const Result<Descriptor> listener = listen_at(name, 1);
   ASSERT_TRUE(listener.is_ok());
-  EXPECT_TRUE(connect_to(name).is_ok());
+  EXPECT_TRUE(connect_to(name, 1s).is_ok());
   EXPECT_EQ(listen_at(name, 1).status().code(), Code::unavailable) << "somebody listens there";
+}
+
+TEST(Control, AFullQueueIsWaitedForOnlySoLong) {
+  const std::string name = "tutti-test-full-" + std::to_string(::getpid());
+  const Result<Descriptor> listener = listen_at(name, 1);
+  ASSERT_TRUE(listener.is_ok());
+  std::vector<Descriptor> waiting;
+  Status full;
+  for (int i = 0; i < 10 && full.is_ok(); ++i) {
+    auto socket = connect_to(name, 100ms);
+    full = socket.status();
+    if (full.is_ok()) waiting.push_back(std::move(socket).value());
+  }
+  EXPECT_EQ(full.code(), Code::timeout);
+  EXPECT_THAT(full.message(), testing::HasSubstr("has let nobody in for 0.1 s"));
+}
+
+TEST(Control, WhatDoesNotComeIsWaitedForOnlySoLong) {
+  const Pair pair = connected();
+  limit_waits(pair.far.get(), 50ms);
+  FrameReader reader;
+  std::vector<Descriptor> none;
+  EXPECT_EQ(receive_frame(pair.far.get(), reader, none).status().code(), Code::timeout);
+}
+
+/// A process of another user that holds a name, until it is destroyed.
+class Stranger {
+ public:
+  static constexpr uid_t kUser = 65534;
+
+  /// With a backlog below 0 it does not listen.
+  Stranger(const std::string& name, int backlog) {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    Descriptor ready(ends[0]);
+    Descriptor is_ready(ends[1]);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      if (::setresuid(kUser, kUser, kUser) != 0) ::_exit(1);
+      sockaddr_un address = {};
+      address.sun_family = AF_UNIX;
+      std::ranges::copy(name, address.sun_path + 1);
+      const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+      const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+      if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), bytes) != 0) ::_exit(1);
+      if (backlog >= 0 && ::listen(socket, backlog) != 0) ::_exit(1);
+      if (::write(is_ready.get(), "r", 1) != 1) ::_exit(1);
+      for (;;) ::pause();
+    }
+    is_ready.close();
+    char byte = 0;
+    EXPECT_EQ(::read(ready.get(), &byte, 1), 1);
+  }
+  ~Stranger() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+TEST(Control, AnotherUserAtANameIsNamed) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can start a process of another user";
+  const std::string name = "tutti-test-stranger-" + std::to_string(::getpid());
+  const Stranger stranger(name, 8);
+  const std::string whole = fmt::format("a process of user 65534 (pid {}) is in the place of user 0", stranger.pid());
+  for (const Status& status : {connect_to(name, 1s).status(), listen_at(name, 1).status()}) {
+    EXPECT_EQ(status.code(), Code::mismatch);
+    EXPECT_EQ(status.message(), whole);
+  }
+}
+
+TEST(Control, AnotherUserThatAcceptsNothingIsNamed) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can start a process of another user";
+  for (const int backlog : {-1, 0}) {  // it does not listen; its queue is full
+    const std::string name = fmt::format("tutti-test-silent{}-{}", backlog, ::getpid());
+    const Stranger stranger(name, backlog);
+    const auto first = connect_to(name, 100ms);  // stays in the queue, if there is one
+    EXPECT_EQ(first.status().code(), backlog < 0 ? Code::unavailable : Code::mismatch);
+    const Status status = listen_at(name, 1).status();
+    if (status.code() == Code::unavailable) GTEST_SKIP() << "this kernel does not list the users of sockets";
+    EXPECT_EQ(status.code(), Code::mismatch);
+    EXPECT_THAT(status.message(), testing::HasSubstr("a process of user 65534"));
+  }
 }
 
 TEST(Segment, SizeIsFixed) {

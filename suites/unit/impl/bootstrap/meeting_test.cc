@@ -130,7 +130,7 @@ TEST(Meeting, StrangersDoNotDisturbIt) {
   const std::string name = fresh_name();
   std::thread stranger([&] {
     for (int i = 0; i < 200; ++i) {
-      const auto link = connect_to(name);
+      const auto link = connect_to(name, 1s);
       if (link.is_ok()) {
         static_cast<void>(send_frame(link.value().get(), {"hello", "nonsense"}).is_ok());
         return;
