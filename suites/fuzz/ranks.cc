@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -45,14 +46,15 @@ void ranks(std::string_view input) {
   const std::string name = fmt::format("tutti-fuzz-{}", ::getpid());
   Connections connections;
   const auto welcome = [](int rank) { return Frame{"welcome", fmt::format("{}", rank)}; };
-  const Status listens =
-      connections.listen(name, {.ranks = kRanks, .first = kFirst, .arguments = kArguments}, welcome, {});
-  TUTTI_ASSERT(listens.is_ok(), "{}", listens.message());
+  auto listener = harness::launch::control_listener(-1, name, kRanks);
+  TUTTI_ASSERT(listener.is_ok(), "{}", listener.status().message());
+  connections.serve(std::move(listener).value(), {.ranks = kRanks, .first = kFirst, .arguments = kArguments}, welcome,
+                    {});
   Checks checks;
   constexpr char kNextPeer = '\xff';
   for (std::size_t at = 0; at <= input.size();) {
     const std::size_t end = std::min(input.find(kNextPeer, at), input.size());
-    auto peer = connect_to(name);
+    auto peer = connect_to(name, std::chrono::seconds(1));
     TUTTI_ASSERT(peer.is_ok(), "{}", peer.status().message());
     const std::string_view said = input.substr(at, end - at);
     static_cast<void>(::send(peer.value().get(), said.data(), said.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
