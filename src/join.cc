@@ -72,12 +72,12 @@ Status check_alone(const Settings& settings) {
 }
 
 /// Why this process cannot announce its host's control socket, or cannot learn its name.
-Status at_meeting(const World& world, const Status& why) {
+Status at_meeting(const World& world, const std::string& name, const Status& why) {
   constexpr const char* kAnother =
       "another job needs another port, by MASTER_PORT, TUTTI_PORT or --init tcp://HOST:PORT";
   if (why.code() == Code::mismatch) {
-    return error(Code::unavailable, "rank {}: {}: it holds the meeting '{}'; {}", world.process, why.message(),
-                 world.meeting, kAnother);
+    return error(Code::unavailable, "rank {}: {}: it holds the meeting '{}'; {}", world.process, why.message(), name,
+                 kAnother);
   }
   if (why.code() != Code::unavailable) return why;
   return error(Code::unavailable,
@@ -94,7 +94,7 @@ int become_rank(const World& world, const std::string& name, const std::string& 
     return complain(error(Code::timeout, "rank {} did not come within {:.0f} s: {}", world.first_here(),
                           std::chrono::duration<double>(timeout).count(), control.status().message()));
   }
-  if (!control.is_ok()) return complain(at_meeting(world, control.status()));
+  if (!control.is_ok()) return complain(at_meeting(world, name, control.status()));
   ::setenv("TUTTI_CONTROL", control.value().c_str(), 1);
   ::setenv("TUTTI_RANK", std::to_string(world.process).c_str(), 1);
   ::setenv("TUTTI_ARGUMENTS", arguments.c_str(), 1);
@@ -174,7 +174,7 @@ Joining join_job(Settings& settings, bool only_lists) {
   std::shared_ptr<harness::Announcement> announcement;
   if (world.local_process == 0) {
     auto made = harness::Announcement::make(name, world.local_processes);
-    if (!made.is_ok()) return {complain(at_meeting(world, made.status()))};
+    if (!made.is_ok()) return {complain(at_meeting(world, name, made.status()))};
     announcement = std::move(made).value();
   }
   const std::string arguments = command_line();

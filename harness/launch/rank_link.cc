@@ -51,11 +51,11 @@ struct Watched {
 /// Returns when the launcher is gone: it sends nothing after the welcome. False if it has been stopped for long. Only
 /// looks at which this process itself was running count, as a whole job may be stopped and go on.
 bool await_end_of(const Watched& watched) {
-  constexpr std::chrono::seconds kBetweenLooks(2);
+  constexpr std::chrono::seconds kBetweenStates(2);
   constexpr int kMostLooks = 6;
   if (watched.launcher == 0) return wait_readable(watched.socket, kForever);
   for (int stopped = 0; stopped < kMostLooks;) {
-    if (wait_readable(watched.socket, kBetweenLooks)) return true;
+    if (wait_readable(watched.socket, kBetweenStates)) return true;
     const auto info = process_info(watched.launcher);
     stopped = info && (info->state == 'T' || info->state == 't') ? stopped + 1 : 0;
   }

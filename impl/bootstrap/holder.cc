@@ -79,7 +79,7 @@ std::optional<uid_t> holder_of(std::string_view name) {
 }  // namespace
 
 Status of_another_user(uid_t user, pid_t process) {
-  return error(Code::mismatch, "a process of user {}{} is in the place of user {}", user,
+  return error(Code::mismatch, "a process of user {}{} is there instead of one of user {}", user,
                process > 0 ? fmt::format(" (pid {})", process) : "", ::geteuid());
 }
 

@@ -10,7 +10,7 @@
 
 namespace tutti {
 
-/// mismatch: "a process of user 65534 (pid 17) is in the place of user 0".
+/// mismatch: "a process of user 65534 (pid 17) is there instead of one of user 0".
 [[nodiscard]] Status of_another_user(uid_t user, pid_t process);
 
 /// Errors: mismatch if another user holds `name`. OK if this user does, if nobody does, or if it cannot be found out.

@@ -32,7 +32,7 @@ int milliseconds_until(Clock::time_point when) {
 
 /// What a user can do about another user's process, whose id `why` has.
 Status in_the_way(const World& world, const Status& why) {
-  return error(Code::mismatch, "{}: it holds the meeting '{}'; name another one by MASTER_PORT or TUTTI_INIT",
+  return error(Code::unavailable, "{}: it holds the meeting '{}'; name another one by MASTER_PORT or TUTTI_INIT",
                why.message(), world.meeting);
 }
 

@@ -41,7 +41,8 @@ struct Meeting {
 };
 
 /// Not for a world of one. Errors: timeout naming the processes that did not come, mismatch (a process of another job,
-/// or two with one rank), aborted (process 0 went away), resource, io; those of memory_bytes.
+/// or two with one rank), unavailable (another user holds the meeting), aborted (process 0 went away), resource, io;
+/// those of memory_bytes.
 [[nodiscard]] Result<Meeting> meet(const MeetingRequest& request);
 
 /// A Status as the text of a frame `error`, and back.

@@ -306,6 +306,18 @@ class ByHand(Joined):
             self.assertEqual({result.code for result in results}, {0}, results)
 
 
+    @support.at_night
+    def test_ranks_of_one_host_say_that_its_first_process_is_stopped(self):
+        runs = self.start([2], "run", "all_reduce", "--sizes", "8,32M", "--iterations", "100000", "--backends", "tutti", "--no-limit")
+        runs[0].wait_for_ranks(1)
+        time.sleep(1)
+        runs[0].process.send_signal(signal.SIGSTOP)
+        result = runs[1].wait(support.patience(40))
+        self.assertEqual(result.code, 5, result)
+        self.assertEqual(result.err, f"tutti: the first rank's process of this host (pid {runs[0].process.pid}) has been stopped "
+                                     "(state T) for more than 10 s\n")
+
+
 class Programs(Joined):
     """The programs named as nccl-tests' on two hosts."""
 

@@ -180,7 +180,8 @@ TEST(Control, AnotherUserAtANameIsNamed) {
   if (::getuid() != 0) GTEST_SKIP() << "only root can start a process of another user";
   const std::string name = "tutti-test-stranger-" + std::to_string(::getpid());
   const Stranger stranger(name, 8);
-  const std::string whole = fmt::format("a process of user 65534 (pid {}) is in the place of user 0", stranger.pid());
+  const std::string whole =
+      fmt::format("a process of user 65534 (pid {}) is there instead of one of user 0", stranger.pid());
   for (const Status& status : {connect_to(name, 1s).status(), listen_at(name, 1).status()}) {
     EXPECT_EQ(status.code(), Code::mismatch);
     EXPECT_EQ(status.message(), whole);
