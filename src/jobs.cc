@@ -322,8 +322,7 @@ harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach
   job.connect_timeout = std::max(job.connect_timeout, job.timeout);
   if (reach.joined == nullptr) return job;
   job.start.reset();  // they have been started
-  // The machine of this host's ranks takes the socket over, which has a name.
-  if (!job.across) job.control = reach.joined->announcement->control();
+  job.control = reach.joined->announcement->control();
   job.control_socket = reach.joined->announcement->control_socket();
   job.told = reach.joined->arguments;
   job.awaits_others = !job.across;

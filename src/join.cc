@@ -135,14 +135,15 @@ int complain_of_meeting(const Status& why) {
 }
 
 /// The first process of a host that is not the first.
-int serve_host(const World& world, const harness::JoinedHosts& hosts, int control_socket) {
+int serve_host(const World& world, const harness::JoinedHosts& hosts, const harness::Announcement& announcement) {
   const auto at = std::ranges::find(hosts.all, world.first_here(), &harness::JoinedHost::first);
   const Status status = harness::serve_machine(
       {.key = tcp::to_text(hosts.key),
        .address = hosts.launcher,
        .machine = static_cast<int>(at - hosts.all.begin()),
        .interface = hosts.interface,
-       .control_socket = control_socket},
+       .control = announcement.control(),
+       .control_socket = announcement.control_socket()},
       build_text(), harness::standings_on_machine, [&](std::string_view what) {
         harness::to_stderr(fmt::format("tutti: rank 0 on {} {}\n", hosts.all.front().name, what));
       });
@@ -191,7 +192,7 @@ Joining join_job(Settings& settings, bool only_lists) {
   }
   if (const Status fits = check_expected(settings, world.processes, hosts); !fits.is_ok()) return {complain_once(fits)};
   if (world.local_process > 0) return {become_rank(world, name, arguments, settings.sweep.timeout)};
-  if (world.process > 0) return {serve_host(world, *joined->hosts, announcement->control_socket())};
+  if (world.process > 0) return {serve_host(world, *joined->hosts, *announcement)};
   if (joined->hosts != nullptr) {
     settings.conditions.hosts.clear();
     for (const harness::JoinedHost& host : joined->hosts->all) {

@@ -110,7 +110,7 @@ Status HostsStarter::start_machine(Machine& machine, const std::vector<std::stri
                                     .address = listener_.address,
                                     .machine = static_cast<int>(&machine - machines_.data()),
                                     .interface = interface_of_invited(),
-                                    .control = control_,
+                                    .control = request.kept < 0 ? control_ : job_->control,
                                     .control_socket = request.kept,
                                     .backends = folders_in(kBackendFolders),
                                     .transports = folders_in(kTransportFolders)});

@@ -47,9 +47,10 @@ Status RunningJob::start() {
     PrivateDirectory::remove_abandoned();
   }
   const int expected = static_cast<int>(members_.size());
-  const std::string name = job_.control.empty() ? draw_control_name() : job_.control;
-  // Machines of their own listen for the ranks of a job on several.
-  const int socket = job_.across ? -1 : job_.control_socket;
+  // Of a job on several machines each machine listens for its own ranks.
+  const bool is_drawn = job_.control.empty() || job_.across.has_value();
+  const std::string name = is_drawn ? draw_control_name() : job_.control;
+  const int socket = is_drawn ? -1 : job_.control_socket;
   const auto welcome = [this, expected](int rank) {
     const RankPlace place = children_.place_of(rank);
     return Frame{"welcome",

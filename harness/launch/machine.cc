@@ -237,7 +237,7 @@ class Machine : private Connections::Events {
       return Frame{"welcome", fmt::format("{} {} {} {} {}\n{}\n{}", job_.ranks, job_.ranks, job_.domain_bytes, number_,
                                           rank - job_.first, job_.place.key, to_json(job_.place))};
     };
-    const std::string name = control_name_of(control_, job_.first);
+    const std::string name = control_socket_ < 0 ? control_name_of(control_, job_.first) : control_;
     TUTTI_ASSIGN_OR_RETURN(Descriptor listener, control_listener(control_socket_, name, job_.here));
     connections_.serve(std::move(listener), {.ranks = job_.here, .first = job_.first, .arguments = job_.arguments},
                        welcome, std::move(descriptors), {exchange_.socket.get(), domain_listener_.socket.get()});

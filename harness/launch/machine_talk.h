@@ -46,7 +46,8 @@ struct Invitation {
   int machine = 0;        ///< the number of this one
   std::string interface;  ///< of this machine; empty: the one that the connection to the launcher has
   std::string control;    ///< of the job: see control_name_of
-  /// A descriptor of this process that listens for the ranks of its host already; -1: it listens by itself.
+  /// A descriptor of this process that listens for the ranks of its host already, at `control` itself; -1: it listens
+  /// by itself.
   int control_socket = -1;
   /// What TUTTI_BACKENDS and TUTTI_TRANSPORTS are for its ranks; empty: as its own environment has them.
   std::string backends = {}, transports = {};

@@ -24,7 +24,7 @@ template <class Number>
 requires std::is_integral_v<Number>
 void change(Number& value) { value = std::numeric_limits<Number>::max() - 7; }
 void change(std::string& value) { value = "a \"b\"\n\xc3\xa9"; }
-void change(std::vector<std::string>& value) { value = {"/a b", "/r\xc3\xa9sum\xe9/\xff\x80\xc2", "/\xc2\xbf"}; }
+void change(std::vector<std::string>& value) { value = {"openmpi", "my-mpi_2"}; }
 void change(std::chrono::nanoseconds& value) { value = std::chrono::nanoseconds(1234567891); }
 void change(RanksAs& value) { value = RanksAs::tasks; }
 void change(SlowDown& value) { value = {.share = 0.1, .bytes = 1 << 20}; }
@@ -48,6 +48,7 @@ void expect_fields_survive() {
   visit_fields(std::type_identity<SessionSpec>(), [](const std::string& word, auto member) {
     SessionSpec spec{.task = Task()};
     change(spec.*member);
+    if (word == "transport") spec.transport = "my-transport";
     EXPECT_NE(spec, SessionSpec{.task = Task()}) << word;
     expect_survives(spec, word);
   });
