@@ -313,7 +313,7 @@ class OnThisMachine(Agents):
             self.nothing_is_left(run)
 
     def test_a_wrong_secret_is_not_let_in(self):
-        wrong = 'shift\nread -r line\necho "$line" | sed "s/\\"secret\\":\\"..../\\"secret\\":\\"0f0f/" | "$@"\n'
+        wrong = 'shift\nread -r line\necho "$line" | sed "s/\\"key\\":\\"..../\\"key\\":\\"0f0f/" | "$@"\n'
         with self.on("a:1,b:1", "run", "barrier", "--budget", "1s", agent=wrong) as run:
             result = run.wait(support.patience(20))
             self.assertEqual((result.code, result.out), (3, ""), result)
