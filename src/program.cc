@@ -66,13 +66,13 @@ int complain_here(const Status& status) {
   if (!world.is_ok() || world.value().processes == 1) return complain(status);
   const std::string meeting = world.value().meeting + std::string(status.message());
   const std::string name = fmt::format("tutti-told-{}-{:016x}", ::getuid(), std::hash<std::string>()(meeting));
-  const auto is_told = [&] { return connect_to(name).is_ok(); };
+  const auto is_told = [&] { return connect_to(name, kToTell).is_ok(); };
   const bool is_first = world.value().local_process == 0;
   if (!is_first && harness::nap_until(kToTell, is_told)) return exit_code_of(status);
   // Who listens has told it. A starter may end all processes as soon as one has ended.
   Result<Descriptor> told = Descriptor();
   if (!is_first) told = listen_at(name, kMostProcesses);
-  if (told.is_ok()) complain(status);
+  if (told.status().code() != Code::unavailable) complain(status);  // another user with that name has told nothing
   if (is_first) told = listen_at(name, kMostProcesses);
   if (told.is_ok()) std::this_thread::sleep_for(kToTell);
   return exit_code_of(status);
