@@ -7,6 +7,8 @@
 
 #include <fmt/ranges.h>
 
+#include "impl/types/printable.h"
+
 namespace tutti {
 namespace {
 
@@ -42,18 +44,8 @@ std::string essence(std::string_view name) {
 }  // namespace
 
 std::string shown(std::string_view text) {
-  std::string result;
-  for (const char c : text.substr(0, kMostShown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n' || c == '\t') {
-      result += c == '\n' ? "\\n" : "\\t";
-    } else if (byte < ' ' || byte == 0x7f) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return text.size() > kMostShown ? result + "..." : result;
+  const std::string_view beginning = beginning_of(text, kMostShown);
+  return printable_line(beginning) + (beginning.size() < text.size() ? "..." : "");
 }
 
 bool is_same_name(std::string_view one, std::string_view other) { return essence(one) == essence(other); }

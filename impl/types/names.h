@@ -13,7 +13,7 @@ namespace tutti {
 
 inline constexpr std::size_t kMostShown = 200;  ///< bytes
 
-/// `text` for a message: in one line, control characters as \n or \x1b, and of a long one the beginning.
+/// `text` for a message: as printable_line has it, and of a long one the beginning.
 [[nodiscard]] std::string shown(std::string_view text);
 
 /// Whether both are one name: case, '_', '-' and a prefix `MPI_` or `nccl` make no other one of it. `AllReduce` is

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/types/status.h"
 
+#include "impl/types/printable.h"
+
 namespace tutti {
 
 std::string_view to_string(Code code) {
@@ -33,7 +35,8 @@ const std::string& Status::message() const {
 }
 
 void assertion_failed(const char* file, int line, const char* condition, const std::string& message) {
-  std::fprintf(stderr, "tutti: bug at %s:%d: %s does not hold: %s\n", file, line, condition, message.c_str());
+  std::fprintf(stderr, "tutti: bug at %s:%d: %s does not hold: %s\n", file, line, condition,
+               printable(message).c_str());
   std::abort();
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "impl/types/printable.h"
+
 namespace tutti::fuzz {
 
 void check_message(const Status& status) {
@@ -12,8 +14,7 @@ void check_message(const Status& status) {
   TUTTI_ASSERT(!status.is_ok() && !message.empty(), "an error without a message");
   TUTTI_ASSERT(std::ranges::count(message, '\n') < kMostLines, "a message of more than five lines: {}", message);
   TUTTI_ASSERT(message.size() <= kMostBytes, "a message of {} bytes", message.size());
-  const auto is_control = [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7f'; };
-  TUTTI_ASSERT(std::ranges::none_of(message, is_control), "a control character in: {}", message);
+  TUTTI_ASSERT(printable(message) == message, "a character that steers a terminal in: {}", message);
 }
 
 }  // namespace tutti::fuzz
