@@ -11,7 +11,7 @@
 #include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
 #include "harness/gate/program_run.h"
-#include "harness/text/file.h"
+#include "harness/text/read_file.h"
 #include "impl/types/number.h"
 #include "src/program.h"
 #include "src/references.h"
@@ -80,7 +80,7 @@ Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePl
 Status read_suite(const GateRequest& request, GatePlan& plan) {
   std::string text = kGateSuite;
   if (!request.suite.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(text, at_option("--suite", harness::read_file(request.suite)));
+    TUTTI_ASSIGN_OR_RETURN(text, at_option("--suite", harness::read_file(request.suite, harness::kMostInSuite)));
   }
   const auto suite = harness::suite_from_toml(text, suite_keys());
   const Status status = suite.is_ok() ? set_cases(suite.value(), request, plan) : suite.status();

@@ -7,7 +7,7 @@
 #include "harness/cases/kinds.h"
 #include "harness/cases/transports.h"
 #include "harness/faults/fault.h"
-#include "harness/text/file.h"
+#include "harness/text/read_file.h"
 #include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/bootstrap/init.h"
@@ -83,7 +83,8 @@ const std::array kSweepOptions{
            "as --hosts: a line for each machine, its name and the number of ranks it has room for: `a 2`, "
            "`a:2`, `a slots=2`",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             TUTTI_ASSIGN_OR_RETURN(const std::string lines, harness::read_file(std::string(text)));
+             TUTTI_ASSIGN_OR_RETURN(const std::string lines,
+                                    harness::read_file(std::string(text), harness::kMostInList));
              auto hosts = parse_hostfile(lines);
              if (!hosts.is_ok()) return error(hosts.status().code(), "'{}': {}", text, hosts.status().message());
              settings.conditions.hosts = std::move(hosts).value();

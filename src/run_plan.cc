@@ -11,7 +11,8 @@
 #include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
 #include "harness/text/counted.h"
-#include "harness/text/file.h"
+#include "harness/text/read_file.h"
+#include "harness/text/streams.h"
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
@@ -135,7 +136,7 @@ Result<RunPlan> plan_of_suite_text(Settings& settings, const std::string& text) 
 }
 
 Result<RunPlan> plan_of_suite(Settings& settings) {
-  const auto text = harness::read_file(settings.suite);
+  const auto text = harness::read_file(settings.suite, harness::kMostInSuite);
   if (!text.is_ok()) return error(text.status().code(), "--suite: {}", text.status().message());
   TUTTI_RETURN_IF_ERROR(settle(settings, settings.sweep.ranks_as));
   auto plan = plan_of_suite_text(settings, text.value());
@@ -166,11 +167,11 @@ void print_plan(const RunPlan& plan, const Settings& settings, std::size_t start
     Case named = cell.front();
     named.backend = harness::kOwnBackend;
     named.algorithm = harness::kAuto;
-    fmt::print("{}  {}\n", harness::cell_id(named), fmt::join(systems, " "));
+    harness::print("{}  {}\n", harness::cell_id(named), fmt::join(systems, " "));
     cases += cell.size();
   }
   for (const harness::LeftOut& item : plan.expansion.left_out) {
-    fmt::print("# left out: {} x {}\n", item.cells, item.reason);
+    harness::print("# left out: {} x {}\n", item.cells, item.reason);
   }
   const auto text = [](std::chrono::nanoseconds time) { return duration_text(time.count()); };
   const std::string launches_text =
@@ -179,8 +180,9 @@ void print_plan(const RunPlan& plan, const Settings& settings, std::size_t start
                                ? fmt::format("at most {}, the budget", text(*settings.sweep.budget))
                                : fmt::format("about {}, at most {}", text(usual_time(plan) * launches),
                                              text(kMostCell * plan.cells.size() * launches));
-  fmt::print("# {}, {}, {}: {}\n", harness::counted(plan.cells.size(), "cell"), harness::counted(cases, "case"),
-             starters > 1 ? fmt::format("{} by each of {} starters", launches_text, starters) : launches_text, time);
+  harness::print("# {}, {}, {}: {}\n", harness::counted(plan.cells.size(), "cell"), harness::counted(cases, "case"),
+                 starters > 1 ? fmt::format("{} by each of {} starters", launches_text, starters) : launches_text,
+                 time);
 }
 
 }  // namespace tutti::program

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
+#include <filesystem>
 #include <numeric>
 #include <sstream>
 
 #include "harness/cases/counts_name.h"
 #include "harness/cases/kinds.h"
+#include "harness/text/read_file.h"
 #include "impl/types/scramble.h"
 
 namespace tutti::harness::cases {
@@ -73,16 +74,18 @@ Result<Counts> parse_counts(std::string_view text) {
   if (pattern.is_ok()) {
     return Counts{.pattern = pattern.value(), .name = std::string(name_in(kPatterns, pattern.value()))};
   }
-  std::ifstream file{std::string(text)};
-  if (!file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(text, ignored)) {
     return error(Code::invalid_argument,
                  "counts '{}' are neither a pattern (equal ramp one-heavy zeros random) nor a "
                  "file that can be read{}",
                  shown(text), suggestion(text, names_in(kPatterns)));
   }
+  TUTTI_ASSIGN_OR_RETURN(std::string lines, read_file(std::string(text), kMostInList));
+  std::istringstream file(std::move(lines));
   auto counts = read_counts(file);
   if (counts.is_ok()) return counts;
-  return error(counts.status().code(), "counts '{}': {}", text, counts.status().message());
+  return error(counts.status().code(), "counts '{}': {}", shown(text), counts.status().message());
 }
 
 Result<Counts> read_counts(std::istream& file) {

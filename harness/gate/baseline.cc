@@ -13,8 +13,8 @@
 #include "harness/record/row_json.h"
 #include "harness/record/unusual.h"
 #include "harness/statistics/statistics.h"
-#include "harness/text/file.h"
 #include "harness/text/json_reader.h"
+#include "harness/text/read_file.h"
 
 namespace tutti::harness::gate {
 namespace {
@@ -157,7 +157,7 @@ Result<Baseline> Baseline::from_text(std::string_view text) {
     return Baseline(std::move(rows), {}, std::move(here));
   }
   const nlohmann::json record = parse_json(text);
-  if (!record.is_object() || !record.contains("rows")) {
+  if (!record.is_object() || !record.contains("rows") || !record["rows"].is_array()) {
     return error(Code::invalid_argument, "neither a CSV nor a JSON record of `tutti run`");
   }
   std::vector<Row> rows;
@@ -171,7 +171,7 @@ Result<Baseline> Baseline::from_text(std::string_view text) {
 }
 
 Result<Baseline> Baseline::read(const std::string& path) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostInResult));
   auto baseline = from_text(text);
   if (baseline.is_ok()) return baseline;
   return error(baseline.status().code(), "'{}': {}", path, baseline.status().message());

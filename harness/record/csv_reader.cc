@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <csv.h>
 
-#include "harness/text/file.h"
 #include "harness/text/number.h"
+#include "harness/text/read_file.h"
 #include "impl/types/names.h"
+#include "impl/types/printable.h"
 
 namespace tutti::harness::record {
 namespace {
@@ -90,7 +91,7 @@ struct SetFromText {
   const std::string& text;
 
   bool operator()(std::string Row::*member) const {
-    row.*member = text;
+    row.*member = printable(text);
     return true;
   }
   bool operator()(std::int64_t Row::*member) const {
@@ -172,7 +173,7 @@ Result<std::vector<std::vector<std::string>>> fields_of_csv(std::string_view tex
 }
 
 Result<std::vector<Row>> read_csv(const std::string& path) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostInResult));
   auto rows = rows_from_csv(text);
   if (!rows.is_ok()) return error(rows.status().code(), "'{}': {}", path, rows.status().message());
   return rows;

@@ -10,8 +10,9 @@
 #include "harness/record/csv_reader.h"
 #include "harness/record/row_json.h"
 #include "harness/report/json.h"
-#include "harness/text/file.h"
+#include "harness/report/result_shape.h"
 #include "harness/text/json_reader.h"
+#include "harness/text/read_file.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::report {
@@ -34,8 +35,10 @@ Result<ResultFile> from_json(std::string_view text) {
   auto document = parse_json<Document>(text);
   if (!document.is_object()) return error(Code::invalid_argument, "it is damaged: it begins as JSON and is none");
   TUTTI_RETURN_IF_ERROR(check_schema(document));
+  TUTTI_RETURN_IF_ERROR(check_shape(document));
   ResultFile result;
-  if (document.contains("cells") && document.contains("kind")) {
+  if (document.contains("cells") && document["cells"].is_array() && document.contains("kind") &&
+      document["kind"].is_string()) {
     result.kind = ResultFile::Kind::judged;
   } else if (!document.contains("rows") || !document["rows"].is_array()) {
     return error(Code::invalid_argument, "it has neither rows nor judged cells: this is no result of tutti");
@@ -78,7 +81,7 @@ Result<ResultFile> result_from_text(const std::string& file, std::string_view te
 }
 
 Result<ResultFile> read_result(const std::string& path) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostInResult));
   return result_from_text(path, text);
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/text/file.h"
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
-#include <memory>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -105,19 +103,6 @@ Status check_apart(const FileOption& one, const FileOption& other, std::string_v
   }
   return error(Code::invalid_argument, "{} and {} are both '{}': did you mean '{}{}' for {}?", one.name, other.name,
                one.path, std::filesystem::path(one.path).replace_extension().string(), ending, other.name);
-}
-
-Result<std::string> read_file(const std::string& path) {
-  const auto failed = [&](int error_number) {
-    return error(Code::invalid_argument, "cannot read '{}': {}", path, std::generic_category().message(error_number));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  if (file == nullptr) return failed(errno);
-  std::string text;
-  std::array<char, 65536> part{};
-  while (const std::size_t bytes = std::fread(part.data(), 1, part.size(), file.get())) text.append(part.data(), bytes);
-  if (std::ferror(file.get()) != 0) return failed(errno);
-  return text;
 }
 
 }  // namespace tutti::harness::text

@@ -49,7 +49,4 @@ struct FileOption {
 /// Errors: invalid_argument; it proposes the path with `ending` for the other option.
 [[nodiscard]] Status check_apart(const FileOption& one, const FileOption& other, std::string_view ending);
 
-/// The whole of a file that the user named. Errors: invalid_argument naming the path and the reason.
-[[nodiscard]] Result<std::string> read_file(const std::string& path);
-
 }  // namespace tutti::harness::text

@@ -5,12 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
 #include "harness/cases/counts_name.h"
 #include "harness/text/counted.h"
+#include "harness/text/read_file.h"
 #include "suites/perf/programs.h"
 
 namespace tutti::perf {
@@ -44,8 +44,9 @@ Status read_number(const char* name, double most, double& target) {
 
 /// The rows of the file that have numbers. Errors: invalid_argument naming the line.
 Result<std::vector<std::vector<double>>> rows_of(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) return error(Code::invalid_argument, "the matrix '{}' cannot be read", file);
+  auto text = harness::read_file(file, harness::kMostInList);
+  if (!text.is_ok()) return error(Code::invalid_argument, "the matrix: {}", text.status().message());
+  std::istringstream stream(std::move(text).value());
   std::vector<std::vector<double>> rows;
   int number = 1;
   for (std::string line; std::getline(stream, line); ++number) {

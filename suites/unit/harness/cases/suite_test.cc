@@ -52,6 +52,37 @@ TEST(Suite, MistakesAreNamedWithTheirLine) {
   EXPECT_THAT(complaint(""), HasSubstr("no cells"));
 }
 
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(Suite, KeysOfManyPartsAreRefusedBeforeTheParserSeesThem) {
+  const std::string deep = "a" + repeated(".a", 200'000);
+  for (const std::string& text :
+       {deep + " = 1\n", "[" + deep + "]\n", "[[" + deep + "]]\n", "x = {" + deep + " = 1}\n",
+        "a" + repeated(" . \"a.b\"", 200'000) + " = 1\n", "a" + repeated(".'a'", 200'000) + " = 1\n",
+        "x = {k = \"\"\"\n\"\"\", " + deep + " = 1}\n", "x = {k = '''\n''''', " + deep + " = 1}\n",
+        "x = {k = \"\\\"\", " + deep + " = 1}\n", "x = {k = \"\", " + deep + " = 1}\n", "#\v" + deep + " = 1\n",
+        "#'\r" + deep + " = 1\n", "x = {k = \"\"\"\\\n\"\"\"\"\", " + deep + " = 1}\n"}) {
+    EXPECT_THAT(complaint("\n" + text), HasSubstr("a key of more than 16 parts: keys here have one"))
+        << text.substr(0, 40);
+  }
+  EXPECT_THAT(complaint("[[sweep]]\nsizes = 8\n\n" + deep + " = 1\n"), ::testing::StartsWith("line 4: "));
+}
+
+TEST(Suite, DotsOfStringsAndCommentsAreNoParts) {
+  const std::string dots = repeated(".", 100);
+  EXPECT_EQ(complaint("# " + dots + "\n[[sweep]] # '" + dots + "\nsizes = 8\n"), "");
+  for (const char* quote : {"'", "\"", "\"\"\"", "'''"}) {
+    EXPECT_EQ(complaint("[[sweep]]\nsizes = " + std::string(quote) + dots + quote + "\n"), "") << quote;
+  }
+  EXPECT_EQ(complaint("[[sweep]]\nsizes = [\"a\\\"" + dots + "\", '" + dots + "']\n"), "");
+}
+
+TEST(Suite, AByteOrderMarkIsPassedOver) { EXPECT_EQ(complaint("\xef\xbb\xbf[[sweep]]\nsizes = 8\n"), ""); }
+
 TEST(Suite, LettersBeyondAsciiStandInLinesOfComment) {
   EXPECT_EQ(complaint("# \xc3\xa9\n  # \xc3\xa9\n[[sweep]]\nsizes = 8\n"), "");
   for (const char* text : {"[[sweep]]\nsizes = 8 # \xc3\xa9\n", "#\n'\xc3\xa9' = 8\n", "#\rcells = 7'\xcb\xbb\nx\n",

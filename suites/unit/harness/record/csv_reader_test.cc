@@ -52,7 +52,7 @@ TEST(CsvReader, CountsTheLinesWithinQuotes) {
   const auto rows = rows_from_csv(text);
   ASSERT_TRUE(rows.is_ok()) << rows.status().message();
   ASSERT_EQ(rows.value().size(), 1U);
-  EXPECT_EQ(rows.value()[0].case_id, "a\r\nb");
+  EXPECT_EQ(rows.value()[0].case_id, "a\nb");
   EXPECT_THAT(column_names_of_csv(text).value(), ElementsAre("ranks", "of\na later version", "case"));
   const auto message = [&](const char* more) { return rows_from_csv(text + more).status().message(); };
   EXPECT_EQ(message("two,,x\n"), "line 7: column 'ranks' cannot be 'two'");
@@ -61,7 +61,7 @@ TEST(CsvReader, CountsTheLinesWithinQuotes) {
   EXPECT_EQ(message("2,\"\n\n\",x"), "line 7 is not complete");
 }
 
-TEST(CsvReader, TakesFieldsAsTheyStand) {
+TEST(CsvReader, TakesFieldsAsTheyStandButForControlCharacters) {
   const auto ids = [](std::string_view text) {
     const auto rows = rows_from_csv(text);
     EXPECT_TRUE(rows.is_ok()) << rows.status().message();
@@ -70,12 +70,12 @@ TEST(CsvReader, TakesFieldsAsTheyStand) {
     return result;
   };
   EXPECT_THAT(ids("case\n x\t\n\" y \"\n"), ElementsAre(" x\t", " y ")) << "blanks belong to a field";
-  EXPECT_THAT(ids("case,reason\r\na,\r\n\"b\r\n\",\"\"\r\n"), ElementsAre("a", "b\r\n")) << "line ends of an editor";
-  EXPECT_THAT(ids("case\na\rb\n"), ElementsAre("a\rb")) << "no line end";
+  EXPECT_THAT(ids("case,reason\r\na,\r\n\"b\r\n\",\"\"\r\n"), ElementsAre("a", "b\n")) << "line ends of an editor";
+  EXPECT_THAT(ids("case\na\rb\n"), ElementsAre("a\\x0db")) << "no line end";
   EXPECT_THAT(ids("case\n\"\"\"\"\n\"a\"\"\"\"b\"\n"), ElementsAre("\"", "a\"\"b"));
   EXPECT_THAT(ids("case\n\n\r\n"), ElementsAre("", "")) << "no line is passed over";
-  EXPECT_THAT(ids(std::string_view("case\na\0b\n\"\0\"\n", 13)),
-              ElementsAre(std::string("a\0b", 3), std::string(1, '\0')));
+  EXPECT_THAT(ids(std::string_view("case\na\0b\n\"\0\"\n", 13)), ElementsAre("a\\x00b", "\\x00"));
+  EXPECT_THAT(ids("case\n\x1b[31m\xc2\x9b\xff\n"), ElementsAre("\\x1b[31m\\u009b\\xff")) << "what steers a terminal";
   const std::string lengthy(100'000, 'x');
   EXPECT_THAT(ids("case\n\"" + lengthy + "\"\n" + lengthy + "\n"), ElementsAre(lengthy, lengthy));
 }

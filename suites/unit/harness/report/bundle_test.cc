@@ -170,7 +170,7 @@ TEST(Bundle, SamplesOfSeveralStartersAreToldApart) {
 
 TEST(Bundle, WhatWasJudgedComesWithItsSource) {
   auto judged = result_from_text("g.json", R"({"schema_version":1,"kind":"gate","this":"this build","other":"main",)"
-                                           R"("counts":"1 same","cells":[{"cell":"c","verdict":"same"}]})");
+                                           R"("counts": {"same": 1},"cells":[{"cell":"c","verdict":"same"}]})");
   ASSERT_TRUE(judged.is_ok()) << judged.status().message();
   const json made = bundle({judged.value()});
   EXPECT_EQ(made["sources"][0]["kind"], "gate");

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/text/file.h"
+#include "harness/text/read_file.h"
 
 namespace tutti::harness::text {
 namespace {
@@ -39,7 +40,9 @@ class FolderOfOutputs : public ::testing::Test {
 
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
   void put(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
-  [[nodiscard]] std::string content(const std::string& name) const { return read_file(path(name)).value(); }
+  [[nodiscard]] std::string content(const std::string& name) const {
+    return read_file(path(name), kMostInResult).value();
+  }
   [[nodiscard]] std::size_t files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
