@@ -10,6 +10,7 @@
 #include "harness/doctor/diagnosis.h"
 #include "harness/doctor/hosts_diagnosis.h"
 #include "harness/launch/spawn.h"
+#include "harness/text/streams.h"
 #include "impl/tcp/interface.h"
 #include "impl/types/host_list.h"
 #include "src/options.h"
@@ -54,7 +55,7 @@ int code_of(const std::vector<harness::Symptom>& findings) {
 int doctor(bool as_json) {
   const harness::MachineCondition condition = condition_here();
   const std::vector<harness::Symptom> findings = harness::findings_of(condition);
-  fmt::print("{}", as_json ? diagnosis_json(condition, findings) : diagnosis_text(condition, findings));
+  harness::print("{}", as_json ? diagnosis_json(condition, findings) : diagnosis_text(condition, findings));
   return code_of(findings);
 }
 
@@ -90,7 +91,7 @@ int doctor_of_hosts(const Settings& settings, bool as_json) {
   const auto visits = harness::visit_hosts(request);
   if (!visits.is_ok()) return complain(visits.status());
   const std::vector<harness::Symptom> findings = harness::findings_of(visits.value());
-  fmt::print("{}", as_json ? diagnosis_json(visits.value(), findings) : diagnosis_text(visits.value(), findings));
+  harness::print("{}", as_json ? diagnosis_json(visits.value(), findings) : diagnosis_text(visits.value(), findings));
   return code_of(findings);
 }
 

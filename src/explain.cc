@@ -6,6 +6,7 @@
 
 #include "harness/cases/expand.h"
 #include "harness/explain/page.h"
+#include "harness/text/streams.h"
 #include "harness/text/text.h"
 #include "harness/verify/check.h"
 #include "impl/communicator/communicator.h"
@@ -117,13 +118,13 @@ Result<harness::Halves> run_halves(const Example& whole, const RealRun& all_redu
 
 int verdict(Count checked, Count wrong, const std::string& first_wrong) {
   if (wrong == 0) {
-    fmt::print(
+    harness::print(
         "\nverified: {} element{} of the outputs, bit for bit what the oracle says (a straight loop in rank order); "
         "ok\n",
         checked, checked == 1 ? "" : "s");
     return exit_ok;
   }
-  fmt::print("\nWRONG: {} of {} elements; {}\n", wrong, checked, first_wrong);
+  harness::print("\nWRONG: {} of {} elements; {}\n", wrong, checked, first_wrong);
   return exit_wrong;
 }
 
@@ -136,9 +137,9 @@ int explain_data(const Subject& subject) {
   auto run = harness::run_example(example.value(), schedule);
   if (!run.is_ok()) return complain(run.status());
   RealRun& real = run.value();
-  fmt::print("{}{}{}", introduction(example.value(), real),
-             steps_page(*subject.algorithm, schedule, example.value(), told.value()),
-             result_page(example.value(), real));
+  harness::print("{}{}{}", introduction(example.value(), real),
+                 steps_page(*subject.algorithm, schedule, example.value(), told.value()),
+                 result_page(example.value(), real));
   for (std::size_t rank = 0; rank < real.after.size(); ++rank) {
     if (told.value().output[rank] == real.after[rank].output) continue;
     ++real.wrong;
@@ -147,7 +148,7 @@ int explain_data(const Subject& subject) {
   if (subject.problem.collective == Collective::all_reduce) {
     const auto halves = run_halves(example.value(), real);
     if (!halves.is_ok()) return complain(halves.status());
-    fmt::print("{}", halves_page(halves.value()));
+    harness::print("{}", halves_page(halves.value()));
     if (!halves.value().are_equal) {
       ++real.wrong;
       real.first_wrong = "reduce_scatter and all_gather give something else";
@@ -162,21 +163,21 @@ int explain_barrier(const Subject& subject) {
   const Example nothing{.problem = subject.problem};
   const auto told = harness::replay(schedule, nothing);
   if (!told.is_ok()) return complain(told.status());
-  fmt::print("barrier on {} rank{}\n\n  {}", subject.problem.ranks, subject.problem.ranks == 1 ? "" : "s",
-             harness::wrapped(harness::meaning_of(Collective::barrier), 2));
-  fmt::print("{}\nRank r sleeps r tenths of a second, then it enters:\n",
-             steps_page(*subject.algorithm, schedule, nothing, told.value()));
+  harness::print("barrier on {} rank{}\n\n  {}", subject.problem.ranks, subject.problem.ranks == 1 ? "" : "s",
+                 harness::wrapped(harness::meaning_of(Collective::barrier), 2));
+  harness::print("{}\nRank r sleeps r tenths of a second, then it enters:\n",
+                 steps_page(*subject.algorithm, schedule, nothing, told.value()));
   std::fflush(stdout);
   const auto run = harness::run_barrier(schedule, 100ms);
   if (!run.is_ok()) return complain(run.status());
-  fmt::print("{}", harness::barrier_page(run.value()));
+  harness::print("{}", harness::barrier_page(run.value()));
   const harness::CheckResult check = harness::check_barrier({.first_leave_ns = std::ranges::min(run.value().leaves_ns),
                                                              .last_enter_ns = std::ranges::max(run.value().enters_ns)});
   if (!check.is_ok()) {
-    fmt::print("\nWRONG: {}\n", check.diagnosis);
+    harness::print("\nWRONG: {}\n", check.diagnosis);
     return exit_wrong;
   }
-  fmt::print("\nverified: the first rank left after the last one had entered; ok\n");
+  harness::print("\nverified: the first rank left after the last one had entered; ok\n");
   return exit_ok;
 }
 

@@ -11,6 +11,7 @@
 
 #include "harness/cases/sweep.h"
 #include "harness/faults/fault.h"
+#include "harness/text/streams.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/transports/transport.h"
 #include "impl/types/names.h"
@@ -397,7 +398,7 @@ int generate(const CLI::App& program, const std::string& what) {
   constexpr std::array kKinds{Kind{"man", man_page}, Kind{"bash", bash_completion}, Kind{"zsh", zsh_completion}};
   const auto* const kind = std::ranges::find(kKinds, what, &Kind::name);
   if (kind == kKinds.end()) return complain(unknown_name("text", what, Words{"man", "bash", "zsh"}));
-  fmt::print("{}", kind->text(program));
+  harness::print("{}", kind->text(program));
   return exit_ok;
 }
 

@@ -11,6 +11,8 @@
 #include "harness/cases/suite.h"
 #include "harness/faults/fault.h"
 #include "harness/gate/counters.h"
+#include "harness/text/json_writer.h"
+#include "harness/text/streams.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/collective/aliases.h"
 #include "impl/types/aliases.h"
@@ -96,15 +98,15 @@ json everything() {
 }
 
 void print_names(const char* title, const json& names) {
-  fmt::print("{}:", title);
-  for (const json& name : names) fmt::print(" {}", name.get<std::string>());
-  fmt::print("\n");
+  harness::print("{}:", title);
+  for (const json& name : names) harness::print(" {}", name.get<std::string>());
+  harness::print("\n");
 }
 
 int list(bool as_json) {
   const json all = everything();
   if (as_json) {
-    fmt::print("{}\n", all.dump(2));
+    harness::print("{}\n", harness::json_text(all, 2));
     return exit_ok;
   }
   print_names("collectives", all["collectives"]);
@@ -112,33 +114,33 @@ int list(bool as_json) {
     if (!has_counts(form)) continue;
     std::string names;
     for (const Algorithm* algorithm : algorithms_of(form)) names += fmt::format(" {}", algorithm->name);
-    fmt::print("  {:<16} on the algorithms of {} that take counts:{}\n", to_string(form), to_string(base_of(form)),
-               names);
+    harness::print("  {:<16} on the algorithms of {} that take counts:{}\n", to_string(form), to_string(base_of(form)),
+                   names);
   }
   print_names("dtypes", all["dtypes"]);
   print_names("ops", all["ops"]);
-  fmt::print("also read as (and all names in any case, without '_' and after 'MPI_'):\n");
+  harness::print("also read as (and all names in any case, without '_' and after 'MPI_'):\n");
   for (const auto& [name, aliases] : all["aliases"].items()) {
-    fmt::print("  {:<16}", name);
-    for (const json& alias : aliases) fmt::print(" {}", alias.get<std::string>());
-    fmt::print("\n");
+    harness::print("  {:<16}", name);
+    for (const json& alias : aliases) harness::print(" {}", alias.get<std::string>());
+    harness::print("\n");
   }
-  fmt::print("algorithms:\n");
+  harness::print("algorithms:\n");
   for (const json& algorithm : all["algorithms"]) {
-    fmt::print("  {:<14} {:<18} {}\n", algorithm["collective"].get<std::string>(), algorithm["name"].get<std::string>(),
-               algorithm["summary"].get<std::string>());
+    harness::print("  {:<14} {:<18} {}\n", algorithm["collective"].get<std::string>(),
+                   algorithm["name"].get<std::string>(), algorithm["summary"].get<std::string>());
   }
   const auto print_available = [](const json& one) {
-    fmt::print("  {:<11} {}{}\n", one["name"].get<std::string>(),
-               one["available"].get<bool>() ? "" : "not available: ", one["note"].get<std::string>());
+    harness::print("  {:<11} {}{}\n", one["name"].get<std::string>(),
+                   one["available"].get<bool>() ? "" : "not available: ", one["note"].get<std::string>());
   };
-  fmt::print("transports:\n");
+  harness::print("transports:\n");
   for (const json& transport : all["transports"]) print_available(transport);
-  fmt::print("backends:\n");
+  harness::print("backends:\n");
   for (const json& backend : all["backends"]) print_available(backend);
-  fmt::print("faults of `tutti check --faults`:\n");
+  harness::print("faults of `tutti check --faults`:\n");
   for (const json& fault : all["faults"]) {
-    fmt::print("  {:<20} {}\n", fault["name"].get<std::string>(), fault["summary"].get<std::string>());
+    harness::print("  {:<20} {}\n", fault["name"].get<std::string>(), fault["summary"].get<std::string>());
   }
   return exit_ok;
 }
@@ -174,7 +176,7 @@ int costs(const std::string& cells, const std::string& hosts) {
     const int failed = complain(status);
     if (code == exit_ok) code = failed;
   }
-  fmt::print("{}\n", to_json(all, not_counted));
+  harness::print("{}\n", to_json(all, not_counted));
   return code;
 }
 

@@ -22,6 +22,7 @@
 #include "harness/launch/spawn.h"
 #include "harness/launch/start_command.h"
 #include "harness/session/meeting.h"
+#include "harness/text/streams.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -169,7 +170,7 @@ int probe(const std::string& name) {
     if (!library.is_ok()) return complain(library.status());
     const auto said = said_of(library.value());
     if (!said.is_ok()) return complain(said.status());
-    fmt::print("{}\n", said.value().dump());
+    harness::print("{}\n", said.value().dump());
     return exit_ok;
   }
   auto link = harness::RankLink::connect();

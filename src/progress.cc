@@ -86,13 +86,14 @@ void Progress::print(std::string_view text, std::int64_t left_ns) {
   // A line that a terminal wraps is not overwritten as a whole; one as wide as the terminal may be wrapped too.
   const auto columns = is_terminal_ ? harness::columns_of(STDERR_FILENO) : std::nullopt;
   if (columns) line.resize(std::min(line.size(), *columns - 1));
-  harness::to_stderr(fmt::format("{}{}{}", is_terminal_ ? "\r\033[K" : "", line, is_terminal_ ? "" : "\n"));
+  if (is_terminal_) harness::erase_line_of_stderr();
+  harness::to_stderr(is_terminal_ ? line : line + "\n");
   is_shown_ = is_terminal_;
 }
 
 void Progress::clear() {
   if (!is_shown_) return;
-  harness::to_stderr("\r\033[K");
+  harness::erase_line_of_stderr();
   is_shown_ = false;
 }
 

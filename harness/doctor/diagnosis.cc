@@ -10,6 +10,7 @@
 
 #include "harness/cases/sweep.h"
 #include "harness/text/counted.h"
+#include "harness/text/json_writer.h"
 #include "harness/text/text.h"
 
 namespace tutti::harness::doctor {
@@ -208,7 +209,7 @@ std::string diagnosis_text(const MachineCondition& c, std::span<const Symptom> f
 
 std::string diagnosis_json(const MachineCondition& condition, std::span<const Symptom> findings) {
   const Json all{{"machine", machine_json(condition)}, {"findings", findings_json(findings)}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 }  // namespace tutti::harness::doctor

@@ -14,6 +14,7 @@
 #include "harness/doctor/diagnosis.h"
 #include "harness/text/counted.h"
 #include "harness/text/json_reader.h"
+#include "harness/text/json_writer.h"
 #include "harness/text/text.h"
 
 namespace tutti::harness::doctor {
@@ -360,7 +361,7 @@ std::string diagnosis_json(std::span<const Visit> visits, std::span<const Sympto
     hosts.push_back(std::move(host));
   }
   const Json all{{"hosts", std::move(hosts)}, {"findings", findings_json(findings)}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 }  // namespace tutti::harness::doctor

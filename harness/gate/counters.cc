@@ -8,6 +8,7 @@
 #include "harness/launch/binding.h"
 #include "harness/record/record.h"
 #include "harness/text/json_reader.h"
+#include "harness/text/json_writer.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/prove/prove.h"
 
@@ -90,7 +91,7 @@ std::string to_json(const CountersByCell& all, const ReasonsByCell& not_counted)
   for (const auto& [cell, reason] : not_counted) {
     document["not_counted"].push_back({{"cell", cell}, {"reason", shown(reason)}});
   }
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(document, 2);
 }
 
 CountersByCell counters_from_json(std::string_view text) {

@@ -2,7 +2,6 @@
 #include "harness/gate/report.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,40 +9,11 @@
 #include "harness/machine/machine.h"
 #include "harness/statistics/statistics.h"
 #include "harness/text/counted.h"
+#include "harness/text/json_writer.h"
+#include "impl/types/printable.h"
 
 namespace tutti::harness::gate {
 namespace {
-
-/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with no character that XML has. Such text is
-/// malformed, too long a form, a surrogate, beyond Unicode, or U+FFFE or U+FFFF.
-std::size_t character_bytes(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return first < 0x20 && first != '\n' && first != '\t' ? 0 : first == 0x7f ? 0 : 1;
-  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc0 || first > 0xf4) return 0;
-  unsigned value = first & (0x7fU >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-    value = value << 6U | (byte(i) & 0x3fU);
-  }
-  constexpr std::array<unsigned, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = value >= 0xd800 && value < 0xe000;
-  const bool is_none = value == 0xfffe || value == 0xffff;
-  return value < kLeast[bytes] || value > 0x10ffff || is_surrogate || is_none ? 0 : bytes;
-}
-
-/// The text with a question mark in the place of each byte that a report cannot hold. What other programs said is in
-/// it.
-std::string printable(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    const std::size_t bytes = character_bytes(text);
-    result += bytes == 0 ? "?" : text.substr(0, bytes);
-    text.remove_prefix(std::max<std::size_t>(bytes, 1));
-  }
-  return result;
-}
 
 std::string number(const std::optional<double>& value) { return value ? fmt::format("{:.3f}", *value) : "-"; }
 
@@ -270,7 +240,7 @@ std::string gate_json(const GateReport& report) {
                                  {"this_launches", cell.evidence.this_us.size()},
                                  {"other_launches", cell.evidence.other_us.size()}});
   }
-  return document.dump(2, ' ', false, Document::error_handler_t::replace) + "\n";
+  return json_text(document, 2) + "\n";
 }
 
 std::string xml_escaped(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/text/number.h"
+#include "impl/types/printable.h"
 
 namespace tutti::harness::record {
 namespace {
@@ -231,7 +232,7 @@ std::vector<Column> all_columns() {
 struct FieldText {
   const Row& row;
 
-  std::optional<std::string> operator()(std::string Row::*member) const { return row.*member; }
+  std::optional<std::string> operator()(std::string Row::*member) const { return printable(row.*member); }
   std::optional<std::string> operator()(std::int64_t Row::*member) const { return fmt::to_string(row.*member); }
   std::optional<std::string> operator()(Verdict Row::*member) const { return std::string(to_string(row.*member)); }
   std::optional<std::string> operator()(std::optional<std::int64_t> Row::*member) const {
@@ -244,7 +245,7 @@ struct FieldText {
   }
   std::optional<std::string> operator()(const Condition* condition) const {
     const auto field = row.conditions.find(condition->column.name);
-    if (field != row.conditions.end()) return field->second;
+    if (field != row.conditions.end()) return printable(field->second);
     return condition->column.type == ConditionColumn::Type::text ? std::optional(std::string()) : std::nullopt;
   }
 };
@@ -312,7 +313,7 @@ bool set_field(Row& row, const Condition& condition, std::string_view text) {
   const ConditionColumn::Type type = condition.column.type;
   if (type == ConditionColumn::Type::integer && !number_in<std::int64_t>(text)) return false;
   if (type == ConditionColumn::Type::number && !number_in<double>(text)) return false;
-  row.conditions[std::string(condition.column.name)] = text;
+  row.conditions[std::string(condition.column.name)] = printable(text);
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "harness/text/json_reader.h"
 #include "impl/types/names.h"
+#include "impl/types/printable.h"
 
 namespace tutti::harness::record {
 namespace {
@@ -22,7 +23,7 @@ struct SetFromJson {
   const RowJson& value;
 
   bool operator()(std::string Row::*member) const {
-    if (value.is_string()) row.*member = value.get<std::string>();
+    if (value.is_string()) row.*member = printable(value.get<std::string>());
     return value.is_string();
   }
   bool operator()(std::int64_t Row::*member) const {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/text/json_writer.h"
+
 namespace tutti::harness::report {
 namespace {
 
@@ -36,7 +38,7 @@ std::string FailedJob::json() const {
     put_place(item, &one.wait);
     document["waiting"].push_back(std::move(item));
   }
-  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(document);
 }
 
 }  // namespace tutti::harness::report

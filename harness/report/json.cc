@@ -8,6 +8,7 @@
 
 #include "harness/record/row_json.h"
 #include "harness/text/json_reader.h"
+#include "harness/text/json_writer.h"
 #include "harness/text/streams.h"
 #include "impl/types/names.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& value) { return json_text(value); }
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "harness/text/outlet.h"
+#include "impl/types/printable.h"
 
 namespace tutti::harness::text {
 
@@ -27,12 +28,17 @@ void prepare_streams() {
 
 void to_stderr(std::string_view text) {
   Outlet::to_stderr().forgive();
-  static_cast<void>(Outlet::to_stderr().write(text));
+  static_cast<void>(Outlet::to_stderr().write(printable(text)));
+}
+
+void erase_line_of_stderr() {
+  Outlet::to_stderr().forgive();
+  static_cast<void>(Outlet::to_stderr().write("\r\033[K"));
 }
 
 Status to_stdout(std::string_view text) {
   const bool is_before = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  const int failure = is_before ? Outlet::to_stdout().write(text) : errno;
+  const int failure = is_before ? Outlet::to_stdout().write(printable(text)) : errno;
   return failure == 0 ? Status() : cannot_print(std::generic_category().message(failure));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three descriptors that a program is started with. Everything that goes to stderr goes through here; what goes
-// wrong there changes nothing else. A reader of stdout or stderr that is slow delays the end of the program only.
+// The three descriptors that a program is started with. All text for stdout and stderr goes through here, and becomes
+// printable here. An error of stderr changes nothing else. A reader of stdout or stderr that is slow delays the end of
+// the program only.
 #pragma once
 
 #include <chrono>
@@ -22,14 +23,14 @@ namespace tutti::harness::text {
 /// A file that outgrows a limit becomes an error too, and no longer ends the program.
 void prepare_streams();
 
-/// Writes `text` to stderr. A full disk, or a reader that is gone, is nobody's mistake: nothing is thrown or returned,
-/// and no signal ends the program.
+/// Writes `text` to stderr, as printable has it. A full disk, or a reader that is gone, is nobody's mistake: nothing is
+/// thrown or returned, and no signal ends the program.
 void to_stderr(std::string_view text);
 /// Whether the reader of stderr has not yet taken what was written before.
 [[nodiscard]] bool is_stderr_behind();
 
-/// Writes `text` to stdout, after what was printed there. The reader may get it later. Errors: invalid_argument with
-/// the reason, also that of an earlier text.
+/// Writes `text` to stdout as printable has it, after what was printed there. The reader may get it later. Errors:
+/// invalid_argument with the reason, also that of an earlier text.
 Status to_stdout(std::string_view text);
 /// The same for a text with a format; flush_output reports an error.
 template <class... Args>
@@ -41,6 +42,9 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
 [[nodiscard]] Status flush_output(std::optional<std::chrono::milliseconds> patience = {});
 /// The same error, for a failure that was found elsewhere.
 [[nodiscard]] Status cannot_print(std::string_view why);
+
+/// On a terminal, what was last written to stderr without a line end is written over by what follows.
+void erase_line_of_stderr();
 
 /// The path that stands for stdout.
 inline constexpr std::string_view kStdoutPath = "-";
@@ -61,6 +65,7 @@ class Console {
     return Console(has_results_on_stdout ? Place::to_stderr : Place::to_stdout);
   }
 
+  /// As printable has it.
   void print(std::string_view text);
   /// Of stdout alone.
   [[nodiscard]] const Status& failure() const { return failure_; }

@@ -61,6 +61,8 @@ def figure_bytes(draw: Callable[[], Figure], kind: str, name: str) -> bytes:
         figure = draw()
         for text in figure.findobj(Text):
             text.set_text(style.plain(text.get_text()))
+        for artist in figure.findobj(lambda artist: artist.get_gid() is not None):
+            artist.set_gid(style.plain(artist.get_gid()))
         metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
         ground = style.BACK if kind == "svg" else "white"
         buffer = io.BytesIO()

@@ -117,9 +117,24 @@ def power_ticks(sizes: Iterable[float], most: int = MOST_TICKS) -> list[float]:
 
 
 def plain(text: object) -> str:
-    """The text without control characters and lone surrogates, which no XML may hold."""
-    return "".join("\ufffd" if unicodedata.category(letter) in ("Cc", "Cs", "Cn", "Cf") and letter != "\n" else letter
-                   for letter in str(text))
+    """The text without control characters, lone surrogates and separators of lines, which no XML may hold or which
+    change how the text around them is read."""
+    line = str(text)
+    if line.isprintable():
+        return line
+    return "".join("\ufffd" if unicodedata.category(letter) in ("Cc", "Cs", "Cn", "Cf", "Zl", "Zp") and letter != "\n"
+                   else letter for letter in line)
+
+
+def plain_texts(value):
+    """The same of every text in a value of JSON, names of members too."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [plain_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {plain(name): plain_texts(item) for name, item in value.items()}
+    return value
 
 
 def short(text: object, most: int = LONGEST_NAME) -> str:

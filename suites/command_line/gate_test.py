@@ -321,7 +321,7 @@ class AnotherBuild(Gate):
         end = "sys.stderr.buffer.write(b'\\xff\\x1b[31mbroken\\n'); sys.exit(5)"
         result, table = self.gate("--against", "{other}", **self.build(NEVER, "continue", end))
         self.assertEqual((result.code, table), (ENVIRONMENT, dict.fromkeys(CELLS, "missing")), result)
-        self.assertIn("ended with exit code 5: ??[31mbroken", result.out)
+        self.assertIn(r"ended with exit code 5: \xff\x1b[31mbroken", result.out)
 
     def test_a_folder_whose_name_is_no_text(self):
         def prepare(path):
@@ -330,7 +330,7 @@ class AnotherBuild(Gate):
             self.build(NEVER, "continue")["prepare"](folder)
         result, table = self.gate("--against", "{other}/t\udcff", prepare=prepare)
         self.assertEqual((result.code, table), (ENVIRONMENT, dict.fromkeys(CELLS, "missing")), result)
-        self.assertRegex(result.out, r"against the build in /.*/t\?\n")
+        self.assertRegex(result.out, r"against the build in /.*/t\\xff\n")
 
 
 class Interrupted(Gate):

@@ -141,18 +141,19 @@ TEST(GateReport, OneThatIsNotFinishedSaysSoAndWhatItLeavesOpenIsAnError) {
   EXPECT_THAT(junit, HasSubstr("    <system-out>not finished: interrupted in block 7\n</system-out>\n"));
 }
 
-TEST(Xml, EscapesWhatMeansSomethingAndDropsWhatDoesNotExistThere) {
-  EXPECT_EQ(xml_escaped("a<b>&\"c\"\x01\n"), "a&lt;b&gt;&amp;&quot;c&quot;?\n");
+TEST(Xml, EscapesWhatMeansSomethingAndWhatDoesNotExistThere) {
+  EXPECT_EQ(xml_escaped("a<b>&\"c\"\x01\n"), "a&lt;b&gt;&amp;&quot;c&quot;\\x01\n");
 }
 
 TEST(Xml, HoldsNothingThatIsNoUtf8) {
-  EXPECT_EQ(xml_escaped("t\xff.\x80"), "t?.?");
+  EXPECT_EQ(xml_escaped("t\xff.\x80"), "t\\xff.\\x80");
   EXPECT_EQ(xml_escaped("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8e\xb6"), "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8e\xb6");
-  EXPECT_EQ(xml_escaped("\xc3"), "?") << "cut off";
-  EXPECT_EQ(xml_escaped("\xc3<"), "?&lt;");
-  EXPECT_EQ(xml_escaped("\xc0\x8a"), "??") << "a line end in too long a form";
-  EXPECT_EQ(xml_escaped("\xe0\x80\x8a \xed\xa0\x80 \xf4\x90\x80\x80"), "??? ??? ????");
-  EXPECT_EQ(xml_escaped("\xef\xbf\xbe \xef\xbf\xbd\x7f"), "??? \xef\xbf\xbd?");
+  EXPECT_EQ(xml_escaped("\xc3"), "\\xc3") << "cut off";
+  EXPECT_EQ(xml_escaped("\xc3<"), "\\xc3&lt;");
+  EXPECT_EQ(xml_escaped("\xc0\x8a"), "\\xc0\\x8a") << "a line end in too long a form";
+  EXPECT_EQ(xml_escaped("\xe0\x80\x8a"), "\\xe0\\x80\\x8a");
+  EXPECT_EQ(xml_escaped("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+  EXPECT_EQ(xml_escaped("\xef\xbf\xbe \xef\xbf\xbd\x7f"), "\\ufffe \xef\xbf\xbd\\u007f");
 }
 
 TEST(GateReport, HoldsNothingThatIsNoTextAndNoLineEndsOfOthers) {
@@ -160,13 +161,13 @@ TEST(GateReport, HoldsNothingThatIsNoTextAndNoLineEndsOfOthers) {
   report.other = report.command = report.unfinished = "a\xff\nb";
   report.remarks = {"c\x1b\nd"};
   report.cells[0].judgement.reason = "e\xff\nf";
-  EXPECT_THAT(gate_table(report), HasSubstr("against a? b\n"));
-  EXPECT_THAT(gate_table(report), HasSubstr("#   e? f\n"));
-  EXPECT_THAT(gate_table(report), HasSubstr("# c? d\n"));
-  EXPECT_THAT(gate_table(report), HasSubstr("; not finished: a? b\n"));
-  EXPECT_THAT(gate_markdown(report), HasSubstr("; not finished: a? b\n\nThis build against a? b, 2 cells"));
-  EXPECT_THAT(gate_markdown(report), HasSubstr("| e? f |\n"));
-  EXPECT_THAT(gate_markdown(report), HasSubstr("Note: c? d.\n\nAgain: `a? b`\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("against a\\xff b\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("#   e\\xff f\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("# c\\x1b d\n"));
+  EXPECT_THAT(gate_table(report), HasSubstr("; not finished: a\\xff b\n"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("; not finished: a\\xff b\n\nThis build against a\\xff b, 2 cells"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("| e\\xff f |\n"));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("Note: c\\x1b d.\n\nAgain: `a\\xff b`\n"));
 }
 
 }  // namespace
