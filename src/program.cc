@@ -12,6 +12,7 @@
 
 #include "harness/launch/waits.h"
 #include "harness/machine/allowed_cores.h"
+#include "harness/text/redaction.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/control.h"
 #include "impl/bootstrap/rendezvous.h"
@@ -94,10 +95,18 @@ std::string shell_word(std::string_view word) {
 }
 
 void set_command_line(int argc, char** argv) {
+  constexpr std::string_view kAgent = "--agent", kAgentIs = "--agent=";
   std::string& line = stored_command_line();
   for (int i = 0; i < argc; ++i) {
+    const std::string_view word(argv[i]);
     if (i > 0) line += ' ';
-    line += shell_word(argv[i]);
+    if (i > 0 && argv[i - 1] == kAgent) {
+      line += shell_word(harness::without_arguments(word));
+    } else if (word.starts_with(kAgentIs)) {
+      line += std::string(kAgentIs) + shell_word(harness::without_arguments(word.substr(kAgentIs.size())));
+    } else {
+      line += shell_word(harness::without_logins(word));
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <system_error>
 
+#include "harness/text/redaction.h"
 #include "impl/tcp/interface.h"
 #include "impl/types/host_name.h"
 
@@ -46,7 +47,7 @@ Result<std::vector<std::string>> agent_words(const std::string& agent, const std
 }
 
 std::string agent_text(const std::string& agent, const std::string& host) {
-  return fmt::format("`{} {}`", agent, without_brackets(host));
+  return fmt::format("`{} {}`", without_arguments(agent), without_brackets(host));
 }
 
 std::string end_of(int wait_status) {

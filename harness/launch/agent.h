@@ -20,7 +20,7 @@ namespace tutti::harness::launch {
 /// The words that begin a command on another machine: those of the agent, then the host, whose brackets it does not
 /// get. Errors: invalid_argument if the host is no name of parse_host_name: no agent gets an option in its place.
 [[nodiscard]] Result<std::vector<std::string>> agent_words(const std::string& agent, const std::string& host);
-/// The same for messages: "`ssh node1`".
+/// The same for messages and records: "`ssh node1`", an agent of several words as its program alone.
 [[nodiscard]] std::string agent_text(const std::string& agent, const std::string& host);
 
 /// "exited with code 255", "was killed by signal 9".

@@ -10,6 +10,7 @@
 #include "harness/launch/hosts_starter.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
+#include "harness/text/redaction.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -213,7 +214,7 @@ Status check(const Job& job) {
   if (job.across && job.start && job.across->agent.find(' ') != std::string::npos &&
       std::ranges::find(job.start->across, kAgentProgram) != job.start->across.end()) {
     return error(Code::unavailable, "--agent '{}': '{}' takes an agent of one word: name a script that has the others",
-                 job.across->agent, job.start->words.front());
+                 without_arguments(job.across->agent), job.start->words.front());
   }
   if (job.timeout <= 0ms) return error(Code::invalid_argument, "a timeout of {} ms; at least 1", job.timeout.count());
   return Status();

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "harness/text/redaction.h"
+
 namespace tutti::harness::report {
 namespace {
 
@@ -33,22 +35,6 @@ bool is_secret(std::string_view name) {
   return std::ranges::any_of(kSecretWords, [&](auto word) { return small.find(word) != std::string::npos; });
 }
 
-/// The user of a login stands between the slashes of an address and its last '@' before the path.
-std::string without_logins(std::string_view value) {
-  constexpr std::string_view kSlashes = "//";
-  std::string text;
-  for (std::size_t slashes; (slashes = value.find(kSlashes)) != value.npos;) {
-    const std::size_t start = slashes + kSlashes.size();
-    text += value.substr(0, start);
-    value.remove_prefix(start);
-    const std::size_t at = value.substr(0, value.find_first_of("/?# ")).rfind('@');
-    if (at == value.npos) continue;
-    text += kRedacted;
-    value.remove_prefix(at);
-  }
-  return text + std::string(value);
-}
-
 bool starts_with_any(std::string_view text, std::span<const std::string_view> prefixes) {
   return std::ranges::any_of(prefixes, [&](auto prefix) { return text.starts_with(prefix); });
 }
@@ -56,7 +42,8 @@ bool starts_with_any(std::string_view text, std::span<const std::string_view> pr
 }  // namespace
 
 std::string told_value(std::string_view name, std::string_view value) {
-  return is_secret(name) ? kRedacted : without_logins(value);
+  if (is_secret(name)) return std::string(kRedacted);
+  return name.ends_with("agent") ? without_arguments(value) : without_logins(value);
 }
 
 std::map<std::string, std::string> library_settings(const char* const* environment) {

@@ -11,12 +11,9 @@
 
 namespace tutti::harness::report {
 
-/// What stands in a record for a value that may be a secret.
-inline constexpr const char* kRedacted = "(redacted)";
-
 /// Of a process's environment, "NAME=value" up to a null. It is what Open MPI, MPICH, Intel MPI, UCX, libfabric and
 /// NCCL read, but for what a launcher says of its job. A value is redacted where its name says that it is secret; in an
-/// address `//user:password@` is.
+/// address `//user:password@` is, and of an agent all but its program.
 [[nodiscard]] std::map<std::string, std::string> library_settings(const char* const* environment);
 /// The value of a variable as a record has it.
 [[nodiscard]] std::string told_value(std::string_view name, std::string_view value);

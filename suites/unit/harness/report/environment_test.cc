@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/text/redaction.h"
+
 namespace tutti::harness::report {
 namespace {
 
@@ -49,6 +51,13 @@ TEST(LibrarySettings, SecretsHaveManyNames) {
   const auto settings = library_settings(environment.data());
   EXPECT_EQ(settings.size(), 4U);
   for (const auto& [name, value] : settings) EXPECT_EQ(value, kRedacted) << name;
+}
+
+TEST(LibrarySettings, AnAgentIsItsProgramAlone) {
+  const std::array<const char*, 3> environment{"OMPI_MCA_plm_rsh_agent=sshpass -p hunter2 ssh", "UCX_TLS=agent",
+                                               nullptr};
+  EXPECT_THAT(library_settings(environment.data()),
+              ElementsAre(Pair("OMPI_MCA_plm_rsh_agent", "sshpass (redacted)"), Pair("UCX_TLS", "agent")));
 }
 
 TEST(LibrarySettings, WhoLogsInIsRedactedInAddresses) {
