@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/gate/program_run.h"
 #include "harness/launch/interrupts.h"
@@ -33,11 +35,11 @@ constexpr std::chrono::minutes kAskingLimit{1};   ///< for what a Python has
 /// Says after ten seconds that a Python keeps the user waiting.
 harness::Delay delay_of(const std::string& python, std::chrono::minutes limit) {
   constexpr std::chrono::seconds kQuiet{10};
-  return {.after = kQuiet, .tell = [=](pid_t pid, const std::string& state) {
-            harness::to_stderr(fmt::format("tutti: '{}' (process {}) has run for {} s, {}: it is ended after {} s\n",
-                                           shown(python), pid, kQuiet.count(), state,
-                                           std::chrono::seconds(limit).count()));
-          }};
+  return {
+      .after = kQuiet, .tell = [=](pid_t pid, const std::string& state) {
+        harness::to_stderr(fmt::format("tutti: '{}' (process {}) has run for {} s, {}: it is ended after {} s\n",
+                                       shown(python), pid, kQuiet.count(), state, std::chrono::seconds(limit).count()));
+      }};
 }
 
 /// The folder of the program's texts: beside it in the build folder and in an installed tree alike.
@@ -50,21 +52,29 @@ Result<std::string> drawing_script() {
                script.string());
 }
 
-/// A Python that has the packages; empty: none has.
-std::string python_with_packages(const harness::Interrupts& interrupts) {
+/// The words that start a Python apart from the user's settings, packages and folder.
+std::vector<std::string> words_for(const std::string& python, std::vector<std::string> more) {
+  std::vector<std::string> words{python, "-I", "-B"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Why a Python cannot draw; empty: it can. Errors: aborted where interrupted.
+Result<std::string> what_python_lacks(const std::string& python, const harness::Interrupts& interrupts) {
+  constexpr int kLacksPackages = 3;
   constexpr const char* kAsk =
-      "import importlib.util, sys; "
-      "sys.exit(any(importlib.util.find_spec(name) is None for name in ('matplotlib', 'numpy', 'jinja2')))";
-  const char* const named = std::getenv("TUTTI_PYTHON");
-  const std::vector<std::string> candidates = named != nullptr && *named != '\0'
-                                                  ? std::vector<std::string>{named}
-                                                  : std::vector<std::string>{"python3", "/usr/bin/python3"};
-  for (const std::string& python : candidates) {
-    const auto answer =
-        harness::run_command({python, "-c", kAsk}, kAskingLimit, interrupts, {}, delay_of(python, kAskingLimit));
-    if (answer.is_ok() && answer.value().exit_code == 0) return python;
-  }
-  return {};
+      "import importlib.util, sys\n"
+      "missing = [name for name in ('matplotlib', 'numpy', 'jinja2') if importlib.util.find_spec(name) is None]\n"
+      "print(' and '.join(missing))\n"
+      "sys.exit(3 if missing else 0)";
+  const auto answer = harness::run_command(words_for(python, {"-c", kAsk}), kAskingLimit, interrupts, {},
+                                           delay_of(python, kAskingLimit));
+  if (answer.status().code() == Code::aborted) return answer.status();
+  if (!answer.is_ok()) return answer.status().message();
+  const harness::ProgramRun& run = answer.value();
+  if (run.exit_code == exit_ok) return std::string();
+  if (run.exit_code == kLacksPackages) return fmt::format("'{} -I' has no {}", shown(python), shown(run.last_words()));
+  return fmt::format("'{} -I' ended with exit code {}: {}", shown(python), run.exit_code, shown(run.last_words()));
 }
 
 struct Drawing {
@@ -75,13 +85,21 @@ struct Drawing {
 Result<Drawing> find_drawing(const harness::Interrupts& interrupts) {
   Drawing drawing;
   TUTTI_ASSIGN_OR_RETURN(drawing.script, drawing_script());
-  drawing.python = python_with_packages(interrupts);
-  if (!drawing.python.empty()) return drawing;
   const char* const named = std::getenv("TUTTI_PYTHON");
+  const bool is_named = named != nullptr && *named != '\0';
+  const std::vector<std::string> candidates =
+      is_named ? std::vector<std::string>{named} : std::vector<std::string>{"python3", "/usr/bin/python3"};
+  std::vector<std::string> reasons;
+  for (const std::string& python : candidates) {
+    TUTTI_ASSIGN_OR_RETURN(std::string lack, what_python_lacks(python, interrupts));
+    drawing.python = python;
+    if (lack.empty()) return drawing;
+    reasons.push_back(std::move(lack));
+  }
   return error(Code::unavailable,
-               "pictures need Python 3 with matplotlib, numpy and jinja2, which {} has not: "
-               "apt-get install python3-matplotlib python3-jinja2",
-               named != nullptr && *named != '\0' ? fmt::format("TUTTI_PYTHON='{}'", shown(named)) : "this machine");
+               "pictures need Python 3 with matplotlib, numpy and jinja2 (apt-get install python3-matplotlib "
+               "python3-jinja2): {}{}",
+               is_named ? "TUTTI_PYTHON: " : "", fmt::join(reasons, "; "));
 }
 
 harness::BundleInfo info_now() {
@@ -91,9 +109,10 @@ harness::BundleInfo info_now() {
 
 /// The script prints the page, which is then written as all other outputs are.
 Status draw(const std::string& bundle, const ReportFiles& files, harness::OutputFiles& opened) {
-  const harness::Interrupts interrupts;
+  harness::Interrupts interrupts;
+  interrupts.forget();  // what was measured before an interruption is drawn
   TUTTI_ASSIGN_OR_RETURN(const Drawing drawing, find_drawing(interrupts));
-  std::vector<std::string> command{drawing.python, "-B", drawing.script};
+  std::vector<std::string> command = words_for(drawing.python, {drawing.script});
   if (!files.html.empty()) command.insert(command.end(), {"--html", "-"});
   for (const auto& [flag, path] : {std::pair{"--png", files.png}, std::pair{"--svg", files.svg}}) {
     if (!path.empty()) command.insert(command.end(), {flag, path});
@@ -106,6 +125,12 @@ Status draw(const std::string& bundle, const ReportFiles& files, harness::Output
   if (run.exit_code == exit_environment) return error(Code::unavailable, "{}", words);
   harness::to_stderr(run.errors);
   return error(Code::resource, "'{}' ended with exit code {}: {}", drawing.script, run.exit_code, words);
+}
+
+/// The same; an interruption while it draws is told as such.
+Status draw_or_tell(const std::string& bundle, const ReportFiles& files, harness::OutputFiles& opened) {
+  const Status drawn = draw(bundle, files, opened);
+  return drawn.code() == Code::aborted ? error(Code::aborted, "not drawn: interrupted") : drawn;
 }
 
 /// Files in the forms of other programs; what is empty is not made.
@@ -160,13 +185,23 @@ Status report_history(const ReportRequest& request, harness::OutputFiles& opened
     }
   }
   if (results.empty()) return error(Code::invalid_argument, "--history: '{}' has no result", request.history);
-  return draw(harness::history_bundle_of(std::move(results), info_now(), std::move(left_out)), request.files, opened);
+  return draw_or_tell(harness::history_bundle_of(std::move(results), info_now(), std::move(left_out)), request.files,
+                      opened);
 }
 
 Status write_exports(const Exports& exports, std::span<const harness::ResultFile> results,
                      harness::OutputFiles& opened) {
   std::vector<harness::Row> rows;
-  for (const harness::ResultFile& result : results) rows.insert(rows.end(), result.rows.begin(), result.rows.end());
+  for (const harness::ResultFile& result : results) {
+    for (harness::Row& row : harness::rows_for_export(result)) rows.push_back(std::move(row));
+  }
+  const bool needs_times = !exports.github.empty() || !exports.bencher.empty();
+  if (!exports.is_empty() && (rows.empty() || (needs_times && std::ranges::none_of(rows, harness::has_time)))) {
+    return error(Code::unavailable, "'{}': nothing was measured: no row of it has a time for {}", results.front().file,
+                 !exports.github.empty()    ? "--github"
+                 : !exports.bencher.empty() ? "--bencher"
+                                            : "--prometheus");
+  }
   for (const auto& [path, text_of] : {std::pair{&exports.prometheus, &harness::prometheus_of},
                                       std::pair{&exports.github, &harness::github_action_benchmark_of},
                                       std::pair{&exports.bencher, &harness::bencher_of}}) {
@@ -221,23 +256,28 @@ int report(const ReportRequest& request) {
   }
   if (const Status status = check_report_files(files, opened); !status.is_ok()) return complain(status);
   const Status made = request.history.empty() ? report_results(request, opened) : report_history(request, opened);
-  if (!made.is_ok()) return made.code() == Code::aborted ? exit_interrupted : complain(made);
+  if (!made.is_ok()) {
+    const int code = complain(made);
+    return made.code() == Code::aborted ? exit_interrupted : code;
+  }
   for (const std::string& path :
        {files.html, files.png, files.svg, exports.prometheus, exports.github, exports.bencher}) {
-    if (!path.empty()) fmt::print("{}\n", path);
+    if (!path.empty()) harness::print("{}\n", path);
   }
   return exit_ok;
 }
 
 }  // namespace
 
-Status check_drawing() {
-  const harness::Interrupts interrupts;
-  return find_drawing(interrupts).status();
-}
-
 void warn_without_drawing() {
-  const Status status = check_drawing();
+  int interrupted = 0;
+  Status status;
+  {
+    const harness::Interrupts interrupts;
+    status = find_drawing(interrupts).status();
+    interrupted = interrupts.signal();
+  }
+  if (interrupted != 0) std::raise(interrupted);  // nothing is measured yet
   if (!status.is_ok()) complain(error(status.code(), "--html: there will be no page: {}", status.message()));
 }
 
@@ -265,7 +305,7 @@ Status check_report_files(const ReportFiles& files, harness::OutputFiles& opened
 Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files,
                    harness::OutputFiles& opened) {
   TUTTI_RETURN_IF_ERROR(harness::check_one_machine(results));
-  return draw(harness::bundle_of(results, info_now()), files, opened);
+  return draw_or_tell(harness::bundle_of(results, info_now()), files, opened);
 }
 
 void add_report(CLI::App& program, Action& action) {

@@ -19,16 +19,15 @@ struct ReportFiles {
   std::string svg;   ///< the same
 };
 
-/// Whether there is what draws: the scripts, and a Python with the packages. TUTTI_PYTHON names one, else it is the
-/// python3 of PATH, else the distribution's. Errors: unavailable with the line that says what to install.
-[[nodiscard]] Status check_drawing();
-/// Tells at once where check_drawing fails: time is spent on the result all the same.
+/// Says at once where there is nothing that draws, the scripts or a Python with the packages: time is spent on the
+/// result all the same. TUTTI_PYTHON names a Python, else it is the python3 of PATH, else the distribution's. It runs
+/// apart from the user's settings, packages and folder.
 void warn_without_drawing();
 /// Opens the page and makes the folders, before there is anything to write. Errors: invalid_argument naming the file.
 [[nodiscard]] Status check_report_files(const ReportFiles& files, harness::OutputFiles& opened);
 
-/// Draws results of one machine; check_report_files has `opened` the page. Errors: unavailable as check_drawing;
-/// invalid_argument where a file cannot be written, or the results are of several machines.
+/// Draws results of one machine; check_report_files has `opened` the page. Errors: unavailable where nothing draws,
+/// aborted where interrupted; invalid_argument where a file cannot be written, or the results are of several machines.
 [[nodiscard]] Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files,
                                  harness::OutputFiles& opened);
 

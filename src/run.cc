@@ -363,7 +363,8 @@ int run(const SweepOptions& options, bool only_lists) {
   const Status drawn = reports.value().draw(settings, page);
   if (drawn.is_ok()) return found;
   const int lost = complain(error(drawn.code(), "--html: {}", drawn.message()));
-  return found != exit_ok ? found : lost;
+  if (found != exit_ok) return found;
+  return drawn.code() == Code::aborted ? exit_interrupted : lost;
 }
 
 }  // namespace

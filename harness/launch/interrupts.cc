@@ -56,6 +56,11 @@ Interrupts::~Interrupts() {
 }
 
 int Interrupts::signal() const { return noted_signal; }
+void Interrupts::forget() {
+  noted_signal = 0;
+  std::uint64_t events = 0;
+  [[maybe_unused]] const ssize_t taken = ::read(event, &events, sizeof(events));
+}
 int Interrupts::descriptor() const { return event; }
 
 std::string interruption_text(int signal) {

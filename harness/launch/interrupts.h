@@ -19,7 +19,9 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  [[nodiscard]] int signal() const;      ///< the first signal that came, or 0
+  [[nodiscard]] int signal() const;  ///< the first signal that came, or 0
+  /// The signals that came so far count no more: only later ones are noted.
+  void forget();
   [[nodiscard]] int descriptor() const;  ///< readable once a signal came
 };
 

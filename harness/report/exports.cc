@@ -12,8 +12,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cases/suite.h"
 #include "harness/record/launches.h"
 #include "harness/text/counted.h"
+#include "harness/text/json_reader.h"
+#include "harness/text/json_writer.h"
+#include "impl/types/printable.h"
 
 namespace tutti::harness::report {
 namespace {
@@ -35,14 +39,12 @@ std::vector<Row> joined(std::span<const Row> rows) {
   std::vector<Row> all;
   for (std::vector<Row>& cell : launches.cells()) {
     for (Row& row : cell) {
-      row.launches = count[{row.case_id, row.starter}];
+      if (row.launch > 0) row.launches = count[{row.case_id, row.starter}];
       all.push_back(std::move(row));
     }
   }
   return all;
 }
-
-bool has_time(const Row& row) { return row.verdict == Verdict::ok && row.time_median && *row.time_median > 0; }
 
 /// As NCCL spells it: AllReduce of all_reduce.
 std::string nccl_name(std::string_view collective) {
@@ -62,7 +64,7 @@ bool is_point_to_point(const Row& row) {
 
 std::string label(std::string_view name, std::string_view value) {
   std::string escaped;
-  for (const char c : value) {
+  for (const char c : printable(value)) {
     if (c == '\n') {
       escaped += "\\n";
       continue;
@@ -78,7 +80,7 @@ std::string labels_of(const Row& row) {
   std::string text = label("node", host);
   const std::vector<std::pair<std::string_view, std::string>> others{
       {"n_nodes", "1"},
-      {"nranks", fmt::to_string(row.ranks)},
+      {"nranks", row.ranks > 0 ? fmt::to_string(row.ranks) : ""},
       {is_point_to_point(row) ? "p2p_operation" : "collective", nccl_name(row.collective)},
       {"message_size", fmt::format("{}B", row.bytes)},
       {"algo_proto", row.algorithm},
@@ -109,9 +111,7 @@ class Metric {
   std::string lines_;
 };
 
-std::string pretty(const Document& document) {
-  return document.dump(2, ' ', false, Document::error_handler_t::replace) + "\n";
-}
+std::string pretty(const Document& document) { return json_text(document, 2) + "\n"; }
 
 /// The case, and who started it where that is not tutti.
 std::string name_of(const Row& row) {
@@ -119,7 +119,43 @@ std::string name_of(const Row& row) {
                                                          : fmt::format("{} under {}", row.case_id, row.starter);
 }
 
+/// A judged cell as a row; its verdict is a mark.
+Row row_of_judged(const Document& cell) {
+  const auto text = [&](const char* name) {
+    const auto member = cell.find(name);
+    return member != cell.end() && member->is_string() ? printable(member->get<std::string>()) : std::string();
+  };
+  Row row;
+  row.case_id = text("cell");
+  row.collective = text("collective");
+  row.marks = text("verdict");
+  row.launch = 0;  // of all of its launches
+  row.launches = whole_number(cell.value("this_launches", Document())).value_or(1);
+  row.bytes = whole_number(cell.value("bytes", Document())).value_or(0);
+  row.verdict = row.marks == to_string(Verdict::wrong) ? Verdict::wrong : Verdict::ok;
+  row.time_median = cell.value("this_us", Document()).get<double>();
+  if (const auto one = case_of_cell_id(row.case_id); one.is_ok()) {
+    row.ranks = one.value().ranks;
+    row.dtype = to_string(one.value().dtype);
+    row.transport = one.value().transport;
+  }
+  return row;
+}
+
 }  // namespace
+
+bool has_time(const Row& row) { return row.verdict == Verdict::ok && row.time_median && *row.time_median > 0; }
+
+std::vector<Row> rows_for_export(const ResultFile& result) {
+  if (result.kind != ResultFile::Kind::judged) return result.rows;
+  const auto document = parse_json<Document>(result.document);
+  std::vector<Row> rows;
+  for (const Document& cell : document.is_object() ? document.value("cells", Document::array()) : Document::array()) {
+    if (!cell.value("this_us", Document()).is_number()) continue;
+    rows.push_back(row_of_judged(cell));
+  }
+  return rows;
+}
 
 std::string prometheus_of(std::span<const Row> rows) {
   Metric result("tutti_result", "1 for the verdict of the case: ok, wrong, unchecked, skipped, error.");
@@ -153,7 +189,8 @@ std::string github_action_benchmark_of(std::span<const Row> rows) {
     if (row.time_ci_low && row.time_ci_high) {
       one["range"] = fmt::format("{:.6g} to {:.6g}", *row.time_ci_low, *row.time_ci_high);
     }
-    one["extra"] = fmt::format("{}, {}{}{}", counted(row.samples, "sample"), counted(row.launches, "launch", "es"),
+    const std::string samples = row.samples > 0 ? counted(row.samples, "sample") + ", " : "";
+    one["extra"] = fmt::format("{}{}{}{}", samples, counted(row.launches, "launch", "es"),
                                row.marks.empty() ? "" : ", ", row.marks);
     list.push_back(std::move(one));
   }

@@ -5,9 +5,11 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "harness/floors.h"
 #include "harness/record/record.h"
+#include "harness/report/result_file.h"
 
 namespace tutti::harness::report {
 
@@ -22,5 +24,11 @@ namespace tutti::harness::report {
 
 /// Bencher Metric Format: by case, `latency` in ns and `throughput` in bytes/s of the bus bandwidth, with their bounds.
 [[nodiscard]] std::string bencher_of(std::span<const Row> rows);
+
+/// The rows of a result for these forms. Of a gate or a comparison: a row for each judged cell that was timed on this
+/// side, its verdict as a mark.
+[[nodiscard]] std::vector<Row> rows_for_export(const ResultFile& result);
+/// Whether a row has a time for these forms.
+[[nodiscard]] bool has_time(const Row& row);
 
 }  // namespace tutti::harness::report

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
+
+# An isolated Python has no folder of its script among those that it imports from.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import style  # noqa: E402
 
 VERSION = 1
 LISTS = ("sources", "rows", "cells", "judged", "samples", "omitted")
@@ -30,7 +36,18 @@ def read_bundle(text: str) -> dict:
     for name in LISTS:
         if not isinstance(bundle.get(name), list):
             raise DamagedBundle(f"the bundle has no list '{name}'")
-    return bundle
+    return style.plain_texts(bundle)
+
+
+def outside(path: str | None) -> str | None:
+    """The path as it is found from any folder."""
+    return os.path.abspath(path) if path and path != "-" else path
+
+
+def leave_users_settings() -> None:
+    """matplotlib reads a file of settings from the current folder, or from the user's."""
+    os.chdir(Path(__file__).resolve().parent)
+    os.environ["MATPLOTLIBRC"] = os.devnull
 
 
 def draw(bundle: dict, arguments: argparse.Namespace) -> None:
@@ -60,6 +77,8 @@ def main() -> int:
     parser.add_argument("--png", help="a folder for pictures")
     parser.add_argument("--svg", help="a folder for pictures")
     arguments = parser.parse_args()
+    arguments.html, arguments.png, arguments.svg = map(outside, (arguments.html, arguments.png, arguments.svg))
+    leave_users_settings()
     try:
         draw(read_bundle(sys.stdin.buffer.read().decode("utf-8", "replace")), arguments)
     except DamagedBundle as problem:
