@@ -206,7 +206,10 @@ int check(const SweepOptions& options, const CLI::App& command) {
   }
   if (code != exit_ok) return code;
   if (tally.wrong > 0) return exit_wrong;
-  return tally.errors > 0 ? exit_crash : written;
+  if (tally.errors > 0) return exit_crash;
+  if (tally.ok > 0) return written;
+  return complain(error(Code::unavailable, "nothing was checked: {}",
+                        request.cells.empty() ? "no case is left, for the reasons above" : "no case was run"));
 }
 
 }  // namespace

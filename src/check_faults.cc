@@ -199,7 +199,9 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
   if (code != exit_ok) return code;
   const bool is_trusted =
       tally[TrialOutcome::missed] + tally[TrialOutcome::not_injected] + tally[TrialOutcome::wrong_without] == 0;
-  return is_trusted ? exit_ok : exit_wrong;
+  if (!is_trusted) return exit_wrong;
+  if (tally[TrialOutcome::caught] > 0) return exit_ok;
+  return complain(error(Code::unavailable, "nothing was tried: no fault applies to what was chosen"));
 }
 
 }  // namespace tutti::program

@@ -113,7 +113,9 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
   if (result.wrong > 0) harness::print("  wrong: {}\n", result.first_wrong);
   const bool leaks = !left.empty() || result.leaked_descriptors != 0 || result.leaked_mappings != 0;
   if (leaks) harness::print("  left behind: {}\n", left.empty() ? "what is said of the ranks" : left);
-  return result.wrong > 0 || leaks ? exit_wrong : exit_ok;
+  if (result.wrong > 0 || leaks) return exit_wrong;
+  if (result.verified + result.barriers > 0) return exit_ok;
+  return complain(error(Code::unavailable, "nothing was verified: no operation was run"));
 }
 
 int soak_once(const SessionSpec& spec, const Reach& reach, Progress& progress, SoakTally& tally) {

@@ -2,16 +2,21 @@
 // `tutti compare`: two recorded results of one machine, cell by cell.
 #include "harness/gate/compare.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/report/result_file.h"
+#include "harness/text/counted.h"
 #include "harness/text/file.h"
 #include "harness/text/output_file.h"
 #include "harness/text/streams.h"
+#include "impl/types/names.h"
 #include "src/program.h"
 #include "src/report.h"
 
@@ -27,10 +32,60 @@ struct CompareRequest {
   std::string mine;   ///< the second: what is
   std::string json;
   std::string html;
-  std::string fails_on;
+  std::string fails_on;  ///< of kFailures, with commas between them
 };
 
-constexpr const char* kSlower = "slower";
+/// What --fail-on may name, the gravest first, and the exit code that it gives.
+constexpr std::array<std::pair<std::string_view, int>, 3> kFailures{
+    {{"wrong", exit_wrong}, {"slower", exit_slower}, {"missing", exit_environment}}};
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream text(list);
+  for (std::string word; std::getline(text, word, ',');) words.push_back(word);
+  return words;
+}
+
+/// Why `list` is none for --fail-on; empty: it is one.
+std::string refusal_of(const std::string& list) {
+  std::vector<std::string> names;
+  for (const auto& [name, _] : kFailures) names.emplace_back(name);
+  for (const std::string& word : words_of(list)) {
+    if (std::ranges::find(names, word) != names.end()) continue;
+    return fmt::format("'{}'{}: must be one or more of {}, with commas between them", shown(word),
+                       suggestion(word, names), fmt::join(names, ", "));
+  }
+  return words_of(list).empty() ? "the value is empty" : "";
+}
+
+std::vector<std::string> cells_with(const GateReport& report, std::string_view failure) {
+  if (failure == "wrong") return report.wrong;
+  if (failure == "missing") return report.lost;
+  std::vector<std::string> cells;
+  for (const harness::GateCell& cell : report.cells) {
+    if (cell.judgement.opinion == Opinion::slower) cells.push_back(cell.evidence.cell);
+  }
+  return cells;
+}
+
+/// The exit code of what was found; tells what does not pass.
+int exit_code_of_comparison(const GateReport& report, const std::string& fails_on) {
+  const std::vector<std::string> asked = words_of(fails_on);
+  int code = exit_ok;
+  for (const auto& [failure, its_code] : kFailures) {
+    if (std::ranges::find(asked, failure) == asked.end()) continue;
+    const std::vector<std::string> cells = cells_with(report, failure);
+    if (cells.empty()) continue;
+    harness::to_stderr(fmt::format("tutti: --fail-on {}: {} of '{}', the first is {}\n", failure,
+                                   harness::counted(cells.size(), "cell"), report.mine, cells.front()));
+    if (code == exit_ok) code = its_code;
+  }
+  if (report.count(Opinion::invalid) < static_cast<int>(report.cells.size()) || code != exit_ok) return code;
+  return complain(error(Code::unavailable,
+                        "nothing was compared: no cell of '{}' is comparable with one of '{}'; the "
+                        "table has the reasons",
+                        report.mine, report.other));
+}
 
 Result<ResultFile> read_rows(const std::string& path) {
   TUTTI_ASSIGN_OR_RETURN(ResultFile result, harness::read_result(path));
@@ -93,11 +148,12 @@ int compare(const CompareRequest& request) {
   if (report.count(Opinion::same) < static_cast<int>(report.cells.size())) {
     report.remarks.push_back(times_text(sides[1], sides[0]));
   }
-  fmt::print("{}", gate_table(report));
-  const bool is_failing = !request.fails_on.empty() && report.count(Opinion::slower) > 0;
+  harness::print("{}", gate_table(report));
+  const int found = exit_code_of_comparison(report, request.fails_on);
   const Status written = write_reports(request, report, std::move(sides), files);
   const int code = written.is_ok() ? exit_ok : complain(written);
-  return is_failing ? exit_slower : code;
+  if (found != exit_ok) return found;
+  return written.code() == Code::aborted ? exit_interrupted : code;
 }
 
 }  // namespace
@@ -107,7 +163,9 @@ void add_compare(CLI::App& program, Action& action) {
   command->footer(
       "Example: tutti compare a.csv b.csv, each of a run of several launches, six or more\n"
       "Ratios are time of B / time of A. Intervals and floors are those of `tutti gate`, which measures both in turn.\n"
-      "Exit codes: 0 compared, whatever was found; 2 a file cannot be read; 4 with --fail-on: a cell is slower");
+      "Exit codes: 0 compared, whatever was found; 2 a file cannot be read; 3 nothing was compared; with --fail-on "
+      "also "
+      "1 a cell of B is wrong, 3 one is missing, 4 one is slower");
   auto request = std::make_shared<CompareRequest>();
   const auto refuse_nothing =
       CLI::Validator([](std::string& text) { return text.empty() ? "the value is empty" : ""; }, "");
@@ -119,10 +177,10 @@ void add_compare(CLI::App& program, Action& action) {
   add("B", request->mine, "FILE", "the result that is judged")->required();
   add("--json", request->json, "FILE", "write what was found as JSON; `tutti report` makes a page of it");
   add("--html", request->html, "FILE", "draw one page of what was found and of both results");
-  add("--fail-on", request->fails_on, "VERDICT", "slower: exit code 4 where a cell of B is")
-      ->check(CLI::Validator(
-          [](std::string& text) { return text == kSlower ? "" : fmt::format("'{}': must be '{}'", text, kSlower); },
-          ""));
+  add("--fail-on", request->fails_on, "LIST",
+      "slower: exit code 4 where a cell of B is; wrong: 1 where a result of B is; missing: 3 where a right result of A "
+      "has none in B that is comparable")
+      ->check(CLI::Validator([](std::string& text) { return refusal_of(text); }, ""));
   command->callback([&action, request] { action = [request] { return compare(*request); }; });
 }
 

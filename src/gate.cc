@@ -195,7 +195,8 @@ int exit_code_of_gate(const harness::GateReport& report, bool has_crashed) {
   if (report.count(Opinion::wrong) > 0) return exit_wrong;
   if (has_crashed) return exit_crash;
   if (report.count(Opinion::slower) > 0) return exit_slower;
-  if (report.count(Opinion::missing) + report.count(Opinion::invalid) > 0) return exit_environment;
+  if (report.cells.empty() || report.count(Opinion::missing) + report.count(Opinion::invalid) > 0)
+    return exit_environment;
   if (report.requires_times && report.count(Opinion::too_short) > 0) return exit_environment;
   return report.count(Opinion::undecided) > 0 ? exit_undecided : exit_ok;
 }
@@ -328,7 +329,8 @@ int gate(const GateRequest& request) {
   }
   const int code = exit_code_of_gate(report, launcher.value().has_crashed());
   const bool is_finding = code == exit_wrong || code == exit_slower || code == exit_crash;  // worse than a lost report
-  return written.is_ok() || is_finding ? code : exit_code_of(written);
+  if (written.is_ok() || is_finding) return code;
+  return written.code() == Code::aborted ? exit_interrupted : exit_code_of(written);
 }
 
 }  // namespace

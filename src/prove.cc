@@ -179,8 +179,8 @@ class Prover {
 };
 
 void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
-  fmt::print("# {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm",
-             "schedules", "proofs", "refuted", "slots", "order", "same bits", "synchronises", "stable sends");
+  harness::print("# {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", "collective", "algorithm",
+                 "schedules", "proofs", "refuted", "slots", "order", "same bits", "synchronises", "stable sends");
   std::vector<const Algorithm*> order;
   for (const Task& task : tasks) {
     if (std::find(order.begin(), order.end(), task.algorithm) == order.end()) order.push_back(task.algorithm);
@@ -190,10 +190,10 @@ void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
     const auto found = proved.summaries.find(algorithm);
     if (found == proved.summaries.end()) continue;  // interrupted before
     const Summary& s = found->second;
-    fmt::print("  {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
-               algorithm->name, s.schedules, s.proofs, s.refuted,
-               s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order),
-               yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));
+    harness::print("  {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n",
+                   to_string(algorithm->collective), algorithm->name, s.schedules, s.proofs, s.refuted,
+                   s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order),
+                   yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));
   }
 }
 
@@ -219,16 +219,17 @@ int prove(const SweepOptions& options) {
 
   print_summaries(tasks.value(), proved);
   for (std::size_t i = 0; i < std::min<std::size_t>(proved.refuted.size(), kMostRefutedShown); ++i) {
-    fmt::print("refuted: {}\n", proved.refuted[i]);
+    harness::print("refuted: {}\n", proved.refuted[i]);
   }
   int proofs = 0;
   for (const auto& [algorithm, summary] : proved.summaries) proofs += summary.proofs;
   const bool is_complete = proved.schedules == tasks.value().size();
   const std::string done = is_complete ? "" : fmt::format("{} of ", proved.schedules);
-  fmt::print("# prove: {}{}, {} of plans proved, {} refuted; {:.1f} s\n", done,
-             harness::counted(tasks.value().size(), "schedule"), harness::counted(proofs, "set"), proved.refuted.size(),
-             seconds.count());
+  harness::print("# prove: {}{}, {} of plans proved, {} refuted; {:.1f} s\n", done,
+                 harness::counted(tasks.value().size(), "schedule"), harness::counted(proofs, "set"),
+                 proved.refuted.size(), seconds.count());
   if (!is_complete) end_interrupted(interrupts.signal());
+  if (tasks.value().empty()) return complain(error(Code::unavailable, "nothing was proved: there is no schedule"));
   return proved.refuted.empty() ? exit_ok : exit_wrong;
 }
 

@@ -223,6 +223,9 @@ Judgement judge_cell(const Compared& cell, const ResultSide& mine, const ResultS
   return judgement;
 }
 
+bool is_wrong(const Row* row) { return row->verdict == Verdict::wrong; }
+bool is_right(const Row* row) { return row->verdict == Verdict::ok; }
+
 void note_rows(Evidence& evidence, const Rows& rows) {
   for (const Row* row : rows) note_disturbances(evidence, std::span(row, 1));
 }
@@ -237,6 +240,9 @@ GateReport compare_results(const ResultSide& mine, const ResultSide& other) {
     note_rows(evidence, cell.other);
     note_rows(evidence, cell.mine);
     Judgement judgement = judge_cell(cell, mine, other, evidence);
+    if (std::ranges::any_of(cell.mine, is_wrong)) report.wrong.push_back(evidence.cell);
+    const bool is_lost = judgement.opinion == Opinion::invalid && std::ranges::any_of(cell.other, is_right);
+    if (is_lost) report.lost.push_back(evidence.cell);
     report.cells.push_back({.evidence = std::move(evidence), .judgement = std::move(judgement)});
   }
   return report;

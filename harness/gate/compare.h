@@ -19,7 +19,7 @@ struct ResultSide {
 
 /// `mine` against `other`: ratios are mine / other. There is a cell for each case of either side and each starter.
 /// Where `auto` took other algorithms, the cell is of both, and its reason says so. Results that are not right, of
-/// other conditions or of another state of the machine are not comparable.
+/// other conditions or of another state of the machine are not comparable; `wrong` and `lost` of the report name them.
 [[nodiscard]] GateReport compare_results(const ResultSide& mine, const ResultSide& other);
 
 }  // namespace tutti::harness::gate

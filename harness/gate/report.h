@@ -31,6 +31,8 @@ struct GateReport {
   std::vector<GateCell> cells;
   std::optional<std::string> host = {};  ///< rank 0's, where the ranks are on several; empty: this one
   bool requires_times = false;           ///< what is too short to be judged does not pass
+  std::vector<std::string> wrong = {};   ///< of a comparison: cells of which this side has a wrong result
+  std::vector<std::string> lost = {};    ///< the same: right on the other side, and not comparable on this one
 
   [[nodiscard]] int count(Opinion opinion) const;
 };
@@ -48,7 +50,7 @@ struct GateReport {
 [[nodiscard]] std::string gate_json(const GateReport& report);
 
 /// Text that stands in XML, in an attribute or between tags. What XML cannot hold, control characters and what is no
-/// UTF-8, is a question mark, as in the other forms.
+/// UTF-8, is written out, as in the other forms.
 [[nodiscard]] std::string xml_escaped(std::string_view text);
 
 }  // namespace tutti::harness::gate

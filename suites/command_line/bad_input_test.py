@@ -31,6 +31,18 @@ class BadInput(unittest.TestCase):
             self.assertLess(result.seconds, MOST_SECONDS, result)
 
 
+class NothingDone(unittest.TestCase):
+    """Where nothing is left to be done, the exit code is not 0."""
+    def test_commands_that_have_nothing_to_do(self):
+        for words, says in [
+                ("check all_reduce --transports tcp --pretend-hosts 2 --algorithms two_shot --ranks 2", "nothing was checked: no case is left"),
+                ("check all_reduce --faults wrong_root --ranks 2", "nothing was tried: no fault applies")]:
+            with self.subTest(words):
+                result = support.run(*words.split(), limit=support.patience(30))
+                self.assertEqual(result.code, ENVIRONMENT, result)
+                self.assertIn(says, result.err)
+
+
 class Values(BadInput):
     def test_names_that_do_not_exist(self):
         for command in ["run", "check"]:

@@ -100,7 +100,7 @@ class Compare(unittest.TestCase):
                                     ("unchecked.csv", {"verdict": "unchecked"}, "not verified")]:
             second = self.changed(name, lambda row, fields=fields: change(row, **fields))
             with self.subTest(name):
-                for found in self.found(second).values():
+                for found in self.found(second, code=3).values():
                     self.assertEqual(found["verdict"], "not comparable")
                     self.assertIn(words, found["reason"])
                     self.assertIsNone(found["ratio"])
@@ -110,6 +110,39 @@ class Compare(unittest.TestCase):
         for cell, found in self.found(second).items():
             self.assertEqual(found["verdict"], "same" if cell.startswith("broadcast") else "not comparable")
             self.assertEqual("does not have it" in found["reason"], cell.startswith("all_reduce"))
+
+    def test_nothing_compared_never_passes(self):
+        renamed = self.changed("renamed.csv", lambda row: {**row, "case": row["case"].replace("/float/", "/double/"), "dtype": "double"})
+        wrong = self.changed("all_wrong.csv", lambda row: {**row, "verdict": "wrong", "time_median": ""})
+        for second, words, code in [(renamed, [], 3), (renamed, ["--fail-on", "slower"], 3), (wrong, [], 3),
+                                    (wrong, ["--fail-on", "slower"], 3), (wrong, ["--fail-on", "slower,wrong"], 1)]:
+            with self.subTest(second.name, words=words):
+                result = support.run("compare", self.first, second, *words)
+                self.assertEqual(result.code, code, result)
+                self.assertIn("nothing was compared: no cell of" if code == 3 else "--fail-on wrong: 4 cells of", result.err)
+
+    def test_what_a_comparison_fails_on(self):
+        def some(change):
+            """Changes the cells of broadcast alone."""
+            return lambda row: change(row) if row["collective"] == "broadcast" else row
+
+        sides = {"wrong": (some(lambda row: {**row, "verdict": "wrong" if row["launch"] == "2" else row["verdict"]}), 1),
+                 "missing": (some(lambda row: None), 3),
+                 "skipped": (some(lambda row: {**row, "verdict": "skipped", "reason": "no room"}), 3),
+                 "slower": (some(lambda row: self.times(row, 3.0)), 4)}
+        for name, (change, code) in sides.items():
+            second = self.changed(f"some_{name}.csv", change)
+            lost = "missing" if name == "skipped" else name
+            for words in ["slower", "wrong", "missing", "slower,wrong,missing"]:
+                with self.subTest(name, words=words):
+                    fails = lost in words.split(",") or (name == "wrong" and words == "missing")
+                    result = support.run("compare", self.first, second, "--fail-on", words)
+                    expected = 0 if not fails else 3 if words == "missing" else code
+                    self.assertEqual(result.code, expected, result)
+                    self.assertEqual(f"--fail-on {'missing' if words == 'missing' else lost}: 2 cells of '{second}'" in result.err, fails, result)
+            self.assertEqual(support.run("compare", self.first, second).code, 0)
+        added = self.changed("fewer.csv", lambda row: row if row["collective"] == "broadcast" else None)
+        self.assertEqual(support.run("compare", added, self.first, "--fail-on", "slower,wrong,missing").code, 0, "B has more")
 
     def test_another_algorithm_is_told(self):
         def change(row):
@@ -122,7 +155,9 @@ class Compare(unittest.TestCase):
 
     def test_bad_input(self):
         for arguments, words in [((self.first, self.folder / "none.csv"), "none.csv"),
-                                 ((self.first,), "B is required"), ((self.first, self.first, "--fail-on", "faster"), "'slower'"),
+                                 ((self.first,), "B is required"), ((self.first, self.first, "--fail-on", "faster"), "'faster': must be one or more of wrong, slower, missing"),
+                                 ((self.first, self.first, "--fail-on", "slower,wrogn"), "did you mean 'wrong'?"),
+                                 ((self.first, self.first, "--fail-on", ","), "''"),
                                  ((self.first, self.first, "--json", self.first), "first.fixed.csv")]:
             result = support.run("compare", *arguments)
             with self.subTest(words):

@@ -171,9 +171,21 @@ class Table(unittest.TestCase):
 
     def test_hypercube_has_no_row_where_ranks_are_no_power_of_two(self):
         done = perf("hypercube_perf", *SWEEP, "-g", "3")
-        self.assertEqual((done.code, rows(done.out)), (0, []), done)
+        self.assertEqual((done.code, rows(done.out)), (3, []), done)
         self.assertRegex(done.out, r"(?m)^# hypercube needs a power of two")
-        self.assertRegex(done.out, r"(?m)^# Avg bus bandwidth    : -?nan $")
+        self.assertIn("\n# Nothing was measured: no row\n", done.out)
+        self.assertEqual(done.err, "hypercube_perf: nothing was measured: the table has no row and says why\n")
+        self.assertNotRegex(done.out, r"\bOK\b|nan")
+
+    def test_sizes_that_do_not_fit_are_no_success(self):
+        for program in PROGRAMS:
+            for sizes, names in [(("-b", "65536G", "-e", "65536G"), ["70368744177664"]), (("-b", "32768G", "-e", "65536G", "-f", "2"), ["35184372088832"])]:
+                with self.subTest(program, sizes=sizes), support.tempfile.TemporaryDirectory() as folder:
+                    done = perf(program, *sizes, "-g", "2", "-n", "1", "-J", f"{folder}/x.json")
+                    self.assertEqual((done.code, done.out), (3, ""), done)
+                    for words in [f"{program}: sizes from ", "are skipped, which are all: their buffers do not fit: at most ", " are left of the ", *names]:
+                        self.assertIn(words, done.err)
+                    self.assertFalse(pathlib.Path(folder, "x.json").exists())
 
     def test_not_checked_is_said_one_column_short(self):
         done = perf("all_reduce_perf", "-b", "8", "-e", "8", "-c", "0", "-n", "2")
@@ -487,9 +499,11 @@ class Flags(unittest.TestCase):
     def test_compatible_json_of_no_row_has_no_number_as_average(self):
         with support.tempfile.TemporaryDirectory() as folder:
             done = perf("hypercube_perf", "-g", "3", "-J", f"{folder}/x.json")
-            self.assertEqual(done.code, 0, done)
+            self.assertEqual(done.code, 3, done)
             record = json.loads(pathlib.Path(folder, "x.json").read_text())
-        self.assertEqual((record["results"], record["average_bus_bandwidth"]["bandwidth"]), ([], "nan"))
+        self.assertEqual(record["results"], [])
+        self.assertEqual(record["average_bus_bandwidth"], {"bandwidth": None, "okay": "unchecked"})
+        self.assertEqual(record["out_of_bounds"], {"count": 0, "okay": "unchecked"})
 
 
 class Output(unittest.TestCase):
@@ -685,7 +699,7 @@ class Groups(unittest.TestCase):
         self.assertIn("-r: root 2 of 2 ranks: roots are 0 to 1", done.err)
 
     def test_hypercube_needs_a_power_of_two_in_every_group(self):
-        done, _ = self.split(4, *self.WORDS, program="hypercube_perf", SPLIT="DIV 3")
+        done, _ = self.split(4, *self.WORDS, program="hypercube_perf", code=3, SPLIT="DIV 3")
         self.assertEqual(rows(done.out), [], done)
         self.assertIn("\n# hypercube needs a power of two of ranks, these are 1 and 3: no row\n", done.out)
 

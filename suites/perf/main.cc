@@ -278,9 +278,12 @@ Result<std::unique_ptr<harness::Exchange>> join_mesh(const harness::JoinedJob& j
 int conclude(const char* program, Reports& reports, const WalkResult& result, std::optional<double> least) {
   constexpr double kSlack = 0.9;
   Trailer trailer{.failed_checks = result.failed_checks, .average = result.average()};
-  if (least) trailer.is_enough = trailer.average >= kSlack * *least;  // of no row the average is no number
+  if (least && trailer.average) trailer.is_enough = *trailer.average >= kSlack * *least;
   const Status written = reports.conclude(trailer, result.memory);
   const int code = written.is_ok() ? static_cast<int>(exit_ok) : complain(program, written);
+  if (!trailer.average) {
+    return complain(program, error(Code::unavailable, "nothing was measured: the table has no row and says why"));
+  }
   return trailer.failed_checks > 0 || !trailer.is_enough.value_or(true) ? exit_wrong : code;
 }
 
@@ -348,6 +351,12 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
           settings.max_bytes, most_bytes_on_gpu(settings, bytes_of_a_rank(program, settings, job->ranks()), device));
     }
   }
+  if (settings.max_bytes < settings.min_bytes) {
+    return error(Code::resource,
+                 "sizes from {} to {} are skipped, which are all: their buffers do not fit: at most {}; {}",
+                 settings.min_bytes, asked, settings.max_bytes,
+                 is_on_gpus(settings) ? "those of a GPU have to lie in its memory" : left.text());
+  }
   if (settings.max_bytes < asked) {
     settings.notes.push_back(
         fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}", settings.max_bytes, asked,
@@ -402,7 +411,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     job->fail(result.status());
     return job->is_first_to_tell() ? complain(argv[0], result.status()) : exit_code_of(result.status());
   }
-  int code = result.value().failed_checks > 0 ? exit_wrong : exit_ok;
+  int code = result.value().failed_checks > 0 ? exit_wrong : result.value().average() ? exit_ok : exit_environment;
   if (!is_on_gpus(settings)) {
     result.value().memory.initial_bytes = static_cast<double>(domain_bytes(domain->shape()));
   }

@@ -15,6 +15,7 @@
 #include "harness/machine/machine.h"
 #include "harness/report/environment.h"
 #include "harness/text/file.h"
+#include "harness/text/json_writer.h"
 #include "suites/perf/gpu.h"
 
 extern char** environ;
@@ -70,8 +71,8 @@ Json words_of(const std::string& command) {
 
 const char* truth(bool value) { return value ? "true" : "false"; }
 
-/// An average of no rows is no number; JSON has no word for it, and nccl-tests writes a string.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json("nan"); }
+/// JSON has no word for what is no number.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json placement(const Measurement& one, const Settings& settings) {
   return {{settings.reports_cputime ? "cpu_time" : "time", number(one.time_us)},
@@ -184,8 +185,9 @@ Status Reports::conclude(const Trailer& trailer, const MemoryUse& memory) {
   if (json_) note(json_->end());
   note(console_.failure());
   if (!compatible_file_) return failure_;
-  compatible_["out_of_bounds"] = {{"count", trailer.failed_checks}, {"okay", truth(trailer.failed_checks == 0)}};
-  compatible_["average_bus_bandwidth"] = {{"bandwidth", number(trailer.average)},
+  compatible_["out_of_bounds"] = {{"count", trailer.failed_checks},
+                                  {"okay", !trailer.average ? "unchecked" : truth(trailer.failed_checks == 0)}};
+  compatible_["average_bus_bandwidth"] = {{"bandwidth", trailer.average ? number(*trailer.average) : Json()},
                                           {"okay", trailer.is_enough ? truth(*trailer.is_enough) : "unchecked"}};
   compatible_["errors"] = Json::array();
   compatible_["end_time"] = local_time();
@@ -233,8 +235,6 @@ Json Reports::compatible_head() const {
           {"results", Json::array()}};
 }
 
-Status Reports::write_compatible() {
-  return compatible_file_->replace(compatible_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-}
+Status Reports::write_compatible() { return compatible_file_->replace(harness::json_text(compatible_, 2) + "\n"); }
 
 }  // namespace tutti::perf

@@ -118,10 +118,11 @@ std::string row_text(const TableRow& row, const Settings& settings, std::string_
 }
 
 std::string trailer_text(const Trailer& trailer) {
+  if (!trailer.average) return "# Nothing was measured: no row\n";
   std::string text = fmt::format("# Out of bounds values : {} {}\n", trailer.failed_checks,
                                  trailer.failed_checks == 0 ? "OK" : "FAILED");
   const std::string_view verdict = !trailer.is_enough ? "" : *trailer.is_enough ? "OK" : "FAILED";
-  return text + fmt::format("# Avg bus bandwidth    : {:g} {}\n", trailer.average, verdict);
+  return text + fmt::format("# Avg bus bandwidth    : {:g} {}\n", *trailer.average, verdict);
 }
 
 std::string closing(const Program& program, const std::optional<MemoryUse>& memory) {

@@ -68,7 +68,7 @@ struct Device {
 
 struct Trailer {
   std::int64_t failed_checks = 0;
-  double average = 0;             ///< of all bus bandwidths; NaN where there was no row
+  std::optional<double> average;  ///< of all bus bandwidths; empty: there was no row
   std::optional<bool> is_enough;  ///< of NCCL_TESTS_MIN_BW; empty: not asked for
 };
 [[nodiscard]] std::string trailer_text(const Trailer& trailer);

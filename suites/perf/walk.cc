@@ -45,6 +45,10 @@ class Walk {
     // Free memory of GPUs may differ from process to process.
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> most, place_.host.exchange(max_bytes_));
     max_bytes_ = *std::ranges::min_element(most);
+    if (max_bytes_ < settings_.min_bytes) {
+      return error(Code::resource, "sizes from {} are skipped, which are all: a process has room for {} at most",
+                   settings_.min_bytes, max_bytes_);
+    }
     const bool has_any = has_rows(program_, place_.split);
     for (int cycle = 0; has_any && (settings_.cycles == 0 || cycle < settings_.cycles); ++cycle) {
       for (const Dtype dtype : settings_.dtypes) {
@@ -335,8 +339,8 @@ double bytes_of_all(const Program& program, const Settings& settings, int ranks)
 
 }  // namespace
 
-double WalkResult::average() const {
-  return placements == 0 ? std::numeric_limits<double>::quiet_NaN() : bus_sum / static_cast<double>(placements);
+std::optional<double> WalkResult::average() const {
+  return placements == 0 ? std::nullopt : std::optional(bus_sum / static_cast<double>(placements));
 }
 
 Result<WalkResult> walk(const Program& program, const Settings& settings, const WalkPlace& place, const OnRow& on_row) {

@@ -48,7 +48,7 @@ struct WalkResult {
   std::int64_t placements = 0;
   MemoryUse memory;  ///< of CPU ranks all buffers together; of GPUs the one that has most
 
-  [[nodiscard]] double average() const;  ///< NaN where there was no row
+  [[nodiscard]] std::optional<double> average() const;  ///< empty: there was no row
 };
 
 /// Called by rank 0 only. An error ends the job.
