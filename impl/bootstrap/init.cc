@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -114,7 +115,7 @@ Result<tcp::Secret> job_secret_from(const Environment& environment) {
     const auto secret = tcp::secret_from(*text);
     return secret.is_ok() ? secret : error(Code::invalid_argument, "TUTTI_SECRET: {}", secret.status().message());
   }
-  const Descriptor file(::open(path->c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat about = {};
   if (!file.is_open() || ::fstat(file.get(), &about) != 0) {
     const int failure = errno;
@@ -124,6 +125,11 @@ Result<tcp::Secret> job_secret_from(const Environment& environment) {
   if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return error(Code::unavailable, "TUTTI_SECRET_FILE: others may read '{0}' (mode {1:04o}): chmod 600 {0}", *path,
                  about.st_mode & 07777U);
+  }
+  constexpr int kPatienceMs = 10'000;  // for a pipe that is not yet written
+  pollfd wait{.fd = file.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&wait, 1, kPatienceMs) == 0) {
+    return error(Code::unavailable, "TUTTI_SECRET_FILE: nothing came from '{}' for {} s", *path, kPatienceMs / 1000);
   }
   std::string text(256, '\0');
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(file.get(), text.data(), text.size()), 0)));
