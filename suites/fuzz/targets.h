@@ -28,6 +28,9 @@ void counts_files(std::string_view input);
 void csv(std::string_view input);
 /// The same of a row and of a record.
 void json(std::string_view input);
+/// A result as `tutti report` and `tutti compare` read it. What both make of it, a bundle for the page and files for
+/// other programs, is whole, and nothing in it steers a terminal.
+void results(std::string_view input);
 /// What ranks, launcher and the processes on its machines tell each other: frames, and the texts within. Also what
 /// mpirun prints as it ends.
 void messages(std::string_view input);
