@@ -189,6 +189,17 @@ class OnThisMachine(Agents):
                              [("tutti", name, "a:1,b:1", "ok"), (name, name, "a:1,b:1", "ok")] * 2, result)
             self.nothing_is_left(run)
 
+    @support.needs("gloo")
+    def test_folders_of_shared_objects_reach_machines_that_have_another_environment(self):
+        program = self.folder / "tutti"  # nothing is beside it
+        shutil.copy(support.PROGRAM, program)
+        bare = 'shift\nexec env -i PATH="$PATH" "$@"\n'
+        with self.on("a:1,b:1", "run", "all_reduce", "--backends", "gloo", "--sizes", "8", "--budget", "500ms", *FILES, agent=bare,
+                     program=program, environment={"TUTTI_BACKENDS": os.path.relpath(support.PROGRAM.parent)}) as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual([(row["backend"], row["verdict"]) for row in run.rows()[1]], [("gloo", "ok")], result)
+
     @support.needs("openmpi")
     def test_open_mpi_is_measured_beside_tutti(self):
         self.mpi_beside_tutti("openmpi")
