@@ -340,7 +340,8 @@ class Interrupted(Gate):
             other.wait(20)
             self.build(NEVER)["prepare"](other.path)
             (other.path / "suite.toml").write_text(f"cells = ['{CELLS[0]}']")
-            with support.Run("gate", "--against", other.path, "--suite", other.path / "suite.toml", *QUICK, *OUTPUTS) as run:
+            with support.Run("gate", "--against", other.path, "--suite", other.path / "suite.toml", *QUICK, *OUTPUTS,
+                             "--html", "{folder}/gate.html") as run:
                 end = time.monotonic() + support.patience(60)
                 while "block 5 of" not in run.texts() and run.process.poll() is None and time.monotonic() < end:
                     time.sleep(0.01)
@@ -348,6 +349,7 @@ class Interrupted(Gate):
                 result = run.wait(support.patience(30))
                 self.assertEqual((result.code, table_of(result.out)), (INTERRUPTED, {CELLS[0]: "undecided"}), result)
                 self.assertEqual(run.left_behind(), [])
+                self.assertIn("<!DOCTYPE html>", (run.path / "gate.html").read_text(), "what was measured is drawn")
                 suite = xml.etree.ElementTree.parse(run.path / "gate.xml").getroot().find("testsuite")
                 self.assertEqual([suite.get(key) for key in ["tests", "errors", "skipped"]], ["1", "1", "0"])
                 why = suite.find("testcase").find("error").get("message")
