@@ -63,6 +63,8 @@ Start open_mpi(const std::string& mpirun) {
   add(start.across, {"-H", "{hosts}", "--map-by", "slot"});
   set(start.across, "plm", "rsh");
   set(start.across, "plm_rsh_agent", "{agent}");
+  // Hosts whose names are alike up to the first dot would be one host to it.
+  set(start.across, "orte_keep_fqdn_hostnames", "1");
   set(start.across, "plm_rsh_no_tree_spawn", "1");  // hosts need not reach each other by the agent
   set(start.across, "btl", "self,vader,tcp");
   set(start.across, "btl_tcp_if_include", "{subnet}");
