@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <mpi.h>
 
@@ -63,11 +64,20 @@ int join_world(TuttiBackendMessage* message) {
   return 0;
 }
 
+/// A library may connect its ranks, and take shared memory, only when they first talk. So a place where they cannot is
+/// found out here.
+int reach_all(TuttiBackendMessage* message) {
+  constexpr int kInts = 16384;  // more than any MPI sends without asking the receiver first
+  std::vector<int> numbers(kInts, 1);
+  const int code = MPI_Allreduce(MPI_IN_PLACE, numbers.data(), kInts, MPI_INT, MPI_SUM, g_world.communicator);
+  return code == MPI_SUCCESS ? 0 : fail_mpi(message, "the first MPI_Allreduce", code);
+}
+
 int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* join, TuttiBackendMessage* message) {
   if (join->address != nullptr) tutti::backend_mpi::take_interface_of(join->address);
   if (const int failed = join_world(message); failed != 0) return failed;
   const auto [communicator, rank, ranks] = g_world;
-  if (ranks == world->ranks && rank == world->rank) return 0;
+  if (ranks == world->ranks && rank == world->rank) return reach_all(message);
   const std::string hint =
       ranks == 1 && world->ranks > 1 ? ": the ranks were not started by an mpirun of this MPI" : "";
   return fail(message, tutti::backend_mpi::library_identity().name + " sees rank " + std::to_string(rank) + " of " +
