@@ -84,11 +84,12 @@ class Machine:
 
 
 class Machines:
-    """`number` machines, for a `with`. Raises unittest.SkipTest where they cannot be made."""
+    """`number` machines, for a `with`. `names` takes a word that is theirs, and the number of each. Raises unittest.SkipTest
+    where they cannot be made."""
 
     CABLE = "cable"  # the interface of each
 
-    def __init__(self, number):
+    def __init__(self, number, names="{}n{}"):
         missing = [name for name in ["ip", "unshare", "nsenter", "setsid", "setpriv"] if shutil.which(name) is None]
         if missing:
             raise unittest.SkipTest(f"there is no `{missing[0]}`: no network namespace can be made")
@@ -98,7 +99,7 @@ class Machines:
         self.all, self.switch = [], None
         self.residents = set()  # ids of processes that belong there
         try:
-            addresses = {f"tt{tag}n{i}": f"10.77.0.{i + 1}" for i in range(number)}
+            addresses = {names.format(f"tt{tag}", i): f"10.77.0.{i + 1}" for i in range(number)}
             hosts = self.folder / "hosts"
             hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in addresses.items()))
             empty = self.folder / "empty"

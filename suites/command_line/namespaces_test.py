@@ -20,10 +20,11 @@ RANKS = 2  # on each machine of four
 
 class Machines(unittest.TestCase):
     NUMBER = 2
+    NAMES = "{}n{}"
 
     @classmethod
     def setUpClass(cls):
-        cls.machines = cls.enterClassContext(namespaces.Machines(cls.NUMBER))
+        cls.machines = cls.enterClassContext(namespaces.Machines(cls.NUMBER, cls.NAMES))
         cls.names = [machine.name for machine in cls.machines.all]
 
     def on_all(self, ranks, *words, agent=None):
@@ -125,6 +126,18 @@ class Doctor(Machines):
         self.assertIn(findings["connection"]["what"].split(": ")[0], ways)
         self.assertRegex(hosts[1]["routes"][0]["failure"], r"^cannot connect to 10\.77\.0\.1:\d+: No route to host$")
         self.assertRegex(self.examined(3).out, rf"(?m)^  {second.name} .* 0 of 1$")
+
+
+class Alike(Machines):
+    """Their names are one up to the first dot."""
+    NAMES = "{}.{}.pod.example"
+
+    @support.needs_openmpi
+    def test_openmpi_takes_them_for_two(self):
+        with self.on_all(1, "run", "all_reduce", "--backends", "tutti,openmpi", "--sizes", "8", "--budget", "100ms", *FILES) as run:
+            self.ends(run, 0, 60)
+            self.assertEqual({(row["backend"], row["hosts"], row["verdict"]) for row in run.rows()[1]},
+                             {(name, self.machines.hosts(1), "ok") for name in ["tutti", "openmpi"]})
 
 
 class OnTwo(Machines):
