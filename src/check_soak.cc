@@ -15,6 +15,7 @@
 #include "harness/soak/traces.h"
 #include "harness/text/counted.h"
 #include "harness/text/streams.h"
+#include "src/failed_start.h"
 #include "src/jobs.h"
 #include "src/join.h"
 #include "src/options.h"
@@ -49,6 +50,7 @@ class SoakMessages final : public harness::Listener {
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "soak") result = harness::soak_from_json(text);
     if (type != "soaked") return;
+    has_begun = true;
     const auto told = harness::soak_progress_from_json(text);
     if (!told.is_ok()) return;
     so_far = told.value();
@@ -66,6 +68,7 @@ class SoakMessages final : public harness::Listener {
   }
   std::optional<Result<SoakResult>> result;
   harness::SoakProgress so_far;
+  bool has_begun = false;  ///< the ranks are at work
 
  private:
   const SessionSpec& spec_;
@@ -118,7 +121,18 @@ int judge(const SessionSpec& spec, const SoakResult& result, const Traces& befor
   return complain(error(Code::unavailable, "nothing was verified: no operation was run"));
 }
 
-int soak_once(const SessionSpec& spec, const Reach& reach, Progress& progress, SoakTally& tally) {
+/// Prints that the reference of a mix cannot be started, which is an error if it was named. The mix is not run.
+int leave_out(const SessionSpec& spec, const std::string& why, bool is_named, SoakTally& tally) {
+  --tally.begun;
+  const std::string& name = spec.references.front();
+  const Status status = error(Code::unavailable, "ranks of backend {} cannot be started here: {}", name, why);
+  if (is_named) return complain(status);
+  harness::to_stderr(fmt::format("# without {}: {}\n", name, status.message()));
+  return exit_ok;
+}
+
+int soak_once(const SessionSpec& spec, const Settings& settings, Progress& progress, SoakTally& tally) {
+  const Reach& reach = settings.reach;
   ++tally.begun;
   SoakMessages messages(spec, tally, progress);
   const Result<Starter> starter =
@@ -129,6 +143,10 @@ int soak_once(const SessionSpec& spec, const Reach& reach, Progress& progress, S
   progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
   int code = exit_ok;
+  const bool is_at_the_start = !outcome.value().ok && !messages.has_begun && reach.joined == nullptr;
+  if (is_at_the_start && !not_started(spec, starter.value(), outcome.value()).empty()) {
+    return leave_out(spec, why_not_started(outcome.value()), settings.are_backends_named, tally);
+  }
   if (!outcome.value().ok) {
     const char* const where = harness::share_a_host(spec.ranks_as) ? "" : " by rank 0";
     harness::print("{}: broken off after {} of {}, {} verified{}, {} wrong\n", command_of(spec), messages.so_far.posted,
@@ -214,7 +232,7 @@ int soak(const SweepOptions& options) {
   SoakTally tally{.mixes = soaks.value().size()};
   int code = exit_ok;
   for (const SessionSpec& spec : soaks.value()) {
-    const int one = soak_once(spec, reach, progress, tally);
+    const int one = soak_once(spec, settings.value(), progress, tally);
     code = one == exit_interrupted ? one : std::max(code, one);
     if (one == exit_interrupted) break;
   }

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <random>
 #include <set>
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/cases/lists.h"
 #include "harness/cases/transports.h"
@@ -24,7 +24,9 @@
 #include "impl/communicator/communicator.h"
 #include "impl/transports/hosts_domain.h"
 #include "impl/types/host_list.h"
+#include "src/failed_start.h"
 #include "src/program.h"
+#include "src/starts.h"
 #include "src/transports.h"
 #include "src/usage.h"
 
@@ -56,6 +58,7 @@ class Messages final : public harness::Listener {
     if (type == "begin") {
       const auto index = static_cast<std::size_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
       begun_ = index;
+      has_begun_ = true;
       if (index < spec_.cells.size()) listener_.on_begin(spec_.cells[index], place_.first + index, place_.of);
     } else if (type == "cell") {
       on_cell(text);
@@ -104,6 +107,8 @@ class Messages final : public harness::Listener {
   }
 
   [[nodiscard]] const Status& failure() const { return failure_; }
+  /// Whether the ranks have begun a cell.
+  [[nodiscard]] bool has_begun() const { return has_begun_; }
 
  private:
   void on_cell(std::string_view lines) {
@@ -144,31 +149,51 @@ class Messages final : public harness::Listener {
   const JobsListener& listener_;
   Place place_;
   std::size_t begun_ = std::numeric_limits<std::size_t>::max();  ///< the cell that began last
+  bool has_begun_ = false;
   harness::RowStamp stamp_{harness::describe_machine()};
   Status failure_;
 };
 
-int run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest& request, Messages& messages) {
-  const auto outcome = harness::launch_job(job_of(spec, starter, request.reach), messages);
-  if (!outcome.is_ok()) return complain(outcome.status());
-  const int code = exit_code_of(outcome.value());
-  if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
-  harness::to_stderr("\n");
-  complain(outcome.value().failure);
-  if (code != exit_interrupted) messages.diagnose(outcome.value());
-  // An interrupted start command says much about ranks that it ended because we asked it to.
-  if (!outcome.value().log_tail.empty() && code != exit_interrupted)
-    harness::to_stderr(fmt::format("last lines of the job's log:\n{}\n", outcome.value().log_tail));
-  return code;
+void show_log(const std::string& tail) {
+  if (!tail.empty()) harness::to_stderr(fmt::format("last lines of the job's log:\n{}\n", tail));
 }
 
-using Cells = std::vector<std::vector<Case>>;
-
-/// One start of the ranks.
-struct Start {
-  std::size_t starter = 0;  ///< index
-  Cells cells;              ///< of one number of ranks and transport
+/// How one start of the ranks ended.
+struct Ended {
+  int code = exit_ok;
+  std::vector<std::string> not_started = {};  ///< references that cannot be started here; then no cell has begun
+  std::string why = {};
+  std::string log_tail = {};
 };
+
+/// A start without its references may yet work.
+Ended without_references(const SessionSpec& spec, const Status& why) {
+  return {.code = exit_environment, .not_started = spec.references, .why = why.message()};
+}
+
+Ended run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest& request, Messages& messages) {
+  const harness::Job job = job_of(spec, starter, request.reach);
+  const auto outcome = harness::launch_job(job, messages);
+  if (!outcome.is_ok()) {
+    return job.start ? without_references(spec, outcome.status()) : Ended{.code = complain(outcome.status())};
+  }
+  const int code = exit_code_of(outcome.value());
+  if (code == exit_ok) return {.code = messages.failure().is_ok() ? exit_ok : complain(messages.failure())};
+  const bool can_go_on = !messages.has_begun() && request.reach.joined == nullptr;
+  const auto lost = can_go_on ? not_started(spec, starter, outcome.value()) : std::vector<std::string>();
+  if (code != exit_interrupted && (lost.empty() || request.are_backends_named)) messages.diagnose(outcome.value());
+  if (!lost.empty()) {
+    return {.code = exit_environment,
+            .not_started = lost,
+            .why = why_not_started(outcome.value()),
+            .log_tail = outcome.value().log_tail};
+  }
+  harness::to_stderr("\n");
+  complain(outcome.value().failure);
+  // An interrupted start command says much about ranks that it ended because we asked it to.
+  if (code != exit_interrupted) show_log(outcome.value().log_tail);
+  return {.code = code};
+}
 
 /// The ids of those that take each rank for a host of its own.
 std::set<std::string> flat_on_hosts(const SessionSpec& spec) {
@@ -179,50 +204,6 @@ std::set<std::string> flat_on_hosts(const SessionSpec& spec) {
     }
   }
   return ids;
-}
-
-bool is_own(const Case& one) { return harness::backend_of(one.backend) == harness::kOwnBackend; }
-
-bool has(const std::vector<std::string>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-/// The cases that a starter's ranks run: all own ones, and those of its references.
-Cells share_of(const Starter& starter, const Cells& cells) {
-  Cells share;
-  for (const std::vector<Case>& cell : cells) {
-    std::vector<Case> cases;
-    std::ranges::copy_if(cell, std::back_inserter(cases), [&](const Case& one) {
-      return is_own(one) || has(starter.references, harness::backend_of(one.backend));
-    });
-    if (!cases.empty()) share.push_back(std::move(cases));
-  }
-  return share;
-}
-
-/// Each launch starts each number of ranks on each transport with each starter.
-std::vector<Start> starts_of(const JobsRequest& request, std::span<const Starter> starters) {
-  std::vector<Cells> by_place;
-  for (const std::vector<Case>& cell : request.cells) {
-    const auto place_of = [](const std::vector<Case>& cases) {
-      return std::pair(cases.front().ranks, std::string_view(cases.front().transport));
-    };
-    const bool is_next = by_place.empty() || place_of(by_place.back().front()) != place_of(cell);
-    if (is_next) by_place.emplace_back();
-    by_place.back().push_back(cell);
-  }
-  std::vector<Start> starts;
-  for (int launch = 0; launch < request.launches; ++launch) {
-    std::mt19937_64 random(request.spec.seed + static_cast<std::uint64_t>(launch));
-    for (Cells cells : by_place) {
-      if (request.launches > 1) std::ranges::shuffle(cells, random);
-      for (std::size_t i = 0; i < starters.size(); ++i) {
-        Cells share = share_of(starters[i], cells);
-        if (!share.empty()) starts.push_back({.starter = i, .cells = std::move(share)});
-      }
-    }
-  }
-  return starts;
 }
 
 }  // namespace
@@ -304,6 +285,8 @@ harness::JobAcross across_of(const SessionSpec& spec, const Reach& reach) {
   return across;
 }
 
+constexpr std::chrono::milliseconds kLeastToStart{20000};  // for a start command, on a busy machine
+
 }  // namespace
 
 harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach& reach) {
@@ -320,6 +303,7 @@ harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach
   }
   job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
   job.connect_timeout = std::max(job.connect_timeout, job.timeout);
+  if (job.start && !job.across) job.connect_timeout = std::clamp(job.timeout, kLeastToStart, job.connect_timeout);
   if (reach.joined == nullptr) return job;
   job.start.reset();  // they have been started
   job.control = reach.joined->announcement->control();
@@ -330,60 +314,84 @@ harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach
   return job;
 }
 
+namespace {
+
+/// The session of one start, and how many cells come after it.
+SessionSpec spec_of(const Start& start, const JobsRequest& request, std::size_t cells_after) {
+  SessionSpec spec = request.spec;
+  spec.launch = start.number;
+  spec.starter = start.starter.name;
+  spec.ranks = start.cells.front().front().ranks;
+  set_transport(start.cells.front().front().transport, spec);
+  spec.cells = resolved(start.cells, spec.ranks_as, spec.conditions);
+  spec.references = start.starter.references;
+  spec.on_gpus = start.starter.on_gpus;
+  std::erase_if(spec.twins, [&](const std::string& twin) {
+    const std::string_view backend = harness::backend_of(twin);
+    const bool is_here = std::ranges::find(spec.references, backend) != spec.references.end();
+    return backend != harness::kOwnBackend && !is_here;
+  });
+  if (auto* const task = std::get_if<harness::MeasureTask>(&spec.task)) {
+    task->cells_after = static_cast<int>(cells_after);
+  }
+  Cells on_host;
+  for (const std::vector<Case>& cell : spec.cells) {
+    on_host.push_back(harness::cases_in(harness::MemoryKind::host, spec, cell));
+    if (on_host.back().empty()) on_host.pop_back();
+  }
+  spec.heap_bytes = harness::heap_bytes_for(on_host, spec.conditions.cache, harness::memory_for(spec),
+                                            harness::most_for_limits(spec));
+  return spec;
+}
+
+Ended run_start(const Start& start, const Starts& starts, const JobsRequest& request, const JobsListener& listener) {
+  const SessionSpec spec = spec_of(start, request, starts.cells_after());
+  const std::set<std::string> by_formula = chosen_by_formula(start.cells, spec.ranks_as, spec.conditions);
+  const std::set<std::string> flat = flat_on_hosts(spec);
+  Messages messages(spec, listener,
+                    {.first = start.first,
+                     .of = starts.cells(),
+                     .launch = start.number,
+                     .launches = starts.count(),
+                     .by_formula = by_formula,
+                     .flat = flat});
+  return run_job(spec, start.starter, request, messages);
+}
+
+/// Says which references are left out, and why.
+void tell(const Ended& ended, std::size_t cases, const JobsRequest& request, const JobsListener& listener) {
+  const std::string names = fmt::format("{}", fmt::join(ended.not_started, ", "));
+  const std::string why = fmt::format("ranks of backend {} cannot be started here: {}", names, ended.why);
+  if (listener.on_left_out) listener.on_left_out({.cells = static_cast<std::int64_t>(cases), .reason = why});
+  if (request.are_backends_named) {
+    harness::to_stderr("\n");
+    complain(error(Code::unavailable, "{}", why));
+    show_log(ended.log_tail);
+  } else if (request.says_left_out) {
+    for (const std::string& name : ended.not_started) harness::to_stderr(fmt::format("# without {}: {}\n", name, why));
+  }
+}
+
+}  // namespace
+
 int run_jobs(const JobsRequest& request, const JobsListener& listener) {
-  const auto starters = starters_of(request.cells, request.spec.ranks_as, request.reach);
+  auto starters = starters_of(request.cells, request.spec.ranks_as, request.reach);
   if (!starters.is_ok()) return complain(starters.status());
-  const std::vector<Start> starts = starts_of(request, starters.value());
-  std::size_t all = 0, first = 0;
-  for (const Start& start : starts) all += start.cells.size();
-  std::set<std::size_t> failed;  // starters
+  Starts starts(request.cells, request.launches, request.spec.seed, std::move(starters).value());
   int code = exit_ok;
-  int number = 0;
-  for (const auto& [index, cells] : starts) {
-    ++number;
-    if (failed.contains(index)) {
-      all -= cells.size();
+  int code_of_lost = exit_ok;
+  while (const auto start = starts.next()) {
+    const Ended ended = run_start(*start, starts, request, listener);
+    if (ended.code == exit_interrupted) return ended.code;
+    if (!ended.not_started.empty()) {
+      tell(ended, starts.give_up(ended.not_started), request, listener);
+      if (request.are_backends_named) code_of_lost = ended.code;
       continue;
     }
-    const Starter& starter = starters.value()[index];
-    SessionSpec spec = request.spec;
-    spec.launch = number;
-    spec.starter = starter.name;
-    spec.ranks = cells.front().front().ranks;
-    set_transport(cells.front().front().transport, spec);
-    spec.cells = resolved(cells, spec.ranks_as, spec.conditions);
-    const std::set<std::string> by_formula = chosen_by_formula(cells, spec.ranks_as, spec.conditions);
-    const std::set<std::string> flat = flat_on_hosts(spec);
-    spec.references = starter.references;
-    spec.on_gpus = starter.on_gpus;
-    std::erase_if(spec.twins, [&](const std::string& twin) {
-      const std::string_view backend = harness::backend_of(twin);
-      return backend != harness::kOwnBackend && !has(spec.references, backend);
-    });
-    if (auto* const task = std::get_if<harness::MeasureTask>(&spec.task)) {
-      task->cells_after = static_cast<int>(all - first - cells.size());
-    }
-    Cells on_host;
-    for (const std::vector<Case>& cell : spec.cells) {
-      on_host.push_back(harness::cases_in(harness::MemoryKind::host, spec, cell));
-      if (on_host.back().empty()) on_host.pop_back();
-    }
-    spec.heap_bytes = harness::heap_bytes_for(on_host, spec.conditions.cache, harness::memory_for(spec),
-                                              harness::most_for_limits(spec));
-    Messages messages(spec, listener,
-                      {.first = first,
-                       .of = all,
-                       .launch = number,
-                       .launches = static_cast<int>(starts.size()),
-                       .by_formula = by_formula,
-                       .flat = flat});
-    const int ended = run_job(spec, starter, request, messages);
-    if (ended == exit_interrupted) return ended;
-    if (ended != exit_ok) failed.insert(index);
-    if (code == exit_ok) code = ended;
-    first += cells.size();
+    if (ended.code != exit_ok) starts.leave_out_starter();
+    if (code == exit_ok) code = ended.code;
   }
-  return code;
+  return code != exit_ok ? code : code_of_lost;
 }
 
 }  // namespace tutti::program

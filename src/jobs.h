@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/cases/case.h"
+#include "harness/cases/expand.h"
 #include "harness/launch/announcement.h"
 #include "harness/launch/job.h"
 #include "harness/record/record.h"
@@ -40,6 +41,9 @@ struct JobsRequest {
   std::vector<std::vector<harness::Case>> cells;  ///< sorted by ranks
   int launches = 1;                               ///< of all cells; from two on, each in another seeded order
   Reach reach = {};                               ///< of spec.conditions.hosts
+  /// Whether it is an error that a reference cannot be started. If not, it is left out with a line on stderr.
+  bool are_backends_named = false;
+  bool says_left_out = true;  ///< whether that line is wanted
 };
 
 /// What the jobs tell.
@@ -50,6 +54,8 @@ struct JobsListener {
   std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
   /// Of each job on several machines, before its rows: what they say of themselves.
   std::function<void(const std::vector<harness::JobMachine>&)> on_machines = {};
+  /// Cases of a reference that cannot be started here are not run.
+  std::function<void(harness::LeftOut)> on_left_out = {};
   std::function<void(const harness::FailedJob&)> on_diagnosis = {};  ///< of a job that failed, once it is over
 };
 
@@ -75,8 +81,9 @@ struct JobsListener {
 /// Rows carry the number of the start of the ranks that they come from, and where and when that was. `auto` in the
 /// cells is resolved before anything is started. So `--case` takes every id that is printed. The exit code: 0, or that
 /// of the first job that failed; its reason has then been printed to stderr. After a failure the jobs of the same
-/// starter are left out, those of others run. A failing on_cell does not stop a job; its code is returned when nothing
-/// else failed.
+/// starter are left out, those of others run. A reference that cannot be started is left out, and all other cases run:
+/// if there is no other starter, tutti starts the ranks. The code is then exit_environment if the backends were named.
+/// A failing on_cell does not stop a job; its code is returned when nothing else failed.
 [[nodiscard]] int run_jobs(const JobsRequest& request, const JobsListener& listener);
 
 }  // namespace tutti::program

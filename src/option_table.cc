@@ -25,6 +25,7 @@ using harness::store;
 /// Of `all`, the choice is left to the code that runs them.
 Status set_backends(Settings& settings, std::string_view text, const Surroundings& around) {
   if (text == "all") return {};
+  settings.are_backends_named = true;
   return store(parse_backends(text, around.known_backends), settings.sweep.backends);
 }
 

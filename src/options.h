@@ -43,6 +43,7 @@ struct Settings {
   bool requires_a_result = false;
   bool shows_accuracy = false;
   bool is_quiet = false;
+  bool are_backends_named = false;  ///< by --backends or by a case's id
   harness::Conditions conditions;
   Reach reach;             ///< of conditions.hosts, or of a job that somebody else has started
   std::string init;        ///< where processes of several hosts meet (impl/bootstrap/init.h); empty: nobody chose

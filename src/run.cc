@@ -136,6 +136,10 @@ class Reports {
     if (json_) note(json_->end());
   }
 
+  void leave_out(const harness::LeftOut& item) {
+    left_out_.push_back(item);
+    if (json_) note(json_->leave_out(item));
+  }
   void add_diagnosis(const harness::FailedJob& diagnosis) {
     if (json_) note(json_->add_diagnosis(diagnosis));
   }
@@ -321,6 +325,8 @@ int run(const SweepOptions& options, bool only_lists) {
   request.spec.timeout = sweep.timeout;
   request.spec.conditions = settings.conditions;
   request.reach = settings.reach;
+  request.are_backends_named = settings.are_backends_named;
+  request.says_left_out = !settings.is_quiet;
   request.spec.backend_directories = backend_directories();
   harness::MeasureTask task{.tells_samples = !settings.samples.empty(), .slow_down = settings.slow_down};
   for (const std::string& system : sweep.backends) {
@@ -353,6 +359,11 @@ int run(const SweepOptions& options, bool only_lists) {
                       return Status();
                     },
                 .on_machines = [&](const std::vector<harness::JobMachine>& all) { reports.value().add_machines(all); },
+                .on_left_out =
+                    [&](const harness::LeftOut& item) {
+                      progress.clear();
+                      reports.value().leave_out(item);
+                    },
                 .on_diagnosis = [&](const harness::FailedJob& one) { reports.value().add_diagnosis(one); }});
   progress.clear();
   if (code == exit_ok) reports.value().finish();

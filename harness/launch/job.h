@@ -91,8 +91,10 @@ enum class Ending : std::uint8_t {
 struct Outcome {
   bool ok = false;
   Ending how = Ending::finished;
-  int failed_rank = -1;  ///< -1: none, or none that could be told
-  int number = 0;        ///< see Ending
+  int failed_rank = -1;                          ///< -1: none, or none that could be told
+  int number = 0;                                ///< see Ending
+  bool all_came = false;                         ///< every rank has said hello
+  std::optional<std::uint32_t> case_index = {};  ///< of the operation that the failed rank announced last
   Status failure;        ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
   std::string log_tail;  ///< last lines of the log of this launch; empty if ok
   std::vector<RankStanding> standings = {};  ///< [rank] of a job that hung, where they are known

@@ -185,6 +185,10 @@ Outcome RunningJob::conclude() {
     outcome.failed_rank = finding_->rank;
     outcome.number = finding_->number;
     outcome.failure = Status(finding_->code, finding_->text);
+    outcome.all_came = all_said_hello();
+    const bool is_in_board = finding_->rank >= 0 && finding_->rank < job_.ranks;
+    if (is_in_board && board_->status(finding_->rank).operation.load(std::memory_order_relaxed) > 0)
+      outcome.case_index = board_->status(finding_->rank).case_index.load(std::memory_order_relaxed);
     board_->abort_flag().store(1, std::memory_order_release);
   }
   children_.end();

@@ -2,6 +2,7 @@
 #include "harness/launch/launch_log.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -50,6 +51,42 @@ std::string LaunchLog::tail() const {
   }
   const std::size_t first = lines.size() > kLines ? lines.size() - kLines : 0;
   return fmt::format("{}", fmt::join(lines.begin() + static_cast<std::ptrdiff_t>(first), lines.end(), "\n"));
+}
+
+namespace {
+
+std::string in_small_letters(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+bool speaks_of_failure(std::string_view line) {
+  constexpr std::string_view kWords[] = {"error",     "fail",   "cannot",  "can't",        "could not", "unable",
+                                         "not found", "abort",  "denied",  "no such",      "invalid",   "refused",
+                                         "smashing",  "signal", "missing", "not permitted"};
+  const std::string text = in_small_letters(line);
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return text.find(word) != std::string::npos; });
+}
+
+/// A line of dashes or blanks, or one of a backtrace: "[host:12] [ 3] lib.so(+0x12)[0x34]".
+bool is_decoration(std::string_view line) {
+  const bool has_letter = std::ranges::any_of(line, [](unsigned char c) { return std::isalpha(c) != 0; });
+  return !has_letter || line.find(")[0x") != std::string_view::npos ||
+         line.find("End of error message") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string telling_line(std::string_view log) {
+  std::string last;
+  std::istringstream lines{std::string(log)};
+  for (std::string line; std::getline(lines, line);) {
+    if (is_decoration(line)) continue;
+    if (speaks_of_failure(line)) return line;
+    last = std::move(line);
+  }
+  return last;
 }
 
 }  // namespace tutti::harness::launch

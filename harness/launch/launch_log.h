@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 
 #include "harness/floors.h"
@@ -27,5 +28,9 @@ class LaunchLog {
   Descriptor file_;
   off_t start_ = 0;
 };
+
+/// The line of a log that says most about a failure: the first that speaks of one, else the last. Lines of dashes and
+/// backtraces are passed over. Empty: there is none.
+[[nodiscard]] std::string telling_line(std::string_view log);
 
 }  // namespace tutti::harness::launch

@@ -54,6 +54,11 @@ Status JsonFile::set_machines(std::vector<std::pair<std::string, std::string>> m
   return put();
 }
 
+Status JsonFile::leave_out(LeftOut item) {
+  info_.left_out.push_back(std::move(item));
+  return put();
+}
+
 Status JsonFile::set_bound(const std::string& key, const std::string& json_text) {
   info_.bound[key] = json_text;
   return put();

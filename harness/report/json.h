@@ -51,6 +51,8 @@ class JsonFile {
   Status set_measurement(const std::string& key, double value);
   /// Adds or changes one entry of `versions` and replaces the document. Errors: as write.
   Status set_version(const std::string& key, const std::string& text);
+  /// Adds an entry to `left_out` and replaces the document. Errors: as write.
+  Status leave_out(LeftOut item);
   /// Tells the machines of the ranks, in the place of those that were told before where these are as many or more, and
   /// replaces the document. Errors: as write.
   Status set_machines(std::vector<std::pair<std::string, std::string>> machines);

@@ -65,6 +65,7 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
   } else {
     TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
     TUTTI_ASSIGN_OR_RETURN(const auto reference, open_reference(spec, 0, host, address_of(place.across)));
+    if (host.index() == 0) TUTTI_RETURN_IF_ERROR(tell({}));  // so the launcher knows that the library has started
     const auto world = [&](int) {
       return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
     };
