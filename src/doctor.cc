@@ -35,12 +35,11 @@ std::vector<std::string> programs_path() {
 harness::MachineCondition condition_here() {
   harness::Probes probes = harness::probe_system();
   probes.programs_path = programs_path();
-  for (std::string& name : harness::list_backends(backend_directories())) {
-    const Status usable = path_of_backend(name, true).status();
+  for (const auto& [name, usable] : examine_backends(harness::list_backends(backend_directories()))) {
     if (usable.is_ok()) {
-      probes.backends.push_back(std::move(name));
+      probes.backends.push_back(name);
     } else if (!is_for_other_machines(name)) {
-      probes.unusable.push_back({.name = std::move(name), .why = usable.message()});
+      probes.unusable.push_back({.name = name, .why = usable.message()});
     }
   }
   return harness::read_condition(harness::Tree("/"), std::move(probes));

@@ -115,7 +115,7 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
     return error(Code::invalid_argument, "--against: '{}' is no folder, and no backend{}", request.against,
                  harness::backend_meant(request.against, backends));
   }
-  TUTTI_RETURN_IF_ERROR(at_option("--against", path_of_backend(request.against, true).status()));
+  TUTTI_RETURN_IF_ERROR(at_option("--against", examine_backends(std::vector{request.against}).at(request.against)));
   plan.backend = request.against;
   plan.contest.names.other = request.against;
   return {};

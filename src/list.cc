@@ -31,10 +31,12 @@ json backends() {
   json list = json::array();
   list.push_back({{"name", "tutti"}, {"available", true}, {"note", "the own collectives"}});
   const std::vector<std::string> names = harness::list_backends(backend_directories());
-  for (const std::string& name : names) {
-    const auto path = path_of_backend(name, true);
+  const auto directories = backend_directories();
+  for (const auto& [name, status] : examine_backends(names)) {
+    const auto path = harness::find_backend(name, directories);
+    const Status usable = status.is_ok() ? path.status() : status;
     list.push_back(
-        {{"name", name}, {"available", path.is_ok()}, {"note", path.is_ok() ? path.value() : path.status().message()}});
+        {{"name", name}, {"available", usable.is_ok()}, {"note", usable.is_ok() ? path.value() : usable.message()}});
   }
   for (const std::string& name : all_references()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti probe`: a child that loads one reference. By itself it prints what the library says of itself, without
-// starting it; as one of two ranks it joins the library's world.
+// starting it; as one of two ranks it joins the library's world. With --trial it starts these two ranks.
 #include "src/probe.h"
 
 #include <csignal>
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <thread>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@
 #include "harness/launch/start_command.h"
 #include "harness/session/meeting.h"
 #include "harness/text/streams.h"
+#include "src/failed_start.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -31,13 +33,15 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kPatience = 15s;  // a child answers within 0.1 s, two ranks within 1 s, on a busy machine later
+constexpr auto kTrialPatience = 3 * kPatience;  // of a child that loads a library, and starts ranks twice at most
+constexpr const char* kTrial = "--trial";
 constexpr const char* kSelf = "/proc/self/exe";
 
 /// What a child printed that had only to say something. Errors: unavailable with its last words.
 Result<std::string> said_by(const std::vector<std::string>& command, const std::string& who,
-                            const harness::Interrupts& interrupts) {
+                            const harness::Interrupts& interrupts, std::chrono::milliseconds patience = kPatience) {
   constexpr int kSignalBase = 128;
-  const auto run = harness::run_command(command, kPatience, interrupts);
+  const auto run = harness::run_command(command, patience, interrupts);
   if (!run.is_ok()) return error(Code::unavailable, "{}: {}", who, run.status().message());
   const int code = run.value().exit_code;
   if (code == 0) return run.value().output;
@@ -63,9 +67,8 @@ Status start_two(const std::string& name, const Starter& starter) {
                          .timeout = kPatience,
                          .connect_timeout = kPatience};
   const auto outcome = harness::launch_job(job, nobody);
-  const Status why = outcome.is_ok() ? outcome.value().failure : outcome.status();
-  if (why.is_ok()) return {};
-  std::string text = why.message();
+  if (outcome.is_ok() && outcome.value().ok) return {};
+  std::string text = outcome.is_ok() ? why_not_started(outcome.value()) : outcome.status().message();
   const std::string prefix = fmt::format("backend {}: ", name);  // and before it which of the ranks said it first
   if (const std::size_t at = text.find(prefix); at != std::string::npos) text.erase(0, at + prefix.size());
   return error(Code::unavailable, "two ranks of backend {} cannot be started by {}: {}", name,
@@ -121,15 +124,18 @@ Answer ask(const std::string& name, const harness::Interrupts& interrupts) {
           .library = fmt::format("{} {}", all.value("library", name), all.value("version", ""))};
 }
 
+void end_if_interrupted(const harness::Interrupts& interrupts) {
+  if (interrupts.signal() == 0) return;
+  complain(error(Code::aborted, "{}", harness::interruption_text(interrupts.signal())));
+  std::exit(exit_interrupted);
+}
+
 const Answer& answer_of(const std::string& name) {
   static std::map<std::string, Answer> answers;
   if (const auto known = answers.find(name); known != answers.end()) return known->second;
   const harness::Interrupts interrupts;
   Answer answer = ask(name, interrupts);
-  if (interrupts.signal() != 0) {
-    complain(error(Code::aborted, "{}", harness::interruption_text(interrupts.signal())));
-    std::exit(exit_interrupted);
-  }
+  end_if_interrupted(interrupts);
   return answers.emplace(name, std::move(answer)).first->second;
 }
 
@@ -162,7 +168,16 @@ Result<nlohmann::json> said_of(const harness::LoadedBackend& library) {
   return said;
 }
 
-int probe(const std::string& name) {
+/// What a child does of which try_ranks asks.
+int try_two(const std::string& name) {
+  const auto starter = try_to_start(name);
+  if (!starter.is_ok()) return complain(starter.status());
+  const Status started = start_two(name, starter.value());
+  return started.is_ok() ? exit_ok : complain(started);
+}
+
+int probe(const std::string& name, bool is_trial) {
+  if (is_trial) return try_two(name);
   const auto directories = backend_directories();
   const bool is_rank = std::getenv("TUTTI_CONTROL") != nullptr;
   if (!is_rank) {
@@ -190,12 +205,32 @@ bool is_for_other_machines(const std::string& name) { return answer_of(name).is_
 
 std::string library_of(const std::string& name) { return answer_of(name).library; }
 
+std::map<std::string, Status> try_ranks(std::span<const std::string> names) {
+  const harness::Interrupts interrupts;
+  const std::string self = harness::resolve_program(kSelf);
+  std::vector<Status> found(names.size());
+  std::vector<std::thread> trials;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    trials.emplace_back([&, i] {
+      const std::string who = fmt::format("the start of two ranks of backend {}", names[i]);
+      found[i] = said_by({self, "probe", names[i], kTrial}, who, interrupts, kTrialPatience).status();
+    });
+  }
+  for (std::thread& trial : trials) trial.join();
+  end_if_interrupted(interrupts);
+  std::map<std::string, Status> by_name;
+  for (std::size_t i = 0; i < names.size(); ++i) by_name[names[i]] = found[i];
+  return by_name;
+}
+
 void add_probe(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("probe", "loads one reference; started by tutti itself");
   command->group("");
   auto name = std::make_shared<std::string>();
   command->add_option("NAME", *name)->required();
-  command->callback([&action, name] { action = [name] { return probe(*name); }; });
+  auto is_trial = std::make_shared<bool>(false);
+  command->add_flag(kTrial, *is_trial, "starts two ranks of it");
+  command->callback([&action, name, is_trial] { action = [name, is_trial] { return probe(*name, *is_trial); }; });
 }
 
 }  // namespace tutti::program

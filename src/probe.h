@@ -3,6 +3,8 @@
 // itself: the library of a reference is loaded by processes of its own, one library in each.
 #pragma once
 
+#include <map>
+#include <span>
 #include <string>
 
 #include "impl/types/status.h"
@@ -15,6 +17,10 @@ namespace tutti::program {
 /// or so, at most a minute. Ends the program where it is interrupted. Errors: unavailable with the reason, whatever it
 /// is.
 [[nodiscard]] Result<Starter> try_to_start(const std::string& name);
+/// Whether two ranks of each of these references can be started here, by the words by which a job starts them, and find
+/// each other. All are tried at the same time, each by a child; takes 1 s or so, at most a minute. Ends the program if
+/// it is interrupted. Errors: unavailable with the reason.
+[[nodiscard]] std::map<std::string, Status> try_ranks(std::span<const std::string> names);
 /// Whether the library says that nothing of this machine hints at the device that it is for: only who names it need be
 /// told then. Asks as try_to_start does.
 [[nodiscard]] bool is_for_other_machines(const std::string& name);

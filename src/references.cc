@@ -63,6 +63,17 @@ Result<std::string> path_of_backend(const std::string& name, bool as_processes) 
   return path;  // with other ranks it is not loaded
 }
 
+std::map<std::string, Status> examine_backends(std::span<const std::string> names) {
+  std::map<std::string, Status> found;
+  std::vector<std::string> started;
+  for (const std::string& name : names) {
+    found[name] = path_of_backend(name, true).status();
+    if (found[name].is_ok() && !needs_gpu(name)) started.push_back(name);
+  }
+  for (auto& [name, status] : try_ranks(started)) found[name] = std::move(status);
+  return found;
+}
+
 Result<Starter> starter_of(std::string_view backend) {
   if (backend == harness::kOwnBackend) return Starter();
   TUTTI_ASSIGN_OR_RETURN(Starter starter, try_to_start(std::string(backend)));

@@ -3,7 +3,9 @@
 // None is ever loaded into this process: a child says what it is (probe.h).
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +42,9 @@ struct Starter {
 /// of it can be started (probe.h); with others it is skipped, and not tried, unless it needs a GPU. Errors:
 /// unavailable; invalid_argument where no reference has that name.
 [[nodiscard]] Result<std::string> path_of_backend(const std::string& name, bool as_processes);
+/// Whether ranks of each of these references can be started here, as processes. Those that path_of_backend takes are
+/// started, two of each, if they need no GPU. Errors: those of path_of_backend; unavailable.
+[[nodiscard]] std::map<std::string, Status> examine_backends(std::span<const std::string> names);
 /// Who starts the ranks of a backend, of tutti the own spawn. Asks a child the first time. Errors: unavailable.
 [[nodiscard]] Result<Starter> starter_of(std::string_view backend);
 
