@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <string_view>
 
 #include <fmt/format.h>
 
-#include "harness/launch/launch_log.h"
 #include "impl/types/names.h"
 
 namespace tutti::program {
@@ -18,6 +18,9 @@ using harness::Ending;
 /// Signals by which a process ends for a fault of its own, or by a filter of system calls.
 constexpr int kOwnSignals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGSEGV, SIGSYS, SIGTRAP, SIGXFSZ, SIGXCPU};
 
+/// After them MPICH ends its rank, and its mpirun the other ranks by SIGTERM.
+constexpr std::string_view kLastWordsOfMpich = "Fatal error in";
+
 bool is_of_the_processes_own(const harness::Outcome& outcome) {
   switch (outcome.how) {
     case Ending::exited:
@@ -26,6 +29,7 @@ bool is_of_the_processes_own(const harness::Outcome& outcome) {
     case Ending::never_connected:
       return true;
     case Ending::killed:
+      if (outcome.number == SIGTERM) return outcome.log_tail.find(kLastWordsOfMpich) != std::string::npos;
       return std::ranges::find(kOwnSignals, outcome.number) != std::end(kOwnSignals);
     case Ending::finished:
     case Ending::stopped:
@@ -53,8 +57,7 @@ std::string why_not_started(const harness::Outcome& outcome) {
   const std::string& message = outcome.failure.message();
   std::string why = message.substr(0, message.find('\n'));
   if (outcome.how == Ending::said_error) return why;  // the rank has said it all
-  const std::string line = harness::telling_line(outcome.log_tail);
-  return line.empty() ? why : fmt::format("{}: {}", why, shown(line));
+  return outcome.log_line.empty() ? why : fmt::format("{}: {}", why, shown(outcome.log_line));
 }
 
 }  // namespace tutti::program

@@ -175,7 +175,9 @@ Ended run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest
   const harness::Job job = job_of(spec, starter, request.reach);
   const auto outcome = harness::launch_job(job, messages);
   if (!outcome.is_ok()) {
-    return job.start ? without_references(spec, outcome.status()) : Ended{.code = complain(outcome.status())};
+    const Code code = outcome.status().code();  // a start command that cannot be executed, or has no folder
+    const bool is_of_command = job.start && (code == Code::unavailable || code == Code::io);
+    return is_of_command ? without_references(spec, outcome.status()) : Ended{.code = complain(outcome.status())};
   }
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return {.code = messages.failure().is_ok() ? exit_ok : complain(messages.failure())};

@@ -95,8 +95,9 @@ struct Outcome {
   int number = 0;                                ///< see Ending
   bool all_came = false;                         ///< every rank has said hello
   std::optional<std::uint32_t> case_index = {};  ///< of the operation that the failed rank announced last
-  Status failure;        ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
-  std::string log_tail;  ///< last lines of the log of this launch; empty if ok
+  Status failure;             ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
+  std::string log_tail;       ///< last lines of the log of this launch; empty if ok
+  std::string log_line = {};  ///< the line of that log that says most about the failure; empty: none does
   std::vector<RankStanding> standings = {};  ///< [rank] of a job that hung, where they are known
 };
 

@@ -197,6 +197,7 @@ Outcome RunningJob::conclude() {
   connections_.service(*this);  // what the dead had sent: finished rows are kept
   children_.service(*this, *board_);
   if (!outcome.ok) outcome.log_tail = log_.tail();
+  if (!outcome.ok) outcome.log_line = log_.telling();
   if (!outcome.ok) outcome.standings = std::move(standings_);
   return outcome;
 }

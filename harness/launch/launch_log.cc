@@ -41,16 +41,30 @@ std::string LaunchLog::text() const {
   return text;
 }
 
-std::string LaunchLog::tail() const {
-  constexpr std::size_t kLines = 20;
+namespace {
+
+/// The lines of a log without mpirun's protocol.
+std::vector<std::string> lines_for_people(const std::string& text) {
   std::vector<std::string> lines;
-  std::istringstream all(text());
+  std::istringstream all(text);
   for (std::string line; std::getline(all, line);) {
     if (line.find("] odls:") == std::string::npos && line.find("] local:launch") == std::string::npos)
-      lines.push_back(line);
+      lines.push_back(std::move(line));
   }
+  return lines;
+}
+
+}  // namespace
+
+std::string LaunchLog::tail() const {
+  constexpr std::size_t kLines = 20;
+  const std::vector<std::string> lines = lines_for_people(text());
   const std::size_t first = lines.size() > kLines ? lines.size() - kLines : 0;
   return fmt::format("{}", fmt::join(lines.begin() + static_cast<std::ptrdiff_t>(first), lines.end(), "\n"));
+}
+
+std::string LaunchLog::telling() const {
+  return telling_line(fmt::format("{}", fmt::join(lines_for_people(text()), "\n")));
 }
 
 namespace {

@@ -23,6 +23,8 @@ class LaunchLog {
   [[nodiscard]] std::string text() const;
   /// Its last 20 lines, without mpirun's protocol (see mpirun_command).
   [[nodiscard]] std::string tail() const;
+  /// Of all its lines, without that protocol, the telling one: telling_line.
+  [[nodiscard]] std::string telling() const;
 
  private:
   Descriptor file_;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """References that cannot be started here: what they cost, and what is said of them. The surroundings are made with
 unshare and setpriv; a script in the place of mpirun works when it is tried, and not when it is needed."""
-import fcntl
 import json
 import os
 import pathlib
@@ -132,7 +131,6 @@ AT_NIGHT = {
     "a read-only /dev/shm": ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh"],
     "no network": ["unshare", "--net"],
     "few files": ["sh", "-c", 'ulimit -n 48 && exec "$@"', "sh"],
-    "small files": ["sh", "-c", 'ulimit -f 100 && exec "$@"', "sh"],
     "variables of an MPI that is none": ["env", "OMPI_MCA_btl=none", "UCX_TLS=none", "OMPI_MCA_ess=none", "GLOO_INTERFACE=none"],
 }
 
@@ -167,26 +165,6 @@ class Surroundings(unittest.TestCase):
     @support.at_night
     def test_more_of_them(self):
         self.tried(AT_NIGHT)
-
-
-class Abandoned(unittest.TestCase):
-    """Folders in /dev/shm of launchers that are gone."""
-
-    def folder(self):
-        path = tempfile.mkdtemp(prefix=f"tutti-{os.getuid()}-", dir="/dev/shm")
-        self.addCleanup(shutil.rmtree, path, ignore_errors=True)
-        pathlib.Path(path, "file").write_text("something")
-        return path
-
-    def test_any_job_removes_them(self):
-        abandoned, held = self.folder(), self.folder()
-        lock = os.open(held, os.O_RDONLY)
-        self.addCleanup(os.close, lock)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        result = support.run("run", "barrier", "--ranks", "2", "--backends", "tutti", "--budget", "20ms")
-        self.assertEqual(result.code, 0, result)
-        self.assertFalse(os.path.exists(abandoned))
-        self.assertTrue(os.path.exists(held))
 
 
 if __name__ == "__main__":
