@@ -14,6 +14,7 @@
 #include "harness/cases/transports.h"
 #include "harness/launch/binding.h"
 #include "harness/launch/launch.h"
+#include "harness/launch/limits.h"
 #include "harness/machine/machine.h"
 #include "harness/measure/memory.h"
 #include "harness/record/launches.h"
@@ -166,6 +167,17 @@ struct Ended {
   std::string log_tail = {};
 };
 
+/// Whether it is the start command that fails: it cannot be executed, has no folder, or needs more open files and
+/// processes than tutti's own ranks, which could be started.
+bool is_of_command(const harness::Job& job, const Status& failure) {
+  if (!job.start) return false;
+  if (failure.code() != Code::resource) return failure.code() == Code::unavailable || failure.code() == Code::io;
+  harness::Job own = job;
+  own.start.reset();
+  const auto fits = [](const harness::Job& one) { return harness::prepare_limits(harness::needs_of(one)).is_ok(); };
+  return fits(own) && !fits(job);
+}
+
 /// A start without its references may yet work.
 Ended without_references(const SessionSpec& spec, const Status& why) {
   return {.code = exit_environment, .not_started = spec.references, .why = why.message()};
@@ -175,9 +187,8 @@ Ended run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest
   const harness::Job job = job_of(spec, starter, request.reach);
   const auto outcome = harness::launch_job(job, messages);
   if (!outcome.is_ok()) {
-    const Code code = outcome.status().code();  // a start command that cannot be executed, or has no folder
-    const bool is_of_command = job.start && (code == Code::unavailable || code == Code::io);
-    return is_of_command ? without_references(spec, outcome.status()) : Ended{.code = complain(outcome.status())};
+    return is_of_command(job, outcome.status()) ? without_references(spec, outcome.status())
+                                                : Ended{.code = complain(outcome.status())};
   }
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return {.code = messages.failure().is_ok() ? exit_ok : complain(messages.failure())};
