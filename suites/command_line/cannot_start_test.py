@@ -123,10 +123,10 @@ def named(letters):
 SURROUNDINGS = {
     "a host name of 57 letters": named(57),
     "a user whom passwd does not know": ["env", "-u", "HOME", "setpriv", "--reuid", "4242", "--clear-groups"],
-    "no working directory": ["sh", "-c", GONE, "sh"],
     "a small /dev/shm": ["unshare", "--mount", "sh", "-c", SMALL, "sh"],
 }
 AT_NIGHT = {
+    "no working directory": ["sh", "-c", GONE, "sh"],
     "a host name of 64 letters": named(64),
     "a read-only /dev/shm": ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh"],
     "no network": ["unshare", "--net"],
