@@ -248,7 +248,7 @@ std::unique_ptr<Network> make_group_network(const std::shared_ptr<Air>& world, c
 
 std::shared_ptr<Air> Air::of_group(std::uint64_t number, int ranks) {
   const std::lock_guard lock(mutex_);
-  OfGroup& group = groups_.try_emplace(number, std::make_shared<Air>(ranks), ranks).first->second;
+  OfGroup& group = groups_.try_emplace(number, OfGroup{std::make_shared<Air>(ranks), ranks}).first->second;
   std::shared_ptr<Air> air = group.air;
   if (--group.left == 0) groups_.erase(number);
   return air;
