@@ -111,6 +111,30 @@ class Links(Folder):
         self.assertEqual([(self.path / name).read_text() for name in ("precious", "mine.json.part")], ["mine", "mine too"])
 
     @is_root
+    def test_pictures_do_not_go_where_a_stranger_leads_them_meanwhile(self):
+        result, mine = self.path / "result.json", self.path / "mine"
+        self.assertEqual(self.run_barrier("--json", result).returncode, 0)
+        if self.call(support.PROGRAM, "report", result, "--svg", mine).returncode == 3:
+            self.skipTest("no Python here draws pictures")
+        for picture in mine.iterdir():
+            picture.write_text("mine")
+        theirs = self.link_of_a_stranger("theirs", "../mine").with_name("pictures")
+        theirs.mkdir()
+        os.chown(theirs, STRANGER, STRANGER)
+        # A Python that is slow to start: meanwhile the folder, which was looked at, has become a link.
+        python = self.path / "python"
+        python.write_text(f"""#!/bin/sh
+case $* in *report.py*) mv -T {theirs} {theirs}.old && mv -T {self.path}/shared/theirs {theirs} ;; esac
+exec {shutil.which("python3", path="/usr/bin") or "python3"} "$@"
+""")
+        python.chmod(0o755)
+        done = self.call(support.PROGRAM, "report", result, "--svg", theirs, env={**os.environ, "TUTTI_PYTHON": str(python)})
+        self.assertTrue(theirs.is_symlink(), done)
+        self.assertTrue(all(picture.read_text() == "mine" for picture in mine.iterdir()), "overwritten")
+        self.assertEqual(done.returncode, USAGE, done)
+        self.assertRegex(done.stderr, "the symbolic link 'pictures' belongs to user 65534")
+
+    @is_root
     def test_pictures_follow_the_same_rule(self):
         result, precious = self.path / "result.json", self.path / "precious"
         self.assertEqual(self.run_barrier("--json", result).returncode, 0)
@@ -121,7 +145,7 @@ class Links(Folder):
         self.link_of_a_stranger(picture, "../precious")
         done = self.call(support.PROGRAM, "report", result, "--svg", "shared")
         self.assertEqual(done.returncode, USAGE, done)
-        self.assertRegex(done.stderr, "cannot write 'shared/.*': the symbolic link belongs to user 65534")
+        self.assertRegex(done.stderr, "cannot write '.*/shared/.*': the symbolic link '.*' belongs to user 65534")
         (self.path / "pictures" / picture).unlink()
         (self.path / "pictures" / picture).symlink_to("../precious")
         self.assertEqual(self.call(support.PROGRAM, "report", result, "--svg", "pictures").returncode, 0)
