@@ -42,11 +42,16 @@ bool is_of_proc(const Descriptor& folder) {
   return ::fstatfs(folder.get(), &about) == 0 && about.f_type == PROC_SUPER_MAGIC;
 }
 
-/// Empty if the link cannot be read.
-std::string target_of(const Descriptor& folder, const std::string& name) {
+/// Empty if the link, which is open, cannot be read.
+std::string target_of(const Descriptor& link) {
   std::array<char, PATH_MAX> text{};
-  const ssize_t length = ::readlinkat(folder.get(), name.c_str(), text.data(), text.size());
+  const ssize_t length = ::readlinkat(link.get(), "", text.data(), text.size());
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
+/// Whether other users may have put things into a folder.
+bool is_of_others(const struct stat& folder) {
+  return (folder.st_uid != ::geteuid() && folder.st_uid != 0) || (folder.st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
 /// The number of this process's descriptor for which /proc has the link `name` in `folder`.
@@ -77,7 +82,7 @@ class Walk {
       if (!is_there && (errno != ENOENT || !names_.empty())) return cannot_write(path_, errno);
       const bool is_link = is_there && S_ISLNK(about.st_mode);
       if (is_link && !is_of_proc(folder_)) {
-        TUTTI_RETURN_IF_ERROR(follow(about));
+        TUTTI_RETURN_IF_ERROR(follow());
       } else if (names_.empty()) {
         is_by_kernel_ = is_link;
         return {};
@@ -99,19 +104,30 @@ class Walk {
     return {};
   }
 
-  Status follow(const struct stat& link) {
+  // The link is held open: another one may take its name at any time.
+  Status follow() {
     constexpr int kMostLinks = 40;  // as the kernel
-    struct stat folder {};
-    if (::fstat(folder_.get(), &folder) != 0) return cannot_write(path_, errno);
+    struct stat folder {
+    }, link{};
+    const Descriptor opened(::openat(folder_.get(), name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!opened.is_open() || ::fstat(opened.get(), &link) != 0 || ::fstat(folder_.get(), &folder) != 0)
+      return cannot_write(path_, errno);
     const bool is_trusted =
         link.st_uid == ::geteuid() || link.st_uid == folder.st_uid || (link.st_uid == 0 && !names_.empty());
-    const std::string target = target_of(folder_, name_);
+    const std::string target = target_of(opened);
     if (!is_trusted) {
       return error(
           Code::invalid_argument,
           "cannot write '{}': the symbolic link '{}' to '{}' belongs to user {}, who is neither this user ({}) "
           "nor the owner of its folder ({}): name a file that is no such link",
           path_, name_, shown(target), link.st_uid, ::geteuid(), folder.st_uid);
+    }
+    // As of files, whoever may write the folder may have given a link of the user another name.
+    if (link.st_nlink > 1 && is_of_others(folder)) {
+      return error(Code::invalid_argument,
+                   "cannot write '{}': the symbolic link '{}' to '{}' has {} names, and other users may have made this "
+                   "one: name a file that is no such link",
+                   path_, name_, shown(target), link.st_nlink);
     }
     if (++links_ > kMostLinks) return cannot_write(path_, ELOOP);
     if (target.empty()) return cannot_write(path_, ENOENT);
@@ -189,11 +205,17 @@ Status FilePlace::settle(const Descriptor& opened) const {
     return error(Code::invalid_argument, "cannot write '{}': it exists and is not a regular file", path_);
   }
   // A hard link may lead to any file of the user: whose folder it is, or whom it admits, may have made it.
-  const bool is_of_others = (folder.st_uid != ::geteuid() && folder.st_uid != 0) || (folder.st_mode & S_IWOTH) != 0;
-  if (has_name() && S_ISREG(about.st_mode) && about.st_nlink > 1 && is_of_others) {
+  if (has_name() && S_ISREG(about.st_mode) && about.st_nlink > 1 && is_of_others(folder)) {
     return error(Code::invalid_argument,
                  "cannot write '{}': the file has {} names, and other users may have made this one: name a new file",
                  path_, about.st_nlink);
+  }
+  const bool is_trusted = about.st_uid == ::geteuid() || about.st_uid == folder.st_uid;
+  if (has_name() && S_ISFIFO(about.st_mode) && !is_trusted) {  // who never reads would keep the job for ever
+    return error(Code::invalid_argument,
+                 "cannot write '{}': the pipe belongs to user {}, who is neither this user ({}) nor the owner of its "
+                 "folder ({}): name another file",
+                 path_, about.st_uid, ::geteuid(), folder.st_uid);
   }
   if (!S_ISREG(about.st_mode)) {
     const int flags = ::fcntl(opened.get(), F_GETFL);

@@ -16,8 +16,9 @@ namespace tutti::harness::text {
 /// A folder that is held open, and a name in it that is no symbolic link.
 class FilePlace {
  public:
-  /// Follows the links of `path`. A link of another user, who is not the owner of the link's folder either, is refused;
-  /// on the way to the folder, links of root are followed too. The file itself need not exist.
+  /// Follows the links of `path`. A link of another user, who is not the owner of the link's folder either, is refused,
+  /// and one of several names where other users may have made one of them; on the way to the folder, links of root are
+  /// followed too. The file itself need not exist.
   /// Errors: invalid_argument naming the link, or as cannot_write.
   [[nodiscard]] static Result<FilePlace> of(const std::string& path);
 
@@ -26,7 +27,7 @@ class FilePlace {
   /// Opens the file to write it, or makes an empty one. `is_new` becomes whether it was made. The file keeps its
   /// content. A pipe is opened once a program reads it; it is waited for some seconds. Errors: invalid_argument, as
   /// cannot_write; for a folder, a disk and a socket too; for a file of several names in a folder where other users may
-  /// have given it one of them.
+  /// have given it one of them; for a pipe of another user, who is not the owner of its folder either.
   [[nodiscard]] Result<Descriptor> open_to_write(bool& is_new) const;
   /// Makes a file of a random name beside this one and opens it to write; never through a link. Errors: a descriptor
   /// that is not open, and errno.

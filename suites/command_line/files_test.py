@@ -110,6 +110,24 @@ class Links(Folder):
         self.assertTrue(all(link.is_symlink() for link in links))
         self.assertEqual([(self.path / name).read_text() for name in ("precious", "mine.json.part")], ["mine", "mine too"])
 
+    def test_one_that_others_may_have_given_a_second_name_is_refused(self):
+        precious = self.path / "precious"
+        precious.write_text("mine")
+        (self.path / "mine").symlink_to(precious)
+        for mode in (0o1777, 0o775):
+            folder = self.path / f"open{mode:o}"
+            folder.mkdir()
+            folder.chmod(mode)
+            os.link(self.path / "mine", folder / "link", follow_symlinks=False)
+            os.link(precious, folder / "file")
+            for option in [*OUTPUTS, "--html"]:
+                for name, what in (("link", "the symbolic link '.*' to '.*'"), ("file", "the file")):
+                    with self.subTest(option, folder=folder.name, name=name):
+                        done = self.run_barrier(option, folder / name)
+                        self.assertEqual((done.returncode, done.stdout), (USAGE, ""), done)
+                        self.assertRegex(done.stderr, f"cannot write '.*': {what} has [23] names, and other users may have made")
+        self.assertEqual(precious.read_text(), "mine")
+
     @is_root
     def test_pictures_do_not_go_where_a_stranger_leads_them_meanwhile(self):
         result, mine = self.path / "result.json", self.path / "mine"
@@ -197,6 +215,19 @@ class InPlace(Folder):
         done = self.run_barrier("--json", "pipe")
         reader.join()
         self.assertTrue(json.loads(texts[0])["finished"], done)
+
+    @is_root
+    def test_a_strangers_pipe_is_refused(self):
+        """Its reader, who reads nothing, would keep the job for ever."""
+        pipe = self.link_of_a_stranger("link", "nowhere").with_name("pipe")
+        os.mkfifo(pipe)
+        os.chown(pipe, STRANGER, STRANGER)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        for option in [*OUTPUTS, "--html"]:
+            done = self.run_barrier(option, pipe)
+            self.assertEqual((done.returncode, done.stdout), (USAGE, ""), done)
+            self.assertIn("the pipe belongs to user 65534", done.stderr)
 
     @support.at_night
     def test_a_pipe_that_no_program_reads_is_refused(self):
