@@ -125,6 +125,20 @@ class FromFiles(Text):
                     self.is_plain((self.folder / path).read_bytes())
                 self.ran(support.PROGRAM, "gate", "--baseline", name, "--ranks", "2", codes=(2, 3))
 
+    def test_a_baselines_words_in_a_summary(self):
+        words = r"x\|y `z` <img src=a> [b](c)"
+        with (self.folder / "plain.csv").open() as file:
+            header, row = list(csv.reader(file))[:2]
+        row[header.index("machine")] = ""
+        row[header.index("starter")] = words
+        with (self.folder / "strange.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([header, row])
+        suite = f'[[sweep]]\ncollectives = "all_reduce"\nsizes = "8"\nranks = {row[header.index("ranks")]}\n'
+        (self.folder / "suite.toml").write_text(suite)
+        self.ran(support.PROGRAM, "gate", "--baseline", "strange.csv", "--suite", "suite.toml", "--blocks", "8", "--cell-time",
+                 "1ms", "--summary", "summary.md", codes=(3,))
+        self.assertIn(r"x\\\|y \`z\` \<img src=a\> \[b\](c)", (self.folder / "summary.md").read_text())
+
     def test_suites_and_counts(self):
         (self.folder / "suite.toml").write_bytes(b'[[sweep]]\ncollectives = "' + BYTES[:12] + b'"\n')
         self.ran(support.PROGRAM, "run", "--suite", "suite.toml", codes=(2,))

@@ -68,7 +68,7 @@ TEST(GateReport, JUnit) {
 TEST(GateReport, Markdown) {
   EXPECT_EQ(gate_markdown(report_of_two()),
             "### tutti gate: 1 slower, 1 same\n\n"
-            "This build against the build in <base>, 2 cells, seed 3.\n\n"
+            "This build against the build in \\<base\\>, 2 cells, seed 3.\n\n"
             "| verdict | cell | other (us) | this (us) | ratio | 99 % interval | floor (%) | why |\n"
             "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n"
             "| **slower** | `all_reduce/1M` | 100.0 | 110.0 | 1.100 | 1.080 to 1.120 | 5.0 | a \\| b |\n"
@@ -89,11 +89,20 @@ TEST(GateReport, WhatDisturbedACellIsTold) {
   EXPECT_THAT(gate_junit(report), HasSubstr("8 pairs; 3 of 32 rows were disturbed: load; steal</system-out>"));
 }
 
+TEST(GateReport, TextsOfABaselineAreNoMarkdown) {
+  GateReport report = report_of_two();
+  report.cells[0].judgement.reason = R"(a\|b `c` <img src=d> [e](f) &amp; *g*)";
+  const auto escaped = HasSubstr(R"(| a\\\|b \`c\` \<img src=d\> \[e\](f) \&amp; \*g\* |)");
+  EXPECT_THAT(gate_markdown(report), escaped);
+  report.unfinished = "<b>";
+  EXPECT_THAT(gate_markdown(report), HasSubstr("; not finished: \\<b\\>\n"));
+}
+
 TEST(GateReport, RemarksStandInEveryForm) {
   GateReport report = report_of_two();
   report.remarks = {"two | three <cells>"};
   EXPECT_THAT(gate_table(report), HasSubstr("\n# two | three <cells>\n# 2 cells: 1 slower, 1 same\n"));
-  EXPECT_THAT(gate_markdown(report), HasSubstr("\nNote: two \\| three <cells>.\n\nAgain: "));
+  EXPECT_THAT(gate_markdown(report), HasSubstr("\nNote: two \\| three \\<cells\\>.\n\nAgain: "));
   EXPECT_THAT(gate_junit(report),
               HasSubstr("    </testcase>\n    <system-out>two | three &lt;cells&gt;\n</system-out>\n"
                         "  </testsuite>\n"));
