@@ -123,6 +123,9 @@ Status lock_output(const Descriptor& file, const std::string& path) {
     return {};
   }
   if (errno != EAGAIN && errno != EACCES) return {};
+  // A lock of a reader is no job's: whoever may read the file could keep all jobs from it.
+  struct flock held = part_to_lock(0);
+  if (::fcntl(file.get(), F_OFD_GETLK, &held) == 0 && held.l_type == F_RDLCK) return {};
   // A process that another container or host runs has no number here.
   const bool is_known = ::fcntl(file.get(), F_GETLK, &by_process) == 0 && by_process.l_type != F_UNLCK;
   if (!is_known || by_process.l_pid <= 0) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How outputs are written: links, files that cannot be replaced, pipes and devices, and two jobs with one file."""
+import fcntl
 import json
 import os
 import pathlib
@@ -239,6 +240,16 @@ class InPlace(Folder):
 
 
 class TwoJobs(Folder):
+    def test_who_can_only_read_a_file_keeps_no_job_from_it(self):
+        for option in OUTPUTS:
+            out = self.path / f"out{option}"
+            out.write_text("old")
+            with out.open() as file:
+                fcntl.lockf(file, fcntl.LOCK_SH, 0, 1 << 62)
+                done = self.run_barrier(option, out)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertNotEqual(out.read_text(), "old")
+
     def test_the_second_is_refused_and_the_first_is_named(self):
         words = [word for option in OUTPUTS for word in (option, f"out{option}")]
         with subprocess.Popen([support.PROGRAM, "run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes",
