@@ -14,6 +14,12 @@
 #include <fmt/format.h>
 
 namespace tutti::harness::launch {
+namespace {
+
+constexpr off_t kLastWords = 400;
+constexpr off_t kMostHandedOn = off_t{16} << 20;
+
+}  // namespace
 
 Status AgentLog::open() {
   file_ = Descriptor(::memfd_create("tutti-agent-log", MFD_CLOEXEC));
@@ -28,9 +34,10 @@ off_t AgentLog::bytes() const {
 }
 
 void AgentLog::hand_on(int log) {
-  for (const off_t end = bytes(); handed_on_ < end;) {
+  const off_t end = bytes();
+  while (handed_on_ < std::min(end, kMostHandedOn)) {
     std::array<char, 65536> part;
-    const auto most = static_cast<std::size_t>(std::min<off_t>(end - handed_on_, part.size()));
+    const auto most = static_cast<std::size_t>(std::min<off_t>(std::min(end, kMostHandedOn) - handed_on_, part.size()));
     const ssize_t n = ::pread(file_.get(), part.data(), most, handed_on_);
     if (n <= 0) return;
     handed_on_ += n;
@@ -40,12 +47,15 @@ void AgentLog::hand_on(int log) {
       left.remove_prefix(static_cast<std::size_t>(written));
     }
   }
+  // An agent, or a host, that prints without end takes no memory for it.
+  if (end > kLastWords) {
+    static_cast<void>(::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end - kLastWords));
+  }
 }
 
 std::string AgentLog::last_words() const {
-  constexpr off_t kMost = 400;
   const off_t end = bytes();
-  const off_t from = std::max<off_t>(end - kMost, 0);
+  const off_t from = std::max<off_t>(end - kLastWords, 0);
   std::string text(static_cast<std::size_t>(end - from), '\0');
   const ssize_t n = file_.is_open() ? ::pread(file_.get(), text.data(), text.size(), from) : 0;
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));

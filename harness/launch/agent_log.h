@@ -18,7 +18,8 @@ class AgentLog {
   Status open();
   /// For the stdout and stderr of the agent; -1 until it is open.
   [[nodiscard]] int descriptor() const { return file_.get(); }
-  /// Appends to the descriptor `log` what has come since the last call.
+  /// Appends to the descriptor `log` what has come since the last call, in all the first 16 MiB. What is handed on, or
+  /// is too much, takes no memory any more.
   void hand_on(int log);
   /// The last line that says something, of at most some hundred bytes. Empty where nothing was printed.
   [[nodiscard]] std::string last_words() const;

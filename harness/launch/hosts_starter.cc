@@ -425,10 +425,12 @@ void HostsStarter::end() {
     add_to(set);
     ::poll(set.data(), set.size(), 20);
     for (Machine& machine : machines_) machine.stream.go_on();
+    hand_on_logs();
   }
   for (Machine& machine : machines_) machine.input.close();
   const auto all_gone = [&] {
     reap();
+    hand_on_logs();
     return std::ranges::all_of(machines_, [](const Machine& one) { return one.agent == 0 || one.agent_status; });
   };
   const bool are_gone = nap_until(kAgentPatience, all_gone);

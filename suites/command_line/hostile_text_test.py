@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
 
 import support
@@ -69,6 +70,22 @@ class FromHosts(Text):
             with self.subTest(words):
                 told = self.ran(support.PROGRAM, *words, "--hosts", "a,b", "--agent", agent, "--interface", "lo", codes=(3, 5))
                 self.assertIn(SHOWN, told)
+
+    def test_an_agent_that_prints_without_end_takes_no_memory(self):
+        agent = self.script("head -c 64M /dev/zero | tr '\\0' y >&2; touch done; exec sleep 60\n")
+        words = [support.PROGRAM, "run", *ONE_CELL, "--hosts", "a,b", "--agent", agent, "--interface", "lo"]
+        with subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
+            try:
+                def held():
+                    files = pathlib.Path(f"/proc/{job.pid}/fd").iterdir()
+                    return sum(file.stat().st_blocks * 512 for file in files if "/memfd:" in os.readlink(file))
+                end = time.monotonic() + 20
+                while not ((self.folder / "done").exists() and held() < 40 << 20) and time.monotonic() < end:
+                    time.sleep(0.05)
+                self.assertLess(held(), 40 << 20)
+                self.assertIsNone(job.poll())
+            finally:
+                job.terminate()
 
     def test_a_hosts_name(self):
         name = b"a\xff\x1b[31m\xc2\x9b"
