@@ -86,7 +86,7 @@ class HostLists(unittest.TestCase):
                 self.refused(says, "run", "barrier", "--hosts", text)
         for text, says in [("a\nn1:2 binding=user:0\n", "line 2: 'binding=' after 'n1:2' is not known"),
                            ("a slots=4 max_slots=2\n", "line 1: host 'a' has 4 slots and at most 2: did you mean 'a slots=2'?"),
-                           ("a:2 2\n", "line 1: 'a:2' has two numbers of slots"), (b"a\0b\n", "line 1: 'a\\x00b' is no name of a host")]:
+                           ("a:2 2\n", "line 1: 'a:2' has two numbers of slots"), (b"a\0b\n", "it is no text: its byte 2 is 0")]:
             with self.subTest(text):
                 self.refused(says, "run", "barrier", "--hostfile", self.file("hosts", text))
 

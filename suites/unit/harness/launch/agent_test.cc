@@ -14,7 +14,8 @@ TEST(Agent, GetsItsOwnWordsAndTheHostWithoutBrackets) {
   EXPECT_THAT(agent_words("ssh -p 2222", "node1").value(), ElementsAre("ssh", "-p", "2222", "node1"));
   EXPECT_THAT(agent_words("ssh", "me@[2001:db8::7]").value(), ElementsAre("ssh", "me@2001:db8::7"));
   EXPECT_THAT(agent_words("ssh", "[fe80::1%eth0]").value(), ElementsAre("ssh", "fe80::1%eth0"));
-  EXPECT_EQ(agent_text("ssh -p 2222", "[::1]"), "`ssh -p 2222 ::1`");
+  EXPECT_EQ(agent_text("ssh", "[::1]"), "`ssh ::1`");
+  EXPECT_EQ(agent_text("sshpass -p hunter2 ssh", "[::1]"), "`sshpass (redacted) ::1`");
 }
 
 TEST(Agent, GetsNoOptionInPlaceOfAHost) {
