@@ -396,8 +396,10 @@ Status HostsStarter::start_command() {
 void HostsStarter::reap() {
   for (Machine& machine : machines_) {
     int status = 0;
-    if (machine.agent > 0 && !machine.agent_status && ::waitpid(machine.agent, &status, WNOHANG) == machine.agent)
+    if (machine.agent > 0 && !machine.agent_status && ::waitpid(machine.agent, &status, WNOHANG) == machine.agent) {
       machine.agent_status = status;
+      machine.agent_ended = Clock::now();
+    }
   }
   command_.reap();
   if (!command_.all().empty()) children_.back() = command_.all().front();

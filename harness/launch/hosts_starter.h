@@ -53,6 +53,7 @@ class HostsStarter final : public RankStarter {
     bool is_here = false;
     pid_t agent = 0;
     std::optional<int> agent_status;
+    std::chrono::steady_clock::time_point agent_ended{};  ///< when it was noticed
     Descriptor input;  ///< the agent's stdin; its end tells the machine to end its ranks
     AgentLog log;
     FrameStream stream;
