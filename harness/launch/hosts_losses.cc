@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBeforeTheRanks = 500ms;  // of its ranks nobody will have heard either, which says less
 constexpr auto kMostSilence = 10s;
 constexpr auto kLeastSilence = 3s;  // on a busy machine nobody may get on for a while
-constexpr auto kLastWords = 300ms;  // the reason that a machine gives may come later than the end of its agent
+constexpr auto kReasonPatience = 300ms;  // the reason that a machine gives may come later than the end of its agent
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void HostsStarter::look_for_losses(Connections::Events& events) {
   const auto silence = std::clamp<std::chrono::nanoseconds>(job_->timeout / 2, kLeastSilence, kMostSilence);
   for (Machine& machine : machines_) {
     if (machine.is_lost || machine.has_ended) continue;
-    if (machine.agent_status && machine.stream.is_open() && now - machine.agent_ended < kLastWords) continue;
+    if (machine.agent_status && machine.stream.is_open() && now - machine.agent_ended < kReasonPatience) continue;
     if (machine.agent_status && (!machine.has_come || *machine.agent_status != 0 || !machine.stream.is_open())) {
       const std::string words = machine.has_come ? "" : machine.log.last_words();
       lose(machine,
