@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBeforeTheRanks = 500ms;  // of its ranks nobody will have heard either, which says less
 constexpr auto kMostSilence = 10s;
-constexpr auto kLeastSilence = 3s;  // on a busy machine nobody may get on for a while
+constexpr auto kLeastSilence = 3s;       // on a busy machine nobody may get on for a while
 constexpr auto kReasonPatience = 300ms;  // the reason that a machine gives may come later than the end of its agent
 
 }  // namespace

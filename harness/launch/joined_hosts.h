@@ -45,8 +45,8 @@ struct HostsMeeting {
 };
 
 /// Every process of the job calls it. What may be of use before the end goes to stderr at once: another secret, a
-/// stranger where rank 0 should be. Errors: mismatch is what all processes find alike, that one has another build, other
-/// arguments or other numbers than rank 0; that one itself has unavailable. All others are of this process alone:
+/// stranger where rank 0 should be. Errors: mismatch is what all processes find alike, that one has another build,
+/// other arguments or other numbers than rank 0; that one itself has unavailable. All others are of this process alone:
 /// timeout naming what did not come, unavailable, io, invalid_argument.
 [[nodiscard]] Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting);
 

@@ -36,9 +36,9 @@ struct MeetingRequest {
   std::function<void(std::string_view)> on_news = {};
 };
 
-/// The texts of all, by process. Errors: timeout naming the processes that did not come and those that were turned away,
-/// or the address at which nobody was; unavailable where this one is turned away, the address cannot be reached, or the
-/// other end has another secret or is a stranger; io, invalid_argument.
+/// The texts of all, by process. Errors: timeout naming the processes that did not come and those that were turned
+/// away, or the address at which nobody was; unavailable where this one is turned away, the address cannot be reached,
+/// or the other end has another secret or is a stranger; io, invalid_argument.
 [[nodiscard]] Result<std::vector<std::string>> meet(const MeetingRequest& request);
 
 }  // namespace tutti::tcp

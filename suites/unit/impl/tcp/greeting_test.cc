@@ -161,7 +161,8 @@ TEST(Greeting, WhoSpeaksOtherwiseHasNoOtherKey) {
   const Ends ends;
   Greeting server = Greeting::of_server(draw_secret().value(), draw_nonce().value(), Role::link);
   server.step(ends.server.get());
-  say(ends.client, "GET / HTTP/1.1\r\nHost: www.example.org\r\nUser-Agent: somebody else\r\nAccept: text/html, */*\r\n\r\n");
+  say(ends.client,
+      "GET / HTTP/1.1\r\nHost: www.example.org\r\nUser-Agent: somebody else\r\nAccept: text/html, */*\r\n\r\n");
   EXPECT_EQ(server.step(ends.server.get()), State::failed);
   EXPECT_FALSE(server.has_other_key());
 
