@@ -46,7 +46,7 @@ SOURCES = {"text": Source(FOLDER / "device_text.cu", "TUTTI_DEVICE_DTYPE", []),
            "kernels": Source(CUDA / "kernels.cu", "TUTTI_KERNEL_DTYPE", ["ld.acquire.gpu", "ld.acquire.sys", "st.release.gpu", "st.release.sys"]),
            "verify": Source(VERIFY / "kernels.cu", "TUTTI_KERNEL_DTYPE", [])}
 # What libtutti_device_cuda.so takes of impl (impl/device/cuda/CMakeLists.txt).
-PARTS = [ROOT / "impl/types" / name for name in ["status.cc", "tables.cc", "names.cc"]]
+PARTS = [ROOT / "impl/types" / name for name in ["status.cc", "tables.cc", "names.cc", "printable.cc"]]
 ARCHITECTURES = ["sm_80", "sm_90", "sm_100"]
 # fmt 9 forgets some of its own constexpr under nvcc unless told.
 OPTIONS = ["-std=c++20", f"-I{ROOT}", "-DFMT_USE_CONSTEXPR=1", "--fmad=false",
