@@ -139,7 +139,14 @@ int soak_once(const SessionSpec& spec, const Settings& settings, Progress& progr
       spec.references.empty() ? Result<Starter>(Starter()) : starter_of(spec.references.front());
   if (!starter.is_ok()) return complain(starter.status());
   const Traces before = Traces::now();
-  const auto outcome = harness::launch_job(job_of(spec, starter.value(), reach), messages);
+  harness::Job job = job_of(spec, starter.value(), reach);
+  if (reach.joined != nullptr) {
+    job.tell = [&progress](const Status& why) {
+      progress.clear();
+      complain(why);
+    };
+  }
+  const auto outcome = harness::launch_job(job, messages);
   progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
   int code = exit_ok;
@@ -154,7 +161,7 @@ int soak_once(const SessionSpec& spec, const Settings& settings, Progress& progr
                    harness::counted(messages.so_far.verified, "result"), where, messages.so_far.wrong);
     tally.verified += messages.so_far.verified;
     tally.wrong_results += messages.so_far.wrong;
-    complain(outcome.value().failure);
+    if (!outcome.value().is_told) complain(outcome.value().failure);
     code = exit_code_of_soak(outcome.value());
     if (!spec.references.empty() && !outcome.value().log_tail.empty() && code != exit_interrupted) {
       harness::to_stderr(fmt::format("last lines of the job's log:\n{}\n", outcome.value().log_tail));

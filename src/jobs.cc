@@ -183,8 +183,14 @@ Ended without_references(const SessionSpec& spec, const Status& why) {
   return {.code = exit_environment, .not_started = spec.references, .why = why.message()};
 }
 
+void complain_behind_progress(const Status& why) {
+  harness::to_stderr("\n");
+  complain(why);
+}
+
 Ended run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest& request, Messages& messages) {
-  const harness::Job job = job_of(spec, starter, request.reach);
+  harness::Job job = job_of(spec, starter, request.reach);
+  if (request.reach.joined != nullptr) job.tell = complain_behind_progress;
   const auto outcome = harness::launch_job(job, messages);
   if (!outcome.is_ok()) {
     return is_of_command(job, outcome.status()) ? without_references(spec, outcome.status())
@@ -201,8 +207,7 @@ Ended run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest
             .why = why_not_started(outcome.value()),
             .log_tail = outcome.value().log_tail};
   }
-  harness::to_stderr("\n");
-  complain(outcome.value().failure);
+  if (!outcome.value().is_told) complain_behind_progress(outcome.value().failure);
   // An interrupted start command says much about ranks that it ended because we asked it to.
   if (code != exit_interrupted) show_log(outcome.value().log_tail);
   return {.code = code};

@@ -58,6 +58,7 @@ Result<std::unique_ptr<Announcement>> Announcement::make(const std::string& name
 Announcement::~Announcement() {
   const std::uint64_t one = 1;
   if (thread_.joinable() && ::write(stop_.get(), &one, sizeof(one)) == sizeof(one)) thread_.join();
+  if (control_socket_.is_open()) turn_away_waiting(control_socket_.get());
 }
 
 void Announcement::answer_all() {

@@ -23,7 +23,7 @@ class Announcement {
   /// Begins to announce a control socket for `ranks` ranks at `name`, in a thread of its own. Errors: unavailable if a
   /// process of this user announces there already; mismatch if another user holds the name; io; resource.
   [[nodiscard]] static Result<std::unique_ptr<Announcement>> make(const std::string& name, int ranks);
-  /// The name is free from here on.
+  /// The name is free from here on. A rank that waits at the control socket hears that there is no job for it.
   ~Announcement();
   Announcement(const Announcement&) = delete;
   Announcement& operator=(const Announcement&) = delete;

@@ -24,6 +24,14 @@ Result<Descriptor> control_listener(int open, const std::string& name, int ranks
   return error(Code::resource, "cannot copy the control socket: {}", std::strerror(errno));
 }
 
+void turn_away_waiting(int listener) {
+  for (;;) {
+    const Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.is_open()) return;
+    if (check_peer(socket.get()).is_ok()) static_cast<void>(send_frame(socket.get(), {kEnd, ""}).is_ok());
+  }
+}
+
 void Connections::serve(Descriptor listener, Expected expected, Welcome welcome, std::vector<int> descriptors,
                         std::vector<int> for_rank_0) {
   listener_ = std::move(listener);
@@ -44,6 +52,12 @@ void Connections::service(Events& events) {
   accept_all(events);
   for (Peer& peer : peers_) read_all(peer, events);
   std::erase_if(peers_, [](const Peer& peer) { return !peer.socket.is_open(); });
+}
+
+void Connections::dismiss(std::string_view text) {
+  for (const Peer& peer : peers_) {  // one that is gone hears nothing
+    static_cast<void>(send_frame(peer.socket.get(), {kEnd, std::string(text)}).is_ok());
+  }
 }
 
 void Connections::accept_all(Events& events) {
@@ -95,6 +109,7 @@ bool Connections::take_frames(Peer& peer, Events& events) {
       events.on_frame(peer.rank, frame);
     } else if (const Status greeted = greet(peer, frame, events); !greeted.is_ok()) {
       if (greeted.code() == Code::mismatch) {
+        static_cast<void>(send_frame(peer.socket.get(), {kEnd, ""}).is_ok());
         events.on_unfit(greeted);
       } else if (greeted.code() != Code::unavailable) {
         events.on_garbage(-1, peer.pid, greeted.message());

@@ -21,6 +21,12 @@ struct JobMachine;
 /// name `name`. Errors: those of listen_at; resource.
 [[nodiscard]] Result<Descriptor> control_listener(int open, const std::string& name, int ranks);
 
+/// Type of the last frame to a rank that came by itself: its launcher ends in good order. The text is what the rank is
+/// to say of that, or empty. A connection that ends without it has lost its launcher.
+inline constexpr const char* kEnd = "end";
+/// Sends that frame to everybody whom nobody has let in yet.
+void turn_away_waiting(int listener);
+
 class Connections {
  public:
   /// What `service` found. A rank of -1 is a peer that said no hello.
@@ -52,6 +58,8 @@ class Connections {
   void add_to(std::vector<pollfd>& set) const;
   /// Accepts and reads all there is at this moment.
   void service(Events& events);
+  /// Sends every peer a frame of type kEnd; once, after the job.
+  void dismiss(std::string_view text);
 
  private:
   struct Peer {

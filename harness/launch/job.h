@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +61,10 @@ struct Job {
   bool awaits_others = false;            ///< somebody else starts the other ranks, and they come by themselves
   std::string control = {};              ///< where ranks look for this process; empty: a name is drawn
   int control_socket = -1;               ///< that listens there already, if it does
-  std::string told = {};                 ///< what a rank that comes by itself has to have been started with
+  /// Of ranks that somebody else has started: is called with a failure before any of them ends. Who has started them
+  /// may end all processes, this one too, as soon as one has ended.
+  std::function<void(const Status&)> tell = {};
+  std::string told = {};  ///< what a rank that comes by itself has to have been started with
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
   std::string payload;                                                   ///< given to every rank
@@ -94,6 +98,7 @@ struct Outcome {
   int failed_rank = -1;                          ///< -1: none, or none that could be told
   int number = 0;                                ///< see Ending
   bool all_came = false;                         ///< every rank has said hello
+  bool is_told = false;                          ///< Job::tell was called
   std::optional<std::uint32_t> case_index = {};  ///< of the operation that the failed rank announced last
   Status failure;             ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
   std::string log_tail;       ///< last lines of the log of this launch; empty if ok

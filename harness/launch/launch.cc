@@ -189,6 +189,10 @@ Outcome RunningJob::conclude() {
     const bool is_in_board = finding_->rank >= 0 && finding_->rank < job_.ranks;
     if (is_in_board && board_->status(finding_->rank).operation.load(std::memory_order_relaxed) > 0)
       outcome.case_index = board_->status(finding_->rank).case_index.load(std::memory_order_relaxed);
+    if (job_.tell) {
+      job_.tell(outcome.failure);
+      outcome.is_told = true;
+    }
     board_->abort_flag().store(1, std::memory_order_release);
   }
   children_.end();
@@ -196,6 +200,7 @@ Outcome RunningJob::conclude() {
   if (finding_) leftovers_.remove();
   connections_.service(*this);  // what the dead had sent: finished rows are kept
   children_.service(*this, *board_);
+  if (job_.awaits_others) connections_.dismiss("");
   if (!outcome.ok) outcome.log_tail = log_.tail();
   if (!outcome.ok) outcome.log_line = log_.telling();
   if (!outcome.ok) outcome.standings = std::move(standings_);

@@ -296,6 +296,7 @@ class Machine : private Connections::Events {
     children_.end();
     kill_visitors();
     if (has_job_) connections_.service(*this);  // what the dead had sent
+    if (are_joined()) connections_.dismiss(word_of_loss());
     // The launcher ends a job that has failed and one that is done alike.
     const bool is_done = std::ranges::all_of(visitors_, [](const Visitor& one) { return one.has_said_bye; });
     stream_.send({"ended", ""});
@@ -307,10 +308,21 @@ class Machine : private Connections::Events {
     return why.is_ok() && !is_done && !reads_stdin() ? error(Code::aborted, "the job has failed") : why;
   }
 
+  /// Whether somebody else has started the ranks, and the first of them is the launcher's process, or this one.
+  [[nodiscard]] bool are_joined() const { return control_socket_ >= 0; }
+  /// What ranks of the launcher's own host say of its end, which they do not see: it was another process that let them
+  /// in.
+  [[nodiscard]] std::string word_of_loss() const {
+    const bool is_lost = !is_to_end_ && (is_alone_ || !stream_.is_open() || ::getppid() != launcher_);
+    if (!reads_stdin() || !is_lost) return {};
+    return fmt::format("the first rank's process of this host (pid {}) ended without a word: killed, or crashed",
+                       launcher_);
+  }
+
   /// Ranks that the launcher's start command has started, unless they are done. They would end with this process, but
   /// for those that are stopped.
   void kill_visitors() const {
-    if (!reads_stdin()) return;  // who joined ends with the job's exit code
+    if (are_joined()) return;  // they end with the job's exit code
     for (std::size_t i = static_cast<std::size_t>(job_.started); i < visitors_.size(); ++i) {
       if (visitors_[i].pid > 0 && !visitors_[i].has_said_bye) ::kill(visitors_[i].pid, SIGKILL);
     }
@@ -334,7 +346,8 @@ class Machine : private Connections::Events {
   Interrupts interrupts_;
   MachineJob job_;
   std::string payload_;
-  Status garbled_;  ///< what the launcher says is not understood
+  const pid_t launcher_ = ::getppid();  ///< or its agent
+  Status garbled_;                      ///< what the launcher says is not understood
   bool has_job_ = false, is_to_end_ = false, is_alone_ = false;
   Clock::time_point heard_, looked_, told_statuses_, told_standings_;
   Descriptor payload_segment_, board_segment_, domain_;

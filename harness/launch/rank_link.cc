@@ -13,8 +13,10 @@
 #include <optional>
 #include <pthread.h>
 #include <span>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "harness/launch/connections.h"
 #include "harness/launch/joined_hosts.h"
 #include "harness/launch/processes.h"
 #include "harness/launch/start_command.h"
@@ -42,13 +44,46 @@ std::optional<int> first_number(std::span<const char* const> names) {
   return std::nullopt;
 }
 
+constexpr std::chrono::milliseconds kToSayMore(100);  // for the rest of a frame
+
 /// What the thread of a rank looks at.
 struct Watched {
   int socket = -1;
   pid_t launcher = 0;  ///< 0: whoever started this rank notices if the launcher is stopped
 };
 
-/// Returns when the launcher is gone: it sends nothing after the welcome. False if it has been stopped for long. Only
+std::string first_process(pid_t pid) {
+  return pid > 0 ? fmt::format("the first rank's process of this host (pid {})", pid)
+                 : "the first rank's process of this host";
+}
+
+/// There is nobody left to tell it to. A launcher that lives has lost what let this rank in, and tells that itself.
+void complain_of_loss(pid_t launcher) {
+  constexpr std::chrono::milliseconds kToDie(500);  // its connections end before it does
+  const auto is_dead = [launcher] {
+    const auto info = process_info(launcher);
+    return !info || info->state == 'Z' || info->state == 'X';
+  };
+  if (launcher > 0 && !nap_until(kToDie, is_dead)) return;
+  to_stderr(fmt::format("tutti: {} ended without a word: killed, or crashed\n", first_process(launcher)));
+}
+
+/// What the launcher said at its end; nothing where it said nothing.
+std::optional<std::string> last_word(int socket) {
+  FrameReader reader;
+  std::array<char, 4096> bytes;
+  for (;;) {
+    const auto frame = reader.next();
+    if (!frame.is_ok()) return std::nullopt;
+    if (frame.value()) return frame.value()->type == kEnd ? std::optional(frame.value()->text) : std::nullopt;
+    if (!wait_readable(socket, kToSayMore)) return std::nullopt;
+    const ssize_t n = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (n <= 0) return std::nullopt;
+    reader.append(std::string_view(bytes.data(), static_cast<std::size_t>(n)));
+  }
+}
+
+/// Returns when the launcher ends: it sends nothing else after the welcome. False if it has been stopped for long. Only
 /// looks at which this process itself was running count, as a whole job may be stopped and go on.
 bool await_end_of(const Watched& watched) {
   constexpr std::chrono::seconds kBetweenStates(2);
@@ -66,15 +101,16 @@ void* die_with_launcher(void* what) {
   const Watched& watched = *static_cast<const Watched*>(what);
   // Who has started this rank ends the others with the first exit code, which is to be the launcher's.
   constexpr int kOfBrokenJob = 5;
-  const bool is_gone = await_end_of(watched);
+  const bool has_ended = await_end_of(watched);
   if (!RankLink::has_come_by_itself()) ::_exit(1);
-  if (!is_gone) {
+  if (!has_ended) {
     to_stderr(
-        fmt::format("tutti: the first rank's process of this host (pid {}) has been stopped (state T) for more than "
-                    "10 s\n",
-                    watched.launcher));
+        fmt::format("tutti: {} has been stopped (state T) for more than 10 s\n", first_process(watched.launcher)));
     ::_exit(kOfBrokenJob);
   }
+  const auto word = last_word(watched.socket);
+  if (!word) complain_of_loss(watched.launcher);
+  if (word && !word->empty()) to_stderr(fmt::format("tutti: {}\n", *word));
   let_the_first_speak();
   ::_exit(kOfBrokenJob);
 }
@@ -126,8 +162,13 @@ Status RankLink::receive_welcome() {
     return error(Code::timeout, "{} has not begun the job within {} s",
                  has_come_by_itself() ? "the first rank of this host" : "the launcher", kLauncherPatience.count());
   }
+  if (answer.status().code() == Code::aborted && has_come_by_itself()) {
+    const auto launcher = check_peer(socket_.get());
+    complain_of_loss(launcher.is_ok() ? launcher.value() : 0);
+  }
   TUTTI_RETURN_IF_ERROR(answer.status());
   const Frame& welcome = answer.value();
+  if (welcome.type == kEnd) return error(Code::aborted, "the first rank's process of this host has ended the job");
   if (welcome.type == "error") return error_from(welcome.text);
   // On further lines, what there is to say of other machines: the job's key, and the rest. Rank 0 then gets two
   // listeners.

@@ -4,6 +4,7 @@
 // job.
 //
 // The rank does not outlive the launcher: the kernel kills it with the launcher, or a thread that sleeps in poll does.
+// That thread tells of a launcher that has ended without a word to a rank that came by itself.
 #pragma once
 
 #include <cstdint>

@@ -305,7 +305,12 @@ class Started(Job):
             return []
         rank, pid = trial.target.number, trial.target.pid
         return hits.check_blame(result.out + result.err, rf"rank {rank} \(pid {pid}\)", rf"rank {rank}\b.*signal {int(trial.signal)}\b",
-                                *self.foreign_words(trial))
+                                self.loss(pid), *self.foreign_words(trial))
+
+    @staticmethod
+    def loss(pid):
+        """What the other ranks say where the process that has joined as the first is gone."""
+        return rf"the first rank's process of this host \(pid {pid}\) ended without a word"
 
     def foreign_words(self, trial):
         return [rf"process rank {trial.target.number} with PID .* exited on signal {int(trial.signal)}"]
@@ -385,7 +390,7 @@ class ByHand(Started):
         found += [problem for result in results for problem in hits.check_code(result.code, {0, ENVIRONMENT, CRASH, INTERRUPTED, -number})]
         text = "\n".join(result.out + result.err for result in results)
         found += hits.check_blame(text, rf"rank {trial.target.number} \(pid {trial.target.pid}\)", rf"rank {trial.target.number}\b",
-                                  r"interrupted by signal")
+                                  r"interrupted by signal", self.loss(trial.target.pid))
         found += hits.check_rows(self.runs[0], False, self.folder)
         return found + trial.files_left(self.folder)
 

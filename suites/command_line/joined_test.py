@@ -273,6 +273,34 @@ class ByHand(Joined):
         self.assertEqual((results[1].code, results[1].err), (5, ""), results)
         self.assertGreater(rows.read_text().count("\n"), 1)
 
+    def test_ranks_say_that_the_first_process_of_their_host_was_killed(self):
+        for hosts in [[3], [2, 2]]:
+            with self.subTest(hosts), tempfile.TemporaryDirectory() as folder:
+                rows = pathlib.Path(folder) / "rows.csv"
+                runs = self.start(hosts, "run", "all_reduce", "--sizes", "8,32M", "--iterations", "100000", "--backends", "tutti",
+                                  "--no-limit", "--csv", rows)
+                runs[0].wait_for_ranks(1)
+                time.sleep(1)
+                runs[0].process.send_signal(signal.SIGKILL)
+                results = self.ends(runs[1:], 30)
+                self.assertEqual({result.code for result in results}, {5}, results)
+                gone = (f"tutti: the first rank's process of this host (pid {runs[0].process.pid}) ended without a word: killed, or "
+                        "crashed\n")
+                far = [f"tutti: rank 0 on {socket.gethostname()} is gone\n", ""]
+                self.assertEqual([result.err for result in results], [gone, gone] if len(hosts) == 1 else [gone, *far])
+
+    def test_ranks_are_silent_where_the_first_process_speaks(self):
+        for hosts in [[3], [2, 2]]:
+            with self.subTest(hosts):
+                runs = self.start(hosts, "run", "all_reduce", "--sizes", "8,32M", "--iterations", "100000", "--backends", "tutti", "--no-limit")
+                runs[0].wait_for_ranks(1)
+                time.sleep(1)
+                runs[0].process.send_signal(signal.SIGTERM)
+                results = self.ends(runs, 30)
+                self.assertEqual([result.code for result in results], [130] + [5] * (len(runs) - 1), results)
+                self.assertIn("tutti: interrupted by signal 15", results[0].err)
+                self.assertEqual([result.err for result in results[1:]], [""] * (len(runs) - 1), results)
+
     @support.at_night
     def test_each_other_host_says_that_rank_0_is_gone_or_silent(self):
         for number, what in [(signal.SIGKILL, "is gone"), (signal.SIGSTOP, "has said nothing for 10 s")]:

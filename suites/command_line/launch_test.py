@@ -20,6 +20,7 @@ SWEEP = ["run", "all_reduce", "--sizes", "8,64K", "--ranks", "2", "--budget", "2
 FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
 MPIRUN = shutil.which("mpirun")
 UNDER = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+HYDRA = shutil.which("mpiexec.hydra")
 needs_mpirun = unittest.skipUnless(MPIRUN, "there is no mpirun")
 
 
@@ -188,6 +189,20 @@ class Under(unittest.TestCase):
             self.assertEqual((result.code, once(result.err, said)), (2, 1), result)
         result = self.under(3, "all_reduce_perf", "-b", "8", "-e", "8", "--csv", "/nowhere/x.csv")
         self.assertEqual((result.code, once(result.err, "/nowhere/x.csv")), (2, 1), result)
+
+
+@unittest.skipUnless(HYDRA, "there is no mpiexec.hydra")
+class UnderHydra(unittest.TestCase):
+    """MPICH's mpirun, which kills all processes as soon as one was killed."""
+
+    def test_the_rank_that_is_stopped_is_named_before_it_is_killed(self):
+        words = ["run", "all_reduce", "--backends", "tutti", "--sizes", "8,32M", "--iterations", "100000", "--no-limit", "--timeout", "2s"]
+        with support.Run("-np", 3, support.PROGRAM, *words, program=HYDRA) as one:
+            pid = one.wait_for_ranks(3)[2]
+            time.sleep(1)  # they have met, and measure
+            os.kill(pid, signal.SIGSTOP)
+            result = one.wait(support.patience(30))
+            self.assertIn(f"tutti: rank 2 (pid {pid}) is stopped (state T)", result.err)
 
 
 class Started(unittest.TestCase):

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/launch/connections.h"
 #include "impl/bootstrap/control.h"
 
 namespace tutti::harness::launch {
@@ -52,6 +53,21 @@ TEST(Announcement, ThereIsOneAtATime) {
   EXPECT_EQ(Announcement::make(name, 2).status().code(), Code::unavailable);
   one.value().reset();
   EXPECT_TRUE(Announcement::make(name, 2).is_ok());
+}
+
+TEST(Announcement, ARankThatWaitsAtItsEndHearsThatThereIsNoJob) {
+  const std::string name = name_of("ended");
+  auto one = Announcement::make(name, 2);
+  ASSERT_TRUE(one.is_ok());
+  const auto waiting = connect_to(one.value()->control(), 1s);
+  ASSERT_TRUE(waiting.is_ok());
+  one.value().reset();
+  FrameReader reader;
+  std::vector<Descriptor> none;
+  const auto frame = receive_frame(waiting.value().get(), reader, none);
+  ASSERT_TRUE(frame.is_ok()) << frame.status().message();
+  EXPECT_EQ(frame.value().type, kEnd);
+  EXPECT_EQ(receive_frame(waiting.value().get(), reader, none).status().code(), Code::aborted);
 }
 
 TEST(Announcement, ManyThatStayDoNotKeepARankOut) {
