@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command of ours on the page "coming from nccl-tests, OSU or IMB" does what it says."""
+"""Every command of ours on the pages "coming from nccl-tests, OSU or IMB" and "from torch.distributed" does what it
+says."""
 import json
 import re
 import shlex
@@ -8,13 +9,14 @@ import unittest
 import support
 
 PAGE = (support.SOURCE / "suites/perf/coming-from.md").read_text()
+OF_TORCH = (support.SOURCE / "suites/perf/from-torch.md").read_text()
 
 
 @support.at_night
 class ComingFrom(unittest.TestCase):
     def test_every_command_runs(self):
-        commands = re.findall(r"`tutti ([^`]+)`", PAGE)
-        self.assertGreaterEqual(len(commands), 18)
+        commands = re.findall(r"`tutti ([^`]+)`", PAGE + OF_TORCH)
+        self.assertGreaterEqual(len(commands), 48)
         for command in commands:
             if "openmpi" in command and not support.HAS_OPENMPI:
                 continue
@@ -30,7 +32,7 @@ class ComingFrom(unittest.TestCase):
 
     def test_options_in_the_text_exist(self):
         text = support.run("run", "--help").out
-        for option in re.findall(r"`(--[a-z-]+)", PAGE):
+        for option in re.findall(r"`(--[a-z-]+)", PAGE + OF_TORCH):
             if option != "--bind-to":
                 self.assertRegex(text, rf"(?m)^\s+{option}\b")
 
