@@ -256,7 +256,7 @@ class Run:
 
     def wait_for_ranks(self, number, limit=30):
         """ranks(), once all are there. Notes the memory that they share."""
-        end = time.monotonic() + limit
+        end = time.monotonic() + patience(limit)
         while time.monotonic() < end and self.process.poll() is None:
             ranks = self.ranks()
             if len(ranks) == number:
@@ -266,9 +266,10 @@ class Run:
 
     def wait_for_rows(self, number, limit=30):
         """Until the CSV has as many rows."""
-        end = time.monotonic() + limit
+        end = time.monotonic() + patience(limit)
+        path = self.path / "rows.csv"
         while time.monotonic() < end and self.process.poll() is None:
-            if len((self.path / "rows.csv").read_text().splitlines()) > number:
+            if path.exists() and len(path.read_text().splitlines()) > number:
                 return
             time.sleep(0.01)
         raise AssertionError(f"{number} rows were not there within {limit} s\n{self.texts()}")

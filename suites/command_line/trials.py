@@ -20,10 +20,10 @@ LAST_MOMENT = 0.8  # s after the ranks are there, or after the first row: start-
 OWN, BOTH = "tutti", "tutti,openmpi"
 
 
-def sweep(backends, ranks, *more):
+def sweep(backends, ranks, *more, timeout=TIMEOUT):
     """One that goes on for much longer than any trial, with a row every 50 ms."""
     return support.Run("run", "all_reduce", "broadcast", "--backends", backends, "--ranks", ranks,
-                       "--sizes", "8:64K:+64", "--budget", "100s", "--timeout", f"{TIMEOUT}s", "--csv", "{folder}/rows.csv", "--json",
+                       "--sizes", "8:64K:+64", "--budget", "100s", "--timeout", f"{timeout}s", "--csv", "{folder}/rows.csv", "--json",
                        "{folder}/record.json", *more)
 
 
