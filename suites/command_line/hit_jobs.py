@@ -137,7 +137,8 @@ class Job:
 
     def wrong_rows(self, trial, result):
         (run,) = self.runs
-        has_record = result.code in (0, CRASH, INTERRUPTED)
+        # Who is interrupted while references are tried has opened no file yet.
+        has_record = result.code in (0, CRASH) or (result.code == INTERRUPTED and (run.path / "rows.csv").exists())
         return hits.check_rows(run, has_record)
 
 

@@ -52,7 +52,8 @@ def main():
     print(f"seed {asked.seed}" + "".join(f"; skipped {name}: {why}" for name, why in skipped.items()), flush=True)
     if not names:
         return 3
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` would let jobs ignore it
+    for number in [signal.SIGHUP, signal.SIGTERM]:  # `nohup`, or who starts this, would let jobs ignore them
+        signal.signal(number, signal.SIG_DFL)
     begin = time.monotonic()
     trials = [hits.Trial(hit_jobs.ALL[names[i % len(names)]], asked.seed + i) for i in range(asked.trials)]
     done = hits.perform(trials, tell)

@@ -142,19 +142,28 @@ class Nightly(unittest.TestCase):
             self.assertEqual("\n    because\n" in result.stdout, verdict == "failed", result)
 
     def test_one_that_is_interrupted_ends_its_part(self):
+        self.interrupted("exec")
+        self.interrupted("trap '' INT; exec")  # as of a shell that starts it with '&'
+
+    def interrupted(self, start):
         self.says("echo $$ >\"$0.pid\"; exec sleep 1000")
-        with subprocess.Popen([self.SCRIPT, "--program", self.program, "--log", self.log, "prove", "faults"],
-                              stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(["/bin/sh", "-c", f'{start} "$@"', "sh", self.SCRIPT, "--program", self.program, "--log", self.log, "prove",
+                               "faults"], stdout=subprocess.PIPE, text=True) as process:
             pid = self.folder / "tutti.pid"
             end = time.monotonic() + support.patience(30)
             while not (pid.exists() and pid.read_text().endswith("\n")) and time.monotonic() < end:
                 time.sleep(0.01)
             process.send_signal(signal.SIGTERM)
-            out = process.communicate(timeout=support.patience(30))[0]
+            try:
+                out = process.communicate(timeout=support.patience(30))[0]
+            except subprocess.TimeoutExpired:
+                os.kill(int(pid.read_text()), signal.SIGKILL)
+                raise
         self.assertEqual(process.returncode, 130, out)
         self.assertRegex(out, r"(?m)^interrupted +\d+ s  faults ")
         self.assertIn("# 1 of 2 parts: 1 interrupted\n", out)
         self.assertNotIn(int(pid.read_text()), [one.pid for one in support.processes()])
+        pid.unlink()
 
     def test_mistakes(self):
         for words, names in [(["prov"], ["unknown part 'prov'", "'prove'"]), (["--program", "/nowhere"], ["'/nowhere'"]),
