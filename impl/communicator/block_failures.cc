@@ -6,6 +6,7 @@
 #include "impl/communicator/block_world.h"
 #include "impl/communicator/diagnosis.h"
 #include "impl/execute/target.h"
+#include "impl/transports/failure.h"
 
 namespace tutti {
 namespace {
@@ -130,16 +131,13 @@ Status BlockWorld::stop(Status status) {
 }
 
 void BlockWorld::tell_others() {
-  std::uint64_t nobody = 0;
-  domain_->abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(first_here()) + 1,
-                                                     std::memory_order_release);
+  const int mine = static_cast<int>(first_here());
+  (void)announce_failure(*domain_, mine, mine, text_for_others(*domain_, mine, failed_));
 }
 
 Status BlockWorld::check_others() {
   if (!is_shared()) return {};
-  const std::uint64_t word = domain_->abort_line().word.load(std::memory_order_acquire);
-  if (word == 0) return {};
-  return fail(error(Code::aborted, "{} failed", domain_->name_of(static_cast<int>(word - 1))));
+  return failed_rank_of(*domain_) ? fail(announced_failure(*domain_)) : Status();
 }
 
 bool BlockWorld::has_launches() const {
@@ -214,9 +212,16 @@ Status BlockWorld::give_up(int rank, const std::string& position) {
   const std::lock_guard lock(mutex_);
   if (!failed_.is_ok()) return failed_;
   TUTTI_RETURN_IF_ERROR(check_others());
-  std::uint64_t first = 0;
-  domain_->abort_line().word.compare_exchange_strong(first, static_cast<std::uint64_t>(rank) + 1);
-  return fail(error(Code::timeout, "{} gave up: {}{}", domain_->name_of(rank), position, everybody));
+  const Status late = error(Code::timeout, "{} gave up: {}{}", domain_->name_of(rank), position, everybody);
+  (void)announce_failure(*domain_, rank, rank, text_for_others(*domain_, rank, late));
+  return fail(late);
+}
+
+void BlockWorld::abort(int teller, int rank, std::string_view reason) {
+  const std::lock_guard lock(mutex_);
+  if (!failed_.is_ok() || !check_others().is_ok()) return;
+  (void)announce_failure(*domain_, teller, rank, fmt::format("{} failed: {}", domain_->name_of(rank), reason));
+  (void)fail(announced_failure(*domain_));
 }
 
 void BlockWorld::leave(int rank) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "impl/transports/failure.h"
 #include "impl/transports/group_domain.h"
 
 namespace tutti {
@@ -31,10 +32,7 @@ Result<bool> BlockJoining::test() {
   while (failed_.is_ok() && round_ != Round::complete) {
     const bool is_heard = call_.is_heard();
     if (is_heard) failed_ = first_failure();
-    const std::uint64_t word = domain_.abort_line().word.load(std::memory_order_acquire);
-    if (failed_.is_ok() && word != 0) {
-      failed_ = error(Code::aborted, "{} failed", domain_.name_of(static_cast<int>(word - 1)));
-    }
+    if (failed_.is_ok()) failed_ = announced_failure(domain_);
     if (failed_.is_ok() && !is_heard) return false;
     if (failed_.is_ok()) failed_ = go_on();
   }

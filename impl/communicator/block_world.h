@@ -11,6 +11,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -148,6 +149,8 @@ class BlockWorld {
   [[nodiscard]] Status failed();
   /// A rank cannot go on; that is the failure of all, unless there was one.
   Status stop(Status status);
+  /// Communicator::abort, by rank `teller` of this process.
+  void abort(int teller, int rank, std::string_view reason);
 
  private:
   /// What the world has on a device.

@@ -9,6 +9,7 @@
 #include "impl/communicator/block_joining.h"
 #include "impl/communicator/block_world.h"
 #include "impl/communicator/requests.h"
+#include "impl/transports/failure.h"
 #include "impl/transports/hosts.h"
 
 namespace tutti {
@@ -90,6 +91,15 @@ class BlockCommunicator final : public Communicator {
     return work.wait();
   }
 
+  Status abort(int rank, std::string_view reason) override {
+    if (rank < 0 || rank >= ranks()) {
+      return error(Code::invalid_argument, "abort because of rank {}, which is out of range: 0 to {}", rank,
+                   ranks() - 1);
+    }
+    world_->abort(rank_, rank, reason);
+    return {};
+  }
+
   Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer) override {
     auto* const bytes = const_cast<std::byte*>(static_cast<const std::byte*>(buffer));  // is not written
     return post_message({.rank = rank_, .peer = peer, .is_send = true, .buffer = bytes, .dtype = dtype}, count);
@@ -130,6 +140,14 @@ class BlockCommunicator final : public Communicator {
   Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) override {
     return wait_until(
         *world_, [&] { return test(ticket); }, [&] { return world_->give_up(rank_, position(ticket)); }, timeout);
+  }
+  Result<bool> wait_for(const Ticket& ticket, std::chrono::nanoseconds timeout) override {
+    for (const Clock::time_point begin = Clock::now();;) {
+      TUTTI_ASSIGN_OR_RETURN(const bool is_done, test(ticket));
+      if (is_done) return true;
+      if (Clock::now() - begin >= timeout) return false;
+      sched_yield();
+    }
   }
   [[nodiscard]] std::string position(const Ticket& ticket) const override {
     if (ticket.kind == Ticket::Kind::captured) return "captured";
@@ -313,8 +331,7 @@ Result<std::unique_ptr<Communicator>> create_on_own_device(Domain& domain, int r
   BlockJoining joining(shared, rank, common, *call);
   const Status joined = wait_for_all(joining, domain, rank, options.timeout);
   if (!joined.is_ok()) {
-    std::uint64_t nobody = 0;
-    domain.abort_line().word.compare_exchange_strong(nobody, static_cast<std::uint64_t>(rank) + 1);
+    (void)announce_failure(domain, rank, rank, text_for_others(domain, rank, joined));
     return joined;
   }
   const BlockWorld::Membership mine = joining.take();

@@ -6,6 +6,7 @@ namespace tutti {
 Result<bool> Work::test() { return communicator_->test(ticket_); }
 Status Work::wait(std::chrono::nanoseconds timeout) { return communicator_->wait(ticket_, timeout); }
 Status Work::wait() { return communicator_->wait(ticket_, communicator_->timeout()); }
+Result<bool> Work::wait_for(std::chrono::nanoseconds timeout) { return communicator_->wait_for(ticket_, timeout); }
 std::string Work::position() const { return communicator_->position(ticket_); }
 std::string Work::report() const { return communicator_->report(); }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "impl/algorithms/algorithm.h"
 #include "impl/collective/blocks.h"
@@ -73,6 +74,9 @@ struct Part {
   Count count = 0;
 };
 
+/// `call` with the placement that its addresses show, as post wants it: for calls that are not v forms.
+[[nodiscard]] Call placed_where_it_lies(const Call& call, int rank, int ranks);
+
 /// How a collective reduces: an op, which converts to it, or premul_sum with this rank's factor.
 struct Reduction {
   Op op = Op::none;
@@ -99,6 +103,9 @@ class Work {
   Status wait(std::chrono::nanoseconds timeout);
   /// With the communicator's timeout.
   Status wait();
+  /// As wait, but the communicator goes on when the time is over: false, and the operation is not complete. Errors: as
+  /// wait, but for timeout.
+  [[nodiscard]] Result<bool> wait_for(std::chrono::nanoseconds timeout);
   /// Where the operation stands, for reports: "step 3 of 7: waits for phase 1 of rank 2".
   [[nodiscard]] std::string position() const;
   /// That of its communicator.
@@ -162,6 +169,18 @@ class Communicator {
   [[nodiscard]] virtual Result<Work> post_captured(CapturedCalls& calls);
   /// post and wait with the communicator's timeout, through the same path.
   virtual Status run(const Call& call) = 0;
+  /// Posts a v form whose operands are lists of P blocks; an empty list stands for `call.input` or `call.output`.
+  /// gather_v and all_gather_v have `output`, scatter_v and reduce_scatter_v have `input`, all_to_all_v has both. The
+  /// placement is found by the addresses. All that was given is looked at only until post_list returns. Errors: those
+  /// of post; invalid_argument (no v form, a list too many or too few, not one block for each rank).
+  [[nodiscard]] Result<Work> post_list(const Call& call, std::span<const ConstPart> input,
+                                       std::span<const Part> output);
+
+  /// Ends the communicator on all its ranks: what is pending, and what is called later and has to wait, fails with
+  /// `aborted`. The message names `rank`, whoever calls, and has `reason` (some 700 bytes of it); it is the same on all
+  /// ranks. Where the communicator is over already, its first failure stays. Errors: invalid_argument (a rank out of
+  /// range).
+  virtual Status abort(int rank, std::string_view reason) = 0;
 
   /// Post a send of buffer[count] to rank `peer`, a receive of buffer[count] from it. The sends from one rank to
   /// another are matched with the receives there in the order in which each were posted. Count and dtype are the same
@@ -285,16 +304,21 @@ class Communicator {
   [[nodiscard]] Work handle(const Ticket& ticket) { return Work(this, ticket); }
   virtual Result<bool> test(const Ticket& ticket) = 0;
   virtual Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) = 0;
+  virtual Result<bool> wait_for(const Ticket& ticket, std::chrono::nanoseconds timeout) = 0;
   [[nodiscard]] virtual std::string position(const Ticket& ticket) const = 0;
   [[nodiscard]] virtual std::chrono::nanoseconds timeout() const = 0;
 
  private:
   /// run, with the placement that the addresses show.
   virtual Status run_where_it_lies(const Call& call) = 0;
-  Status run_v(Call call, const BlockTable& blocks);
+  Status run_v(const Call& call, const BlockTable& blocks);
   Status run_divided(const Call& call, const Division& division);
-  /// One of the two is the list, as the collective has it; the other is empty.
-  Status run_list(Call call, std::span<const ConstPart> input, std::span<const Part> output);
+  Status run_list(const Call& call, std::span<const ConstPart> input, std::span<const Part> output);
+  /// `call` on these lists, whose blocks come to lie in `blocks`. Errors: those of post_list, but for post's.
+  [[nodiscard]] Result<Call> listed(Call call, std::span<const ConstPart> input, std::span<const Part> output,
+                                    BlockTable& blocks) const;
+  /// With its blocks, and the placement that the addresses show.
+  [[nodiscard]] Call placed_v(Call call, const BlockTable& blocks) const;
 };
 
 /// A group on its way: split and new_group as an operation. Valid as long as the communicator that it is formed of.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 
 #include "impl/communicator/communicator.h"
 
@@ -51,15 +52,45 @@ Status place_output(std::span<const Part> list, BlockTable& table, Call& call) {
   return {};
 }
 
+/// Errors: invalid_argument where the collective has its lists elsewhere, or none.
+Status check_lists(Collective collective, std::span<const ConstPart> input, std::span<const Part> output) {
+  bool has_input = false, has_output = false;
+  switch (collective) {
+    case Collective::gather_v:
+    case Collective::all_gather_v:
+      has_output = true;
+      break;
+    case Collective::scatter_v:
+    case Collective::reduce_scatter_v:
+      has_input = true;
+      break;
+    case Collective::all_to_all_v:
+      has_input = has_output = true;
+      break;
+    default:
+      return error(Code::invalid_argument, "{} has no operand that is a list of blocks: the v forms have",
+                   to_string(collective));
+  }
+  for (const auto& [is_list, is_given, name] :
+       {std::tuple{has_input, !input.empty(), "input"}, std::tuple{has_output, !output.empty(), "output"}}) {
+    if (is_list == is_given) continue;
+    return error(Code::invalid_argument, "{}: its {} is {}", to_string(collective), name,
+                 is_list ? "a list of blocks, one for each rank; there is none" : "one buffer, and no list of blocks");
+  }
+  return {};
+}
+
 }  // namespace
 
-Status Communicator::run_v(Call call, const BlockTable& blocks) {
+Call Communicator::placed_v(Call call, const BlockTable& blocks) const {
   const Problem problem{.collective = call.collective, .ranks = ranks(), .root = call.root};
   call.blocks = &blocks;
   const bool has_both = total_of(blocks.input) > 0 && total_of(blocks.output) > 0;
   call.is_in_place = has_both && lies_in_place(problem, rank(), call.input, call.output, blocks);
-  return run(call);
+  return call;
 }
+
+Status Communicator::run_v(const Call& call, const BlockTable& blocks) { return run(placed_v(call, blocks)); }
 
 Status Communicator::run_divided(const Call& call, const Division& division) {
   const Problem problem{.collective = call.collective, .ranks = ranks(), .root = call.root};
@@ -67,12 +98,33 @@ Status Communicator::run_divided(const Call& call, const Division& division) {
   return run_v(call, blocks);
 }
 
-Status Communicator::run_list(Call call, std::span<const ConstPart> input, std::span<const Part> output) {
+Result<Call> Communicator::listed(Call call, std::span<const ConstPart> input, std::span<const Part> output,
+                                  BlockTable& blocks) const {
+  TUTTI_RETURN_IF_ERROR(check_lists(call.collective, input, output));
   const Problem problem{.collective = call.collective, .ranks = ranks(), .root = call.root};
-  const std::vector<Count> counts = output.empty() ? counts_of(input) : counts_of(output);
-  TUTTI_ASSIGN_OR_RETURN(BlockTable blocks, blocks_of(problem, rank(), {.counts = counts}, size_of(call.dtype)));
-  TUTTI_RETURN_IF_ERROR(output.empty() ? place_input(input, blocks, call) : place_output(output, blocks, call));
-  return run_v(call, blocks);
+  const std::vector<Count> sent = counts_of(input), received = counts_of(output);
+  const std::size_t element_bytes = size_of(call.dtype);
+  if (call.collective == Collective::all_to_all_v) {
+    TUTTI_ASSIGN_OR_RETURN(blocks, blocks_of(problem, {.counts = sent}, {.counts = received}, element_bytes));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(blocks,
+                           blocks_of(problem, rank(), {.counts = input.empty() ? received : sent}, element_bytes));
+  }
+  if (!input.empty()) TUTTI_RETURN_IF_ERROR(place_input(input, blocks, call));
+  if (!output.empty()) TUTTI_RETURN_IF_ERROR(place_output(output, blocks, call));
+  return placed_v(call, blocks);
+}
+
+Result<Work> Communicator::post_list(const Call& call, std::span<const ConstPart> input, std::span<const Part> output) {
+  BlockTable blocks;
+  TUTTI_ASSIGN_OR_RETURN(const Call whole, listed(call, input, output, blocks));
+  return post(whole);
+}
+
+Status Communicator::run_list(const Call& call, std::span<const ConstPart> input, std::span<const Part> output) {
+  BlockTable blocks;
+  TUTTI_ASSIGN_OR_RETURN(const Call whole, listed(call, input, output, blocks));
+  return run(whole);
 }
 
 Status Communicator::gather_v(const void* input, void* output, const Division& division, Dtype dtype, int root,
@@ -155,13 +207,7 @@ Status Communicator::reduce_scatter(std::span<const ConstPart> input, void* outp
 
 Status Communicator::all_to_all(std::span<const ConstPart> input, std::span<const Part> output, Dtype dtype,
                                 Buffers buffers) {
-  Call call{.collective = Collective::all_to_all_v, .dtype = dtype, .buffers = buffers};
-  const Problem problem{.collective = call.collective, .ranks = ranks()};
-  const std::vector<Count> sent = counts_of(input), received = counts_of(output);
-  TUTTI_ASSIGN_OR_RETURN(BlockTable blocks, blocks_of(problem, {.counts = sent}, {.counts = received}, size_of(dtype)));
-  TUTTI_RETURN_IF_ERROR(place_input(input, blocks, call));
-  TUTTI_RETURN_IF_ERROR(place_output(output, blocks, call));
-  return run_v(call, blocks);
+  return run_list({.collective = Collective::all_to_all_v, .dtype = dtype, .buffers = buffers}, input, output);
 }
 
 }  // namespace tutti

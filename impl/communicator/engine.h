@@ -42,6 +42,7 @@ class Engine final : public Communicator {
   Status prepare(const Call& call) override;
   [[nodiscard]] Result<Work> post(const Call& call) override;
   Status run(const Call& call) override;
+  Status abort(int rank, std::string_view reason) override;
   [[nodiscard]] Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer) override;
   [[nodiscard]] Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer) override;
   [[nodiscard]] Result<std::unique_ptr<GroupFormation>> post_split(int colour, int key) override;
@@ -57,6 +58,7 @@ class Engine final : public Communicator {
  protected:
   Result<bool> test(const Ticket& ticket) override;
   Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) override;
+  Result<bool> wait_for(const Ticket& ticket, std::chrono::nanoseconds timeout) override;
   [[nodiscard]] std::string position(const Ticket& ticket) const override;
   [[nodiscard]] std::chrono::nanoseconds timeout() const override { return options_.timeout; }
 
@@ -180,14 +182,19 @@ class Engine final : public Communicator {
   /// Sleeps until somebody rings, for a tick at most; not where there is something to do.
   void park();
   [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count);
-  /// wait, once it is known to take a while.
-  Status wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout);
+  enum class AtDeadline : std::uint8_t { fails, returns };
+  /// wait or wait_for, once it is known to take a while. False: the deadline has passed, where that is no failure.
+  Result<bool> wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout, AtDeadline at_deadline);
   /// Where the world has lost a rank of another host that is in this group, the group has lost it too.
   void hear_of_losses();
   /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
   Status check(const Ticket& ticket, Clock::time_point deadline);
   Status check_own_failures();
+  /// What makes every wait of this communicator end: failures of this rank, and those that others have announced.
+  Status check_failures();
+  /// Ends the communicator for all its ranks, because this rank failed, or the one that its network names.
   Status fail(Status status);
+  Status fail(Status status, int who);
 
   // What is told and found out off the fast path: engine_tell.cc.
 

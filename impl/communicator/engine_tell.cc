@@ -5,6 +5,7 @@
 
 #include "impl/communicator/diagnosis.h"
 #include "impl/communicator/engine.h"
+#include "impl/transports/failure.h"
 
 namespace tutti {
 
@@ -72,12 +73,9 @@ Status Engine::give_up(const Ticket& ticket) {
   tell(standing_of(ticket));
   for (int peer = 0; peer < ranks_; ++peer) TUTTI_RETURN_IF_ERROR(compare_with(peer));
   // Ranks that wait together give up together: one of them reports.
-  std::uint64_t first = 0;
-  std::atomic<std::uint64_t>& word = domain_.abort_line().word;
-  if (!word.compare_exchange_strong(first, static_cast<std::uint64_t>(rank_) + 1, std::memory_order_acq_rel)) {
-    return fail(error(Code::aborted, "{} failed", domain_.name_of(static_cast<int>(first - 1))));
-  }
-  return fail(error(Code::timeout, "{} gave up: {}{}", domain_.name_of(rank_), position(ticket), report()));
+  const Status late = error(Code::timeout, "{} gave up: {}{}", domain_.name_of(rank_), position(ticket), report());
+  if (announce_failure(domain_, rank_, rank_, text_for_others(domain_, rank_, late))) return fail(late);
+  return fail(announced_failure(domain_));
 }
 
 std::string Engine::report() const { return report_of(domain_); }

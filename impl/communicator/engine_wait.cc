@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "impl/communicator/engine.h"
+#include "impl/transports/failure.h"
 
 namespace tutti {
 namespace {
@@ -19,6 +20,7 @@ constexpr int kLooksBetweenChecks = 16;
 constexpr int kYieldsBeforeParking = 200;
 constexpr unsigned kTestsBetweenLooks = 64;
 constexpr std::chrono::milliseconds kBeforeFirstLook(20);
+constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
 constexpr timespec kTick{.tv_sec = 0, .tv_nsec = 1'000'000};
 
 /// Shared between processes.
@@ -60,10 +62,16 @@ Status Engine::wait(const Ticket& ticket, std::chrono::nanoseconds timeout) {
   if (is_over(ticket)) return {};
   TUTTI_RETURN_IF_ERROR(failed_);
   progress_all();
-  return is_over(ticket) ? Status() : wait_long(ticket, timeout);
+  return is_over(ticket) ? Status() : wait_long(ticket, timeout, AtDeadline::fails).status();
 }
 
-Status Engine::wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout) {
+Result<bool> Engine::wait_for(const Ticket& ticket, std::chrono::nanoseconds timeout) {
+  TUTTI_ASSIGN_OR_RETURN(const bool is_done, test(ticket));
+  if (is_done) return true;
+  return wait_long(ticket, timeout, AtDeadline::returns);
+}
+
+Result<bool> Engine::wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout, AtDeadline at_deadline) {
   std::uint64_t moves_before = moves_;
   int idle_looks = 0;
   // The clock is first read after some polls: reading it takes as long as a small operation.
@@ -76,10 +84,14 @@ Status Engine::wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout)
       }
       if (is_nothing_new()) continue;
       progress_all();
-      if (is_over(ticket)) return {};
+      if (is_over(ticket)) return true;
     }
-    if (!deadline) deadline = Clock::now() + timeout;
-    TUTTI_RETURN_IF_ERROR(check(ticket, *deadline));
+    if (!deadline) deadline = Clock::now() + std::min(timeout, kLongest);
+    if (at_deadline == AtDeadline::returns && Clock::now() >= *deadline) {
+      TUTTI_RETURN_IF_ERROR(check_failures());
+      return false;
+    }
+    TUTTI_RETURN_IF_ERROR(check(ticket, at_deadline == AtDeadline::returns ? *deadline + kLongest : *deadline));
     if (options_.waiting == Waiting::spin) continue;
     idle_looks = moves_ == moves_before ? idle_looks + kLooksBetweenChecks : 0;
     moves_before = moves_;
@@ -120,14 +132,16 @@ void Engine::park() {
   bell.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Status Engine::check(const Ticket& ticket, Clock::time_point deadline) {
+Status Engine::check_failures() {
   // What goes wrong in another communicator of this rank ends that one for its ranks, though nobody waits for it here.
   for (Engine* const each : *company_) (void)each->check_own_failures();
   hear_of_losses();
   TUTTI_RETURN_IF_ERROR(failed_);
-  if (const std::uint64_t word = domain_.abort_line().word.load(std::memory_order_acquire); word != 0) {
-    return fail(error(Code::aborted, "{} failed", domain_.name_of(static_cast<int>(word - 1))));
-  }
+  return failed_rank_of(domain_) ? fail(announced_failure(domain_)) : Status();
+}
+
+Status Engine::check(const Ticket& ticket, Clock::time_point deadline) {
+  TUTTI_RETURN_IF_ERROR(check_failures());
   if (is_complete(ticket)) {
     if (Clock::now() < deadline) return {};
     return fail(error(Code::timeout, "{} is done, but what it told ranks that share no memory with it has not left",
@@ -167,15 +181,28 @@ Status Engine::check_own_failures() {
 }
 
 Status Engine::fail(Status status) {
+  const bool is_of_network = network_ != nullptr && network_->failed_rank() >= 0;
+  return fail(std::move(status), is_of_network ? network_->failed_rank() : rank_);
+}
+
+Status Engine::fail(Status status, int who) {
   last_ = {};
   failed_ = std::move(status);
-  const int who = network_ == nullptr || network_->failed_rank() < 0 ? rank_ : network_->failed_rank();
+  (void)announce_failure(domain_, rank_, who, text_for_others(domain_, who, failed_));
   // If a rank of this host has told of a failure before, that one is the cause, also for the other hosts.
-  std::uint64_t told = 0;
-  const bool is_first = domain_.abort_line().word.compare_exchange_strong(told, static_cast<std::uint64_t>(who) + 1,
-                                                                          std::memory_order_release);
-  if (network_ != nullptr) network_->abort(is_first ? who : static_cast<int>(told) - 1);
+  if (network_ != nullptr) network_->abort(*failed_rank_of(domain_), announced_failure(domain_).message());
+  ring();
   return failed_;
+}
+
+Status Engine::abort(int rank, std::string_view reason) {
+  if (rank < 0 || rank >= ranks_) {
+    return error(Code::invalid_argument, "abort because of rank {}, which is out of range: 0 to {}", rank, ranks_ - 1);
+  }
+  if (!check_failures().is_ok()) return {};
+  (void)announce_failure(domain_, rank_, rank, fmt::format("{} failed: {}", domain_.name_of(rank), reason));
+  (void)fail(announced_failure(domain_), rank);
+  return {};
 }
 
 }  // namespace tutti

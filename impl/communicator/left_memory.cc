@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "impl/communicator/communicator.h"
+#include "impl/transports/failure.h"
 #include "impl/transports/journal.h"
 
 namespace tutti {
@@ -36,7 +37,7 @@ LeftMemory::~LeftMemory() {
   const Clock::time_point begin = Clock::now();
   for (One& one : all_) {
     while (!have_all_left(*one.domain)) {
-      const bool has_failed = one.domain->abort_line().word.load(std::memory_order_acquire) != 0;
+      const bool has_failed = failed_rank_of(*one.domain).has_value();
       if (Clock::now() - begin > (has_failed ? kMostAfterFailure : kMostToClose)) {
         one.memory.abandon();
         break;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is the same of a call whatever runs it: how a list of ranks becomes a group, how long a message is, and whether
-// a call is in place.
+// What is the same of a call whatever runs it: how a list of ranks becomes a group, and how long a message is.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,5 @@ struct TransferRequest {
 };
 /// Errors: invalid_argument for a value out of range.
 [[nodiscard]] Result<std::int64_t> bytes_of_transfer(const TransferRequest& request);
-
-/// The call with the placement that its addresses show.
-[[nodiscard]] Call placed_where_it_lies(const Call& call, int rank, int ranks);
 
 }  // namespace tutti

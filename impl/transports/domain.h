@@ -55,7 +55,7 @@ struct alignas(kCacheLine) SlotHeader {
 };
 static_assert(sizeof(SlotHeader) == kCacheLine);
 
-/// Where the first rank that fails says so, so that the others stop: rank + 1.
+/// Where the first failure is announced, so that all ranks stop; written and read by failure.h.
 struct alignas(kCacheLine) AbortLine {
   std::atomic<std::uint64_t> word;
 };

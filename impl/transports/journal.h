@@ -97,6 +97,12 @@ struct Standing {
   std::array<std::uint8_t, 7> unused{};
 };
 
+/// Why the rank has announced that a rank failed: written before it is announced, and never changed (failure.h).
+struct FailureText {
+  std::uint64_t bytes = 0;
+  std::array<char, 760> text{};
+};
+
 struct Journal {
   static constexpr std::size_t kNotes = 16;
 
@@ -107,6 +113,7 @@ struct Journal {
   std::atomic<std::uint64_t> counted;   ///< number of the v call whose bytes of every block follow; 0: being written
   alignas(kCacheLine) Told<Standing> standing;
   alignas(kCacheLine) std::array<Told<CallNote>, kNotes> calls;
+  alignas(kCacheLine) FailureText failure;
 
   [[nodiscard]] std::atomic<std::int64_t>* counts() { return reinterpret_cast<std::atomic<std::int64_t>*>(this + 1); }
   [[nodiscard]] const std::atomic<std::int64_t>* counts() const {

@@ -71,7 +71,8 @@ class Network {
   [[nodiscard]] virtual int descriptor() const { return -1; }
   /// This rank's communicator has failed because `of` did, another rank or itself: those that have a link with it are
   /// to stop too, and name that rank.
-  virtual void abort(int of) = 0;
+  /// `text` is how all name the failure.
+  virtual void abort(int of, const std::string& text) = 0;
 };
 
 }  // namespace tutti

@@ -129,16 +129,21 @@ class FakeNetwork final : public Network {
   }
   [[nodiscard]] const Status& failure() const override { return failure_; }
   [[nodiscard]] int failed_rank() const override { return failed_rank_; }
-  void abort(int of) override {
+  void abort(int of, const std::string& text) override {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(text.data());
     for (const auto& link : links_) {
-      if (link != nullptr) link->push({.kind = Frame::Kind::abort, .number = static_cast<std::uint64_t>(of)});
+      if (link == nullptr) continue;
+      link->push({.kind = Frame::Kind::abort,
+                  .number = static_cast<std::uint64_t>(of),
+                  .bytes = std::vector(bytes, bytes + text.size())});
     }
   }
   void lose(int rank) override { fail(rank, "went"); }
-  void fail(int rank, const char* how) {
+  void fail(int rank, const char* how) { fail(rank, error(Code::aborted, "{} {}", domain_.name_of(rank), how)); }
+  void fail(int rank, Status why) {
     if (!failure_.is_ok()) return;
     failed_rank_ = rank;
-    failure_ = error(Code::aborted, "{} {}", domain_.name_of(rank), how);
+    failure_ = std::move(why);
   }
 
  private:
@@ -157,7 +162,8 @@ class FakeNetwork final : public Network {
         mirror.take_line(static_cast<int>(frame.number), std::span<const std::byte, kLineOnTheWay>(frame.bytes));
         return true;
       case Frame::Kind::abort:
-        fail(static_cast<int>(frame.number), "failed");
+        fail(static_cast<int>(frame.number),
+             {Code::aborted, std::string(reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size())});
         return true;
       case Frame::Kind::bye:
         link.has_left = true;

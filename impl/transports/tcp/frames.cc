@@ -42,6 +42,11 @@ Result<std::size_t> FrameReader::needed() const {
       return sizeof(FrameHeader);
     }
     case Kind::abort:
+      if (header.bytes > kMostAbortText ||
+          header.number > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+        return wrong("what came is no frame");
+      }
+      return sizeof(FrameHeader) + header.bytes;
     case Kind::bye:
       if (header.bytes != 0 || header.number > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
         return wrong("what came is no frame");
@@ -89,6 +94,7 @@ Status FrameReader::act() {
       break;
     case Kind::abort:
       aborted_rank_ = static_cast<int>(header.number);
+      abort_text_.assign(reinterpret_cast<const char*>(kept_bytes_.data()) + sizeof(FrameHeader), header.bytes);
       break;
     case Kind::bye:
       has_left_ = true;

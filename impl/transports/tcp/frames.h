@@ -4,7 +4,8 @@
 // overwritten. So the reader never has to keep more than a header, and a frame that a peer could not send is an error.
 //
 //   header | slot header | payload   slice
-//   header                           count, abort, bye
+//   header                           count, bye
+//   header | text                    abort: how all name the failure
 //   header | flag, hash, payload     line
 //   header | 64 bytes                note: of a network that says here what it does elsewhere
 #pragma once
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 
 #include "impl/transports/mirror.h"
 
@@ -30,6 +32,7 @@ struct FrameHeader {
 static_assert(sizeof(FrameHeader) == 16);
 
 inline constexpr std::size_t kNoteBytes = 64;
+inline constexpr std::size_t kMostAbortText = 1024;
 using Note = std::span<const std::byte, kNoteBytes>;
 using TakeNote = std::function<void(std::uint64_t number, Note note)>;
 
@@ -51,12 +54,13 @@ class FrameReader {
 
   [[nodiscard]] bool has_left() const { return has_left_; }
   [[nodiscard]] int aborted_rank() const { return aborted_rank_; }  ///< -1: none
+  [[nodiscard]] const std::string& abort_text() const { return abort_text_; }
   /// A frame has begun and is not whole.
   [[nodiscard]] bool is_within_frame() const { return kept_ > 0 || !payload_.empty(); }
 
  private:
-  static constexpr std::size_t kMostKept = sizeof(FrameHeader) + 64;
-  static_assert(kNoteBytes == 64 && kLineOnTheWay == 64);
+  static constexpr std::size_t kMostKept = sizeof(FrameHeader) + kMostAbortText;
+  static_assert(kMostAbortText >= kNoteBytes && kMostAbortText >= kLineOnTheWay);
   [[nodiscard]] FrameHeader header() const;
   /// How much is to be kept before the frame can be acted on. Errors: io.
   [[nodiscard]] Result<std::size_t> needed() const;
@@ -72,6 +76,7 @@ class FrameReader {
   std::span<std::byte> payload_;  ///< of the slice at hand: what is missing
   bool has_left_ = false;
   int aborted_rank_ = -1;
+  std::string abort_text_;
 };
 
 }  // namespace tutti::tcp

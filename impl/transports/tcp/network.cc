@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <thread>
 
+#include "impl/types/printable.h"
+
 namespace tutti::tcp {
 namespace {
 
@@ -152,7 +154,7 @@ bool TcpLink::receive() {
       }
       if (reader_.aborted_rank() >= 0) {
         const int rank = reader_.aborted_rank();
-        network_.fail(rank < static_cast<int>(network_.links_.size()) ? rank : peer_, Code::aborted, "failed");
+        network_.hear_of_failure(rank < static_cast<int>(network_.links_.size()) ? rank : peer_, reader_.abort_text());
       }
       if (moved.bytes < wanted.size() + stage.size()) break;
       continue;
@@ -212,6 +214,13 @@ void TcpNetwork::fail(int rank, Code code, const std::string& how) {
   if (!failure_.is_ok()) return;
   failed_rank_ = rank;
   failure_ = error(code, "{} {}", domain_.name_of(rank), how);
+}
+
+void TcpNetwork::hear_of_failure(int rank, const std::string& text) {
+  if (text.empty()) return fail(rank, Code::aborted, "failed");
+  if (!failure_.is_ok()) return;
+  failed_rank_ = rank;
+  failure_ = Status(Code::aborted, printable(text));
 }
 
 void TcpNetwork::mourn(int rank, const std::string& how) {
@@ -278,12 +287,16 @@ bool TcpNetwork::is_drained() const {
   return std::ranges::all_of(dirty_, [](const TcpLink* link) { return link->is_drained(); });
 }
 
-void TcpNetwork::abort(int of) {
+void TcpNetwork::abort(int of, const std::string& text) {
   if (has_aborted_) return;
   has_aborted_ = true;
+  abort_text_ = text.substr(0, kMostAbortText);
   for (const auto& link : links_) {
     if (link == nullptr || link->state_ != TcpLink::State::up) continue;
-    link->add({.kind = Kind::abort, .number = static_cast<std::uint64_t>(of)}, {}, {});
+    link->add({.bytes = static_cast<std::uint32_t>(abort_text_.size()),
+               .kind = Kind::abort,
+               .number = static_cast<std::uint64_t>(of)},
+              {}, std::as_bytes(std::span(abort_text_)));
     link->send();
   }
 }

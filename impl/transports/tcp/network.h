@@ -107,9 +107,11 @@ class TcpNetwork final : public Network {
   [[nodiscard]] bool has_gone(int rank) const override { return links_[static_cast<std::size_t>(rank)]->has_gone_; }
   void lose(int rank) override { mourn(rank, "the world has lost it"); }
   [[nodiscard]] int descriptor() const override { return events_.get(); }
-  void abort(int of) override;
+  void abort(int of, const std::string& text) override;
   /// "rank 3 on host 1 `how`", unless something has failed before.
   void fail(int rank, Code code, const std::string& how);
+  /// As that rank, or another one for it, says it, unless something has failed before.
+  void hear_of_failure(int rank, const std::string& text);
   /// "rank 3 on host 1 went: `how`".
   void mourn(int rank, const std::string& how);
 
@@ -157,6 +159,7 @@ class TcpNetwork final : public Network {
   Status failure_;
   int failed_rank_ = -1;
   bool has_aborted_ = false;
+  std::string abort_text_;  // on its way over the links
 };
 
 }  // namespace tutti::tcp

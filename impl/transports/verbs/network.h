@@ -88,7 +88,7 @@ class VerbsNetwork final : public Network {
   [[nodiscard]] int failed_rank() const override { return beside_->failed_rank(); }
   [[nodiscard]] bool has_gone(int rank) const override { return beside_->has_gone(rank); }
   void lose(int rank) override { beside_->lose(rank); }
-  void abort(int of) override { beside_->abort(of); }
+  void abort(int of, const std::string& text) override { beside_->abort(of, text); }
 
  private:
   friend class VerbsLink;

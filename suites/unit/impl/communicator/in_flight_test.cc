@@ -266,7 +266,7 @@ TEST(InFlight, ACommunicatorThatLeavesItsOperationsAbortsThem) {
   ASSERT_TRUE(first->barrier().is_ok());
   const Status status = first->barrier();
   EXPECT_EQ(status.code(), Code::aborted);
-  EXPECT_EQ(status.message(), "rank 1 failed");
+  EXPECT_EQ(status.message(), "rank 1 has left");
 }
 
 }  // namespace

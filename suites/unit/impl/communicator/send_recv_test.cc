@@ -163,7 +163,8 @@ TEST_P(SendRecv, AnotherLengthOrDtypeIsAMismatchThatNamesBothSides) {
         ASSERT_TRUE(communicator.send(buffer, wrong.count, wrong.dtype, 0).is_ok());
         const Status status = communicator.recv(buffer, 1, Dtype::f32, 0);
         EXPECT_EQ(status.code(), Code::aborted);
-        EXPECT_EQ(status.message(), "rank 0 failed");
+        EXPECT_THAT(status.message(), testing::StartsWith("rank 0 failed: mismatch: message 1 "));
+        EXPECT_THAT(status.message(), testing::HasSubstr(wrong.text));
       } else {
         const Status status = communicator.recv(buffer, 8, Dtype::f32, 1);
         EXPECT_EQ(status.code(), Code::mismatch);

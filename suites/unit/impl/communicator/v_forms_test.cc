@@ -64,6 +64,55 @@ TEST_F(VCalls, ArePreparedAndThenPostedWithTheSameBlocks) {
   EXPECT_THAT(outputs_[1], ElementsAre(2, 11, 12));
 }
 
+TEST_F(VCalls, OfListsArePostedAndTheListsAreFreeAtOnce) {
+  std::vector<Work> works;
+  for (const std::size_t rank : {0U, 1U}) {
+    Floats &in = inputs_[rank], &out = outputs_[rank];
+    const Count first = rank == 0 ? 2 : 1;
+    std::vector<ConstPart> from{{in.data(), first}, {in.data() + first, 3 - first}};
+    std::vector<Part> to{{out.data() + 3 - first, first}, {out.data(), 3 - first}};  // in the other order
+    works.push_back(communicators_[rank]->post_list({.collective = Collective::all_to_all_v}, from, to).value());
+    from.assign(2, {});
+    to.assign(2, {});
+  }
+  for (bool is_done = false; !is_done;) {
+    is_done = works[0].test().value();
+    is_done = works[1].test().value() && is_done;
+  }
+  EXPECT_THAT(outputs_[0], ElementsAre(10, 0, 1));
+  EXPECT_THAT(outputs_[1], ElementsAre(11, 12, 2));
+}
+
+TEST_F(VCalls, OfListsAreInPlaceWhereTheAddressesAre) {
+  std::vector<Work> works;
+  for (const std::size_t rank : {0U, 1U}) {
+    Floats& all = inputs_[rank];
+    const Part parts[] = {{all.data(), 2}, {all.data() + 2, 1}};
+    const Call call{.collective = Collective::all_gather_v, .input = parts[rank].address};
+    works.push_back(communicators_[rank]->post_list(call, {}, parts).value());
+  }
+  for (bool is_done = false; !is_done;) {
+    is_done = works[0].test().value();
+    is_done = works[1].test().value() && is_done;
+  }
+  for (const Floats& all : inputs_) EXPECT_THAT(all, ElementsAre(0, 1, 12));
+}
+
+TEST_F(VCalls, OfListsRefuseListsThatTheCollectiveHasNot) {
+  const std::vector<ConstPart> from(2);
+  const std::vector<Part> to(2), long_one(3);
+  const auto refused = [&](Collective collective, std::span<const ConstPart> in, std::span<const Part> out) {
+    const Status status = communicators_[0]->post_list({.collective = collective}, in, out).status();
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    return status.message();
+  };
+  EXPECT_THAT(refused(Collective::all_gather, {}, to), HasSubstr("all_gather has no operand that is a list"));
+  EXPECT_THAT(refused(Collective::gather_v, from, to), HasSubstr("gather_v: its input is one buffer"));
+  EXPECT_THAT(refused(Collective::scatter_v, {}, {}), HasSubstr("scatter_v: its input is a list of blocks"));
+  EXPECT_THAT(refused(Collective::all_to_all_v, from, {}), HasSubstr("all_to_all_v: its output is a list of blocks"));
+  EXPECT_THAT(refused(Collective::all_gather_v, {}, long_one), HasSubstr("3"));
+}
+
 TEST_F(VCalls, HaveBlocksAndOthersHaveNone) {
   Call call = call_of(0);
   call.blocks = nullptr;
