@@ -419,6 +419,10 @@ class Hosts(Job):
     def why_not(cls):
         return host_trials.can_cut()
 
+    def is_left_stopped(self, target):
+        if not target.is_far:  # on another machine nobody reaches what is stopped: it ends when it goes on
+            super().is_left_stopped(target)
+
     def start(self):
         self.machines = self.stack.enter_context(namespaces.Machines(2))
         self.add(host_trials.JobApart(self.machines, self.per_machine, list(self.job_words), self.outputs))

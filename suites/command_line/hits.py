@@ -38,6 +38,7 @@ class Target:
     role: str
     number: int = -1  # of a rank
     words: str = ""
+    is_far: bool = False  # a host that an agent has started
 
     def __str__(self):
         program, _, options = self.words.partition(" ")
@@ -52,6 +53,13 @@ def rank_in(environment):
     return -1
 
 
+def has_agent(pid):
+    """Whether somebody else than tutti has started the process."""
+    parent = next((one.parent for one in support.processes() if one.pid == pid), 0)
+    command = support.command_of(parent)
+    return bool(command) and pathlib.Path(command[0]).name != "tutti"
+
+
 def target_of(pid, launchers):
     """The Target of a process, or None if it has ended. `launchers` are processes that the trial itself has started."""
     command = support.command_of(pid)
@@ -64,7 +72,7 @@ def target_of(pid, launchers):
     if name == "tutti" and command[1:] == ["rank"]:
         return Target(pid, "rank", number, words)
     if name == "tutti" and command[1:2] == ["host"]:
-        return Target(pid, "host", words=words)
+        return Target(pid, "host", words=words, is_far=has_agent(pid))
     if name == "tutti" and number >= 0:
         return Target(pid, "first", number, words)
     if pid in launchers:
