@@ -8,4 +8,6 @@
 // floor 4: algorithms, bootstrap, execute, prove
 // floor 5: device
 // floor 6: communicator
+// floor 7: embed
+// floor 8: bindings
 #pragma once

@@ -60,9 +60,13 @@ class TUTTI_API Operation {
   friend class World;
   /// With the lock of Progress. Whether it is over.
   bool look();
-  bool look_at_deadline(std::chrono::steady_clock::time_point now);
+  /// The same, now and then: whether a rank that it needs is no more, and its deadline.
+  bool look_around(std::chrono::steady_clock::time_point now);
   /// Without the lock, once, when it is over.
   void conclude();
+
+  /// Whether each rank of the host has a core to wait on.
+  [[nodiscard]] bool may_spin() const { return may_spin_; }
 
   std::shared_ptr<World> world_;  // null once it is done
   Next next_;
@@ -72,6 +76,7 @@ class TUTTI_API Operation {
   std::size_t at_ = 0;        // works before it are complete
   bool is_posted_ = false;    // nothing is to follow
   bool is_attended_ = false;  // with the lock of Progress
+  bool may_spin_;
   Status status_;
   std::atomic<bool> is_done_{false};
 };

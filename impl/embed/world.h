@@ -24,8 +24,6 @@
 
 namespace tutti::embed {
 
-class Peers;
-
 /// How ranks of several hosts reach each other: hosts.h has the one there is. Without one, all ranks are to be on one
 /// host.
 class BetweenHosts;
@@ -92,6 +90,8 @@ class TUTTI_API World : public std::enable_shared_from_this<World> {
   friend class Joining;
   struct Parts;
   explicit World(std::unique_ptr<Parts> parts);
+  /// With the lock of Progress. Errors: invalid_argument in a forked child, or where this rank has left.
+  [[nodiscard]] Status check_usable() const;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "impl/types/visibility.h"
+
 namespace tutti {
 
 /// Why something failed. The harness maps these onto exit codes; nobody parses the message.
@@ -28,7 +30,7 @@ enum class Code {
   refuted,           ///< a proof failed
 };
 
-[[nodiscard]] std::string_view to_string(Code code);
+[[nodiscard]] TUTTI_API std::string_view to_string(Code code);
 
 /// Success (one null pointer) or a code with a message.
 class [[nodiscard]] Status {
@@ -38,7 +40,7 @@ class [[nodiscard]] Status {
 
   [[nodiscard]] bool is_ok() const { return detail_ == nullptr; }
   [[nodiscard]] Code code() const { return detail_ ? detail_->code : Code::ok; }
-  [[nodiscard]] const std::string& message() const;
+  [[nodiscard]] TUTTI_API const std::string& message() const;
 
  private:
   struct Detail {
@@ -72,7 +74,7 @@ class [[nodiscard]] Result {
 };
 
 /// Prints where and why, then aborts. For bugs of tutti itself, never for a user's mistake.
-[[noreturn]] void assertion_failed(const char* file, int line, const char* condition, const std::string& message);
+[[noreturn]] TUTTI_API void assertion_failed(const char* file, int line, const char* condition, const std::string& message);
 
 }  // namespace tutti
 

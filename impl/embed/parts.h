@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a world is made of. All but what is said is touched with the lock of Progress only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <sys/types.h>
+#include <vector>
+
+#include "impl/communicator/communicator.h"
+#include "impl/embed/peers.h"
+#include "impl/embed/world.h"
+#include "impl/transports/domain.h"
+#include "impl/types/descriptor.h"
+
+namespace tutti::embed {
+
+struct World::Parts {
+  // These stay as they are, so that anybody may read them.
+  int rank = 0;
+  int ranks = 1;
+  int cores = 1;       ///< that the ranks of this host may use together
+  int ranks_here = 1;  ///< on this host
+  pid_t owner = 0;     ///< the process that has joined
+  std::chrono::nanoseconds timeout{};
+  Descriptor memory;               ///< until all have joined: its maker's is what the others open
+  std::unique_ptr<Domain> domain;  ///< as long as the world, for somebody may sleep at its doorbell
+  Doorbell* doorbell = nullptr;    ///< of this host's ranks
+  int descriptor = -1;             ///< readable when a link has news; -1: there are none
+
+  std::unique_ptr<Communicator> communicator;  ///< null once this rank has left
+  std::optional<Peers> peers;
+
+  [[nodiscard]] bool has_core_for_each() const { return ranks_here <= cores; }
+};
+
+}  // namespace tutti::embed
