@@ -100,13 +100,13 @@ class BlockCommunicator final : public Communicator {
     return {};
   }
 
-  Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer) override {
+  Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer, int tag) override {
     auto* const bytes = const_cast<std::byte*>(static_cast<const std::byte*>(buffer));  // is not written
-    return post_message({.rank = rank_, .peer = peer, .is_send = true, .buffer = bytes, .dtype = dtype}, count);
+    return post_message({.rank = rank_, .peer = peer, .is_send = true, .buffer = bytes, .dtype = dtype}, count, tag);
   }
-  Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer) override {
+  Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer, int tag) override {
     auto* const bytes = static_cast<std::byte*>(buffer);
-    return post_message({.rank = rank_, .peer = peer, .buffer = bytes, .dtype = dtype}, count);
+    return post_message({.rank = rank_, .peer = peer, .buffer = bytes, .dtype = dtype}, count, tag);
   }
 
   Result<std::unique_ptr<GroupFormation>> post_split(int colour, int key) override {
@@ -253,7 +253,7 @@ class BlockCommunicator final : public Communicator {
                  "shared buffers of ranks on devices of several processes: what alloc_shared gives lies on the host");
   }
 
-  [[nodiscard]] Result<Work> post_message(BlockWorld::Message message, Count count) {
+  [[nodiscard]] Result<Work> post_message(BlockWorld::Message message, Count count, int tag) {
     TUTTI_RETURN_IF_ERROR(world_->failed());
     TUTTI_RETURN_IF_ERROR(check_alignment(message.buffer, message.dtype));
     TUTTI_ASSIGN_OR_RETURN(message.bytes, bytes_of_transfer({.is_send = message.is_send,
@@ -261,7 +261,12 @@ class BlockCommunicator final : public Communicator {
                                                              .ranks = world_->ranks(),
                                                              .buffer = message.buffer,
                                                              .count = count,
-                                                             .dtype = message.dtype}));
+                                                             .dtype = message.dtype,
+                                                             .tag = tag}));
+    if (tag != 0) {
+      return error(Code::unavailable, "{} rank {} with tag {}: messages of thread blocks have no tags other than 0",
+                   message.is_send ? "send to" : "receive from", message.peer, tag);
+    }
     TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, world_->post(message));
     return handle(
         {.number = number, .peer = message.peer, .kind = message.is_send ? Ticket::Kind::send : Ticket::Kind::receive});

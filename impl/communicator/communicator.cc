@@ -119,14 +119,22 @@ Status Communicator::exscan(const void* input, void* output, Count count, Dtype 
                             .buffers = buffers});
 }
 
-Status Communicator::send(const void* buffer, Count count, Dtype dtype, int peer) {
-  TUTTI_ASSIGN_OR_RETURN(Work work, post_send(buffer, count, dtype, peer));
+Status Communicator::send(const void* buffer, Count count, Dtype dtype, int peer, int tag) {
+  TUTTI_ASSIGN_OR_RETURN(Work work, post_send(buffer, count, dtype, peer, tag));
   return work.wait();
 }
 
-Status Communicator::recv(void* buffer, Count count, Dtype dtype, int peer) {
-  TUTTI_ASSIGN_OR_RETURN(Work work, post_recv(buffer, count, dtype, peer));
+Status Communicator::recv(void* buffer, Count count, Dtype dtype, int peer, int tag) {
+  TUTTI_ASSIGN_OR_RETURN(Work work, post_recv(buffer, count, dtype, peer, tag));
   return work.wait();
+}
+
+Result<std::optional<Message>> Communicator::probe(int /*peer*/, std::optional<int> /*tag*/) {
+  return error(Code::unavailable, "messages of thread blocks cannot be probed: they come when both ends are posted");
+}
+
+bool Communicator::cancel(const Work& receive) {
+  return receive.ticket_.kind == Ticket::Kind::receive && take_back(receive.ticket_);
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::split(int colour, int key) {

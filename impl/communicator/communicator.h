@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,12 +14,14 @@
 #include "impl/algorithms/algorithm.h"
 #include "impl/collective/blocks.h"
 #include "impl/collective/collective.h"
+#include "impl/execute/message.h"
 #include "impl/schedule/bind.h"
 #include "impl/transports/domain.h"
 #include "impl/transports/hosts.h"
 #include "impl/types/dtype.h"
 #include "impl/types/op.h"
 #include "impl/types/status.h"
+#include "impl/types/visibility.h"
 
 namespace tutti {
 
@@ -75,7 +78,7 @@ struct Part {
 };
 
 /// `call` with the placement that its addresses show, as post wants it: for calls that are not v forms.
-[[nodiscard]] Call placed_where_it_lies(const Call& call, int rank, int ranks);
+[[nodiscard]] TUTTI_API Call placed_where_it_lies(const Call& call, int rank, int ranks);
 
 /// How a collective reduces: an op, which converts to it, or premul_sum with this rank's factor.
 struct Reduction {
@@ -94,7 +97,7 @@ class GroupFormation;
 /// A posted operation. Copyable; valid as long as its communicator. Its buffers may be touched again when it is
 /// complete. Handles are tested and waited for in any order, each as often as one likes. Doing so makes progress with
 /// all that this rank has posted, on this communicator and on all others of its world.
-class Work {
+class TUTTI_API Work {
  public:
   /// Makes progress once; true when complete. Errors: as wait, but for timeout.
   [[nodiscard]] Result<bool> test();
@@ -134,7 +137,7 @@ class CapturedCalls {
 
 /// Belongs to one thread, and so do all others of the rank: its world, and the groups made of it. Destroyed before its
 /// operations are complete, it aborts them on all ranks.
-class Communicator {
+class TUTTI_API Communicator {
  public:
   /// Rank `rank` of the world of `domain` (all its ranks). The domain must outlive the communicator and all groups.
   [[nodiscard]] static Result<std::unique_ptr<Communicator>> create(Domain& domain, int rank,
@@ -183,16 +186,25 @@ class Communicator {
   virtual Status abort(int rank, std::string_view reason) = 0;
 
   /// Post a send of buffer[count] to rank `peer`, a receive of buffer[count] from it. The sends from one rank to
-  /// another are matched with the receives there in the order in which each were posted. Count and dtype are the same
-  /// at both ends. A rank may send to itself. Complete is a send when its buffer may be written, maybe before the
+  /// another with one tag are matched with the receives there in the order in which each were posted. A message that a
+  /// receive with another tag overtakes is kept in memory here until its own receive comes. Count and dtype are the
+  /// same at both ends. A rank may send to itself. Complete is a send when its buffer may be written, maybe before the
   /// receive is posted. Several posted before any is waited for are what others call a group of sends and receives.
-  /// Errors: invalid_argument (a value out of range).
-  [[nodiscard]] virtual Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer) = 0;
-  [[nodiscard]] virtual Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer) = 0;
+  /// Errors: invalid_argument (a value out of range; tags are not negative); unavailable (a tag other than 0 where
+  /// ranks are thread blocks).
+  [[nodiscard]] virtual Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer, int tag = 0) = 0;
+  [[nodiscard]] virtual Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer, int tag = 0) = 0;
+  /// The message from `peer`, with that tag or else with any, that the next receive would take; nothing where none has
+  /// come that no posted receive takes. Makes progress. It stays until it is received. Errors: as test; unavailable
+  /// where ranks are thread blocks.
+  [[nodiscard]] virtual Result<std::optional<Message>> probe(int peer, std::optional<int> tag = std::nullopt);
+  /// Takes back a posted receive of which nothing has come. True: it is complete, and its buffer is free. False: it
+  /// goes on, is complete already, or is no receive.
+  bool cancel(const Work& receive);
   /// Post and wait. Two ranks that both send first, then receive, wait for each other when the message is longer than
   /// the channel: post both.
-  Status send(const void* buffer, Count count, Dtype dtype, int peer);
-  Status recv(void* buffer, Count count, Dtype dtype, int peer);
+  Status send(const void* buffer, Count count, Dtype dtype, int peer, int tag = 0);
+  Status recv(void* buffer, Count count, Dtype dtype, int peer, int tag = 0);
 
   /// A communicator for each colour, of the ranks that pass it, ordered by key, then by rank; null for a colour below
   /// 0. Collective over this communicator. Errors: resource with the numbers, on all ranks alike, where one has no
@@ -305,6 +317,7 @@ class Communicator {
   virtual Result<bool> test(const Ticket& ticket) = 0;
   virtual Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) = 0;
   virtual Result<bool> wait_for(const Ticket& ticket, std::chrono::nanoseconds timeout) = 0;
+  virtual bool take_back(const Ticket& /*receive*/) { return false; }
   [[nodiscard]] virtual std::string position(const Ticket& ticket) const = 0;
   [[nodiscard]] virtual std::chrono::nanoseconds timeout() const = 0;
 

@@ -218,9 +218,10 @@ std::string progress_text(const Domain& domain, const Calls& calls, std::uint64_
 std::string transfer_text(const Domain& domain, const Standing& standing) {
   const bool is_send = standing.wait == Wait::send;
   const std::string what =
-      fmt::format("{} of {} {} ({} bytes) {} {}", is_send ? "send" : "receive",
+      fmt::format("{} of {} {} ({} bytes{}) {} {}", is_send ? "send" : "receive",
                   standing.bytes / static_cast<std::int64_t>(size_of(standing.dtype)), to_string(standing.dtype),
-                  standing.bytes, is_send ? "to" : "from", domain.name_of(standing.peer));
+                  standing.bytes, standing.tag == 0 ? std::string() : fmt::format(", tag {}", standing.tag),
+                  is_send ? "to" : "from", domain.name_of(standing.peer));
   if (standing.before > 0) return fmt::format("{} waits for {} before it", what, standing.before);
   if (!standing.is_begun) return fmt::format("{} has no {}", what, is_send ? "receive" : "send");
   return fmt::format("{} stands still after {} bytes", what, standing.done);

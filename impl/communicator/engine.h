@@ -43,8 +43,9 @@ class Engine final : public Communicator {
   [[nodiscard]] Result<Work> post(const Call& call) override;
   Status run(const Call& call) override;
   Status abort(int rank, std::string_view reason) override;
-  [[nodiscard]] Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer) override;
-  [[nodiscard]] Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer) override;
+  [[nodiscard]] Result<Work> post_send(const void* buffer, Count count, Dtype dtype, int peer, int tag) override;
+  [[nodiscard]] Result<Work> post_recv(void* buffer, Count count, Dtype dtype, int peer, int tag) override;
+  [[nodiscard]] Result<std::optional<Message>> probe(int peer, std::optional<int> tag) override;
   [[nodiscard]] Result<std::unique_ptr<GroupFormation>> post_split(int colour, int key) override;
   [[nodiscard]] Result<std::unique_ptr<GroupFormation>> post_new_group(std::span<const int> ranks) override;
   [[nodiscard]] Result<void*> alloc_shared(std::size_t bytes) override { return domain_.alloc_shared(rank_, bytes); }
@@ -59,6 +60,7 @@ class Engine final : public Communicator {
   Result<bool> test(const Ticket& ticket) override;
   Status wait(const Ticket& ticket, std::chrono::nanoseconds timeout) override;
   Result<bool> wait_for(const Ticket& ticket, std::chrono::nanoseconds timeout) override;
+  bool take_back(const Ticket& receive) override;
   [[nodiscard]] std::string position(const Ticket& ticket) const override;
   [[nodiscard]] std::chrono::nanoseconds timeout() const override { return options_.timeout; }
 
@@ -181,7 +183,7 @@ class Engine final : public Communicator {
   [[nodiscard]] bool is_held_back() { return hooks_.pace != nullptr && hooks_.pace->holds_back(); }
   /// Sleeps until somebody rings, for a tick at most; not where there is something to do.
   void park();
-  [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count);
+  [[nodiscard]] Result<Work> post_transfer(const Transfers::Request& request, Count count, int tag);
   enum class AtDeadline : std::uint8_t { fails, returns };
   /// wait or wait_for, once it is known to take a while. False: the deadline has passed, where that is no failure.
   Result<bool> wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout, AtDeadline at_deadline);

@@ -369,7 +369,7 @@ Status Engine::run_where_it_lies(const Call& call) {
 
 Status Engine::place_and_run(const Call& call) { return run(placed_where_it_lies(call, rank_, ranks_)); }
 
-Result<Work> Engine::post_transfer(const Transfers::Request& request, Count count) {
+Result<Work> Engine::post_transfer(const Transfers::Request& request, Count count, int tag) {
   TUTTI_RETURN_IF_ERROR(failed_);
   const bool is_send = request.direction == Direction::send;
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t bytes, bytes_of_transfer({.is_send = is_send,
@@ -377,9 +377,11 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
                                                                       .ranks = ranks_,
                                                                       .buffer = request.buffer,
                                                                       .count = count,
-                                                                      .dtype = request.dtype}));
+                                                                      .dtype = request.dtype,
+                                                                      .tag = tag}));
   Transfers::Request whole = request;
   whole.bytes = bytes;
+  whole.tag = static_cast<std::uint32_t>(tag);
   TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, transfers_.post(whole));
   if (!is_held_back() && transfers_.progress()) tell_moved();
   if (network_ != nullptr) [[unlikely]]
@@ -387,14 +389,39 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
   return handle({.number = number, .peer = request.peer, .kind = is_send ? Ticket::Kind::send : Ticket::Kind::receive});
 }
 
-Result<Work> Engine::post_send(const void* buffer, Count count, Dtype dtype, int peer) {
+Result<Work> Engine::post_send(const void* buffer, Count count, Dtype dtype, int peer, int tag) {
   auto* const bytes = const_cast<std::byte*>(static_cast<const std::byte*>(buffer));  // is not written
-  return post_transfer({.direction = Direction::send, .peer = peer, .buffer = bytes, .dtype = dtype}, count);
+  return post_transfer({.direction = Direction::send, .peer = peer, .buffer = bytes, .dtype = dtype}, count, tag);
 }
 
-Result<Work> Engine::post_recv(void* buffer, Count count, Dtype dtype, int peer) {
+Result<Work> Engine::post_recv(void* buffer, Count count, Dtype dtype, int peer, int tag) {
   auto* const bytes = static_cast<std::byte*>(buffer);
-  return post_transfer({.direction = Direction::receive, .peer = peer, .buffer = bytes, .dtype = dtype}, count);
+  return post_transfer({.direction = Direction::receive, .peer = peer, .buffer = bytes, .dtype = dtype}, count, tag);
+}
+
+Result<std::optional<Message>> Engine::probe(int peer, std::optional<int> tag) {
+  TUTTI_RETURN_IF_ERROR(
+      bytes_of_transfer({.peer = peer, .ranks = ranks_, .tag = tag.value_or(0)}).status());  // what is out of range
+  TUTTI_RETURN_IF_ERROR(failed_);
+  progress_all();
+  TUTTI_RETURN_IF_ERROR(check_own_failures());
+  const std::optional<std::uint32_t> asked =
+      tag ? std::optional(static_cast<std::uint32_t>(*tag)) : std::optional<std::uint32_t>();
+  const auto probed = transfers_.probe(peer, asked);
+  TUTTI_RETURN_IF_ERROR(check_own_failures());
+  TUTTI_RETURN_IF_ERROR(probed.status());
+  if (probed.value().has_moved) {
+    tell_moved();
+    if (network_ != nullptr) send_over_links(Mood::busy);
+  }
+  if (!probed.value().message) TUTTI_RETURN_IF_ERROR(check_failures());
+  return probed.value().message;
+}
+
+bool Engine::take_back(const Ticket& receive) {
+  if (!failed_.is_ok()) return false;
+  progress_all();
+  return transfers_.cancel(receive.peer, receive.number);
 }
 
 }  // namespace tutti

@@ -2,6 +2,7 @@
 #include "impl/communicator/requests.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tutti {
 
@@ -31,6 +32,10 @@ Result<std::int64_t> bytes_of_transfer(const TransferRequest& request) {
   if (request.peer < 0 || request.peer >= request.ranks) {
     return error(Code::invalid_argument, "{} rank {}, which is out of range: 0 to {}", what, request.peer,
                  request.ranks - 1);
+  }
+  if (request.tag < 0) {
+    return error(Code::invalid_argument, "{} rank {}: tag {} is out of range: 0 to {}", what, request.peer, request.tag,
+                 std::numeric_limits<int>::max());
   }
   std::int64_t bytes = 0;
   if (request.count < 0 ||

@@ -21,6 +21,7 @@ struct TransferRequest {
   const void* buffer = nullptr;
   Count count = 0;
   Dtype dtype = Dtype::f32;
+  int tag = 0;
 };
 /// Errors: invalid_argument for a value out of range.
 [[nodiscard]] Result<std::int64_t> bytes_of_transfer(const TransferRequest& request);

@@ -50,7 +50,7 @@ struct alignas(kCacheLine) SlotHeader {
   std::atomic<std::uint64_t> message;  ///< number of the slice that the slot holds, from 1
   std::uint64_t bytes;                 ///< what is left of the message, this slice included
   std::uint32_t hash;
-  std::uint32_t reserved;
+  std::uint32_t tag;  ///< of a send; unused in channels of collectives
   std::array<std::byte, kInline> payload;
 };
 static_assert(sizeof(SlotHeader) == kCacheLine);

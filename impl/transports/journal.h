@@ -94,7 +94,8 @@ struct Standing {
   Wait wait = Wait::none;
   Dtype dtype = Dtype::f32;  ///< of a send or a receive
   bool is_begun = false;     ///< the peer has taken, or given, some of it
-  std::array<std::uint8_t, 7> unused{};
+  std::array<std::uint8_t, 3> unused{};
+  std::uint32_t tag = 0;  ///< of a send or a receive
 };
 
 /// Why the rank has announced that a rank failed: written before it is announced, and never changed (failure.h).
