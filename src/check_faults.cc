@@ -84,8 +84,12 @@ Status check_pairs(const harness::Sweep& sweep, const FaultOptions& options) {
   for (const Op op : sweep.ops.values) {
     for (const Dtype dtype : sweep.dtypes.values) {
       if (op_exists(op, dtype) || sweep.ops.is_all || sweep.dtypes.is_all || !options.has_dtypes) continue;
-      return error(Code::invalid_argument, "--ops: '{}' of '{}' does not exist: band, bor and bxor are of integers",
-                   to_string(op), to_string(dtype));
+      std::string others;
+      for (const Op other : all_ops()) {
+        if (op_exists(other, dtype)) others += fmt::format(" {}", to_string(other));
+      }
+      return error(Code::invalid_argument, "--ops: '{}' of '{}' does not exist: allowed are{}", to_string(op),
+                   to_string(dtype), others);
     }
   }
   return {};

@@ -183,8 +183,8 @@ const std::map<std::string, Words>& words_of_options() {
   }();
   static const std::map<std::string, Words> words = [&] {
     std::map<std::string, Words> all{
-        {"--dtypes", names_in_list(all_dtypes(), {"all"})},
-        {"--dtype", names_in_list(all_dtypes())},
+        {"--dtypes", names_in_list(known_dtypes(), {"all"})},
+        {"--dtype", names_in_list(known_dtypes())},
         {"--ops", names_in_list(all_ops(), {"all"})},
         {"--op", names_in_list(all_ops())},
         {"--algorithms", algorithm_names({"auto", "all"})},

@@ -75,7 +75,7 @@ void add_aliases(const List& list, json& aliases) {
 json all_aliases() {
   json aliases = json::object();
   add_aliases(every_collective(), aliases);
-  add_aliases(all_dtypes(), aliases);
+  add_aliases(known_dtypes(), aliases);
   add_aliases(all_ops(), aliases);
   return aliases;
 }
@@ -93,7 +93,8 @@ json everything() {
           {"algorithms", std::move(algorithms)},
           {"transports", list_of_transports()},
           {"backends", backends()},
-          {"dtypes", names_of(all_dtypes())},
+          {"dtypes", names_of(known_dtypes())},
+          {"dtypes_beside_all", names_of(std::span(known_dtypes()).subspan(all_dtypes().size()))},
           {"ops", names_of(all_ops())},
           {"faults", faults()},
           {"aliases", all_aliases()}};
@@ -120,6 +121,9 @@ int list(bool as_json) {
                    names);
   }
   print_names("dtypes", all["dtypes"]);
+  harness::print("  `all` leaves out:");
+  for (const json& name : all["dtypes_beside_all"]) harness::print(" {}", name.get<std::string>());
+  harness::print("\n");
   print_names("ops", all["ops"]);
   harness::print("also read as (and all names in any case, without '_' and after 'MPI_'):\n");
   for (const auto& [name, aliases] : all["aliases"].items()) {

@@ -278,7 +278,8 @@ Status check_pairs(const Sweep& sweep, PairExists exists) {
 }
 
 std::string no_such_pair(Dtype dtype, Op op) {
-  if (domain_of(op) == OpDomain::integers) return fmt::format("{} exists for integers only", to_string(op));
+  if (domain_of(op) == OpDomain::integers && !is_integer(dtype))
+    return fmt::format("{} exists for integers only", to_string(op));
   return fmt::format("{} has no {}", to_string(dtype), to_string(op));
 }
 

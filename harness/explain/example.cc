@@ -67,7 +67,9 @@ double number_at(const Example& example, int rank, int index) {
 /// The largest n such that every whole number up to n has a value of its own in the dtype.
 double largest_exact(Dtype dtype) {
   return visit_dtype(dtype, []<class T>(std::type_identity<T>) -> double {
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_same_v<T, Boolean>) {
+      return 1;
+    } else if constexpr (std::is_integral_v<T>) {
       return static_cast<double>(std::numeric_limits<T>::max());
     } else if constexpr (std::is_floating_point_v<T>) {
       return std::ldexp(1.0, std::numeric_limits<T>::digits);

@@ -84,7 +84,9 @@ constexpr auto kFaults = [] {
 const FaultRow& row_of(Fault fault) { return kRows[static_cast<std::size_t>(fault)]; }
 
 /// Whether a value reduced with itself is that value.
-bool is_idempotent(Op op) { return op == Op::min || op == Op::max || op == Op::band || op == Op::bor; }
+bool is_idempotent(Op op, Dtype dtype) {
+  return op == Op::min || op == Op::max || op == Op::band || op == Op::bor || dtype == Dtype::boolean;
+}
 
 constexpr std::array kClasses{DtypeClass::integer, DtypeClass::wide_float, DtypeClass::half_float,
                               DtypeClass::byte_float};
@@ -122,7 +124,9 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
   switch (fault) {
     case Fault::doubled_contribution:
       if (!combines(cell.problem())) return "nothing is combined: every element comes from one rank";
-      return is_idempotent(cell.op) ? fmt::format("{} of a value with itself is that value", to_string(cell.op)) : "";
+      return is_idempotent(cell.op, cell.dtype)
+                 ? fmt::format("{} of a value with itself is that value", to_string(cell.op))
+                 : "";
     case Fault::wrong_root:
       return is_rooted(collective) ? "" : "it has no root";
     case Fault::one_rank_differs:
@@ -130,6 +134,7 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
       if (!is_rooted(collective) || divides_input(collective)) return "every rank has its own result";
       return "only the root has a result";
     case Fault::narrow_type:
+      if (cell.dtype == Dtype::boolean) return "half of a bool's bits are enough for 0 and 1";
       return combines(cell.problem()) ? "" : "nothing is reduced";
     default:
       return {};

@@ -42,6 +42,15 @@ requires(std::is_integral_v<T>) struct Accumulation<T> {
   }
 };
 
+/// What is not 0 is true.
+template <>
+struct Accumulation<Boolean> {
+  using Type = std::uint8_t;
+  TUTTI_HOST_DEVICE static Type load(Boolean value) { return value == 0 ? 0 : 1; }
+  TUTTI_HOST_DEVICE static Boolean store(Type total) { return total; }
+  TUTTI_HOST_DEVICE static Boolean divided(Type total, int /*ranks*/) { return total; }
+};
+
 /// Calls `f(std::integral_constant<Op, op>{})`, so that a loop inside it is compiled for the op.
 template <class F>
 decltype(auto) visit_op(Op op, F&& f) {
@@ -79,7 +88,10 @@ TUTTI_HOST_DEVICE typename Accumulation<T>::Type combine(typename Accumulation<T
   using A = Accumulation<T>;
   using Type = typename A::Type;
   const Type other = A::load(value);
-  if constexpr (combining(op) == Op::sum) {
+  if constexpr (std::is_same_v<T, Boolean>) {
+    if constexpr (op == Op::min || op == Op::band) return total == 0 ? total : other;
+    return total == 0 ? other : total;
+  } else if constexpr (combining(op) == Op::sum) {
     return static_cast<Type>(total + other);
   } else if constexpr (op == Op::prod) {
     if constexpr (std::is_integral_v<T>) return static_cast<Type>(std::uint64_t{total} * std::uint64_t{other});
@@ -109,7 +121,12 @@ typename Accumulation<T>::Type combine(typename Accumulation<T>::Type total, T v
 template <class T>
 TUTTI_HOST_DEVICE T scaled(T value, int factor) {
   using A = Accumulation<T>;
-  return A::store(static_cast<typename A::Type>(A::load(value) * static_cast<typename A::Type>(factor)));
+  using Type = typename A::Type;
+  const Type loaded = A::load(value);
+  const auto other = static_cast<Type>(factor);
+  // Not as int, which a product of two words of 16 bits may exceed.
+  if constexpr (std::is_integral_v<T>) return A::store(static_cast<Type>(std::uint64_t{loaded} * std::uint64_t{other}));
+  return A::store(static_cast<Type>(loaded * other));
 }
 
 /// The total as the output holds it.

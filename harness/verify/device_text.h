@@ -33,7 +33,7 @@ struct InputOf {
   using Type = T;
 };
 template <class T>
-requires(std::is_integral_v<T>) struct InputOf<T> {
+requires(std::is_integral_v<T> && !std::is_same_v<T, Boolean>) struct InputOf<T> {
   using Type = std::make_unsigned_t<T>;
 };
 
@@ -87,7 +87,9 @@ TUTTI_HOST_DEVICE void store_bits(std::byte* at, std::int64_t i, B bits) {
 /// Element `index` of exact values, as fill_input has it. T: unsigned, or a float.
 template <class T, Op op>
 TUTTI_HOST_DEVICE T exact_value(std::uint32_t index, const Stream& stream) {
-  if constexpr (std::is_same_v<T, std::uint8_t> && (op == Op::none || op == Op::sum)) {
+  if constexpr (std::is_same_v<T, Boolean>) {
+    return truth<op>(index, stream);
+  } else if constexpr (std::is_same_v<T, std::uint8_t> && (op == Op::none || op == Op::sum)) {
     // Four bytes from one hash.
     const auto byte = static_cast<std::uint8_t>(hash(index / 4, stream.own) >> (8 * (index % 4)));
     return op == Op::none ? byte : without_zero(byte);

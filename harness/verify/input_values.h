@@ -282,4 +282,15 @@ TUTTI_HOST_DEVICE U bits(std::uint32_t index, const Stream& stream) {
   return op == Op::band ? static_cast<U>(~value) : value;
 }
 
+/// 0 or 1. Where one true rank decides, each is true with a probability of about 1/P; where one false rank does, false.
+template <Op op>
+TUTTI_HOST_DEVICE Boolean truth(std::uint32_t index, const Stream& stream) {
+  if constexpr (op == Op::none) {
+    return static_cast<Boolean>(hash(index, stream.own) >> 31U);
+  } else {
+    constexpr Op kDecides = op == Op::min || op == Op::band ? Op::band : Op::bor;
+    return static_cast<Boolean>(bits<std::uint8_t, kDecides>(index, stream) & 1U);
+  }
+}
+
 }  // namespace tutti::harness::verify

@@ -179,6 +179,18 @@ void fill_stream(std::span<std::byte> bytes, std::uint32_t first, const Stream s
   TUTTI_ASSERT(false, "{} of a float", to_string(op));
 }
 
+/// The same of truth.
+template <>
+void fill_stream<Boolean>(std::span<std::byte> bytes, std::uint32_t first, const Stream stream, Op op,
+                          bool /*is_random*/) {
+  const auto fill = [&]<Op of>(std::integral_constant<Op, of>) {
+    fill_tiles<Boolean>(bytes, first, [=](std::uint32_t i) { return truth<of>(i, stream); });
+  };
+  if (op == Op::none) return fill(std::integral_constant<Op, Op::none>{});
+  if (op == Op::min || op == Op::band) return fill(std::integral_constant<Op, Op::band>{});
+  fill(std::integral_constant<Op, Op::bor>{});
+}
+
 #if defined(__x86_64__)
 template <class T>
 [[gnu::target("avx2"), gnu::flatten]] void fill_stream_avx2(std::span<std::byte> bytes, std::uint32_t first,
@@ -255,7 +267,7 @@ Factor factor_element(Dtype dtype, int rank) {
 void fill_input(std::span<std::byte> bytes, const InputSpec& spec, Count first) {
   TUTTI_ASSERT(bytes.size() % size_of(spec.dtype) == 0, "{} bytes of {}", bytes.size(), to_string(spec.dtype));
   visit_dtype(spec.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, Boolean>) {
       fill_typed<std::make_unsigned_t<T>>(bytes, spec, first);
     } else {
       fill_typed<T>(bytes, spec, first);

@@ -85,6 +85,7 @@ bool Suspect::is_lonely() const {
 
 bool Suspect::is_telling() const {
   constexpr std::size_t kBytes = 16, kSamples = 3;
+  if (operation_.dtype == Dtype::boolean) return samples_.size() >= kBytes;  // each tells one bit
   return samples_.size() >= kSamples || samples_.size() * size_of(operation_.dtype) >= kBytes;
 }
 
@@ -265,7 +266,7 @@ std::string Suspect::flipped() const {
 
 std::string Suspect::narrow() const {
   constexpr std::size_t kLeast = 3, kMany = 16;
-  if (samples_.size() < kLeast) return {};
+  if (samples_.size() < kLeast || operation_.dtype == Dtype::boolean) return {};
   return visit_dtype(operation_.dtype, [&]<class T>(std::type_identity<T>) -> std::string {
     constexpr int kBits = bits_there_are<T>();
     constexpr int kFew = (kBits + 1) / 2;

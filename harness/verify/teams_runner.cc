@@ -48,8 +48,8 @@ Functions functions_for(Dtype dtype, Op op) {
   return visit_dtype(dtype, [op]<class T>(std::type_identity<T>) -> Functions {
     if (op == Op::none) return functions<T, Op::none>();
     return visit_op(op, []<Op known>(std::integral_constant<Op, known>) -> Functions {
-      if constexpr (domain_of(known) == OpDomain::numbers || std::is_integral_v<T>) return functions<T, known>();
-      TUTTI_ASSERT(false, "{} of a float", to_string(known));
+      if constexpr (op_exists_for<T>(known)) return functions<T, known>();
+      TUTTI_ASSERT(false, "{} does not exist for the dtype", to_string(known));
     });
   });
 }

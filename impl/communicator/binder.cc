@@ -55,9 +55,9 @@ BoundEntry* Binder::find(const Call& call, PlanCache::Key& key) const {
 }
 
 Status Binder::check_call(const Call& call) const {
-  if (std::ranges::find(all_dtypes(), call.dtype) == all_dtypes().end()) {
+  if (std::ranges::find(known_dtypes(), call.dtype) == known_dtypes().end()) {
     return error(Code::invalid_argument, "dtype {} is out of range: 0 to {}", static_cast<int>(call.dtype),
-                 all_dtypes().size() - 1);
+                 known_dtypes().size() - 1);
   }
   if (call.op != Op::none && std::ranges::find(all_ops(), call.op) == all_ops().end()) {
     return error(Code::invalid_argument, "op {} is out of range: 0 to {}", static_cast<int>(call.op), all_ops().size());

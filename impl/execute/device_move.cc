@@ -7,10 +7,9 @@ namespace {
 template <class T>
 DeviceMoveFunction move_of(Op op) {
   switch (op) {
-#define TUTTI_ROW(id, name, domain)                                          \
-  case Op::id:                                                               \
-    if constexpr (OpDomain::domain == OpDomain::numbers || std::is_integral_v<T>) \
-      return &move_elements<T, Op::id>;                                      \
+#define TUTTI_ROW(id, name, domain)                                           \
+  case Op::id:                                                                \
+    if constexpr (op_exists_for<T>(Op::id)) return &move_elements<T, Op::id>; \
     break;
     TUTTI_OPS(TUTTI_ROW)
 #undef TUTTI_ROW

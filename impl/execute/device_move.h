@@ -88,8 +88,8 @@ TUTTI_HOST_DEVICE void copy_elements(const DeviceMove& move, int thread, int thr
   const std::int64_t packs = are_aligned(move, kPack) ? move.bytes / kPack : 0;
   copy_packs<std::uint64_t, 2>(move, {.count = packs, .thread = thread, .threads = threads});
   const std::int64_t done = packs * kPack;
-  copy_packs<Storage, 1>(
-      move, {.first = done, .count = (move.bytes - done) / kSize, .thread = thread, .threads = threads});
+  copy_packs<Storage, 1>(move,
+                         {.first = done, .count = (move.bytes - done) / kSize, .thread = thread, .threads = threads});
 }
 
 /// A thread's part of a reduction of elements of T.
@@ -105,7 +105,8 @@ TUTTI_HOST_DEVICE void reduce_elements(const DeviceMove& move, int thread, int t
       move, {.first = done, .count = (move.bytes - done) / kSize, .thread = thread, .threads = threads});
 }
 
-/// A thread's part of a MOVE. One source that is neither divided nor scaled is copied, which keeps the bits of a NaN.
+/// A thread's part of a MOVE. One source that is neither divided nor scaled is copied, which keeps the bits of a NaN;
+/// truth is made 0 or 1.
 /// Requires: addresses are multiples of T's size.
 template <class T, Op op>
 TUTTI_HOST_DEVICE void move_elements(const DeviceMove& move, int thread, int threads) {
@@ -113,7 +114,9 @@ TUTTI_HOST_DEVICE void move_elements(const DeviceMove& move, int thread, int thr
     if constexpr (op == Op::avg) {
       if (move.is_final) return reduce_elements<T, op, true>(move, thread, threads);
     }
-    if (move.source_count > 1 || move.scaled >= 0) return reduce_elements<T, op, false>(move, thread, threads);
+    const bool is_made_true = std::is_same_v<T, Boolean>;
+    if (move.source_count > 1 || move.scaled >= 0 || is_made_true)
+      return reduce_elements<T, op, false>(move, thread, threads);
   }
   copy_elements<T>(move, thread, threads);
 }

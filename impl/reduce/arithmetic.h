@@ -5,6 +5,7 @@
 //
 //   dtype              accumulates in  sum, prod  min, max                      division (avg, at the final MOVE)
 //   integers           their own type  wrap       of the type                   towards zero
+//   bool               a byte: 0, 1    or            and, or                    there is none
 //   float, double      their own type  IEEE       NaN propagates, -0 below +0   IEEE, by P
 //   half, bfloat16     float           as float   as float                      as float; one rounding, on the store
 //   f8e4m3, f8e5m2     float           as float   as float                      the same, saturating

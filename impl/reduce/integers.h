@@ -4,14 +4,15 @@
 #pragma once
 
 #include "impl/reduce/vector.h"
+#include "impl/types/dtype.h"
 
 namespace tutti::TUTTI_ISA {
 
 /// What quotients are computed in, exactly. A quotient that is not whole is at least 1/P away from the next whole
-/// number. Relatively that is one part in 2^8 (8 bits) or 2^32 (32 bits). float errs by 2^-24 and double by 2^-53, and
-/// the conversion back truncates.
+/// number. Relatively that is one part in 2^8, 2^16 or 2^32, by the bits of the integer. float errs by 2^-24 and double
+/// by 2^-53, and the conversion back truncates.
 template <class Element>
-using Quotient = std::conditional_t<sizeof(Element) == 1, float, double>;
+using Quotient = std::conditional_t<(sizeof(Element) <= 2), float, double>;
 
 /// What is the same for every integer: how it is moved, and the operations on bits.
 template <class Element, int bytes>
@@ -36,8 +37,13 @@ struct Integers : Bits<Element, bytes> {
                               static_cast<Word>(__builtin_bit_cast(Word, a) + __builtin_bit_cast(Word, b)));
   }
   TUTTI_INLINE static Accumulator prod(Accumulator a, Accumulator b) {
-    return __builtin_bit_cast(Accumulator,
-                              static_cast<Word>(__builtin_bit_cast(Word, a) * __builtin_bit_cast(Word, b)));
+    if constexpr (bytes == sizeof(Element) && bytes < static_cast<int>(sizeof(unsigned))) {
+      // Not as int, which a product of two words of 16 bits may exceed.
+      return static_cast<Accumulator>(1U * __builtin_bit_cast(Word, a) * __builtin_bit_cast(Word, b));
+    } else {
+      return __builtin_bit_cast(Accumulator,
+                                static_cast<Word>(__builtin_bit_cast(Word, a) * __builtin_bit_cast(Word, b)));
+    }
   }
   TUTTI_INLINE static Accumulator min(Accumulator a, Accumulator b) { return a < b ? a : b; }
   TUTTI_INLINE static Accumulator max(Accumulator a, Accumulator b) { return a > b ? a : b; }
@@ -77,6 +83,10 @@ struct Arithmetic<std::int8_t, bytes> : Integers<std::int8_t, bytes> {};
 template <int bytes>
 struct Arithmetic<std::uint8_t, bytes> : Integers<std::uint8_t, bytes> {};
 template <int bytes>
+struct Arithmetic<std::int16_t, bytes> : Integers<std::int16_t, bytes> {};
+template <int bytes>
+struct Arithmetic<std::uint16_t, bytes> : Integers<std::uint16_t, bytes> {};
+template <int bytes>
 struct Arithmetic<std::int32_t, bytes> : Integers<std::int32_t, bytes> {};
 template <int bytes>
 struct Arithmetic<std::uint32_t, bytes> : Integers<std::uint32_t, bytes> {};
@@ -84,6 +94,21 @@ template <int bytes>
 struct Arithmetic<std::int64_t, bytes> : Integers<std::int64_t, bytes> {};
 template <int bytes>
 struct Arithmetic<std::uint64_t, bytes> : Integers<std::uint64_t, bytes> {};
+
+/// Truth: a byte that is not 0 becomes 1 on the load, and then or and and are those of bits.
+template <int bytes>
+struct Arithmetic<Boolean, bytes> : Bits<std::uint8_t, bytes> {
+  using typename Bits<std::uint8_t, bytes>::Storage;
+  using typename Bits<std::uint8_t, bytes>::Accumulator;
+
+  TUTTI_INLINE static Accumulator load(Storage stored) {
+    const auto one = static_cast<Accumulator>(Accumulator{} | std::uint8_t{1});
+    return stored < one ? stored : one;
+  }
+  TUTTI_INLINE static Accumulator sum(Accumulator a, Accumulator b) { return static_cast<Accumulator>(a | b); }
+  TUTTI_INLINE static Accumulator max(Accumulator a, Accumulator b) { return static_cast<Accumulator>(a | b); }
+  TUTTI_INLINE static Accumulator min(Accumulator a, Accumulator b) { return static_cast<Accumulator>(a & b); }
+};
 
 /// Bytes as they are: what a copy moves, and what band, bor and bxor combine, whatever integer they belong to.
 struct Raw {

@@ -333,11 +333,19 @@ inline void copy_kernel(const KernelArguments& a) {
   move<Raw, Op::none, false>(a);
 }
 
-/// What T is reduced as, so that what gives the same bits is compiled once: integers wrap alike with and without a
-/// sign, and bits are bits.
+/// By what T is combined, so that what gives the same bits is compiled once: truth has an or and an and.
+template <class T, Op op>
+constexpr Op combined_by() {
+  if (!std::is_same_v<T, Boolean>) return combining(op);
+  return op == Op::min || op == Op::band ? Op::band : Op::bor;
+}
+
+/// What T is reduced as, for the same reason: integers wrap alike with and without a sign, and bits are bits.
 template <class T, Op op>
 constexpr auto reduced_as() {
-  if constexpr (domain_of(op) == OpDomain::integers) {
+  if constexpr (std::is_same_v<T, Boolean>) {
+    return std::type_identity<Boolean>{};
+  } else if constexpr (domain_of(op) == OpDomain::integers) {
     return std::type_identity<Raw>{};
   } else if constexpr (std::is_integral_v<T> && (op == Op::sum || op == Op::prod)) {
     return std::type_identity<std::make_unsigned_t<T>>{};
@@ -351,8 +359,9 @@ void reduce_kernel(const KernelArguments& a) {
   if constexpr (op == Op::avg) {
     if (a.is_final) return move<T, Op::avg, true>(a);
   }
-  if (a.source_count == 1) return copy_kernel(a);
-  constexpr Op kOp = combining(op);
+  // One source alone keeps every bit, which widening and narrowing does not. Truth is made 0 or 1 all the same.
+  if (!std::is_same_v<T, Boolean> && a.source_count == 1) return copy_kernel(a);
+  constexpr Op kOp = combined_by<T, op>();
   move<typename decltype(reduced_as<T, kOp>())::type, kOp, false>(a);
 }
 
@@ -378,8 +387,8 @@ template <class R>
 
 template <class T, Op op>
 void reduce_small(std::byte* destination, const std::byte* const* source_list, int source_count, std::size_t bytes) {
-  constexpr Op kOp = combining(op);
-  // One source alone keeps every bit, which widening and narrowing does not.
+  constexpr Op kOp = combined_by<T, op>();
+  // As above: integers and truth are stored as they were loaded.
   if (!std::is_arithmetic_v<T> && source_count == 1) {
     return move_small<Rule<Raw, Op::none, false>>(destination, source_list, source_count, bytes);
   }
@@ -390,7 +399,7 @@ void reduce_small(std::byte* destination, const std::byte* const* source_list, i
 /// Null where the op does not exist for T; `small_kernel` too.
 template <class T, Op op>
 constexpr Kernel kernel() {
-  if constexpr (domain_of(op) == OpDomain::numbers || std::is_integral_v<T>) {
+  if constexpr (op_exists_for<T>(op)) {
     return reduce_kernel<T, op>;
   } else {
     return nullptr;
@@ -398,7 +407,7 @@ constexpr Kernel kernel() {
 }
 template <class T, Op op>
 constexpr SmallKernel small_kernel() {
-  if constexpr (domain_of(op) == OpDomain::numbers || std::is_integral_v<T>) {
+  if constexpr (op_exists_for<T>(op)) {
     return reduce_small<T, op>;
   } else {
     return nullptr;

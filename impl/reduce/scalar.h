@@ -24,6 +24,13 @@ struct Registers {
   TUTTI_INLINE static Accumulator load(Storage stored) { return stored; }
   TUTTI_INLINE static Storage store(Accumulator value) { return value; }
 };
+template <>
+struct Registers<Boolean> {
+  using Storage = std::uint8_t;
+  using Accumulator = std::uint8_t;
+  TUTTI_INLINE static Accumulator load(Storage stored) { return stored == 0 ? 0 : 1; }
+  TUTTI_INLINE static Storage store(Accumulator value) { return value; }
+};
 template <class T>
 requires(std::is_class_v<T>) struct Registers<T> {
   using Storage = decltype(T::bits);
@@ -38,10 +45,11 @@ requires(std::is_class_v<T>) struct Registers<T> {
 /// other bits of a NaN, and of an infinity of f8e5m2. T is a C++ type of the dtype table. Requires: op_exists.
 template <class T, Op op>
 struct Elementwise : Registers<T> {
-  static_assert(domain_of(op) == OpDomain::numbers || std::is_integral_v<T>, "operations on bits are of integers");
+  static_assert(op_exists_for<T>(op), "operations on bits are of integers");
   using typename Registers<T>::Storage;      ///< in memory, with the size of T
   using typename Registers<T>::Accumulator;  ///< in registers
-  using Arithmetic = TUTTI_ISA::Arithmetic<Accumulator, sizeof(Accumulator)>;
+  using Number = std::conditional_t<std::is_same_v<T, Boolean>, Boolean, Accumulator>;
+  using Arithmetic = TUTTI_ISA::Arithmetic<Number, sizeof(Accumulator)>;
 
   /// a op b, where avg and premul_sum add. `a` is what was combined before: of two NaNs min and max keep it.
   TUTTI_INLINE static Accumulator combine(Accumulator a, Accumulator b) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dtype table: one row holds every fact about an element type, and `visit_dtype` is the only switch over dtypes in
 // the project. Adding a dtype is one row here and its arithmetic in impl/reduce (integers.h, floats.h or
-// narrow_floats.h).
+// narrow_floats.h). What `all` stands for are the twelve of NCCL and of its tests; the others are asked for by name.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,12 @@
 
 namespace tutti {
 
+/// A byte that is 0 or 1. On input any other byte is true as well. A type of its own, and an unsigned integer to C++:
+/// `bool` would be undefined where the byte is another one.
+using Boolean = char8_t;
+
 // X(enumerator, C++ type, name as users write it)
-#define TUTTI_DTYPES(X)           \
+#define TUTTI_DTYPES_OF_ALL(X)    \
   X(i8, std::int8_t, "int8")      \
   X(u8, std::uint8_t, "uint8")    \
   X(i32, std::int32_t, "int32")   \
@@ -32,6 +36,15 @@ namespace tutti {
   X(bf16, BFloat16, "bfloat16")   \
   X(f8e4m3, Float8E4M3, "f8e4m3") \
   X(f8e5m2, Float8E5M2, "f8e5m2")
+
+#define TUTTI_DTYPES_BY_NAME(X)   \
+  X(i16, std::int16_t, "int16")   \
+  X(u16, std::uint16_t, "uint16") \
+  X(boolean, Boolean, "bool")
+
+#define TUTTI_DTYPES(X)  \
+  TUTTI_DTYPES_OF_ALL(X) \
+  TUTTI_DTYPES_BY_NAME(X)
 
 enum class Dtype : std::uint8_t {
 #define TUTTI_ROW(id, type, name) id,
@@ -64,6 +77,7 @@ decltype(auto) visit_dtype(Dtype dtype, F&& f) {
   return 0;
 }
 
+/// bool too.
 [[nodiscard]] TUTTI_HOST_DEVICE constexpr bool is_integer(Dtype dtype) {
   switch (dtype) {
 #define TUTTI_ROW(id, type, name) \
@@ -76,8 +90,10 @@ decltype(auto) visit_dtype(Dtype dtype, F&& f) {
 }
 
 [[nodiscard]] std::string_view to_string(Dtype dtype);
-/// In the order of the table.
+/// What `all` stands for, in the order of the table.
 [[nodiscard]] const std::vector<Dtype>& all_dtypes();
+/// Those and the ones that `all` leaves out, in the order of the table: at each enumerator's own number.
+[[nodiscard]] const std::vector<Dtype>& known_dtypes();
 
 /// Errors: invalid_argument naming the value, the nearest right name and all names.
 [[nodiscard]] Result<Dtype> parse_dtype(std::string_view name);

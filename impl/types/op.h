@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "impl/types/dtype.h"
@@ -48,8 +49,19 @@ enum class Op : std::uint8_t {
   return OpDomain::numbers;
 }
 
-/// Whether the pair can be reduced; every dtype has Op::none.
+/// Whether truth values have the op: sum, max and bor are the logical or, min and band the logical and.
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr bool is_logical(Op op) {
+  return op == Op::sum || op == Op::min || op == Op::max || op == Op::band || op == Op::bor;
+}
+
+/// Whether the pair can be reduced; every dtype has Op::none. T: a C++ type of the dtype table.
+template <class T>
+[[nodiscard]] TUTTI_HOST_DEVICE constexpr bool op_exists_for(Op op) {
+  if (std::is_same_v<T, Boolean>) return op == Op::none || is_logical(op);
+  return domain_of(op) == OpDomain::numbers || std::is_integral_v<T>;
+}
 [[nodiscard]] TUTTI_HOST_DEVICE constexpr bool op_exists(Op op, Dtype dtype) {
+  if (dtype == Dtype::boolean) return op_exists_for<Boolean>(op);
   return domain_of(op) == OpDomain::numbers || is_integer(dtype);
 }
 

@@ -125,6 +125,8 @@ class Values(BadInput):
             self.refused(command, "all_reduce", "--dtypes", "float", "--ops", "band",
                          names=["'band'", "'float'", "sum prod min max avg"])
             self.refused(command, "all", "--dtypes", "int32,f8e5m2", "--ops", "sum,bxor", names=["'bxor'", "'f8e5m2'"])
+            self.refused(command, "all_reduce", "--dtypes", "bool", "--ops", "prod",
+                         names=["'prod'", "'bool'", "sum min max band bor"])
             identifier = "all_reduce/tutti.ring/shm/half/bor/P2.processes/none/8B/out/private/isolated"
             self.refused(command, "--case", identifier, names=["--case", "'bor'", "half", "'sum'"])
 

@@ -31,6 +31,8 @@ constexpr T kLeast = std::numeric_limits<T>::min();
 TEST_P(Arithmetic, SumOfIntegersWraps) {
   expect_all_reduced<std::int8_t>(Op::sum, {127, 1, 0, 0}, -128);
   expect_all_reduced<std::uint8_t>(Op::sum, {200, 100, 1, 0}, 45);
+  expect_all_reduced<std::int16_t>(Op::sum, {32767, 1, 0, 0}, -32768);
+  expect_all_reduced<std::uint16_t>(Op::sum, {65535, 2, 0, 5}, 6);
   expect_all_reduced<std::int32_t>(Op::sum, {kMost<std::int32_t>, 1, 0, 0}, kLeast<std::int32_t>);
   expect_all_reduced<std::int32_t>(Op::sum, {kLeast<std::int32_t>, kLeast<std::int32_t>, 0, 5}, 5);
   expect_all_reduced<std::uint32_t>(Op::sum, {4294967295U, 2, 0, 5}, 6);
@@ -42,6 +44,8 @@ TEST_P(Arithmetic, ProdOfIntegersWraps) {
   expect_all_reduced<std::int8_t>(Op::prod, {3, -5, 7, 1}, -105);
   expect_all_reduced<std::int8_t>(Op::prod, {16, 16, 3, 1}, 0);
   expect_all_reduced<std::uint8_t>(Op::prod, {255, 255, 3, 1}, 3);
+  expect_all_reduced<std::int16_t>(Op::prod, {32767, 2, 1, 1}, -2);
+  expect_all_reduced<std::uint16_t>(Op::prod, {65535, 65535, 3, 1}, 3);
   expect_all_reduced<std::int32_t>(Op::prod, {kMost<std::int32_t>, 2, 1, 1}, -2);
   expect_all_reduced<std::uint32_t>(Op::prod, {65537, 65537, 1, 1}, 131073);
   expect_all_reduced<std::int64_t>(Op::prod, {kMost<std::int64_t>, 2, 1, 1}, -2);
@@ -53,6 +57,8 @@ TEST_P(Arithmetic, MinAndMaxOfIntegersAreThoseOfTheType) {
   expect_all_reduced<std::int8_t>(Op::max, {-5, -1, -100, -128}, -1);
   expect_all_reduced<std::uint8_t>(Op::min, {255, 128, 127, 200}, 127);
   expect_all_reduced<std::uint8_t>(Op::max, {255, 1, 127, 200}, 255);
+  expect_all_reduced<std::int16_t>(Op::min, {5, -1, 300, -32768}, -32768);
+  expect_all_reduced<std::uint16_t>(Op::max, {1, 32768, 2, 3}, 32768);
   expect_all_reduced<std::int32_t>(Op::max, {-5, -2, -9, -3}, -2);
   expect_all_reduced<std::uint32_t>(Op::max, {1, 2147483648U, 2, 3}, 2147483648U);
   expect_all_reduced<std::int64_t>(Op::min, {0, -1, kLeast<std::int64_t>, 1}, kLeast<std::int64_t>);
@@ -64,11 +70,45 @@ TEST_P(Arithmetic, BitsAreCombined) {
   expect_all_reduced<std::uint8_t>(Op::bor, {0x24, 0x11, 0x40, 0}, 0x75);
   expect_all_reduced<std::uint8_t>(Op::bxor, {0x6c, 0x5f, 0x7e, 0}, 0x4d);
   expect_all_reduced<std::int8_t>(Op::bor, {-128, 1, 0, 0}, -127);
+  expect_all_reduced<std::int16_t>(Op::bor, {-32768, 1, 0, 0}, -32767);
+  expect_all_reduced<std::uint16_t>(Op::bxor, {0xffff, 0x00ff, 0, 0}, 0xff00);
   expect_all_reduced<std::int32_t>(Op::band, {-1, 0x7fff0000, 0x12345678, -1}, 0x12340000);
   expect_all_reduced<std::uint32_t>(Op::bxor, {0xffffffffU, 0x0000ffffU, 0, 0}, 0xffff0000U);
   expect_all_reduced<std::int64_t>(Op::bor, {1, std::int64_t{1} << 40, 0, kLeast<std::int64_t>},
                                    kLeast<std::int64_t> + 1 + (std::int64_t{1} << 40));
   expect_all_reduced<std::uint64_t>(Op::bxor, {kMost<std::uint64_t>, kMost<std::uint64_t>, 5, 0}, 5);
+}
+
+TEST_P(Arithmetic, BoolsAreTrueIfAnyOrEveryRanksIs) {
+  for (const Op op : {Op::sum, Op::max, Op::bor}) {
+    expect_all_reduced<Boolean>(op, {0, 0, 1, 0}, 1);
+    expect_all_reduced<Boolean>(op, {1, 1, 1, 1}, 1);
+    expect_all_reduced<Boolean>(op, {0, 0, 0, 0}, 0);
+  }
+  for (const Op op : {Op::min, Op::band}) {
+    expect_all_reduced<Boolean>(op, {1, 1, 0, 1}, 0);
+    expect_all_reduced<Boolean>(op, {1, 1, 1, 1}, 1);
+    expect_all_reduced<Boolean>(op, {0, 0, 0, 0}, 0);
+  }
+}
+
+TEST_P(Arithmetic, AnyByteButZeroIsTrueAndResultsAreZeroOrOne) {
+  for (const Op op : {Op::sum, Op::max, Op::bor}) expect_all_reduced<Boolean>(op, {0, 2, 0, 128}, 1);
+  for (const Op op : {Op::min, Op::band}) {
+    expect_all_reduced<Boolean>(op, {1, 2, 4, 255}, 1);
+    expect_all_reduced<Boolean>(op, {255, 2, 0, 4}, 0);
+  }
+  expect_all_reduced<Boolean>(Op::sum, {7}, 1);
+}
+
+TEST_P(Arithmetic, BoolHasNoArithmetic) {
+  on_ranks(GetParam(), 2, [](Communicator& communicator) {
+    Boolean in = 1, out = 0;
+    for (const Op op : {Op::prod, Op::avg, Op::bxor}) {
+      const Status status = communicator.all_reduce(&in, &out, 1, Dtype::boolean, op);
+      EXPECT_EQ(status.code(), Code::invalid_argument) << to_string(op);
+    }
+  });
 }
 
 TEST_P(Arithmetic, AvgOfIntegersIsTruncatedTowardsZero) {
@@ -77,6 +117,8 @@ TEST_P(Arithmetic, AvgOfIntegersIsTruncatedTowardsZero) {
   expect_all_reduced<std::int32_t>(Op::avg, {-3, 0, 0, 0}, 0);
   expect_all_reduced<std::int8_t>(Op::avg, {-100, 1, 0, 0}, -24);
   expect_all_reduced<std::uint8_t>(Op::avg, {100, 100, 0, 55}, 63);
+  expect_all_reduced<std::int16_t>(Op::avg, {-32768, 1, 0}, -10922);
+  expect_all_reduced<std::uint16_t>(Op::avg, {65535, 0, 0, 0}, 16383);
   expect_all_reduced<std::uint32_t>(Op::avg, {kMost<std::uint32_t>, 0, 0, 0}, 1073741823U);
   expect_all_reduced<std::int64_t>(Op::avg, {kLeast<std::int64_t>, 1, 0}, -3074457345618258602);
   expect_all_reduced<std::uint64_t>(Op::avg, {kMost<std::uint64_t>, 0, 0}, 6148914691236517205U);

@@ -56,8 +56,9 @@ NO_COMPILER = 3
 
 
 def dtypes():
-    """The enumerator of every dtype, by its name."""
-    rows = re.findall(r'^ *X\((\w+), [\w:]+, "(\w+)"\)', (ROOT / "impl/types/dtype.h").read_text(), re.MULTILINE)
+    """The enumerator of every dtype that a GPU has, by its name."""
+    table = (ROOT / "impl/types/dtype.h").read_text().partition("#define TUTTI_DTYPES_BY_NAME")[0]
+    rows = re.findall(r'^ *X\((\w+), [\w:]+, "(\w+)"\)', table, re.MULTILINE)
     return {name: enumerator for enumerator, name in rows}
 
 

@@ -39,8 +39,12 @@ constexpr Type kTypes[] = {{"int8", 1, kArithmetic<std::int8_t>},
                            {"double", 8, kArithmetic<double>},
                            {"bfloat16", 2, kNoArithmetic},
                            {"f8e4m3", 1, kNoArithmetic},
-                           {"f8e5m2", 1, kNoArithmetic}};
-constexpr const char* kTypeNames = "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2";
+                           {"f8e5m2", 1, kNoArithmetic},
+                           {"int16", 2, kNoArithmetic},
+                           {"uint16", 2, kNoArithmetic},
+                           {"bool", 1, kNoArithmetic}};
+constexpr const char* kTypeNames =
+    "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2 int16 uint16 bool";
 
 /// A row per op that Gloo has.
 struct Operator {

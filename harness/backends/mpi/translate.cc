@@ -29,11 +29,13 @@ struct Type {
   std::uint64_t bytes;
   MPI_Datatype type;
 };
-const Type kTypes[] = {{"int8", 1, MPI_INT8_T},     {"uint8", 1, MPI_UINT8_T}, {"int32", 4, MPI_INT32_T},
-                       {"uint32", 4, MPI_UINT32_T}, {"int64", 8, MPI_INT64_T}, {"uint64", 8, MPI_UINT64_T},
-                       {"half", 2, MPI_BYTE},       {"float", 4, MPI_FLOAT},   {"double", 8, MPI_DOUBLE},
-                       {"bfloat16", 2, MPI_BYTE},   {"f8e4m3", 1, MPI_BYTE},   {"f8e5m2", 1, MPI_BYTE}};
-constexpr const char* kTypeNames = "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2";
+const Type kTypes[] = {{"int8", 1, MPI_INT8_T},     {"uint8", 1, MPI_UINT8_T},   {"int32", 4, MPI_INT32_T},
+                       {"uint32", 4, MPI_UINT32_T}, {"int64", 8, MPI_INT64_T},   {"uint64", 8, MPI_UINT64_T},
+                       {"half", 2, MPI_BYTE},       {"float", 4, MPI_FLOAT},     {"double", 8, MPI_DOUBLE},
+                       {"bfloat16", 2, MPI_BYTE},   {"f8e4m3", 1, MPI_BYTE},     {"f8e5m2", 1, MPI_BYTE},
+                       {"int16", 2, MPI_INT16_T},   {"uint16", 2, MPI_UINT16_T}, {"bool", 1, MPI_C_BOOL}};
+constexpr const char* kTypeNames =
+    "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2 int16 uint16 bool";
 
 /// A row per op that MPI has.
 struct Operator {
@@ -43,6 +45,12 @@ struct Operator {
 const Operator kOperators[] = {{"sum", MPI_SUM},   {"prod", MPI_PROD}, {"min", MPI_MIN},  {"max", MPI_MAX},
                                {"band", MPI_BAND}, {"bor", MPI_BOR},   {"bxor", MPI_BXOR}};
 constexpr const char* kOperatorNames = "sum prod min max band bor bxor";
+
+/// MPI has logical operators for truth, and no others.
+MPI_Op logical_operator(std::string_view op) {
+  if (op == "sum" || op == "max" || op == "bor") return MPI_LOR;
+  return op == "min" || op == "band" ? MPI_LAND : MPI_OP_NULL;
+}
 
 std::string unknown(const char* kind, std::string_view name, const std::string& known) {
   return std::string(kind) + " '" + std::string(name) + "' is not known here (one of: " + known + ")";
@@ -66,6 +74,10 @@ std::string translate_op(const TuttiBackendCall& call, Prepared& prepared) {
   if (op == "avg" || op == "premul_sum") return "MPI has no " + std::string(op);
   for (const Operator& row : kOperators) {
     if (row.name == op) prepared.op = row.op;
+  }
+  if (std::string_view(call.dtype) == "bool") {
+    prepared.op = logical_operator(op);
+    return prepared.op == MPI_OP_NULL ? "there is no " + std::string(op) + " of bool" : "";
   }
   if (prepared.op == MPI_OP_NULL) return unknown("op", op, kOperatorNames);
   for (const Type& row : kTypes) {

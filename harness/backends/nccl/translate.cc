@@ -23,6 +23,9 @@ constexpr const char* kTypeNames = "int8 uint8 int32 uint32 int64 uint64 half fl
 bool is_f8(Type type) { return type == kF8e4m3 || type == kF8e5m2; }
 constexpr int kCapabilityOfF8 = 90;
 
+/// Those that NCCL has not.
+constexpr std::string_view kMissingTypes[] = {"int16", "uint16", "bool"};
+
 /// A row per op that NCCL has; that of premul_sum is made for each call.
 struct OpRow {
   std::string_view name;
@@ -47,6 +50,7 @@ std::string unknown(const char* kind, std::string_view name, const std::string& 
 // Each translator fills a part of `prepared` and returns why NCCL cannot do it, or nothing.
 
 std::string translate_type(const TuttiBackendCall& call, Prepared& prepared) {
+  if (is_among(call.dtype, kMissingTypes)) return "NCCL has no " + std::string(call.dtype);
   const auto* const row = std::ranges::find(kTypes, std::string_view(call.dtype), &TypeRow::name);
   if (row == std::end(kTypes)) return unknown("dtype", call.dtype, kTypeNames);
   prepared.type = row->type;

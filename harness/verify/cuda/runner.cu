@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU that fills and compares. It has a stream of its own and waits for it at the end of every call. What a call needs
-// beside the buffers is copied into one piece of the GPU's memory, which grows with the largest call.
+// A GPU that fills and compares. It has a stream of its own and waits for it at the end of every call. What a call
+// needs beside the buffers is copied into one piece of the GPU's memory, which grows with the largest call.
 #include <algorithm>
+#include <cuda_runtime.h>
 #include <mutex>
 #include <string>
-
-#include <cuda_runtime.h>
 
 #include "harness/verify/cuda/kernels.h"
 #include "harness/verify/cuda/words.cuh"
@@ -35,13 +34,20 @@ __global__ void __launch_bounds__(kThreads) triad(const __grid_constant__ TriadW
   make_triad(work, this_thread());
 }
 
+Status check_kernel(const void* kernel, Dtype dtype) {
+  if (kernel != nullptr) return {};
+  return error(Code::unavailable, "there are no kernels for GPUs of {}: --device host has them", to_string(dtype));
+}
+
 const KernelRow& row_of(Dtype dtype) {
   static constexpr const KernelRow* kRows[] = {
 #define TUTTI_ROW(id, type, name) &k_verify_##id,
-      TUTTI_DTYPES(TUTTI_ROW)
+      TUTTI_DTYPES_OF_ALL(TUTTI_ROW)
 #undef TUTTI_ROW
   };
-  return *kRows[static_cast<std::size_t>(dtype)];
+  static constexpr KernelRow kNone;
+  const auto row = static_cast<std::size_t>(dtype);
+  return row < std::size(kRows) ? *kRows[row] : kNone;
 }
 
 /// Tables of a call, one behind the other, each at a multiple of 16 bytes.
@@ -83,6 +89,7 @@ class GpuRunner final : public DeviceRunner {
     TUTTI_RETURN_IF_ERROR(upload(tables));
     work.table = memory_;
     const void* const kernel = row_of(elements.dtype).fill[static_cast<std::size_t>(elements.op)];
+    TUTTI_RETURN_IF_ERROR(check_kernel(kernel, elements.dtype));
     TUTTI_RETURN_IF_ERROR(launch(kernel, work, blocks_for(work.elements)));
     return finish();
   }
@@ -120,8 +127,7 @@ class GpuRunner final : public DeviceRunner {
     tables.add(std::span<const std::uint64_t>(&damage, 1));
     TUTTI_RETURN_IF_ERROR(upload(tables));
     work.damage = reinterpret_cast<std::uint64_t*>(memory_);
-    TUTTI_RETURN_IF_ERROR(
-        launch(reinterpret_cast<const void*>(&find_guard_damage), work, blocks_for(longest(work))));
+    TUTTI_RETURN_IF_ERROR(launch(reinterpret_cast<const void*>(&find_guard_damage), work, blocks_for(longest(work))));
     TUTTI_RETURN_IF_ERROR(download(std::as_writable_bytes(std::span(&damage, 1)), 0));
     return damage;
   }
@@ -154,6 +160,7 @@ class GpuRunner final : public DeviceRunner {
     work.streams = reinterpret_cast<const Stream*>(memory_ + at_streams);
     work.table = memory_ + at_table;
     const void* const kernel = row_of(elements.dtype).compare[static_cast<std::size_t>(elements.op)];
+    TUTTI_RETURN_IF_ERROR(check_kernel(kernel, elements.dtype));
     const int blocks = static_cast<int>(std::min<std::int64_t>(work.chunks, most_blocks_));
     TUTTI_RETURN_IF_ERROR(launch(kernel, work, blocks));
     return download(std::as_writable_bytes(records), at_records);
@@ -221,8 +228,8 @@ class GpuRunner final : public DeviceRunner {
                    cudaMemcpyAsync(memory_, tables.bytes().data(), bytes, cudaMemcpyHostToDevice, stream_));
   }
   Status download(std::span<std::byte> here, std::size_t at) {
-    TUTTI_RETURN_IF_ERROR(checked("cudaMemcpyAsync", cudaMemcpyAsync(here.data(), memory_ + at, here.size(),
-                                                                     cudaMemcpyDeviceToHost, stream_)));
+    TUTTI_RETURN_IF_ERROR(checked(
+        "cudaMemcpyAsync", cudaMemcpyAsync(here.data(), memory_ + at, here.size(), cudaMemcpyDeviceToHost, stream_)));
     return finish();
   }
   template <class Work>
@@ -246,7 +253,7 @@ class GpuRunner final : public DeviceRunner {
 
 /// What the program looks for in the object.
 extern "C" __attribute__((visibility("default"))) const tutti::harness::verify::RunnerOpener* tutti_device_verifier() {
-  static constexpr tutti::harness::verify::RunnerOpener kOpener{
-      .number = tutti::harness::verify::kRunnerNumber, .open = tutti::harness::verify::gpu::GpuRunner::open};
+  static constexpr tutti::harness::verify::RunnerOpener kOpener{.number = tutti::harness::verify::kRunnerNumber,
+                                                                .open = tutti::harness::verify::gpu::GpuRunner::open};
   return &kOpener;
 }

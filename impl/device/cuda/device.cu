@@ -311,6 +311,10 @@ class Gpu final : public Device {
                    "host");
     }
     const void* const kernel = kernels_of(launch.dtype).of_op[static_cast<std::size_t>(launch.op)];
+    if (kernel == nullptr) {
+      return error(Code::unavailable, "there are no kernels for GPUs of {}: --device host has them",
+                   to_string(launch.dtype));
+    }
     void* arguments[] = {&launch.world, &launch.work};
     const std::size_t shared = static_cast<std::size_t>(most_device_addresses(launch.world.ranks)) * sizeof(void*);
     TUTTI_RETURN_IF_CUDA_ERROR(
@@ -368,10 +372,12 @@ class Gpu final : public Device {
 const KernelRow& kernels_of(Dtype dtype) {
   static constexpr const KernelRow* kRows[] = {
 #define TUTTI_ROW(id, type, name) &k_kernels_##id,
-      TUTTI_DTYPES(TUTTI_ROW)
+      TUTTI_DTYPES_OF_ALL(TUTTI_ROW)
 #undef TUTTI_ROW
   };
-  return *kRows[static_cast<std::size_t>(dtype)];
+  static constexpr KernelRow kNone;
+  const auto row = static_cast<std::size_t>(dtype);
+  return row < std::size(kRows) ? *kRows[row] : kNone;
 }
 
 }  // namespace tutti::cuda

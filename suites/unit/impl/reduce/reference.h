@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -42,12 +43,20 @@ Number reference_combined(Op op, Number a, Number b) {
   return {};
 }
 
+/// Any byte but 0 is true.
+inline Boolean reference_truth(Op op, const std::vector<Boolean>& column) {
+  const bool is_every = op == Op::min || op == Op::band;
+  const auto is_true = [](Boolean value) { return value != 0; };
+  return (is_every ? std::ranges::all_of(column, is_true) : std::ranges::any_of(column, is_true)) ? 1 : 0;
+}
+
 template <class T>
 T reference_reduced(Op op, bool divides, const std::vector<T>& column) {
+  if constexpr (std::is_same_v<T, Boolean>) return reference_truth(op, column);
   if (column.size() == 1 && !divides) return column[0];
   const auto ranks = static_cast<int>(column.size());
   if constexpr (std::is_integral_v<T>) {
-    // Sums and products modulo 2^64 are cut down to those modulo 2^32 and 2^8.
+    // Sums and products modulo 2^64 are cut down to those modulo 2^32, 2^16 and 2^8.
     const bool wraps = combining(op) == Op::sum || op == Op::prod;
     T result = column[0];
     for (std::size_t s = 1; s < column.size(); ++s) {
@@ -73,12 +82,15 @@ T reference_reduced(Op op, bool divides, const std::vector<T>& column) {
   }
 }
 
-/// Any integer. Of floats both signs, exponents -4 to 3, any mantissa: sums lose bits, and in another order they lose
-/// others; products of many leave the range of the narrow ones.
+/// Any integer; of truth 0, 1 and other bytes. Of floats both signs, exponents -4 to 3, any mantissa: sums lose bits,
+/// and in another order they lose others; products of many leave the range of the narrow ones.
 template <class T>
 T random_element(std::mt19937& random) {
   const std::uint64_t bits = std::uint64_t{random()} << 32U | random();
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_same_v<T, Boolean>) {
+    constexpr Boolean kBytes[] = {0, 0, 0, 1, 1, 2, 0x80, 0xff};
+    return kBytes[bits % std::size(kBytes)];
+  } else if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(bits);
   } else if constexpr (std::is_same_v<T, double>) {
     return std::bit_cast<double>((bits & 0x800fffffffffffffU) | std::uint64_t{1019 + (bits >> 52U) % 8} << 52U);

@@ -248,7 +248,7 @@ void for_each_dtype(F&& f) {
 
 template <class T, Op op>
 void compare_if_it_exists(Dtype dtype, const Inputs<T>& inputs) {
-  if constexpr (domain_of(op) == OpDomain::numbers || std::is_integral_v<T>) {
+  if constexpr (op_exists_for<T>(op)) {
     if (!testing::Test::HasFatalFailure()) compare<T, op>(dtype, inputs);
   }
 }

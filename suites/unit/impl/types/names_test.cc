@@ -53,7 +53,7 @@ TEST(Aliases, AreReadAndAreNobodyElses) {
     }
     return seen.insert(std::string(name)).second;
   };
-  for (const Dtype dtype : all_dtypes()) {
+  for (const Dtype dtype : known_dtypes()) {
     EXPECT_EQ(parse_dtype(to_string(dtype)).value(), dtype);
     EXPECT_TRUE(is_new(to_string(dtype)));
     std::istringstream names{std::string(aliases_of(dtype))};
