@@ -40,8 +40,12 @@ constexpr std::array kDtypeAliases{
     Aliases<Dtype>{Dtype::boolean, "boolean bool8 c_bool"},
 };
 constexpr std::array kOpAliases{
-    Aliases<Op>{Op::prod, "product"}, Aliases<Op>{Op::avg, "average mean"}, Aliases<Op>{Op::band, "and"},
-    Aliases<Op>{Op::bor, "or"},       Aliases<Op>{Op::bxor, "xor"},         Aliases<Op>{Op::premul_sum, "mulsum"},
+    Aliases<Op>{Op::prod, "product"},
+    Aliases<Op>{Op::avg, "average mean"},
+    Aliases<Op>{Op::band, "and"},
+    Aliases<Op>{Op::bor, "or"},
+    Aliases<Op>{Op::bxor, "xor"},
+    Aliases<Op>{Op::premul_sum, "mulsum"},
 };
 /// Of MPI. They are near to the names of bitwise ones, and give other results.
 constexpr std::string_view kLogicalOps = "land lor lxor";

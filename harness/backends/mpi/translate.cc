@@ -84,8 +84,8 @@ std::string translate_op(const TuttiBackendCall& call, Prepared& prepared) {
     if (row.name != call.dtype) continue;
     if (row.type == MPI_BYTE) return "MPI has no arithmetic for " + std::string(row.name);
     const bool is_float = row.type == MPI_FLOAT || row.type == MPI_DOUBLE;
-    // Its vectorised sums of 8-bit integers (component op/avx) end at the largest value. MPI does not say what they do.
-    if (op == "sum" && row.bytes == 1 && library_identity().name == "Open MPI") {
+    // Its vectorised sums of 8 and 16 bits (component op/avx) end at the largest value. MPI does not say what they do.
+    if (op == "sum" && row.bytes <= 2 && library_identity().name == "Open MPI") {
       return "Open MPI saturates sums of " + std::string(row.name) + ", which wrap here";
     }
 #ifdef TUTTI_MPICH_COMPARES_AS_SIGNED
