@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one arrow: a file includes its own folder and the floors below, as the floors.h of each root says. Only one
-folder of impl reads the environment, and no type has two definitions in a namespace. Every rule is a function that
+folder of impl reads the environment, beside variables TUTTI_ of its bindings, and no type has two definitions in a
+namespace. Every rule is a function that
 returns what it finds wrong in a tree, and is tried on made-up trees too, in which something is."""
 import pathlib
 import re
@@ -12,6 +13,7 @@ ROOTS = ["impl", "harness"]  # each has a floors.h
 ARROW = ["impl", "harness", "suites", "src"]  # each includes itself and those before it
 ENDINGS = {".h", ".cc", ".cuh", ".cu"}
 READS_ENVIRONMENT = "impl/bootstrap"
+READS_OWN_VARIABLES = "impl/bindings"  # those that begin with TUTTI_
 BACKENDS = ["openmpi", "mpich", "gloo", "nccl"]
 
 
@@ -174,11 +176,16 @@ def check_namespaces(tree):
 
 
 def check_environment(tree):
-    """In impl one folder reads the environment."""
+    """In impl one folder reads the environment, and one its own variables there."""
     wrong = []
     for path in sources(tree, "impl"):
         name = path.relative_to(tree)
         if name.as_posix().startswith(READS_ENVIRONMENT + "/"):
+            continue
+        if name.as_posix().startswith(READS_OWN_VARIABLES + "/"):
+            text = without_comments(path.read_text())
+            for call in re.findall(r"\b(?:secure_)?getenv\b(?!\(\"TUTTI_)[^;]*|\benviron\b", text):
+                wrong.append(f"{name} reads the environment ({call.strip()}), of which it may read TUTTI_... alone")
             continue
         for call in re.findall(r"\b(?:secure_)?getenv\b|\benviron\b", without_comments(path.read_text(), False)):
             wrong.append(f"{name} reads the environment ({call}), as only {READS_ENVIRONMENT} may")
@@ -378,6 +385,12 @@ class MadeUpTrees(unittest.TestCase):
         tree = self.tree({"impl/bootstrap/a.cc": reads, "impl/left/b.cc": reads, "impl/right/b.cc": "// no getenv\n"})
         self.assertEqual(check_environment(tree),
                          ["impl/left/b.cc reads the environment (getenv), as only impl/bootstrap may"])
+
+    def test_a_getenv_of_a_binding(self):
+        tree = self.tree({"impl/bindings/own.cc": "auto* own = std::getenv(\"TUTTI_X\");\n",
+                          "impl/bindings/home.cc": "auto* home = std::getenv(\"HOME\");\n"})
+        self.assertEqual(check_environment(tree), [
+            "impl/bindings/home.cc reads the environment (getenv(\"HOME\")), of which it may read TUTTI_... alone"])
 
     def test_a_type_that_is_defined_twice(self):
         head = "template <class A, class B = C<A>>\nclass [[nodiscard]] Twice final : public Base"

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users see when one rank goes wrong: an exception on every rank that lives, which names that rank and what each
+called, in time."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import errors
+import support
+
+
+class Errors(support.TestCase):
+    def met(self, case, ranks=2):
+        """{rank: what it met}, and the process ids of all."""
+        folder = self.folder()
+        done = support.python(support.FOLDER / "errors.py", case, ranks, folder)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        found = {rank: json.loads(pathlib.Path(folder, f"{rank}.json").read_text()) for rank in range(ranks)
+                 if pathlib.Path(folder, f"{rank}.json").exists()}
+        pids = {int(rank): pid for rank, pid in json.loads(pathlib.Path(folder, "pids.json").read_text()).items()}
+        return found, pids
+
+    def assertToldEverywhere(self, case, *words, ranks=2, but=(), told_by=None):
+        """Every rank meets a RuntimeError with all the words, of which {pid} is rank 1's."""
+        found, pids = self.met(case, ranks)
+        self.assertEqual(sorted(found), [rank for rank in range(ranks) if rank not in but], case)
+        for rank, met in found.items():
+            if told_by is not None and rank not in told_by:
+                continue
+            self.assertEqual(met["type"], "RuntimeError", f"{case}, rank {rank}: {met}")
+            for word in words:
+                self.assertIn(word.replace("{pid}", str(pids[1])), met["text"], f"{case}, rank {rank}")
+        return found
+
+    def test_a_rank_that_is_killed_is_named_with_its_process(self):
+        for ranks in [2, 3]:
+            self.assertToldEverywhere("killed", "tutti:all_reduce", "rank 1", "{pid}", ranks=ranks, but=[1])
+
+    def test_a_rank_that_is_killed_in_the_middle_of_a_call_is_named(self):
+        self.assertToldEverywhere("killed_busy", "tutti:all_reduce", "rank 1", "{pid}", but=[1])
+
+    def test_a_rank_that_is_stopped_is_told_at_the_deadline(self):
+        self.assertToldEverywhere("stopped", "rank 1", "timeout", but=[1])
+
+    def test_a_rank_that_does_not_come_is_told_at_the_deadline(self):
+        found = self.assertToldEverywhere("absent", "rank 1", told_by=[0])
+        self.assertGreaterEqual(found[0]["seconds"], errors.TIMEOUT)
+
+    def test_a_rank_that_exits_is_named(self):
+        self.assertToldEverywhere("exited", "rank 1", "{pid}", but=[1])
+
+    def test_a_rank_that_has_destroyed_its_group_is_named(self):
+        self.assertToldEverywhere("left", "rank 1", told_by=[0])
+
+    def test_calls_that_differ_are_told_to_all_with_both(self):
+        for ranks in [2, 3]:
+            self.assertToldEverywhere("sizes", "rank 1", "count", "10", "15", ranks=ranks)
+            self.assertToldEverywhere("dtypes", "rank 1", "float", "int32", ranks=ranks)
+            self.assertToldEverywhere("operations", "rank 1", "sum", "max", ranks=ranks)
+            self.assertToldEverywhere("calls", "rank 1", "all_reduce", "barrier", ranks=ranks)
+        self.assertToldEverywhere("roots", "rank 1", "root 0", "root 1")
+        self.assertToldEverywhere("lists", "rank 1", "2", "3")
+
+    def test_a_message_of_another_length_is_told_with_both(self):
+        self.assertToldEverywhere("message_sizes", "4", "8", "rank 0", told_by=[1])
+
+    def test_a_receive_that_nobody_sends_to_is_told_at_the_deadline(self):
+        self.assertToldEverywhere("no_sender", "tutti:recv", "rank 1", told_by=[0])
+
+    def test_a_group_that_was_destroyed_is_told_who_has_left(self):
+        self.assertToldEverywhere("destroyed", "rank 1", "left", told_by=[0])
+
+    def test_without_a_group_torch_says_so(self):
+        self.assertToldEverywhere("destroyed_here", "process group")
+
+    def test_what_cannot_be_is_refused_by_the_call(self):
+        self.assertToldEverywhere("cuda", "tutti:all_reduce", "meta", "tensor.cpu()")
+        self.assertToldEverywhere("bits_of_floats", "ReduceOp.BAND", "Float")
+        self.assertToldEverywhere("two_in_one", "tensor.clone()")
+        self.assertToldEverywhere("short_list", "a list of 1 tensors", "2 ranks")
+
+    def test_a_wait_with_a_limit_ends_and_the_call_goes_on(self):
+        self.assertToldEverywhere("short_wait", "not done after 100 ms", told_by=[0])
+
+
+WAITS = """
+import os, sys, time, datetime, torch, torch.distributed as dist, tutti_torch
+rank = int(sys.argv[1])
+dist.init_process_group("tutti", init_method=f"file://{sys.argv[2]}/meeting", rank=rank, world_size=2)
+open(f"{sys.argv[2]}/ready.{rank}", "w")
+if rank == 1:
+    time.sleep(600)
+%s
+"""
+
+
+class Interrupts(support.TestCase):
+    def interrupted(self, waits):
+        """What rank 0 says when it is interrupted while it waits for rank 1, which sleeps."""
+        folder = self.folder()
+        ranks = [subprocess.Popen([sys.executable, "-B", "-c", WAITS % waits, str(rank), folder], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=support.environment())
+                 for rank in range(2)]
+        try:
+            end = time.monotonic() + support.patience(30)
+            while not all(pathlib.Path(folder, f"ready.{rank}").exists() for rank in range(2)):
+                self.assertLess(time.monotonic(), end, "the ranks do not meet")
+                time.sleep(0.05)
+            time.sleep(0.5)
+            ranks[0].send_signal(signal.SIGINT)
+            said, _ = ranks[0].communicate(timeout=support.patience(20))
+            return ranks[0].returncode, said
+        finally:
+            for rank in ranks:
+                rank.kill()
+                rank.wait()
+                rank.stdout.close()
+
+    def test_ctrl_c_ends_a_wait_as_python_ends(self):
+        for waits in ["dist.all_reduce(torch.ones(4))", "dist.recv(torch.ones(4), src=1)", "dist.barrier()"]:
+            code, said = self.interrupted(waits)
+            self.assertEqual(code, -signal.SIGINT, said)
+            self.assertIn("KeyboardInterrupt", said)
+            self.assertNotIn("terminate called", said)
+
+    def test_a_handler_of_the_program_runs_meanwhile(self):
+        handled = "import signal; signal.signal(signal.SIGINT, lambda *_: sys.exit(7))\ndist.barrier()"
+        code, said = self.interrupted(handled)
+        self.assertEqual(code, 7, said)
+
+
+if __name__ == "__main__":
+    unittest.main()

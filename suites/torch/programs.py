@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: programs.py BACKEND RANKS FOLDER [PROGRAM...]
+
+Programs as people write them for torch.distributed, with any backend. Each is a function of the rank and the number of
+ranks that prints. RANKS processes run one after the other; what rank R prints in a program is FOLDER/PROGRAM.R.
+"""
+import contextlib
+import datetime
+import os
+import pathlib
+import sys
+import time
+import traceback
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+PROGRAMS = {}
+BEYOND_GLOO = set()  # programs that the backend gloo of torch 1.13 refuses
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def beyond_gloo(function):
+    BEYOND_GLOO.add(function.__name__)
+    return program(function)
+
+
+@program
+def six_collectives(rank, size):
+    last = size - 1
+    number = torch.tensor([rank + 1.0])
+    dist.reduce(number, dst=0, op=dist.ReduceOp.SUM)
+    if rank == 0:
+        print("reduce", number)
+    number = torch.tensor([rank + 1.0, -rank])
+    dist.all_reduce(number)
+    print("all_reduce", number)
+    several = torch.arange(4) + rank
+    dist.broadcast(several, src=last)
+    print("broadcast", several)
+    mine = torch.empty(2)
+    dist.scatter(mine, [torch.full((2,), 10.0 * i) for i in range(size)] if rank == last else None, src=last)
+    print("scatter", mine)
+    all_of_them = [torch.empty(2) for _ in range(size)] if rank == 0 else None
+    dist.gather(mine + rank, all_of_them, dst=0)
+    print("gather", all_of_them)
+    all_of_them = [torch.empty(2) for _ in range(size)]
+    dist.all_gather(all_of_them, mine + 0.5)
+    print("all_gather", all_of_them)
+
+
+@program
+def point_to_point(rank, size):
+    """A number goes around, first with calls that block, then with calls that do not."""
+    if size == 1:
+        return
+    number = torch.zeros(1)
+    if rank == 0:
+        number += 1
+        dist.send(number, dst=1)
+        dist.recv(number, src=size - 1)
+    else:
+        dist.recv(number, src=rank - 1)
+        number += 1
+        dist.send(number, dst=(rank + 1) % size)
+    print("around", number)
+    got = torch.zeros(3)
+    requests = [dist.isend(torch.full((3,), float(rank)), dst=(rank + 1) % size), dist.irecv(got, src=(rank - 1) % size)]
+    for request in requests:
+        request.wait()
+    print("neighbour", got)
+
+
+@program
+def even_ranks(rank, size):
+    group = dist.new_group(list(range(0, size, 2)))
+    number = torch.ones(1)
+    if rank % 2 == 0:
+        dist.all_reduce(number, group=group)
+    print(number[0])
+    if rank % 2 == 0:
+        dist.destroy_process_group(group)
+    for alone in range(size):
+        group = dist.new_group([alone])
+        if rank == alone:
+            dist.all_reduce(number, group=group)
+            dist.barrier(group=group)
+    print(number)
+
+
+@program
+def barrier(rank, size):
+    """Nobody leaves before the last has come."""
+    came = pathlib.Path(os.environ["PROGRAMS_FOLDER"], "came")
+    for turn in range(size):
+        if rank == turn:
+            time.sleep(0.1)
+            came.with_suffix(f".{turn}").touch()
+        dist.barrier()
+        print("turn", turn, came.with_suffix(f".{turn}").exists())
+
+
+def all_reduce_in_a_ring(tensor, rank, size):
+    """Each rank adds up one chunk, which then goes around."""
+    chunks = list(tensor.chunk(size))
+    if len(chunks) < size:  # chunk makes fewer of a short tensor
+        chunks = [tensor[tensor.numel() * i // size:tensor.numel() * (i + 1) // size] for i in range(size)]
+    left, right = (rank - 1) % size, (rank + 1) % size
+    for step in range(2 * (size - 1)):
+        out = chunks[(rank - step) % size]
+        into = chunks[(rank - step - 1) % size]
+        got = torch.empty_like(into)
+        sent = dist.isend(out.clone(), right)
+        dist.recv(got, left)
+        sent.wait()
+        if step < size - 1:
+            into += got
+        else:
+            into.copy_(got)
+
+
+@program
+def ring(rank, size):
+    for length in [2, 7, 1000, 300_000]:
+        ours = torch.arange(length, dtype=torch.float) % 17 + rank
+        theirs = ours.clone()
+        all_reduce_in_a_ring(ours, rank, size)
+        dist.all_reduce(theirs)
+        print(length, bool((ours == theirs).all()), ours.sum())
+
+
+@program
+def tags(rank, size):
+    if size == 1:
+        return
+    if rank == 0:
+        requests = [dist.isend(torch.tensor([float(tag)]), dst=1, tag=tag) for tag in [7, 3, 5]]
+        for request in requests:
+            request.wait()
+        sources, numbers = [], []
+        for _ in range(size - 1):
+            number = torch.empty(1)
+            sources.append(dist.recv(number))
+            numbers.append(number.item())
+        print(sorted(sources), sorted(numbers))
+    else:
+        if rank == 1:
+            for tag in [3, 5, 7]:
+                number = torch.empty(1)
+                dist.recv(number, src=0, tag=tag)
+                print(tag, number)
+        dist.send(torch.tensor([rank * 1.5]), dst=0)
+    dist.barrier()
+    sent, got = torch.full((2,), float(rank)), torch.empty(2)
+    for request in dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, (rank + 1) % size),
+                                           dist.P2POp(dist.irecv, got, (rank - 1) % size)]):
+        request.wait()
+    print("batch", got)
+
+
+@program
+def objects(rank, size):
+    everything = [None] * size
+    dist.all_gather_object(everything, {"rank": rank, "text": "x" * rank, "list": [rank] * 3})
+    print(everything)
+    told = [("from", rank)]
+    dist.broadcast_object_list(told, src=size - 1)
+    print(told)
+    gathered = [None] * size if rank == 0 else None
+    dist.gather_object(rank * 2, gathered, dst=0)
+    print(gathered)
+    one = [None]
+    dist.scatter_object_list(one, [f"to {i}" for i in range(size)] if rank == 0 else [None] * size, src=0)
+    print(one)
+
+
+@program
+def operations(rank, size):
+    for name in ["SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]:
+        for dtype in [torch.int32, torch.int64, torch.uint8, torch.int8]:
+            tensor = torch.tensor([rank + 2, 6 - rank], dtype=dtype)
+            dist.all_reduce(tensor, op=getattr(dist.ReduceOp, name))
+            print(name, tensor)
+    for dtype in [torch.float, torch.double, torch.half, torch.complex64]:
+        tensor = torch.tensor([rank + 0.5, 2.0]).to(dtype)
+        dist.all_reduce(tensor)
+        print(tensor)
+
+
+@program
+def shapes(rank, size):
+    strided = torch.arange(6.0).reshape(2, 3).t() + rank
+    dist.all_reduce(strided)
+    print(strided, strided.stride())
+    nothing = torch.empty(0)
+    dist.all_reduce(nothing)
+    single = torch.tensor(2.5 + rank)
+    dist.all_reduce(single)
+    print(nothing, single)
+    every_other = torch.zeros(3, 4)
+    dist.broadcast(every_other[:, 1], src=0) if rank else dist.broadcast(torch.ones(3), src=0)
+    print(every_other)
+
+
+@program
+def futures(rank, size):
+    work = dist.all_reduce(torch.full((4,), rank + 1.0), async_op=True)
+    doubled = work.get_future().then(lambda future: future.value()[0] * 2)
+    print(doubled.wait())
+    works = [dist.all_reduce(torch.full((2,), float(i)), async_op=True) for i in range(20)]
+    print([work.is_completed() or work.wait() for work in reversed(works)])
+
+
+@program
+def sparse(rank, size):
+    indices = torch.tensor([[0, rank + 1], [rank, 0]])
+    tensor = torch.sparse_coo_tensor(indices, torch.tensor([1.0, rank + 2.0]), (size + 1, size + 1))
+    dist.all_reduce(tensor)
+    print(tensor.to_dense())
+
+
+class Digits(torch.utils.data.Dataset):
+    """Digits of seven segments, moved a little, with noise."""
+    SEGMENTS = ["abcefg", "cf", "acdeg", "acdfg", "bcdf", "abdfg", "abdefg", "acf", "abcdefg", "abcdfg"]
+    LINES = {"a": (4, 6, 9, 19), "b": (4, 14, 8, 10), "c": (4, 14, 18, 20), "d": (13, 15, 9, 19), "e": (14, 24, 8, 10),
+             "f": (14, 24, 18, 20), "g": (22, 24, 9, 19)}
+
+    def __init__(self, count=192):
+        random = torch.Generator().manual_seed(7)
+        self.labels = torch.randint(0, 10, (count,), generator=random)
+        self.images = torch.randn(count, 1, 28, 28, generator=random) * 0.15
+        for image, label in zip(self.images, self.labels):
+            digit = torch.zeros(28, 28)
+            for segment in self.SEGMENTS[label]:
+                top, bottom, left, right = self.LINES[segment]
+                digit[top:bottom, left:right] = 1
+            image[0] += digit.roll(torch.randint(-3, 4, (2,), generator=random).tolist(), (0, 1))
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, index):
+        return self.images[index], self.labels[index].item()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 10, kernel_size=5)
+        self.conv2 = nn.Conv2d(10, 20, kernel_size=5)
+        self.fc1 = nn.Linear(320, 50)
+        self.fc2 = nn.Linear(50, 10)
+
+    def forward(self, x):
+        x = F.relu(F.max_pool2d(self.conv1(x), 2))
+        x = F.relu(F.max_pool2d(self.conv2(x), 2))
+        return F.log_softmax(self.fc2(F.relu(self.fc1(x.view(-1, 320)))), dim=1)
+
+
+def share_of_digits(rank, size, batch=64):
+    digits = Digits()
+    order = torch.randperm(len(digits), generator=torch.Generator().manual_seed(1234)).tolist()
+    share = len(digits) // size
+    own = torch.utils.data.Subset(digits, order[rank * share:(rank + 1) * share])
+    return torch.utils.data.DataLoader(own, batch_size=batch // size, num_workers=0)
+
+
+@program
+def distributed_sgd(rank, size):
+    torch.manual_seed(1234)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.5)
+    for epoch in range(2):
+        total = 0.0
+        for images, labels in share_of_digits(rank, size):
+            optimizer.zero_grad()
+            loss = F.nll_loss(model(images), labels)
+            total += loss.item()
+            loss.backward()
+            for parameter in model.parameters():
+                dist.all_reduce(parameter.grad, op=dist.ReduceOp.SUM)
+                parameter.grad /= size
+            optimizer.step()
+        print(epoch, total)
+
+
+@program
+def data_parallel(rank, size):
+    """DDP, whose autograd thread waits for futures."""
+    torch.manual_seed(1234)
+    model = nn.parallel.DistributedDataParallel(Net(), bucket_cap_mb=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for images, labels in share_of_digits(rank, size):
+        optimizer.zero_grad()
+        F.nll_loss(model(images), labels).backward()
+        optimizer.step()
+    print(sum(parameter.double().abs().sum().item() for parameter in model.parameters()))
+
+
+@program
+def zero(rank, size):
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.Adam, lr=0.01)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.full((2, 8), step + 1.0)).sum().backward()
+        optimizer.step()
+    print([parameter.sum().item() for parameter in model.parameters()])
+
+
+@beyond_gloo
+def lists(rank, size):
+    out = torch.empty(2)
+    dist.reduce_scatter(out, [torch.full((2,), float(rank + i)) for i in range(size)])
+    print("reduce_scatter", out)
+    received = [torch.empty(i + 1) for i in range(size)]
+    dist.all_to_all(received, [torch.full((rank + 1,), 10.0 * rank + i) for i in range(size)])
+    print("all_to_all", received)
+    uneven = [torch.empty(i) for i in range(size)]
+    dist.all_gather(uneven, torch.full((rank,), float(rank)))
+    print("all_gather", uneven)
+    one = torch.empty(size)
+    dist.all_to_all_single(one, torch.arange(size) + 10.0 * rank)
+    print("all_to_all_single", one)
+    rows = torch.empty(size * (rank + 1), 2)
+    dist.all_to_all_single(rows, torch.full((sum(range(1, size + 1)), 2), float(rank)), [rank + 1] * size,
+                           list(range(1, size + 1)))
+    print("splits", rows)
+
+
+@beyond_gloo
+def averages(rank, size):
+    tensor = torch.tensor([rank, 2.0 * rank])
+    dist.all_reduce(tensor, op=dist.ReduceOp.AVG)
+    print("avg", tensor)
+    tensor = torch.ones(2)
+    dist.all_reduce(tensor, op=dist._make_nccl_premul_sum(0.5 * (rank + 1)))
+    print("premul_sum", tensor)
+    for dtype in [torch.bool, torch.bfloat16, torch.int16]:
+        tensor = torch.tensor([1, 0, rank]).to(dtype)
+        dist.all_reduce(tensor)
+        print(dtype, tensor)
+
+
+@beyond_gloo
+def sharded(rank, size):
+    """What FSDP calls: a parameter in shards, gathered, and its gradient scattered."""
+    shard = torch.full((3,), float(rank))
+    whole = torch.empty(3 * size)
+    dist._all_gather_base(whole, shard)
+    print("whole", whole)
+    dist._reduce_scatter_base(shard, whole)
+    print("shard", shard)
+
+
+def run(backend, rank, size, folder, names):
+    os.environ["PROGRAMS_FOLDER"] = folder
+    torch.set_num_threads(1)
+    if backend == "tutti":
+        import tutti_torch  # noqa: F401
+    dist.init_process_group(backend, init_method=f"file://{folder}/meeting", rank=rank, world_size=size,
+                            timeout=datetime.timedelta(seconds=60))
+    for name in names:
+        with open(pathlib.Path(folder, f"{name}.{rank}"), "w", encoding="utf-8") as file:
+            with contextlib.redirect_stdout(file):
+                PROGRAMS[name](rank, size)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def main():
+    backend, size, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    names = sys.argv[4:] or [name for name in PROGRAMS if backend != "gloo" or name not in BEYOND_GLOO]
+    children = []
+    for rank in range(size):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                run(backend, rank, size, folder, names)
+                code = 0
+            except Exception:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        children.append(child)
+    sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
+
+
+if __name__ == "__main__":
+    main()
