@@ -47,7 +47,7 @@ class OverTcp final : public BetweenHosts {
     }
     return error(Code::unavailable,
                  "ranks are on several hosts, and others may reach this one at several addresses: {}; name the "
-                 "interface to take",
+                 "interface to take (WorldOptions::interface; with PyTorch TUTTI_INTERFACE)",
                  list_of(addresses));
   }
 };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/bindings/torch/meeting.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "impl/bindings/torch/failure.h"
 #include "impl/bindings/torch/waiting.h"
+#include "impl/embed/hosts.h"
 
 namespace tutti::bindings {
 namespace {
@@ -65,7 +68,11 @@ void set_text(c10d::Store& store, const std::string& key, const std::string& tex
 
 std::shared_ptr<embed::World> meet(const StorePointer& store, int rank, int ranks, std::chrono::nanoseconds timeout) {
   StoreExchange exchange(store, rank);
-  auto world = embed::World::join(exchange.functions(), rank, ranks, {.timeout = timeout});
+  const char* const interface = std::getenv("TUTTI_INTERFACE");
+  auto world = embed::World::join(exchange.functions(), rank, ranks,
+                                  {.timeout = timeout,
+                                   .between_hosts = &embed::over_tcp(),
+                                   .interface = interface == nullptr ? "" : interface});
   if (exchange.raised()) std::rethrow_exception(exchange.raised());
   check(fmt::format("tutti: rank {} of {} meets the others", rank, ranks), world.status());
   return std::move(world).value();
