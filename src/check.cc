@@ -227,8 +227,8 @@ void add_check(CLI::App& program, Action& action) {
           {"--ops", "all", "reductions; the first is that of the counts and placements"},
           "--timeout",
           {"--counts", "equal,ramp,one-heavy,zeros,random",
-           "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random; or, in their place, a FILE of P "
-           "counts of elements (P x P for all_to_all_v)"},
+           "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, zipf, rotating, burst, empty; or, "
+           "in their place, a FILE of P counts of elements (P x P for all_to_all_v)"},
           {"--window", "1,64",
            "of bandwidth, bibandwidth and message_rate: messages in one operation, beside 3, 1 to 1024"},
           {"--values", "exact",

@@ -39,8 +39,8 @@ Status refuse_files(std::span<const harness::Counts> counts, const std::string& 
   const auto is_file = [](const harness::Counts& one) { return one.pattern == harness::Pattern::file; };
   if (std::ranges::none_of(counts, is_file)) return {};
   return error(Code::invalid_argument,
-               "{}: a gate cannot hand counts from a file to its launches: it takes equal, ramp, one-heavy, "
-               "zeros and random",
+               "{}: a gate cannot hand counts from a file to its launches: it takes the patterns: equal, "
+               "ramp, one-heavy, zeros, random, zipf, rotating, burst, empty",
                where);
 }
 

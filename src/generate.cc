@@ -196,7 +196,7 @@ const std::map<std::string, Words>& words_of_options() {
         {"--transports", built_in_names()},
         {"--placement", names_in_list(std::array{Placement::out, Placement::in})},
         {"--buffers", names_in_list(std::array{Buffers::private_, Buffers::shared})},
-        {"--counts", {"equal", "ramp", "one-heavy", "zeros", "random"}},
+        {"--counts", {"equal", "ramp", "one-heavy", "zeros", "random", "zipf", "rotating", "burst", "empty"}},
         {"--counts-unit", {"elements", "bytes"}},
         {"--pairs", {std::string(kNeighbours), "all"}},
         {"--cadence", names_in_list(std::array{Cadence::isolated, Cadence::streaming})},

@@ -129,11 +129,12 @@ const std::array kSweepOptions{
            TUTTI_SETS(parse_placements, sweep.placements)},
     Option{"--buffers", "LIST", "private", "private, or shared: memory that every rank of the node can address",
            TUTTI_SETS(parse_buffer_kinds, sweep.buffers)},
-    Option{
-        "--counts", "LIST", "equal",
-        "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, which share out --sizes; or, in its "
-        "place, a FILE of P counts of elements (P x P for all_to_all_v)",
-        TUTTI_SETS(parse_counts_list, sweep.counts)},
+    Option{"--counts", "LIST", "equal",
+           "lengths of the blocks of v forms: equal, ramp, one-heavy, zeros, random, which share out --sizes; zipf, "
+           "rotating, burst, empty, traffic of a mixture of experts that --seed draws; or, in the place of --sizes, a "
+           "FILE "
+           "of P counts of elements (P x P for all_to_all_v)",
+           TUTTI_SETS(parse_counts_list, sweep.counts)},
     Option{"--window", "LIST", kUsualWindowText,
            "of bandwidth, bibandwidth and message_rate: messages in one operation, 1 to 1024; the time is the whole "
            "window's, a message's share is time / window",

@@ -164,6 +164,13 @@ class IdReader {
     return {};
   }
 
+  /// Requires: the bytes are set.
+  [[nodiscard]] Status check_drawn_in_place() const {
+    if (!is_drawn(case_.counts.pattern) || !case_.is_in_place || blocks_of(case_).is_same_both_ways()) return {};
+    return wrong(Part::placement, fmt::format("'out': in place, ranks send what they receive, and counts '{}' do not",
+                                              case_.counts.name));
+  }
+
   Status read_bytes() {
     const std::string_view text = parts_[Part::bytes];
     const std::size_t dot = text.find('.');
@@ -173,9 +180,11 @@ class IdReader {
       TUTTI_RETURN_IF_ERROR(read_window(dot == text.npos ? "" : text.substr(dot + 1)));
     } else if (dot != text.npos) {
       TUTTI_RETURN_IF_ERROR(read_counts(text.substr(dot + 1)));
+      const bool is_misfit = is_drawn(case_.counts.pattern) && !fits(case_.counts, case_.problem());
+      if (is_misfit) return wrong(Part::bytes, "others: " + misfit(case_.counts, case_.problem()));
     }
     set_bytes(case_, *number);
-    if (case_.bytes == *number) return {};
+    if (case_.bytes == *number) return check_drawn_in_place();
     return wrong(Part::bytes, fmt::format("whole elements in every block: '{}' is the nearest", bytes_part(case_)));
   }
 
@@ -247,8 +256,9 @@ void set_bytes(Cell& cell, std::int64_t bytes) {
     cell.count = count_for_bytes(cell.problem(), bytes, size_of(cell.dtype));
     cell.bytes = buffer_bytes(cell.problem(), cell.count, size_of(cell.dtype));
   } else if (cell.counts.pattern != Pattern::file) {
-    constexpr std::int64_t kMostGap = 8;  // before each block of `random`
-    const std::int64_t most = std::numeric_limits<std::int64_t>::max() / element_bytes - kMostGap * cell.ranks;
+    constexpr std::int64_t kMostGap = 8;                                       // before each block of `random`
+    const std::int64_t rows = is_drawn(cell.counts.pattern) ? cell.ranks : 1;  // all of them are counted together
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max() / element_bytes / rows - kMostGap * cell.ranks;
     cell.bytes = std::clamp<std::int64_t>(bytes / element_bytes, bytes > 0 ? 1 : 0, most) * element_bytes;
     cell.count = blocks_of(cell).largest();
   } else if (!cell.counts.numbers.empty()) {
@@ -264,7 +274,7 @@ std::int64_t largest_buffer_bytes(const Cell& cell) {
     const bool overflows = __builtin_mul_overflow(cell.bytes, std::int64_t{cell.pairing.window}, &bytes);
     return overflows ? std::numeric_limits<std::int64_t>::max() : bytes;
   }
-  if (cell.counts.pattern != Pattern::random) return cell.bytes;
+  if (cell.counts.pattern != Pattern::random && !is_drawn(cell.counts.pattern)) return cell.bytes;
   const CellBlocks blocks = blocks_of(cell);
   Count most = 0;
   for (int rank = 0; rank < cell.ranks; ++rank) {

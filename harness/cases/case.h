@@ -77,9 +77,11 @@ struct Cell {
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;
   int root = 0;
-  std::int64_t bytes = 0;  ///< the larger of one rank's input and output, as really moved; of a window one message's
-  Count count = 0;         ///< elements per block; of a v form those of the largest
-  Counts counts = {};      ///< of a v form
+  /// The larger of one rank's input and output, as really moved; of a window one message's; where counts are drawn
+  /// (is_drawn) what a rank sends in the mean.
+  std::int64_t bytes = 0;
+  Count count = 0;     ///< elements per block; of a v form those of the largest
+  Counts counts = {};  ///< of a v form
   bool is_in_place = false;
   Buffers buffers = Buffers::private_;
   Cadence cadence = Cadence::isolated;

@@ -76,6 +76,7 @@ Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtyp
 class Builder {
  public:
   explicit Builder(const Sweep& sweep) : sweep_(sweep), counts_(sweep.counts) {
+    for (Counts& counts : counts_) counts = with_seed(counts, sweep.seed);
     choose_base();
     const auto is_byte = [&](Dtype dtype) {
       return size_of(dtype) == 1 && is_integer(dtype) && op_exists(base_op_, dtype);
@@ -189,7 +190,7 @@ class Builder {
     for (const Counts& counts : counts_) {
       one.counts = counts;
       if (!fits(counts, one.problem())) {
-        leave_out(left_out_, fmt::format("a file of {} counts on {} ranks", counts.numbers.size(), one.ranks));
+        leave_out(left_out_, misfit(counts, one.problem()));
         continue;
       }
       for (const Count elements : elements_of(one)) {
@@ -207,8 +208,7 @@ class Builder {
   }
   void add_placements(Case one) {
     for (const bool is_in_place : {false, true}) {
-      const bool needs_same = is_in_place && one.counts.pattern == Pattern::file;
-      if (needs_same && !blocks_of(one).is_same_both_ways()) continue;
+      if (is_in_place && !blocks_of(one).is_same_both_ways()) continue;
       one.is_in_place = is_in_place;
       add(one);
     }

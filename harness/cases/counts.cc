@@ -5,23 +5,30 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
+#include <fmt/ranges.h>
+
 #include "harness/cases/counts_name.h"
+#include "harness/cases/drawn_counts.h"
 #include "harness/cases/kinds.h"
 #include "harness/text/read_file.h"
+#include "impl/types/number.h"
 #include "impl/types/scramble.h"
 
 namespace tutti::harness::cases {
 namespace {
 
 // All but `file`, which has a name for each.
-constexpr std::array kPatterns{Named{Pattern::equal, "equal"}, Named{Pattern::ramp, "ramp"},
-                               Named{Pattern::one_heavy, "one-heavy"}, Named{Pattern::zeros, "zeros"},
-                               Named{Pattern::random, "random"}};
+constexpr std::array kPatterns{
+    Named{Pattern::equal, "equal"},       Named{Pattern::ramp, "ramp"},     Named{Pattern::one_heavy, "one-heavy"},
+    Named{Pattern::zeros, "zeros"},       Named{Pattern::random, "random"}, Named{Pattern::zipf, "zipf"},
+    Named{Pattern::rotating, "rotating"}, Named{Pattern::burst, "burst"},   Named{Pattern::empty, "empty"}};
 constexpr std::array kUnits{Named{CountsUnit::elements, "elements"}, Named{CountsUnit::bytes, "bytes"}};
 constexpr std::string_view kFilePrefix = "file-";
+constexpr std::string_view kSeedMark = "-seed";  ///< between the name of a pattern that is drawn and its seed
 constexpr std::size_t kHashDigits = 8;
 
 /// The numbers of one line.
@@ -54,12 +61,31 @@ std::uint64_t weight_of(Pattern pattern, int block, int ranks, Count elements) {
       const std::uint64_t draw = scramble(scramble(static_cast<std::uint64_t>(elements)) + index);
       return block > 0 && draw % 4 == 0 ? 0 : 1 + draw / 4 % 16;
     }
-    case Pattern::equal:
-    case Pattern::file:
-      break;
+    default:
+      return 1;
   }
-  return 1;
 }
+
+/// A pattern by its name. A seed that is written behind it is its own.
+Result<Counts> parse_pattern(std::string_view text) {
+  const std::size_t mark = text.rfind(kSeedMark);
+  if (mark == text.npos) {
+    TUTTI_ASSIGN_OR_RETURN(const Pattern pattern, parse_kind("counts", text, kPatterns));
+    return Counts{.pattern = pattern, .name = std::string(name_in(kPatterns, pattern))};
+  }
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  TUTTI_ASSIGN_OR_RETURN(const Pattern pattern, parse_kind("counts", text.substr(0, mark), kPatterns));
+  if (!is_drawn(pattern)) {
+    return error(Code::invalid_argument, "counts '{}': {} is not drawn, so it has no seed: did you mean '{}'?",
+                 shown(text), name_in(kPatterns, pattern), name_in(kPatterns, pattern));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t seed,
+                         parse_number<std::uint64_t>(text.substr(mark + kSeedMark.size()), "a seed", 0, kMost));
+  return drawn_counts(pattern, seed);
+}
+
+/// Whether each rank of a form that divides both buffers has lengths of its own.
+bool takes_matrix(const Problem& problem) { return has_counts(problem.collective) && divides_both(problem.collective); }
 
 }  // namespace
 
@@ -70,16 +96,12 @@ std::string counts_name_of(const std::vector<Count>& numbers) {
 }
 
 Result<Counts> parse_counts(std::string_view text) {
-  const auto pattern = parse_kind("counts", text, kPatterns);
-  if (pattern.is_ok()) {
-    return Counts{.pattern = pattern.value(), .name = std::string(name_in(kPatterns, pattern.value()))};
-  }
+  auto pattern = parse_pattern(text);
+  if (pattern.is_ok()) return pattern;
   std::error_code ignored;
   if (!std::filesystem::exists(text, ignored)) {
-    return error(Code::invalid_argument,
-                 "counts '{}' are neither a pattern (equal ramp one-heavy zeros random) nor a "
-                 "file that can be read{}",
-                 shown(text), suggestion(text, names_in(kPatterns)));
+    return error(Code::invalid_argument, "counts '{}' are neither a pattern ({}) nor a file that can be read{}",
+                 shown(text), fmt::join(names_in(kPatterns), " "), suggestion(text, names_in(kPatterns)));
   }
   TUTTI_ASSIGN_OR_RETURN(std::string lines, read_file(std::string(text), kMostInList));
   std::istringstream file(std::move(lines));
@@ -102,10 +124,8 @@ Result<Counts> read_counts(std::istream& file) {
 }
 
 Result<Counts> counts_of_name(std::string_view name) {
-  const auto pattern = parse_kind("counts", name, kPatterns);
-  if (pattern.is_ok()) {
-    return Counts{.pattern = pattern.value(), .name = std::string(name_in(kPatterns, pattern.value()))};
-  }
+  const auto pattern = parse_pattern(name);
+  if (pattern.is_ok()) return with_seed(pattern.value(), kUsualSeed);
   const bool is_file = name.starts_with(kFilePrefix) && name.size() == kFilePrefix.size() + kHashDigits &&
                        name.substr(kFilePrefix.size()).find_first_not_of("0123456789abcdef") == name.npos;
   if (is_file) return Counts{.pattern = Pattern::file, .name = std::string(name), .numbers = {}};
@@ -129,10 +149,34 @@ Result<Counts> in_elements(Counts counts, CountsUnit unit, Dtype dtype) {
 }
 
 bool fits(const Counts& counts, const Problem& problem) {
+  if (is_drawn(counts.pattern)) return !takes_matrix(problem) || problem.ranks <= kMostDrawnRanks;
   if (counts.pattern != Pattern::file) return true;
   const auto ranks = static_cast<std::size_t>(problem.ranks);
-  const bool may_be_matrix = has_counts(problem.collective) && divides_both(problem.collective);
-  return counts.numbers.size() == ranks || (may_be_matrix && counts.numbers.size() == ranks * ranks);
+  return counts.numbers.size() == ranks || (takes_matrix(problem) && counts.numbers.size() == ranks * ranks);
+}
+
+std::string misfit(const Counts& counts, const Problem& problem) {
+  if (is_drawn(counts.pattern)) {
+    return fmt::format("counts '{}' are one for each pair of ranks: {} has them on 1 to {} ranks", counts.name,
+                       to_string(problem.collective), kMostDrawnRanks);
+  }
+  const std::string matrix =
+      takes_matrix(problem) ? fmt::format(" or {}", problem.ranks * problem.ranks) : std::string();
+  return fmt::format("a file of {} counts: {} on {} ranks needs {}{}", counts.numbers.size(),
+                     to_string(problem.collective), problem.ranks, problem.ranks, matrix);
+}
+
+Counts drawn_counts(Pattern pattern, std::uint64_t seed) {
+  TUTTI_ASSERT(is_drawn(pattern), "pattern {} is not drawn", static_cast<int>(pattern));
+  const std::string_view name = name_in(kPatterns, pattern);
+  return {.pattern = pattern,
+          .name = seed == kUsualSeed ? std::string(name) : fmt::format("{}{}{}", name, kSeedMark, seed),
+          .numbers = {},
+          .seed = seed};
+}
+
+Counts with_seed(Counts counts, std::uint64_t seed) {
+  return is_drawn(counts.pattern) && !counts.seed ? drawn_counts(counts.pattern, seed) : std::move(counts);
 }
 
 Counts lengths_off_by(const Problem& problem, const CellBlocks& blocks, Count by) {
@@ -153,6 +197,7 @@ CellBlocks::CellBlocks(const Problem& problem, const Counts& counts, Count eleme
     counts_ = counts.numbers;
     is_matrix_ = counts_.size() != ranks;
   } else {
+    is_matrix_ = is_drawn(counts.pattern) && takes_matrix(problem);
     share(counts, elements);
   }
   if (!is_matrix_) total_ = extent_ = std::accumulate(counts_.begin(), counts_.end(), Count{0});
@@ -160,21 +205,30 @@ CellBlocks::CellBlocks(const Problem& problem, const Counts& counts, Count eleme
   if (counts.pattern == Pattern::random) scatter_places(elements);
 }
 
-/// Block b has what lies between the shares of the blocks before it and of those up to it, so that all elements are
-/// given out.
 void CellBlocks::share(const Counts& counts, Count elements) {
   const int ranks = problem_.ranks;
   if (counts.pattern == Pattern::equal) {
     counts_.assign(static_cast<std::size_t>(ranks), elements / ranks);
     return;
   }
-  std::uint64_t all = 0;
-  for (int block = 0; block < ranks; ++block) all += weight_of(counts.pattern, block, ranks, elements);
+  if (is_drawn(counts.pattern)) {
+    const int rows = is_matrix_ ? ranks : 1;
+    return share_by(drawn_weights(counts, rows, ranks, elements), elements * rows);
+  }
+  std::vector<std::uint64_t> weights;
+  for (int block = 0; block < ranks; ++block) weights.push_back(weight_of(counts.pattern, block, ranks, elements));
+  share_by(weights, elements);
+}
+
+/// Block b has what lies between the shares of the blocks before it and of those up to it, so that all elements are
+/// given out.
+void CellBlocks::share_by(const std::vector<std::uint64_t>& weights, Count elements) {
+  const std::uint64_t all = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
   __extension__ using Wide = unsigned __int128;
   std::uint64_t weight = 0;
   Count given = 0;
-  for (int block = 0; block < ranks; ++block) {
-    weight += weight_of(counts.pattern, block, ranks, elements);
+  for (const std::uint64_t each : weights) {
+    weight += each;
     const auto share = static_cast<Count>(static_cast<Wide>(elements) * weight / all);
     counts_.push_back(share - given);
     given = share;

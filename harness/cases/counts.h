@@ -4,12 +4,14 @@
 //
 // Block b of gather_v, all_gather_v, scatter_v and reduce_scatter_v has counts[b] elements. Rank i of all_to_all_v
 // sends counts[(i + j) mod P] to rank j. So every rank sends and receives the same number of elements, and as much to
-// each peer as it gets from it. Where a file has P x P numbers, rank i sends number j of row i to rank j.
+// each peer as it gets from it. Where a file has P x P numbers, rank i sends number j of row i to rank j. So it is of
+// patterns that are drawn (drawn_counts.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,12 +31,22 @@ enum class Pattern : std::uint8_t {
   zeros,      ///< those of odd numbers are empty; the others are the same
   random,     ///< any length, some empty, in any order, with gaps between them
   file,       ///< as a file says
+  zipf,       ///< drawn: the k-th most popular peer gets 1 / k of what the first one gets, from every rank
+  rotating,   ///< drawn: three quarters go to one peer, the next one where the elements are twice as many
+  burst,      ///< drawn: one pair in eight sends 64 times as much as each other one
+  empty,      ///< drawn: a quarter of the ranks sends nothing, each other one to a quarter of its peers
 };
+
+/// Whether a seed draws the lengths: traffic of a mixture of experts. Of all_to_all_v they are P x P.
+[[nodiscard]] constexpr bool is_drawn(Pattern pattern) { return pattern > Pattern::file; }
+inline constexpr int kMostDrawnRanks = 256;     ///< of all_to_all_v: P x P numbers at each rank
+inline constexpr std::uint64_t kUsualSeed = 1;  ///< which a name leaves out
 
 struct Counts {
   Pattern pattern = Pattern::equal;
-  std::string name = "equal";       ///< in ids and rows; of a file: file-<hash of its numbers>
+  std::string name = "equal";       ///< in ids and rows; of a file: file-<hash of its numbers>; drawn: zipf-seed7
   std::vector<Count> numbers = {};  ///< of a file; empty where only its name is known
+  std::optional<std::uint64_t> seed = {};  ///< of what is drawn; empty: nobody has chosen it
 
   bool operator==(const Counts&) const = default;
 };
@@ -45,8 +57,9 @@ enum class CountsUnit : std::uint8_t { elements, bytes };
 
 inline constexpr Count kMostCount = Count{1} << 38U;  ///< of one block in a file
 
-/// The name of a pattern, or a file of numbers between blanks. Errors: invalid_argument: a file that cannot be read,
-/// naming the nearest pattern; a line that is not made of counts, with its number.
+/// The name of a pattern, of one that is drawn also with a seed (zipf-seed7), or a file of numbers between blanks.
+/// Errors: invalid_argument: a file that cannot be read, naming the nearest pattern; a line that is not made of counts,
+/// with its number.
 [[nodiscard]] Result<Counts> parse_counts(std::string_view text);
 /// What stands in a file. Errors: invalid_argument naming the line and the word.
 [[nodiscard]] Result<Counts> read_counts(std::istream& file);
@@ -56,8 +69,15 @@ inline constexpr Count kMostCount = Count{1} << 38U;  ///< of one block in a fil
 /// Counts of a file in elements of `dtype`, named by these; patterns as they are. Errors: invalid_argument: bytes that
 /// are no multiple of an element.
 [[nodiscard]] Result<Counts> in_elements(Counts counts, CountsUnit unit, Dtype dtype);
-/// Whether a file's numbers are as many as the problem needs: P, or P x P for all_to_all_v.
+/// Counts that are drawn, with their name.
+[[nodiscard]] Counts drawn_counts(Pattern pattern, std::uint64_t seed);
+/// Those that are drawn get this seed, unless their name had one.
+[[nodiscard]] Counts with_seed(Counts counts, std::uint64_t seed);
+/// Whether a file's numbers are as many as the problem needs: P, or P x P for all_to_all_v. Of what is drawn, whether
+/// the ranks are not too many.
 [[nodiscard]] bool fits(const Counts& counts, const Problem& problem);
+/// Why they do not fit, for messages: "a file of 3 counts: gather_v on 4 ranks needs 4".
+[[nodiscard]] std::string misfit(const Counts& counts, const Problem& problem);
 
 class CellBlocks;
 /// The lengths of blocks as a file would say them, each `by` longer, and none below 0.
@@ -73,7 +93,8 @@ struct Place {
 /// Where the blocks of all ranks lie.
 class CellBlocks {
  public:
-  /// `elements`: what the pattern shares out; unused with a file. Requires: fits.
+  /// `elements`: what the pattern shares out, of P x P numbers in each row on average; unused with a file. Requires:
+  /// fits.
   CellBlocks(const Problem& problem, const Counts& counts, Count elements);
   /// Puts each rank's blocks elsewhere: in an order of its own, with a gap of up to 8 elements before each. Blocks of
   /// the same lengths lie alike in a rank's input and output. Memory: P x P numbers.
@@ -105,6 +126,7 @@ class CellBlocks {
   /// The same before set_apart.
   [[nodiscard]] Place side_by_side(int rank, int block, bool is_output) const;
   void share(const Counts& counts, Count elements);
+  void share_by(const std::vector<std::uint64_t>& weights, Count elements);
   void scatter_places(Count elements);
   void add_up();
 

@@ -60,13 +60,6 @@ Status check_algorithms(const Sweep& sweep) {
   return {};
 }
 
-/// `gather_v on 3 ranks needs 3`
-std::string needs_of(const Problem& problem) {
-  const bool takes_matrix = has_counts(problem.collective) && divides_both(problem.collective);
-  const std::string matrix = takes_matrix ? fmt::format(" or {}", problem.ranks * problem.ranks) : std::string();
-  return fmt::format("{} on {} ranks needs {}{}", to_string(problem.collective), problem.ranks, problem.ranks, matrix);
-}
-
 /// A file fits some v form on some number of ranks.
 Status check_counts(const Sweep& sweep) {
   std::vector<Problem> problems;
@@ -81,8 +74,8 @@ Status check_counts(const Sweep& sweep) {
       if (!sweep.dtypes.is_all) TUTTI_RETURN_IF_ERROR(in_elements(counts, sweep.counts_unit, dtype).status());
     }
     if (std::ranges::any_of(problems, fits_here)) continue;
-    return error(Code::invalid_argument, "counts: a file of {} fits none of the rank counts: {}", counts.numbers.size(),
-                 needs_of(problems.back()));
+    return error(Code::invalid_argument, "counts: they fit none of the rank counts: {}",
+                 misfit(counts, problems.back()));
   }
   return {};
 }
@@ -180,7 +173,7 @@ class Expander {
   /// A file's counts are not scaled: they are one cell, whatever the sizes.
   void expand_counts() {
     for (const Counts& counts : has_counts(cell_.collective) ? sweep_.counts : std::vector{Counts()}) {
-      const Result<Counts> mine = in_elements(counts, sweep_.counts_unit, cell_.dtype);
+      const Result<Counts> mine = in_elements(with_seed(counts, sweep_.seed), sweep_.counts_unit, cell_.dtype);
       if (!mine.is_ok()) {
         leave_out(expansion_.left_out, std::string(mine.status().message()));
         continue;
@@ -222,12 +215,15 @@ class Expander {
     }
     if (!has_any) return;
     if (!fits(cell_.counts, cell_.problem())) {
-      return leave_out(expansion_.left_out,
-                       fmt::format("a file of {} counts: {}", cell_.counts.numbers.size(), needs_of(cell_.problem())));
+      return leave_out(expansion_.left_out, misfit(cell_.counts, cell_.problem()));
     }
     set_bytes(cell_, size);
-    if (cell_.is_in_place && cell_.counts.pattern == Pattern::file && !blocks_of(cell_).is_same_both_ways()) {
-      return leave_out(expansion_.left_out, "in place all_to_all_v sends what it receives: the file's counts do not");
+    const bool may_differ = cell_.counts.pattern == Pattern::file || is_drawn(cell_.counts.pattern);
+    if (cell_.is_in_place && may_differ && !blocks_of(cell_).is_same_both_ways()) {
+      return leave_out(expansion_.left_out, fmt::format("in place all_to_all_v sends what it receives: {} do not",
+                                                        cell_.counts.pattern == Pattern::file
+                                                            ? "the file's counts"
+                                                            : fmt::format("counts '{}'", cell_.counts.name)));
     }
     Case key;
     static_cast<Cell&>(key) = cell_;

@@ -25,8 +25,8 @@ struct Draw {
 
 /// The same on all hosts.
 Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
-  constexpr std::array kPatterns{Pattern::ramp, Pattern::one_heavy, Pattern::zeros, Pattern::random};
-  constexpr std::array<std::string_view, 4> kPatternNames{"ramp", "one-heavy", "zeros", "random"};
+  constexpr std::array<std::string_view, 8> kPatternNames{"ramp", "one-heavy", "zeros", "random",
+                                                          "zipf", "rotating",  "burst", "empty"};
   std::mt19937_64 random(seed * 1000003 + static_cast<std::uint64_t>(number));
   for (const auto part : {static_cast<std::uint64_t>(fault), static_cast<std::uint64_t>(what.collective),
                           static_cast<std::uint64_t>(what.dtype), static_cast<std::uint64_t>(what.op)}) {
@@ -41,9 +41,10 @@ Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
   const Count count = kCounts[random() % kCounts.size()];
   const auto element = static_cast<std::int64_t>(size_of(one.dtype));
   if (has_counts(one.collective)) {
-    const std::size_t pattern = random() % kPatterns.size();
-    one.counts = {.pattern = kPatterns[pattern], .name = std::string(kPatternNames[pattern])};
-    set_bytes(one, count * one.ranks * element);
+    one.counts = counts_of_name(kPatternNames[random() % kPatternNames.size()]).value();
+    // In all rows of what is drawn together there are as many as each rank has otherwise.
+    const bool is_of_pairs = is_drawn(one.counts.pattern) && divides_both(one.collective);
+    set_bytes(one, count * (is_of_pairs ? 1 : one.ranks) * element);
   } else if (has_data(one.collective)) {
     one.count = count;
     one.bytes = buffer_bytes(one.problem(), count, size_of(one.dtype));
@@ -55,7 +56,8 @@ Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
   const bool is_no_change = fault == Fault::wrong_root && drawn.injection.rank == one.root;
   if (is_no_change) drawn.injection.rank = (one.root + 1) % one.ranks;
   const bool is_in_place = random() % 2 == 0, is_shared = random() % 2 == 0;
-  one.is_in_place = is_in_place && fits_in_place(fault, one.collective);
+  one.is_in_place = is_in_place && fits_in_place(fault, one.collective) &&
+                    (!has_counts(one.collective) || blocks_of(one).is_same_both_ways());
   if (is_shared && fits_shared(fault, one.collective)) one.buffers = Buffers::shared;
   return drawn;
 }

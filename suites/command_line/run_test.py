@@ -281,6 +281,32 @@ class VForms(Sweep):
         self.assertEqual([row["case"].split("/")[7] for row in rows], ["64B", "64B.zeros"])
         self.assertEqual([row["counts"] for row in rows], ["equal", "zeros"])
 
+    def test_traffic_of_a_mixture_of_experts_by_seed(self):
+        result, rows = self.sweep("all_to_all_v", "--backends", "tutti", "--ranks", "2,4", "--sizes", "4K",
+                                  "--counts", "zipf,rotating,burst,empty", "--seed", "5", "--ranks-as", "threads",
+                                  "--iterations", "30", "--budget", "20s")
+        self.assert_all_ok(rows, result)
+        names = ["zipf", "rotating", "burst", "empty"]
+        self.assertEqual([(row["ranks"], row["counts"], row["case"].split("/")[7]) for row in rows],
+                         [(ranks, f"{name}-seed5", f"4096B.{name}-seed5") for ranks in ["2", "4"] for name in names])
+        for row, count in zip(rows, [1024 * 2 / 3, 1024 * 3 / 4, 2048 * 64 / 67]):  # the largest, of 1024 in each row
+            self.assertAlmostEqual(int(row["count"]), count, delta=1.01)
+        self.assertEqual(support.run("check", "--case", rows[3]["case"]).code, 0)
+
+    def test_traffic_of_a_mixture_of_experts_is_checked_in_all_v_forms(self):
+        result = support.run("check", *V_FORMS, "all_to_all_v", "--counts", "zipf,rotating,burst,empty", "--ranks", "1,2,4",
+                             "--ranks-as", "tasks", "--dtypes", "float", "--ops", "sum", limit=120)
+        self.assertEqual(result.code, 0, result)
+        self.assertRegex(result.out, r"# check: (\d+) cases as tasks, \1 ok, 0 wrong, 0 neither, 0 not run")
+
+    def test_traffic_of_experts_in_place_and_a_misspelt_one_are_refused(self):
+        result = support.run("run", "all_to_all_v", "--ranks", "2", "--placement", "in", "--counts", "zipf", "--list")
+        self.assertIn("in place all_to_all_v sends what it receives: counts 'zipf' do not", result.out)
+        wrong = support.run("run", "all_to_all_v", "--counts", "zpif")
+        self.assertEqual(wrong.code, 2, wrong)
+        for part in ["'zpif'", "equal ramp one-heavy zeros random zipf rotating burst empty", "did you mean 'zipf'?"]:
+            self.assertIn(part, wrong.err)
+
     def test_counts_of_a_file_and_the_case_it_makes(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)

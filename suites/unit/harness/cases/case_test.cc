@@ -187,6 +187,20 @@ TEST(CaseId, OfAVFormNamesItsCountsUnlessTheyAreEqual) {
               HasSubstr("bytes '400B.ramp' must be a number of bytes"));
 }
 
+TEST(CaseId, OfTrafficNamesItsSeedAndIsOutOfPlace) {
+  const std::string id =
+      "all_to_all_v/tutti.pairwise/shm/float/none/P4.tasks/none/400B.zipf-seed7/out/private/isolated";
+  const Case one = parse_case_id(id).value();
+  EXPECT_EQ(case_id(one), id);
+  EXPECT_EQ(one.counts, drawn_counts(Pattern::zipf, 7));
+  EXPECT_EQ(one.bytes, 400) << "what a rank sends in the mean";
+  EXPECT_GT(largest_buffer_bytes(one), 2 * one.bytes) << "what the hottest one receives";
+  EXPECT_THAT(message_for("all_to_all_v/tutti.pairwise/shm/float/none/P4.tasks/none/400B.zipf/in/private/isolated"),
+              HasSubstr("counts 'zipf' do not"));
+  EXPECT_THAT(message_for("all_to_all_v/tutti.pairwise/shm/float/none/P300.tasks/none/400B.zipf/out/private/isolated"),
+              HasSubstr("1 to 256 ranks"));
+}
+
 TEST(CaseId, OfAFilesCountsNeedsTheFile) {
   Case one = parse_case_id("gather_v/tutti.linear/shm/float/none/P2.tasks/root0/20B.file-01234567/out/private/isolated")
                  .value();

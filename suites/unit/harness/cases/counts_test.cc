@@ -3,8 +3,10 @@
 #include "harness/cases/counts.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <numeric>
 #include <unistd.h>
 
@@ -110,6 +112,107 @@ TEST(CellBlocks, RandomOnesHaveGapsAndAnotherOrderButNoOverlap) {
   }
   EXPECT_TRUE(has_other_order && has_empty);
   EXPECT_GT(gaps, 0);
+}
+
+// ---- patterns that a seed draws
+
+/// [from][to] of all_to_all_v.
+std::vector<std::vector<Count>> pairs_of(std::string_view name, int ranks, Count elements) {
+  const CellBlocks blocks({.collective = Collective::all_to_all_v, .ranks = ranks}, named(name), elements);
+  std::vector<std::vector<Count>> pairs;
+  for (int from = 0; from < ranks; ++from) {
+    std::vector<Count>& row = pairs.emplace_back();
+    for (int to = 0; to < ranks; ++to) {
+      row.push_back(blocks.input(from, to).count);
+      EXPECT_EQ(blocks.output(to, from).count, row.back()) << name << " " << from << " to " << to;
+    }
+  }
+  return pairs;
+}
+
+std::vector<Count> all_of(const std::vector<std::vector<Count>>& pairs) {
+  std::vector<Count> all;
+  for (const auto& row : pairs) all.insert(all.end(), row.begin(), row.end());
+  return all;
+}
+
+Count sum_of(const std::vector<Count>& counts) { return std::accumulate(counts.begin(), counts.end(), Count{0}); }
+
+constexpr std::array kDrawn{"zipf", "rotating", "burst", "empty"};
+
+TEST(DrawnCounts, AreInEachRowOnAverageWhatWasAskedFor) {
+  for (const char* const name : kDrawn) {
+    for (const int ranks : {1, 2, 3, 5, 8, 16}) {
+      for (const Count elements : {0, 1, 7, 1023, 100000}) {
+        EXPECT_EQ(sum_of(all_of(pairs_of(name, ranks, elements))), elements * ranks) << name << " " << ranks;
+        EXPECT_EQ(sum_of(counts_of(name, ranks, elements)), elements) << name << " " << ranks;
+      }
+    }
+  }
+}
+
+TEST(DrawnCounts, OfZipfFallWithOnePerRankOfPopularityFromEveryRank) {
+  const auto pairs = pairs_of("zipf", 4, 25000);
+  for (const auto& row : pairs) EXPECT_EQ(row, pairs.front());
+  std::vector<Count> row = pairs.front();
+  std::ranges::sort(row, std::greater());
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    EXPECT_NEAR(static_cast<double>(row[k]), 12000.0 / static_cast<double>(k + 1), 2) << k;
+  }
+}
+
+TEST(DrawnCounts, OfRotatingHaveOneHotPeerWhichIsTheNextOneForTwiceTheElements) {
+  const auto hot = [](Count elements) {
+    const std::vector<Count> row = pairs_of("rotating", 5, elements).front();
+    const auto most = std::ranges::max_element(row);
+    EXPECT_NEAR(static_cast<double>(*most), 0.75 * static_cast<double>(elements), 2);
+    return static_cast<int>(most - row.begin());
+  };
+  for (Count elements = 64; elements < 5000; elements *= 2) EXPECT_EQ(hot(2 * elements), (hot(elements) + 1) % 5);
+}
+
+TEST(DrawnCounts, OfBurstAreFewPairsManyTimesTheMean) {
+  const std::vector<Count> all = all_of(pairs_of("burst", 8, 80000));
+  const auto is_burst = [](Count count) { return count > 5 * 10000; };
+  EXPECT_EQ(std::ranges::count_if(all, is_burst), 8);
+  for (const Count count : all) EXPECT_TRUE(is_burst(count) || count < 10000 / 5) << count;
+}
+
+TEST(DrawnCounts, OfEmptyAreMostlyNothingAndSomeRanksSendNothingAtAll) {
+  for (const int ranks : {2, 4, 8}) {
+    const auto pairs = pairs_of("empty", ranks, 1000);
+    const auto is_silent = [](const std::vector<Count>& row) { return sum_of(row) == 0; };
+    EXPECT_EQ(std::ranges::count_if(pairs, is_silent), std::max(1, ranks / 4));
+    const std::vector<Count> all = all_of(pairs);
+    EXPECT_GE(std::ranges::count(all, 0), static_cast<std::ptrdiff_t>(all.size()) * 3 / 4);
+  }
+}
+
+TEST(DrawnCounts, AreTheSeedsAndTheNameSaysWhich) {
+  for (const char* const name : kDrawn) {
+    bool differs = false;
+    for (const int seed : {2, 3, 4, 5, 6, 7}) {
+      const std::string with_seed = fmt::format("{}-seed{}", name, seed);
+      EXPECT_EQ(counts_of_name(with_seed).value().name, with_seed);
+      differs |= pairs_of(with_seed, 4, 1000) != pairs_of(name, 4, 1000);
+    }
+    EXPECT_TRUE(differs) << name;
+    EXPECT_EQ(pairs_of(fmt::format("{}-seed1", name), 4, 1000), pairs_of(name, 4, 1000));
+    EXPECT_EQ(with_seed(parse_counts(name).value(), 7).name, fmt::format("{}-seed7", name));
+    EXPECT_EQ(with_seed(parse_counts(fmt::format("{}-seed3", name)).value(), 7).seed, 3U);
+  }
+  EXPECT_EQ(with_seed(named("ramp"), 7), named("ramp"));
+  EXPECT_THAT(counts_of_name("ramp-seed7").status().message(), HasSubstr("did you mean 'ramp'?"));
+  EXPECT_THAT(counts_of_name("zipf-seedx").status().message(), HasSubstr("a seed"));
+}
+
+TEST(DrawnCounts, OfEachPairOfRanksAreOnSoManyRanksOnly) {
+  EXPECT_TRUE(fits(named("zipf"), {.collective = Collective::all_to_all_v, .ranks = kMostDrawnRanks}));
+  const Problem large{.collective = Collective::all_to_all_v, .ranks = kMostDrawnRanks + 1};
+  EXPECT_FALSE(fits(named("zipf"), large));
+  EXPECT_EQ(misfit(named("zipf"), large),
+            "counts 'zipf' are one for each pair of ranks: all_to_all_v has them on 1 to 256 ranks");
+  EXPECT_TRUE(fits(named("zipf"), {.collective = Collective::all_gather_v, .ranks = 1000}));
 }
 
 TEST(CellBlocks, AreTablesInBytes) {

@@ -277,7 +277,7 @@ TEST(Expand, AFileThatFitsNowhereIsAUsageError) {
   Sweep sweep = sweep_of({Collective::all_gather_v});
   sweep.counts = {file_of({1, 2, 3, 4})};
   EXPECT_THAT(expand(sweep).status().message(),
-              HasSubstr("a file of 4 fits none of the rank counts: all_gather_v on 2 ranks needs 2"));
+              HasSubstr("fit none of the rank counts: a file of 4 counts: all_gather_v on 2 ranks needs 2"));
 }
 
 TEST(Expand, WindowsMultiplyWhatHasOneAndPairsWhatOnePairCanPlay) {
