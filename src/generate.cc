@@ -198,6 +198,7 @@ const std::map<std::string, Words>& words_of_options() {
         {"--buffers", names_in_list(std::array{Buffers::private_, Buffers::shared})},
         {"--counts", {"equal", "ramp", "one-heavy", "zeros", "random", "zipf", "rotating", "burst", "empty"}},
         {"--counts-unit", {"elements", "bytes"}},
+        {"--gaps", {"on", "off"}},
         {"--pairs", {std::string(kNeighbours), "all"}},
         {"--cadence", names_in_list(std::array{Cadence::isolated, Cadence::streaming})},
         {"--faults", names_in_list(all_faults(), {"all"})},

@@ -28,7 +28,7 @@ constexpr std::size_t kOfConditions = 1;  // their group
 constexpr std::array kGroups{
     GroupRow{"What to run",
              " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
-             " --counts-unit --values --case --list --against --baseline --suite --faults --operations --seeds "},
+             " --counts-unit --values --case --trace --gaps --list --against --baseline --suite --faults --operations --seeds "},
     GroupRow{
         "How to measure",
         " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"

@@ -38,6 +38,7 @@
 #include "src/references.h"
 #include "src/report.h"
 #include "src/run_plan.h"
+#include "src/trace_plan.h"
 
 namespace tutti::program {
 namespace {
@@ -287,7 +288,8 @@ int list(const RunPlan& plan, const Settings& settings) {
   return exit_ok;
 }
 
-int run(const SweepOptions& options, bool only_lists) {
+int run(const SweepOptions& options, const CLI::App& command, const TraceOptions& trace, bool only_lists) {
+  if (const Status alone = check_beside_trace(command, trace); !alone.is_ok()) return complain_here(alone);
   const std::vector<std::string> known = known_backends();
   auto parsed = options.settings({.known_backends = known});
   if (!parsed.is_ok()) return complain_here(parsed.status());
@@ -295,7 +297,8 @@ int run(const SweepOptions& options, bool only_lists) {
   harness::Sweep& sweep = settings.sweep;
   if (const Joining joining = join_job(settings, only_lists); joining.exit_code) return *joining.exit_code;
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
-  auto plan = run_plan_of(settings);
+  harness::MeasureTask task{.tells_samples = !settings.samples.empty(), .slow_down = settings.slow_down};
+  auto plan = trace.file.empty() ? run_plan_of(settings) : trace_plan_of(trace, settings, task);
   if (!plan.is_ok()) return complain(plan.status());
   const harness::Expansion& expansion = plan.value().expansion;
   if (only_lists) return list(plan.value(), settings);
@@ -328,7 +331,6 @@ int run(const SweepOptions& options, bool only_lists) {
   request.are_backends_named = settings.are_backends_named;
   request.says_left_out = !settings.is_quiet;
   request.spec.backend_directories = backend_directories();
-  harness::MeasureTask task{.tells_samples = !settings.samples.empty(), .slow_down = settings.slow_down};
   for (const std::string& system : sweep.backends) {
     if (harness::is_twin(system)) request.spec.twins.push_back(system);
   }
@@ -386,9 +388,12 @@ void add_run(CLI::App& program, Action& action) {
       "Example: tutti run all_reduce broadcast --backends tutti,openmpi --ranks 2 --sizes 8:16M:x8 --csv out.csv");
   auto options = std::make_shared<SweepOptions>(*command, std::vector<OptionChoice>{});
   auto only_lists = std::make_shared<bool>(false);
+  auto trace = std::make_shared<TraceOptions>();
+  add_trace_options(*command, *trace);
   command->add_flag("--list", *only_lists, "print the cells that would run and an estimate of the time; run nothing");
-  command->callback(
-      [&action, options, only_lists] { action = [options, only_lists] { return run(*options, *only_lists); }; });
+  command->callback([&action, options, command, trace, only_lists] {
+    action = [options, command, trace, only_lists] { return run(*options, *command, *trace, *only_lists); };
+  });
 }
 
 }  // namespace tutti::program

@@ -8,6 +8,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/measure/block.h"
 #include "harness/measure/check.h"
+#include "harness/measure/settling.h"
 #include "harness/statistics/statistics.h"
 
 namespace tutti::harness::measure {
@@ -218,12 +219,27 @@ Row checked_row(const Variant& variant, const Damage& damage, bool has_special) 
   return row;
 }
 
+void set_replayed(Row& row, const ReplayedPart& part, double tick_us) {
+  const OrderedSummary summary = summarise_in_order(part.times_us, tick_us);
+  set_times(row, summary, {});
+  row.busbw = std::nullopt;  // its calls have factors of their own
+  row.autocorrelation = summary.autocorrelation;
+  row.warm_up = 2;
+  row.memory = row.verified_by = to_string(MemoryKind::host);
+  if (!is_settled(summary)) add_mark(row, kNoisy);
+  set_verdict(row, part.wrong, part.reason, "timed");
+}
+
 Row refused_row(const Case& one, const Reason& refusal) {
   Row row = row_of(one);
+  set_refused(row, refusal);
+  return row;
+}
+
+void set_refused(Row& row, const Reason& refusal) {
   const bool is_missing = refusal.code == Code::unavailable || refusal.code == Code::resource;
   row.verdict = is_missing ? Verdict::skipped : refusal.code == Code::refuted ? Verdict::wrong : Verdict::error;
   row.reason = refusal.text();
-  return row;
 }
 
 std::string inputs_text(const Variant& variant) {

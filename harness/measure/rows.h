@@ -10,6 +10,7 @@
 #include "harness/measure/overlap.h"
 #include "harness/measure/precision.h"
 #include "harness/measure/reason.h"
+#include "harness/measure/replay.h"
 #include "harness/measure/series.h"
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
@@ -44,9 +45,14 @@ void set_precision(Row& row, const Precision& precision);
 
 /// Of a case that was checked only (ok or wrong, with the diagnosis); `has_special`: on special values too.
 [[nodiscard]] Row checked_row(const Variant& variant, const Damage& damage, bool has_special);
+/// Puts what was measured of a step of a trace, or of the whole, into its row.
+void set_replayed(Row& row, const ReplayedPart& part, double tick_us);
+
 /// Of a case that was run on no host: `skipped` where something is missing here, `wrong` where its plan is refuted,
 /// else `error`.
 [[nodiscard]] Row refused_row(const Case& one, const Reason& refusal);
+/// The same for a row of something else.
+void set_refused(Row& row, const Reason& refusal);
 
 /// What a row says after what it was checked on: "; 3 passes of 15 ranks", "; random values", or nothing where all is
 /// as usual.

@@ -220,6 +220,10 @@ std::vector<Column> all_columns() {
              "how well the clocks of the hosts were known while this was measured: half of the least round trip, the "
              "largest of its estimates; empty: ranks are on one",
              &Row::clocks_bound},
+      Column{"step", "",
+             "of a trace: the step that the times are of, or whole for all of them, with the gaps between their calls; "
+             "empty: no trace",
+             &Row::step},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();

@@ -107,6 +107,7 @@ struct Row {
   std::optional<std::int64_t> grouped = {};
   std::string registered = {};
   std::optional<double> clocks_bound = {};
+  std::string step = {};
 
   bool operator==(const Row&) const = default;
 };

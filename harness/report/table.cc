@@ -118,6 +118,7 @@ std::string title_of(const Row& row) {
   if (!row.counts.empty() && row.counts != kNone) title += fmt::format(", {} counts", row.counts);
   if (row.window) title += fmt::format(", window {}", *row.window);
   if (!row.pair.empty() && row.pair != kNeighbours) title += fmt::format(", pair {}", row.pair);
+  if (!row.step.empty()) return title + fmt::format(", step {}", row.step);
   return title + ", " + row.cadence;
 }
 

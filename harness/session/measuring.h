@@ -38,6 +38,8 @@ class Measuring {
   Status begin();
   /// That samples of this backend can start. Errors: unavailable with the reason.
   [[nodiscard]] Status has_start(const std::string& backend) const { return barriers_.has_start(backend); }
+  /// What readings of the clock differ by; the same on all hosts.
+  [[nodiscard]] double tick_us() const { return clock_.tick_ns * 1e-3; }
   /// Before the memory of cell `index`, whose buffers are `bytes` bytes, is touched. `refusal`: that it cannot be begun
   /// in what is left of the budget. Errors: those of the host.
   Status begin_cell(std::size_t index, double bytes, Status& refusal);

@@ -37,11 +37,11 @@ constexpr int kUnsent = 2;  // the folders
 [[maybe_unused]] void count_fields(const SessionSpec& spec, const MeasureTask& measure, const CheckTask& check,
                                    const SoakTask& soak, const FaultsTask& faults) {
   [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15] = spec;
-  [[maybe_unused]] const auto& [m1, m2, m3, m4] = measure;
+  [[maybe_unused]] const auto& [m1, m2, m3, m4, m5, m6, m7] = measure;
   [[maybe_unused]] const auto& [c1] = check;
   [[maybe_unused]] const auto& [o1, o2] = soak;
   [[maybe_unused]] const auto& [f1, f2] = faults;
-  static_assert(visited<SessionSpec>() == 15 - kUnsent && visited<MeasureTask>() == 4 && visited<CheckTask>() == 1);
+  static_assert(visited<SessionSpec>() == 15 - kUnsent && visited<MeasureTask>() == 7 && visited<CheckTask>() == 1);
   static_assert(visited<SoakTask>() == 2 && visited<FaultsTask>() == 2);
 }
 
@@ -78,6 +78,13 @@ Status read_value(std::string_view /*word*/, const Json& json, std::string& text
 Json written(const std::vector<std::string>& texts) { return texts; }
 Status read_value(std::string_view /*word*/, const Json& json, std::vector<std::string>& texts) {
   json.get_to(texts);
+  return {};
+}
+
+Json written(const std::vector<std::int64_t>& numbers) { return numbers; }
+Status read_value(std::string_view word, const Json& json, std::vector<std::int64_t>& numbers) {
+  if (!json.is_array()) json.get_to(numbers);  // its error names the type
+  for (const Json& number : json) TUTTI_RETURN_IF_ERROR(read_value(word, number, numbers.emplace_back()));
   return {};
 }
 

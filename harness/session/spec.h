@@ -28,6 +28,10 @@ struct MeasureTask {
   std::int64_t end_ns = 0;                 ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
   int cells_after = 0;                     ///< cells of jobs after this one, which share the budget
   std::optional<SlowDown> slow_down = {};  ///< of the own backend
+  /// The cells are the calls of the trace of this name, which are replayed one after the other; empty: they are not.
+  std::string trace = {};
+  std::vector<std::string> steps = {};     ///< of each call of a trace
+  std::vector<std::int64_t> gaps_ns = {};  ///< before each; empty: there are none
 
   bool operator==(const MeasureTask&) const = default;
 };
@@ -106,6 +110,9 @@ constexpr void visit_fields(std::type_identity<MeasureTask>, Visit visit) {
   visit("end_ns", &MeasureTask::end_ns);
   visit("cells_after", &MeasureTask::cells_after);
   visit("slow_down", &MeasureTask::slow_down);
+  visit("trace", &MeasureTask::trace);
+  visit("steps", &MeasureTask::steps);
+  visit("gaps_ns", &MeasureTask::gaps_ns);
 }
 template <class Visit>
 constexpr void visit_fields(std::type_identity<CheckTask>, Visit visit) {

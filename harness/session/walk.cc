@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/session/walk.h"
 
+#include <chrono>
+#include <limits>
+#include <map>
+#include <numeric>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "harness/faults/trial.h"
+#include "harness/machine/clock.h"
 #include "harness/measure/check.h"
 #include "harness/measure/limit.h"
 #include "harness/measure/memory.h"
 #include "harness/measure/order.h"
 #include "harness/measure/rows.h"
 #include "harness/record/row_json.h"
+#include "harness/record/trace.h"
 
 namespace tutti::harness::session {
+namespace {
+
+/// The most there is where the sum is more.
+std::int64_t sum_of_bytes(std::int64_t one, std::int64_t other) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(one, other, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
+
+}  // namespace
 
 SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
     : spec_(spec),
@@ -31,7 +46,10 @@ SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
 
 Status SessionWalk::run() {
   TUTTI_RETURN_IF_ERROR(open());
-  for (std::size_t i = 0; i < spec_.cells.size(); ++i) {
+  const auto* const task = spec_.as<MeasureTask>();
+  const bool is_trace = task != nullptr && !task->trace.empty();
+  if (is_trace) TUTTI_RETURN_IF_ERROR(replay_trace(*task));
+  for (std::size_t i = 0; !is_trace && i < spec_.cells.size(); ++i) {
     host_.set_case(first_number_of(spec_, i));
     TUTTI_RETURN_IF_ERROR(report("begin", std::to_string(i)));
     TUTTI_RETURN_IF_ERROR(run_cell(i));
@@ -127,6 +145,98 @@ Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+SessionWalk::Replayed SessionWalk::calls_of_trace(const MeasureTask& task) const {
+  Replayed calls;
+  std::map<std::string, std::size_t> known;
+  std::map<std::string, int> in_step;
+  for (std::size_t i = 0; i < spec_.cells.size(); ++i) {
+    const Case& one = spec_.cells[i].front();
+    if (i == 0 || task.steps[i] != task.steps[i - 1]) {
+      calls.steps.push_back(task.steps[i]);
+      calls.bytes.push_back(0);
+      in_step.clear();
+    }
+    calls.bytes.back() = sum_of_bytes(calls.bytes.back(), one.bytes);
+    const std::string id = case_id(one);
+    const auto [found, is_new] = known.try_emplace(fmt::format("{} {}", id, in_step[id]++), calls.first.size());
+    if (is_new) calls.first.push_back(i);
+    calls.all.push_back({.step = calls.steps.size() - 1, .variant = found->second});
+  }
+  calls.steps.emplace_back(kWholeTrace);
+  calls.bytes.push_back(std::accumulate(calls.bytes.begin(), calls.bytes.end(), std::int64_t{0}, sum_of_bytes));
+  return calls;
+}
+
+Result<ReplaySystem> SessionWalk::system_for_replay(std::size_t place, const Replayed& calls) {
+  ReplaySystem system{.variants = {}, .calls = calls.all};
+  for (const std::size_t first : calls.first) {
+    Case one = spec_.cells[first][place];
+    const std::uint32_t number = first_number_of(spec_, first) + static_cast<std::uint32_t>(place);
+    host_.set_case(number);
+    one.algorithm = systems_.named(one.backend).algorithm_of(one);
+    Result<Variant> variant = make_ready(one, number);
+    if (!variant.is_ok()) {
+      return error(variant.status().code(), "call {}, {}: {}", first + 1, case_id(one), variant.status().message());
+    }
+    system.variants.push_back(std::move(variant).value());
+  }
+  return system;
+}
+
+Result<Reason> SessionWalk::lacks_memory_for(const Replayed& calls) {
+  std::vector<Case> all;
+  for (const std::size_t first : calls.first) {
+    all.insert(all.end(), spec_.cells[first].begin(), spec_.cells[first].end());
+  }
+  const MemoryNeed need = memory_need(all);
+  if (need.sum() < kLeastNeedChecked) return Reason();
+  MemoryRoom room;
+  if (spec_.ranks_as == RanksAs::processes) room.heap_bytes = spec_.heap_bytes;
+  TUTTI_ASSIGN_OR_RETURN(room.left, host_.agree(memory_left()));
+  return Reason::of(fits_memory(need, room));
+}
+
+Status SessionWalk::replay_trace(const MeasureTask& task) {
+  constexpr std::chrono::nanoseconds kEachSystem = std::chrono::seconds(3);  // without a budget
+  TUTTI_RETURN_IF_ERROR(report("begin", "0"));
+  const Replayed calls = calls_of_trace(task);
+  TUTTI_ASSIGN_OR_RETURN(const Reason lacks, lacks_memory_for(calls));
+  const std::vector<Case>& systems = spec_.cells.front();
+  std::vector<ReplaySystem> ready;
+  std::vector<Reason> refusals;
+  for (std::size_t place = 0; place < systems.size(); ++place) {
+    refusals.push_back(lacks);
+    if (lacks.is_any()) continue;
+    Result<ReplaySystem> system = system_for_replay(place, calls);
+    TUTTI_ASSIGN_OR_RETURN(refusals.back(), host_.first_reason(system.status()));
+    if (!refusals.back().is_any()) ready.push_back(std::move(system).value());
+  }
+  const std::int64_t time_ns = kEachSystem.count() * static_cast<std::int64_t>(ready.size());
+  const ReplayOptions options{.steps = calls.steps.size() - 1,
+                              .gaps_ns = task.gaps_ns,
+                              .iterations = spec_.conditions.iterations,
+                              .end_ns = task.end_ns > 0 ? task.end_ns : monotonic_ns() + time_ns};
+  std::vector<std::vector<ReplayedPart>> parts;
+  if (!ready.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(parts, replay(host_, ready, options));
+  }
+  for (std::size_t step = 0; step < calls.steps.size(); ++step) {
+    std::string text;
+    for (std::size_t place = 0, measured = 0; place < systems.size(); ++place) {
+      Row row = row_of_step(systems[place], task.trace, calls.steps[step], calls.bytes[step]);
+      set_conditions_of_ranks(row, spec_.conditions);
+      if (refusals[place].is_any()) {
+        set_refused(row, refusals[place]);
+      } else {
+        set_replayed(row, parts[measured++][step], measuring_->tick_us());
+      }
+      text += row_to_json(row) + "\n";
+    }
+    TUTTI_RETURN_IF_ERROR(report("cell", text));
+  }
+  return {};
 }
 
 Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {

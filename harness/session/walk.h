@@ -4,10 +4,12 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/faults/injector.h"
+#include "harness/measure/replay.h"
 #include "harness/session/measuring.h"
 #include "harness/session/session.h"
 #include "harness/session/systems.h"
@@ -46,6 +48,20 @@ class SessionWalk {
   Status foresee(std::size_t index, Prospect& prospect);
   Result<Variant> make_ready(const Case& one, std::uint32_t number);
   Result<std::vector<Row>> check(std::vector<Variant>& variants);
+  /// The cells as the calls of a trace: reports the rows of each step, and of the whole.
+  Status replay_trace(const MeasureTask& task);
+  /// What the calls of a trace are, on each system alike.
+  struct Replayed {
+    std::vector<std::string> steps;   ///< and the whole
+    std::vector<std::int64_t> bytes;  ///< of each of these
+    std::vector<ReplayCall> all;      ///< in their order
+    std::vector<std::size_t> first;   ///< of each variant: its first call
+  };
+  [[nodiscard]] Replayed calls_of_trace(const MeasureTask& task) const;
+  /// Whether there is memory for all buffers of all systems at once: no reason. Errors: those of the host.
+  [[nodiscard]] Result<Reason> lacks_memory_for(const Replayed& calls);
+  /// The system that has this place in each cell.
+  [[nodiscard]] Result<ReplaySystem> system_for_replay(std::size_t place, const Replayed& calls);
   Status try_faults(const FaultsTask& task, const Case& one);
   /// How well the clocks of several machines were known.
   Status report_clocks();

@@ -31,7 +31,8 @@ constexpr std::array kTargets{Target{"options", options},
                               Target{"perf_flags", perf_flags},
                               Target{"frames", frames},
                               Target{"greetings", greetings},
-                              Target{"sealed", sealed}};
+                              Target{"sealed", sealed},
+                              Target{"traces", traces}};
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;

@@ -25,6 +25,7 @@ requires std::is_integral_v<Number>
 void change(Number& value) { value = std::numeric_limits<Number>::max() - 7; }
 void change(std::string& value) { value = "a \"b\"\n\xc3\xa9"; }
 void change(std::vector<std::string>& value) { value = {"openmpi", "my-mpi_2"}; }
+void change(std::vector<std::int64_t>& value) { value = {0, 123456789012}; }
 void change(std::chrono::nanoseconds& value) { value = std::chrono::nanoseconds(1234567891); }
 void change(RanksAs& value) { value = RanksAs::tasks; }
 void change(SlowDown& value) { value = {.share = 0.1, .bytes = 1 << 20}; }
