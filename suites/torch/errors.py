@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: errors.py CASE RANKS FOLDER
+"""usage: errors.py RANKS FOLDER CASE...
 
-RANKS processes of which one does something wrong. What each meets is FOLDER/R.json: the exception's type, its text, and
-after how many seconds. A rank that ends leaves no file.
+Jobs of RANKS processes, of which one does something wrong, a few at a time. What rank R meets is FOLDER/CASE/R.json: the
+exception's type, its text, and after how many seconds. A rank that ends leaves no file.
 """
 import datetime
 import json
@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 
 TIMEOUT = 3  # s, of the group
+AT_A_TIME = 4
 CASES = {}
 
 
@@ -91,6 +92,7 @@ def operations(rank, x):
 @case
 def roots(rank, x):
     dist.broadcast(x, src=1 if rank == 1 else 0)
+    dist.barrier()  # for a root waits for nobody
 
 
 @case
@@ -142,9 +144,8 @@ def destroyed_here(rank, x):
 
 
 @case
-def cuda(rank, x):
-    """This torch has no CUDA, but it has tensors of another kind that lie nowhere."""
-    dist.all_reduce(torch.ones(4, device="meta"))
+def sparse_broadcast(rank, x):
+    dist.broadcast(torch.eye(4).to_sparse(), src=0)
 
 
 @case
@@ -199,8 +200,8 @@ def run(name, rank, ranks, folder):
     unfinished.rename(pathlib.Path(folder, f"{rank}.json"))
 
 
-def main():
-    name, ranks, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+def run_case(name, ranks, folder):
+    os.makedirs(folder)
     children = {}
     for rank in range(ranks):
         child = os.fork()
@@ -218,6 +219,21 @@ def main():
         if name == "stopped" and len(children) == 1:
             os.kill(*children, signal.SIGKILL)
         children.pop(os.wait()[0])
+
+
+def main():
+    ranks, folder, names = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    jobs = set()
+    for name in names:
+        if len(jobs) == AT_A_TIME:
+            jobs.remove(os.wait()[0])
+        job = os.fork()
+        if job == 0:
+            run_case(name, ranks, f"{folder}/{name}")
+            os._exit(0)
+        jobs.add(job)
+    while jobs:
+        jobs.remove(os.wait()[0])
 
 
 if __name__ == "__main__":

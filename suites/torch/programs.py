@@ -203,9 +203,6 @@ def shapes(rank, size):
     single = torch.tensor(2.5 + rank)
     dist.all_reduce(single)
     print(nothing, single)
-    every_other = torch.zeros(3, 4)
-    dist.broadcast(every_other[:, 1], src=0) if rank else dist.broadcast(torch.ones(3), src=0)
-    print(every_other)
 
 
 @program
@@ -348,6 +345,18 @@ def averages(rank, size):
         tensor = torch.tensor([1, 0, rank]).to(dtype)
         dist.all_reduce(tensor)
         print(dtype, tensor)
+
+
+@beyond_gloo
+def logic(rank, size):
+    """Bools, and a column of a matrix, which Gloo takes for its first row."""
+    for name in ["SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]:
+        tensor = torch.tensor([rank == 0, True, False])
+        dist.all_reduce(tensor, op=getattr(dist.ReduceOp, name))
+        print(name, tensor)
+    columns = torch.zeros(3, 4)
+    dist.broadcast(columns[:, 1] if rank else torch.ones(3), src=0)
+    print(columns)
 
 
 @beyond_gloo

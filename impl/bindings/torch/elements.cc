@@ -60,22 +60,10 @@ Op plain_op_of(const Reduce& op) {
   }
 }
 
-// Of zeros and ones a sum that saturates is the larger, a product the smaller.
+// A product of bools is "all", as the smallest of them is.
 Op bool_op_of(const Reduce& op) {
-  switch (kind_of(op)) {
-    case Reduce::SUM:
-    case Reduce::MAX:
-    case Reduce::BOR:
-      return Op::max;
-    case Reduce::PRODUCT:
-    case Reduce::MIN:
-    case Reduce::BAND:
-      return Op::min;
-    case Reduce::BXOR:
-      return Op::bxor;
-    default:
-      return Op::none;
-  }
+  const Op plain = plain_op_of(op);
+  return plain == Op::prod ? Op::min : plain;
 }
 
 // What acts on both parts of a complex number as on the whole.
@@ -102,9 +90,9 @@ Elements elements_of(std::string_view call, at::ScalarType type) {
     case at::kLong:
       return {Dtype::i64};
     case at::kBool:
-      return {.dtype = Dtype::u8, .is_bool = true};
+      return {Dtype::boolean};
     case at::kShort:
-      return {.dtype = Dtype::u8, .factor = 2, .reduces = false};
+      return {Dtype::i16};
     case at::kComplexHalf:
       return {.dtype = Dtype::f16, .factor = 2};
     case at::kComplexFloat:
@@ -118,6 +106,8 @@ Elements elements_of(std::string_view call, at::ScalarType type) {
       return {Dtype::f8e5m2};
 #endif
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+    case at::kUInt16:
+      return {Dtype::u16};
     case at::kUInt32:
       return {Dtype::u32};
     case at::kUInt64:
@@ -128,15 +118,16 @@ Elements elements_of(std::string_view call, at::ScalarType type) {
   }
 }
 
-Op op_of(std::string_view call, const c10d::ReduceOp& op, at::ScalarType type) {
+Reduced reduced(std::string_view call, const c10d::ReduceOp& op, at::ScalarType type) {
   const Elements elements = elements_of(call, type);
-  const Op found = elements.is_bool ? bool_op_of(op) : plain_op_of(op);
-  const bool is_complex = !elements.is_bool && at::isComplexType(type);
-  if (found == Op::none || !elements.reduces || (is_complex && !acts_on_parts(found)) ||
-      !op_exists(found, elements.dtype)) {
+  const bool is_bool = type == at::kBool;
+  const Op found = is_bool ? bool_op_of(op) : plain_op_of(op);
+  // As bytes, which are zero or one.
+  if (is_bool && found == Op::bxor) return {.op = Op::bxor, .dtype = Dtype::u8};
+  if (found == Op::none || (at::isComplexType(type) && !acts_on_parts(found)) || !op_exists(found, elements.dtype)) {
     refuse(call, "Cannot use ReduceOp.{} with tensors of {}", name_of(op), c10::toString(type));
   }
-  return found;
+  return {.op = found, .dtype = elements.dtype};
 }
 
 Tensor factor_of(std::string_view call, const c10d::ReduceOp& op, at::ScalarType type) {

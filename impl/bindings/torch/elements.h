@@ -17,15 +17,19 @@ namespace tutti::bindings {
 struct Elements {
   Dtype dtype = Dtype::u8;
   Count factor = 1;  ///< elements of `dtype` in one of torch: a complex number is two
-  bool reduces = true;
-  bool is_bool = false;
 };
 
 /// Throws, naming the dtype, where tutti has none for it.
 [[nodiscard]] Elements elements_of(std::string_view call, at::ScalarType type);
 
+/// How elements are reduced, and as which.
+struct Reduced {
+  Op op = Op::none;
+  Dtype dtype = Dtype::u8;
+};
+
 /// Throws, naming both, where there is no such reduction of these elements.
-[[nodiscard]] Op op_of(std::string_view call, const c10d::ReduceOp& op, at::ScalarType type);
+[[nodiscard]] Reduced reduced(std::string_view call, const c10d::ReduceOp& op, at::ScalarType type);
 
 /// PREMUL_SUM: the factor, one element of `type`. Undefined for other reductions.
 [[nodiscard]] Tensor factor_of(std::string_view call, const c10d::ReduceOp& op, at::ScalarType type);

@@ -29,8 +29,8 @@ const Tensors& only_list(const GroupWork& work, const std::vector<Tensors>& list
 
 // The equal or given parts of a tensor's rows.
 template <class P>
-std::vector<P> rows_of(const GroupWork& work, const Tensor& tensor, void* address, const std::vector<std::int64_t>& splits,
-                       int size, Count factor) {
+std::vector<P> rows_of(const GroupWork& work, const Tensor& tensor, void* address,
+                       const std::vector<std::int64_t>& splits, int size, Count factor) {
   const std::int64_t rows = tensor.dim() > 0 ? tensor.size(0) : 1;
   const std::int64_t row = rows > 0 ? tensor.numel() / rows : 0;
   if (splits.empty() && rows % size != 0) {
@@ -44,8 +44,8 @@ std::vector<P> rows_of(const GroupWork& work, const Tensor& tensor, void* addres
   for (int rank = 0; rank < size; ++rank) {
     const std::int64_t part = splits.empty() ? rows / size : splits[static_cast<std::size_t>(rank)];
     if (part < 0) refuse(work.call(), "a split of {} rows", part);
-    parts.push_back({.address = static_cast<char*>(address) + at * row * tensor.element_size(),
-                     .count = part * row * factor});
+    parts.push_back(
+        {.address = static_cast<char*>(address) + at * row * tensor.element_size(), .count = part * row * factor});
     at += part;
   }
   if (at != rows) refuse(work.call(), "Split sizes doesn't match total dim 0 size: {} and {}", at, rows);
@@ -54,7 +54,8 @@ std::vector<P> rows_of(const GroupWork& work, const Tensor& tensor, void* addres
 
 }  // namespace
 
-ProcessGroup::Pointer ProcessGroup::start(const WorkPointer& work, milliseconds timeout, std::vector<CallOfLists> calls) {
+ProcessGroup::Pointer ProcessGroup::start(const WorkPointer& work, milliseconds timeout,
+                                          std::vector<CallOfLists> calls) {
   auto next = [calls = std::move(calls)](Communicator& communicator, std::vector<tutti::Work>& works) -> Result<bool> {
     for (const CallOfLists& call : calls) {
       TUTTI_ASSIGN_OR_RETURN(tutti::Work posted, post(communicator, call));
@@ -94,8 +95,7 @@ ProcessGroup::Pointer ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
                                               const c10d::AllgatherOptions& options) {
   const WorkPointer work = begin(c10d::OpType::ALLGATHER, "all_gather", inputs);
   const Tensors& list = only_list(*work, outputs);
-  std::vector<CallOfLists> calls{
-      gather_call(*work, Collective::all_gather_v, 0, &list, only(work->call(), inputs))};
+  std::vector<CallOfLists> calls{gather_call(*work, Collective::all_gather_v, 0, &list, only(work->call(), inputs))};
   work->outputs = list;
   return start(work, options.timeout, std::move(calls));
 }
@@ -192,19 +192,20 @@ ProcessGroup::Pointer ProcessGroup::alltoall(Tensors& outputs, Tensors& inputs, 
     made.outputs.push_back({.address = work->tensors.output(output), .count = output.numel() * elements.factor});
   }
   // In place is all of the list or nothing.
-  const bool is_in_place = std::equal(inputs.begin(), inputs.end(), made.outputs.begin(), [&](const Tensor& in, const Part& out) {
-    return in.data_ptr() == out.address && in.numel() * elements.factor == out.count;
-  });
+  const bool is_in_place =
+      std::equal(inputs.begin(), inputs.end(), made.outputs.begin(), [&](const Tensor& in, const Part& out) {
+        return in.data_ptr() == out.address && in.numel() * elements.factor == out.count;
+      });
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    made.inputs.push_back(
-        {.address = work->tensors.input(inputs[i], is_in_place ? made.outputs[i].address : nullptr),
-         .count = inputs[i].numel() * elements.factor});
+    made.inputs.push_back({.address = work->tensors.input(inputs[i], is_in_place ? made.outputs[i].address : nullptr),
+                           .count = inputs[i].numel() * elements.factor});
   }
   work->outputs = outputs;
   return start(work, options.timeout, std::vector<CallOfLists>{std::move(made)});
 }
 
-ProcessGroup::Pointer ProcessGroup::alltoall_base(Tensor& output, Tensor& input, std::vector<std::int64_t>& output_splits,
+ProcessGroup::Pointer ProcessGroup::alltoall_base(Tensor& output, Tensor& input,
+                                                  std::vector<std::int64_t>& output_splits,
                                                   std::vector<std::int64_t>& input_splits,
                                                   const c10d::AllToAllOptions& options) {
   const WorkPointer work = begin(c10d::OpType::ALLTOALL_BASE, "all_to_all", {input});

@@ -34,10 +34,11 @@ void ProcessGroup::wait_for_root(milliseconds timeout, const std::string& keys) 
         fmt::format("[Rank {}]: Rank {} timed out in monitoredBarrier after {} ms.", rank_, rank_, timeout.count()));
   }
   if (const std::string said = text_in(*store_, verdict); said != kAllCame) {
-    throw std::runtime_error(fmt::format(
-        "[Rank {}]: Rank {} successfully reached monitoredBarrier, but received errors while waiting for send/recv from "
-        "rank 0. Please check rank 0 logs for faulty rank.\n Original exception: {}",
-        rank_, rank_, said));
+    throw std::runtime_error(
+        fmt::format("[Rank {}]: Rank {} successfully reached monitoredBarrier, but received errors while waiting for "
+                    "send/recv from "
+                    "rank 0. Please check rank 0 logs for faulty rank.\n Original exception: {}",
+                    rank_, rank_, said));
   }
 }
 
@@ -53,8 +54,9 @@ void ProcessGroup::wait_for_ranks(milliseconds timeout, const std::string& keys,
   }
   std::string verdict(kAllCame);
   if (is_late) {
-    verdict = fmt::format("[Rank 0]: Rank 0 timed out in monitoredBarrier after {} ms. Successfully processed ranks: {}",
-                          timeout.count(), came.empty() ? "none" : fmt::format("{}", fmt::join(came, ", ")));
+    verdict =
+        fmt::format("[Rank 0]: Rank 0 timed out in monitoredBarrier after {} ms. Successfully processed ranks: {}",
+                    timeout.count(), came.empty() ? "none" : fmt::format("{}", fmt::join(came, ", ")));
   } else if (!missing.empty()) {
     verdict = fmt::format("[Rank 0]: Rank{} {} failed to pass monitoredBarrier in {} ms", waits_for_all ? "s" : "",
                           fmt::join(missing, ", "), timeout.count());

@@ -54,11 +54,11 @@ int ProcessGroup::root_of(const GroupWork& work, std::int64_t root) const {
 }
 
 Call ProcessGroup::reduction(GroupWork& work, Collective collective, const c10d::ReduceOp& op, const Tensor& like) {
-  const Elements elements = elements_of(work.call(), like.scalar_type());
+  const auto [kind, dtype] = reduced(work.call(), op, like.scalar_type());
   Call call{.collective = collective,
-            .dtype = elements.dtype,
-            .op = op_of(work.call(), op, like.scalar_type()),
-            .count = like.numel() * elements.factor};
+            .dtype = dtype,
+            .op = kind,
+            .count = like.numel() * elements_of(work.call(), like.scalar_type()).factor};
   if (const Tensor factor = factor_of(work.call(), op, like.scalar_type()); factor.defined()) {
     work.tensors.keep(factor);
     call.factor = factor.data_ptr();

@@ -90,8 +90,7 @@ ProcessGroup::Pointer ProcessGroup::sum_sparse(const Tensor& tensor, const c10d:
   if (static_cast<c10d::ReduceOp::RedOpType>(options.reduceOp) != c10d::ReduceOp::SUM) {
     refuse(work->call(), "of sparse tensors there is only the SUM: pass tensor.to_dense() for another reduction");
   }
-  const auto sum =
-      std::make_shared<SparseSum>(tensor, elements_of(work->call(), tensor.scalar_type()), rank_, size_);
+  const auto sum = std::make_shared<SparseSum>(tensor, elements_of(work->call(), tensor.scalar_type()), rank_, size_);
   work->outputs = {tensor};
   // The Work holds the tensors, for who lets go of the last one may need Python's lock.
   work->at_success = [sum, output = tensor] {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/bindings/torch/tensors.h"
 
-#include <algorithm>
-
 #include <ATen/MemoryOverlap.h>
+#include <algorithm>
 #include <c10/core/InferenceMode.h>
 
 #include "impl/bindings/torch/failure.h"
@@ -27,10 +26,11 @@ Tensor plain_copy(const Tensor& tensor) {
 void check_dense(std::string_view call, const Tensor& tensor) {
   if (!tensor.defined()) refuse(call, "an undefined tensor");
   if (!tensor.device().is_cpu()) {
-    refuse(call,
-           "a tensor on {}: this backend moves tensors of the CPU; pass tensor.cpu() and copy the result back, or make a "
-           "group with the backend nccl for it",
-           tensor.device().str());
+    refuse(
+        call,
+        "a tensor on {}: this backend moves tensors of the CPU; pass tensor.cpu() and copy the result back, or make a "
+        "group with the backend nccl for it",
+        tensor.device().str());
   }
   if (tensor.layout() != at::kStrided) {
     refuse(call, "a tensor of layout {}, where only dense ones are taken: pass tensor.to_dense()",
@@ -45,9 +45,8 @@ const Tensor& only(std::string_view call, const Tensors& tensors) {
 }
 
 bool TensorsOfCall::overlaps_an_output(const Range& range) const {
-  return std::any_of(outputs_.begin(), outputs_.end(), [&](const Range& output) {
-    return range.begin < output.end && output.begin < range.end;
-  });
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [&](const Range& output) { return range.begin < output.end && output.begin < range.end; });
 }
 
 void* TensorsOfCall::write(const Tensor& tensor, bool is_read) {

@@ -5,7 +5,6 @@
 #include <thread>
 #include <unistd.h>
 
-
 namespace tutti::bindings {
 
 void check_signals() {

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <functional>
-
 #include <torch/csrc/utils/pybind.h>
 
 namespace tutti::bindings {

@@ -2,13 +2,12 @@
 // A call on its way, as torch sees it: a Work that is waited for, or whose future is.
 #pragma once
 
+#include <ATen/core/ivalue.h>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-
-#include <ATen/core/ivalue.h>
 
 #include "impl/bindings/torch/tensors.h"
 #include "impl/bindings/torch/torch.h"
