@@ -19,7 +19,7 @@ using testing::Ge;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr int kRanks = 2;
+constexpr int kReplayRanks = 2;
 constexpr int kReplays = 4;
 
 /// Two steps of one call each on a lazy system: with buffers of their own, or the same for both. A round is two calls:
@@ -29,12 +29,12 @@ std::vector<ReplayedPart> parts_of(Works works, bool are_shared, std::vector<std
   Case one;
   one.collective = Collective::all_to_all;
   one.backend = backend.name();
-  one.ranks = kRanks;
+  one.ranks = kReplayRanks;
   one.ranks_as = RanksAs::tasks;
   one.count = 100;
   one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
-  const BoardMemory memory(kRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+  const BoardMemory memory(kReplayRanks);
+  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kReplayRanks, .ranks = {0, 1}});
   std::vector<ReplaySystem> systems(1);
   systems.front().calls = {{.step = 0, .variant = 0}, {.step = 1, .variant = are_shared ? 0U : 1U}};
   for (int i = 0; i < (are_shared ? 1 : 2); ++i) {
