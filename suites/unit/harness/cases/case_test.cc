@@ -194,7 +194,7 @@ TEST(CaseId, OfTrafficNamesItsSeedAndIsOutOfPlace) {
   EXPECT_EQ(case_id(one), id);
   EXPECT_EQ(one.counts, drawn_counts(Pattern::zipf, 7));
   EXPECT_EQ(one.bytes, 400) << "what a rank sends in the mean";
-  EXPECT_GT(largest_buffer_bytes(one), 2 * one.bytes) << "what the hottest one receives";
+  EXPECT_EQ(largest_buffer_bytes(one), 4 * 400 * 12 / 25) << "what the hottest one receives";
   EXPECT_THAT(message_for("all_to_all_v/tutti.pairwise/shm/float/none/P4.tasks/none/400B.zipf/in/private/isolated"),
               HasSubstr("counts 'zipf' do not"));
   EXPECT_THAT(message_for("all_to_all_v/tutti.pairwise/shm/float/none/P300.tasks/none/400B.zipf/out/private/isolated"),
