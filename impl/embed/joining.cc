@@ -327,6 +327,7 @@ class Joining {
     }
     const DomainShape shape = this->shape();
     const std::size_t bytes = plan_.hosts() == 1 ? domain_bytes(shape) : bytes_of_host(shape, host());
+    bytes_ = bytes;
     TUTTI_RETURN_IF_ERROR(get_memory(bytes));
     if (plan_.hosts() == 1) return shm::open_domain(shape, memory_.get());
     TUTTI_ASSIGN_OR_RETURN(const std::string interface,
@@ -409,6 +410,8 @@ class Joining {
     parts.memory = std::move(memory_);
     Domain& seen = parts.domain->seen_by(rank_);
     parts.doorbell = &seen.doorbell();
+    // A forked child has none of it. The abort line is where the memory begins.
+    ::madvise(&seen.abort_line(), bytes_, MADV_DONTFORK);
     parts.descriptor = seen.network() == nullptr ? -1 : seen.network()->descriptor();
     std::vector<ProcessId> here = plan_.processes;
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -435,6 +438,7 @@ class Joining {
   Plan plan_;
   BetweenHosts::Reception reception_;
   Descriptor memory_;
+  std::size_t bytes_ = 0;  // of the domain in it
 };
 
 Result<std::shared_ptr<World>> World::join(const Exchange& exchange, int rank, int ranks, const WorldOptions& options) {

@@ -27,6 +27,7 @@ constexpr int kPollsWithLock = 32;
 constexpr unsigned kPollsBetweenLooks = 64;
 constexpr std::chrono::microseconds kSpin(40);
 constexpr std::chrono::milliseconds kTick(1);
+constexpr timespec kTickWithLinks{.tv_sec = 0, .tv_nsec = 200'000};  // who rings is heard at its end
 constexpr int kQuietTicks = 50;  // after which the helper sleeps for good
 
 /// Doorbells and the words seen there, as the kernel wants them.
@@ -204,8 +205,7 @@ void Progress::sleep(const Operation* operation) {
     if (links.empty()) {
       bells.wait();
     } else {
-      const timespec tick{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kTick).count()};
-      ::ppoll(links.data(), links.size(), &tick, nullptr);
+      ::ppoll(links.data(), links.size(), &kTickWithLinks, nullptr);
     }
   }
   for (const auto& world : worlds) world->parts_->doorbell->sleepers.fetch_sub(1, std::memory_order_relaxed);

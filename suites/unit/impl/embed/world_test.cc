@@ -115,7 +115,9 @@ TEST(World, AWaitWhoseTimeIsOverEndsNothing) {
     std::vector<float> output(input.size());
     const auto operation = world.post(sum_of(input, output));
     ASSERT_TRUE(operation.is_ok());
-    if (world.rank() == 0) EXPECT_FALSE(operation.value()->wait_for(milliseconds(10)));
+    if (world.rank() == 0) {
+      EXPECT_FALSE(operation.value()->wait_for(milliseconds(10)));
+    }
     EXPECT_TRUE(operation.value()->wait().is_ok());
   });
 }
