@@ -14,7 +14,7 @@ PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]*)\)")
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 COMMANDS = ["run", "check", "check soak", "prove", "explain", "gate", "compare", "report", "list", "doctor"]
 OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--double", "--gtest_filter", "--install", "--least", "--list", "--most",
-             "--mpicc", "--name", "--no-python", "--nproc-per-node", "--out", "--output", "--pack", "--prefix", "--preset",
+             "--cflags", "--libs", "--mpicc", "--name", "--no-python", "--nproc-per-node", "--out", "--output", "--pack", "--prefix", "--preset",
              "--ranks-per-gpu", "--same", "--short", "--slowed", "--target", "--with", "--map-by", "--nnodes",
              "--ntasks-per-node", "--distribution", "--mpi", "--nodes", "--redirects", "--tee", "--rdzv_id"}
 
