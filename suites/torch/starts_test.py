@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ways by which ranks of torch start and meet."""
-import pathlib
 import socket
 import time
 import unittest
@@ -17,24 +16,22 @@ def free_port():
 
 
 class Starts(support.TestCase):
-    def assertSums(self, *words, **more):
+    def assertSums(self, groups, *words, **more):
         done = support.python(*words, **more)
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertEqual(done.stdout.count("sum 3.0"), 2, done.stdout)
+        self.assertEqual(done.stdout.count("sum 3.0"), 2 * groups, done.stdout)
 
     def test_spawn_with_each_url(self):
-        self.assertSums(START, f"file://{self.folder()}/meeting")
-        self.assertSums(START, f"tcp://127.0.0.1:{free_port()}")
-        self.assertSums(START, "env://", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+        self.assertSums(1, START, f"tcp://127.0.0.1:{free_port()}")
+        self.assertSums(1, START, "env://", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+
+    def test_a_store_outlives_its_group_and_the_next_one_meets_there(self):
+        self.assertSums(3, START, f"file://{self.folder()}/meeting", f"{self.folder()}/store")
 
     def test_torchrun(self):
-        """Its store outlives a group, and the next one meets there too."""
-        output = pathlib.Path(self.folder(), "sum")
-        done = support.python("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
-                              "--redirects", "9:1", "--tee", "9:1", START, OUTPUT=str(output))
-        self.assertEqual(done.returncode, 0, done.stdout)
-        for rank in range(2):
-            self.assertEqual(output.with_suffix(f".{rank}").read_text(), "sum 3.0\n")
+        # Of torch 1.13 with Python 3.11 the options have no default that works.
+        options = ["--nproc_per_node", "2", "--redirects", "9:1", "--tee", "9:1"]
+        self.assertSums(1, "-m", "torch.distributed.run", "--standalone", *options, START)
 
     def test_an_address_where_nobody_listens_is_torchs_own_error(self):
         code = ("import datetime, torch.distributed as dist, tutti_torch; dist.init_process_group('tutti', "
@@ -54,8 +51,8 @@ class Starts(support.TestCase):
         self.assertIn("ranks 1, 2 of 3 did not come within 1 s", done.stdout)
 
     def test_an_import_says_for_which_torch_it_is(self):
-        done = support.python("-c", "import torch, tutti_torch; print(tutti_torch.torch_version); import tutti_torch")
-        self.assertEqual((done.returncode, done.stdout[:1]), (0, "1" if done.stdout.startswith("1") else "2"), done.stdout)
+        done = support.python("-c", "import torch, tutti_torch; print(torch.__version__.startswith(tutti_torch.torch_version))")
+        self.assertEqual(done.stdout, "True\n")
 
 
 if __name__ == "__main__":
