@@ -35,6 +35,7 @@ std::vector<std::string> programs_path() {
 harness::MachineCondition condition_here() {
   harness::Probes probes = harness::probe_system();
   probes.programs_path = programs_path();
+  probes.torch = torch_text();
   for (const auto& [name, usable] : examine_backends(harness::list_backends(backend_directories()))) {
     if (usable.is_ok()) {
       probes.backends.push_back(name);

@@ -93,6 +93,7 @@ json everything() {
           {"algorithms", std::move(algorithms)},
           {"transports", list_of_transports()},
           {"backends", backends()},
+          {"torch", torch_text()},
           {"dtypes", names_of(known_dtypes())},
           {"dtypes_beside_all", names_of(std::span(known_dtypes()).subspan(all_dtypes().size()))},
           {"ops", names_of(all_ops())},
@@ -144,6 +145,7 @@ int list(bool as_json) {
   for (const json& transport : all["transports"]) print_available(transport);
   harness::print("backends:\n");
   for (const json& backend : all["backends"]) print_available(backend);
+  harness::print("process group of PyTorch: {}\n", all["torch"].get<std::string>());
   harness::print("faults of `tutti check --faults`:\n");
   for (const json& fault : all["faults"]) {
     harness::print("  {:<20} {}\n", fault["name"].get<std::string>(), fault["summary"].get<std::string>());

@@ -13,6 +13,7 @@
 #include "src/probe.h"
 #include "src/program.h"
 #include "tutti_backend_rows.h"
+#include "tutti_torch_build.h"
 
 namespace tutti::program {
 namespace {
@@ -122,6 +123,11 @@ Status missing_backend(std::string_view name) {
                "backend '{0}' is not there: no libtutti_backend_{0}.so in {1}{2}\n"
                "build it (CMake does where it finds the library), or name its folder in TUTTI_BACKENDS",
                name, fmt::join(backend_directories(), ", "), why);
+}
+
+std::string torch_text() {
+  if (*kTuttiTorchMissing != '\0') return fmt::format("not built: {}", kTuttiTorchMissing);
+  return fmt::format("built for torch {} of {}", kTuttiTorchVersion, kTuttiTorchPython);
 }
 
 }  // namespace tutti::program

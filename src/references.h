@@ -55,4 +55,7 @@ struct Starter {
 /// unavailable: what is missing of the reference `name`, and where it was looked for.
 [[nodiscard]] Status missing_backend(std::string_view name);
 
+/// For which PyTorch the process group was built, or why for none.
+[[nodiscard]] std::string torch_text();
+
 }  // namespace tutti::program

@@ -30,6 +30,7 @@ struct Probes {
   std::vector<UnusableBackend> unusable;   ///< those that cannot
   GpusSeen gpus;                           ///< or why none can be asked
   std::string why_no_cuda;                 ///< empty: it has GPUs
+  std::string torch;                       ///< for which PyTorch the process group is built, or why for none
 };
 [[nodiscard]] Probes probe_system();
 

@@ -134,6 +134,7 @@ Json machine_json(const MachineCondition& c) {
           {"ptrace_scope", or_null(c.ptrace_scope)},
           {"mpirun", or_null(c.mpirun)},
           {"backends", c.probes.backends},
+          {"torch", or_null(c.probes.torch)},
           {"gpus", c.gpus},
           {"gpus_seen", gpus_json(c.probes.gpus)},
           {"gpus_unseen", or_null(c.probes.gpus.why_not)},
@@ -202,6 +203,7 @@ std::string diagnosis_text(const MachineCondition& c, std::span<const Symptom> f
                    c.probes.backends.empty() ? "none" : fmt::format("{}", fmt::join(c.probes.backends, " ")),
                    c.mpirun.empty() ? "none" : c.mpirun,
                    c.ptrace_scope.value_or(0) == 0 || c.may_ptrace ? "allowed" : "not allowed"));
+  if (!c.probes.torch.empty()) line("PyTorch", c.probes.torch);
   const std::string& no_cuda = c.probes.why_no_cuda;
   line("GPUs", no_cuda.empty() ? gpus_text(c) : fmt::format("{}; none to run on: {}", gpus_text(c), no_cuda));
   return text + findings_text(findings);

@@ -11,7 +11,7 @@ class Doctor(unittest.TestCase):
     def test_tells_this_machine_and_says_what_to_do(self):
         result = support.run("doctor")
         self.assertEqual((result.code, result.err), (0, ""), result)
-        for name in ["processor", "cores", "caches", "speed", "time", "memory", "host", "references", "GPUs"]:
+        for name in ["processor", "cores", "caches", "speed", "time", "memory", "host", "references", "PyTorch", "GPUs"]:
             self.assertRegex(result.out, rf"(?m)^  {name} +\S")
         self.assertNotRegex(result.out, r"\(cores \d+\)", "one core is none of several")
         for line in result.out.splitlines():
@@ -26,6 +26,8 @@ class Doctor(unittest.TestCase):
         pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         self.assertEqual(machine["memory_bytes"], pages)
         self.assertEqual(machine["backends"], support.REFERENCES)
+        self.assertIn(f"process group of PyTorch: {machine['torch']}\n", support.run("list").out)
+        self.assertRegex(machine["torch"], r"^(built for torch \d|not built: \w)")
         text = support.run("doctor").out
         for finding in everything["findings"]:
             self.assertEqual(list(finding), ["name", "severity", "what", "why", "advice"])
