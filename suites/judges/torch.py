@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: torch.py [--python PYTHON] [--module FOLDER] [--ranks LIST] [--write] [TEST...]
+"""usage: torch.py [--python PYTHON] [--module FOLDER] [--ranks LIST] [--write FOLDER] [TEST...]
 
 PyTorch's own tests of torch.distributed, run with tutti and, as the control, with Gloo: those of the installed torch
 that need no GPU. A table of what passed, failed and was skipped, with the reason of each that did not pass.
@@ -9,7 +9,8 @@ that need no GPU. A table of what passed, failed and was skipped, with the reaso
   --python PYTHON  that has torch (default: /usr/bin/python3)
   --module FOLDER  of tutti_torch (default: build/lib/python of this checkout)
   --ranks LIST     numbers of ranks (default: 2,3,4)
-  --write          also to results/torch-judge.md and results/torch-judge.csv
+  --systems LIST   of gloo, tutti-as-gloo, tutti, tutti-as-mpi (default: all)
+  --write FOLDER   the table to README.md there, and every outcome to judge.csv
 
 torch writes some tests for the backend "gloo" alone, and some for "mpi". So tutti runs three times: as a plugin by its
 name, in the place of Gloo's class, and with the tests for mpi. Exit code: 0; 1 where a test fails with tutti that
@@ -150,7 +151,7 @@ def main():
     parser.add_argument("--module", type=pathlib.Path, default=ROOT / "build/lib/python")
     parser.add_argument("--ranks", default="2,3,4")
     parser.add_argument("--systems", default=",".join(SYSTEMS))
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--help", action="store_true")
     asked = parser.parse_args()
     if asked.help:
@@ -187,13 +188,16 @@ def main():
             if (row["test"], row["ranks"], row["outcome"]) == (test, ranks, "fail"):
                 print(f"    {row['system']}: {row['reason']}")
     if asked.write:
+        asked.write.mkdir(parents=True, exist_ok=True)
         head = ["# PyTorch's own tests", "",
                 f"`distributed_test.py` of torch {torch} on Python {python}, {datetime.date.today()}, by "
-                "`suites/judges/torch.py --write`: the tests that need no GPU. Gloo is the control. torch has tests that run "
-                "for the backend gloo alone, and for mpi alone, so tutti also runs in the place of each.", "",
-                f"Tests that pass with Gloo, or that Gloo cannot run, and fail with tutti: {len(wrong)}.", ""]
-        (ROOT / "results/torch-judge.md").write_text("\n".join(head + table(rows)) + "\n")
-        with open(ROOT / "results/torch-judge.csv", "w", newline="", encoding="utf-8") as file:
+                "`suites/judges/torch.py --write`: the tests that need no GPU.",
+                "Gloo is the control. torch has tests for the backend gloo alone, and for mpi alone, so tutti runs as a plugin by",
+                "its name, and in the place of each of the two.", "",
+                f"Tests that pass with Gloo, or that Gloo cannot run, and fail with tutti: {len(wrong)}.",
+                "In Gloo's place a test may fail that passes by tutti's name: it asks for Gloo's.", ""]
+        (asked.write / "README.md").write_text("\n".join(head + table(rows)) + "\n")
+        with open(asked.write / "judge.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, ["test", "ranks", "system", "outcome", "seconds", "reason"], lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
