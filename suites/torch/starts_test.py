@@ -21,8 +21,11 @@ class Starts(support.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(done.stdout.count("sum 3.0"), 2 * groups, done.stdout)
 
-    def test_spawn_with_each_url(self):
+    @support.at_night
+    def test_spawn_with_tcp(self):
         self.assertSums(1, START, f"tcp://127.0.0.1:{free_port()}")
+
+    def test_spawn_with_env(self):
         self.assertSums(1, START, "env://", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
 
     def test_a_store_outlives_its_group_and_the_next_one_meets_there(self):
