@@ -6,7 +6,7 @@
 //   floor 3: verify, record
 //   floor 4: backends, launch
 //   floor 5: measure
-//   floor 6: faults, soak, explain, gate
+//   floor 6: faults, soak, explain, train, gate
 //   floor 7: session
 //   floor 8: report, doctor
 //
@@ -29,6 +29,7 @@ namespace measure {}
 namespace faults {}
 namespace soak {}
 namespace explain {}
+namespace train {}
 namespace gate {}
 namespace session {}
 namespace report {}
@@ -45,6 +46,7 @@ using namespace measure;
 using namespace faults;
 using namespace soak;
 using namespace explain;
+using namespace train;
 using namespace gate;
 using namespace session;
 using namespace report;

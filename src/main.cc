@@ -23,7 +23,7 @@ namespace {
 /// and ends with its starter. The exit code, 0 where it may go on.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;
-  for (const char* command : {"run", "check", "explain", "gate"}) starts_ranks |= program.got_subcommand(command);
+  for (const char* command : {"run", "check", "explain", "train", "gate"}) starts_ranks |= program.got_subcommand(command);
   if (!starts_ranks) return exit_ok;
   const auto world = world_from_environment();
   const bool joins = program.got_subcommand("run") || program.got_subcommand("check");
@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   add_check(program, action);
   add_prove(program, action);
   add_explain(program, action);
+  add_train(program, action);
   add_gate(program, action);
   add_compare(program, action);
   add_report(program, action);

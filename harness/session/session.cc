@@ -17,6 +17,7 @@
 #include "harness/measure/mesh.h"
 #include "harness/measure/order.h"
 #include "harness/session/systems.h"
+#include "harness/session/training.h"
 #include "harness/session/walk.h"
 #include "harness/soak/soak.h"
 #include "impl/transports/hosts.h"
@@ -145,7 +146,10 @@ Status run_host(const SharedPlace& shared, int index) {
   const SessionWalk::Place here{
       .host = host, .domain = shared.domain, .send = place.send, .cores = shared.cores, .across = place.across};
   const auto* const soaked = spec.as<SoakTask>();
-  Status status = soaked != nullptr ? soak(spec, *soaked, here) : SessionWalk(spec, here).run();
+  const auto* const training = spec.as<TrainTask>();
+  Status status = soaked != nullptr     ? soak(spec, *soaked, here)
+                  : training != nullptr ? train(spec, *training, here)
+                                        : SessionWalk(spec, here).run();
   if (!status.is_ok()) place.board.abort_flag().store(1, std::memory_order_release);
   return status;
 }

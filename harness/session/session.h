@@ -30,6 +30,9 @@ namespace tutti::harness::session {
 ///          change_ns (Host::Clocks); of a check whose order is drawn: order, with steps and trace
 ///          (harness/measure/order.h)
 ///   soak   what a soak found (harness/soak/soak.h)
+///   trained  what a training came to with one way of adding up gradients (harness/train/train.h)
+///   training  how far it is
+///   trace  where it is asked for, before `trained`: lines of its calls, in parts
 ///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 

@@ -57,8 +57,25 @@ struct FaultsTask {
   bool operator==(const FaultsTask&) const = default;
 };
 
+/// A network is trained (harness/train/train.h); there are no cells.
+struct TrainTask {
+  std::vector<std::string> gradients = {};   ///< the ways in which they are added up
+  std::vector<std::string> algorithms = {};  ///< of the own backend
+  bool has_shared_buffers = false;
+  std::string folder = {};  ///< of MNIST's files; empty: digits are drawn
+  int images = 1024;        ///< to learn from, at most
+  int batch = 64;           ///< of all ranks together
+  int epochs = 2;
+  std::int64_t bucket_bytes = 32768;
+  int rate_millionths = 50'000;
+  int momentum_millionths = 900'000;
+  bool is_traced = false;  ///< every call is reported
+
+  bool operator==(const TrainTask&) const = default;
+};
+
 struct SessionSpec {
-  std::variant<MeasureTask, CheckTask, SoakTask, FaultsTask> task = {};
+  std::variant<MeasureTask, CheckTask, SoakTask, FaultsTask, TrainTask> task = {};
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;
   std::vector<std::vector<Case>> cells = {};  ///< the cases of each cell are interleaved
@@ -127,6 +144,20 @@ template <class Visit>
 constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
   visit("faults", &FaultsTask::faults);
   visit("blind", &FaultsTask::blind);
+}
+template <class Visit>
+constexpr void visit_fields(std::type_identity<TrainTask>, Visit visit) {
+  visit("gradients", &TrainTask::gradients);
+  visit("algorithms", &TrainTask::algorithms);
+  visit("has_shared_buffers", &TrainTask::has_shared_buffers);
+  visit("folder", &TrainTask::folder);
+  visit("images", &TrainTask::images);
+  visit("batch", &TrainTask::batch);
+  visit("epochs", &TrainTask::epochs);
+  visit("bucket_bytes", &TrainTask::bucket_bytes);
+  visit("rate_millionths", &TrainTask::rate_millionths);
+  visit("momentum_millionths", &TrainTask::momentum_millionths);
+  visit("is_traced", &TrainTask::is_traced);
 }
 
 [[nodiscard]] std::string to_json(const SessionSpec& spec);

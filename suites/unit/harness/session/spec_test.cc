@@ -66,6 +66,7 @@ TEST(SessionSpec, EveryFieldSurvivesItsText) {
   expect_fields_survive<CheckTask>();
   expect_fields_survive<SoakTask>();
   expect_fields_survive<FaultsTask>();
+  expect_fields_survive<TrainTask>();
   expect_survives(SessionSpec(), "as usual");
   expect_survives({.task = MeasureTask{.slow_down = SlowDown{.share = 0.1}}}, "of every size");
 }
