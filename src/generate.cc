@@ -12,6 +12,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/faults/fault.h"
 #include "harness/text/streams.h"
+#include "harness/train/gradients.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/transports/transport.h"
 #include "impl/types/names.h"
@@ -201,6 +202,8 @@ const std::map<std::string, Words>& words_of_options() {
         {"--gaps", {"on", "off"}},
         {"--pairs", {std::string(kNeighbours), "all"}},
         {"--cadence", names_in_list(std::array{Cadence::isolated, Cadence::streaming})},
+        {"--gradients",
+         names_in_list(std::array{Way::per_parameter, Way::buckets, Way::overlapped, Way::ring}, {"all"})},
         {"--faults", names_in_list(all_faults(), {"all"})},
         {"--blind", {"outputs", "inputs", "guards", "afterwards", "barriers"}},
     };
@@ -225,7 +228,8 @@ Completion completion_of(const CLI::Option& option) {
   Completion completion;
   if (found != words_of_options().end()) completion.words = found->second;
   completion.are_many = option.get_type_name() == "LIST";
-  completion.has_files = option.get_type_name() == "FILE" || name == "--against" || name == "--counts";
+  completion.has_files =
+      option.get_type_name() == "FILE" || name == "--against" || name == "--counts" || name == "--data";
   return completion;
 }
 

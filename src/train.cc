@@ -447,7 +447,6 @@ void add_train(CLI::App& program, Action& action) {
           {"--ranks"},
           {"--ranks-as", "", "what a rank is: processes, threads"},
           {"--transports"},
-          {"--buffers", "", "of the gradients: private, or shared: memory that every rank can address"},
           {"--seed", "", "of digits, shares and first parameters"},
           {"--timeout"},
           {"--csv"},
@@ -472,8 +471,7 @@ void add_train(CLI::App& program, Action& action) {
   add("--rate", texts->rate, "NUMBER", "of learning");
   add("--momentum", texts->momentum, "NUMBER", "of the steps, 0 to below 1");
   add("--data", texts->data, "FOLDER", "MNIST's four files, unpacked (default: digits are drawn)");
-  add("--record", texts->record, "FILE",
-      "write every call of rank 0 as a trace: step,group,operation,dtype,op,bytes,peer_bytes,gap_us");
+  add("--record", texts->record, "FILE", "write every call of rank 0, a line each, as a trace that can be replayed");
   command->add_flag("--quiet", texts->is_quiet, "no table and no progress: errors, the files and the exit code");
   command->callback([&action, options, texts] { action = [options, texts] { return train(*options, *texts); }; });
 }

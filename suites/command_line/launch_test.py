@@ -182,7 +182,7 @@ class Under(unittest.TestCase):
     def test_what_is_wrong_is_told_once(self):
         for words, said in [(["run", "all_reduce", "--bogus", "3"], "unknown option '--bogus'"),
                             (["list", "--bogus"], "unknown option '--bogus'"),
-                            (["explain", "all_reduce"], "joins no job"),
+                            (["explain", "all_reduce"], "joins no job"), (["train"], "joins no job"),
                             (["run", "all_reduce", "--sizes", "x"], "size 'x' is not a number of bytes"),
                             (["run", "all_reduce", "--ranks", "2"], "did you mean --ranks 3?")]:
             result = self.under(3, "tutti", *words)

@@ -12,7 +12,7 @@ LONGEST_README = 10_000  # bytes
 PERFORMANCE = support.SOURCE / "results/performance.md"
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]*)\)")
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
-COMMANDS = ["run", "check", "check soak", "prove", "explain", "gate", "compare", "report", "list", "doctor"]
+COMMANDS = ["run", "check", "check soak", "prove", "explain", "train", "gate", "compare", "report", "list", "doctor"]
 OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--double", "--gtest_filter", "--install", "--least", "--list", "--most",
              "--cflags", "--libs", "--mpicc", "--name", "--no-python", "--nproc-per-node", "--out", "--output", "--pack", "--prefix", "--preset",
              "--ranks-per-gpu", "--same", "--short", "--slowed", "--target", "--with", "--map-by", "--nnodes",
