@@ -43,6 +43,16 @@ def killed_busy(rank, x):
 
 
 @case
+def killed_training(rank, x):
+    """Under DDP, whose autograd thread waits for futures."""
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+    for step in range(1000):
+        if rank == 1 and step == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        model(torch.ones(4, 64)).sum().backward()
+
+
+@case
 def stopped(rank, x):
     """Until the others have told of it."""
     if rank == 1:

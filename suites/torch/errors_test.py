@@ -49,6 +49,9 @@ class Errors(support.TestCase):
     def test_a_rank_that_is_killed_in_the_middle_of_a_call_is_named(self):
         self.assertToldEverywhere("killed_busy", "tutti:all_reduce", "rank 1", "{pid}", but=[1])
 
+    def test_a_rank_that_is_killed_in_training_is_named(self):
+        self.assertToldEverywhere("killed_training", "rank 1", "{pid}", but=[1])
+
     def test_a_rank_that_is_stopped_is_told_at_the_deadline(self):
         self.assertToldEverywhere("stopped", "rank 1", "gave up", but=[1])
 
