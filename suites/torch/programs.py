@@ -206,6 +206,27 @@ def shapes(rank, size):
 
 
 @program
+def overlaps(rank, size):
+    """Tensors of one call that lie in one place, in ways that Gloo takes too, for it copies all of them."""
+    whole = torch.arange(4.0 * size)
+    parts = list(whole.chunk(size))
+    dist.all_gather(parts, parts[rank] + 0)
+    dist.all_gather(parts, parts[rank])
+    print("in place", whole)
+    parts[rank] += 100
+    dist.all_gather(parts, parts[(rank + 1) % size])
+    print("of the neighbour", whole)
+    dist.all_gather(list(whole.flip(0).chunk(size)), whole[2:6] if size > 1 else whole)
+    tensor = torch.full((2,), float(rank))
+    dist.scatter(tensor, [tensor + 0, *[tensor] * (size - 1)] if rank == 0 else None, src=0)
+    print("scattered to where it is from", tensor)
+    matrix = torch.arange(6.0).reshape(2, 3)
+    rows = [torch.empty(3, 2).t() for _ in range(size)]
+    dist.all_gather(rows, matrix + rank)
+    print("transposed", rows)
+
+
+@program
 def futures(rank, size):
     work = dist.all_reduce(torch.full((4,), rank + 1.0), async_op=True)
     doubled = work.get_future().then(lambda future: future.value()[0] * 2)
@@ -349,7 +370,7 @@ def averages(rank, size):
 
 @beyond_gloo
 def logic(rank, size):
-    """Bools, and a column of a matrix, which Gloo takes for its first row."""
+    """Bools, a column of a matrix, exchanges in place, and numbers that are conjugated when they are read."""
     for name in ["SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]:
         tensor = torch.tensor([rank == 0, True, False])
         dist.all_reduce(tensor, op=getattr(dist.ReduceOp, name))
@@ -357,6 +378,20 @@ def logic(rank, size):
     columns = torch.zeros(3, 4)
     dist.broadcast(columns[:, 1] if rank else torch.ones(3), src=0)
     print(columns)
+    numbers = torch.arange(size) + 10.0 * rank
+    dist.all_to_all_single(numbers, numbers)
+    print("exchanged where they lie", numbers)
+    parts = list(numbers.chunk(size))
+    dist.all_to_all(parts, parts)
+    dist.all_to_all(parts, parts[1:] + parts[:1])
+    print("and turned by one", numbers)
+    dist.reduce_scatter(parts[rank], parts)
+    print("and added up", numbers[rank])
+    conjugated = torch.tensor([1 + 2j])
+    got = [torch.empty(1, dtype=torch.complex64) for _ in range(size)]
+    dist.all_gather(got, conjugated.conj() * (rank + 1))
+    dist.broadcast(conjugated.conj(), src=0)
+    print(got, conjugated)
 
 
 @beyond_gloo

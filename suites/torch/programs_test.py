@@ -58,6 +58,10 @@ class Programs(support.TestCase):
                   for name, any_of in [("SUM", True), ("PRODUCT", False), ("MIN", False), ("MAX", True), ("BAND", False),
                                        ("BOR", True), ("BXOR", True)]],
                 str(torch.tensor([[0.0, float(rank > 0), 0.0, 0.0]] * 3)),
+                f"exchanged where they lie {shown([10.0 * peer + rank for peer in everybody])}",
+                f"and turned by one {shown([10.0 * peer + (rank + 1) % ranks for peer in everybody])}",
+                f"and added up {shown(10.0 * rank * ranks + total)}",
+                f"{[torch.tensor([(1 - 2j) * (peer + 1)]) for peer in everybody]} {torch.tensor([1 + 2j])}",
             ]),
             "sharded": "\n".join([
                 f"whole {shown([float(peer) for peer in everybody for _ in range(3)])}",
