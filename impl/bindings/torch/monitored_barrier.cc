@@ -13,6 +13,8 @@ namespace tutti::bindings {
 namespace {
 
 constexpr std::string_view kAllCame = "all";
+/// By how much the others wait longer for rank 0 than it waits for them: it knows who is missing.
+constexpr milliseconds kPatienceWithRank0(1000);
 
 }  // namespace
 
@@ -29,7 +31,7 @@ void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions& options, bool wa
 void ProcessGroup::wait_for_root(milliseconds timeout, const std::string& keys) {
   const std::string verdict = keys + "verdict";
   set_text(*store_, keys + std::to_string(rank_), "came");
-  if (!poll(timeout, [&] { return store_->check({verdict}); })) {
+  if (!poll(timeout + kPatienceWithRank0, [&] { return store_->check({verdict}); })) {
     throw std::runtime_error(
         fmt::format("[Rank {}]: Rank {} timed out in monitoredBarrier after {} ms.", rank_, rank_, timeout.count()));
   }

@@ -8,6 +8,16 @@
 
 namespace tutti::bindings {
 
+#if TORCH_VERSION_MAJOR >= 2
+namespace {
+
+void check_pairs(const GroupWork& work, const Tensors& outputs, const Tensors& inputs) {
+  if (outputs.size() != inputs.size()) refuse(work.call(), "{} outputs for {} inputs", outputs.size(), inputs.size());
+}
+
+}  // namespace
+#endif
+
 ProcessGroup::ProcessGroup(const StorePointer& store, int rank, int size, milliseconds timeout, std::string name)
     : GroupBase(rank, size),
       name_(std::move(name)),
@@ -38,7 +48,8 @@ ProcessGroup::Pointer ProcessGroup::start(const WorkPointer& work, milliseconds 
 ProcessGroup::Pointer ProcessGroup::start(const WorkPointer& work, milliseconds timeout, std::vector<Call> calls) {
   auto next = [calls = std::move(calls)](Communicator& communicator, std::vector<tutti::Work>& works) -> Result<bool> {
     for (const Call& call : calls) {
-      TUTTI_ASSIGN_OR_RETURN(tutti::Work posted, communicator.post(call));
+      TUTTI_ASSIGN_OR_RETURN(tutti::Work posted,
+                             communicator.post(placed_where_it_lies(call, communicator.rank(), communicator.ranks())));
       works.push_back(posted);
     }
     return true;
@@ -100,7 +111,6 @@ ProcessGroup::Pointer ProcessGroup::allreduce_coalesced(Tensors& tensors,
     check_dense(work->call(), tensor);
     Call& call = calls.emplace_back(reduction(*work, Collective::all_reduce, options.reduceOp, tensor));
     call.input = call.output = work->tensors.in_place(tensor);
-    call.is_in_place = true;
   }
   work->outputs = tensors;
   return start(work, options.timeout, std::move(calls));
@@ -176,6 +186,30 @@ ProcessGroup::Pointer ProcessGroup::_reduce_scatter_base(Tensor& output, Tensor&
   work->outputs = {output};
   return start(work, options.timeout, call);
 }
+
+#if TORCH_VERSION_MAJOR >= 2
+ProcessGroup::Pointer ProcessGroup::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                                    const c10d::AllgatherOptions& options) {
+  const WorkPointer work = begin(c10d::OpType::COALESCED, "_all_gather_base", inputs);
+  check_pairs(*work, outputs, inputs);
+  std::vector<Call> calls;
+  for (std::size_t i = 0; i < inputs.size(); ++i) calls.push_back(all_gather_call(*work, outputs[i], inputs[i]));
+  work->outputs = outputs;
+  return start(work, options.timeout, std::move(calls));
+}
+
+ProcessGroup::Pointer ProcessGroup::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                                    const c10d::ReduceScatterOptions& options) {
+  const WorkPointer work = begin(c10d::OpType::COALESCED, "_reduce_scatter_base", inputs);
+  check_pairs(*work, outputs, inputs);
+  std::vector<Call> calls;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    calls.push_back(reduce_scatter_call(*work, options.reduceOp, outputs[i], inputs[i]));
+  }
+  work->outputs = outputs;
+  return start(work, options.timeout, std::move(calls));
+}
+#endif
 
 ProcessGroup::Pointer ProcessGroup::barrier(const c10d::BarrierOptions& options) {
   return start(begin(c10d::OpType::BARRIER, "barrier", {}), options.timeout, Call{.collective = Collective::barrier});
