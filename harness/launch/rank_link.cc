@@ -59,7 +59,7 @@ std::string first_process(pid_t pid) {
 
 /// There is nobody left to tell it to. A launcher that lives has lost what let this rank in, and tells that itself.
 void complain_of_loss(pid_t launcher) {
-  constexpr std::chrono::milliseconds kToDie(500);  // its connections end before it does
+  constexpr std::chrono::seconds kToDie(3);  // its connections end before it does, on a busy host long before
   const auto is_dead = [launcher] {
     const auto info = process_info(launcher);
     return !info || info->state == 'Z' || info->state == 'X';
