@@ -282,7 +282,13 @@ class Run:
         return (self.path / "stdout").read_text() + (self.path / "stderr").read_text()
 
     def left_behind(self):
-        """What is left after the end, in words."""
+        """What is left after the end, in words. The kernel of a busy machine may take a moment to close what was open."""
+        end = time.monotonic() + 2
+        while (left := self.left_now()) and time.monotonic() < end:
+            time.sleep(0.05)
+        return left
+
+    def left_now(self):
         left = [f"process {pid}: {' '.join(command_of(pid))}" for pid in self.living()]
         held = {process.pid: memory_files_of(process.pid) & self.memory_files for process in processes()}
         left += [f"process {pid} holds shared memory of the run" for pid, files in held.items() if files]
