@@ -206,7 +206,7 @@ TEST(Communicator, WhatIsNoDtypeOrOpIsRefused) {
   in_domain(1, local::shape_for(1), {.prove_plans = false}, [](Communicator& communicator) {
     float in = 0, out = 0;
     const Status dtype = communicator.all_reduce(&in, &out, 1, static_cast<Dtype>(77), Op::sum);
-    EXPECT_THAT(dtype.message(), testing::HasSubstr("dtype 77 is out of range: 0 to 11"));
+    EXPECT_THAT(dtype.message(), testing::HasSubstr("dtype 77 is out of range: 0 to 14"));
     const Status op = communicator.all_reduce(&in, &out, 1, Dtype::f32, static_cast<Op>(77));
     EXPECT_THAT(op.message(), testing::HasSubstr("op 77 is out of range"));
   });
