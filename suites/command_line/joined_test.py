@@ -287,7 +287,11 @@ class ByHand(Joined):
                 gone = (f"tutti: the first rank's process of this host (pid {runs[0].process.pid}) ended without a word: killed, or "
                         "crashed\n")
                 far = [f"tutti: rank 0 on {socket.gethostname()} is gone\n", ""]
-                self.assertEqual([result.err for result in results], [gone, gone] if len(hosts) == 1 else [gone, *far])
+                said = [result.err for result in results]
+                if len(hosts) == 1:
+                    self.assertEqual(said, [gone, gone])
+                else:  # the rank beside it may hear of the other host's end first, which tells of rank 0
+                    self.assertIn(said, ([gone, *far], ["", *far]))
 
     def test_ranks_are_silent_where_the_first_process_speaks(self):
         for hosts in [[3], [2, 2]]:
