@@ -21,11 +21,13 @@ std::string list_of(const std::vector<tcp::OwnAddress>& addresses) {
 class OverTcp final : public BetweenHosts {
  public:
   Result<Reception> receive(const std::string& interface) const override {
-    TUTTI_ASSIGN_OR_RETURN(const std::string address, own_address(interface));
+    TUTTI_ASSIGN_OR_RETURN(std::string address, own_address(interface));
     TUTTI_ASSIGN_OR_RETURN(tcp::Listener listener, tcp::listen_on(address));
     TUTTI_ASSIGN_OR_RETURN(const tcp::Secret key, tcp::draw_secret());
-    return Reception{
-        .address = std::move(listener.address), .key = tcp::to_text(key), .listener = std::move(listener.socket)};
+    return Reception{.interface = std::move(address),
+                     .address = std::move(listener.address),
+                     .key = tcp::to_text(key),
+                     .listener = std::move(listener.socket)};
   }
 
   Result<std::string> address_here(const std::string& interface, const std::string& address_of_rank_0) const override {

@@ -18,6 +18,7 @@ class BetweenHosts {
  public:
   /// Where rank 0 awaits the others.
   struct Reception {
+    std::string interface;  ///< its address without the port
     std::string address;
     std::string key;
     Descriptor listener;

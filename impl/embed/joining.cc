@@ -331,7 +331,7 @@ class Joining {
     TUTTI_RETURN_IF_ERROR(get_memory(bytes));
     if (plan_.hosts() == 1) return shm::open_domain(shape, memory_.get());
     TUTTI_ASSIGN_OR_RETURN(const std::string interface,
-                           rank_ == 0 ? Result<std::string>(host_part_of(plan_.address))
+                           rank_ == 0 ? Result<std::string>(reception_.interface)
                                       : options_.between_hosts->address_here(options_.interface, plan_.address));
     const Across across{.host = host(),
                         .interface = interface,
@@ -340,12 +340,6 @@ class Joining {
                         .key = plan_.key};
     return options_.between_hosts->transport().open(
         shape, {.memory = memory_.get(), .rank = rank_, .timeout = left(), .across = &across});
-  }
-
-  static std::string host_part_of(const std::string& address) {
-    std::string host = address.substr(0, address.rfind(':'));
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    return host;
   }
 
   /// The memory of this host's ranks: made here, or by the first of them.
