@@ -82,7 +82,7 @@ class Arguments(unittest.TestCase):
     def test_each_says_how_it_is_called(self):
         for script in ["scripts/quickstart", "scripts/setup", "scripts/test", "scripts/bundle", "scripts/build-backend",
                        "ci/gpu", "ci/soft-roce", "suites/fuzz/run", "suites/nightly/run", "suites/command_line/namespaces.py",
-                       "suites/command_line/starters.py"]:
+                       "suites/command_line/starters.py", "suites/torch/kills.py"]:
             result = self.call(script, "--help")
             with self.subTest(script=script):
                 self.assertEqual((result.returncode, result.stderr), (0, ""), result)

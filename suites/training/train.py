@@ -130,7 +130,8 @@ def train(asked):
     torch.manual_seed(SEED)
     data = mnist(asked.data, asked.images) if asked.data else drawn(asked.images, SEED)
     share = DataPartitioner(data, [1 / size] * size).use(rank)
-    loader = torch.utils.data.DataLoader(share, batch_size=max(asked.batch // size, 1), shuffle=True)
+    loader = torch.utils.data.DataLoader(share, batch_size=max(asked.batch // size, 1), shuffle=True,
+                                         num_workers=asked.workers)
     model = Net()
     learner = nn.parallel.DistributedDataParallel(model) if asked.ddp else model
     optimizer = torch.optim.SGD(model.parameters(), lr=asked.rate, momentum=asked.momentum)
@@ -178,6 +179,7 @@ def main():
     parser.add_argument("--rate", type=float, default=0.05)
     parser.add_argument("--momentum", type=float, default=0.9)
     parser.add_argument("--data", help="a folder with MNIST's files, unpacked")
+    parser.add_argument("--workers", type=int, default=0, help="processes of each rank that load its data (0)")
     parser.add_argument("--ddp", action="store_true", help="let DistributedDataParallel add up gradients, in buckets that overlap")
     asked = parser.parse_args()
     if "RANK" in os.environ:  # torchrun
